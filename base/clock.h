@@ -1,0 +1,45 @@
+// Time, behind an interface: production reads the machine's clocks, tests and the simulation set
+// their own.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace kvorum {
+
+using Duration = std::chrono::nanoseconds;
+
+// A point on the monotonic clock. It says nothing about the time of day.
+struct TimePoint {
+  std::int64_t ns = 0;
+  friend auto operator<=>(const TimePoint&, const TimePoint&) = default;
+  friend TimePoint operator+(TimePoint t, Duration d) { return {t.ns + d.count()}; }
+  friend TimePoint operator-(TimePoint t, Duration d) { return {t.ns - d.count()}; }
+  friend Duration operator-(TimePoint a, TimePoint b) { return Duration(a.ns - b.ns); }
+};
+
+// Thread-safe.
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  // Never goes back; for time-outs, leases and latencies.
+  virtual TimePoint Now() const = 0;
+  // Nanoseconds since the Unix epoch; for log lines and ids only.
+  virtual std::int64_t WallNanos() const = 0;
+};
+
+// The machine's own clocks.
+Clock& SystemClock();
+
+// A clock that stands still until it is told. Thread-safe for reading; moved by one thread.
+class ManualClock final : public Clock {
+ public:
+  TimePoint Now() const override { return now_; }
+  std::int64_t WallNanos() const override { return now_.ns; }
+  void Advance(Duration d) { now_ = now_ + d; }
+
+ private:
+  TimePoint now_{1'000'000'000};
+};
+
+}  // namespace kvorum

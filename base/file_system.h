@@ -1,0 +1,82 @@
+// Files, behind an interface: the machine's own, or an in-memory one that loses, tears and refuses
+// on demand (base/sim_file_system.h). The WAL, the snapshots and the data directory reach the disk
+// through it alone.
+//
+// What is durable, in the words of POSIX: bytes and the size of a file after its Sync returned ok;
+// a file's name (made, renamed or removed) after SyncDirectory of its folder returned ok. Nothing
+// else survives a power cut.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+
+namespace kvorum {
+
+// An open file. Used by one thread at a time. Errors name the path, the offset and the errno's
+// text; their code is kResourceExhausted for a full disk (ENOSPC, EDQUOT), kDataLoss for EIO,
+// kNotFound, kPermissionDenied, else kUnknown.
+class File {
+ public:
+  virtual ~File() = default;
+  virtual const std::string& path() const = 0;
+  // Reads up to size_bytes at the offset; fewer only at the end of the file.
+  virtual Result<std::size_t> ReadAt(std::uint64_t offset, char* out, std::size_t size_bytes) = 0;
+  // Writes all parts one after another at the offset (one pwritev where possible); the file grows
+  // as needed.
+  virtual Result<void> WriteAt(std::uint64_t offset, std::span<const std::string_view> parts) = 0;
+  // fdatasync. An error is final: what was written since the last Sync may be gone, and a second
+  // try may lie.
+  virtual Result<void> Sync() = 0;
+  virtual Result<void> Truncate(std::uint64_t size_bytes) = 0;
+  // Reserves zero-filled space and sets the size to at least size_bytes.
+  virtual Result<void> Allocate(std::uint64_t size_bytes) = 0;
+  virtual Result<std::uint64_t> Size() = 0;
+};
+
+// Held while it exists.
+class FileLock {
+ public:
+  virtual ~FileLock() = default;
+};
+
+// Thread-safe.
+class FileSystem {
+ public:
+  virtual ~FileSystem() = default;
+  enum class OpenMode : std::uint8_t {
+    kRead,       // must exist
+    kReadWrite,  // must exist
+    kCreate,     // must not exist; mode 0600
+  };
+  virtual Result<std::unique_ptr<File>> Open(const std::string& path, OpenMode mode) = 0;
+  virtual Result<bool> Exists(const std::string& path) = 0;
+  // Names (not paths) in the folder, sorted.
+  virtual Result<std::vector<std::string>> List(const std::string& dir) = 0;
+  // Makes the folder and its missing parents with mode 0700. An existing folder is fine.
+  virtual Result<void> MakeDirectories(const std::string& dir) = 0;
+  virtual Result<void> Rename(const std::string& from, const std::string& to) = 0;
+  virtual Result<void> Remove(const std::string& path) = 0;
+  virtual Result<void> SyncDirectory(const std::string& dir) = 0;
+  // An exclusive lock on a file, made if missing. kFailedPrecondition when another process holds
+  // it.
+  virtual Result<std::unique_ptr<FileLock>> Lock(const std::string& path) = 0;
+  // Bytes free for us on the file system that holds the path.
+  virtual Result<std::uint64_t> FreeSpace(const std::string& path) = 0;
+};
+
+FileSystem& PosixFileSystem();
+
+// The whole content of a file; refuses one larger than limit_bytes.
+Result<std::string> ReadWholeFile(FileSystem& fs, const std::string& path,
+                                  std::uint64_t limit_bytes);
+// Writes path.tmp, syncs it, renames it to path and syncs the folder: after a crash the old or the
+// new content.
+Result<void> WriteFileAtomically(FileSystem& fs, const std::string& path, std::string_view content);
+
+}  // namespace kvorum

@@ -1,0 +1,86 @@
+// Log lines with fields, in JSON (one object a line: level, ts, caller, msg, then the fields) or
+// console form.
+//
+// Logging never blocks serving: lines go to a bounded queue that a thread of its own writes out;
+// when the queue is full the line is dropped and counted, and a line tells how many once there is
+// room. Thread-safe.
+//
+//   KV_INFO("opened the log", {"dir", dir}, {"segments", count});
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "base/error.h"
+
+namespace kvorum {
+
+enum class LogLevel : std::uint8_t { kDebug, kInfo, kWarn, kError, kPanic, kFatal };
+
+struct LogField {
+  enum class Kind : std::uint8_t { kString, kInteger, kUnsigned, kDouble, kBool };
+  std::string_view name;
+  Kind kind = Kind::kString;
+  std::string_view text = {};
+  std::int64_t integer = 0;
+  std::uint64_t unsigned_integer = 0;
+  double number = 0;
+
+  LogField(std::string_view n, std::string_view value) : name(n), text(value) {}
+  LogField(std::string_view n, const char* value) : name(n), text(value) {}
+  LogField(std::string_view n, const std::string& value) : name(n), text(value) {}
+  LogField(std::string_view n, bool value) : name(n), kind(Kind::kBool), integer(value ? 1 : 0) {}
+  LogField(std::string_view n, double value) : name(n), kind(Kind::kDouble), number(value) {}
+  template <class T>
+    requires(std::is_integral_v<T> && !std::is_same_v<T, bool>)
+  LogField(std::string_view n, T value) : name(n) {
+    if constexpr (std::is_signed_v<T>) {
+      kind = Kind::kInteger;
+      integer = value;
+    } else {
+      kind = Kind::kUnsigned;
+      unsigned_integer = value;
+    }
+  }
+};
+
+struct LogOptions {
+  LogLevel level = LogLevel::kInfo;
+  bool json = true;
+  // "stderr", "stdout", "default" (stderr) or a file's path.
+  std::vector<std::string> outputs = {"default"};
+};
+
+// Replaces the process's sinks. Called once, before threads that log are started.
+Result<void> InitLogging(const LogOptions& options);
+// Writes out what is queued; waits for it, at most for `limit`.
+void FlushLog(std::chrono::milliseconds limit = std::chrono::milliseconds(1000));
+bool LogEnabled(LogLevel level);
+void SetLogLevel(LogLevel level);
+// Lines that were dropped because the sink did not keep up, since the start.
+std::uint64_t DroppedLogLines();
+
+void WriteLog(LogLevel level, const char* file, int line, std::string_view message,
+              std::initializer_list<LogField> fields);
+
+// One formatted line without its newline; for tests.
+std::string FormatLogLine(bool json, LogLevel level, std::int64_t wall_ns, const char* file,
+                          int line, std::string_view message,
+                          std::initializer_list<LogField> fields);
+
+}  // namespace kvorum
+
+#define KV_LOG(level, message, ...)                                          \
+  do {                                                                       \
+    if (::kvorum::LogEnabled(level))                                         \
+      ::kvorum::WriteLog(level, __FILE__, __LINE__, message, {__VA_ARGS__}); \
+  } while (false)
+#define KV_DEBUG(message, ...) KV_LOG(::kvorum::LogLevel::kDebug, message, __VA_ARGS__)
+#define KV_INFO(message, ...) KV_LOG(::kvorum::LogLevel::kInfo, message, __VA_ARGS__)
+#define KV_WARN(message, ...) KV_LOG(::kvorum::LogLevel::kWarn, message, __VA_ARGS__)
+#define KV_ERROR(message, ...) KV_LOG(::kvorum::LogLevel::kError, message, __VA_ARGS__)
