@@ -1,0 +1,38 @@
+// The one home of the API's range_end rule: empty means the single key, one zero byte means every
+// key from `key` on, anything else is the exclusive end. An end at or before the key makes an empty
+// range, which is no error.
+#pragma once
+
+#include <string_view>
+
+namespace kvorum::mvcc {
+
+class KeyRange {
+ public:
+  KeyRange(std::string_view key, std::string_view range_end)
+      : begin_(key),
+        end_(range_end),
+        single_(range_end.empty()),
+        open_(range_end.size() == 1 && range_end[0] == '\0') {}
+
+  std::string_view begin() const { return begin_; }
+  bool single() const { return single_; }  // exactly begin()
+  bool open() const { return open_; }      // no end
+  // The exclusive end; meaningful unless single() or open().
+  std::string_view end() const { return end_; }
+
+  // True if the key lies before the end. The caller knows that it is not before begin().
+  bool BeforeEnd(std::string_view key) const {
+    if (open_) return true;
+    return single_ ? key == begin_ : key < end_;
+  }
+  bool Contains(std::string_view key) const { return key >= begin_ && BeforeEnd(key); }
+
+ private:
+  std::string_view begin_;
+  std::string_view end_;
+  bool single_;
+  bool open_;
+};
+
+}  // namespace kvorum::mvcc

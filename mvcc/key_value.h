@@ -1,0 +1,30 @@
+// mvccpb.KeyValue as it is stored and sent: the bytes are part of HashKV, so they must be exactly
+// those that proto3 makes (fields in number order, zero fields absent).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace kvorum::mvcc {
+
+// Views into the encoded bytes or into the caller's memory.
+struct KeyValue {
+  std::string_view key;              // 1
+  std::int64_t create_revision = 0;  // 2
+  std::int64_t mod_revision = 0;     // 3
+  std::int64_t version = 0;          // 4
+  std::string_view value;            // 5
+  std::int64_t lease = 0;            // 6
+};
+
+std::size_t EncodedSize(const KeyValue& kv);
+// Writes exactly EncodedSize(kv) bytes and returns the end.
+char* EncodeTo(const KeyValue& kv, char* out);
+std::string Encode(const KeyValue& kv);
+// kDataLoss for bytes that are no KeyValue.
+Result<KeyValue> DecodeKeyValue(std::string_view bytes);
+
+}  // namespace kvorum::mvcc
