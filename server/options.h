@@ -1,0 +1,95 @@
+// What the operator chose: flags, environment variables, their defaults and what is refused.
+//
+// One table (options.cc) lists every flag of the API level that we match; parsing, the environment,
+// --help and the documentation derive from it. A flag is either effective, accepted without effect
+// (its subject does not exist here), or not built yet: then any value but its default is refused,
+// since ignoring it could make a server unsafe silently.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+
+namespace kvorum::server {
+
+struct Options {
+  std::string name = "default";
+  std::string data_dir;  // empty: <name>.etcd
+  std::string wal_dir;   // empty: <data_dir>/member/wal
+  std::uint64_t snapshot_count = 10'000;
+  std::uint64_t snapshot_catchup_entries = 5'000;
+  std::uint64_t heartbeat_ms = 100;
+  std::uint64_t election_ms = 1'000;
+  std::string listen_peer_urls = "http://localhost:2380";
+  std::string listen_client_urls = "http://localhost:2379";
+  std::string listen_client_http_urls;
+  std::uint64_t max_wals = 5;
+  std::uint64_t max_snapshots = 5;
+  std::int64_t quota_backend_bytes = 0;  // 0: the default of 2 GiB; negative: no quota
+  std::uint64_t max_txn_ops = 128;
+  std::uint64_t max_request_bytes = 1'572'864;
+  std::uint64_t max_concurrent_streams = 4'294'967'295;
+  std::chrono::nanoseconds grpc_keepalive_min_time = std::chrono::seconds(5);
+  std::chrono::nanoseconds grpc_keepalive_interval = std::chrono::hours(2);
+  std::chrono::nanoseconds grpc_keepalive_timeout = std::chrono::seconds(20);
+  std::uint64_t backend_batch_limit = 0;               // 0: 10,000 operations
+  std::chrono::nanoseconds backend_batch_interval{0};  // 0: 100 ms
+
+  std::string initial_advertise_peer_urls = "http://localhost:2380";
+  std::string initial_cluster;  // empty: <name>=<initial_advertise_peer_urls>
+  std::string initial_cluster_state = "new";
+  std::string initial_cluster_token = "etcd-cluster";
+  std::string advertise_client_urls = "http://localhost:2379";
+  bool strict_reconfig_check = true;
+  bool pre_vote = true;
+
+  std::vector<std::string> log_outputs = {"default"};
+  std::string log_level = "info";
+  std::string log_format = "json";
+  std::chrono::nanoseconds warning_unary_request_duration = std::chrono::milliseconds(300);
+  std::chrono::nanoseconds warning_apply_duration = std::chrono::milliseconds(100);
+
+  std::int64_t compaction_batch_limit = 0;                // 0: 1,000 revisions
+  std::chrono::nanoseconds compaction_sleep_interval{0};  // 0: 10 ms
+  bool unsafe_no_fsync = false;
+
+  std::uint64_t io_threads = 0;  // ours: 0 chooses by the machine (docs/decisions/0003)
+
+  // The quota that is in force: bytes, or 0 when there is none.
+  std::uint64_t EffectiveQuotaBytes() const;
+  // How long a proposal may take when the client set no deadline: 5 s and two elections.
+  std::chrono::milliseconds RequestTimeout() const;
+  std::string EffectiveInitialCluster() const;
+};
+
+enum class ParseOutcome : std::uint8_t { kRun, kVersion, kHelp };
+
+struct ParsedCommandLine {
+  ParseOutcome outcome = ParseOutcome::kRun;
+  Options options;
+  std::vector<std::string> warnings;  // to be logged once logging stands
+};
+
+// What to print on stderr and the exit code: 2 for a command line that cannot be read, 1 for values
+// that are refused.
+struct UsageError {
+  int exit_code = 2;
+  std::string message;
+};
+
+// argv without the program's name; environment entries as NAME=value. Pure.
+std::expected<ParsedCommandLine, UsageError> ParseCommandLine(
+    std::span<const char* const> arguments, std::span<const char* const> environment);
+
+// The text of --help, made from the table.
+std::string HelpText();
+
+// Go's duration notation: "300ms", "1h30m", "-2s", "0". kInvalidArgument for anything else.
+Result<std::chrono::nanoseconds> ParseDuration(std::string_view text);
+
+}  // namespace kvorum::server
