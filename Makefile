@@ -1,0 +1,46 @@
+# The commands of a working day; `make help` lists them. The work is in scripts/.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help setup build run test test-tsan fuzz lint format bench check-readme clean
+
+help: ## list the targets
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | column -t -s $$'\t' || true
+
+setup: ## install what is missing (Debian packages, the peer etcd and the Node client in build/)
+	@scripts/setup
+	@echo "setup: everything is in place"
+
+build: ## release build: build/release/bin/kvorum and build/release/bin/kvorumctl
+	@scripts/setup build
+	@scripts/build release kvorum kvorumctl
+	@echo "build: build/release/bin/kvorum build/release/bin/kvorumctl"
+
+run: build ## build, then serve one node on 2379/2380 in the foreground
+	@scripts/run-node
+
+test: ## every test: units under address+undefined sanitizers, processes on the release build
+	@scripts/setup build test fuzz
+	@scripts/test
+
+test-tsan: ## the unit, property and fault tests under the thread sanitizer
+	@scripts/setup build
+	@scripts/test tsan
+
+fuzz: ## every fuzz target for FUZZ_SECONDS each (default 60)
+	@scripts/setup build fuzz
+	@scripts/fuzz
+
+lint: ## formatting, clang-tidy, and the tree's own rules
+	@scripts/setup build lint
+	@scripts/lint
+
+format: ## let clang-format rewrite our files
+	@scripts/setup lint
+	@scripts/lint --format
+
+bench: ## microbenchmarks, then the comparison with the packaged etcd
+	@scripts/setup build test
+	@scripts/bench
+
+clean: ## remove build/
+	rm -rf build
