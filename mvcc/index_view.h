@@ -1,0 +1,129 @@
+// Reading the key index: one state of the tree, which never changes under the reader.
+//
+// A view does not own what it looks at. It comes from an IndexSnapshot (any thread; valid while the
+// snapshot lives) or from KeyIndex::working() (the apply thread; valid until the next change). The
+// keys that it hands out point into the index and live as long.
+//
+// `revision` in every call is a main revision: the state right after that transaction. <= 0, or
+// anything from the newest revision on, means the newest. Asking below a compacted revision is
+// refused by the store; here it finds what is still known.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "mvcc/key_range.h"
+#include "mvcc/revision.h"
+
+namespace kvorum::mvcc {
+
+namespace index {
+struct Entry;
+struct Node;
+}  // namespace index
+
+// What is known of a key that lives at a revision.
+struct IndexItem {
+  std::string_view key;
+  Revision modified;         // the record in the backend is found by this
+  std::int64_t created = 0;  // main revision that made the generation
+  std::int64_t version = 0;  // puts since then, 1 for the first
+};
+
+// Whether a tombstone at exactly the compacted revision counts as kept (KeyIndex::IsKept).
+enum class KeepRule {
+  kCompaction,  // it does: the record stays in the backend (since etcd 3.5.16)
+  kHash,        // it does not: HashKV equals that of members which delete it
+};
+
+// Walks the entries of a range in key order, upwards or downwards; O(log n) to start, O(1) a step.
+// Tombstones and keys not alive at the revision are stepped over.
+class IndexCursor {
+ public:
+  enum class Direction { kUp, kDown };
+
+  bool valid() const { return valid_; }
+  const IndexItem& item() const { return item_; }  // valid() only
+  void Next();
+
+ private:
+  friend class IndexView;
+  // Every level but the lowest halves a tree of 2^64 keys many times over.
+  static constexpr int kMaxHeight = 24;
+  struct Level {
+    const index::Node* node = nullptr;
+    int slot = 0;
+  };
+
+  IndexCursor(const index::Node* root, int height, KeyRange range, std::int64_t revision,
+              Direction direction);
+  void SeekUp(const index::Node* root, int height);
+  void SeekDown(const index::Node* root, int height);
+  bool StepSlot();  // to the neighbouring entry; false at the end of the tree
+  void Settle();    // from the current entry on to the first that is alive and in the range
+  void EnterLeaf();
+
+  KeyRange range_;
+  std::int64_t revision_;
+  Direction direction_;
+  bool valid_ = false;
+  int height_ = 0;  // levels_[0] is the leaf
+  std::array<Level, kMaxHeight> levels_;
+  IndexItem item_;
+};
+
+class IndexView {
+ public:
+  IndexView() = default;
+  IndexView(const index::Node* root, int height) : root_(root), height_(height) {}
+
+  // O(log n), no allocation; O(log history) more for an old revision.
+  std::optional<IndexItem> Get(std::string_view key, std::int64_t revision) const;
+
+  // Calls visit(const IndexItem&) -> bool for each live key of the range until it returns false.
+  template <typename Visitor>
+  void Visit(KeyRange range, std::int64_t revision, Visitor&& visit) const {
+    Walk(range, revision, IndexCursor::Direction::kUp, visit);
+  }
+  // The same from the range's last key downwards: a descending page costs the page.
+  template <typename Visitor>
+  void VisitReverse(KeyRange range, std::int64_t revision, Visitor&& visit) const {
+    Walk(range, revision, IndexCursor::Direction::kDown, visit);
+  }
+  // The range's memory must outlive the cursor.
+  IndexCursor Cursor(KeyRange range, std::int64_t revision,
+                     IndexCursor::Direction direction = IndexCursor::Direction::kUp) const {
+    return IndexCursor(root_, height_, range, revision, direction);
+  }
+
+  // The number of live keys in the range. At the newest revision O(log n), whatever the range; at
+  // an older one it also walks the nodes in which something has changed since.
+  std::int64_t Count(KeyRange range, std::int64_t revision) const;
+
+  // Whether the record of `key` at `revision` outlives a compaction at compact_revision: everything
+  // newer than that does, of the others only the newest of each key, if that is a put. The answer
+  // does not depend on how far the index itself has been compacted at or below compact_revision.
+  // For HashKV's keep set with KeepRule::kHash: the set is empty if and only if nothing lives at
+  // that revision, that is, Count(everything, compact_revision) == 0.
+  bool IsKept(std::string_view key, Revision revision, std::int64_t compact_revision,
+              KeepRule rule) const;
+
+  bool empty() const { return root_ == nullptr; }
+
+ private:
+  template <typename Visitor>
+  void Walk(KeyRange range, std::int64_t revision, IndexCursor::Direction direction,
+            Visitor& visit) const {
+    for (auto cursor = Cursor(range, revision, direction); cursor.valid(); cursor.Next()) {
+      if (!visit(cursor.item())) return;
+    }
+  }
+
+  const index::Node* root_ = nullptr;
+  int height_ = 0;  // number of levels; 0 for the empty tree
+};
+
+}  // namespace kvorum::mvcc
