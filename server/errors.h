@@ -1,0 +1,38 @@
+// The answers of the server itself, code and text as clients match them (spec: api/v3rpc/rpctypes).
+// What the store refuses has its own table, mvcc/errors.h.
+#pragma once
+
+#include <string_view>
+
+#include "base/error.h"
+
+namespace kvorum::server {
+
+struct ApiError {
+  Code code;
+  std::string_view message;
+
+  Error ToError() const { return {code, std::string(message)}; }
+  std::unexpected<Error> Fail() const { return std::unexpected(ToError()); }
+};
+
+inline constexpr ApiError kNoSpace{Code::kResourceExhausted,
+                                   "etcdserver: mvcc: database space exceeded"};
+inline constexpr ApiError kCorrupt{Code::kDataLoss, "etcdserver: corrupt cluster"};
+inline constexpr ApiError kRequestTooLarge{Code::kInvalidArgument,
+                                           "etcdserver: request is too large"};
+// Sent with code Unknown: clients recover the documented one from the text.
+inline constexpr ApiError kTooManyRequests{Code::kUnknown, "etcdserver: too many requests"};
+inline constexpr ApiError kNoLeader{Code::kUnavailable, "etcdserver: no leader"};
+inline constexpr ApiError kLeaderChanged{Code::kUnavailable, "etcdserver: leader changed"};
+inline constexpr ApiError kStopped{Code::kUnavailable, "etcdserver: server stopped"};
+inline constexpr ApiError kTimeout{Code::kUnavailable, "etcdserver: request timed out"};
+inline constexpr ApiError kInvalidClientApiVersion{Code::kInvalidArgument,
+                                                   "etcdserver: invalid client api version"};
+inline constexpr ApiError kDeadlineExceeded{Code::kDeadlineExceeded, "context deadline exceeded"};
+inline constexpr ApiError kStreamNoSort{Code::kUnimplemented,
+                                        "RangeStream does not support custom sort orders"};
+inline constexpr ApiError kStreamNoFilters{Code::kUnimplemented,
+                                           "RangeStream does not support revision filters"};
+
+}  // namespace kvorum::server

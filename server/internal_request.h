@@ -1,0 +1,38 @@
+// What a log entry says: etcdserverpb.InternalRaftRequest, read and written by hand so that a
+// client's request goes into the log as the bytes it arrived as, and is read back without a copy.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/shared_bytes.h"
+
+namespace kvorum::server {
+
+// The field of the request; the numbers are on the wire. Kinds that this version does not write are
+// named so that a log that holds one is refused by name, not misread.
+enum class RequestKind : std::uint16_t {
+  kNone = 0,
+  kPut = 4,
+  kDeleteRange = 5,
+  kTxn = 6,
+  kCompaction = 7,
+  kAlarm = 10,
+  kClusterVersionSet = 1300,
+  kMemberAttributesSet = 1301,
+};
+
+struct InternalRequest {
+  std::uint64_t id = 0;  // of the waiter on the member that proposed it
+  RequestKind kind = RequestKind::kNone;
+  std::string_view body;  // the request's own message, within the bytes it was decoded from
+};
+
+// One block: the body is copied once.
+SharedBytes EncodeInternalRequest(std::uint64_t id, RequestKind kind, std::string_view body);
+// kDataLoss for bytes that are no such request; kUnimplemented, naming the field, for a kind that
+// this version does not know: a replica that skipped it would diverge.
+Result<InternalRequest> DecodeInternalRequest(std::string_view bytes);
+
+}  // namespace kvorum::server

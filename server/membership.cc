@@ -1,0 +1,130 @@
+#include "server/membership.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "server/member_id.h"
+#include "server/url.h"
+
+namespace kvorum::server {
+
+std::string EncodeMemberJson(const Member& member) {
+  nlohmann::ordered_json json;
+  json["id"] = member.id;
+  json["peerURLs"] = member.peer_urls;
+  if (member.is_learner) json["isLearner"] = true;
+  if (!member.name.empty()) json["name"] = member.name;
+  if (!member.client_urls.empty()) json["clientURLs"] = member.client_urls;
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+Result<Member> DecodeMemberJson(std::string_view text) {
+  const auto refuse = [] {
+    return Fail(Code::kDataLoss, "membership: a member's record is malformed");
+  };
+  const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return refuse();
+  Member member;
+  const auto strings = [&](const char* name, std::vector<std::string>& out) {
+    const auto it = json.find(name);
+    if (it == json.end() || it->is_null()) return true;
+    if (!it->is_array()) return false;
+    for (const auto& item : *it) {
+      if (!item.is_string()) return false;
+      out.push_back(item.get<std::string>());
+    }
+    return true;
+  };
+  const auto id = json.find("id");
+  if (id == json.end() || !id->is_number_unsigned()) return refuse();
+  member.id = id->get<std::uint64_t>();
+  if (!strings("peerURLs", member.peer_urls) || !strings("clientURLs", member.client_urls))
+    return refuse();
+  if (const auto it = json.find("isLearner"); it != json.end()) {
+    if (!it->is_boolean()) return refuse();
+    member.is_learner = it->get<bool>();
+  }
+  if (const auto it = json.find("name"); it != json.end()) {
+    if (!it->is_string()) return refuse();
+    member.name = it->get<std::string>();
+  }
+  return member;
+}
+
+Result<std::vector<Member>> ParseInitialCluster(std::string_view initial_cluster,
+                                                std::string_view cluster_token) {
+  std::map<std::string, std::vector<std::string>> urls_by_name;
+  std::set<std::string> all_urls;
+  std::string_view rest = initial_cluster;
+  while (true) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view pair = rest.substr(0, comma);
+    const std::size_t equals = pair.find('=');
+    if (equals == std::string_view::npos || equals == 0) {
+      return Fail(Code::kInvalidArgument,
+                  "--initial-cluster: expected name=url, got \"" + std::string(pair) + "\"");
+    }
+    KV_TRY(const Url url, Url::Parse(pair.substr(equals + 1)));
+    if (!all_urls.insert(url.text()).second) {
+      return Fail(Code::kInvalidArgument, "--initial-cluster: duplicate URL " + url.text());
+    }
+    urls_by_name[std::string(pair.substr(0, equals))].push_back(url.text());
+    if (comma == std::string_view::npos) break;
+    rest.remove_prefix(comma + 1);
+  }
+  std::vector<Member> members;
+  for (auto& [name, urls] : urls_by_name) {
+    std::ranges::sort(urls);
+    Member member;
+    member.id = ComputeMemberId(urls, cluster_token, std::nullopt);
+    member.peer_urls = std::move(urls);
+    member.name = name;
+    members.push_back(std::move(member));
+  }
+  std::ranges::sort(members, {}, &Member::id);
+  return members;
+}
+
+Membership::Membership(MembershipView initial)
+    : view_(std::make_shared<const MembershipView>(std::move(initial))) {}
+
+std::shared_ptr<const MembershipView> Membership::View() const {
+  std::lock_guard lock(mutex_);
+  return view_;
+}
+
+template <class Change>
+void Membership::Replace(Change&& change) {
+  auto next = std::make_shared<MembershipView>(*View());
+  change(*next);
+  std::lock_guard lock(mutex_);
+  view_ = std::move(next);
+}
+
+void Membership::Add(Member member) {
+  Replace([&](MembershipView& view) { view.members[member.id] = std::move(member); });
+}
+
+void Membership::Remove(raft::MemberId id) {
+  Replace([&](MembershipView& view) {
+    view.members.erase(id);
+    view.removed.insert(id);
+  });
+}
+
+bool Membership::SetAttributes(raft::MemberId id, std::string name,
+                               std::vector<std::string> client_urls) {
+  if (!View()->members.contains(id)) return false;
+  Replace([&](MembershipView& view) {
+    Member& member = view.members[id];
+    member.name = std::move(name);
+    member.client_urls = std::move(client_urls);
+  });
+  return true;
+}
+
+void Membership::SetClusterVersion(std::string version) {
+  Replace([&](MembershipView& view) { view.cluster_version = std::move(version); });
+}
+
+}  // namespace kvorum::server
