@@ -1,0 +1,120 @@
+// What a handler knows about the call it serves: who asked, with which metadata, until when, and
+// whether anybody still waits for the answer.
+//
+// Built by the transport (or by the JSON gateway and tests, with the setters) on one thread, then
+// shared: from there on everything but OnCancel, Cancel and Done is read-only, and all of it is
+// thread-safe. One object per call; metadata of an ordinary call costs no allocation of its own.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/shared_bytes.h"
+
+namespace kvorum::rpc {
+
+class Loop;
+struct MethodInfo;
+
+class CallContext {
+ public:
+  using CancelCallback = std::move_only_function<void(const Error& reason)>;
+
+  CallContext() = default;
+  virtual ~CallContext() = default;
+  CallContext(const CallContext&) = delete;
+  CallContext& operator=(const CallContext&) = delete;
+
+  // The method as it was registered; null for a call that did not come through a Router.
+  const MethodInfo* method() const { return method_; }
+  // "/package.Service/Method", empty without a method.
+  std::string_view path() const;
+  // "127.0.0.1:5123", "[::1]:5123", "@" for a unix socket.
+  std::string_view peer() const { return peer_.view(); }
+  // The loop that reads the call's connection; null for a call that did not come by one. Handlers
+  // are called there.
+  Loop* loop() const { return loop_; }
+  TimePoint started() const { return started_; }
+  std::optional<TimePoint> deadline() const { return deadline_; }
+
+  // The first value under a lower-case name. "-bin" values are decoded. Headers of the protocol
+  // itself (pseudo headers but :authority, te, content-type, grpc-*) are not metadata. O(entries).
+  std::optional<std::string_view> Metadata(std::string_view name) const;
+  std::vector<std::string_view> MetadataValues(std::string_view name) const;
+  template <class Visitor>  // visitor(name, value)
+  void ForEachMetadata(Visitor&& visitor) const {
+    for (std::size_t i = 0; i < entry_count_; ++i) {
+      const Entry& entry = EntryAt(i);
+      visitor(entry.name, entry.value);
+    }
+  }
+
+  // True once nobody waits for the answer: the client reset the stream or left (Canceled "context
+  // canceled"), the deadline passed (DeadlineExceeded "context deadline exceeded"), or the server
+  // is shutting down (Unavailable). The call is then answered already; a later answer is dropped.
+  bool cancelled() const { return cancelled_.load(std::memory_order_acquire); }
+  // Meaningful once cancelled() is true.
+  Error cancel_reason() const;
+  // Runs the callback once if the call is cancelled: on the loop's thread, or at once on the
+  // calling thread if it is cancelled already. Dropped unrun when the call ends otherwise.
+  void OnCancel(CancelCallback callback);
+
+  // A slot for the interceptor's request id; not used by rpc itself.
+  std::uint64_t request_id = 0;
+
+  // For whoever builds the context, before it is shared.
+  void set_method(const MethodInfo* method) { method_ = method; }
+  void set_peer(SharedBytes peer) { peer_ = std::move(peer); }
+  void set_loop(Loop* loop) { loop_ = loop; }
+  void set_started(TimePoint started) { started_ = started; }
+  void set_deadline(TimePoint deadline) { deadline_ = deadline; }
+  void AddMetadata(std::string_view name, std::string_view value);
+
+  // For whoever built the context. The first of Cancel and Done decides, later ones do nothing.
+  void Cancel(Error reason);
+  void Done();
+
+ private:
+  struct Entry {
+    std::string_view name;
+    std::string_view value;
+  };
+  enum class State : std::uint8_t { kRunning, kCancelled, kDone };
+  static constexpr std::size_t kInlineEntries = 8;
+  static constexpr std::size_t kInlineBytes = 256;
+
+  const Entry& EntryAt(std::size_t i) const {
+    return i < kInlineEntries ? entries_[i] : more_entries_[i - kInlineEntries];
+  }
+  std::string_view Keep(std::string_view bytes);
+
+  const MethodInfo* method_ = nullptr;
+  Loop* loop_ = nullptr;
+  SharedBytes peer_;
+  TimePoint started_;
+  std::optional<TimePoint> deadline_;
+  std::size_t entry_count_ = 0;
+  std::size_t inline_used_bytes_ = 0;
+  std::array<Entry, kInlineEntries> entries_;
+  std::array<char, kInlineBytes> inline_bytes_;
+  std::vector<Entry> more_entries_;
+  std::vector<SharedBytes> more_bytes_;
+
+  std::atomic<bool> cancelled_{false};
+  mutable std::mutex mutex_;  // guards what follows
+  State state_ = State::kRunning;
+  Error cancel_reason_;
+  std::vector<CancelCallback> cancel_callbacks_;
+};
+
+}  // namespace kvorum::rpc

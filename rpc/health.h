@@ -1,0 +1,28 @@
+// grpc.health.v1.Health: Check and Watch for the server as a whole (the empty service name).
+//
+// Thread-safe. Must outlive the server whose router it is registered with.
+#pragma once
+
+#include <memory>
+
+#include "rpc/service.h"
+
+namespace kvorum::rpc {
+
+class Health {
+ public:
+  Health();
+  ~Health();
+  Health(const Health&) = delete;
+  Health& operator=(const Health&) = delete;
+
+  // SERVING or NOT_SERVING, told to every Watch. NOT_SERVING until the first call.
+  void SetServing(bool serving);
+  void Register(Router& router);
+
+ private:
+  class State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace kvorum::rpc

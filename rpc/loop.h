@@ -1,0 +1,112 @@
+// One I/O thread: waits for sockets, timers and posted tasks, and works them off in batches.
+//
+// A wake-up runs in this order: every ready socket is read and its complete requests are handed to
+// their handlers; timers that are due; what other threads posted (tasks, answers, stream
+// operations); the batch hooks; then each connection with something to say writes once. So a hook
+// sees all that one wake-up brought and can start one ReadIndex, or submit one batch of proposals,
+// for all of it; and what it answers at once leaves with the same write.
+//
+// Post, PostAt and InThread are thread-safe; the rest belongs to the loop's thread, or to the
+// owner's before Start.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/executor.h"
+#include "rpc/mailbox.h"
+#include "rpc/timer_heap.h"
+
+namespace kvorum::rpc {
+
+class Loop final : public Executor {
+ public:
+  // What a file descriptor waits for. Called with what is ready; must not delete itself there.
+  class Watcher {
+   public:
+    virtual ~Watcher() = default;
+    virtual void OnReady(bool readable, bool writable) = 0;
+  };
+  // Something that wants to write at the end of the wake-up.
+  class Flushable {
+   public:
+    virtual ~Flushable() = default;
+    virtual void Flush() = 0;
+
+   private:
+    friend class Loop;
+    bool flush_queued_ = false;
+  };
+
+  Loop(std::uint32_t index, std::string thread_name);
+  ~Loop() override;
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+
+  void Start();
+  // Ends the thread after the wake-up it is in. Later posts are dropped.
+  void Stop();
+
+  void Post(Task task) override;
+  void PostAt(TimePoint when, Task task) override;
+  const Clock& clock() const override { return SystemClock(); }
+  bool InThread() const { return Current() == this; }
+  // The loop whose thread this is, or null.
+  static Loop* Current();
+  std::uint32_t index() const { return index_; }
+
+  // Runs once per wake-up, as told above, in the order they were added. Add them before Start.
+  void AddBatchHook(std::move_only_function<void()> hook) { hooks_.push_back(std::move(hook)); }
+  // The time of this wake-up; one clock read serves all of it.
+  TimePoint now() const { return now_; }
+
+  // Sockets: level-triggered. A watcher must be removed before its descriptor is closed.
+  void Watch(int fd, Watcher& watcher, bool readable, bool writable);
+  void Rewatch(int fd, Watcher& watcher, bool readable, bool writable);
+  void Unwatch(int fd, Watcher& watcher);
+  // Arms or moves a timer; it fires on this thread.
+  void Arm(Timer& timer, TimePoint when) { timers_.Arm(timer, when); }
+  void Disarm(Timer& timer) { timers_.Disarm(timer); }
+  // Calls Flush once at the end of this wake-up; asked for again from within Flush, at the end of
+  // the next one, which then does not sleep.
+  void QueueFlush(Flushable& flushable);
+  void DropFlush(Flushable& flushable);
+  // Runs the task at the end of this wake-up, after the flushes (for objects that delete
+  // themselves).
+  void Later(Task task);
+
+  const std::shared_ptr<Mailbox>& mailbox() const { return mailbox_; }
+  // A buffer for one read or one write at a time, shared by all connections of the loop, so that
+  // idle ones own none.
+  std::span<char> scratch() { return scratch_; }
+
+ private:
+  void Run();
+  void WaitForEvents();
+  int WaitMillis() const;
+  void RunFlushes();
+
+  const std::uint32_t index_;
+  const std::string thread_name_;
+  std::shared_ptr<Mailbox> mailbox_;
+  int epoll_fd_ = -1;
+  TimePoint now_;
+  TimerHeap timers_;
+  std::vector<std::move_only_function<void()>> hooks_;
+  std::vector<Flushable*> flushes_;
+  std::vector<Flushable*> flushing_;
+  std::vector<Task> later_;
+  std::vector<char> scratch_;
+  std::vector<Watcher*> dispatching_;  // the watchers of this wait; nulled when unwatched
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+};
+
+}  // namespace kvorum::rpc

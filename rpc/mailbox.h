@@ -1,0 +1,68 @@
+// What other threads hand to a loop: answers of calls (without allocation) and tasks. A thread that
+// sleeps in its poll is woken once, by the first hand-over.
+//
+// Push and Post are thread-safe; Collect, PrepareToSleep, Awake and Close belong to the loop's
+// thread. Shared by the loop and its calls, so that a late answer finds a closed box, not freed
+// memory.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/executor.h"
+
+namespace kvorum::rpc {
+
+class Mailbox {
+ public:
+  // Something that can be pushed from any thread and is then delivered on the loop's thread.
+  class Item {
+   public:
+    virtual ~Item() = default;
+    // Runs after at least everything that was done before the (last) Push.
+    virtual void Deliver() = 0;
+
+   private:
+    friend class Mailbox;
+    std::atomic<bool> queued_{false};
+    Item* next_ = nullptr;
+    std::shared_ptr<Item> self_;  // keeps the item alive while it is queued
+  };
+
+  Mailbox();
+  ~Mailbox();
+  Mailbox(const Mailbox&) = delete;
+  Mailbox& operator=(const Mailbox&) = delete;
+
+  // Does nothing for an item that waits to be delivered already, and none after Close.
+  void Push(std::shared_ptr<Item> item);
+  // The task is dropped after Close.
+  void Post(Task task);
+
+  // Delivers items, then runs tasks, in the order they came; what comes meanwhile waits.
+  void Collect();
+  // The descriptor that becomes readable when a sleeping loop is woken.
+  int wake_fd() const { return wake_fd_; }
+  // False if something waits already: then do not sleep.
+  bool PrepareToSleep();
+  // After the poll returned; `signalled` if wake_fd was readable.
+  void Awake(bool signalled);
+  // Drops what waits and all that comes.
+  void Close();
+
+ private:
+  void Wake();
+
+  const int wake_fd_;
+  std::atomic<Item*> head_{nullptr};  // newest first
+  std::atomic<bool> sleeping_{false};
+  std::atomic<bool> has_tasks_{false};
+  std::mutex mutex_;  // guards tasks_ and closed_
+  std::vector<Task> tasks_;
+  bool closed_ = false;
+  std::vector<Task> running_;  // the loop's, swapped with tasks_
+};
+
+}  // namespace kvorum::rpc

@@ -1,0 +1,104 @@
+// The server front: gRPC over HTTP/2 and HTTP/1.1 on one port, told apart by the first bytes.
+//
+// Build it, Listen, add batch hooks to its loops, Start. Shutdown and the destructor end it;
+// answers that other threads give afterwards are dropped. Public functions are called by one owner
+// thread, except stats(), which is thread-safe.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "rpc/http.h"
+#include "rpc/loop.h"
+#include "rpc/service.h"
+
+namespace kvorum::rpc {
+
+struct Options {
+  std::uint32_t loops = 1;  // I/O threads; connections are spread over them
+  std::string thread_name = "io";
+
+  // Larger messages are refused with ResourceExhausted.
+  std::uint32_t max_receive_message_bytes = 2 * 1024 * 1024;
+  // Per connection; further streams wait at the client. UINT32_MAX: no limit is announced.
+  std::uint32_t max_concurrent_streams = UINT32_MAX;
+  // At this number accepting waits until a connection ends. 0: no limit.
+  std::uint32_t max_connections = 0;
+
+  std::uint32_t max_header_list_bytes = 64 * 1024;
+  std::uint32_t stream_window_bytes = 256 * 1024;
+  std::uint32_t connection_window_bytes = 4 * 1024 * 1024;
+  // Request bytes of one connection that are received but not yet handed to a handler (parts of
+  // messages, messages nobody read). Past it, the stream that wants more is refused.
+  std::uint64_t max_buffered_request_bytes = 64 * 1024 * 1024;
+  // Answer bytes of one connection that its client has not taken. Past it no further request of the
+  // connection is started: they wait (at most max_waiting_requests), then are refused.
+  std::uint64_t max_unsent_bytes = 16 * 1024 * 1024;
+  std::uint32_t max_waiting_requests = 1024;
+  // Streams that the client resets: a burst of this size, refilled at this rate; past it GOAWAY.
+  std::uint32_t reset_burst = 1000;
+  std::uint32_t resets_per_second = 100;
+
+  // A connection must show what it speaks, and complete its first request head, in this time.
+  std::chrono::milliseconds handshake_timeout{10'000};
+  // The head of each HTTP/1.1 request, from its first byte; idle keep-alive; and its body.
+  std::chrono::milliseconds http_header_timeout{300'000};
+  std::chrono::milliseconds http_idle_timeout{300'000};
+  std::chrono::milliseconds http_body_timeout{300'000};
+  std::uint32_t http_max_header_bytes = 64 * 1024;
+  std::uint64_t http_max_body_bytes = 8 * 1024 * 1024;
+
+  // Keepalive as grpc-go's: clients may ping this often while they have streams, else every 2 h;
+  // at the third strike GOAWAY "too_many_pings".
+  std::chrono::milliseconds min_client_ping_interval{5'000};
+  bool permit_pings_without_streams = false;
+  // The server pings a silent client after the interval, and hangs up without an answer in time.
+  std::chrono::milliseconds ping_interval{std::chrono::hours(2)};
+  std::chrono::milliseconds ping_timeout{20'000};
+};
+
+// Sums over all connections since the start.
+struct Stats {
+  std::uint64_t accepted_connections = 0;
+  std::uint64_t open_connections = 0;
+  std::uint64_t received_bytes = 0;
+  std::uint64_t sent_bytes = 0;
+  std::uint64_t accept_failures = 0;  // out of descriptors or memory: accepting paused and went on
+};
+
+class Server {
+ public:
+  Server(Options options, Router router, HttpHandler http);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  // Binds and listens; returns the address with the port that was given ("127.0.0.1:2379").
+  // `localhost` is IPv4 first, as Go does; an empty host or 0.0.0.0 is every address. Errors read
+  // like Go's: "listen tcp 127.0.0.1:2379: bind: address already in use".
+  Result<std::string> Listen(const std::string& host, std::uint16_t port);
+  // A socket left at the path by an earlier process is replaced; the path is removed at the end.
+  Result<std::string> ListenUnix(const std::string& path);
+
+  std::size_t loop_count() const;
+  Loop& loop(std::size_t i);
+
+  // Starts the threads; connections are accepted from here on, also on later listeners.
+  void Start();
+
+  // Stops accepting, tells clients to go away, lets calls in flight end for at most `grace`, then
+  // cancels the rest (their clients get Unavailable) and closes. Returns when all is closed.
+  void Shutdown(std::chrono::milliseconds grace);
+
+  Stats stats() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace kvorum::rpc
