@@ -6,27 +6,118 @@
 //   KV_FAILPOINT_RETURN("defragOpenFileError", value) {  // entered when set to return(value)
 //     return Fail(Code::kUnknown, value);
 //   }
+//
+// A point registers its name when the program starts, wherever it stands, so that it can be set
+// before it is first reached; the names that the tools expect are known even where no point stands.
+// A term is a chain `a->b`: the first part whose modifiers allow it acts. Modifiers: `25.0%`, `3*`.
+// Actions: off, return, return(v), sleep(ms), sleep("1s"), panic, print.
+//
+// Thread-safe. A point that is off costs one relaxed load.
 #pragma once
 
-#include <optional>
-#include <string>
+#include "base/error.h"
 
 #ifdef KVORUM_FAILPOINTS
 
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
 namespace kvorum::failpoint {
 
-// Evaluates the point: sleeps, prints or aborts as its term says; the text of return(text) if that
-// is its action. Thread-safe.
-std::optional<std::string> Evaluate(const char* name);
+struct State;  // of one name: its term and how often it fired
+
+// The place in the code. Made through KV_FAILPOINT only.
+class Point {
+ public:
+  explicit Point(const char* name);
+  // Sleeps, prints or aborts as the term says; the text of return(text) if that is its action.
+  std::optional<std::string> Evaluate() const {
+    if (!armed_.load(std::memory_order_relaxed)) [[likely]]
+      return std::nullopt;
+    return EvaluateArmed();
+  }
+
+ private:
+  std::optional<std::string> EvaluateArmed() const;
+
+  State& state_;
+  const std::atomic<bool>& armed_;
+};
+
+template <std::size_t kSize>
+struct Name {
+  char text[kSize];
+  consteval Name(const char (&literal)[kSize]) { std::copy_n(literal, kSize, text); }
+};
+template <Name kName>
+inline const Point kPoint{kName.text};
+
+// Control by tests in the same process; the HTTP control does the same. kNotFound for an unknown
+// name, kInvalidArgument for a bad term.
+Result<void> Set(std::string_view name, std::string_view term);
+// "a=term;b=term": all of them or, if one is wrong, none.
+Result<void> SetAll(std::string_view assignments);
+Result<void> Clear(std::string_view name);
+void ClearAll();
+// How often the point acted since it was last set; `off` does not count.
+Result<std::uint64_t> Count(std::string_view name);
+// The term of a name as it was set, "" when off.
+Result<std::string> Get(std::string_view name);
+// All known names with their terms, sorted by name.
+std::vector<std::pair<std::string, std::string>> List();
+
+// While one exists, a `panic` waits (at most a second) before it aborts, so that the answer to the
+// request that set it goes out first.
+class AnswerPending {
+ public:
+  AnswerPending();
+  ~AnswerPending();
+  AnswerPending(const AnswerPending&) = delete;
+  AnswerPending& operator=(const AnswerPending&) = delete;
+};
+
+// The HTTP control on a thread of its own, which serves one request at a time and never evaluates a
+// point, so it answers while points sleep. GET / , GET|PUT|DELETE /name, GET /name/count,
+// PUT /failpoints. The destructor stops it.
+class ControlServer {
+ public:
+  // "127.0.0.1:22381" or "localhost:0".
+  static Result<std::unique_ptr<ControlServer>> Start(const std::string& address);
+  virtual ~ControlServer() = default;
+  virtual std::uint16_t port() const = 0;
+};
+
+// Sets the points of GOFAIL_FAILPOINTS and serves the control at GOFAIL_HTTP, if they are set.
+// Called once, early in main.
+Result<void> StartFromEnvironment();
 
 }  // namespace kvorum::failpoint
 
-#define KV_FAILPOINT(name) static_cast<void>(::kvorum::failpoint::Evaluate(name))
-#define KV_FAILPOINT_RETURN(name, value)                                             \
-  if (std::optional<std::string> kv_failpoint = ::kvorum::failpoint::Evaluate(name)) \
-    if (const std::string& value = *kv_failpoint; true)
+#define KV_FAILPOINT(name) static_cast<void>(::kvorum::failpoint::kPoint<name>.Evaluate())
+#define KV_FAILPOINT_RETURN(name, value)                \
+  if (const std::optional<std::string> kv_failpoint =   \
+          ::kvorum::failpoint::kPoint<name>.Evaluate(); \
+      kv_failpoint.has_value())                         \
+    if (const std::string& value = *kv_failpoint; true) /* NOLINT(bugprone-macro-parentheses) */
 
 #else
+
+#include <string>
+
+namespace kvorum::failpoint {
+
+// Without failpoints the environment is not looked at.
+inline Result<void> StartFromEnvironment() { return {}; }
+
+}  // namespace kvorum::failpoint
 
 #define KV_FAILPOINT(name) static_cast<void>(0)
 #define KV_FAILPOINT_RETURN(name, value) \

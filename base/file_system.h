@@ -18,9 +18,10 @@
 
 namespace kvorum {
 
-// An open file. Used by one thread at a time. Errors name the path, the offset and the errno's
-// text; their code is kResourceExhausted for a full disk (ENOSPC, EDQUOT), kDataLoss for EIO,
-// kNotFound, kPermissionDenied, else kUnknown.
+// An open file. Used by one thread at a time; it stays usable, under its old path(), when its name
+// is renamed or removed. Errors name the path, the offset and the errno's text; their code is
+// kResourceExhausted for a full disk (ENOSPC, EDQUOT, EFBIG), kDataLoss for EIO, kNotFound,
+// kAlreadyExists, kPermissionDenied (EACCES, EPERM, EROFS), else kUnknown.
 class File {
  public:
   virtual ~File() = default;
@@ -34,7 +35,8 @@ class File {
   // try may lie.
   virtual Result<void> Sync() = 0;
   virtual Result<void> Truncate(std::uint64_t size_bytes) = 0;
-  // Reserves zero-filled space and sets the size to at least size_bytes.
+  // Reserves space for size_bytes and grows the file to that size; the new part reads as zeros, the
+  // old one stays. Writes into it cannot fail for a full disk (but on copy-on-write file systems).
   virtual Result<void> Allocate(std::uint64_t size_bytes) = 0;
   virtual Result<std::uint64_t> Size() = 0;
 };
@@ -60,17 +62,26 @@ class FileSystem {
   virtual Result<std::vector<std::string>> List(const std::string& dir) = 0;
   // Makes the folder and its missing parents with mode 0700. An existing folder is fine.
   virtual Result<void> MakeDirectories(const std::string& dir) = 0;
+  // Atomic; replaces a file of the new name.
   virtual Result<void> Rename(const std::string& from, const std::string& to) = 0;
+  // A file, or an empty folder.
   virtual Result<void> Remove(const std::string& path) = 0;
   virtual Result<void> SyncDirectory(const std::string& dir) = 0;
-  // An exclusive lock on a file, made if missing. kFailedPrecondition when another process holds
-  // it.
+  // An exclusive lock on a file, made if missing. kFailedPrecondition when someone else holds it,
+  // in this process or another; it goes with its holder's process.
   virtual Result<std::unique_ptr<FileLock>> Lock(const std::string& path) = 0;
   // Bytes free for us on the file system that holds the path.
   virtual Result<std::uint64_t> FreeSpace(const std::string& path) = 0;
 };
 
 FileSystem& PosixFileSystem();
+
+// The text of a refused Lock, the same for every file system.
+inline std::string LockedText(const std::string& path) {
+  return "lock " + path + ": held by another process";
+}
+// "a/b" of "a/b/c", "." of "a", "/" of "/a".
+std::string ParentDirectory(const std::string& path);
 
 // The whole content of a file; refuses one larger than limit_bytes.
 Result<std::string> ReadWholeFile(FileSystem& fs, const std::string& path,

@@ -1,0 +1,218 @@
+#include "base/logging.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <climits>
+#include <condition_variable>
+#include <cstdlib>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "base/clock.h"
+
+namespace kvorum {
+namespace {
+
+// The queue's bounds: a few seconds of a busy server, and memory that does not matter.
+constexpr std::size_t kMaxQueuedLines = 16'384;
+constexpr std::size_t kMaxQueuedBytes = std::size_t{8} << 20;
+constexpr std::chrono::milliseconds kExitLimit(1000);
+
+using Sinks = std::vector<spdlog::sink_ptr>;
+
+Result<Sinks> OpenSinks(const std::vector<std::string>& outputs) {
+  Sinks sinks;
+  for (const std::string& output : outputs) {
+    try {
+      if (output == "stderr" || output == "default") {
+        sinks.push_back(std::make_shared<spdlog::sinks::stderr_sink_st>());
+      } else if (output == "stdout") {
+        sinks.push_back(std::make_shared<spdlog::sinks::stdout_sink_st>());
+      } else {
+        sinks.push_back(std::make_shared<spdlog::sinks::basic_file_sink_st>(output));
+      }
+    } catch (const spdlog::spdlog_ex& error) {
+      return Fail(Code::kInvalidArgument, "log output \"" + output + "\": " + error.what());
+    }
+    sinks.back()->set_formatter(std::make_unique<spdlog::pattern_formatter>(
+        "%v", spdlog::pattern_time_type::local, std::string()));
+  }
+  return sinks;
+}
+
+// The queue and the thread that empties it. There is one, and it is never destroyed: its thread may
+// sit in a write that never returns, and nothing may wait for that.
+class AsyncLog {
+ public:
+  AsyncLog() {
+    sinks_ = std::make_shared<Sinks>(OpenSinks({"default"}).value());
+    thread_ = std::thread([this] { Run(); });
+    std::atexit([] { FlushLog(kExitLimit); });
+  }
+
+  // False when the line was dropped.
+  bool Push(std::string line) {
+    bool wake = false;
+    {
+      const std::lock_guard lock(mutex_);
+      if (queue_.size() >= kMaxQueuedLines || queued_bytes_ + line.size() > kMaxQueuedBytes) {
+        ++unreported_;
+        dropped_.fetch_add(1, std::memory_order_relaxed);
+        return false;
+      }
+      queued_bytes_ += line.size();
+      queue_.push_back(std::move(line));
+      ++pushed_;
+      wake = std::exchange(idle_, false);
+    }
+    if (wake) wake_.notify_one();
+    return true;
+  }
+
+  bool Flush(std::chrono::milliseconds limit) {
+    std::unique_lock lock(mutex_);
+    const std::uint64_t target = pushed_;
+    return written_changed_.wait_for(lock, limit, [&] { return written_ >= target; });
+  }
+
+  void Replace(Sinks sinks, bool json) {
+    Flush(kExitLimit);
+    const std::lock_guard lock(mutex_);
+    sinks_ = std::make_shared<Sinks>(std::move(sinks));
+    json_.store(json, std::memory_order_relaxed);
+  }
+
+  bool json() const { return json_.load(std::memory_order_relaxed); }
+  std::uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
+
+  std::atomic<LogLevel> level = LogLevel::kInfo;
+
+ private:
+  [[noreturn]] void Run() {
+    pthread_setname_np(pthread_self(), "log");
+    std::string batch;
+    std::unique_lock lock(mutex_);
+    while (true) {
+      while (queue_.empty() && unreported_ == 0) {
+        idle_ = true;
+        wake_.wait(lock);
+      }
+      idle_ = false;
+      const std::size_t count = TakeBatch(batch);
+      const std::shared_ptr<Sinks> sinks = sinks_;
+      lock.unlock();
+      Write(*sinks, batch);
+      lock.lock();
+      written_ += count;
+      written_changed_.notify_all();
+    }
+  }
+
+  // Moves what is queued into one piece of text: one write however many lines. Returns their
+  // number.
+  std::size_t TakeBatch(std::string& batch) {
+    batch.clear();
+    const std::size_t count = queue_.size();
+    for (const std::string& line : queue_) {
+      batch += line;
+      batch += '\n';
+    }
+    queue_.clear();
+    queued_bytes_ = 0;
+    if (const std::uint64_t lost = std::exchange(unreported_, 0); lost != 0) {
+      batch += FormatLogLine(json(), LogLevel::kWarn, SystemClock().WallNanos(), __FILE__, __LINE__,
+                             "log lines were dropped because the output did not keep up",
+                             {{"count", lost}, {"total", dropped()}});
+      batch += '\n';
+    }
+    return count;
+  }
+
+  static void Write(const Sinks& sinks, const std::string& batch) {
+    for (const spdlog::sink_ptr& sink : sinks) {
+      try {
+        sink->log(spdlog::details::log_msg({}, spdlog::level::info, batch));
+        sink->flush();
+      } catch (const spdlog::spdlog_ex&) {
+        // A full disk or a closed pipe under the log is no reason to stop serving, and there is no
+        // place left to tell it.
+      }
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::condition_variable written_changed_;
+  std::deque<std::string> queue_;
+  std::size_t queued_bytes_ = 0;
+  std::uint64_t pushed_ = 0;
+  std::uint64_t written_ = 0;
+  std::uint64_t unreported_ = 0;
+  bool idle_ = false;
+  std::shared_ptr<Sinks> sinks_;
+  std::atomic<bool> json_ = true;
+  std::atomic<std::uint64_t> dropped_ = 0;
+  std::thread thread_;
+};
+
+AsyncLog& TheLog() {
+  static AsyncLog& log = *new AsyncLog;
+  return log;
+}
+
+// Writes as much as the descriptor takes without blocking: poll says writable when a pipe has room
+// for PIPE_BUF bytes.
+void WriteToStderrWithoutBlocking(std::string_view text) {
+  while (!text.empty()) {
+    pollfd ready = {STDERR_FILENO, POLLOUT, 0};
+    if (::poll(&ready, 1, 0) != 1 || (ready.revents & POLLOUT) == 0) return;
+    const ssize_t n = ::write(STDERR_FILENO, text.data(), std::min<std::size_t>(text.size(), 512));
+    if (n <= 0) return;
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+}
+
+}  // namespace
+
+Result<void> InitLogging(const LogOptions& options) {
+  KV_TRY(Sinks sinks, OpenSinks(options.outputs));
+  TheLog().Replace(std::move(sinks), options.json);
+  SetLogLevel(options.level);
+  return {};
+}
+
+bool FlushLog(std::chrono::milliseconds limit) { return TheLog().Flush(limit); }
+
+bool LogEnabled(LogLevel level) { return level >= TheLog().level.load(std::memory_order_relaxed); }
+
+void SetLogLevel(LogLevel level) { TheLog().level.store(level, std::memory_order_relaxed); }
+
+std::uint64_t DroppedLogLines() { return TheLog().dropped(); }
+
+void WriteLog(LogLevel level, const char* file, int line, std::string_view message,
+              std::initializer_list<LogField> fields) {
+  AsyncLog& log = TheLog();
+  log.Push(
+      FormatLogLine(log.json(), level, SystemClock().WallNanos(), file, line, message, fields));
+}
+
+void WriteLogBeforeExit(LogLevel level, const char* file, int line, std::string_view message,
+                        std::initializer_list<LogField> fields) {
+  AsyncLog& log = TheLog();
+  std::string text =
+      FormatLogLine(log.json(), level, SystemClock().WallNanos(), file, line, message, fields);
+  if (log.Push(text) && log.Flush(kExitLimit)) return;
+  text += '\n';
+  WriteToStderrWithoutBlocking(text);
+}
+
+}  // namespace kvorum
