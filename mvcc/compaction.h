@@ -1,0 +1,77 @@
+// Forgets history: of each key, all revisions up to the compacted one but the newest.
+//
+// One compaction runs at a time, others wait in order. Each goes through these steps:
+//   1. apply: the mark scheduledCompactRev is published, readers are refused below;
+//   2. apply: the index forgets, a bounded step per task;
+//   3. backend: once everything up to the revision is durable, batches of records are looked at
+//      and those that nothing needs are deleted, one commit a batch, with a pause in between;
+//   4. apply: the mark finishedCompactRev is published and made durable with the last batch; then
+//      the waiters are told.
+// After a crash a scheduled mark without its finished mark makes Open run it again from step 2;
+// what is deleted already is not missed.
+//
+// Threads: used by the apply executor, works on both executors (see the steps).
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "mvcc/hash.h"
+#include "mvcc/key_index.h"
+
+namespace kvorum::mvcc {
+
+class Store;
+
+struct CompactionOptions {
+  std::size_t batch_limit = 1000;  // records looked at per batch
+  Duration pause = std::chrono::milliseconds(10);
+  std::size_t index_step = 2000;  // index entries looked at per task
+};
+
+class Compactor {
+ public:
+  using Callback = std::move_only_function<void()>;
+
+  explicit Compactor(Store& store);
+  ~Compactor();
+  Compactor(const Compactor&) = delete;
+  Compactor& operator=(const Compactor&) = delete;
+
+  bool idle() const { return jobs_.empty(); }
+  // Queues a compaction, started by the next call of OnPublished. Its hash is stored if the one
+  // before had finished, so that it covers everything since.
+  void Schedule(std::int64_t revision, std::int64_t previous, bool store_hash,
+                Callback on_finished);
+  // Calls back when all that is queued now has finished.
+  void WhenIdle(Callback on_finished);
+  // The store has published.
+  void OnPublished();
+
+  // The lowest revision whose compaction has not finished, or 0.
+  std::int64_t unfinished() const;
+
+ private:
+  struct Job;
+
+  void StartNext();
+  void StepIndex();
+  void StartDeleting();
+  void DeleteBatch();
+  void Fail(const Error& error);
+  void FinishOnApply();
+  void Finish();
+
+  Store& store_;
+  std::deque<std::unique_ptr<Job>> jobs_;  // the first is running unless it is not published yet
+  bool running_ = false;
+  // Wait for the publish that carries the finished mark.
+  Callback on_published_;
+};
+
+}  // namespace kvorum::mvcc

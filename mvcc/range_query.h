@@ -1,0 +1,42 @@
+// Runs ranges and compares over one state of the store, be it a reader's or the one that the apply
+// executor is working on. All of a range's rules live here.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/error.h"
+#include "mvcc/index_view.h"
+#include "mvcc/range.h"
+#include "mvcc/requests.h"
+#include "mvcc/revision.h"
+
+namespace kvorum::mvcc {
+
+// Where the records of a state are.
+class RecordSource {
+ public:
+  virtual ~RecordSource() = default;
+  // The encoded KeyValue put at a revision that the index of the same state names; stays valid
+  // while the source lives. kDataLoss if it is missing or damaged.
+  virtual Result<std::string_view> Find(Revision revision) = 0;
+};
+
+// A state. Borrows; made for a call.
+struct RangeScope {
+  IndexView index;
+  RecordSource* records;
+  std::int64_t current_revision;  // read when none is asked for; newer ones are refused
+  std::int64_t compact_revision;  // older ones are refused
+};
+
+Result<RangeSummary> RunRange(const RangeScope& scope, const RangeRequest& request, RowSink& sink);
+
+// Index look-ups that RunRange needs at the newest revision.
+std::int64_t EstimateRows(const IndexView& index, const RangeRequest& request);
+
+// True if the compare holds for every key of its range at the scope's current revision; for none
+// found, if it holds for a pair of zero fields, except that a value compare is false then.
+Result<bool> Holds(const RangeScope& scope, const Compare& compare);
+
+}  // namespace kvorum::mvcc

@@ -1,0 +1,73 @@
+// The store's writer side for the length of one log entry: everything in it shares one revision.
+//
+// Used by the apply executor only, one at a time. What it changes is seen by later entries at once,
+// and by readers from Store::Publish on.
+// Errors are refusals: nothing was written. What passed its checks cannot fail while it is applied;
+// a record that is damaged on disk stops the process, since the other replicas go on without us.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/error.h"
+#include "mvcc/backend.h"
+#include "mvcc/range_query.h"
+#include "mvcc/requests.h"
+#include "mvcc/txn.h"
+#include "mvcc/txn_plan.h"
+#include "mvcc/write_buffer.h"
+
+namespace kvorum::mvcc {
+
+class Store;
+
+class WriteTxn final : private RecordSource, private TxnOperations {
+ public:
+  ~WriteTxn() override { End(); }
+  WriteTxn(const WriteTxn&) = delete;
+  WriteTxn& operator=(const WriteTxn&) = delete;
+
+  // ErrLeaseNotFound, then ErrKeyNotFound for ignore_value or ignore_lease without the key. About
+  // one index change and one copy of the value.
+  Result<PutResult> Put(const PutRequest& request) override;
+  // Nothing to refuse.
+  Result<DeleteRangeResult> DeleteRange(const DeleteRangeRequest& request) override;
+  // Sees what this txn has written, at the revision that it will have.
+  Result<RangeResult> Range(const RangeRequest& request) override;
+  // Compares, checks of the branch that the compares chose, then its operations; all compares and
+  // checks see the state before the txn. The only call on its WriteTxn.
+  Result<TxnResult> ExecuteTxn(const TxnRequest& request);
+
+  // The store's revision with this txn: one more than before if it has changed something.
+  std::int64_t revision() const override { return begin_revision_ + (changes_ > 0 ? 1 : 0); }
+  // Keys put and deleted so far: the next sub-revision.
+  std::int64_t changes() const { return changes_; }
+
+  // Makes the revision the store's. Idempotent; the destructor calls it.
+  void End();
+
+ private:
+  friend class Store;
+  explicit WriteTxn(Store& store);
+
+  Result<std::string_view> Find(Revision revision) override;
+  RangeScope Scope();
+  std::optional<std::string_view> Previous(std::string_view key);
+  char* Append(bool tombstone, std::size_t size_bytes);
+
+  Store& store_;
+  const std::int64_t begin_revision_;
+  std::int64_t changes_ = 0;
+  bool ended_ = false;
+  // What readers see of the buffer, kept so that records in it stay where they are; then a backend
+  // reader. Both are taken when first needed.
+  std::optional<WriteBuffer::View> buffer_;
+  std::optional<Reader> reader_;
+  // For the counters.
+  std::uint64_t ranges_ = 0;
+  std::uint64_t puts_ = 0;
+  std::uint64_t deletes_ = 0;
+  std::uint64_t put_bytes_ = 0;
+};
+
+}  // namespace kvorum::mvcc

@@ -1,0 +1,79 @@
+// One state of the store, to be read without any lock: an index snapshot, what the write buffer
+// showed right after, and a backend reader taken last, so that nothing falls between them.
+//
+// Threads: used by one thread at a time, may be moved to another. Writes, commits and compactions
+// go on beside it and never change what it answers: a view pinned before a compaction keeps the
+// revisions that it could read then.
+// Lifetime: short, and one per thread at a time: while it lives the backend cannot use freed pages
+// again. Never held while a client is waited for.
+// Errors: those of mvcc/errors.h; kDataLoss names a record that is damaged on disk.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "base/error.h"
+#include "mvcc/backend.h"
+#include "mvcc/hash.h"
+#include "mvcc/key_index.h"
+#include "mvcc/range.h"
+#include "mvcc/range_query.h"
+#include "mvcc/requests.h"
+#include "mvcc/txn.h"
+#include "mvcc/write_buffer.h"
+
+namespace kvorum::mvcc {
+
+class StoreCounters;
+
+class ReadView final : private RecordSource {
+ public:
+  ReadView(ReadView&&) noexcept = default;
+  ReadView& operator=(ReadView&&) noexcept = default;
+  ~ReadView() override = default;
+
+  // The header revision of what is answered from here.
+  std::int64_t revision() const { return index_.mark().current_revision; }
+  // Reads below are refused. -1 until the first compaction.
+  std::int64_t compact_revision() const { return index_.mark().compact_revision; }
+
+  // Gives the rows to the sink in the order of the answer. A plain range (key order, no filters)
+  // streams: O(log n) for the count, then one look-up a row, no allocation; a descending page by
+  // key as well. Other orders and filters collect the range's rows first (40 bytes each, values
+  // stay in place). count_only and keys_only never touch the records, unless to sort by value.
+  // Unknown enum values are refused by CheckRange, not here.
+  Result<RangeSummary> Range(const RangeRequest& request, RowSink& sink);
+  Result<RangeResult> Range(const RangeRequest& request);
+
+  // How many rows Range would look at: what its cost grows with. O(log n), no I/O.
+  std::int64_t EstimateRows(const RangeRequest& request) const;
+  std::int64_t EstimateRows(
+      const TxnRequest& request) const;  // sum over compares and both branches
+
+  // For a txn for which IsReadOnly holds. The state before and after is this view.
+  Result<TxnResult> Txn(const TxnRequest& request);
+
+  // HashKV for a revision (0: the newest) as Store::HashKv without its stored hashes. Reads the
+  // whole history.
+  Result<KvHash> HashKv(std::int64_t revision);
+  // CRC-32C over all buckets of the backend, as it was durable when the view was made.
+  Result<std::uint32_t> HashBackend();
+
+ private:
+  friend class Store;
+  ReadView(IndexSnapshot index, WriteBuffer::View buffer, Reader reader, StoreCounters& counters)
+      : index_(std::move(index)),
+        buffer_(std::move(buffer)),
+        reader_(std::move(reader)),
+        counters_(&counters) {}
+
+  Result<std::string_view> Find(Revision revision) override;
+  RangeScope Scope();
+
+  IndexSnapshot index_;
+  WriteBuffer::View buffer_;
+  Reader reader_;
+  StoreCounters* counters_;
+};
+
+}  // namespace kvorum::mvcc
