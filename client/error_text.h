@@ -1,0 +1,21 @@
+// What the server's errors are called.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace kvorum::client {
+
+// "InvalidArgument": the name that users of gRPC know a code by.
+std::string_view CodeName(Code code);
+
+// True if the text is one of the v3 API's own errors: its text then says all there is to say.
+bool IsApiError(std::string_view message);
+
+// The error as the tools print it: an API error by its text alone, a passed deadline as "context
+// deadline exceeded", anything else as "rpc error: code = NAME desc = TEXT".
+std::string ErrorText(const Error& error);
+
+}  // namespace kvorum::client
