@@ -1,8 +1,8 @@
 // What Raft's messages, log entries and hard state are, and their bytes: wire-compatible with the
 // protobuf package raftpb, by hand, so that an entry's data is never copied.
 //
-// Threading: plain values. Ownership: an Entry, Snapshot or Message that was decoded holds slices of
-// the bytes it was decoded from, and so keeps that whole block alive. Errors: decoders return an
+// Threading: plain values. Ownership: an Entry, Snapshot or Message that was decoded holds slices
+// of the bytes it was decoded from, and so keeps that whole block alive. Errors: decoders return an
 // Error of code kDataLoss and never crash, whatever the bytes are; unknown fields are skipped, and
 // fields of value zero may be written or left out (both spellings exist between versions).
 #pragma once
@@ -108,8 +108,8 @@ enum class MessageType : std::uint8_t {
 
 std::string_view Name(MessageType type);  // as in "App", "VoteResp"
 std::string_view Name(EntryType type);    // as in "Normal", "ConfChange"
-// Whether a message of this type may arrive from a peer at all: the others speak of the member's own
-// clock and disk, and a peer that sends one is broken.
+// Whether a message of this type may arrive from a peer at all: the others speak of the member's
+// own clock and disk, and a peer that sends one is broken.
 bool IsFromPeer(MessageType type);
 
 struct Message {
