@@ -1,0 +1,116 @@
+#include "server/alarms.h"
+
+#include <algorithm>
+
+#include "proto/wire.h"
+#include "server/kv_decode.h"
+
+namespace kvorum::server {
+namespace {
+
+std::uint64_t OnWire(AlarmType type) { return static_cast<std::uint64_t>(type); }
+
+}  // namespace
+
+std::string EncodeAlarm(const Alarm& alarm) {
+  std::string out;
+  wire::AppendUint(out, 1, alarm.member);
+  wire::AppendUint(out, 2, OnWire(alarm.type));
+  return out;
+}
+
+Result<Alarm> DecodeAlarm(std::string_view bytes) {
+  Alarm alarm;
+  wire::Reader reader(bytes);
+  while (reader.Next()) {
+    if (reader.field() == 1) {
+      alarm.member = reader.Varint();
+    } else if (reader.field() == 2) {
+      alarm.type = static_cast<AlarmType>(reader.Varint());
+    } else {
+      reader.Skip();
+    }
+  }
+  if (!reader.ok()) return Fail(Code::kDataLoss, "alarm: a stored alarm is malformed");
+  return alarm;
+}
+
+std::string AlarmText(const Alarm& alarm) {
+  std::string text;
+  if (alarm.member != raft::kNone) text = "memberID:" + std::to_string(alarm.member) + " ";
+  switch (alarm.type) {
+    case AlarmType::kNone:
+      break;
+    case AlarmType::kNoSpace:
+      text += "alarm:NOSPACE ";
+      break;
+    case AlarmType::kCorrupt:
+      text += "alarm:CORRUPT ";
+      break;
+  }
+  if (text.ends_with(' ')) text.pop_back();
+  return text;
+}
+
+std::string EncodeAlarmRequest(const AlarmRequest& request) {
+  std::string out;
+  wire::AppendUint(out, 1, static_cast<std::uint64_t>(request.action));
+  wire::AppendUint(out, 2, request.alarm.member);
+  wire::AppendUint(out, 3, OnWire(request.alarm.type));
+  return out;
+}
+
+Result<AlarmRequest> DecodeAlarmRequest(std::string_view bytes) {
+  AlarmRequest request;
+  wire::Reader reader(bytes);
+  while (reader.Next()) {
+    switch (reader.field()) {
+      case 1:
+        request.action = static_cast<AlarmAction>(reader.Varint());
+        break;
+      case 2:
+        request.alarm.member = reader.Varint();
+        break;
+      case 3:
+        request.alarm.type = static_cast<AlarmType>(reader.Varint());
+        break;
+      default:
+        reader.Skip();
+    }
+  }
+  if (!reader.ok()) return MalformedRequest();
+  return request;
+}
+
+bool Alarms::Activate(const Alarm& alarm) {
+  std::lock_guard lock(mutex_);
+  const bool added = alarms_.insert(alarm).second;
+  UpdateFlags();
+  return added;
+}
+
+bool Alarms::Deactivate(const Alarm& alarm) {
+  std::lock_guard lock(mutex_);
+  const bool removed = alarms_.erase(alarm) != 0;
+  UpdateFlags();
+  return removed;
+}
+
+std::vector<Alarm> Alarms::List(AlarmType type) const {
+  std::lock_guard lock(mutex_);
+  std::vector<Alarm> found;
+  std::ranges::copy_if(alarms_, std::back_inserter(found), [&](const Alarm& alarm) {
+    return type == AlarmType::kNone || alarm.type == type;
+  });
+  return found;
+}
+
+void Alarms::UpdateFlags() {
+  const auto stands = [&](AlarmType type) {
+    return std::ranges::any_of(alarms_, [&](const Alarm& alarm) { return alarm.type == type; });
+  };
+  no_space_.store(stands(AlarmType::kNoSpace), std::memory_order_relaxed);
+  corrupt_.store(stands(AlarmType::kCorrupt), std::memory_order_relaxed);
+}
+
+}  // namespace kvorum::server

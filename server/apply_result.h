@@ -1,0 +1,31 @@
+// What applying one log entry gave, as values that the proposer's side turns into its answer.
+#pragma once
+
+#include <variant>
+#include <vector>
+
+#include "base/error.h"
+#include "mvcc/txn.h"
+#include "proto/raft_types.h"
+#include "server/alarms.h"
+
+namespace kvorum::server {
+
+struct CompactionResult {
+  std::int64_t revision = 0;  // the header's
+};
+
+struct AlarmResult {
+  std::int64_t revision = 0;
+  std::vector<Alarm> alarms;  // what changed, or what was asked for
+};
+
+struct ApplyResult {
+  raft::Term term = 0;
+  // monostate: an entry whose effect needs no words.
+  using Value = std::variant<std::monostate, mvcc::PutResult, mvcc::DeleteRangeResult,
+                             mvcc::TxnResult, CompactionResult, AlarmResult>;
+  Result<Value> value;
+};
+
+}  // namespace kvorum::server

@@ -1,0 +1,40 @@
+// The data directory: its layout, its owner and its version.
+//
+//   <data-dir>/member/format          which layout this is, written once
+//   <data-dir>/member/lock            held by the process that uses it
+//   <data-dir>/member/wal/*.wal       the log (or --wal-dir)
+//   <data-dir>/member/snap/*.snap     snapshots of the log's position
+//   <data-dir>/member/snap/db         the backend
+//
+// Folders have mode 0700; one that others may enter is refused (it holds every key and, later,
+// password hashes).
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/error.h"
+#include "base/file_system.h"
+
+namespace kvorum::server {
+
+struct DataDirectory {
+  std::string root;
+  std::string wal;
+  std::string snap;
+  std::string database;  // file
+  std::unique_ptr<FileLock> lock;
+};
+
+// Makes what is missing and takes the lock. kFailedPrecondition when another process holds it, when
+// the layout is of another version or another program, or when its mode is too open; the texts say
+// what to do. `wal_dir` may be empty.
+Result<DataDirectory> OpenDataDirectory(FileSystem& fs, const std::string& data_dir,
+                                        const std::string& wal_dir);
+
+// Real directories only: takes everybody else's access away (mode 0700) where there is any, and
+// says so in the log. Refuses what is no directory, or one that is not ours to change. A missing
+// one is fine.
+Result<void> EnforcePrivate(const std::string& dir);
+
+}  // namespace kvorum::server
