@@ -1,0 +1,39 @@
+// What a WAL says besides entries and hard states: whose log it is, and where a reader may begin.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "proto/raft_types.h"
+
+namespace kvorum::wal {
+
+// The head of every segment; one log has one.
+struct Metadata {
+  std::uint64_t node_id = 0;
+  std::uint64_t cluster_id = 0;
+
+  friend bool operator==(const Metadata&, const Metadata&) = default;
+};
+
+// "The state up to this entry is kept elsewhere": entries at or below the index need not be read.
+// A new log begins with the marker {0, 0}.
+struct SnapshotMarker {
+  raft::Index index = 0;
+  raft::Term term = 0;
+  std::optional<raft::ConfState> conf_state;  // set unless index is 0
+
+  friend bool operator==(const SnapshotMarker&, const SnapshotMarker&) = default;
+};
+
+// The bytes of walpb.Snapshot and of the member's metadata. Zeros are written, as other writers of
+// the format do.
+std::string Encode(const Metadata& metadata);
+std::string Encode(const SnapshotMarker& marker);
+Result<Metadata> DecodeMetadata(std::string_view bytes);
+Result<SnapshotMarker> DecodeSnapshotMarker(std::string_view bytes);
+
+}  // namespace kvorum::wal

@@ -1,0 +1,126 @@
+// Appends records to the log's segment files and makes them durable. Used by one executor only (the
+// wal thread); SpaceLow may be asked from anywhere. Made by wal::Create and wal::Open (wal/wal.h).
+//
+// Everything handed to Append before a Sync that returned ok survives a power cut; of the rest, a
+// prefix of the records may. What a record looks like: wal/format.h.
+//
+// Errors are final: after one, every later call gives the same error again, and the process should
+// end (a second try at a failed fsync lies, since the kernel forgets what it could not write). The
+// exception is kResourceExhausted from Append: no segment can be made on the full disk, nothing of
+// the call was written, and it may be repeated.
+//
+// Disk full: the current segment's space is reserved; at half of it the next one is prepared, and a
+// small file "reserve" stands behind that one. When either cannot be made, SpaceLow turns true
+// while there is still room for half a segment and the reserve: refuse the clients' writes then, go
+// on appending what the cluster itself needs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/executor.h"
+#include "base/file_system.h"
+#include "proto/raft_types.h"
+#include "wal/batch.h"
+#include "wal/marker.h"
+#include "wal/segment_name.h"
+#include "wal/spare_segments.h"
+
+namespace kvorum::wal {
+
+struct Options {
+  std::uint64_t segment_size_bytes = 64'000'000;
+  // Of the last resort when the disk is full; 0 for none.
+  std::uint64_t reserve_size_bytes = 8'000'000;
+  // Write zeros over a segment before it is used, instead of only reserving its space: the disk is
+  // written twice, and each fdatasync costs a third less, as it has no metadata to commit
+  // (docs/decisions).
+  bool zero_segments = true;
+  // Prepares the next segment; must outlive the Writer's use of the file system: stop it first.
+  // Without it the Append that passes the middle of a segment does.
+  Executor* background = nullptr;
+};
+
+class Writer {
+ public:
+  // Where the records end, as the reader found it.
+  struct Position {
+    std::vector<SegmentName> segments;  // oldest first; the last one is written to
+    std::uint64_t offset = 0;           // the end of the last one's records
+    std::uint32_t rolling_crc = 0;      // over the data of all records
+    std::uint32_t frame_crc = 0;        // over the frames since the last seal
+    raft::Index last_index = 0;
+    raft::HardState hard_state;
+  };
+  // Everything up to the position must be durable already.
+  Writer(FileSystem& fs, std::string dir, Metadata metadata, const Options& options,
+         std::unique_ptr<FileLock> lock, std::unique_ptr<File> tail, std::uint64_t capacity_bytes,
+         Position position);
+  // Does not sync. See Close.
+  ~Writer();
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  // Entries in the order of their indexes, without gaps, the first at most one past the log's last
+  // (an index that is there already is replaced, and what follows it is gone); then the hard state,
+  // if not null. One write; data of 1 KiB and more is taken by reference, nothing is copied twice.
+  Result<void> Append(std::span<const raft::Entry> entries, const raft::HardState* state);
+  // fdatasync, if anything was written since the last one.
+  Result<void> Sync();
+  // Appends the marker and syncs. Its state must be durable before.
+  Result<void> SaveSnapshot(const SnapshotMarker& marker);
+  // Begins a new segment now; Append does so by itself when the current one is full.
+  Result<void> Cut();
+
+  // Entries up to the index will not be asked for again: a durable state and a durable marker at or
+  // past it exist.
+  void ReleaseTo(raft::Index index);
+  // Removes the oldest segments that hold released entries only, as long as `keep` of all stay.
+  // Returns how many went. An error here is not final.
+  Result<std::size_t> Purge(std::size_t keep);
+
+  // The disk cannot take another segment or the reserve. Thread-safe.
+  bool SpaceLow() const { return spares_->SpaceLow(); }
+  // Tries again what SpaceLow is about; for a timer while it is true.
+  void RetrySpace();
+
+  // Syncs and seals the log, so that at the next Open all of it is known to have been durable and a
+  // damaged record cannot pass for a torn one. The Writer is of no use afterwards.
+  Result<void> Close();
+
+  raft::Index last_index() const { return position_.last_index; }
+  std::size_t segment_count() const { return position_.segments.size(); }
+  const Metadata& metadata() const { return metadata_; }
+  const std::string& dir() const { return dir_; }
+
+ private:
+  struct SegmentHead;
+
+  Result<void> Poison(Result<void> result);
+  Result<void> MakeRoom(std::uint64_t size_bytes);
+  Result<void> CutFor(std::uint64_t size_bytes);
+  Result<void> WriteBatch();
+  Result<void> WriteSeal();
+
+  FileSystem& fs_;
+  const std::string dir_;
+  const Metadata metadata_;
+  const Options options_;
+  std::unique_ptr<FileLock> lock_;
+  std::unique_ptr<File> tail_;
+  std::uint64_t capacity_bytes_;  // of the tail; writes stay within it
+  Position position_;
+  std::uint64_t synced_offset_;  // of the tail
+  raft::Index released_index_ = 0;
+  Batch batch_;  // kept for its memory
+  std::shared_ptr<SpareSegments> spares_;
+  std::optional<Error> poison_;
+};
+
+}  // namespace kvorum::wal
