@@ -1,0 +1,52 @@
+// What a Node is told when it is made.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "proto/raft_types.h"
+
+namespace kvorum::raft {
+
+enum class ReadMode : std::uint8_t {
+  kQuorum,  // a quorum confirms the leader for each round of reads
+  kLease,   // check-quorum is trusted: cheaper, and wrong if clocks run at different speeds
+};
+
+struct Config {
+  MemberId id = kNone;
+  std::uint64_t seed = 0;  // of the election time-outs; another one on each member
+  int heartbeat_ticks = 1;
+  int election_ticks = 10;
+  bool pre_vote = true;
+  bool check_quorum = true;
+  ReadMode read_mode = ReadMode::kQuorum;
+
+  // Replication: what one App message carries (but at least one entry), and what may be on its way
+  // to one follower.
+  std::size_t max_append_size_bytes = 1 << 20;
+  std::size_t max_inflight_messages = 512;
+  std::size_t max_inflight_size_bytes = 64 << 20;
+  // What may wait for a quorum in the leader's log; further proposals are dropped.
+  std::size_t max_uncommitted_size_bytes = 256 << 20;
+  // What may have been given out to be applied and not be Applied yet (but at least one entry).
+  std::size_t max_applying_size_bytes = 64 << 20;
+  // Linearizable reads that may wait for a quorum; further ones are dropped.
+  std::size_t max_pending_reads = 4096;
+  // What Compact keeps in memory for followers that lag: as much as both bounds allow.
+  std::size_t catch_up_entries = 5000;
+  std::size_t catch_up_size_bytes = 64 << 20;
+};
+
+// What the member found on its disk.
+struct Restart {
+  HardState hard_state;
+  Index snapshot_index = 0;  // of the snapshot that the entries follow; 0 if the log is whole
+  Term snapshot_term = 0;
+  std::vector<Entry> entries;
+  Index applied = 0;     // what the state machine contains, snapshot_index at least
+  ConfState conf_state;  // as of `applied`
+};
+
+}  // namespace kvorum::raft

@@ -1,0 +1,103 @@
+// A member's log: the entries behind the last compaction in memory, and how far they are durable,
+// committed, given out and applied.
+//
+// Threading: used by the raft executor only. Ownership: entries share their data. Invariants (the
+// marks stand in this order, and CheckInvariants says so):
+//   snapshot_index <= applied <= applying <= committed <= last
+//   applying <= persisted <= given <= last
+// where `given` are the entries that went out in a Ready to be written, `persisted` those that are
+// on disk, and `applying` those that went out to be applied: only what is both durable here and
+// committed, so that a state machine is never ahead of its own log.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "proto/raft_types.h"
+
+namespace kvorum::raft {
+
+// What an entry takes for the bounds of messages and memory: its data and about what is around it.
+inline std::size_t SizeBytes(const Entry& entry) { return entry.data.size() + sizeof(Entry); }
+
+class Log {
+ public:
+  // The entries follow the snapshot and are on disk.
+  Log(Index snapshot_index, Term snapshot_term, std::vector<Entry> entries);
+
+  Index snapshot_index() const { return snapshot_index_; }
+  Index first_index() const { return snapshot_index_ + 1; }
+  Index last_index() const { return snapshot_index_ + size(); }
+  Term last_term() const { return size() == 0 ? snapshot_term_ : entries_.back().term; }
+  Index persisted() const { return persisted_; }
+  Index committed() const { return committed_; }
+  Index applying() const { return applying_; }
+  Index applied() const { return applied_; }
+  std::size_t size() const { return entries_.size() - begin_; }
+  std::size_t size_bytes() const { return size_bytes_; }
+
+  // Known for the snapshot's index and what follows it.
+  std::optional<Term> TermAt(Index index) const;
+  bool Matches(Index index, Term term) const { return TermAt(index) == term; }
+  // Whether a log that ends so has everything that ours may have committed (paper, section 5.4.1).
+  bool IsUpToDate(Index last_index, Term last_term) const;
+  // The last index up to `index` whose term is at most `term`: the furthest place at which a log
+  // with an entry (index, term) and ours may agree. Below what is in memory the term is unknown
+  // (0).
+  struct Position {
+    Index index = 0;
+    Term term = 0;
+  };
+  Position FindConflictByTerm(Index index, Term term) const;
+
+  // The entries from `from` to `to`, both included and in memory; valid until the next change.
+  std::span<const Entry> Range(Index from, Index to) const;
+  // The same up to max_size_bytes, but one entry at least.
+  std::span<const Entry> Range(Index from, Index to, std::size_t max_size_bytes) const;
+
+  // The next entry; its index is last_index() + 1.
+  void Append(Entry entry);
+  // Drops the entries from this index on; none of them may be committed.
+  void TruncateFrom(Index index);
+
+  // Entries that no Ready has carried yet; they count as given from now on.
+  std::span<const Entry> TakeUnwritten();
+  bool HasUnwritten() const { return given_ < last_index(); }
+  void SetPersisted(Index index);
+  void CommitTo(Index index);
+  // Committed, durable entries that no Ready has carried yet, up to max_size_bytes (one at least).
+  std::span<const Entry> NextToApply(std::size_t max_size_bytes) const;
+  bool HasNextToApply() const;
+  void SetApplying(Index index);
+  void SetApplied(Index index);
+
+  // Forgets entries up to `index` at most, as long as more than keep_entries or keep_size_bytes are
+  // in memory. Never what is not applied.
+  void Compact(Index index, std::size_t keep_entries, std::size_t keep_size_bytes);
+  // Replaces the whole log by a snapshot that still has to be written and installed.
+  void Restore(Index index, Term term);
+
+  void CheckInvariants() const;
+
+ private:
+  const Entry& At(Index index) const { return entries_[begin_ + (index - first_index())]; }
+
+  Index snapshot_index_;
+  Term snapshot_term_;
+  // entries_[begin_] is the first one; those before it are compacted and empty, and are erased when
+  // they are more than the others, so that compaction costs O(1) per entry and ranges are spans.
+  std::vector<Entry> entries_;
+  std::size_t begin_ = 0;
+  std::size_t size_bytes_ = 0;
+
+  Index given_;
+  Index persisted_;
+  Index committed_;
+  Index applying_;
+  Index applied_;
+};
+
+}  // namespace kvorum::raft

@@ -1,0 +1,210 @@
+// One member's Raft: a deterministic state machine. Calls go in, Ready comes out; it does no I/O,
+// reads no clock and logs nothing. "The Raft paper" is Ongaro and Ousterhout 2014, "the thesis"
+// Ongaro 2014.
+//
+// Threading: used by the raft executor only. Errors: what a peer sends is refused with an Error,
+// never by a crash; what the driver promises (the order of Persisted and Applied) is checked.
+// Invariants: see CheckInvariants. Units: time passes in ticks.
+//
+// The driver's loop: make calls, as many as there are to make; then TakeReady once, hand its parts
+// to the wal, peer and apply executors, and report back by Persisted and Applied. Writes are
+// asynchronous: an entry counts for the commit here only when Persisted says so, and the leader
+// sends entries to its followers while its own disk is still busy with them (thesis,
+// section 10.2.1).
+//
+// Costs: an entry's data is shared, never copied; each entry is copied as a 48-byte value into the
+// log, Ready::entries, Ready::committed and each App message. No call is O(log) but Compact
+// (amortised).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/error.h"
+#include "base/rng.h"
+#include "proto/raft_types.h"
+#include "raft/config.h"
+#include "raft/events.h"
+#include "raft/log.h"
+#include "raft/read_queue.h"
+#include "raft/ready.h"
+#include "raft/tracker.h"
+#include "raft/write_queue.h"
+
+namespace kvorum::raft {
+
+// Why a proposal or a read was not taken.
+enum class Dropped : std::uint8_t {
+  kNot = 0,
+  kNoLeader,           // nobody to forward it to
+  kTransferring,       // leadership is being handed over
+  kNotMember,          // this leader was removed from the configuration
+  kTooMuchPending,     // a bound of Config is reached
+  kConfChangePending,  // one configuration change at a time
+};
+
+// The error that a client gets for a dropped proposal, whatever the reason.
+Error ProposalDropped();
+
+struct ProposeResult {
+  std::size_t accepted = 0;         // so many from the front of the batch
+  Dropped dropped = Dropped::kNot;  // why the others were not
+};
+
+class Node {
+ public:
+  // Refuses a configuration out of range, and a log, hard state, snapshot and applied index that
+  // contradict each other (kDataLoss).
+  static Result<std::unique_ptr<Node>> Create(const Config& config, Restart restart);
+
+  // --- calls ---
+  void Tick();
+  // Stands for election now, without waiting for the time-out: for a member that knows it is alone.
+  void Campaign();
+  // A message of a peer. An Error says that it was nonsense; it changed nothing.
+  Result<void> Step(Message message);
+  // Data for the log. Moves what it accepts from the front of the batch and leaves the rest; a
+  // follower forwards the whole batch to its leader, where it may still be dropped.
+  ProposeResult Propose(std::span<SharedBytes> batch);
+  // type: kConfChange or kConfChangeV2; data: the encoded change.
+  ProposeResult ProposeConfChange(EntryType type, SharedBytes data);
+  // Asks for a ReadState with this context, which must be another one for each attempt. An attempt
+  // that meets a change of leader gets no answer: ask again when the SoftState shows a leader.
+  Dropped ReadIndex(std::uint64_t context);
+  // Hands leadership to a voter, from whichever member this is.
+  Dropped TransferLeadership(MemberId to);
+
+  // --- reports ---
+  // The writes of all Readys up to this number are durable.
+  void Persisted(std::uint64_t ready_number);
+  // Everything up to this index (of committed entries given out, or of the snapshot) is applied.
+  void Applied(Index index);
+  // For each committed entry of a configuration change, in order, before Applied passes it: the
+  // configuration from now on. A change that cannot be is an Error on every member alike and
+  // changes nothing. A change that the driver refuses is simply not reported here.
+  Result<ConfState> ApplyConfChange(const ConfChangeV2& change);
+  // Messages to this member were lost.
+  void ReportUnreachable(MemberId peer);
+  // A kSnap was taken by the follower, or failed.
+  void ReportSnapshot(MemberId peer, bool succeeded);
+  // Everything up to this index is in a durable snapshot or backend: drops older entries than
+  // Config::catch_up_* keeps.
+  void Compact(Index index);
+
+  // --- values out ---
+  bool HasReady() const;
+  Ready TakeReady();
+
+  MemberId id() const { return config_.id; }
+  Term term() const { return term_; }
+  Role role() const { return role_; }
+  MemberId leader() const { return leader_; }
+  SoftState soft_state() const { return {.leader = leader_, .role = role_}; }
+  HardState hard_state() const {
+    return {.term = term_, .vote = vote_, .commit = log_.committed()};
+  }
+  const Log& log() const { return log_; }
+  const ConfState& conf_state() const { return tracker_.conf_state(); }
+  const Tracker& tracker() const { return tracker_; }
+  std::size_t uncommitted_size_bytes() const { return uncommitted_size_bytes_; }
+
+  // Stops the process if a state contradicts itself. O(log).
+  void CheckInvariants() const;
+
+ private:
+  enum class CampaignType : std::uint8_t { kPreElection, kElection, kTransfer };
+
+  Node(const Config& config, Restart restart);
+
+  // node.cc: messages in and out.
+  Result<void> CheckMessage(const Message& message) const;
+  bool AgreeOnTerm(const Message& message);
+  Result<void> StepFollower(Message& message);
+  Result<void> StepCandidate(Message& message);
+  Result<void> StepLeader(Message& message);
+  void Send(Message message);
+  void Happened(EventType type, MemberId peer = kNone, Index index = 0);
+
+  // election.cc: roles, votes, time.
+  void Reset(Term term);
+  void BecomeFollower(Term term, MemberId leader);
+  void BecomePreCandidate();
+  void BecomeCandidate();
+  void BecomeLeader();
+  void StartCampaign(CampaignType type);
+  void AskForVotes(CampaignType type);
+  void CountVote(MemberId from, bool granted);
+  void HandleVoteRequest(const Message& message);
+  void HandleTimeoutNow();
+  void TickFollower();
+  void TickLeader();
+  void CheckQuorum();
+  bool IsPromotable() const;
+  bool IsInLease() const;
+  Index UnappliedConfChange() const;
+  void HandleTransferLeader(MemberId transferee);
+  void SendTimeoutNow(MemberId to);
+  void AbortTransfer();
+
+  // replication.cc: entries, from the leader to the followers.
+  Dropped AppendProposals(std::span<Entry> entries);
+  void AppendAsLeader(Entry entry);
+  void MaybeCommit();
+  void CommitTo(Index index);
+  void SendWhatFollowersLack();
+  void SendAppend(MemberId to, Progress& progress);
+  void SendSnapshot(MemberId to, Progress& progress);
+  void SendHeartbeats(std::uint64_t read_round);
+  void FollowLeader(MemberId leader);
+  Result<void> HandleAppend(const Message& message);
+  void HandleHeartbeat(const Message& message);
+  void HandleSnapshot(const Message& message);
+  bool RestoreSnapshot(const std::shared_ptr<const Snapshot>& snapshot);
+  Result<void> HandleAppendResponse(const Message& message);
+  void HandleHeartbeatResponse(const Message& message);
+  Result<void> HandleProposals(Message& message);
+  bool MayChangeConf(const ConfChangeV2& change) const;
+  void MaybeLeaveJoint();
+
+  // reads.cc: linearizable reads.
+  Dropped AddRead(MemberId requester, SharedBytes context);
+  void AnswerRead(const PendingRead& read);
+  void ReleasePostponedReads();
+  void AnswerConfirmedReads();
+  bool HasCommittedInTerm() const;
+
+  const Config config_;
+  Rng rng_;
+
+  Term term_;
+  MemberId vote_;
+  Role role_ = Role::kFollower;
+  MemberId leader_ = kNone;
+  Log log_;
+  Tracker tracker_;
+
+  // Time, in ticks.
+  int election_elapsed_ = 0;  // as leader: since the last check of the quorum
+  int heartbeat_elapsed_ = 0;
+  int election_timeout_ = 0;
+
+  // As leader.
+  MemberId transferee_ = kNone;
+  Index pending_conf_index_ = 0;  // no configuration change is proposed before this is applied
+  std::size_t uncommitted_size_bytes_ = 0;  // of the data in (committed, last]
+  ReadQueue reads_;
+
+  // Ready.
+  WriteQueue writes_;
+  std::uint64_t ready_number_ = 0;
+  HardState given_hard_state_;
+  SoftState given_soft_state_;
+  std::size_t applying_size_bytes_ = 0;  // of the entries in (applied, applying]
+  std::vector<Message> messages_;
+  std::vector<ReadState> read_states_;
+  std::vector<Event> events_;
+};
+
+}  // namespace kvorum::raft

@@ -1,0 +1,69 @@
+// What the leader knows of one follower's log, and how it feeds it.
+//
+// Threading: used by the raft executor only. Invariants: match < next; in kSnapshot nothing is
+// sent.
+//
+//   kProbe: where the logs agree is not known; one App at a time, the next one after an answer.
+//   kReplicate: Apps are sent one after the other before they are answered (pipelining), within the
+//     window; a refusal leads back to kProbe.
+//   kSnapshot: it needs entries that are compacted; nothing is sent until the snapshot is there.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string_view>
+
+#include "proto/raft_types.h"
+
+namespace kvorum::raft {
+
+enum class ProgressState : std::uint8_t { kProbe, kReplicate, kSnapshot };
+std::string_view Name(ProgressState state);
+
+// The App messages to one follower that are not answered yet.
+class Inflights {
+ public:
+  void Add(Index last_index, std::size_t size_bytes);
+  // An answer for `index` answers all before it.
+  void FreeUpTo(Index index);
+  void FreeFirst();
+  void Clear();
+  bool IsFull(std::size_t max_messages, std::size_t max_size_bytes) const {
+    return messages_.size() >= max_messages || size_bytes_ >= max_size_bytes;
+  }
+  std::size_t size() const { return messages_.size(); }
+  std::size_t size_bytes() const { return size_bytes_; }
+
+ private:
+  struct InflightMessage {
+    Index last_index;
+    std::size_t size_bytes;
+  };
+  std::deque<InflightMessage> messages_;
+  std::size_t size_bytes_ = 0;
+};
+
+struct Progress {
+  Index match = 0;        // the last entry known to be durable there
+  Index next = 1;         // the next entry to send
+  Index sent_commit = 0;  // the highest commit index that went out to it
+  ProgressState state = ProgressState::kProbe;
+  Index pending_snapshot = 0;  // in kSnapshot: its index
+  bool is_active = false;      // heard of since the last check of the quorum
+  bool is_probe_sent = false;  // in kProbe: an App is out
+  bool wants_append = false;   // to be sent an App even without entries, to learn where it stands
+  Inflights inflights;
+
+  void BecomeProbe();
+  void BecomeReplicate();
+  void BecomeSnapshot(Index snapshot_index);
+  // The follower has everything up to `index`. False if that was known.
+  bool Advance(Index index);
+  // The follower lacks `rejected`, and may agree with us up to `hint`. False if the answer is old.
+  bool Retreat(Index rejected, Index hint);
+
+  void CheckInvariants() const;
+};
+
+}  // namespace kvorum::raft

@@ -1,0 +1,36 @@
+// The one rule of majorities: commit index, votes, read rounds, check-quorum and both halves of a
+// joint configuration ask this function.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "proto/raft_types.h"
+
+namespace kvorum::raft {
+
+// The largest v such that more than half of the members have value_of(member) >= v. Members are
+// asked once each, no two times; without members it is the largest number there is.
+template <class ValueOf>
+std::uint64_t MajorityValue(std::span<const MemberId> members, ValueOf&& value_of) {
+  if (members.empty()) return std::numeric_limits<std::uint64_t>::max();
+  if (members.size() == 1) return value_of(members.front());
+  std::vector<std::uint64_t> values;
+  values.reserve(members.size());
+  for (const MemberId member : members) values.push_back(value_of(member));
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+// The same for a configuration: in a joint one both halves must agree (thesis, section 4.3).
+template <class ValueOf>
+std::uint64_t QuorumValue(const ConfState& conf, ValueOf&& value_of) {
+  return std::min(MajorityValue(conf.voters, value_of),
+                  MajorityValue(conf.voters_outgoing, value_of));
+}
+
+}  // namespace kvorum::raft

@@ -1,0 +1,52 @@
+// The members of the current configuration: their progress and their votes, and what a quorum of
+// them says.
+//
+// Threading: used by the raft executor only. Invariant: there is a Progress for exactly the members
+// of the configuration.
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "proto/raft_types.h"
+#include "raft/progress.h"
+
+namespace kvorum::raft {
+
+enum class VoteResult : std::uint8_t { kPending, kWon, kLost };
+
+class Tracker {
+ public:
+  const ConfState& conf_state() const { return conf_state_; }
+  // Members that are new are probed from next_index on; they count as active, so that the leader
+  // has the time to hear of them.
+  void SetConfState(ConfState conf_state, Index next_index);
+  bool IsVoter(MemberId id) const;
+  bool IsMember(MemberId id) const { return progress_.contains(id); }
+  bool IsJoint() const { return !conf_state_.voters_outgoing.empty(); }
+  bool IsOnlyVoter(MemberId id) const;
+
+  // Null if it is no member.
+  Progress* Find(MemberId id);
+  std::map<MemberId, Progress>& progress() { return progress_; }
+  const std::map<MemberId, Progress>& progress() const { return progress_; }
+
+  // The last index that a quorum has on disk.
+  Index QuorumMatch() const;
+  bool IsQuorumActive() const;
+
+  void ClearVotes() { votes_.clear(); }
+  // A member's first word counts.
+  void RecordVote(MemberId id, bool granted) { votes_.emplace(id, granted); }
+  bool HasVoteOf(MemberId id) const { return votes_.contains(id); }
+  VoteResult CountVotes() const;
+
+  void CheckInvariants() const;
+
+ private:
+  ConfState conf_state_;
+  std::map<MemberId, Progress> progress_;
+  std::map<MemberId, bool> votes_;
+};
+
+}  // namespace kvorum::raft
