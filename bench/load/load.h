@@ -1,0 +1,55 @@
+// A closed loop of calls against one server: so many connections, so many calls in flight on each,
+// every answer followed at once by the next call. One thread; what it costs itself is in its
+// report.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/error.h"
+#include "bench/load/histogram.h"
+#include "bench/load/process_stats.h"
+#include "bench/load/request.h"
+
+namespace kvorum::bench {
+
+enum class KeyOrder : std::uint8_t { kSequential, kRandom };
+
+struct LoadOptions {
+  std::string endpoint = "127.0.0.1:2379";
+  RequestShape shape;
+  KeyOrder order = KeyOrder::kRandom;
+  std::uint64_t key_space = 100'000;  // keys are numbered from 0
+  std::size_t connections = 8;
+  std::size_t streams = 32;  // calls in flight on each connection
+  // Measures for a time after a warm-up, or, when count is not 0, that many calls and no warm-up.
+  std::uint64_t count = 0;
+  double warmup_seconds = 1;
+  double seconds = 5;
+  std::uint64_t seed = 1;
+  pid_t server_pid = 0;  // 0: unknown, nothing is reported of the server
+};
+
+struct LoadReport {
+  Histogram latency;  // of the calls that were answered
+  std::uint64_t failures = 0;
+  std::string first_failure;
+  std::uint64_t answer_bytes = 0;
+  std::uint64_t elapsed_nanos = 0;
+  std::uint64_t client_cpu_nanos = 0;
+  std::uint64_t server_cpu_nanos = 0;
+  ProcessStats server;  // at the end
+
+  double CallsPerSecond() const {
+    return static_cast<double>(latency.count()) * 1e9 / static_cast<double>(elapsed_nanos);
+  }
+};
+
+// Errors: the server cannot be reached or breaks a connection, a request that one stream's window
+// cannot hold. A call that fails is counted, not an error.
+Result<LoadReport> RunLoad(const LoadOptions& options);
+
+}  // namespace kvorum::bench

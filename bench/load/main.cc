@@ -1,0 +1,162 @@
+// kvorum-bench: measures a server of the v3 API under a closed loop of calls, or the disk under it.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <string>
+
+#include "bench/load/load.h"
+#include "bench/load/sync_probe.h"
+
+namespace kvorum::bench {
+namespace {
+
+constexpr double kMicro = 1e-3;  // of a nanosecond count
+
+double Micros(std::uint64_t nanos) { return static_cast<double>(nanos) * kMicro; }
+
+std::string JsonText(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted.push_back('\\');
+    quoted.push_back(static_cast<unsigned char>(c) < 0x20 ? ' ' : c);
+  }
+  return quoted + '"';
+}
+
+std::string LatencyJson(const Histogram& latency) {
+  return fmt::format(
+      R"("p50_us":{:.1f},"p90_us":{:.1f},"p99_us":{:.1f},"p999_us":{:.1f},"max_us":{:.1f})",
+      Micros(latency.Quantile(0.5)), Micros(latency.Quantile(0.9)), Micros(latency.Quantile(0.99)),
+      Micros(latency.Quantile(0.999)), Micros(latency.max()));
+}
+
+std::string LatencyText(const Histogram& latency) {
+  return fmt::format("p50 {:.0f} p90 {:.0f} p99 {:.0f} p99.9 {:.0f} max {:.0f} us",
+                     Micros(latency.Quantile(0.5)), Micros(latency.Quantile(0.9)),
+                     Micros(latency.Quantile(0.99)), Micros(latency.Quantile(0.999)),
+                     Micros(latency.max()));
+}
+
+void Print(const LoadReport& report, bool json) {
+  const auto calls = static_cast<double>(std::max<std::uint64_t>(report.latency.count(), 1));
+  const double server_us = Micros(report.server_cpu_nanos) / calls;
+  const double client_us = Micros(report.client_cpu_nanos) / calls;
+  const double answer_bytes = static_cast<double>(report.answer_bytes) / calls;
+  if (json) {
+    fmt::print(
+        R"({{"calls":{},"failures":{},"first_failure":{},"seconds":{:.3f},"per_second":{:.1f},)"
+        R"({},"server_cpu_us":{:.2f},"client_cpu_us":{:.2f},"answer_bytes":{:.1f},)"
+        R"("server_rss_bytes":{},"server_rss_anon_bytes":{}}})"
+        "\n",
+        report.latency.count(), report.failures, JsonText(report.first_failure),
+        static_cast<double>(report.elapsed_nanos) * 1e-9, report.CallsPerSecond(),
+        LatencyJson(report.latency), server_us, client_us, answer_bytes, report.server.rss_bytes,
+        report.server.rss_anon_bytes);
+    return;
+  }
+  fmt::print("{:.0f} calls/s, {}\n", report.CallsPerSecond(), LatencyText(report.latency));
+  fmt::print("CPU per call: client {:.2f} us", client_us);
+  if (report.server.rss_bytes != 0) {
+    fmt::print(", server {:.2f} us; server memory: RSS {} MiB, anonymous {} MiB", server_us,
+               report.server.rss_bytes >> 20, report.server.rss_anon_bytes >> 20);
+  }
+  fmt::print("; {:.0f} bytes an answer\n", answer_bytes);
+  if (report.failures != 0) {
+    fmt::print("{} calls FAILED, the first with: {}\n", report.failures, report.first_failure);
+  }
+}
+
+int Complain(const Error& error) {
+  fmt::print(stderr, "kvorum-bench: {}\n", error.message);
+  return 1;
+}
+
+int RunAndPrint(const LoadOptions& options, bool json) {
+  const Result<LoadReport> report = RunLoad(options);
+  if (!report.has_value()) return Complain(report.error());
+  Print(*report, json);
+  return report->failures == 0 ? 0 : 1;
+}
+
+// The keys that the measured calls then meet: each once, in order.
+int Preload(LoadOptions options, std::uint64_t keys) {
+  options.shape.operation = Operation::kPut;
+  options.order = KeyOrder::kSequential;
+  options.key_space = keys;
+  options.count = keys;
+  const Result<LoadReport> report = RunLoad(options);
+  if (!report.has_value()) return Complain(report.error());
+  if (report->failures != 0) return Complain({Code::kUnknown, report->first_failure});
+  fmt::print(stderr, "preloaded {} keys, {:.0f} a second\n", keys, report->CallsPerSecond());
+  return 0;
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("Measures a server of the v3 API under a closed loop of calls");
+  app.require_subcommand(1);
+  app.fallthrough();
+  LoadOptions options;
+  bool json = false;
+  bool sequential = false;
+  std::uint64_t preload = 0;
+  app.add_flag("--json", json, "one JSON object instead of text");
+  app.add_option("--endpoint", options.endpoint, "host:port")->capture_default_str();
+  app.add_option("--pid", options.server_pid, "the server's process id: report its CPU and memory");
+  app.add_option("--connections", options.connections)
+      ->capture_default_str()
+      ->check(CLI::Range(1, 10'000));
+  app.add_option("--streams", options.streams, "calls in flight on each connection")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 10'000));
+  app.add_option("--keys", options.key_space, "how many keys there are")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  app.add_option("--key-size", options.shape.key_size)
+      ->capture_default_str()
+      ->check(CLI::Range(kMinKeySize, std::size_t{4096}));
+  app.add_option("--value-size", options.shape.value_size)->capture_default_str();
+  app.add_flag("--sequential", sequential, "keys in their order, not at random");
+  app.add_option("--seconds", options.seconds)->capture_default_str();
+  app.add_option("--warmup", options.warmup_seconds, "seconds")->capture_default_str();
+  app.add_option("--count", options.count, "so many calls, instead of --seconds and --warmup");
+  app.add_option("--preload", preload, "put so many keys first, each once");
+  app.add_option("--seed", options.seed)->capture_default_str();
+
+  CLI::App* put = app.add_subcommand("put", "Put");
+  CLI::App* range = app.add_subcommand("range", "Range of one key");
+  range->add_flag("--serializable", options.shape.serializable);
+  CLI::App* page = app.add_subcommand("page", "Range from a random key to the end, with a limit");
+  page->add_flag("--serializable", options.shape.serializable);
+  options.shape.page_limit = 1000;
+  page->add_option("--limit", options.shape.page_limit)->capture_default_str();
+  CLI::App* txn = app.add_subcommand("txn", "Txn of one compare and one put");
+  SyncProbeOptions probe;
+  CLI::App* sync = app.add_subcommand("sync", "no server: append and fdatasync in a folder");
+  sync->add_option("--dir", probe.dir)->capture_default_str();
+  sync->add_option("--size", probe.size_bytes)->capture_default_str();
+  sync->add_option("--appends", probe.count)->capture_default_str();
+  sync->add_flag("--preallocated", probe.preallocated, "the file has its space already");
+  CLI11_PARSE(app, argc, argv);
+
+  if (sync->parsed()) {
+    const Result<Histogram> latency = RunSyncProbe(probe);
+    if (!latency.has_value()) return Complain(latency.error());
+    fmt::print("{}\n", json ? fmt::format("{{{}}}", LatencyJson(*latency)) : LatencyText(*latency));
+    return 0;
+  }
+  if (put->parsed()) options.shape.operation = Operation::kPut;
+  if (range->parsed()) options.shape.operation = Operation::kRange;
+  if (page->parsed()) options.shape.operation = Operation::kPage;
+  if (txn->parsed()) options.shape.operation = Operation::kTxn;
+  options.order = sequential ? KeyOrder::kSequential : KeyOrder::kRandom;
+  if (preload != 0) {
+    if (const int status = Preload(options, preload); status != 0) return status;
+  }
+  return RunAndPrint(options, json);
+}
+
+}  // namespace
+}  // namespace kvorum::bench
+
+int main(int argc, char** argv) { return kvorum::bench::Main(argc, argv); }

@@ -1,0 +1,48 @@
+// The requests of the load generator, encoded once by hand: a call copies the template into the
+// send buffer and writes its key and value over the placeholders, so that the client costs next to
+// nothing beside the server that it measures.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kvorum::bench {
+
+enum class Operation : std::uint8_t { kPut, kRange, kPage, kTxn };
+
+struct RequestShape {
+  Operation operation = Operation::kPut;
+  std::size_t key_size = 32;
+  std::size_t value_size = 256;
+  bool serializable = false;     // kRange, kPage
+  std::uint64_t page_limit = 0;  // kPage
+};
+
+// Immutable after construction.
+class RequestTemplate {
+ public:
+  explicit RequestTemplate(const RequestShape& shape);
+
+  std::string_view path() const { return path_; }  // of the gRPC method
+  std::size_t size_bytes() const { return bytes_.size(); }
+  // Writes size_bytes() bytes, gRPC's message prefix included, to `out`: a request for the key of
+  // that number with the value at `value` (value_size bytes; unused by reads).
+  void Write(char* out, std::uint64_t key_number, const char* value) const;
+
+ private:
+  std::string path_;
+  std::string bytes_;
+  std::vector<std::size_t> key_offsets_;
+  std::vector<std::size_t> value_offsets_;
+  std::size_t key_size_;
+  std::size_t value_size_;
+};
+
+// Keys are numbered; their order is that of their numbers. At least kMinKeySize bytes long.
+inline constexpr std::size_t kMinKeySize = 16;
+void WriteKey(char* out, std::size_t key_size, std::uint64_t number);
+
+}  // namespace kvorum::bench
