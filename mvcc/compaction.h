@@ -61,17 +61,16 @@ class Compactor {
 
   void StartNext();
   void StepIndex();
-  void StartDeleting();
-  void DeleteBatch();
-  void Fail(const Error& error);
-  void FinishOnApply();
+  void DeleteBatch(Job& job);
+  Result<bool> CollectBatch(Job& job);
+  static Result<void> Collect(const IndexView& index, Job& job, const RevisionRecord& record);
+  void MarkFinished();
   void Finish();
 
   Store& store_;
-  std::deque<std::unique_ptr<Job>> jobs_;  // the first is running unless it is not published yet
-  bool running_ = false;
-  // Wait for the publish that carries the finished mark.
-  Callback on_published_;
+  std::deque<std::unique_ptr<Job>> jobs_;
+  bool running_ = false;   // the first of them
+  Callback on_published_;  // goes on when the finished mark is published
 };
 
 }  // namespace kvorum::mvcc

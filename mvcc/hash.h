@@ -22,29 +22,33 @@ struct KvHash {
 };
 
 // Used by one thread, fed in revision order.
+//
+// Records up to the compacted revision count only if they outlive a compaction at the revision that
+// is hashed; a tombstone at exactly the compacted revision never counts, since older members have
+// deleted it.
 class KvHasher {
  public:
-  // Hashes the history up to `revision` as it is after a compaction at compact_revision (-1:
-  // none): records up to there count only if they are in the keep set of a compaction at
-  // `revision` under `rule`, and a tombstone at exactly compact_revision never does.
-  KvHasher(std::int64_t compact_revision, std::int64_t revision, const IndexView& index,
-           KeepRule rule);
+  // The history up to `revision` as HashKV asks for it, when compact_revision (-1: none) was the
+  // last compaction.
+  static KvHasher ForHistory(std::int64_t compact_revision, std::int64_t revision,
+                             const IndexView& index);
+  // What a compaction at `revision` finds, when compact_revision was the one before it.
+  static KvHasher ForCompaction(std::int64_t compact_revision, std::int64_t revision);
 
-  // kDataLoss for a value that is no KeyValue.
-  Result<void> Add(const RevisionRecord& record);
+  // `index` knows the compacted revision and all after it. kDataLoss for a value that is no
+  // KeyValue.
+  Result<void> Add(const IndexView& index, const RevisionRecord& record);
   KvHash Finish() const;
 
  private:
-  Result<bool> Counts(const RevisionRecord& record) const;
+  KvHasher(std::int64_t compact_revision, std::int64_t revision, std::int64_t keep_revision,
+           KeepRule rule);
+  Result<bool> Counts(const IndexView& index, const RevisionRecord& record) const;
 
-  const std::int64_t compact_revision_;
-  const std::int64_t revision_;
-  const IndexView index_;
-  const KeepRule rule_;
-  // The keep set that old records are measured by. When nothing lives at `revision` its keep set is
-  // empty, which in etcd means that every record still on disk counts: those that the compaction
-  // has kept.
-  const std::int64_t keep_revision_;
+  std::int64_t compact_revision_;
+  std::int64_t revision_;
+  std::int64_t keep_revision_;  // old records count if a compaction at this one keeps them
+  KeepRule rule_;
   std::uint32_t crc_;
 };
 

@@ -22,6 +22,9 @@ class RecordSource {
   virtual Result<std::string_view> Find(Revision revision) = 0;
 };
 
+// The error for a record that the index names and the backend has not.
+Error MissingRecord(Revision revision);
+
 // A state. Borrows; made for a call.
 struct RangeScope {
   IndexView index;
@@ -32,8 +35,9 @@ struct RangeScope {
 
 Result<RangeSummary> RunRange(const RangeScope& scope, const RangeRequest& request, RowSink& sink);
 
-// Index look-ups that RunRange needs at the newest revision.
-std::int64_t EstimateRows(const IndexView& index, const RangeRequest& request);
+// How many rows RunRange would look at, counting an old revision's as many as live today: what its
+// cost grows with. O(log n).
+std::int64_t EstimateRows(const RangeScope& scope, const RangeRequest& request);
 
 // True if the compare holds for every key of its range at the scope's current revision; for none
 // found, if it holds for a pair of zero fields, except that a value compare is false then.

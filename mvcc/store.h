@@ -156,9 +156,17 @@ class Store {
   Store(StoreOptions options, std::unique_ptr<Backend> backend, StoreExecutors executors);
 
   Result<void> Restore();
+  void PutMeta(std::string_view key, std::uint64_t value);
+  void PutCompactMark(std::string_view key, std::int64_t revision);
+  // For the compactor: puts the mark and publishes it, at once unless a batch is open.
+  void PublishCompactMark(std::string_view key, std::int64_t revision);
+  // For the compactor: shows readers the smaller index, unless a batch is open.
+  void OnIndexCompacted();
   // Lets readers see the index as it is now. Everything in it is published in the buffer.
   void PublishIndex();
+  // Frees what snapshots have held back, a little per task.
   void Reclaim();
+  void Fatal(const Error& error) const;
 
   const StoreOptions options_;
   const StoreExecutors executors_;
@@ -180,7 +188,8 @@ class Store {
   std::uint64_t consistent_index_ = 0;
   std::uint64_t term_ = 0;
   bool txn_open_ = false;
-  bool dirty_ = false;  // something waits for Publish
+  bool dirty_ = false;        // something waits for Publish
+  bool index_dirty_ = false;  // the index differs from what readers see
   bool reclaim_posted_ = false;
   Compactor compactor_;
 };

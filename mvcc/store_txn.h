@@ -52,8 +52,10 @@ class WriteTxn final : private RecordSource, private TxnOperations {
 
   Result<std::string_view> Find(Revision revision) override;
   RangeScope Scope();
-  std::optional<std::string_view> Previous(std::string_view key);
-  char* Append(bool tombstone, std::size_t size_bytes);
+  Revision Next() const { return {.main = begin_revision_ + 1, .sub = changes_}; }
+  // The record of Next(), which the index has already.
+  void Append(const KeyValue& kv, bool tombstone);
+  void Delete(std::string_view key);
 
   Store& store_;
   const std::int64_t begin_revision_;

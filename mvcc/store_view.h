@@ -45,10 +45,10 @@ class ReadView final : private RecordSource {
   Result<RangeSummary> Range(const RangeRequest& request, RowSink& sink);
   Result<RangeResult> Range(const RangeRequest& request);
 
-  // How many rows Range would look at: what its cost grows with. O(log n), no I/O.
-  std::int64_t EstimateRows(const RangeRequest& request) const;
-  std::int64_t EstimateRows(
-      const TxnRequest& request) const;  // sum over compares and both branches
+  // How many rows Range would look at, an old revision's counted as many as live today: what its
+  // cost grows with. O(log n), no I/O. Of a txn the sum over its compares and operations.
+  std::int64_t EstimateRows(const RangeRequest& request);
+  std::int64_t EstimateRows(const TxnRequest& request);
 
   // For a txn for which IsReadOnly holds. The state before and after is this view.
   Result<TxnResult> Txn(const TxnRequest& request);

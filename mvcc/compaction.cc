@@ -1,0 +1,181 @@
+#include "mvcc/compaction.h"
+
+#include <array>
+#include <cstdio>
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "base/failpoint.h"
+#include "base/logging.h"
+#include "mvcc/bucket.h"
+#include "mvcc/key_value.h"
+#include "mvcc/store.h"
+
+namespace kvorum::mvcc {
+namespace {
+
+// Records looked at per batch, as a multiple of those deleted at most: what a compaction keeps
+// costs no commit, but still time on the backend executor.
+constexpr std::size_t kScanFactor = 10;
+
+std::string DurationText(Duration duration) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.3fms", static_cast<double>(duration.count()) / 1e6);
+  return text.data();
+}
+
+}  // namespace
+
+struct Compactor::Job {
+  Job(std::int64_t r, std::int64_t previous, bool store)
+      : revision(r), store_hash(store), hasher(KvHasher::ForCompaction(previous, r)) {}
+
+  const std::int64_t revision;
+  const bool store_hash;
+  bool published = false;
+  std::vector<Callback> waiters;
+  // Of the apply executor until the index is done, then of the backend executor, and of the apply
+  // executor again for the end.
+  TimePoint started;
+  KeyIndex::CompactProgress index;
+  KvHasher hasher;
+  Revision next;
+  std::vector<Revision> deletions;
+  std::uint64_t deleted = 0;
+};
+
+Compactor::Compactor(Store& store) : store_(store) {}
+Compactor::~Compactor() = default;
+
+void Compactor::Schedule(std::int64_t revision, std::int64_t previous, bool store_hash,
+                         Callback on_finished) {
+  jobs_.push_back(std::make_unique<Job>(revision, previous, store_hash));
+  if (on_finished) jobs_.back()->waiters.push_back(std::move(on_finished));
+}
+
+void Compactor::WhenIdle(Callback on_finished) {
+  if (!on_finished) return;
+  if (jobs_.empty()) {
+    store_.executors_.apply.Post(std::move(on_finished));
+  } else {
+    jobs_.back()->waiters.push_back(std::move(on_finished));
+  }
+}
+
+void Compactor::OnPublished() {
+  for (const auto& job : jobs_) job->published = true;
+  if (Callback callback = std::exchange(on_published_, nullptr)) callback();
+  if (!running_) StartNext();
+}
+
+std::int64_t Compactor::unfinished() const { return jobs_.empty() ? 0 : jobs_.front()->revision; }
+
+void Compactor::StartNext() {
+  if (jobs_.empty() || !jobs_.front()->published) return;
+  running_ = true;
+  jobs_.front()->started = store_.executors_.apply.clock().Now();
+  store_.executors_.apply.Post([this] { StepIndex(); });
+}
+
+void Compactor::StepIndex() {
+  Job& job = *jobs_.front();
+  store_.index_->CompactStep(job.revision, store_.options_.compaction.index_step, job.index);
+  store_.OnIndexCompacted();
+  if (!job.index.done) {
+    store_.executors_.apply.Post([this] { StepIndex(); });
+    return;
+  }
+  job.started = store_.executors_.apply.clock().Now();
+  store_.committer_.Flush([this, &job] {
+    KV_FAILPOINT("compactAfterCommitScheduledCompact");
+    DeleteBatch(job);
+  });
+}
+
+// On the backend executor.
+void Compactor::DeleteBatch(Job& job) {
+  const Result<bool> at_end = CollectBatch(job);
+  if (!at_end) {
+    store_.Fatal(at_end.error());
+    return;
+  }
+  if (*at_end) {
+    store_.executors_.apply.Post([this] { MarkFinished(); });
+    return;
+  }
+  const auto go_on = [this, &job] {
+    KV_FAILPOINT("compactAfterCommitBatch");
+    Executor& backend = store_.executors_.backend;
+    backend.PostAt(backend.clock().Now() + store_.options_.compaction.pause,
+                   [this, &job] { DeleteBatch(job); });
+  };
+  if (job.deletions.empty()) return go_on();
+  KV_FAILPOINT("compactBeforeCommitBatch");
+  store_.committer_.PostDeletions(std::exchange(job.deletions, {}), go_on);
+}
+
+// Hashes what the next batch finds and lists what to delete of it. True if it was the last.
+Result<bool> Compactor::CollectBatch(Job& job) {
+  const std::size_t limit = store_.options_.compaction.batch_limit;
+  const IndexSnapshot index = store_.index_->Snapshot();
+  KV_TRY(const Reader reader, store_.backend_->NewReader());
+  KV_FAILPOINT("compactAfterAcquiredBatchTxLock");
+  std::size_t seen = 0;
+  bool more = false;
+  Result<void> collected;
+  KV_RETURN_IF_ERROR(reader->ScanRevisions(
+      job.next, {.main = job.revision + 1, .sub = 0}, [&](const RevisionRecord& record) {
+        if (job.deletions.size() == limit || seen == limit * kScanFactor) {
+          job.next = record.revision;
+          more = true;
+          return false;
+        }
+        ++seen;
+        collected = Collect(index.view(), job, record);
+        return collected.has_value();
+      }));
+  KV_RETURN_IF_ERROR(collected);
+  job.deleted += job.deletions.size();
+  return !more;
+}
+
+Result<void> Compactor::Collect(const IndexView& index, Job& job, const RevisionRecord& record) {
+  KV_RETURN_IF_ERROR(job.hasher.Add(index, record));
+  KV_TRY(const KeyValue kv, DecodeKeyValue(record.value));
+  if (!index.IsKept(kv.key, record.revision, job.revision, KeepRule::kCompaction)) {
+    job.deletions.push_back(record.revision);
+  }
+  return {};
+}
+
+// On the apply executor: only it may publish. The last batch is deleted in the commit that carries
+// the mark, or in a later one.
+void Compactor::MarkFinished() {
+  KV_FAILPOINT("compactBeforeSetFinishedCompact");
+  on_published_ = [this] {
+    store_.committer_.PostDeletions(std::exchange(jobs_.front()->deletions, {}), [this] {
+      KV_FAILPOINT("compactAfterSetFinishedCompact");
+      store_.executors_.apply.Post([this] { Finish(); });
+    });
+  };
+  store_.PublishCompactMark(meta_key::kFinishedCompact, jobs_.front()->revision);
+}
+
+void Compactor::Finish() {
+  const std::unique_ptr<Job> job = std::move(jobs_.front());
+  jobs_.pop_front();
+  running_ = false;
+  const KvHash hash = job->hasher.Finish();
+  if (job->store_hash) store_.hashes_.Store(hash);
+  store_.counters_.AddCompacted(job->deleted);
+  KV_INFO("finished scheduled compaction", {"compact-revision", job->revision},
+          {"took", DurationText(store_.executors_.apply.clock().Now() - job->started)},
+          {"number-of-keys-compacted", job->deleted}, {"hash", hash.hash},
+          {"current-db-size-bytes", store_.SizeBytes()},
+          {"current-db-size-in-use-bytes", store_.SizeInUseBytes()});
+  for (Callback& waiter : job->waiters) waiter();
+  StartNext();
+}
+
+}  // namespace kvorum::mvcc

@@ -1,0 +1,42 @@
+// A set of keys given as ranges: which keys a list of deletes would remove. Borrows the ranges'
+// memory. O(log n) to ask, amortized O(log n) to add.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string_view>
+
+#include "mvcc/key_range.h"
+
+namespace kvorum::mvcc {
+
+class RangeSet {
+ public:
+  void Add(KeyRange range);
+  bool Contains(std::string_view key) const;
+  // Takes the ranges of `other` over and leaves it empty.
+  void Merge(RangeSet&& other);
+
+  std::size_t size() const { return ranges_.size(); }
+
+ private:
+  // A range's end. A single key ends after itself: at the key, inclusively.
+  struct End {
+    std::string_view key;
+    bool inclusive = false;
+    bool open = false;
+
+    bool Before(std::string_view other) const {
+      return !open && (inclusive ? key < other : key <= other);
+    }
+    // True if this end lies beyond the other.
+    bool Beyond(const End& other) const;
+  };
+
+  void Insert(std::string_view begin, const End& end);
+
+  // Disjoint, by first key.
+  std::map<std::string_view, End> ranges_;
+};
+
+}  // namespace kvorum::mvcc

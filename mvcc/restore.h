@@ -1,0 +1,29 @@
+// Rebuilds the key index from the backend, in chunks of revisions that threads scan and sort side
+// by side.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "base/error.h"
+#include "mvcc/backend.h"
+#include "mvcc/key_index.h"
+
+namespace kvorum::mvcc {
+
+struct RestoreRequest {
+  // The published mark will not be below these: a compaction may have removed the newest records.
+  std::int64_t at_least_revision = 1;
+  std::int64_t compact_revision = -1;
+  unsigned threads = 0;  // 0: one per core, at most 4; joined before the call returns
+  // Told each living key that is attached to a lease, in no order; on the calling thread.
+  std::function<void(std::string_view key, std::int64_t lease)> on_lease_attachment;
+};
+
+// The index, published with the newest revision as its mark. kDataLoss if records are damaged,
+// missing or contradict each other. Nothing commits to the backend meanwhile.
+Result<std::unique_ptr<KeyIndex>> RestoreIndex(Backend& backend, const RestoreRequest& request);
+
+}  // namespace kvorum::mvcc

@@ -1,0 +1,142 @@
+#include "mvcc/store_txn.h"
+
+#include <array>
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "mvcc/errors.h"
+#include "mvcc/key_range.h"
+#include "mvcc/key_value.h"
+#include "mvcc/store.h"
+
+namespace kvorum::mvcc {
+namespace {
+
+// Keys deleted between two look-ups of where to go on.
+constexpr std::size_t kDeleteStep = 1024;
+
+// What the other replicas apply and we cannot: going on would make us another state.
+template <class T>
+T MustHave(Result<T> result) {
+  KV_CHECK(result.has_value(), result.error().message);
+  return *std::move(result);
+}
+
+}  // namespace
+
+WriteTxn::WriteTxn(Store& store) : store_(store), begin_revision_(store.working_revision_) {
+  KV_CHECK(!store.txn_open_, "one write txn at a time");
+  store.txn_open_ = true;
+}
+
+void WriteTxn::End() {
+  if (std::exchange(ended_, true)) return;
+  store_.working_revision_ = revision();
+  store_.txn_open_ = false;
+  store_.counters_.AddTxn(ranges_, puts_, deletes_, put_bytes_);
+  buffer_.reset();
+  reader_.reset();
+}
+
+RangeScope WriteTxn::Scope() {
+  return {.index = store_.index_->working(),
+          .records = this,
+          .current_revision = revision(),
+          .compact_revision = store_.working_compact_revision_};
+}
+
+Result<std::string_view> WriteTxn::Find(Revision revision) {
+  // In this order: what leaves the buffer after we looked is in a reader that is taken then.
+  if (!buffer_) buffer_ = store_.buffer_.CurrentView();
+  if (const RevisionRecord* record = buffer_->Find(revision)) return record->value;
+  if (const RevisionRecord* record = store_.buffer_.FindStaged(revision)) return record->value;
+  if (!reader_) reader_ = MustHave(store_.backend_->NewReader());
+  const std::optional<RevisionRecord> record = MustHave((*reader_)->GetRevision(revision));
+  KV_CHECK(record && !record->tombstone, MissingRecord(revision).message);
+  return record->value;
+}
+
+void WriteTxn::Append(const KeyValue& kv, bool tombstone) {
+  EncodeTo(kv, store_.buffer_.Append(Next(), tombstone, EncodedSize(kv)));
+  ++changes_;
+  store_.dirty_ = true;
+  store_.index_dirty_ = true;
+}
+
+Result<PutResult> WriteTxn::Put(const PutRequest& request) {
+  const LeaseChecker* leases = store_.options_.leases;
+  if (request.lease != 0 && (leases == nullptr || !leases->LeaseExists(request.lease))) {
+    return Refuse(kErrLeaseNotFound);
+  }
+  KeyValue kv{.key = request.key, .value = request.value, .lease = request.lease};
+  if (request.ignore_value || request.ignore_lease) {
+    const std::optional<IndexItem> item = store_.index_->working().Get(request.key, revision());
+    if (!item) return Refuse(kErrKeyNotFound);
+    const KeyValue old = MustHave(DecodeKeyValue(MustHave(Find(item->modified))));
+    if (request.ignore_value) kv.value = old.value;
+    if (request.ignore_lease) kv.lease = old.lease;
+  }
+
+  const KeyIndex::PutResult put = store_.index_->Put(request.key, Next());
+  kv.create_revision = put.created;
+  kv.mod_revision = Next().main;
+  kv.version = put.version;
+  Append(kv, /*tombstone=*/false);
+  ++puts_;
+  put_bytes_ += kv.key.size() + kv.value.size();
+
+  PutResult result{.revision = revision(), .prev_kv = {}};
+  if (request.prev_kv && put.previous) {
+    result.prev_kv = SharedBytes::Copy(MustHave(Find(*put.previous)));
+  }
+  return result;
+}
+
+// Deletes one key that lives.
+void WriteTxn::Delete(std::string_view key) {
+  KV_CHECK(store_.index_->Tombstone(key, Next()), "a delete found the key and then did not");
+  KeyValue kv;
+  kv.key = key;
+  Append(kv, /*tombstone=*/true);
+}
+
+Result<DeleteRangeResult> WriteTxn::DeleteRange(const DeleteRangeRequest& request) {
+  ++deletes_;
+  DeleteRangeResult result;
+  if (request.prev_kv) {
+    const RangeRequest all{.key = request.key, .range_end = request.range_end};
+    MustHave(RunRange(Scope(), all, result.prev_kvs));
+  }
+  // In steps: the index does not let us walk it while we change it.
+  std::string next(request.key);
+  std::vector<std::string> keys;
+  do {
+    keys.clear();
+    store_.index_->working().Visit(KeyRange(next, request.range_end), revision(),
+                                   [&](const IndexItem& item) {
+                                     keys.emplace_back(item.key);
+                                     return keys.size() < kDeleteStep;
+                                   });
+    for (const std::string& key : keys) Delete(key);
+    result.deleted += static_cast<std::int64_t>(keys.size());
+    if (!keys.empty()) next = keys.back() + '\0';
+  } while (keys.size() == kDeleteStep);
+  result.revision = revision();
+  return result;
+}
+
+Result<RangeResult> WriteTxn::Range(const RangeRequest& request) {
+  ++ranges_;
+  RangeResult result;
+  KV_TRY(static_cast<RangeSummary&>(result), RunRange(Scope(), request, result.rows));
+  return result;
+}
+
+Result<TxnResult> WriteTxn::ExecuteTxn(const TxnRequest& request) {
+  KV_CHECK(changes_ == 0, "a txn is a log entry of its own");
+  KV_TRY(const TxnPlan plan, TxnPlan::Make(Scope(), request, store_.options_.leases));
+  return MustHave(RunTxn(*this, request, plan));
+}
+
+}  // namespace kvorum::mvcc

@@ -1,0 +1,112 @@
+#include "mvcc/store_view.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <variant>
+
+#include "base/check.h"
+#include "mvcc/errors.h"
+#include "mvcc/store_counters.h"
+#include "mvcc/txn_plan.h"
+#include "mvcc/validate.h"
+
+namespace kvorum::mvcc {
+namespace {
+
+// A read-only txn over a view.
+class ReadOperations final : public TxnOperations {
+ public:
+  explicit ReadOperations(ReadView& view) : view_(view) {}
+
+  Result<RangeResult> Range(const RangeRequest& request) override { return view_.Range(request); }
+  Result<PutResult> Put(const PutRequest&) override { KV_CHECK(false, "a put in a read-only txn"); }
+  Result<DeleteRangeResult> DeleteRange(const DeleteRangeRequest&) override {
+    KV_CHECK(false, "a delete in a read-only txn");
+  }
+  std::int64_t revision() const override { return view_.revision(); }
+
+ private:
+  ReadView& view_;
+};
+
+}  // namespace
+
+RangeScope ReadView::Scope() {
+  return {.index = index_.view(),
+          .records = this,
+          .current_revision = revision(),
+          .compact_revision = compact_revision()};
+}
+
+Result<std::string_view> ReadView::Find(Revision revision) {
+  if (const RevisionRecord* record = buffer_.Find(revision)) return record->value;
+  KV_TRY(const std::optional<RevisionRecord> record, reader_->GetRevision(revision));
+  if (!record || record->tombstone) return Fail(MissingRecord(revision));
+  return record->value;
+}
+
+Result<RangeSummary> ReadView::Range(const RangeRequest& request, RowSink& sink) {
+  counters_->AddRange();
+  return RunRange(Scope(), request, sink);
+}
+
+Result<RangeResult> ReadView::Range(const RangeRequest& request) {
+  RangeResult result;
+  KV_TRY(static_cast<RangeSummary&>(result), Range(request, result.rows));
+  return result;
+}
+
+std::int64_t ReadView::EstimateRows(const RangeRequest& request) {
+  return mvcc::EstimateRows(Scope(), request);
+}
+
+std::int64_t ReadView::EstimateRows(const TxnRequest& request) {
+  std::int64_t rows = 0;
+  for (const Compare& compare : request.compare) {
+    rows += EstimateRows(RangeRequest{.key = compare.key, .range_end = compare.range_end});
+  }
+  for (const auto* branch : {&request.success, &request.failure}) {
+    for (const RequestOp& op : *branch) {
+      if (const auto* range = std::get_if<RangeRequest>(&op)) rows += EstimateRows(*range);
+      if (const auto* nested = std::get_if<std::unique_ptr<TxnRequest>>(&op)) {
+        rows += EstimateRows(**nested);
+      }
+    }
+  }
+  return rows;
+}
+
+Result<TxnResult> ReadView::Txn(const TxnRequest& request) {
+  KV_CHECK(IsReadOnly(request), "a view runs read-only txns");
+  KV_TRY(const TxnPlan plan, TxnPlan::Make(Scope(), request, nullptr));
+  ReadOperations operations(*this);
+  return RunTxn(operations, request, plan);
+}
+
+Result<KvHash> ReadView::HashKv(std::int64_t revision) {
+  if (revision > 0 && revision < compact_revision()) return Refuse(kErrCompacted);
+  if (revision > this->revision()) return Refuse(kErrFutureRev);
+  if (revision == 0) revision = this->revision();
+
+  KvHasher hasher = KvHasher::ForHistory(compact_revision(), revision, index_.view());
+  Result<void> added;
+  const auto add = [&](const RevisionRecord& record) {
+    added = hasher.Add(index_.view(), record);
+    return added.has_value();
+  };
+  // What the buffer shows is whole from its first record on; the reader may have some of it too.
+  const Revision end{.main = revision + 1, .sub = 0};
+  const RevisionRecord* buffered = buffer_.First();
+  const Revision reader_end = buffered == nullptr ? end : std::min(end, buffered->revision);
+  KV_RETURN_IF_ERROR(reader_->ScanRevisions(Revision{}, reader_end, add));
+  KV_RETURN_IF_ERROR(added);
+  buffer_.Scan(Revision{},
+               [&](const RevisionRecord& record) { return record.revision < end && add(record); });
+  KV_RETURN_IF_ERROR(added);
+  return hasher.Finish();
+}
+
+Result<std::uint32_t> ReadView::HashBackend() { return reader_->Hash(); }
+
+}  // namespace kvorum::mvcc
