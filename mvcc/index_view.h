@@ -23,6 +23,8 @@ namespace kvorum::mvcc {
 namespace index {
 struct Entry;
 struct Node;
+// Every level but the lowest multiplies the keys, so that no memory could hold a higher tree.
+inline constexpr int kMaxHeight = 24;
 }  // namespace index
 
 // What is known of a key that lives at a revision.
@@ -51,8 +53,6 @@ class IndexCursor {
 
  private:
   friend class IndexView;
-  // Every level but the lowest halves a tree of 2^64 keys many times over.
-  static constexpr int kMaxHeight = 24;
   struct Level {
     const index::Node* node = nullptr;
     int slot = 0;
@@ -71,7 +71,7 @@ class IndexCursor {
   Direction direction_;
   bool valid_ = false;
   int height_ = 0;  // levels_[0] is the leaf
-  std::array<Level, kMaxHeight> levels_;
+  std::array<Level, index::kMaxHeight> levels_;
   IndexItem item_;
 };
 

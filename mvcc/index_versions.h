@@ -1,0 +1,129 @@
+// The published states of the key index: who reads which, and when what they saw may be freed.
+//
+// Counting is per version, not per node, so that copying a node touches no counter. An object that
+// the writer replaces was seen by the versions from its birth up to the newest published one; it
+// hangs on that version's list. When a version has no reader any more, each object on its list is
+// freed if it was born after the next older version, and else moves on to that one's list. So a
+// long reader keeps what it can see, and nothing that came and went after it.
+//
+// Pin may be called by any thread, all else by the writer; a pinned version's `readers` is counted
+// down by any thread. One word holds the number of the published version and how many have pinned
+// it since: a reader pins with one atomic add and needs no loop; when the writer replaces the word
+// it learns the exact count and adds it to the version's own, which releases count down.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "mvcc/index_arena.h"
+#include "mvcc/index_node.h"
+#include "mvcc/key_index.h"
+
+namespace kvorum::mvcc::index {
+
+// Something that the working tree no longer uses, but older versions do.
+class Retired {
+ public:
+  explicit Retired(Entry* entry) : word_(reinterpret_cast<std::uintptr_t>(entry) | kEntry) {}
+  explicit Retired(History* history)
+      : word_(reinterpret_cast<std::uintptr_t>(history) | kHistory) {}
+  explicit Retired(Leaf* leaf) : word_(reinterpret_cast<std::uintptr_t>(leaf) | kLeaf) {}
+  explicit Retired(Inner* inner) : word_(reinterpret_cast<std::uintptr_t>(inner) | kInner) {}
+
+  // Whether it was made after the version was published. An entry has no birth date, but was not
+  // there before its newest revision was; for one that a compaction made this errs on the safe
+  // side.
+  bool BornAfter(std::uint64_t version_number, std::int64_t version_newest) const;
+  void Free(Arena& arena) const;
+
+ private:
+  enum Kind : std::uintptr_t { kEntry, kHistory, kLeaf, kInner };
+  static constexpr std::uintptr_t kKindMask = 7;
+  template <typename T>
+  T* As() const {
+    return reinterpret_cast<T*>(word_ & ~kKindMask);
+  }
+
+  std::uintptr_t word_;
+};
+
+struct Version {
+  // Set before it is published, read by anyone who has pinned it.
+  const Node* root = nullptr;
+  int height = 0;
+  IndexMark mark;
+
+  // Pins that were counted (by Publish) less pins that were given back: below zero before the
+  // first, exact afterwards.
+  std::atomic<std::int64_t> readers{0};
+
+  // The writer's.
+  std::uint64_t number = 0;
+  std::int64_t newest = 0;  // the highest main revision in it
+  std::uint32_t place = 0;  // in the table
+  Version* older = nullptr;
+  Version* newer = nullptr;
+  std::vector<Retired> retired;
+};
+
+class VersionList {
+ public:
+  // Starts with an empty tree published as version 0.
+  explicit VersionList(Arena& arena);
+  ~VersionList();  // no reader may be left
+  VersionList(const VersionList&) = delete;
+  VersionList& operator=(const VersionList&) = delete;
+
+  Version* Pin() const;
+  static void Unpin(Version* version) { version->readers.fetch_sub(1, std::memory_order_release); }
+
+  struct State {
+    const Node* root = nullptr;
+    int height = 0;
+    std::int64_t newest = 0;
+    IndexMark mark;
+  };
+  // Publishes the state as the version after the current one. `retired` is what the current one
+  // still shows and the new one no longer does; it is left empty.
+  void Publish(const State& state, std::vector<Retired>& retired);
+  // Frees up to max_objects objects that nobody sees; true if it stopped for that reason.
+  bool Collect(std::size_t max_objects);
+
+  const Version& current() const { return *current_; }
+  std::size_t retired_objects() const;
+  std::size_t versions() const { return versions_; }
+
+ private:
+  static constexpr int kCountBits = 44;
+  static constexpr std::uint64_t kCountMask = (std::uint64_t{1} << kCountBits) - 1;
+  static constexpr std::size_t kBlockSize = 256;
+  // A million versions that are being read at a time: more than requests can be in flight.
+  static constexpr std::size_t kMaxBlocks = (std::size_t{1} << (64 - kCountBits)) / kBlockSize;
+  using Block = std::array<Version, kBlockSize>;
+
+  static std::uint64_t Word(const Version& version) {
+    return std::uint64_t{version.place} << kCountBits;
+  }
+  Version* NewVersion();
+  void Drop(Version* version);
+  // Takes the pins since the last call off the word and adds them to the version's count.
+  void CountPins(Version& version, std::uint64_t replaced_word);
+  // Deals with the objects of a version that nobody reads. False if the budget did not suffice.
+  bool Dissolve(Version& version, std::size_t& budget);
+
+  Arena& arena_;
+  mutable std::atomic<std::uint64_t> published_;  // place << kCountBits | pins
+  std::array<std::unique_ptr<Block>, kMaxBlocks> blocks_;
+  std::vector<Version*> unused_;
+  std::uint32_t places_ = 0;
+  Version* current_ = nullptr;
+  Version* oldest_ = nullptr;
+  Version* next_to_check_ = nullptr;
+  std::size_t versions_ = 0;
+};
+
+}  // namespace kvorum::mvcc::index

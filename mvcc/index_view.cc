@@ -1,0 +1,202 @@
+#include "mvcc/index_view.h"
+
+#include <limits>
+
+#include "mvcc/index_lookup.h"
+#include "mvcc/index_node.h"
+
+namespace kvorum::mvcc {
+namespace {
+
+using index::Entry;
+using index::Inner;
+using index::Leaf;
+using index::Node;
+
+std::int64_t NewestIfNone(std::int64_t revision) {
+  return revision > 0 ? revision : std::numeric_limits<std::int64_t>::max();
+}
+
+// Entries lie all over the memory. Asking for them ahead of time hides most of the way there.
+void Prefetch(const Node& node, int slot) {
+  if (slot >= 0 && slot < node.count()) {
+    __builtin_prefetch(node.keys[static_cast<std::size_t>(slot)]);
+  }
+}
+constexpr int kPrefetchAhead = 8;
+
+// --- Counting ---
+
+// A part of the tree's keys: those from `begin` on and before `end`, each if given.
+struct Bounds {
+  std::optional<std::string_view> begin;
+  std::optional<std::string_view> end;
+  bool none() const { return !begin.has_value() && !end.has_value(); }
+};
+
+// `live` is the leaf's number of live keys at the newest revision, `newest` its highest revision.
+std::int64_t CountInLeaf(const Leaf& leaf, const index::Summary& summary, const Bounds& bounds,
+                         std::int64_t revision) {
+  const int from = bounds.begin.has_value() ? index::Search(leaf, *bounds.begin).slot : 0;
+  const int to = bounds.end.has_value() ? index::Search(leaf, *bounds.end).slot : leaf.count();
+  if (from >= to) return 0;
+  if (summary.newest <= revision && summary.live == leaf.count()) return to - from;
+  for (int slot = from; slot < from + kPrefetchAhead; ++slot) Prefetch(leaf, slot);
+  std::int64_t count = 0;
+  for (int slot = from; slot < to; ++slot) {
+    Prefetch(leaf, slot + kPrefetchAhead);
+    count += index::LivesAt(leaf.entry(slot), revision) ? 1 : 0;
+  }
+  return count;
+}
+
+std::int64_t CountIn(const Node& node, int level, const index::Summary& summary,
+                     const Bounds& bounds, std::int64_t revision) {
+  if (level == 0) return CountInLeaf(index::AsLeaf(node), summary, bounds, revision);
+  const Inner& inner = index::AsInner(node);
+  const int first = bounds.begin.has_value() ? index::ChildSlot(inner, *bounds.begin) : 0;
+  const int last =
+      bounds.end.has_value() ? index::ChildSlot(inner, *bounds.end) : inner.count() - 1;
+  std::int64_t count = 0;
+  for (int slot = first; slot <= last; ++slot) {
+    const Inner::Child& child = inner.child(slot);
+    Bounds inside;
+    if (slot == first) inside.begin = bounds.begin;
+    if (slot == last) inside.end = bounds.end;
+    count += inside.none() && child.summary.newest <= revision
+                 ? child.summary.live
+                 : CountIn(*child.node, level - 1, child.summary, inside, revision);
+  }
+  return count;
+}
+
+}  // namespace
+
+std::optional<IndexItem> IndexView::Get(std::string_view key, std::int64_t revision) const {
+  const Entry* entry = index::FindEntry(root_, height_, key);
+  IndexItem item;
+  if (entry == nullptr || !index::LookUp(*entry, NewestIfNone(revision), item)) return std::nullopt;
+  return item;
+}
+
+std::int64_t IndexView::Count(KeyRange range, std::int64_t revision) const {
+  if (range.single()) return Get(range.begin(), revision).has_value() ? 1 : 0;
+  if (root_ == nullptr || (!range.open() && range.end() <= range.begin())) return 0;
+  Bounds bounds;
+  if (!range.begin().empty()) bounds.begin = range.begin();
+  if (!range.open()) bounds.end = range.end();
+  // Nothing is known of the root: it is looked into.
+  const index::Summary root{.live = -1};
+  return CountIn(*root_, height_ - 1, root, bounds, NewestIfNone(revision));
+}
+
+bool IndexView::IsKept(std::string_view key, Revision revision, std::int64_t compact_revision,
+                       KeepRule rule) const {
+  if (revision.main > compact_revision) return true;
+  const Entry* entry = index::FindEntry(root_, height_, key);
+  if (entry == nullptr) return false;
+  const auto number = index::FindAtOrBefore(*entry, compact_revision);
+  if (!number.has_value()) return false;
+  const index::EntryRevision newest = index::RevisionAt(*entry, *number);
+  if (newest.revision != revision) return false;
+  if (!newest.tombstone) return true;
+  return rule == KeepRule::kCompaction && revision.main == compact_revision;
+}
+
+// --- Walking ---
+
+IndexCursor::IndexCursor(const Node* root, int height, KeyRange range, std::int64_t revision,
+                         Direction direction)
+    : range_(range), revision_(NewestIfNone(revision)), direction_(direction), height_(height) {
+  if (root == nullptr) return;
+  if (range.single()) {
+    const Entry* entry = index::FindEntry(root, height, range.begin());
+    valid_ = entry != nullptr && index::LookUp(*entry, revision_, item_);
+    height_ = 0;  // there is nowhere to step to
+    return;
+  }
+  if (direction == Direction::kUp) {
+    SeekUp(root, height);
+  } else {
+    SeekDown(root, height);
+  }
+}
+
+void IndexCursor::Next() {
+  if (StepSlot()) {
+    Settle();
+  } else {
+    valid_ = false;
+  }
+}
+
+// To the first key that is not before the range.
+void IndexCursor::SeekUp(const Node* node, int height) {
+  for (int level = height - 1; level > 0; --level) {
+    const Inner& inner = index::AsInner(*node);
+    const int slot = index::ChildSlot(inner, range_.begin());
+    levels_[static_cast<std::size_t>(level)] = {node, slot};
+    node = inner.child(slot).node;
+  }
+  levels_[0] = {node, index::Search(*node, range_.begin()).slot};
+  EnterLeaf();
+  if (levels_[0].slot < node->count() || StepSlot()) Settle();
+}
+
+// To the last key that is before the range's end.
+void IndexCursor::SeekDown(const Node* node, int height) {
+  for (int level = height - 1; level > 0; --level) {
+    const Inner& inner = index::AsInner(*node);
+    const int slot = range_.open() ? inner.count() - 1 : index::ChildSlot(inner, range_.end());
+    levels_[static_cast<std::size_t>(level)] = {node, slot};
+    node = inner.child(slot).node;
+  }
+  levels_[0] = {node, range_.open() ? node->count() : index::Search(*node, range_.end()).slot};
+  if (StepSlot()) Settle();
+}
+
+bool IndexCursor::StepSlot() {
+  const int step = direction_ == Direction::kUp ? 1 : -1;
+  for (int level = 0; level < height_; ++level) {
+    Level& at = levels_[static_cast<std::size_t>(level)];
+    at.slot += step;
+    if (at.slot < 0 || at.slot >= at.node->count()) continue;
+    if (level == 0) {
+      Prefetch(*at.node, at.slot + step * kPrefetchAhead);
+      return true;
+    }
+    // Down again, to the near end of the neighbouring subtree.
+    const Node* node = index::AsInner(*at.node).child(at.slot).node;
+    for (int below = level - 1; below >= 0; --below) {
+      const int slot = step > 0 ? 0 : node->count() - 1;
+      levels_[static_cast<std::size_t>(below)] = {node, slot};
+      if (below > 0) node = index::AsInner(*node).child(slot).node;
+    }
+    EnterLeaf();
+    return true;
+  }
+  return false;
+}
+
+void IndexCursor::EnterLeaf() {
+  const auto [node, slot] = levels_[0];
+  const int step = direction_ == Direction::kUp ? 1 : -1;
+  for (int i = 0; i <= kPrefetchAhead; ++i) Prefetch(*node, slot + step * i);
+}
+
+void IndexCursor::Settle() {
+  do {
+    const auto [node, slot] = levels_[0];
+    const Entry& entry = *node->keys[static_cast<std::size_t>(slot)];
+    const bool inside = direction_ == Direction::kUp ? range_.BeforeEnd(entry.key())
+                                                     : entry.key() >= range_.begin();
+    if (!inside) break;
+    if (index::LookUp(entry, revision_, item_)) {
+      valid_ = true;
+      return;
+    }
+  } while (StepSlot());
+  valid_ = false;
+}
+
+}  // namespace kvorum::mvcc
