@@ -1,0 +1,74 @@
+// The tree of commands. Each command is a row of data; finding it (by any unique prefix), its help
+// and its completion derive from the tree.
+#pragma once
+
+#include <functional>
+#include <iosfwd>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/flags.h"
+#include "tools/outcome.h"
+
+namespace kvorum::ctl {
+
+// The world as a command sees it; tests give it their own.
+struct World {
+  std::istream& in;
+  std::ostream& out;
+  std::ostream& err;
+  std::vector<std::string> environment;  // NAME=value
+};
+
+struct Command;
+
+// One call of a command: what the line said.
+struct Invocation {
+  const Command& root;
+  std::vector<const Command*> path;  // from the root to the command itself
+  FlagSet& flags;
+  std::vector<std::string> args;
+  World& world;
+};
+
+struct Command {
+  std::string use;               // the name, then what comes after it on the line
+  std::string brief = {};        // one line
+  std::string description = {};  // for the command's own help; empty: the brief
+  std::string group = {};        // the title under which the parent's help lists it
+  std::vector<Flag> flags = {};
+  std::vector<Flag> inherited_flags = {};  // known to the command and all below it
+  std::vector<std::string> argument_choices = {};
+  // Checks the arguments before the command runs; a failure is shown together with the usage.
+  std::function<Outcome<void>(const Invocation&)> check = {};
+  std::function<Outcome<void>(Invocation&)> run = {};  // empty: shows its help
+  std::vector<Command> children = {};
+  std::vector<std::string> group_order = {};  // of the root: the groups, as its help lists them
+  bool hidden = false;
+
+  std::string_view name() const { return std::string_view(use).substr(0, use.find(' ')); }
+};
+
+// "kvorumctl endpoint status"
+std::string PathName(std::span<const Command* const> path);
+
+// Every flag that the last command of the path knows.
+FlagSet KnownFlags(std::span<const Command* const> path);
+
+// The child of that name, or the only one whose name begins so.
+const Command* FindChild(const Command& parent, std::string_view name);
+
+struct Found {
+  std::vector<const Command*> path;
+  std::vector<std::string> rest;  // the line without the commands' names
+};
+// The command that the line names; flags may stand before, between and after the names.
+Outcome<Found> FindCommand(const Command& root, std::span<const std::string> line);
+
+// Parses and runs a line; prints errors, usage and help. Returns the exit code.
+int Execute(const Command& root, std::span<const std::string> line, World& world);
+
+}  // namespace kvorum::ctl

@@ -1,0 +1,31 @@
+// Every command of kvorumctl, one function and file per family.
+#pragma once
+
+#include "tools/command.h"
+
+namespace kvorum::ctl {
+
+// The titles under which the help lists the commands.
+inline constexpr const char* kKeyValueGroup = "Key-value commands";
+inline constexpr const char* kClusterGroup = "Cluster maintenance commands";
+inline constexpr const char* kUtilityGroup = "Utility commands";
+
+Command PutCommand();
+Command GetCommand();
+Command DelCommand();
+Command TxnCommand();
+Command CompactionCommand();
+Command EndpointCommand();
+Command AlarmCommand();
+Command DefragCommand();
+Command MemberCommand();
+Command VersionCommand();
+Command CompletionCommand();
+Command CompleteCommand();  // hidden: what the completion scripts call
+Command OptionsCommand();
+Command HelpCommand();
+
+// The whole tree.
+Command KvorumctlCommand();
+
+}  // namespace kvorum::ctl

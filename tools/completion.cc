@@ -1,0 +1,172 @@
+#include "tools/completion.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <ostream>
+
+#include "tools/commands.h"
+#include "tools/quote.h"
+
+namespace kvorum::ctl {
+namespace {
+
+// The shells ask "kvorumctl __complete -- WORD... CURRENT", which answers a candidate a line: the
+// word, a tab, what it is. So the scripts never grow old.
+constexpr std::string_view kBash = R"(# bash completion for kvorumctl
+_kvorumctl() {
+  local line="${COMP_LINE:0:COMP_POINT}" candidate words
+  read -ra words <<<"$line"
+  [[ $line == *[[:space:]] ]] && words+=("")
+  local current="${words[${#words[@]}-1]}"
+  COMPREPLY=()
+  while IFS=$'\t' read -r candidate _; do
+    # bash takes what follows an equals sign for a word of its own.
+    [[ $current == *=* ]] && candidate="${candidate#*=}"
+    COMPREPLY+=("$candidate")
+  done < <("${words[0]}" __complete -- "${words[@]:1}" 2>/dev/null)
+}
+complete -o default -F _kvorumctl kvorumctl
+)";
+
+constexpr std::string_view kZsh = R"(#compdef kvorumctl
+# zsh completion for kvorumctl
+_kvorumctl() {
+  local -a candidates
+  local word about
+  while IFS=$'\t' read -r word about; do
+    candidates+=("${word//:/\\:}:${about}")
+  done < <("${words[1]}" __complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)
+  _describe 'kvorumctl' candidates || _files
+}
+if [ "$funcstack[1]" = "_kvorumctl" ]; then
+  _kvorumctl
+else
+  compdef _kvorumctl kvorumctl
+fi
+)";
+
+constexpr std::string_view kFish = R"(# fish completion for kvorumctl
+function __kvorumctl_complete
+  set -l words (commandline -opc) (commandline -ct)
+  $words[1] __complete -- $words[2..-1] 2>/dev/null
+end
+complete -c kvorumctl -f -a '(__kvorumctl_complete)'
+)";
+
+struct Shell {
+  std::string_view name;
+  std::string_view script;
+};
+constexpr auto kShells = std::to_array<Shell>({{"bash", kBash}, {"zsh", kZsh}, {"fish", kFish}});
+
+std::vector<std::string> ShellNames() {
+  std::vector<std::string> names;
+  for (const Shell& shell : kShells) names.emplace_back(shell.name);
+  return names;
+}
+
+const Shell* FindShell(std::string_view name) {
+  const auto it = std::ranges::find(kShells, name, &Shell::name);
+  return it == kShells.end() ? nullptr : &*it;
+}
+
+Outcome<void> CheckShell(const Invocation& invocation) {
+  if (invocation.args.size() != 1)
+    return Fail(ExitCode::kError,
+                fmt::format("accepts 1 arg(s), received {}", invocation.args.size()));
+  if (FindShell(invocation.args.front()) == nullptr)
+    return Fail(ExitCode::kError,
+                fmt::format("invalid argument {} for {}", Quote(invocation.args.front()),
+                            Quote(PathName(invocation.path))));
+  return {};
+}
+
+// The flag whose value the word after `previous` is; null if it is none.
+const Flag* FlagBefore(const FlagSet& flags, std::string_view previous) {
+  const Flag* flag = nullptr;
+  if (previous.starts_with("--"))
+    flag = flags.Find(previous.substr(2));
+  else if (previous.size() == 2 && previous.front() == '-')
+    flag = flags.FindShorthand(previous[1]);
+  return flag != nullptr && TakesValue(*flag) ? flag : nullptr;
+}
+
+std::vector<Candidate> Values(const std::vector<std::string>& values, std::string_view prefix,
+                              std::string_view typed) {
+  std::vector<Candidate> candidates;
+  for (const std::string& value : values)
+    if (value.starts_with(typed)) candidates.push_back({std::string(prefix) + value, ""});
+  return candidates;
+}
+
+std::vector<Candidate> FlagNames(const FlagSet& flags, std::string_view typed) {
+  std::vector<Candidate> candidates;
+  for (const Flag* flag : flags.Sorted()) {
+    const std::string word = "--" + flag->name;
+    if (word.starts_with(typed)) candidates.push_back({word, flag->help});
+  }
+  return candidates;
+}
+
+}  // namespace
+
+std::vector<Candidate> CompleteLine(const Command& root, std::span<const std::string> words) {
+  if (words.empty()) return {};
+  const std::string_view typed = words.back();
+  const std::span<const std::string> before = words.first(words.size() - 1);
+  if (std::ranges::find(before, "--") != before.end()) return {};
+  const auto found = FindCommand(root, before);
+  if (!found) return {};
+  const FlagSet flags = KnownFlags(found->path);
+  if (!before.empty())
+    if (const Flag* flag = FlagBefore(flags, before.back()))
+      return Values(flag->choices, "", typed);
+  if (const std::size_t equals = typed.find('=');
+      typed.starts_with("--") && equals != std::string_view::npos) {
+    const Flag* flag = flags.Find(typed.substr(2, equals - 2));
+    if (flag == nullptr) return {};
+    return Values(flag->choices, typed.substr(0, equals + 1), typed.substr(equals + 1));
+  }
+  if (typed.starts_with('-')) return FlagNames(flags, typed);
+
+  const Command& command = *found->path.back();
+  std::vector<Candidate> candidates = Values(command.argument_choices, "", typed);
+  for (const Command& child : command.children)
+    if (!child.hidden && child.name().starts_with(typed))
+      candidates.push_back({std::string(child.name()), child.brief});
+  return candidates;
+}
+
+Command CompletionCommand() {
+  return {.use = "completion [bash|zsh|fish]",
+          .brief = "Generate completion script",
+          .description = R"(Generates a script that completes commands, flags and values.
+
+bash:  source <(kvorumctl completion bash)
+       kvorumctl completion bash > /etc/bash_completion.d/kvorumctl
+zsh:   kvorumctl completion zsh > "${fpath[1]}/_kvorumctl"
+fish:  kvorumctl completion fish > ~/.config/fish/completions/kvorumctl.fish
+)",
+          .group = kUtilityGroup,
+          .argument_choices = ShellNames(),
+          .check = CheckShell,
+          .run = [](Invocation& invocation) -> Outcome<void> {
+            invocation.world.out << FindShell(invocation.args.front())->script;
+            return {};
+          }};
+}
+
+Command CompleteCommand() {
+  return {.use = "__complete",
+          .brief = "Lists what may come next on a line",
+          .run = [](Invocation& invocation) -> Outcome<void> {
+            for (const auto& [word, about] : CompleteLine(invocation.root, invocation.args))
+              invocation.world.out << word << '\t' << about << '\n';
+            return {};
+          },
+          .hidden = true};
+}
+
+}  // namespace kvorum::ctl

@@ -1,0 +1,17 @@
+// One line of comma-separated values: how a flag takes a list.
+#pragma once
+
+#include <expected>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kvorum::ctl {
+
+// Fields may stand in double quotes, a quote within is doubled. An empty text is an empty list. The
+// error says where the text is malformed.
+std::expected<std::vector<std::string>, std::string> ParseCsv(std::string_view text);
+
+std::string WriteCsv(const std::vector<std::string>& fields);
+
+}  // namespace kvorum::ctl

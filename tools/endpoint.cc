@@ -1,0 +1,168 @@
+#include <mutex>
+#include <ostream>
+#include <thread>
+
+#include "client/error_text.h"
+#include "proto/rpc.pb.h"
+#include "tools/commands.h"
+#include "tools/numbers.h"
+#include "tools/session.h"
+
+namespace kvorum::ctl {
+namespace {
+
+using client::ErrorText;
+
+std::string ActiveAlarms(const etcdserverpb::AlarmResponse& alarms) {
+  std::string text = "Active Alarm(s): ";
+  for (const etcdserverpb::AlarmMember& alarm : alarms.alarms()) {
+    switch (alarm.alarm()) {
+      case etcdserverpb::NOSPACE:
+        text += "NOSPACE ";
+        break;
+      case etcdserverpb::CORRUPT:
+        text += "CORRUPT ";
+        break;
+      default:  // proto3 enums are open: a newer server may know more
+        text += "UNKNOWN ";
+        break;
+    }
+  }
+  return text;
+}
+
+// An endpoint is healthy if a linearizable read gets an answer and no alarm is on. A refusal for
+// lack of permission is an answer too: it took a quorum to give it.
+EndpointHealth CheckHealth(const Session& session, const std::string& endpoint) {
+  EndpointHealth health{.endpoint = endpoint};
+  const auto client = session.ConnectTo(endpoint);
+  if (!client) {
+    health.error = client.error().message;
+    return health;
+  }
+  const client::CallOptions call = session.Call();
+  const auto start = std::chrono::steady_clock::now();
+  etcdserverpb::RangeRequest request;
+  request.set_key("health");
+  const auto read = (*client)->Range(request, call);
+  health.took = FormatDuration(std::chrono::steady_clock::now() - start);
+  if (!read && read.error().message != "etcdserver: permission denied") {
+    health.error = ErrorText(read.error());
+    return health;
+  }
+  const auto alarms = (*client)->AlarmList(call);
+  if (!alarms)
+    health.error = "Unable to fetch the alarm list";
+  else if (alarms->alarms_size() > 0)
+    health.error = ActiveAlarms(*alarms);
+  health.healthy = health.error.empty();
+  return health;
+}
+
+Outcome<void> RunHealth(Invocation& invocation) {
+  const auto session = Session::Open(invocation);
+  if (!session) return std::unexpected(session.error());
+  const auto endpoints = session->Endpoints();
+  if (!endpoints) return std::unexpected(endpoints.error());
+
+  // In the order in which they answer.
+  std::mutex mutex;
+  std::vector<EndpointHealth> results;
+  {
+    std::vector<std::jthread> checks;
+    for (const std::string& endpoint : *endpoints)
+      checks.emplace_back([&] {
+        EndpointHealth health = CheckHealth(*session, endpoint);
+        const std::lock_guard lock(mutex);
+        results.push_back(std::move(health));
+      });
+  }
+  if (auto printed = session->printer().Health(results); !printed) return printed;
+  for (const EndpointHealth& health : results)
+    if (!health.error.empty()) return Fail(ExitCode::kError, "unhealthy cluster");
+  return {};
+}
+
+// Asks each endpoint by itself and shows the answers; those that give none are named on the error
+// stream. Returns the last error.
+template <class Item, class Ask, class Show>
+Outcome<std::string> AskEach(Invocation& invocation, std::string_view what, const Ask& ask,
+                             const Show& show) {
+  const auto session = Session::Open(invocation);
+  if (!session) return std::unexpected(session.error());
+  const auto endpoints = session->Endpoints();
+  if (!endpoints) return std::unexpected(endpoints.error());
+  std::vector<Item> answers;
+  std::string last_error;
+  for (const std::string& endpoint : *endpoints) {
+    const auto client = session->ConnectTo(endpoint);
+    if (!client) return std::unexpected(client.error());
+    auto answer = ask(**client, session->Call());
+    if (answer) {
+      answers.push_back({endpoint, *std::move(answer)});
+    } else {
+      last_error = ErrorText(answer.error());
+      invocation.world.err << "Failed to get the " << what << " of endpoint " << endpoint << " ("
+                           << last_error << ")\n";
+    }
+  }
+  if (auto shown = show(session->printer(), answers); !shown) return std::unexpected(shown.error());
+  return last_error;
+}
+
+Outcome<void> RunStatus(Invocation& invocation) {
+  const auto error = AskEach<EndpointStatus>(
+      invocation, "status",
+      [](client::Client& client, const client::CallOptions& call) { return client.Status(call); },
+      [](Printer& printer, const auto& answers) { return printer.Status(answers); });
+  if (!error) return std::unexpected(error.error());
+  if (!error->empty()) return Fail(ExitCode::kError, "");
+  return {};
+}
+
+Outcome<void> RunHashKV(Invocation& invocation) {
+  etcdserverpb::HashKVRequest request;
+  request.set_revision(invocation.flags.Int("rev"));
+  const auto error = AskEach<EndpointHashKV>(
+      invocation, "hash",
+      [&](client::Client& client, const client::CallOptions& call) {
+        return client.HashKV(request, call);
+      },
+      [](Printer& printer, const auto& answers) { return printer.HashKV(answers); });
+  if (!error) return std::unexpected(error.error());
+  if (!error->empty()) return Fail(ExitCode::kError, *error);
+  return {};
+}
+
+}  // namespace
+
+Command EndpointCommand() {
+  return {.use = "endpoint <subcommand>",
+          .brief = "Endpoint related commands. Use `kvorumctl endpoint --help` to see subcommands",
+          .description = "Endpoint related commands",
+          .group = kClusterGroup,
+          .inherited_flags = {ClusterFlag()},
+          .children = {
+              {.use = "health",
+               .brief = "Checks the healthiness of endpoints specified in `--endpoints` flag",
+               .run = RunHealth},
+              {.use = "status",
+               .brief = "Prints out the status of endpoints specified in `--endpoints` flag",
+               .description = R"(Prints out the status of endpoints specified in `--endpoints` flag.
+
+In the simple format each line is an endpoint: endpoint, ID, version, storage version, db size, in
+use, percentage not in use, quota, is leader, is learner, raft term, raft index, raft applied index,
+errors, downgrade target version, downgrade enabled.
+)",
+               .run = RunStatus},
+              {.use = "hashkv",
+               .brief = "Prints the KV history hash for each endpoint in --endpoints",
+               .flags = {{.name = "rev",
+                          .type = FlagType::kInt,
+                          .default_value = "0",
+                          .help = "hash the history up to this revision (0: all of it)"}},
+               .run = RunHashKV},
+          }};
+}
+
+}  // namespace kvorum::ctl

@@ -1,0 +1,84 @@
+// Command-line flags as the Go tools take them: --name=value, --name value, -wvalue, -w value,
+// -w=value; a switch without a value is true; flags and arguments in any order; everything after --
+// is an argument.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "tools/outcome.h"
+
+namespace kvorum::ctl {
+
+enum class FlagType {
+  kSwitch,
+  kInt,
+  kString,
+  kStrings,  // a comma-separated list; given again, it is longer
+  kDuration,
+};
+
+// A row of a command's flag table: parsing, help, completion and environment all derive from it.
+struct Flag {
+  std::string name;
+  char shorthand = '\0';
+  FlagType type = FlagType::kSwitch;
+  std::string default_value = {};  // of a switch: empty means false
+  std::string help = {};
+  std::vector<std::string> choices = {};  // what completion offers as values
+  bool hidden = false;                    // not in a command's help
+};
+
+bool TakesValue(const Flag& flag);
+
+// The flags that one command knows, and their values.
+class FlagSet {
+ public:
+  // A flag is added once; its default must be a value of its type.
+  void Add(const Flag& flag);
+
+  // Sets what the arguments say and returns those that are no flags.
+  Outcome<std::vector<std::string>> Parse(std::span<const std::string> args);
+  // The error is the reason alone.
+  std::expected<void, std::string> Set(std::string_view name, std::string_view text);
+
+  const Flag* Find(std::string_view name) const;
+  const Flag* FindShorthand(char letter) const;
+  std::vector<const Flag*> Sorted() const;
+
+  // The flag must be known and of that type.
+  bool Switch(std::string_view name) const;
+  std::int64_t Int(std::string_view name) const;
+  const std::string& String(std::string_view name) const;
+  const std::vector<std::string>& Strings(std::string_view name) const;
+  std::chrono::nanoseconds Duration(std::string_view name) const;
+
+  bool IsSet(std::string_view name) const;             // given, rather than the default
+  std::string ValueText(std::string_view name) const;  // as Go prints it
+
+ private:
+  using Value = std::variant<bool, std::int64_t, std::string, std::vector<std::string>,
+                             std::chrono::nanoseconds>;
+  struct Entry {
+    Flag flag;
+    Value value;
+    bool is_set = false;
+  };
+  static std::expected<Value, std::string> ParseValue(FlagType type, std::string_view text);
+  const Entry& At(std::string_view name) const;
+  Outcome<void> SetFromArgument(const Flag& flag, std::string_view text);
+  Outcome<std::span<const std::string>> ParseLong(std::string_view arg,
+                                                  std::span<const std::string> rest);
+  Outcome<std::span<const std::string>> ParseShort(std::string_view letters,
+                                                   std::span<const std::string> rest);
+
+  std::map<std::string, Entry, std::less<>> entries_;  // by name, which is also the order of help
+};
+
+}  // namespace kvorum::ctl

@@ -1,0 +1,37 @@
+// From the flags and arguments of put, get and del to their requests: the commands use it, and so
+// do the lines of a txn.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "proto/rpc.pb.h"
+#include "tools/flags.h"
+#include "tools/outcome.h"
+
+namespace kvorum::ctl {
+
+std::vector<Flag> PutFlags();
+std::vector<Flag> GetFlags();
+std::vector<Flag> DeleteFlags();
+
+// Where a put's value comes from if it is no argument; nothing if there is none.
+using ValueSource = std::function<std::string()>;
+
+Outcome<etcdserverpb::PutRequest> MakePut(const FlagSet& flags,
+                                          const std::vector<std::string>& args,
+                                          const ValueSource& value_source);
+Outcome<etcdserverpb::RangeRequest> MakeRange(const FlagSet& flags,
+                                              const std::vector<std::string>& args);
+Outcome<etcdserverpb::DeleteRangeRequest> MakeDelete(const FlagSet& flags,
+                                                     const std::vector<std::string>& args);
+
+// The smallest key past every key that begins with `prefix`; one zero byte, for "no end", if there
+// is none.
+std::string PrefixEnd(std::string prefix);
+
+// "l" is false, "s" is true.
+Outcome<bool> IsSerializable(const std::string& consistency);
+
+}  // namespace kvorum::ctl

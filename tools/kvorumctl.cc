@@ -1,0 +1,17 @@
+// kvorumctl: the command line client. See commands.h for what it can do.
+#include <unistd.h>
+
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "tools/commands.h"
+
+int main(int argc, char** argv) {
+  std::ios::sync_with_stdio(false);
+  const std::vector<std::string> line(argv + 1, argv + argc);
+  kvorum::ctl::World world{std::cin, std::cout, std::cerr, {}};
+  for (char** variable = environ; *variable != nullptr; ++variable)
+    world.environment.emplace_back(*variable);
+  return kvorum::ctl::Execute(kvorum::ctl::KvorumctlCommand(), line, world);
+}

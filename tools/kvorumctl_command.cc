@@ -1,0 +1,51 @@
+#include <fmt/format.h>
+
+#include <ostream>
+
+#include "tools/commands.h"
+#include "tools/help.h"
+#include "tools/quote.h"
+#include "tools/session.h"
+
+namespace kvorum::ctl {
+
+Command OptionsCommand() {
+  return {.use = "options",
+          .brief = "Show the global command-line flags",
+          .group = kUtilityGroup,
+          .run = [](Invocation& invocation) -> Outcome<void> {
+            invocation.world.out << "The following options can be passed to any command:\n\n"
+                                 << FlagLines(invocation.root.inherited_flags, HiddenFlags::kShow);
+            return {};
+          }};
+}
+
+Command HelpCommand() {
+  return {.use = "help [command]",
+          .brief = "Help about any command",
+          .group = kUtilityGroup,
+          .run = [](Invocation& invocation) -> Outcome<void> {
+            const auto found = FindCommand(invocation.root, invocation.args);
+            if (found) {
+              invocation.world.out << HelpText(found->path);
+              return {};
+            }
+            const Command* root = &invocation.root;
+            invocation.world.err << "Unknown help topic " << Quote(invocation.args.front()) << '\n'
+                                 << UsageText({&root, 1});
+            return {};
+          }};
+}
+
+Command KvorumctlCommand() {
+  return {.use = "kvorumctl",
+          .brief = "A command line client for kvorum and etcd.",
+          .inherited_flags = GlobalFlags(),
+          .children = {GetCommand(), PutCommand(), DelCommand(), TxnCommand(), CompactionCommand(),
+                       AlarmCommand(), DefragCommand(), EndpointCommand(), MemberCommand(),
+                       VersionCommand(), CompletionCommand(), CompleteCommand(), OptionsCommand(),
+                       HelpCommand()},
+          .group_order = {kKeyValueGroup, kClusterGroup, kUtilityGroup}};
+}
+
+}  // namespace kvorum::ctl

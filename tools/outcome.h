@@ -1,0 +1,34 @@
+// How a command of kvorumctl ends. Scripts tell failures apart by these exit codes, and find the
+// text on the standard error stream after "Error: ".
+#pragma once
+
+#include <expected>
+#include <string>
+#include <utility>
+
+namespace kvorum::ctl {
+
+enum class ExitCode : int {
+  kOk = 0,
+  kError = 1,  // what the server or the connection said
+  kBadConnection = 2,
+  kInvalidInput = 3,  // a txn that can't be read
+  kBadFeature = 4,    // a valid flag with a value that we don't know
+  kBadArguments = 128,
+};
+
+struct Failure {
+  ExitCode code = ExitCode::kError;
+  std::string message;  // empty: everything is said already, only the code is left
+
+  friend bool operator==(const Failure&, const Failure&) = default;
+};
+
+template <class T = void>
+using Outcome = std::expected<T, Failure>;
+
+inline std::unexpected<Failure> Fail(ExitCode code, std::string message) {
+  return std::unexpected(Failure{code, std::move(message)});
+}
+
+}  // namespace kvorum::ctl

@@ -1,0 +1,80 @@
+// The output formats. One class per format, one method per kind of answer; what a format can't show
+// is refused with an error that says so.
+#pragma once
+
+#include <iosfwd>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "proto/rpc.pb.h"
+#include "tools/outcome.h"
+
+namespace kvorum::ctl {
+
+struct EndpointHealth {
+  std::string endpoint;
+  bool healthy = false;
+  std::string took = {};   // empty: it was not reached
+  std::string error = {};  // empty: healthy
+};
+
+struct EndpointStatus {
+  std::string endpoint;
+  etcdserverpb::StatusResponse status;
+};
+
+struct EndpointHashKV {
+  std::string endpoint;
+  etcdserverpb::HashKVResponse hash;
+};
+
+class Printer {
+ public:
+  explicit Printer(std::string_view format) : format_(format) {}
+  virtual ~Printer() = default;
+
+  virtual Outcome<void> Put(const etcdserverpb::PutResponse&) { return Refuse(); }
+  virtual Outcome<void> Get(const etcdserverpb::RangeResponse&) { return Refuse(); }
+  virtual Outcome<void> Delete(const etcdserverpb::DeleteRangeResponse&) { return Refuse(); }
+  virtual Outcome<void> Txn(const etcdserverpb::TxnResponse&) { return Refuse(); }
+  virtual Outcome<void> Alarm(const etcdserverpb::AlarmResponse&) { return Refuse(); }
+  virtual Outcome<void> MemberList(const etcdserverpb::MemberListResponse&) { return Refuse(); }
+  virtual Outcome<void> Health(const std::vector<EndpointHealth>&) { return Refuse(); }
+  virtual Outcome<void> Status(const std::vector<EndpointStatus>&) { return Refuse(); }
+  virtual Outcome<void> HashKV(const std::vector<EndpointHashKV>&) { return Refuse(); }
+
+  std::string_view format() const { return format_; }
+
+ protected:
+  Outcome<void> Refuse() const {
+    return Fail(ExitCode::kBadFeature, std::string(format_) + " not supported as output format");
+  }
+
+ private:
+  std::string_view format_;
+};
+
+struct PrinterOptions {
+  bool hex = false;          // simple: keys and values; fields and json: ids
+  bool values_only = false;  // simple: values without their keys
+};
+
+// simple, fields, json, protobuf or table; null if the format is none of these. The printer writes
+// answers to `out` and, in the simple format, what is unhealthy to `err`.
+std::unique_ptr<Printer> MakePrinter(std::string_view format, PrinterOptions options,
+                                     std::ostream& out, std::ostream& err);
+
+// The formats' names, sorted.
+const std::vector<std::string>& PrinterFormats();
+
+// Each format's own maker, in its own file.
+std::unique_ptr<Printer> MakeSimplePrinter(PrinterOptions options, std::ostream& out,
+                                           std::ostream& err);
+std::unique_ptr<Printer> MakeFieldsPrinter(PrinterOptions options, std::ostream& out);
+std::unique_ptr<Printer> MakeJsonPrinter(PrinterOptions options, std::ostream& out);
+std::unique_ptr<Printer> MakeProtobufPrinter(std::ostream& out);
+std::unique_ptr<Printer> MakeTablePrinter(std::ostream& out);
+
+}  // namespace kvorum::ctl

@@ -1,0 +1,172 @@
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <ostream>
+
+#include "tools/printer.h"
+#include "tools/quote.h"
+#include "tools/table.h"
+
+namespace kvorum::ctl {
+namespace {
+
+// One `"Name" : value` a line, every field of the answer.
+class FieldsPrinter final : public Printer {
+ public:
+  FieldsPrinter(PrinterOptions options, std::ostream& out)
+      : Printer("fields"), hex_(options.hex), out_(out) {}
+
+  Outcome<void> Put(const etcdserverpb::PutResponse& response) override {
+    Header(response.header());
+    if (response.has_prev_kv()) KeyValue("Prev", response.prev_kv());
+    return {};
+  }
+
+  Outcome<void> Get(const etcdserverpb::RangeResponse& response) override {
+    Header(response.header());
+    for (const mvccpb::KeyValue& kv : response.kvs()) KeyValue("", kv);
+    Line("More", response.more());
+    Line("Count", response.count());
+    return {};
+  }
+
+  Outcome<void> Delete(const etcdserverpb::DeleteRangeResponse& response) override {
+    Header(response.header());
+    Line("Deleted", response.deleted());
+    for (const mvccpb::KeyValue& kv : response.prev_kvs()) KeyValue("Prev", kv);
+    return {};
+  }
+
+  Outcome<void> Txn(const etcdserverpb::TxnResponse& response) override {
+    Header(response.header());
+    Line("Succeeded", response.succeeded());
+    for (const etcdserverpb::ResponseOp& op : response.responses()) {
+      switch (op.response_case()) {
+        case etcdserverpb::ResponseOp::kResponseRange:
+          static_cast<void>(Get(op.response_range()));
+          break;
+        case etcdserverpb::ResponseOp::kResponsePut:
+          static_cast<void>(Put(op.response_put()));
+          break;
+        case etcdserverpb::ResponseOp::kResponseDeleteRange:
+          static_cast<void>(Delete(op.response_delete_range()));
+          break;
+        case etcdserverpb::ResponseOp::kResponseTxn:
+          static_cast<void>(Txn(op.response_txn()));
+          break;
+        case etcdserverpb::ResponseOp::RESPONSE_NOT_SET:
+          Line("Unknown", Quote(""));
+          break;
+      }
+    }
+    return {};
+  }
+
+  Outcome<void> Alarm(const etcdserverpb::AlarmResponse& response) override {
+    Header(response.header());
+    for (const etcdserverpb::AlarmMember& alarm : response.alarms()) {
+      Line("MemberID", Id(alarm.memberid()));
+      Line("AlarmType", etcdserverpb::AlarmType_Name(alarm.alarm()));
+      out_ << '\n';
+    }
+    return {};
+  }
+
+  Outcome<void> MemberList(const etcdserverpb::MemberListResponse& response) override {
+    Header(response.header());
+    for (const etcdserverpb::Member& member : response.members()) {
+      Line("ID", Id(member.id()));
+      Line("Name", Quote(member.name()));
+      for (const std::string& url : member.peerurls()) Line("PeerURL", Quote(url));
+      for (const std::string& url : member.clienturls()) Line("ClientURL", Quote(url));
+      Line("IsLearner", member.islearner());
+      out_ << '\n';
+    }
+    return {};
+  }
+
+  Outcome<void> Health(const std::vector<EndpointHealth>& endpoints) override {
+    for (const EndpointHealth& e : endpoints) {
+      Line("Endpoint", Quote(e.endpoint));
+      Line("Health", e.healthy);
+      Line("Took", e.took);
+      Line("Error", e.error);
+      out_ << '\n';
+    }
+    return {};
+  }
+
+  Outcome<void> Status(const std::vector<EndpointStatus>& endpoints) override {
+    for (const auto& [endpoint, status] : endpoints) {
+      Header(status.header());
+      Line("Version", Quote(status.version()));
+      Line("StorageVersion", Quote(status.storageversion()));
+      Line("DBSize", status.dbsize());
+      Line("DBSizeInUse", status.dbsizeinuse());
+      Line("DBSizeQuota", status.dbsizequota());
+      Line("Leader", status.leader());
+      Line("IsLearner", status.islearner());
+      Line("RaftIndex", status.raftindex());
+      Line("RaftTerm", status.raftterm());
+      Line("RaftAppliedIndex", status.raftappliedindex());
+      Line("Errors", fmt::format("[{}]", Join(status.errors(), " ")));
+      Line("Endpoint", Quote(endpoint));
+      Line("DowngradeTargetVersion", Quote(status.downgradeinfo().targetversion()));
+      Line("DowngradeEnabled", status.downgradeinfo().enabled());
+      out_ << '\n';
+    }
+    return {};
+  }
+
+  Outcome<void> HashKV(const std::vector<EndpointHashKV>& endpoints) override {
+    for (const auto& [endpoint, hash] : endpoints) {
+      Header(hash.header());
+      Line("Endpoint", Quote(endpoint));
+      Line("Hash", hash.hash());
+      Line("HashRevision", hash.hash_revision());
+      out_ << '\n';
+    }
+    return {};
+  }
+
+ private:
+  template <class Value>
+  void Line(std::string_view name, const Value& value) {
+    fmt::print(out_, "\"{}\" : {}\n", name, value);
+  }
+
+  std::string Id(std::uint64_t id) const {
+    return hex_ ? fmt::format("{:x}", id) : std::to_string(id);
+  }
+
+  void Header(const etcdserverpb::ResponseHeader& header) {
+    Line("ClusterID", Id(header.cluster_id()));
+    Line("MemberID", Id(header.member_id()));
+    // Only answers about keys have one.
+    if (header.revision() > 0) Line("Revision", header.revision());
+    Line("RaftTerm", header.raft_term());
+  }
+
+  void KeyValue(std::string_view prefix, const mvccpb::KeyValue& kv) {
+    const auto line = [&](std::string_view name, const auto& value) {
+      fmt::print(out_, "\"{}{}\" : {}\n", prefix, name, value);
+    };
+    line("Key", Quote(kv.key()));
+    line("CreateRevision", kv.create_revision());
+    line("ModRevision", kv.mod_revision());
+    line("Version", kv.version());
+    line("Value", Quote(kv.value()));
+    line("Lease", hex_ ? fmt::format("{:016x}", kv.lease()) : std::to_string(kv.lease()));
+  }
+
+  const bool hex_;
+  std::ostream& out_;
+};
+
+}  // namespace
+
+std::unique_ptr<Printer> MakeFieldsPrinter(PrinterOptions options, std::ostream& out) {
+  return std::make_unique<FieldsPrinter>(options, out);
+}
+
+}  // namespace kvorum::ctl

@@ -1,0 +1,133 @@
+#include <fmt/format.h>
+
+#include <ostream>
+
+#include "tools/json.h"
+#include "tools/printer.h"
+
+namespace kvorum::ctl {
+namespace {
+
+std::string HexId(std::uint64_t id) { return fmt::format("\"{:x}\"", id); }
+
+std::string HexHeader(const etcdserverpb::ResponseHeader& header) {
+  JsonObject json;
+  json.Add("cluster_id", HexId(header.cluster_id())).Add("member_id", HexId(header.member_id()));
+  if (header.revision() != 0) json.Add("revision", std::to_string(header.revision()));
+  if (header.raft_term() != 0) json.Add("raft_term", std::to_string(header.raft_term()));
+  return json.Finish();
+}
+
+std::string HexMember(const etcdserverpb::Member& member) {
+  JsonObject json;
+  json.Add("ID", HexId(member.id()));
+  if (!member.name().empty()) json.Add("name", JsonString(member.name()));
+  if (!member.peerurls().empty()) json.Add("peerURLs", JsonList(member.peerurls(), JsonString));
+  if (!member.clienturls().empty())
+    json.Add("clientURLs", JsonList(member.clienturls(), JsonString));
+  if (member.islearner()) json.Add("isLearner", "true");
+  return json.Finish();
+}
+
+std::string TxnJson(const etcdserverpb::TxnResponse& txn);
+
+std::string OpJson(const etcdserverpb::ResponseOp& op) {
+  switch (op.response_case()) {
+    case etcdserverpb::ResponseOp::kResponseTxn:
+      return JsonObject().Add("response_txn", TxnJson(op.response_txn())).Finish();
+    case etcdserverpb::ResponseOp::kResponseRange:
+    case etcdserverpb::ResponseOp::kResponsePut:
+    case etcdserverpb::ResponseOp::kResponseDeleteRange:
+    case etcdserverpb::ResponseOp::RESPONSE_NOT_SET:
+      return JsonMessage(op);
+  }
+  return "{}";
+}
+
+// Each operation's answer is wrapped once more than the message has it.
+std::string TxnJson(const etcdserverpb::TxnResponse& txn) {
+  const auto wrapped = [](const etcdserverpb::ResponseOp& op) {
+    return JsonObject().Add("Response", OpJson(op)).Finish();
+  };
+  JsonObject json;
+  if (txn.has_header()) json.Add("header", JsonMessage(txn.header()));
+  if (txn.succeeded()) json.Add("succeeded", "true");
+  if (!txn.responses().empty()) json.Add("responses", JsonList(txn.responses(), wrapped));
+  return json.Finish();
+}
+
+class JsonPrinter final : public Printer {
+ public:
+  JsonPrinter(PrinterOptions options, std::ostream& out)
+      : Printer("json"), hex_(options.hex), out_(out) {}
+
+  Outcome<void> Put(const etcdserverpb::PutResponse& response) override {
+    return Write(JsonMessage(response));
+  }
+  Outcome<void> Get(const etcdserverpb::RangeResponse& response) override {
+    return Write(JsonMessage(response));
+  }
+  Outcome<void> Delete(const etcdserverpb::DeleteRangeResponse& response) override {
+    return Write(JsonMessage(response));
+  }
+  Outcome<void> Txn(const etcdserverpb::TxnResponse& response) override {
+    return Write(TxnJson(response));
+  }
+  Outcome<void> Alarm(const etcdserverpb::AlarmResponse& response) override {
+    return Write(JsonMessage(response));
+  }
+
+  Outcome<void> MemberList(const etcdserverpb::MemberListResponse& response) override {
+    if (!hex_) return Write(JsonMessage(response));
+    return Write(JsonObject()
+                     .Add("header", HexHeader(response.header()))
+                     .Add("members", JsonList(response.members(), HexMember))
+                     .Finish());
+  }
+
+  Outcome<void> Health(const std::vector<EndpointHealth>& endpoints) override {
+    return Write(JsonList(endpoints, [](const EndpointHealth& e) {
+      JsonObject json;
+      json.Add("endpoint", JsonString(e.endpoint))
+          .Add("health", e.healthy ? "true" : "false")
+          .Add("took", JsonString(e.took));
+      if (!e.error.empty()) json.Add("error", JsonString(e.error));
+      return json.Finish();
+    }));
+  }
+
+  Outcome<void> Status(const std::vector<EndpointStatus>& endpoints) override {
+    return Write(JsonList(endpoints, [](const EndpointStatus& e) {
+      return JsonObject()
+          .Add("Endpoint", JsonString(e.endpoint))
+          .Add("Status", JsonMessage(e.status))
+          .Finish();
+    }));
+  }
+
+  Outcome<void> HashKV(const std::vector<EndpointHashKV>& endpoints) override {
+    return Write(JsonList(endpoints, [](const EndpointHashKV& e) {
+      return JsonObject()
+          .Add("Endpoint", JsonString(e.endpoint))
+          .Add("HashKV", JsonMessage(e.hash))
+          .Finish();
+    }));
+  }
+
+ private:
+  Outcome<void> Write(const std::string& json) {
+    out_ << json << '\n';
+    return {};
+  }
+
+  const bool hex_;
+  std::ostream& out_;
+};
+
+}  // namespace
+
+std::unique_ptr<Printer> MakeJsonPrinter(PrinterOptions options, std::ostream& out) {
+  return std::make_unique<JsonPrinter>(options, out);
+}
+
+}  // namespace kvorum::ctl

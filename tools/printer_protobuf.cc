@@ -1,0 +1,43 @@
+#include <ostream>
+
+#include "tools/printer.h"
+
+namespace kvorum::ctl {
+namespace {
+
+// The encoded answer and nothing else, for another program to read.
+class ProtobufPrinter final : public Printer {
+ public:
+  explicit ProtobufPrinter(std::ostream& out) : Printer("protobuf"), out_(out) {}
+
+  Outcome<void> Put(const etcdserverpb::PutResponse& response) override { return Write(response); }
+  Outcome<void> Get(const etcdserverpb::RangeResponse& response) override {
+    return Write(response);
+  }
+  Outcome<void> Delete(const etcdserverpb::DeleteRangeResponse& response) override {
+    return Write(response);
+  }
+  Outcome<void> Txn(const etcdserverpb::TxnResponse& response) override { return Write(response); }
+  Outcome<void> Alarm(const etcdserverpb::AlarmResponse& response) override {
+    return Write(response);
+  }
+  Outcome<void> MemberList(const etcdserverpb::MemberListResponse& response) override {
+    return Write(response);
+  }
+
+ private:
+  Outcome<void> Write(const google::protobuf::Message& message) {
+    out_ << message.SerializeAsString();
+    return {};
+  }
+
+  std::ostream& out_;
+};
+
+}  // namespace
+
+std::unique_ptr<Printer> MakeProtobufPrinter(std::ostream& out) {
+  return std::make_unique<ProtobufPrinter>(out);
+}
+
+}  // namespace kvorum::ctl

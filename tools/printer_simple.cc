@@ -1,0 +1,121 @@
+#include <fmt/format.h>
+
+#include <ostream>
+
+#include "tools/printer.h"
+#include "tools/table.h"
+
+namespace kvorum::ctl {
+namespace {
+
+std::string Hex(std::string_view bytes) {
+  std::string text;
+  for (const char c : bytes) text += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+  return text;
+}
+
+// Lines for people and shell scripts: bytes as they are, or in hex.
+class SimplePrinter final : public Printer {
+ public:
+  SimplePrinter(PrinterOptions options, std::ostream& out, std::ostream& err)
+      : Printer("simple"), options_(options), out_(out), err_(err) {}
+
+  Outcome<void> Put(const etcdserverpb::PutResponse& response) override {
+    out_ << "OK\n";
+    if (response.has_prev_kv()) Write(response.prev_kv());
+    return {};
+  }
+
+  Outcome<void> Get(const etcdserverpb::RangeResponse& response) override {
+    for (const mvccpb::KeyValue& kv : response.kvs()) Write(kv);
+    return {};
+  }
+
+  Outcome<void> Delete(const etcdserverpb::DeleteRangeResponse& response) override {
+    out_ << response.deleted() << '\n';
+    for (const mvccpb::KeyValue& kv : response.prev_kvs()) Write(kv);
+    return {};
+  }
+
+  Outcome<void> Txn(const etcdserverpb::TxnResponse& response) override {
+    out_ << (response.succeeded() ? "SUCCESS\n" : "FAILURE\n");
+    for (const etcdserverpb::ResponseOp& op : response.responses()) {
+      out_ << '\n';
+      switch (op.response_case()) {
+        case etcdserverpb::ResponseOp::kResponseRange:
+          static_cast<void>(Get(op.response_range()));
+          break;
+        case etcdserverpb::ResponseOp::kResponsePut:
+          static_cast<void>(Put(op.response_put()));
+          break;
+        case etcdserverpb::ResponseOp::kResponseDeleteRange:
+          static_cast<void>(Delete(op.response_delete_range()));
+          break;
+        case etcdserverpb::ResponseOp::kResponseTxn:
+          static_cast<void>(Txn(op.response_txn()));
+          break;
+        case etcdserverpb::ResponseOp::RESPONSE_NOT_SET:
+          out_ << "unexpected response\n";
+          break;
+      }
+    }
+    return {};
+  }
+
+  Outcome<void> Alarm(const etcdserverpb::AlarmResponse& response) override {
+    // The message's text form: fields at their zero value are left out.
+    for (const etcdserverpb::AlarmMember& alarm : response.alarms()) {
+      std::vector<std::string> parts;
+      if (alarm.memberid() != 0) parts.push_back(fmt::format("memberID:{}", alarm.memberid()));
+      if (alarm.alarm() != etcdserverpb::NONE)
+        parts.push_back("alarm:" + etcdserverpb::AlarmType_Name(alarm.alarm()));
+      out_ << Join(parts, " ") << '\n';
+    }
+    return {};
+  }
+
+  Outcome<void> MemberList(const etcdserverpb::MemberListResponse& response) override {
+    out_ << JoinRows(MemberTable(response));
+    return {};
+  }
+
+  Outcome<void> Health(const std::vector<EndpointHealth>& endpoints) override {
+    for (const EndpointHealth& e : endpoints) {
+      if (e.error.empty())
+        out_ << e.endpoint << " is healthy: successfully committed proposal: took = " << e.took
+             << '\n';
+      else
+        err_ << e.endpoint << " is unhealthy: failed to commit proposal: " << e.error << '\n';
+    }
+    return {};
+  }
+
+  Outcome<void> Status(const std::vector<EndpointStatus>& endpoints) override {
+    out_ << JoinRows(StatusTable(endpoints));
+    return {};
+  }
+
+  Outcome<void> HashKV(const std::vector<EndpointHashKV>& endpoints) override {
+    out_ << JoinRows(HashKVTable(endpoints));
+    return {};
+  }
+
+ private:
+  void Write(const mvccpb::KeyValue& kv) {
+    if (!options_.values_only) out_ << (options_.hex ? Hex(kv.key()) : kv.key()) << '\n';
+    out_ << (options_.hex ? Hex(kv.value()) : kv.value()) << '\n';
+  }
+
+  const PrinterOptions options_;
+  std::ostream& out_;
+  std::ostream& err_;
+};
+
+}  // namespace
+
+std::unique_ptr<Printer> MakeSimplePrinter(PrinterOptions options, std::ostream& out,
+                                           std::ostream& err) {
+  return std::make_unique<SimplePrinter>(options, out, err);
+}
+
+}  // namespace kvorum::ctl

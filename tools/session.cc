@@ -1,0 +1,264 @@
+#include "tools/session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <ostream>
+
+#include "client/error_text.h"
+#include "proto/rpc.pb.h"
+#include "tools/json.h"
+#include "tools/password.h"
+
+namespace kvorum::ctl {
+namespace {
+
+constexpr std::string_view kEnvironmentPrefix = "ETCDCTL_";
+
+std::string EnvironmentName(std::string_view flag) {
+  std::string name(kEnvironmentPrefix);
+  for (const char c : flag)
+    name += c == '-' ? '_' : (c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c);
+  return name;
+}
+
+// A line about the environment, for a person; the command's own output stays as it is.
+void Log(World& world, std::string_view level, std::string_view message,
+         std::string_view variable) {
+  world.err << JsonObject()
+                   .Add("level", JsonString(level))
+                   .Add("msg", JsonString(message))
+                   .Add("environment-variable", JsonString(variable))
+                   .Finish()
+            << '\n';
+}
+
+Outcome<void> TakeEnvironment(Invocation& invocation) {
+  for (const std::string& variable : invocation.world.environment) {
+    if (!variable.starts_with(kEnvironmentPrefix)) continue;
+    const std::size_t equals = std::min(variable.find('='), variable.size());
+    const std::string_view name = std::string_view(variable).substr(0, equals);
+    const std::string_view value =
+        std::string_view(variable).substr(std::min(equals + 1, variable.size()));
+    const Flag* flag = nullptr;
+    for (const Command* ancestor : std::span(invocation.path).first(invocation.path.size() - 1))
+      for (const Flag& candidate : ancestor->inherited_flags)
+        if (EnvironmentName(candidate.name) == name) flag = &candidate;
+    if (flag == nullptr) {
+      Log(invocation.world, "warn", "unrecognized environment variable", variable);
+    } else if (invocation.flags.IsSet(flag->name)) {
+      Log(invocation.world, "fatal",
+          "conflicting environment variable is shadowed by corresponding command-line flag (either "
+          "unset environment variable or disable flag))",
+          name);
+      return Fail(ExitCode::kError, "");
+    } else if (!value.empty() && !invocation.flags.Set(flag->name, value)) {
+      Log(invocation.world, "warn", "ignored environment variable: its value can't be read",
+          variable);
+    }
+  }
+  return {};
+}
+
+void PrintFlags(const Invocation& invocation) {
+  for (const Flag* flag : invocation.flags.Sorted())
+    invocation.world.err << EnvironmentName(flag->name) << '='
+                         << invocation.flags.ValueText(flag->name) << '\n';
+}
+
+std::string Trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\n\r\v\f");
+  if (first == std::string_view::npos) return "";
+  return std::string(text.substr(first, text.find_last_not_of(" \t\n\r\v\f") - first + 1));
+}
+
+Outcome<client::TlsOptions> TlsFrom(const FlagSet& flags) {
+  for (const std::string_view name : {"cert", "key", "cacert"})
+    if (flags.IsSet(name) && flags.String(name).empty())
+      return Fail(ExitCode::kBadArguments,
+                  fmt::format("empty string is passed to --{} option", name));
+  client::TlsOptions tls;
+  tls.certificate_file = flags.String("cert");
+  tls.key_file = flags.String("key");
+  tls.ca_file = flags.String("cacert");
+  if (!flags.Switch("insecure-discovery")) tls.server_name = flags.String("discovery-srv");
+  tls.skip_verification = flags.Switch("insecure-skip-tls-verify");
+  tls.enabled = !flags.Switch("insecure-transport") || tls.skip_verification ||
+                !tls.certificate_file.empty() || !tls.key_file.empty() || !tls.ca_file.empty() ||
+                !tls.server_name.empty();
+  return tls;
+}
+
+Outcome<void> TakeCredentials(const Invocation& invocation, client::Options& options) {
+  const FlagSet& flags = invocation.flags;
+  options.token = flags.String("auth-jwt-token");
+  if (!options.token.empty()) return {};
+  const std::string& user = flags.String("user");
+  if (user.empty()) return {};
+  const std::size_t colon = user.find(':');
+  options.user = user;
+  options.password = flags.String("password");
+  if (!options.password.empty()) return {};
+  if (colon != std::string::npos) {
+    options.user = user.substr(0, colon);
+    options.password = user.substr(colon + 1);
+    return {};
+  }
+  const auto password = AskPassword("Password: ", invocation.world.out);
+  if (!password) return std::unexpected(password.error());
+  options.password = *password;
+  return {};
+}
+
+Outcome<std::unique_ptr<client::Client>> NewClient(const client::Options& options) {
+  auto connected = client::Client::Connect(options);
+  if (connected) return *std::move(connected);
+  const Error& error = connected.error();
+  if (client::IsApiError(error.message) || error.code == Code::kDeadlineExceeded)
+    return Fail(ExitCode::kBadConnection, client::ErrorText(error));
+  if (error.code == Code::kFailedPrecondition) return Fail(ExitCode::kBadArguments, error.message);
+  if (error.code == Code::kInvalidArgument) return Fail(ExitCode::kBadConnection, error.message);
+  return Fail(ExitCode::kBadConnection, client::ErrorText(error));
+}
+
+}  // namespace
+
+std::vector<Flag> GlobalFlags() {
+  std::vector<Flag> flags = {
+      {.name = "endpoints",
+       .type = FlagType::kStrings,
+       .default_value = "127.0.0.1:2379",
+       .help = "addresses of the members to talk to"},
+      {.name = "debug", .help = "print what the flags and the environment amount to"},
+      {.name = "write-out",
+       .shorthand = 'w',
+       .type = FlagType::kString,
+       .default_value = "simple",
+       .help = "set the output format (fields, json, protobuf, simple, table)",
+       .choices = PrinterFormats()},
+      {.name = "hex", .help = "print keys and values, or ids, in hexadecimal"},
+      {.name = "dial-timeout",
+       .type = FlagType::kDuration,
+       .default_value = "2s",
+       .help = "time for connecting and logging in"},
+      {.name = "command-timeout",
+       .type = FlagType::kDuration,
+       .default_value = "5s",
+       .help = "time for a short command, connecting not counted"},
+      {.name = "keepalive-time",
+       .type = FlagType::kDuration,
+       .default_value = "2s",
+       .help = "time without traffic after which the server is asked whether it is there"},
+      {.name = "keepalive-timeout",
+       .type = FlagType::kDuration,
+       .default_value = "6s",
+       .help = "time after which a server that does not answer is given up"},
+      {.name = "max-request-bytes",
+       .type = FlagType::kInt,
+       .default_value = "0",
+       .help = "largest request to send, in bytes (0: 2 MiB)"},
+      {.name = "max-recv-bytes",
+       .type = FlagType::kInt,
+       .default_value = "0",
+       .help = "largest answer to take, in bytes (0: 2 GiB)"},
+      {.name = "insecure-transport",
+       .default_value = "true",
+       .help = "no TLS, where the endpoint and other flags don't ask for it"},
+      {.name = "insecure-discovery",
+       .default_value = "true",
+       .help = "take endpoints without TLS from DNS"},
+      {.name = "insecure-skip-tls-verify",
+       .help = "take any server certificate (for tests only: anyone can listen in)"},
+      {.name = "cert", .type = FlagType::kString, .help = "file of our TLS certificate"},
+      {.name = "key", .type = FlagType::kString, .help = "file of our TLS certificate's key"},
+      {.name = "cacert",
+       .type = FlagType::kString,
+       .help = "file of the authorities that servers' certificates are checked against"},
+      {.name = "auth-jwt-token",
+       .type = FlagType::kString,
+       .help = "token to show to the server (instead of --user and --password)"},
+      {.name = "user",
+       .type = FlagType::kString,
+       .help = "name[:password] to log in with (asks for the password if it is not given)"},
+      {.name = "password",
+       .type = FlagType::kString,
+       .help = "password to log in with (--user is then the name alone)"},
+      {.name = "discovery-srv",
+       .shorthand = 'd',
+       .type = FlagType::kString,
+       .help = "domain whose DNS SRV records name the endpoints"},
+      {.name = "discovery-srv-name",
+       .type = FlagType::kString,
+       .help = "service name within the SRV records' name"},
+  };
+  for (Flag& flag : flags) flag.hidden = true;
+  return flags;
+}
+
+Flag ClusterFlag() {
+  return {.name = "cluster", .help = "use the endpoints of every member of the cluster"};
+}
+
+std::unexpected<Failure> FailWith(const Error& error) {
+  return Fail(ExitCode::kError, client::ErrorText(error));
+}
+
+Outcome<Session> Session::Open(Invocation& invocation) {
+  if (auto taken = TakeEnvironment(invocation); !taken) return std::unexpected(taken.error());
+  const FlagSet& flags = invocation.flags;
+  if (flags.Switch("debug")) PrintFlags(invocation);
+
+  Session session;
+  client::Options& options = session.options_;
+  for (const std::string& endpoint : flags.Strings("endpoints"))
+    options.endpoints.push_back(Trimmed(endpoint));
+  options.dial_timeout = flags.Duration("dial-timeout");
+  options.keepalive_time = flags.Duration("keepalive-time");
+  options.keepalive_timeout = flags.Duration("keepalive-timeout");
+  constexpr std::int64_t kMost = 0x7fffffff;
+  if (const std::int64_t limit = flags.Int("max-request-bytes"); limit > 0)
+    options.max_send_bytes = static_cast<int>(std::min(limit, kMost));
+  if (const std::int64_t limit = flags.Int("max-recv-bytes"); limit > 0)
+    options.max_receive_bytes = static_cast<int>(std::min(limit, kMost));
+  auto tls = TlsFrom(flags);
+  if (!tls) return std::unexpected(tls.error());
+  options.tls = *std::move(tls);
+  if (auto taken = TakeCredentials(invocation, options); !taken)
+    return std::unexpected(taken.error());
+
+  session.command_timeout_ = flags.Duration("command-timeout");
+  session.whole_cluster_ = flags.Find("cluster") != nullptr && flags.Switch("cluster");
+  const bool values_only =
+      flags.Find("print-value-only") != nullptr && flags.Switch("print-value-only");
+  session.printer_ = MakePrinter(flags.String("write-out"), {flags.Switch("hex"), values_only},
+                                 invocation.world.out, invocation.world.err);
+  if (session.printer_ == nullptr) return Fail(ExitCode::kBadFeature, "unsupported output format");
+  return session;
+}
+
+Outcome<std::unique_ptr<client::Client>> Session::Connect() const { return NewClient(options_); }
+
+Outcome<std::unique_ptr<client::Client>> Session::ConnectTo(const std::string& endpoint) const {
+  client::Options options = options_;
+  options.endpoints = {endpoint};
+  return NewClient(options);
+}
+
+Outcome<std::vector<std::string>> Session::Endpoints() const {
+  if (!whole_cluster_) return options_.endpoints;
+  const auto connected = Connect();
+  if (!connected) return Fail(ExitCode::kError, connected.error().message);
+  etcdserverpb::MemberListRequest request;
+  request.set_linearizable(true);
+  const auto members = (*connected)->MemberList(request, Call());
+  if (!members)
+    return Fail(ExitCode::kError, "failed to fetch endpoints from etcd cluster member list: " +
+                                      client::ErrorText(members.error()));
+  std::vector<std::string> endpoints;
+  for (const etcdserverpb::Member& member : members->members())
+    endpoints.insert(endpoints.end(), member.clienturls().begin(), member.clienturls().end());
+  return endpoints;
+}
+
+}  // namespace kvorum::ctl

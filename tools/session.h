@@ -1,0 +1,50 @@
+// What the global flags and the environment make of one command's call: the client's options, the
+// printer, the time-out.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/client.h"
+#include "tools/command.h"
+#include "tools/printer.h"
+
+namespace kvorum::ctl {
+
+// The flags that every command takes. Each may also be given as ETCDCTL_ and its name.
+std::vector<Flag> GlobalFlags();
+
+class Session {
+ public:
+  // Takes the environment into the invocation's flags first: a variable counts if the flag was not
+  // given, and to give both is an error.
+  static Outcome<Session> Open(Invocation& invocation);
+
+  // A client of all endpoints, or of the one.
+  Outcome<std::unique_ptr<client::Client>> Connect() const;
+  Outcome<std::unique_ptr<client::Client>> ConnectTo(const std::string& endpoint) const;
+
+  // The endpoints given, or with --cluster those that the members say they serve at.
+  Outcome<std::vector<std::string>> Endpoints() const;
+
+  client::CallOptions Call() const { return client::CallOptions::Within(command_timeout_); }
+  Printer& printer() const { return *printer_; }
+
+ private:
+  Session() = default;
+
+  client::Options options_;
+  std::chrono::nanoseconds command_timeout_{};
+  std::unique_ptr<Printer> printer_;
+  bool whole_cluster_ = false;
+};
+
+// The flag that Session::Endpoints looks at, for commands that have it.
+Flag ClusterFlag();
+
+// An error of the client as a command's failure.
+std::unexpected<Failure> FailWith(const Error& error);
+
+}  // namespace kvorum::ctl
