@@ -137,6 +137,7 @@ struct LmdbOptions {
   // only; the file is as long as its data).
   std::uint64_t quota_bytes = 0;
   unsigned max_readers = 1024;
+  std::uint64_t map_size_bytes = 0;  // 0: by quota and file; tests make it small to see it grow
 };
 
 // Opens the database, or creates it when there is no file (atomically: after a crash the file is

@@ -70,7 +70,8 @@ class Committer {
  private:
   using DefragmentDone = std::move_only_function<void(Result<void>)>;
 
-  void OnTimer();
+  static constexpr std::size_t kMaxWaitingDefragments = 128;
+
   // True unless the committer failed, now or before.
   bool CommitPublished(std::vector<Revision> deletions);
   void Fail(const Error& error);
@@ -89,7 +90,7 @@ class Committer {
 
   // Of the backend executor.
   bool failed_ = false;
-  bool defragmenting_ = false;
+  // Who waits for the run that is on, and who for the one after it.
   std::vector<DefragmentDone> running_;
   std::vector<DefragmentDone> waiting_;
 };

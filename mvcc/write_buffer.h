@@ -6,8 +6,9 @@
 // durable and in the Reader, so nothing falls between. A revision may be found in both, with the
 // same bytes.
 //
-// Threads: each section below says who may call. Memory: bytes of records that are not yet durable
-// are bounded by the apply executor's waiting while OverLimit(); one batch may exceed the bound.
+// Threads: each section below says who may call. Memory: what is not yet durable is bounded by the
+// apply executor's waiting while OverLimit(); the batch that reaches the bound may exceed it, and
+// one segment (up to some MiB) may stay until the next append.
 #pragma once
 
 #include <atomic>
@@ -29,7 +30,7 @@ namespace kvorum::mvcc {
 class WriteBuffer {
  private:
   class Segment;
-  // In revision order. All but the last are closed: their size is final.
+  // In revision order, none empty.
   using SegmentList = std::vector<std::shared_ptr<const Segment>>;
 
  public:
@@ -38,7 +39,7 @@ class WriteBuffer {
   };
 
   // What was published at one moment. An immutable value: thread-safe, copying costs one atomic
-  // increment. Records and values stay valid while any View that shows them lives.
+  // increment. Records and values stay valid while a View that shows them lives.
   class View {
    public:
     View() = default;
@@ -46,16 +47,17 @@ class WriteBuffer {
     const RevisionRecord* Find(Revision revision) const;
     // Visits the records at and after `from` in order until the visitor returns false.
     void Scan(Revision from, const std::function<bool(const RevisionRecord&)>& visit) const;
-    bool empty() const { return First() == nullptr; }
     // The oldest record, or null. Everything older is in the backend.
     const RevisionRecord* First() const;
+    bool empty() const { return First() == nullptr; }
 
    private:
     friend class WriteBuffer;
-    std::span<const RevisionRecord> Records(std::size_t segment) const;
+    View(std::shared_ptr<const SegmentList> segments, std::uint64_t end)
+        : segments_(std::move(segments)), end_(end) {}
 
     std::shared_ptr<const SegmentList> segments_;
-    std::size_t last_size_ = 0;  // records of the last segment that the view shows
+    std::uint64_t end_ = 0;  // sequence number after the last record shown
   };
 
   explicit WriteBuffer(const Options& options);
@@ -65,27 +67,29 @@ class WriteBuffer {
 
   // ---- apply executor ----
   // Room for the value of the next record, which the caller fills with exactly size_bytes before it
-  // calls Publish. Revisions ascend strictly. No copy; an allocation every few hundred records.
+  // appends again or publishes. Revisions ascend strictly. No copy; an allocation every few hundred
+  // records.
   char* Append(Revision revision, bool tombstone, std::size_t size_bytes);
   void Put(Bucket bucket, std::string_view key, std::string_view value) {
     staged_changes_.Put(bucket, key, value);
   }
   void Remove(Bucket bucket, std::string_view key) { staged_changes_.Remove(bucket, key); }
-  // Makes what was appended, put and removed since the last call visible to readers and ready for
-  // the committer, as one atomic unit. `consistent_index` is opaque: the number that Taken tells.
-  // Callers use Committer::Publish, which also sees to it that a commit follows.
-  void Publish(std::uint64_t consistent_index);
-  // A record appended and not yet published, or published and not yet released: what the apply
-  // executor itself sees. O(log n).
+  // A record appended since the last Publish (older ones are in a View); valid until the next.
   const RevisionRecord* FindStaged(Revision revision) const;
+  // Makes what was appended, put and removed since the last call visible to readers and ready for
+  // the committer, as one atomic unit. `consistent_index` is opaque here; whoever passes it has put
+  // it into the meta bucket as part of the unit. Returns what waits for the committer. Callers use
+  // Committer::Publish, which sees to it that a commit follows.
+  struct Waiting {
+    std::uint64_t operations = 0;
+    std::uint64_t bytes = 0;
+  };
+  Waiting Publish(std::uint64_t consistent_index);
 
   // ---- any thread ----
   View CurrentView() const;
   // Published and not yet durable.
   std::uint64_t PendingBytes() const { return pending_bytes_.load(std::memory_order_relaxed); }
-  std::uint64_t PendingOperations() const {
-    return pending_operations_.load(std::memory_order_relaxed);
-  }
   // The apply executor publishes nothing more while this is so.
   bool OverLimit() const { return PendingBytes() >= limit_bytes_; }
   // Calls `resume` once, when the buffer is at most half full: at once on this thread if it is,
@@ -97,42 +101,39 @@ class WriteBuffer {
   // Release.
   struct Taken {
     WriteBatch batch;
-    std::uint64_t consistent_index = 0;  // of the last Publish within it
+    std::optional<std::uint64_t> consistent_index;  // of the last Publish in it, if there is one
     std::uint64_t operations = 0;
     std::uint64_t bytes = 0;
+    std::uint64_t end = 0;  // sequence number after its last record
   };
   Taken Take();
-  // The last Taken is durable and visible in the backend: new Views need not show it.
+  // What was taken is durable and visible in the backend: new Views need not show it.
   void Release(const Taken& taken);
 
  private:
-  void OpenSegment(std::size_t value_size_bytes);
+  void OpenSegment();
 
   const std::uint64_t limit_bytes_;
-  std::atomic<std::uint64_t> pending_bytes_{0};
-  std::atomic<std::uint64_t> pending_operations_{0};
-  // Set by Take: the apply executor goes on in a new segment, so that the old one can be dropped
-  // whole.
+  // Set by Take: the apply executor begins a new segment, so that the old one can be dropped whole.
   std::atomic<bool> rotate_{false};
+  std::atomic<std::uint64_t> pending_bytes_{0};
 
-  // Of the apply executor.
-  std::shared_ptr<Segment> open_;
-  BucketChanges staged_changes_;
+  // Of the apply executor. Records are counted by sequence numbers from 0.
+  std::vector<std::shared_ptr<Segment>> writing_;  // those with staged records; the last is open
+  std::size_t new_segments_ = 0;                   // of writing_, at its end, not yet in segments_
+  std::uint64_t next_sequence_ = 0;
   std::uint64_t staged_bytes_ = 0;
+  BucketChanges staged_changes_;
   Revision last_revision_;
 
-  // Held for a few lines by every side.
-  mutable std::mutex mutex_;
-  std::shared_ptr<const SegmentList> segments_;  // the last is open_
-  std::size_t published_in_open_ = 0;
+  mutable std::mutex mutex_;  // guards what follows; held for a few lines
+  std::shared_ptr<const SegmentList> segments_;
+  std::uint64_t published_end_ = 0;
+  std::uint64_t untaken_begin_ = 0;  // sequence number of the first record not yet taken
   BucketChanges published_changes_;
-  std::uint64_t published_index_ = 0;
+  std::optional<std::uint64_t> published_index_;
   std::uint64_t untaken_bytes_ = 0;
-  std::uint64_t untaken_operations_ = 0;
   std::move_only_function<void()> resume_;
-
-  // Of the backend executor: sequence number (counted over all records) up to which was taken.
-  std::uint64_t taken_sequence_ = 0;
 };
 
 }  // namespace kvorum::mvcc

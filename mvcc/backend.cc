@@ -1,0 +1,50 @@
+#include "mvcc/backend.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/crc32c.h"
+
+namespace kvorum::mvcc {
+namespace {
+
+// What members of one cluster may differ in although they hold the same data.
+constexpr std::array kLocalMetaKeys = {meta_key::kConsistentIndex, meta_key::kTerm,
+                                       meta_key::kStorageVersion};
+
+bool IsLocal(Bucket bucket, std::string_view key) {
+  return bucket == Bucket::kMeta && std::ranges::find(kLocalMetaKeys, key) != kLocalMetaKeys.end();
+}
+
+}  // namespace
+
+Result<void> Snapshot::ScanRevisions(Revision from, Revision to, const VisitRevision& visit) {
+  const RevisionKey begin(from);
+  const RevisionKey end(to);
+  Result<void> decoded;
+  KV_RETURN_IF_ERROR(Scan(Bucket::kKey, begin.view(), end.view(),
+                          [&](std::string_view key, std::string_view value) {
+                            const Result<RevisionKey::Decoded> revision = RevisionKey::Decode(key);
+                            if (!revision.has_value()) {
+                              decoded = Fail(revision.error());
+                              return false;
+                            }
+                            return visit({revision->revision, value, revision->tombstone});
+                          }));
+  return decoded;
+}
+
+Result<std::uint32_t> Snapshot::Hash() {
+  std::uint32_t crc = 0;
+  for (std::size_t i = 0; i < kBucketNames.size(); ++i) {
+    const auto bucket = static_cast<Bucket>(i);
+    crc = Crc32c(crc, BucketName(bucket));
+    KV_RETURN_IF_ERROR(Scan(bucket, {}, {}, [&](std::string_view key, std::string_view value) {
+      if (!IsLocal(bucket, key)) crc = Crc32c(Crc32c(crc, key), value);
+      return true;
+    }));
+  }
+  return crc;
+}
+
+}  // namespace kvorum::mvcc

@@ -1,0 +1,16 @@
+// Looks at a database file before LMDB maps it. LMDB 0.9 trusts its file: of a truncated one it
+// would read pages that are not there, which ends the process with SIGBUS.
+#pragma once
+
+#include <string>
+
+#include "base/error.h"
+
+namespace kvorum::mvcc {
+
+// ok if the open file has the header of our LMDB version and page size and every page that its
+// newest state may read. kDataLoss with the reason otherwise. Reads only; O(1) unless the file ends
+// within free pages, which is legal and makes it walk the list of free pages.
+Result<void> CheckLmdbFile(int fd, const std::string& path);
+
+}  // namespace kvorum::mvcc

@@ -1,0 +1,76 @@
+// Copies a database into a new file while it is written to. The copy walks the tree in key order in
+// small pieces, each from a fresh snapshot, so no old page is pinned for long; what changes behind
+// its back is told to a ChangeLog by each commit and done again in the copy.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "mvcc/backend.h"
+#include "mvcc/backend_lmdb_environment.h"
+#include "mvcc/backend_lmdb_write.h"
+
+namespace kvorum::mvcc {
+
+// What was committed and may lie behind the copy. Appended revisions always lie before it. Bounded:
+// the copy empties it once per piece. Thread-safe.
+class ChangeLog {
+ public:
+  // After the commit of the batch is visible.
+  void Record(const WriteBatch& batch);
+  struct Changes {
+    std::vector<Revision> deletions;
+    std::set<std::string> tree_keys;  // put or removed in the small buckets
+  };
+  Changes Take();
+
+ private:
+  std::mutex mutex_;
+  Changes changes_;
+};
+
+class LmdbDefragmentCopy final : public DefragmentCopy {
+ public:
+  using NewReader = std::function<Result<LmdbSnapshot*>()>;
+  // The target is a new environment that is synced by hand. new_reader makes snapshots of the
+  // source.
+  LmdbDefragmentCopy(std::unique_ptr<LmdbEnvironment> target, std::shared_ptr<ChangeLog> changes,
+                     NewReader new_reader)
+      : target_(std::move(target)),
+        changes_(std::move(changes)),
+        new_reader_(std::move(new_reader)) {}
+  ~LmdbDefragmentCopy() override;
+
+  Result<void> Copy() override;
+  // Copies the rest and syncs; called while nothing is committed. The copy then equals the source.
+  Result<void> CatchUp();
+  LmdbEnvironment& target() { return *target_; }
+  // The finished copy, which is no longer removed with this object.
+  std::unique_ptr<LmdbEnvironment> TakeTarget() { return std::move(target_); }
+
+ private:
+  struct Piece {
+    std::uint64_t records = 0;
+    bool at_end = false;
+  };
+  Result<Piece> CopyPiece();
+  // Does what was committed behind the walk again. How many changes.
+  Result<std::uint64_t> Redo(const ChangeLog::Changes& changes, LmdbWrite& write,
+                             LmdbSnapshot& source);
+  Result<Piece> CopyForward(LmdbWrite& write, LmdbSnapshot& source);
+  Error SourceError(int code) const;
+  Error TargetError(int code) const;
+
+  std::unique_ptr<LmdbEnvironment> target_;
+  std::shared_ptr<ChangeLog> changes_;
+  NewReader new_reader_;
+  std::string position_;  // the last tree key copied; empty before the first
+};
+
+}  // namespace kvorum::mvcc

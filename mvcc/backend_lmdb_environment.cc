@@ -1,0 +1,372 @@
+#include "mvcc/backend_lmdb_environment.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/check.h"
+#include "mvcc/backend_lmdb_format.h"
+#include "mvcc/backend_lmdb_write.h"
+
+namespace kvorum::mvcc {
+namespace {
+
+using lmdb_format::TreeKey;
+
+constexpr MDB_dbi kFreeListTree = 0;
+// Below this a map is of no use; a machine that cannot spare the address space is refused.
+constexpr std::uint64_t kSmallestMapBytes = std::uint64_t{64} << 20;
+
+bool DiskIsFull(const std::string& path) {
+  struct statvfs status;
+  const std::string folder = path.substr(0, path.find_last_of('/') + 1);
+  if (::statvfs(folder.empty() ? "." : folder.c_str(), &status) != 0) return false;
+  return std::uint64_t{status.f_bavail} * status.f_frsize < (std::uint64_t{1} << 20);
+}
+
+std::string Hex(std::string_view bytes) {
+  std::string text;
+  for (const char c : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  return text;
+}
+
+void AssertFailed(MDB_env*, const char* message) { CheckFailed("lmdb", 0, message, "LMDB"); }
+
+}  // namespace
+
+Error LmdbError(int code, std::string_view what, const std::string& path) {
+  // LMDB reports a write that the disk had no room for as EIO when a part of it went through.
+  if (code == ENOSPC || code == EDQUOT || (code == EIO && DiskIsFull(path))) {
+    return {Code::kResourceExhausted,
+            fmt::format("mvcc: {} {}: {}", what, path, std::strerror(ENOSPC))};
+  }
+  Code meaning = Code::kUnknown;
+  if (code == EIO || code == MDB_CORRUPTED || code == MDB_PAGE_NOTFOUND || code == MDB_INVALID) {
+    meaning = Code::kDataLoss;
+  } else if (code == MDB_MAP_FULL || code == MDB_READERS_FULL) {
+    meaning = Code::kResourceExhausted;
+  } else if (code == EACCES || code == EPERM || code == EROFS) {
+    meaning = Code::kPermissionDenied;
+  }
+  return {meaning, fmt::format("mvcc: {} {}: {}", what, path, mdb_strerror(code))};
+}
+
+// ---- LmdbFileLock ----
+
+Result<LmdbFileLock> LmdbFileLock::OpenWith(const std::string& path, int flags) {
+  const int fd = ::open(path.c_str(), flags | O_CLOEXEC, 0600);
+  if (fd < 0) {
+    const int code = errno;
+    Error error = LmdbError(code, "open", path);
+    if (code == ENOENT) error.code = Code::kNotFound;
+    return Fail(std::move(error));
+  }
+  LmdbFileLock lock(fd);
+  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return Fail(LmdbError(errno, "lock", path));
+    return Fail(Code::kFailedPrecondition,
+                fmt::format("mvcc: the database {} is in use by another process", path));
+  }
+  return lock;
+}
+
+Result<LmdbFileLock> LmdbFileLock::Open(const std::string& path) {
+  return OpenWith(path, O_RDONLY);
+}
+
+Result<LmdbFileLock> LmdbFileLock::Create(const std::string& path) {
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT) {
+    return Fail(LmdbError(errno, "remove", path));
+  }
+  return OpenWith(path, O_RDWR | O_CREAT | O_EXCL);
+}
+
+LmdbFileLock::~LmdbFileLock() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+// ---- LmdbSnapshot ----
+
+LmdbSnapshot::~LmdbSnapshot() {
+  if (lookup_.cursor != nullptr) mdb_cursor_close(lookup_.cursor);
+  if (scan_.cursor != nullptr) mdb_cursor_close(scan_.cursor);
+  if (transaction_ != nullptr) mdb_txn_abort(transaction_);
+}
+
+int LmdbSnapshot::Begin() {
+  lookup_.renewed = false;
+  scan_.renewed = false;
+  if (transaction_ != nullptr) return mdb_txn_renew(transaction_);
+  return mdb_txn_begin(environment_.env(), nullptr, MDB_RDONLY, &transaction_);
+}
+
+void LmdbSnapshot::Release() { environment_.GiveBack(this); }
+
+Error LmdbSnapshot::ErrorOf(int code, std::string_view what) const {
+  return LmdbError(code, what, environment_.path());
+}
+
+Result<MDB_cursor*> LmdbSnapshot::Use(Cursor& cursor) {
+  if (cursor.renewed) return cursor.cursor;
+  const int code = cursor.cursor == nullptr
+                       ? mdb_cursor_open(transaction_, kLmdbTree, &cursor.cursor)
+                       : mdb_cursor_renew(transaction_, cursor.cursor);
+  if (code != 0) return Fail(ErrorOf(code, "cursor"));
+  cursor.renewed = true;
+  return cursor.cursor;
+}
+
+Result<std::string_view> LmdbSnapshot::Verify(std::string_view tree_key,
+                                              std::string_view stored) const {
+  if (const auto value = lmdb_format::Unseal(tree_key, stored)) [[likely]] {
+    return *value;
+  }
+  const auto tag = tree_key.empty() ? lmdb_format::kTags.end()
+                                    : std::ranges::find(lmdb_format::kTags, tree_key[0]);
+  const std::string_view bucket =
+      tag == lmdb_format::kTags.end()
+          ? "(unknown)"
+          : kBucketNames[static_cast<std::size_t>(tag - lmdb_format::kTags.begin())];
+  return Fail(
+      Code::kDataLoss,
+      fmt::format("mvcc: {}: checksum mismatch in bucket {} at key {} (hex)", environment_.path(),
+                  bucket, Hex(tree_key.substr(tree_key.empty() ? 0 : 1))));
+}
+
+Result<std::optional<std::string_view>> LmdbSnapshot::Get(Bucket bucket, std::string_view key) {
+  if (key.size() > kMaxBucketKeySizeBytes) return std::nullopt;
+  const TreeKey tree_key(bucket, key);
+  MDB_val lmdb_key = ToLmdb(tree_key.view());
+  MDB_val stored;
+  const int code = mdb_get(transaction_, kLmdbTree, &lmdb_key, &stored);
+  if (code == MDB_NOTFOUND) return std::nullopt;
+  if (code != 0) return Fail(ErrorOf(code, "read"));
+  KV_TRY(const std::string_view value, Verify(tree_key.view(), FromLmdb(stored)));
+  return value;
+}
+
+Result<std::optional<RevisionRecord>> LmdbSnapshot::GetRevision(Revision revision) {
+  KV_TRY(MDB_cursor * cursor, Use(lookup_));
+  const RevisionKey revision_key(revision);
+  const TreeKey tree_key(Bucket::kKey, revision_key.view());
+  MDB_val found = ToLmdb(tree_key.view());
+  MDB_val stored;
+  // The record's key is this one, or this one with the tombstone's mark behind it.
+  const int code = mdb_cursor_get(cursor, &found, &stored, MDB_SET_RANGE);
+  if (code == MDB_NOTFOUND) return std::nullopt;
+  if (code != 0) return Fail(ErrorOf(code, "read"));
+  const std::string_view found_key = FromLmdb(found);
+  if (!found_key.starts_with(tree_key.view())) return std::nullopt;
+  KV_TRY(const std::string_view value, Verify(found_key, FromLmdb(stored)));
+  return RevisionRecord{revision, value, found_key.size() != tree_key.view().size()};
+}
+
+Result<void> LmdbSnapshot::Scan(Bucket bucket, std::string_view from, std::string_view to,
+                                const Visit& visit) {
+  if (from.size() > kMaxBucketKeySizeBytes) from = from.substr(0, kMaxBucketKeySizeBytes);
+  KV_TRY(MDB_cursor * cursor, Use(scan_));
+  const TreeKey begin(bucket, from);
+  const TreeKey end =
+      to.empty() ? TreeKey::EndOf(bucket) : TreeKey(bucket, to.substr(0, kMaxBucketKeySizeBytes));
+  MDB_val key = ToLmdb(begin.view());
+  MDB_val stored;
+  int code = mdb_cursor_get(cursor, &key, &stored, MDB_SET_RANGE);
+  while (code == 0 && FromLmdb(key) < end.view()) {
+    const std::string_view tree_key = FromLmdb(key);
+    KV_TRY(const std::string_view value, Verify(tree_key, FromLmdb(stored)));
+    if (!visit(tree_key.substr(1), value)) return {};
+    code = mdb_cursor_get(cursor, &key, &stored, MDB_NEXT);
+  }
+  if (code != 0 && code != MDB_NOTFOUND) return Fail(ErrorOf(code, "scan"));
+  return {};
+}
+
+Result<std::uint64_t> LmdbSnapshot::CountRevisions() {
+  MDB_stat tree;
+  if (const int code = mdb_stat(transaction_, kLmdbTree, &tree); code != 0) {
+    return Fail(ErrorOf(code, "stat"));
+  }
+  // The other buckets are small and lie before it.
+  KV_TRY(MDB_cursor * cursor, Use(scan_));
+  std::uint64_t others = 0;
+  MDB_val key;
+  int code = mdb_cursor_get(cursor, &key, nullptr, MDB_FIRST);
+  while (code == 0 && FromLmdb(key)[0] != lmdb_format::kRevisionTag) {
+    ++others;
+    code = mdb_cursor_get(cursor, &key, nullptr, MDB_NEXT);
+  }
+  if (code != 0 && code != MDB_NOTFOUND) return Fail(ErrorOf(code, "scan"));
+  return tree.ms_entries - others;
+}
+
+// ---- LmdbEnvironment ----
+
+Result<std::unique_ptr<LmdbEnvironment>> LmdbEnvironment::Open(Options options, LmdbFileLock lock,
+                                                               std::mutex& readers_mutex) {
+  struct stat status;
+  if (::fstat(lock.fd(), &status) != 0) {
+    return Fail(LmdbError(errno, "stat", options.path));
+  }
+  const auto smallest =
+      std::max<std::uint64_t>(kSmallestMapBytes, 2 * static_cast<std::uint64_t>(status.st_size));
+  std::unique_ptr<LmdbEnvironment> environment(
+      new LmdbEnvironment(std::move(options), std::move(lock), readers_mutex));
+  int code = environment->OpenEnv();
+  // `ulimit -v` and small machines: take what address space there is.
+  while (code == ENOMEM && environment->options_.map_size_bytes / 2 >= smallest) {
+    environment->options_.map_size_bytes /= 2;
+    code = environment->OpenEnv();
+  }
+  if (code != 0) return Fail(LmdbError(code, "open", environment->path()));
+  return environment;
+}
+
+int LmdbEnvironment::OpenEnv() {
+  if (const int code = mdb_env_create(&env_); code != 0) return code;
+  mdb_env_set_assert(env_, AssertFailed);
+  unsigned flags = MDB_NOSUBDIR | MDB_NOTLS;
+  if (options_.sync == Sync::kByHand) flags |= MDB_NOSYNC;
+  int code = mdb_env_set_mapsize(env_, options_.map_size_bytes);
+  if (code == 0) code = mdb_env_set_maxreaders(env_, options_.max_readers);
+  if (code == 0) code = mdb_env_open(env_, options_.path.c_str(), flags, 0600);
+  int dead_readers = 0;
+  if (code == 0) code = mdb_reader_check(env_, &dead_readers);
+  MDB_txn* transaction = nullptr;
+  if (code == 0) code = mdb_txn_begin(env_, nullptr, MDB_RDONLY, &transaction);
+  MDB_dbi tree = 0;
+  if (code == 0) code = mdb_dbi_open(transaction, nullptr, 0, &tree);
+  unsigned tree_flags = 0;
+  if (code == 0) code = mdb_dbi_flags(transaction, tree, &tree_flags);
+  if (transaction != nullptr) mdb_txn_abort(transaction);
+  if (code == 0 && (tree != kLmdbTree || tree_flags != 0)) code = MDB_INCOMPATIBLE;
+  if (code != 0) {
+    mdb_env_close(env_);
+    env_ = nullptr;
+  }
+  return code;
+}
+
+LmdbEnvironment::~LmdbEnvironment() {
+  KV_CHECK(live_ == 0, "readers outlive their database");
+  snapshots_.clear();
+  if (env_ != nullptr) mdb_env_close(env_);
+}
+
+Result<void> LmdbEnvironment::WriteFormat() {
+  LmdbWrite write;
+  int code = write.Begin(*this);
+  if (code == 0) code = write.Put(lmdb_format::kFormatKey, lmdb_format::kFormat);
+  if (code == 0) code = write.Commit();
+  if (code != 0) return Fail(LmdbError(code, "write", path()));
+  return {};
+}
+
+Result<void> LmdbEnvironment::CheckFormat() {
+  std::unique_lock lock(readers_mutex_);
+  KV_TRY(LmdbSnapshot * snapshot, TakeSnapshot(lock));
+  lock.unlock();
+  const Reader reader(snapshot);
+  MDB_val key = ToLmdb(lmdb_format::kFormatKey);
+  MDB_val stored;
+  const int code = mdb_get(snapshot->transaction(), kLmdbTree, &key, &stored);
+  if (code != 0 && code != MDB_NOTFOUND) return Fail(LmdbError(code, "read", path()));
+  if (code == MDB_NOTFOUND) {
+    return Fail(Code::kDataLoss,
+                fmt::format("mvcc: cannot use {} as the database: it is an LMDB file of another "
+                            "program",
+                            path()));
+  }
+  KV_TRY(const std::string_view format,
+         snapshot->Verify(lmdb_format::kFormatKey, FromLmdb(stored)));
+  if (format != lmdb_format::kFormat) {
+    return Fail(Code::kDataLoss,
+                fmt::format("mvcc: cannot use {} as the database: its format is \"{}\", this "
+                            "server reads \"{}\"",
+                            path(), format, lmdb_format::kFormat));
+  }
+  return {};
+}
+
+Result<LmdbSnapshot*> LmdbEnvironment::TakeSnapshot(std::unique_lock<std::mutex>& lock) {
+  readers_changed_.wait(lock, [this] { return !growing_; });
+  if (idle_.empty()) {
+    if (snapshots_.size() >= options_.max_readers) {
+      return Fail(Code::kResourceExhausted, "mvcc: too many readers at once");
+    }
+    snapshots_.push_back(std::make_unique<LmdbSnapshot>(*this));
+    idle_.reserve(snapshots_.capacity());
+    idle_.push_back(snapshots_.back().get());
+  }
+  LmdbSnapshot* const snapshot = idle_.back();
+  if (const int code = snapshot->Begin(); code != 0) {
+    return Fail(LmdbError(code, "begin a read of", path()));
+  }
+  idle_.pop_back();
+  ++live_;
+  return snapshot;
+}
+
+void LmdbEnvironment::GiveBack(LmdbSnapshot* snapshot) {
+  mdb_txn_reset(snapshot->transaction());
+  std::lock_guard lock(readers_mutex_);
+  idle_.push_back(snapshot);
+  --live_;
+  if (growing_) readers_changed_.notify_all();
+}
+
+Result<void> LmdbEnvironment::GrowMap() {
+  const std::uint64_t size_bytes = options_.map_size_bytes * 2;
+  // LMDB gives the old map up before it makes the new one, so ask for the address space first.
+  void* const probe =
+      ::mmap(nullptr, size_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (probe == MAP_FAILED) return Fail(LmdbError(MDB_MAP_FULL, "grow the map of", path()));
+  ::munmap(probe, size_bytes);
+  std::unique_lock lock(readers_mutex_);
+  growing_ = true;
+  readers_changed_.wait(lock, [this] { return live_ == 0; });
+  const int code = mdb_env_set_mapsize(env_, size_bytes);
+  KV_CHECK(code == 0, "the database's map could not grow and its old one is gone");
+  options_.map_size_bytes = size_bytes;
+  growing_ = false;
+  readers_changed_.notify_all();
+  return {};
+}
+
+Result<void> LmdbEnvironment::SyncEachCommitFromNow() {
+  int code = mdb_env_set_flags(env_, MDB_NOSYNC, 0);
+  if (code == 0) code = mdb_env_sync(env_, 1);
+  if (code != 0) return Fail(LmdbError(code, "sync", path()));
+  options_.sync = Sync::kEachCommit;
+  return {};
+}
+
+Result<LmdbEnvironment::Sizes> LmdbEnvironment::ReadSizes() {
+  std::unique_lock lock(readers_mutex_);
+  KV_TRY(LmdbSnapshot * snapshot, TakeSnapshot(lock));
+  lock.unlock();
+  const Reader reader(snapshot);
+  MDB_stat free_list;
+  MDB_stat tree;
+  MDB_envinfo info;
+  int code = mdb_stat(snapshot->transaction(), kFreeListTree, &free_list);
+  if (code == 0) code = mdb_stat(snapshot->transaction(), kLmdbTree, &tree);
+  if (code == 0) code = mdb_env_info(env_, &info);
+  if (code != 0) return Fail(LmdbError(code, "stat", path()));
+  const auto pages = [](const MDB_stat& stat) {
+    return stat.ms_branch_pages + stat.ms_leaf_pages + stat.ms_overflow_pages;
+  };
+  constexpr std::uint64_t kMetaPages = 2;
+  return Sizes{.allocated_bytes = (info.me_last_pgno + 1) * tree.ms_psize,
+               .in_use_bytes = (kMetaPages + pages(free_list) + pages(tree)) * tree.ms_psize,
+               .entries = tree.ms_entries};
+}
+
+}  // namespace kvorum::mvcc

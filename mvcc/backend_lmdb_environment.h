@@ -1,0 +1,162 @@
+// One open LMDB file: its map, its snapshots, its sizes, its lock against other processes. The
+// backend has one, and for a moment two when defragmenting puts a new file into its place.
+#pragma once
+
+#include <lmdb.h>
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "mvcc/backend.h"
+
+namespace kvorum::mvcc {
+
+// The unnamed tree that holds all buckets.
+inline constexpr MDB_dbi kLmdbTree = 1;
+
+// What LMDB's return code means for our callers. `what` says what was tried on which file.
+Error LmdbError(int code, std::string_view what, const std::string& path);
+
+inline MDB_val ToLmdb(std::string_view bytes) {
+  return {bytes.size(), const_cast<char*>(bytes.data())};
+}
+inline std::string_view FromLmdb(const MDB_val& value) {
+  return {static_cast<const char*>(value.mv_data), value.mv_size};
+}
+
+// An open file with an exclusive lock (flock) that ends with it. It is not LMDB's own descriptor,
+// and LMDB has no lock on the data file that closing another descriptor of it could drop.
+class LmdbFileLock {
+ public:
+  // Opens an existing file. kNotFound without one, kFailedPrecondition when it is locked already.
+  static Result<LmdbFileLock> Open(const std::string& path);
+  // Makes an empty file with mode 0600; what was there under the name is gone.
+  static Result<LmdbFileLock> Create(const std::string& path);
+  LmdbFileLock(LmdbFileLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  LmdbFileLock& operator=(LmdbFileLock&&) = delete;
+  ~LmdbFileLock();
+  int fd() const { return fd_; }
+
+ private:
+  static Result<LmdbFileLock> OpenWith(const std::string& path, int flags);
+  explicit LmdbFileLock(int fd) : fd_(fd) {}
+  int fd_;
+};
+
+class LmdbEnvironment;
+
+// A read transaction that is used again and again; between uses it pins nothing.
+class LmdbSnapshot final : public Snapshot {
+ public:
+  explicit LmdbSnapshot(LmdbEnvironment& environment) : environment_(environment) {}
+  ~LmdbSnapshot() override;
+
+  Result<std::optional<std::string_view>> Get(Bucket bucket, std::string_view key) override;
+  Result<std::optional<RevisionRecord>> GetRevision(Revision revision) override;
+  Result<void> Scan(Bucket bucket, std::string_view from, std::string_view to,
+                    const Visit& visit) override;
+  Result<std::uint64_t> CountRevisions() override;
+
+  // Begins the transaction, or begins it again. The LMDB code.
+  int Begin();
+  MDB_txn* transaction() const { return transaction_; }
+  // The cursor of Scan.
+  Result<MDB_cursor*> ScanCursor() { return Use(scan_); }
+  // A stored value's value; kDataLoss with bucket and key if its checksum does not match.
+  Result<std::string_view> Verify(std::string_view tree_key, std::string_view stored) const;
+
+ private:
+  friend class LmdbEnvironment;
+  struct Cursor {
+    MDB_cursor* cursor = nullptr;
+    bool renewed = false;  // within this use of the snapshot
+  };
+
+  void Release() override;
+  Result<MDB_cursor*> Use(Cursor& cursor);
+  Error ErrorOf(int code, std::string_view what) const;
+
+  LmdbEnvironment& environment_;
+  MDB_txn* transaction_ = nullptr;
+  Cursor lookup_;
+  Cursor scan_;
+};
+
+// Threads: NewReader, the sizes and what snapshots do are thread-safe; everything else belongs to
+// the backend executor (of a copy in the making: to the one that makes it). Outlives its readers.
+class LmdbEnvironment {
+ public:
+  enum class Sync : std::uint8_t {
+    kEachCommit,
+    kByHand,  // for a file that nobody relies on yet; EachCommitFromNow ends this state
+  };
+  struct Options {
+    std::string path;
+    std::uint64_t map_size_bytes = 0;
+    unsigned max_readers = 0;
+    Sync sync = Sync::kEachCommit;
+  };
+  // Opens a file that passed CheckLmdbFile, or fills an empty one. readers_mutex guards the
+  // snapshot pools of all environments of one backend. kDataLoss if the file is not in our format.
+  static Result<std::unique_ptr<LmdbEnvironment>> Open(Options options, LmdbFileLock lock,
+                                                       std::mutex& readers_mutex);
+  ~LmdbEnvironment();
+  LmdbEnvironment(const LmdbEnvironment&) = delete;
+  LmdbEnvironment& operator=(const LmdbEnvironment&) = delete;
+
+  // Makes an empty database one of ours.
+  Result<void> WriteFormat();
+  // kDataLoss if it is not.
+  Result<void> CheckFormat();
+
+  // The caller holds the readers' mutex through `lock`.
+  Result<LmdbSnapshot*> TakeSnapshot(std::unique_lock<std::mutex>& lock);
+  // True if no reader lives; the caller holds the readers' mutex.
+  bool idle() const { return live_ == 0; }
+
+  // Doubles the map (address space). Waits for all readers to end; new ones wait meanwhile.
+  Result<void> GrowMap();
+  // Makes all commits up to now durable and each later one by itself.
+  Result<void> SyncEachCommitFromNow();
+  // The file got another name.
+  void Renamed(std::string path) { options_.path = std::move(path); }
+
+  struct Sizes {
+    std::uint64_t allocated_bytes = 0;
+    std::uint64_t in_use_bytes = 0;
+    std::uint64_t entries = 0;
+  };
+  // Of the last commit. About 1 µs.
+  Result<Sizes> ReadSizes();
+
+  MDB_env* env() const { return env_; }
+  const std::string& path() const { return options_.path; }
+  std::uint64_t map_size_bytes() const { return options_.map_size_bytes; }
+
+ private:
+  friend class LmdbSnapshot;
+  LmdbEnvironment(Options options, LmdbFileLock lock, std::mutex& readers_mutex)
+      : options_(std::move(options)), file_lock_(std::move(lock)), readers_mutex_(readers_mutex) {}
+  int OpenEnv();
+  void GiveBack(LmdbSnapshot* snapshot);
+
+  Options options_;
+  LmdbFileLock file_lock_;
+  MDB_env* env_ = nullptr;
+
+  std::mutex& readers_mutex_;
+  std::condition_variable readers_changed_;
+  std::vector<std::unique_ptr<LmdbSnapshot>> snapshots_;
+  std::vector<LmdbSnapshot*> idle_;
+  std::size_t live_ = 0;
+  bool growing_ = false;
+};
+
+}  // namespace kvorum::mvcc

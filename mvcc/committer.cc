@@ -1,0 +1,136 @@
+#include "mvcc/committer.h"
+
+#include <utility>
+
+#include "base/failpoint.h"
+
+namespace kvorum::mvcc {
+
+Committer::Committer(Backend& backend, WriteBuffer& buffer, Executor& executor, Executor& copier,
+                     Options options)
+    : backend_(backend),
+      buffer_(buffer),
+      executor_(executor),
+      copier_(copier),
+      options_(std::move(options)) {}
+
+void Committer::Publish(std::uint64_t consistent_index) {
+  const WriteBuffer::Waiting waiting = buffer_.Publish(consistent_index);
+  const bool much = waiting.operations >= options_.batch_operations ||
+                    waiting.bytes >= options_.batch_bytes || buffer_.OverLimit();
+  if (much && !commit_posted_.exchange(true)) {
+    executor_.Post([this] {
+      // Before the commit takes what is published, so that a later publish asks for the next one.
+      commit_posted_.store(false);
+      CommitPublished({});
+    });
+  }
+  if (!timer_armed_.load() && !timer_armed_.exchange(true)) {
+    executor_.PostAt(executor_.clock().Now() + options_.batch_interval, [this] {
+      timer_armed_.store(false);
+      CommitPublished({});
+    });
+  }
+}
+
+void Committer::Flush(Callback done) {
+  executor_.Post([this, done = std::move(done)]() mutable {
+    if (CommitPublished({})) done();
+  });
+}
+
+void Committer::PostDeletions(std::vector<Revision> revisions, Callback done) {
+  executor_.Post([this, revisions = std::move(revisions), done = std::move(done)]() mutable {
+    if (CommitPublished(std::move(revisions))) done();
+  });
+}
+
+bool Committer::CommitPublished(std::vector<Revision> deletions) {
+  if (failed_) return false;
+  KV_FAILPOINT("commitBeforePreCommitHook");
+  WriteBuffer::Taken taken = buffer_.Take();
+  KV_FAILPOINT("commitAfterPreCommitHook");
+  taken.operations += deletions.size();
+  taken.batch.deletions = std::move(deletions);
+  if (!taken.batch.empty()) {
+    const TimePoint start = executor_.clock().Now();
+    if (const Result<void> committed = backend_.Commit(taken.batch); !committed.has_value()) {
+      Fail(committed.error());
+      return false;
+    }
+    const Duration duration = executor_.clock().Now() - start;
+    KV_FAILPOINT("beforeWritebackBuf");
+    buffer_.Release(taken);
+    KV_FAILPOINT("afterWritebackBuf");
+    if (options_.on_commit) options_.on_commit({taken.operations, taken.bytes, duration});
+  }
+  if (taken.consistent_index.has_value() && options_.on_durable) {
+    options_.on_durable(*taken.consistent_index);
+  }
+  return true;
+}
+
+void Committer::Fail(const Error& error) {
+  failed_ = true;
+  if (options_.on_fatal) options_.on_fatal(error);
+}
+
+// ---- defragmentation ----
+
+void Committer::Defragment(DefragmentDone done) {
+  executor_.Post([this, done = std::move(done)]() mutable {
+    if (failed_) return;
+    if (!running_.empty()) {
+      if (waiting_.size() >= kMaxWaitingDefragments) {
+        done(kvorum::Fail(Code::kResourceExhausted, "mvcc: too many defragmentations are waiting"));
+        return;
+      }
+      waiting_.push_back(std::move(done));
+      return;
+    }
+    running_.push_back(std::move(done));
+    StartDefragment();
+  });
+}
+
+void Committer::StartDefragment() {
+  if (!CommitPublished({})) return;
+  Result<std::unique_ptr<DefragmentCopy>> copy = backend_.StartDefragment();
+  if (!copy.has_value()) {
+    AnswerDefragment(kvorum::Fail(copy.error()));
+    return;
+  }
+  copier_.Post([this, copy = std::move(*copy)]() mutable {
+    Result<void> copied = copy->Copy();
+    executor_.Post([this, copy = std::move(copy), copied = std::move(copied)]() mutable {
+      FinishDefragment(std::move(copy), std::move(copied));
+    });
+  });
+}
+
+void Committer::FinishDefragment(std::unique_ptr<DefragmentCopy> copy, Result<void> copied) {
+  if (failed_) return;
+  if (!copied.has_value()) {
+    copy.reset();
+    AnswerDefragment(copied);
+    return;
+  }
+  if (!CommitPublished({})) return;
+  const auto finished = backend_.FinishDefragment(std::move(copy));
+  if (finished.has_value()) {
+    AnswerDefragment({});
+  } else if (finished.error().fatal) {
+    Fail(finished.error().error);
+  } else {
+    AnswerDefragment(kvorum::Fail(finished.error().error));
+  }
+}
+
+void Committer::AnswerDefragment(const Result<void>& result) {
+  for (DefragmentDone& done : std::exchange(running_, {})) done(result);
+  if (!running_.empty() || waiting_.empty()) return;
+  running_ = std::exchange(waiting_, {});
+  StartDefragment();
+}
+
+}  // namespace kvorum::mvcc
