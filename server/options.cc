@@ -64,7 +64,7 @@ std::span<const Flag> Flags() {
        "http://localhost:2380", "URLs to listen on for peer traffic."},
       {"listen-client-urls", "Member", kEffective, &Options::listen_client_urls,
        "http://localhost:2379", "URLs to listen on for client traffic."},
-      {"listen-client-http-urls", "Member", kEffective, &Options::listen_client_http_urls, "",
+      {"listen-client-http-urls", "Member", kNotYet, kText, "",
        "URLs for HTTP only; then the client URLs serve gRPC only."},
       {"listen-metrics-urls", "Member", kNotYet, kText, "", "URLs for metrics and health."},
       {"max-wals", "Member", kEffective, &Options::max_wals, "5",
@@ -455,11 +455,8 @@ std::optional<UsageError> ReadEnvironment(std::span<const char* const> environme
 std::optional<UsageError> Validate(const Options& options, const Seen& seen) {
   const auto refuse = [](std::string message) { return UsageError{1, std::move(message)}; };
   if (options.name.empty()) return refuse("--name must not be empty");
-  for (const auto& [flag, urls] :
-       {std::pair("listen-client-urls", &options.listen_client_urls),
-        std::pair("listen-peer-urls", &options.listen_peer_urls),
-        std::pair("listen-client-http-urls", &options.listen_client_http_urls)}) {
-    if (urls->empty() && std::string_view(flag) == "listen-client-http-urls") continue;
+  for (const auto& [flag, urls] : {std::pair("listen-client-urls", &options.listen_client_urls),
+                                   std::pair("listen-peer-urls", &options.listen_peer_urls)}) {
     const auto parsed = ParseUrls(*urls);
     if (!parsed)
       return UsageError{
@@ -531,6 +528,11 @@ std::uint64_t Options::EffectiveQuotaBytes() const {
   if (quota_backend_bytes < 0) return 0;
   return quota_backend_bytes == 0 ? kDefaultQuotaBytes
                                   : static_cast<std::uint64_t>(quota_backend_bytes);
+}
+
+std::int64_t Options::ReportedQuotaBytes() const {
+  return quota_backend_bytes < 0 ? quota_backend_bytes
+                                 : static_cast<std::int64_t>(EffectiveQuotaBytes());
 }
 
 std::chrono::milliseconds Options::RequestTimeout() const {

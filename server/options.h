@@ -27,7 +27,6 @@ struct Options {
   std::uint64_t election_ms = 1'000;
   std::string listen_peer_urls = "http://localhost:2380";
   std::string listen_client_urls = "http://localhost:2379";
-  std::string listen_client_http_urls;
   std::uint64_t max_wals = 5;
   std::uint64_t max_snapshots = 5;
   std::int64_t quota_backend_bytes = 0;  // 0: the default of 2 GiB; negative: no quota
@@ -62,6 +61,8 @@ struct Options {
 
   // The quota that is in force: bytes, or 0 when there is none.
   std::uint64_t EffectiveQuotaBytes() const;
+  // As Status reports it: negative when there is none.
+  std::int64_t ReportedQuotaBytes() const;
   // How long a proposal may take when the client set no deadline: 5 s and two elections.
   std::chrono::milliseconds RequestTimeout() const;
   std::string EffectiveInitialCluster() const;

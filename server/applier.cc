@@ -1,0 +1,277 @@
+#include "server/applier.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/failpoint.h"
+#include "base/logging.h"
+#include "mvcc/bucket.h"
+#include "mvcc/validate.h"
+#include "server/errors.h"
+#include "server/kv_decode.h"
+#include "server/maintenance_encode.h"
+#include "server/member_id.h"
+
+namespace kvorum::server {
+namespace {
+
+// A request in the log was checked before it was proposed; one that does not parse there is damage.
+std::unexpected<Error> DamagedEntry(const Error& error) {
+  return Fail(Code::kDataLoss, "a log entry's request is malformed: " + error.message);
+}
+
+}  // namespace
+
+Applier::Applier(mvcc::Store& store, Membership& membership, Alarms& alarms, Quota& quota,
+                 WaitTable& waiters, Hooks hooks)
+    : store_(store),
+      membership_(membership),
+      alarms_(alarms),
+      quota_(quota),
+      waiters_(waiters),
+      hooks_(std::move(hooks)),
+      consistent_index_(store.recovered().consistent_index) {}
+
+void Applier::Apply(const std::vector<raft::Entry>& entries) {
+  if (entries.empty()) return;
+  for (const raft::Entry& entry : entries) {
+    if (const auto applied = ApplyEntry(entry); !applied.has_value()) {
+      hooks_.on_fatal(Error{applied.error().code, "cannot apply log entry " +
+                                                      std::to_string(entry.index) + ": " +
+                                                      applied.error().message});
+      return;
+    }
+  }
+  if (applied_index_ > consistent_index_) {
+    store_.Publish(applied_index_, applied_term_);
+    consistent_index_ = applied_index_;
+  }
+  AnswerAll();
+}
+
+Result<void> Applier::ApplyEntry(const raft::Entry& entry) {
+  const bool replayed = entry.index <= consistent_index_;
+  switch (entry.type) {
+    case raft::EntryType::kNormal:
+      KV_FAILPOINT("beforeApplyOneEntryNormal");
+      if (!replayed && !entry.data.empty()) KV_RETURN_IF_ERROR(ApplyNormal(entry));
+      break;
+    case raft::EntryType::kConfChange:
+      KV_FAILPOINT("beforeApplyOneConfChange");
+      KV_RETURN_IF_ERROR(ApplyConfChange(entry, replayed));
+      break;
+    case raft::EntryType::kConfChangeV2:
+      return Fail(Code::kUnimplemented,
+                  "joint configuration changes are not supported by this version");
+  }
+  applied_index_ = entry.index;
+  applied_term_ = entry.term;
+  return {};
+}
+
+Result<void> Applier::ApplyNormal(const raft::Entry& entry) {
+  KV_TRY(const InternalRequest request, DecodeInternalRequest(entry.data.view()));
+  if (request.kind == RequestKind::kCompaction) {
+    Compact(request, entry.term);
+    return {};
+  }
+  auto value = Dispatch(request);
+  // The store's refusals are answers; damage is not.
+  if (!value.has_value() && value.error().code == Code::kDataLoss &&
+      value.error() != kCorrupt.ToError()) {
+    return std::unexpected(value.error());
+  }
+  outcomes_.push_back(
+      {.id = request.id, .result = {.term = entry.term, .value = std::move(value)}});
+  return {};
+}
+
+Result<ApplyResult::Value> Applier::Dispatch(const InternalRequest& request) {
+  const bool corrupt = alarms_.Stands(AlarmType::kCorrupt);
+  switch (request.kind) {
+    case RequestKind::kPut:
+      if (corrupt) return kCorrupt.Fail();
+      return Put(request.body);
+    case RequestKind::kDeleteRange:
+      if (corrupt) return kCorrupt.Fail();
+      return DeleteRange(request.body);
+    case RequestKind::kTxn:
+      if (corrupt) return kCorrupt.Fail();
+      return Txn(request.body);
+    case RequestKind::kAlarm:
+      return ApplyAlarm(request.body);
+    case RequestKind::kMemberAttributesSet:
+      return SetMemberAttributes(request.body);
+    case RequestKind::kClusterVersionSet:
+      return SetClusterVersion(request.body);
+    case RequestKind::kCompaction:  // ApplyNormal
+    case RequestKind::kNone:
+      break;
+  }
+  return ApplyResult::Value{};
+}
+
+Result<ApplyResult::Value> Applier::Put(std::string_view body) {
+  const auto request = DecodePut(body);
+  if (!request.has_value()) return DamagedEntry(request.error());
+  if (alarms_.Stands(AlarmType::kNoSpace)) return kNoSpace.Fail();
+  const bool fits = quota_.Fits(mvcc::QuotaCost(*request));
+  mvcc::WriteTxn txn = store_.Begin();
+  auto result = txn.Put(*request);
+  txn.End();
+  if (!result.has_value()) return std::unexpected(std::move(result).error());
+  if (!fits) return kNoSpace.Fail();  // written all the same, as every replica has
+  return *std::move(result);
+}
+
+Result<ApplyResult::Value> Applier::DeleteRange(std::string_view body) {
+  const auto request = DecodeDeleteRange(body);
+  if (!request.has_value()) return DamagedEntry(request.error());
+  mvcc::WriteTxn txn = store_.Begin();
+  auto result = txn.DeleteRange(*request);
+  txn.End();
+  if (!result.has_value()) return std::unexpected(std::move(result).error());
+  return *std::move(result);
+}
+
+Result<ApplyResult::Value> Applier::Txn(std::string_view body) {
+  const auto request = DecodeTxn(body);
+  if (!request.has_value()) return DamagedEntry(request.error());
+  const std::uint64_t cost = mvcc::QuotaCost(*request);
+  if (cost > 0 && alarms_.Stands(AlarmType::kNoSpace)) return kNoSpace.Fail();
+  const bool fits = quota_.Fits(cost);
+  mvcc::WriteTxn txn = store_.Begin();
+  auto result = txn.ExecuteTxn(*request);
+  txn.End();
+  if (!result.has_value()) return std::unexpected(std::move(result).error());
+  if (!fits) return kNoSpace.Fail();
+  return *std::move(result);
+}
+
+void Applier::Compact(const InternalRequest& request, raft::Term term) {
+  Outcome outcome{.id = request.id, .result = {.term = term, .value = CompactionResult{}}};
+  const auto decoded = DecodeCompaction(request.body);
+  if (!decoded.has_value()) {
+    outcome.result.value = std::unexpected(decoded.error());
+    outcomes_.push_back(std::move(outcome));
+    return;
+  }
+  if (alarms_.Stands(AlarmType::kCorrupt)) {
+    outcome.result.value = kCorrupt.Fail();
+    outcomes_.push_back(std::move(outcome));
+    return;
+  }
+  const CompactionResult done{.revision = store_.working_revision()};
+  // A client that waits for the deletion is answered when that is durable, with what the store says
+  // now.
+  auto answer = std::make_shared<Result<ApplyResult::Value>>(done);
+  const auto compacted = store_.Compact(
+      decoded->revision, [this, id = request.id, term, answer, physical = decoded->physical] {
+        if (!physical) return;
+        for (auto& waiter : waiters_.Take({id})) {
+          if (waiter != nullptr) waiter->Applied({.term = term, .value = std::move(*answer)});
+        }
+      });
+  if (!compacted.has_value()) *answer = std::unexpected(compacted.error());
+  const bool answered_later =
+      decoded->physical && (compacted.has_value() || compacted.error() == mvcc::kErrCompacted);
+  if (answered_later) return;
+  outcome.result.value = std::move(*answer);
+  outcomes_.push_back(std::move(outcome));
+}
+
+Result<ApplyResult::Value> Applier::ApplyAlarm(std::string_view body) {
+  const auto request = DecodeAlarmRequest(body);
+  if (!request.has_value()) return DamagedEntry(request.error());
+  AlarmResult result{.revision = store_.working_revision(), .alarms = {}};
+  const Alarm& alarm = request->alarm;
+  switch (request->action) {
+    case AlarmAction::kGet:
+      result.alarms = alarms_.List(alarm.type);
+      break;
+    case AlarmAction::kActivate:
+      if (alarm.type == AlarmType::kNone) break;
+      if (alarms_.Activate(alarm)) {
+        store_.PutBucket(mvcc::Bucket::kAlarm, EncodeAlarm(alarm), {});
+        KV_WARN("alarm raised", {"alarm", AlarmText(alarm)});
+      }
+      result.alarms.push_back(alarm);
+      break;
+    case AlarmAction::kDeactivate:
+      if (alarms_.Deactivate(alarm)) {
+        store_.DeleteBucket(mvcc::Bucket::kAlarm, EncodeAlarm(alarm));
+        KV_INFO("alarm disarmed", {"alarm", AlarmText(alarm)});
+        result.alarms.push_back(alarm);
+      }
+      break;
+  }
+  return result;
+}
+
+Result<ApplyResult::Value> Applier::SetMemberAttributes(std::string_view body) {
+  KV_TRY(MemberAttributes attributes, DecodeMemberAttributes(body));
+  if (membership_.SetAttributes(attributes.member, std::move(attributes.name),
+                                std::move(attributes.client_urls))) {
+    StoreMember(attributes.member);
+  }
+  return ApplyResult::Value{};
+}
+
+Result<ApplyResult::Value> Applier::SetClusterVersion(std::string_view body) {
+  KV_TRY(const std::string version, DecodeClusterVersion(body));
+  membership_.SetClusterVersion(version);
+  store_.PutBucket(mvcc::Bucket::kCluster, "clusterVersion", version);
+  KV_INFO("set the cluster version", {"cluster-version", version});
+  return ApplyResult::Value{};
+}
+
+Result<void> Applier::ApplyConfChange(const raft::Entry& entry, bool replayed) {
+  KV_TRY(const raft::ConfChange change, raft::DecodeConfChange(entry.data));
+  if (!replayed) {
+    switch (change.type) {
+      case raft::ConfChangeType::kAddNode:
+      case raft::ConfChangeType::kAddLearnerNode:
+      case raft::ConfChangeType::kUpdateNode: {
+        KV_TRY(Member member, DecodeMemberJson(change.context.view()));
+        membership_.Add(std::move(member));
+        StoreMember(change.node_id);
+        break;
+      }
+      case raft::ConfChangeType::kRemoveNode:
+        membership_.Remove(change.node_id);
+        store_.DeleteBucket(mvcc::Bucket::kMembers, IdText(change.node_id));
+        store_.PutBucket(mvcc::Bucket::kMembersRemoved, IdText(change.node_id), "removed");
+        break;
+    }
+    StoreConfState();
+  }
+  hooks_.on_conf_change(entry.index, change);
+  return {};
+}
+
+void Applier::StoreMember(raft::MemberId id) {
+  const auto view = membership_.View();
+  store_.PutBucket(mvcc::Bucket::kMembers, IdText(id), EncodeMemberJson(view->members.at(id)));
+}
+
+void Applier::StoreConfState() {
+  nlohmann::ordered_json state;
+  state["voters"] = nlohmann::ordered_json::array();
+  for (const auto& [id, member] : membership_.View()->members) {
+    state[member.is_learner ? "learners" : "voters"].push_back(id);
+  }
+  state["auto_leave"] = false;
+  store_.PutBucket(mvcc::Bucket::kMeta, mvcc::meta_key::kConfState, state.dump());
+}
+
+void Applier::AnswerAll() {
+  std::vector<std::uint64_t> ids;
+  ids.reserve(outcomes_.size());
+  for (const Outcome& outcome : outcomes_) ids.push_back(outcome.id);
+  auto waiters = waiters_.Take(ids);
+  for (std::size_t i = 0; i < outcomes_.size(); ++i) {
+    if (waiters[i] != nullptr) waiters[i]->Applied(std::move(outcomes_[i].result));
+  }
+  outcomes_.clear();
+}
+
+}  // namespace kvorum::server

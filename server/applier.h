@@ -1,0 +1,81 @@
+// The apply loop's work: committed entries, in order, into the store, the alarms and the
+// membership, each guarded by the consistent index so that a replay changes nothing twice.
+//
+// Used by the apply executor only. What it does depends on the log and the replicated state alone,
+// so that every replica does the same; the one exception, the quota, changes an answer and never
+// the state.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "mvcc/store.h"
+#include "proto/raft_types.h"
+#include "server/alarms.h"
+#include "server/apply_result.h"
+#include "server/internal_request.h"
+#include "server/membership.h"
+#include "server/quota.h"
+#include "server/wait_table.h"
+
+namespace kvorum::server {
+
+class Applier {
+ public:
+  struct Hooks {
+    // A configuration change took effect (also on a replay, which Raft needs to see).
+    std::function<void(raft::Index index, const raft::ConfChange& change)> on_conf_change;
+    // The replica cannot go on: the log says what this version cannot do.
+    std::function<void(const Error& error)> on_fatal;
+  };
+
+  Applier(mvcc::Store& store, Membership& membership, Alarms& alarms, Quota& quota,
+          WaitTable& waiters, Hooks hooks);
+
+  // Applies the entries, publishes them as one batch, then answers whoever waits for them.
+  void Apply(const std::vector<raft::Entry>& entries);
+
+  raft::Index applied_index() const { return applied_index_; }
+
+ private:
+  struct Outcome {
+    std::uint64_t id = 0;
+    ApplyResult result;
+  };
+
+  // nullopt: nothing to answer now. An error ends the replica.
+  Result<void> ApplyEntry(const raft::Entry& entry);
+  Result<void> ApplyNormal(const raft::Entry& entry);
+  Result<void> ApplyConfChange(const raft::Entry& entry, bool replayed);
+  Result<ApplyResult::Value> Dispatch(const InternalRequest& request);
+
+  Result<ApplyResult::Value> Put(std::string_view body);
+  Result<ApplyResult::Value> DeleteRange(std::string_view body);
+  Result<ApplyResult::Value> Txn(std::string_view body);
+  // Answers by itself, later, if the client asked to wait for the deletion.
+  void Compact(const InternalRequest& request, raft::Term term);
+  Result<ApplyResult::Value> ApplyAlarm(std::string_view body);
+  Result<ApplyResult::Value> SetMemberAttributes(std::string_view body);
+  Result<ApplyResult::Value> SetClusterVersion(std::string_view body);
+
+  void StoreMember(raft::MemberId id);
+  void StoreConfState();
+  void AnswerAll();
+
+  mvcc::Store& store_;
+  Membership& membership_;
+  Alarms& alarms_;
+  Quota& quota_;
+  WaitTable& waiters_;
+  Hooks hooks_;
+
+  raft::Index consistent_index_;  // what the backend had when we started, then what we applied
+  raft::Index applied_index_ = 0;
+  raft::Term applied_term_ = 0;
+  std::vector<Outcome> outcomes_;
+};
+
+}  // namespace kvorum::server

@@ -1,0 +1,95 @@
+#include "server/apply_loop.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace kvorum::server {
+namespace {
+
+// Entries that are published together: enough to make a publish cheap, few enough that the first of
+// them does not wait long for its answer.
+constexpr std::size_t kBatchEntries = 1'000;
+
+}  // namespace
+
+ApplyLoop::ApplyLoop(mvcc::Store& store, Applier& applier, Executor& apply, raft::Index applied,
+                     AppliedHook on_applied)
+    : store_(store),
+      applier_(applier),
+      apply_(apply),
+      on_applied_(std::move(on_applied)),
+      applied_(applied) {}
+
+void ApplyLoop::Push(std::vector<raft::Entry> entries) {
+  {
+    std::lock_guard lock(mutex_);
+    if (stopped_) return;
+    queue_.push_back(std::move(entries));
+    if (std::exchange(drain_posted_, true)) return;
+  }
+  apply_.Post([this] { Drain(); });
+}
+
+std::vector<raft::Entry> ApplyLoop::TakeBatch() {
+  std::lock_guard lock(mutex_);
+  std::vector<raft::Entry> batch;
+  while (!queue_.empty() &&
+         (batch.empty() || batch.size() + queue_.front().size() <= kBatchEntries)) {
+    if (batch.empty()) {
+      batch = std::move(queue_.front());
+    } else {
+      std::ranges::move(queue_.front(), std::back_inserter(batch));
+    }
+    queue_.pop_front();
+  }
+  if (batch.empty()) drain_posted_ = false;
+  return batch;
+}
+
+void ApplyLoop::Drain() {
+  while (true) {
+    if (!store_.HasRoom()) return store_.WhenRoom([this] { Drain(); });
+    const std::vector<raft::Entry> batch = TakeBatch();
+    if (batch.empty()) return;
+    applier_.Apply(batch);
+    const raft::Index applied = applier_.applied_index();
+    applied_.store(applied, std::memory_order_release);
+    RunReady(applied);
+    on_applied_(applied);
+  }
+}
+
+void ApplyLoop::WaitApplied(raft::Index index, Task task) {
+  {
+    std::lock_guard lock(mutex_);
+    if (stopped_) return;
+    if (applied_.load(std::memory_order_acquire) < index) {
+      waiting_.emplace(index, std::move(task));
+      return;
+    }
+  }
+  task();
+}
+
+void ApplyLoop::RunReady(raft::Index applied) {
+  std::vector<Task> ready;
+  {
+    std::lock_guard lock(mutex_);
+    const auto end = waiting_.upper_bound(applied);
+    for (auto it = waiting_.begin(); it != end; ++it) ready.push_back(std::move(it->second));
+    waiting_.erase(waiting_.begin(), end);
+  }
+  for (Task& task : ready) task();
+}
+
+void ApplyLoop::Stop() {
+  std::deque<std::vector<raft::Entry>> entries;
+  std::multimap<raft::Index, Task> tasks;
+  std::lock_guard lock(mutex_);
+  stopped_ = true;
+  queue_.swap(entries);
+  waiting_.swap(tasks);
+}
+
+}  // namespace kvorum::server

@@ -1,0 +1,89 @@
+#include "server/http_handlers.h"
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/errors.h"
+#include "server/version.h"
+
+namespace kvorum::server {
+namespace {
+
+constexpr unsigned kServiceUnavailable = 503;
+
+// Values of one name in a query string, undecoded: those we look for need no escapes.
+std::vector<std::string_view> QueryValues(std::string_view query, std::string_view name) {
+  std::vector<std::string_view> values;
+  while (!query.empty()) {
+    const std::size_t amp = query.find('&');
+    const std::string_view pair = query.substr(0, amp);
+    const std::size_t equals = pair.find('=');
+    if (pair.substr(0, equals) == name) {
+      values.push_back(equals == std::string_view::npos ? std::string_view()
+                                                        : pair.substr(equals + 1));
+    }
+    if (amp == std::string_view::npos) break;
+    query.remove_prefix(amp + 1);
+  }
+  return values;
+}
+
+void AnswerHealth(rpc::HttpReply& reply, const std::string& reason) {
+  const nlohmann::ordered_json body = {{"health", reason.empty() ? "true" : "false"},
+                                       {"reason", reason}};
+  reply.Send(rpc::HttpResponse::Json(reason.empty() ? 200 : kServiceUnavailable, body.dump()));
+}
+
+bool MethodIsGet(const rpc::HttpRequest& request, rpc::HttpReply& reply) {
+  if (request.method == "GET") return true;
+  rpc::HttpResponse refusal = rpc::HttpResponse::Text(405, "Method Not Allowed\n");
+  refusal.headers.push_back({"Allow", "GET"});
+  reply.Send(std::move(refusal));
+  return false;
+}
+
+void ServeHealth(ServiceContext& context, const rpc::HttpRequest& request, rpc::HttpReply reply) {
+  if (!MethodIsGet(request, reply)) return;
+  const auto excluded = QueryValues(request.Query(), "exclude");
+  for (const Alarm& alarm : context.alarms->List()) {
+    const std::string_view name = alarm.type == AlarmType::kNoSpace ? "NOSPACE" : "CORRUPT";
+    if (std::ranges::find(excluded, name) != excluded.end()) continue;
+    return AnswerHealth(reply, "ALARM " + std::string(name));
+  }
+  const auto serializable = QueryValues(request.Query(), "serializable");
+  if (!serializable.empty() && serializable.front() == "true") return AnswerHealth(reply, "");
+  if (context.replica->leader() == raft::kNone) return AnswerHealth(reply, "RAFT NO LEADER");
+  context.batcher->Read(request.loop, [reply = std::move(reply)](
+                                          const Result<void>& confirmed) mutable {
+    AnswerHealth(reply, confirmed.has_value() ? "" : "RANGE ERROR:" + confirmed.error().message);
+  });
+}
+
+}  // namespace
+
+void ServeVersion(const ServiceContext& context, const rpc::HttpRequest& request,
+                  rpc::HttpReply reply) {
+  if (!MethodIsGet(request, reply)) return;
+  const std::string cluster = context.membership->View()->cluster_version;
+  const nlohmann::ordered_json body = {{"etcdserver", kApiVersion},
+                                       {"etcdcluster", cluster.empty() ? "not_decided" : cluster},
+                                       {"storage", kStorageVersion}};
+  reply.Send(rpc::HttpResponse::Json(200, body.dump()));
+}
+
+rpc::HttpHandler MakeHttpHandler(ServiceContext& context) {
+  rpc::HttpMux mux;
+  mux.Handle("/health", [&context](rpc::HttpRequest request, rpc::HttpReply reply) {
+    ServeHealth(context, request, std::move(reply));
+  });
+  mux.Handle("/version", [&context](rpc::HttpRequest request, rpc::HttpReply reply) {
+    ServeVersion(context, request, std::move(reply));
+  });
+  return rpc::HttpMux::ToHandler(std::move(mux));
+}
+
+}  // namespace kvorum::server

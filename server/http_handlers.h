@@ -1,0 +1,16 @@
+// What the port answers over HTTP/1.1: GET /health and GET /version.
+#pragma once
+
+#include "rpc/http.h"
+#include "server/service_context.h"
+
+namespace kvorum::server {
+
+// GET /version, on the peer port too.
+void ServeVersion(const ServiceContext& context, const rpc::HttpRequest& request,
+                  rpc::HttpReply reply);
+
+// The context outlives the handler.
+rpc::HttpHandler MakeHttpHandler(ServiceContext& context);
+
+}  // namespace kvorum::server

@@ -1,0 +1,244 @@
+#include "server/instance.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/logging.h"
+#include "raft/bootstrap.h"
+#include "server/member_id.h"
+#include "server/snapshot_files.h"
+#include "server/version.h"
+
+namespace kvorum::server {
+namespace {
+
+Result<const Member*> FindSelf(const std::vector<Member>& members, const InstanceOptions& options) {
+  const auto self = std::ranges::find(members, options.name, &Member::name);
+  if (self == members.end()) {
+    return Fail(Code::kInvalidArgument, "couldn't find local name \"" + options.name +
+                                            "\" in the initial cluster configuration \"" +
+                                            options.initial_cluster + "\"");
+  }
+  if (members.size() > 1) {
+    return Fail(Code::kUnimplemented, "--initial-cluster names " + std::to_string(members.size()) +
+                                          " members; this version runs clusters of one");
+  }
+  return &*self;
+}
+
+std::uint64_t ClusterIdOf(const std::vector<Member>& members) {
+  std::vector<raft::MemberId> ids;
+  for (const Member& member : members) ids.push_back(member.id);
+  return ComputeClusterId(std::move(ids));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Instance>> Instance::Open(
+    FileSystem& fs, const std::function<Result<std::unique_ptr<mvcc::Backend>>()>& open_backend,
+    InstanceExecutors executors, InstanceOptions options, FatalHandler on_fatal) {
+  std::unique_ptr<Instance> instance(new Instance(executors, std::move(on_fatal)));
+  KV_TRY(const bool exists, wal::Exists(fs, options.wal_dir));
+  KV_TRY(Log log, exists ? instance->OpenLog(fs, options) : instance->CreateLog(fs, options));
+  KV_TRY(auto backend, open_backend());
+  KV_RETURN_IF_ERROR(instance->OpenStore(std::move(backend), options));
+  KV_RETURN_IF_ERROR(instance->CheckTogether(log));
+  KV_RETURN_IF_ERROR(instance->LoadReplicatedState());
+  KV_RETURN_IF_ERROR(instance->BuildReplica(fs, std::move(log), std::move(options)));
+  return instance;
+}
+
+Result<Instance::Log> Instance::CreateLog(FileSystem& fs, const InstanceOptions& options) {
+  KV_TRY(const std::vector<Member> members,
+         ParseInitialCluster(options.initial_cluster, options.initial_cluster_token));
+  KV_TRY(const Member* self, FindSelf(members, options));
+  metadata_ = {.node_id = self->id, .cluster_id = ClusterIdOf(members)};
+  Log log;
+  KV_TRY(log.writer, wal::Create(fs, options.wal_dir, metadata_, options.wal));
+  KV_RETURN_IF_ERROR(WriteBootstrap(options, members, log));
+  KV_INFO("started a new cluster", {"local-member-id", IdText(metadata_.node_id)},
+          {"cluster-id", IdText(metadata_.cluster_id)},
+          {"initial-cluster", options.initial_cluster});
+  return log;
+}
+
+Result<void> Instance::WriteBootstrap(const InstanceOptions&, const std::vector<Member>& members,
+                                      Log& log) {
+  std::vector<raft::FirstMember> first;
+  for (const Member& member : members) {
+    Member unstarted = member;  // its name and client URLs are published once it runs
+    unstarted.name.clear();
+    first.push_back({.id = member.id, .context = SharedBytes::Own(EncodeMemberJson(unstarted))});
+  }
+  raft::Bootstrap bootstrap = raft::MakeBootstrap(first);
+  KV_RETURN_IF_ERROR(log.writer->Append(bootstrap.entries, &bootstrap.hard_state));
+  KV_RETURN_IF_ERROR(log.writer->Sync());
+  log.restart.hard_state = bootstrap.hard_state;
+  log.restart.entries = std::move(bootstrap.entries);
+  return {};
+}
+
+Result<Instance::Log> Instance::OpenLog(FileSystem& fs, const InstanceOptions& options) {
+  KV_TRY(const std::vector<wal::SnapshotMarker> markers, wal::ListMarkers(fs, options.wal_dir));
+  const auto marked = [&](const raft::SnapshotMetadata& metadata) {
+    return std::ranges::any_of(markers, [&](const wal::SnapshotMarker& marker) {
+      return marker.index == metadata.index && marker.term == metadata.term;
+    });
+  };
+  KV_TRY(const auto snapshot, LoadNewestSnapshotFile(fs, options.snap_dir, marked));
+  wal::SnapshotMarker from;
+  Log log;
+  if (snapshot.has_value()) {
+    from = {.index = snapshot->index, .term = snapshot->term, .conf_state = snapshot->conf_state};
+    log.restart.snapshot_index = snapshot->index;
+    log.restart.snapshot_term = snapshot->term;
+    log.restart.applied = snapshot->index;
+    log.restart.conf_state = snapshot->conf_state;
+  }
+  KV_TRY(wal::Opened opened, wal::Open(fs, options.wal_dir, from, options.wal));
+  if (opened.torn.has_value()) {
+    KV_WARN("cut the remains of an unfinished write off the log", {"file", opened.torn->file},
+            {"offset", opened.torn->offset}, {"size", opened.torn->size_bytes},
+            {"reason", opened.torn->reason});
+  }
+  metadata_ = opened.contents.metadata;
+  log.writer = std::move(opened.writer);
+  log.restart.hard_state = opened.contents.hard_state;
+  log.restart.entries = std::move(opened.contents.entries);
+  if (!snapshot.has_value() && log.restart.entries.empty()) {
+    // The process ended between making the log and writing the cluster's first entries into it.
+    KV_TRY(const std::vector<Member> members,
+           ParseInitialCluster(options.initial_cluster, options.initial_cluster_token));
+    KV_TRY(const Member* self, FindSelf(members, options));
+    if (self->id != metadata_.node_id || ClusterIdOf(members) != metadata_.cluster_id) {
+      return Fail(Code::kFailedPrecondition,
+                  "the log in " + options.wal_dir +
+                      " was begun for another member or cluster; start with the flags "
+                      "of the first start, or remove the data directory");
+    }
+    KV_RETURN_IF_ERROR(WriteBootstrap(options, members, log));
+  }
+  KV_INFO("restarting a member", {"local-member-id", IdText(metadata_.node_id)},
+          {"cluster-id", IdText(metadata_.cluster_id)},
+          {"snapshot-index", log.restart.snapshot_index}, {"entries", log.restart.entries.size()},
+          {"commit-index", log.restart.hard_state.commit});
+  return log;
+}
+
+Result<void> Instance::OpenStore(std::unique_ptr<mvcc::Backend> backend,
+                                 const InstanceOptions& options) {
+  mvcc::StoreOptions store_options = options.store;
+  store_options.leases = options.leases;
+  store_options.commit.on_fatal = on_fatal_;
+  store_options.commit.on_durable = [this](std::uint64_t index) {
+    if (replica_ != nullptr) replica_->BackendDurable(index);
+  };
+  KV_TRY(store_, mvcc::Store::Open(std::move(store_options), std::move(backend),
+                                   {.apply = executors_.apply,
+                                    .backend = executors_.backend,
+                                    .copier = executors_.copier}));
+  const std::string& version = store_->recovered().storage_version;
+  if (!version.empty() && version != kStorageVersion) {
+    return Fail(Code::kFailedPrecondition, "the database has storage version " + version +
+                                               "; this program reads " +
+                                               std::string(kStorageVersion));
+  }
+  quota_ = std::make_unique<Quota>(*store_, options.quota_bytes);
+  return {};
+}
+
+// The log is synced before an entry is applied and released after the backend is durable: anything
+// else is damage.
+Result<void> Instance::CheckTogether(const Log& log) const {
+  const std::uint64_t consistent_index = store_->recovered().consistent_index;
+  const raft::Restart& restart = log.restart;
+  const raft::Index last =
+      restart.entries.empty() ? restart.snapshot_index : restart.entries.back().index;
+  if (consistent_index < restart.snapshot_index) {
+    return Fail(Code::kDataLoss,
+                "the database is at log index " + std::to_string(consistent_index) +
+                    ", older than the log's snapshot at " + std::to_string(restart.snapshot_index) +
+                    ": it was replaced by an old copy; restore this member from a backup");
+  }
+  if (consistent_index > last) {
+    return Fail(Code::kDataLoss, "the log ends at index " + std::to_string(last) +
+                                     ", but the database is at " +
+                                     std::to_string(consistent_index) +
+                                     ": log files are missing; restore this member from a backup");
+  }
+  return {};
+}
+
+Result<void> Instance::LoadReplicatedState() {
+  MembershipView view;
+  Result<void> loaded;
+  KV_RETURN_IF_ERROR(
+      store_->ForEach(mvcc::Bucket::kMembers, [&](std::string_view, std::string_view value) {
+        auto member = DecodeMemberJson(value);
+        if (!member.has_value()) {
+          loaded = std::unexpected(std::move(member).error());
+          return;
+        }
+        view.members.emplace(member->id, *std::move(member));
+      }));
+  KV_RETURN_IF_ERROR(
+      store_->ForEach(mvcc::Bucket::kMembersRemoved, [&](std::string_view key, std::string_view) {
+        view.removed.insert(std::stoull(std::string(key), nullptr, 16));
+      }));
+  KV_RETURN_IF_ERROR(
+      store_->ForEach(mvcc::Bucket::kCluster, [&](std::string_view key, std::string_view value) {
+        if (key == "clusterVersion") view.cluster_version = value;
+      }));
+  KV_RETURN_IF_ERROR(
+      store_->ForEach(mvcc::Bucket::kAlarm, [&](std::string_view key, std::string_view) {
+        const auto alarm = DecodeAlarm(key);
+        if (!alarm.has_value()) {
+          loaded = std::unexpected(alarm.error());
+          return;
+        }
+        alarms_.Activate(*alarm);
+      }));
+  membership_ = std::make_unique<Membership>(std::move(view));
+  return loaded;
+}
+
+Result<void> Instance::BuildReplica(FileSystem& fs, Log log, InstanceOptions options) {
+  options.raft.id = metadata_.node_id;
+  options.raft.seed = options.seed;
+  const raft::Index snapshot_index = log.restart.snapshot_index;
+  // What the backend holds was committed, whatever the last hard state on disk says.
+  raft::HardState& hard_state = log.restart.hard_state;
+  hard_state.commit =
+      std::max<raft::Index>(hard_state.commit, store_->recovered().consistent_index);
+  KV_TRY(auto node, raft::Node::Create(options.raft, std::move(log.restart)));
+
+  ids_ = std::make_unique<RequestIdSource>(metadata_.node_id, executors_.raft.clock().WallNanos());
+  applier_ = std::make_unique<Applier>(
+      *store_, *membership_, alarms_, *quota_, waiters_,
+      Applier::Hooks{.on_conf_change =
+                         [this](raft::Index index, const raft::ConfChange& change) {
+                           replica_->ConfChanged(index, change);
+                         },
+                     .on_fatal = on_fatal_});
+  options.log.snap_dir = options.snap_dir;
+  log_ = std::make_unique<LogWriter>(
+      fs, std::move(log.writer), executors_.wal, std::move(options.log),
+      LogWriter::Hooks{
+          .on_persisted = [this](std::uint64_t number) { replica_->Persisted(number); },
+          .on_snapshot_saved = [this](raft::Index index) { replica_->SnapshotSaved(index); },
+          .on_fatal = on_fatal_});
+  apply_loop_ =
+      std::make_unique<ApplyLoop>(*store_, *applier_, executors_.apply, snapshot_index,
+                                  [this](raft::Index applied) { replica_->Applied(applied); });
+  replica_ = std::make_unique<Replica>(std::move(node), *log_, *apply_loop_, waiters_, *ids_,
+                                       executors_.raft, snapshot_index, options.replica);
+  return {};
+}
+
+void Instance::Stop(Task done) {
+  replica_->Stop([this, done = std::move(done)]() mutable {
+    log_->Close([this, done = std::move(done)]() mutable { store_->Flush(std::move(done)); });
+  });
+}
+
+}  // namespace kvorum::server

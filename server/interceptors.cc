@@ -1,0 +1,79 @@
+#include "server/interceptors.h"
+
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "base/logging.h"
+#include "base/utf8.h"
+#include "server/errors.h"
+
+namespace kvorum::server {
+namespace {
+
+constexpr std::string_view kClientApiVersion = "client-api-version";
+constexpr std::string_view kRequireLeader = "hasleader";
+
+Result<void> CheckMetadata(const ServiceContext& context, const rpc::CallContext& call) {
+  if (const auto version = call.Metadata(kClientApiVersion);
+      version.has_value() && !IsValidUtf8(*version)) {
+    return kInvalidClientApiVersion.Fail();
+  }
+  if (call.Metadata(kRequireLeader) == "true" && context.replica->leader() == raft::kNone)
+    return kNoLeader.Fail();
+  return {};
+}
+
+double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+}  // namespace
+
+CallCounters::CallCounters(std::size_t methods)
+    : size_(methods), rows_(std::make_unique<Counters[]>(methods)) {}
+
+void CallCounters::Ended(std::uint32_t method, Code code) {
+  Row(method).by_code[static_cast<std::size_t>(code)].fetch_add(1, std::memory_order_relaxed);
+}
+
+std::uint64_t CallCounters::started(std::uint32_t method) const {
+  return rows_[method].started.load(std::memory_order_relaxed);
+}
+
+std::uint64_t CallCounters::ended(std::uint32_t method, Code code) const {
+  return rows_[method].by_code[static_cast<std::size_t>(code)].load(std::memory_order_relaxed);
+}
+
+rpc::UnaryMethod Intercepted(const ServiceContext& context, rpc::UnaryMethod method) {
+  return [&context, method = std::move(method)](std::shared_ptr<rpc::CallContext> call,
+                                                SharedBytes request, rpc::UnaryReply reply) {
+    if (const auto allowed = CheckMetadata(context, *call); !allowed.has_value()) {
+      return reply.Fail(allowed.error());
+    }
+    method(std::move(call), std::move(request), std::move(reply));
+  };
+}
+
+rpc::StreamMethod Intercepted(const ServiceContext& context, rpc::StreamMethod method) {
+  return [&context, method = std::move(method)](std::shared_ptr<rpc::ServerStream> stream) {
+    if (const auto allowed = CheckMetadata(context, stream->context()); !allowed.has_value()) {
+      return stream->Finish(allowed.error());
+    }
+    method(std::move(stream));
+  };
+}
+
+void ObserveCalls(rpc::Router& router, CallCounters& counters, Duration slow) {
+  router.SetStartHook(
+      [&counters](rpc::CallContext& call) { counters.Started(call.method()->index); });
+  router.SetEndHook([&counters, slow](const rpc::CallContext& call, const rpc::CallEnd& end) {
+    const rpc::MethodInfo& method = *call.method();
+    counters.Ended(method.index, end.code);
+    if (method.kind != rpc::MethodKind::kUnary || end.duration <= slow) return;
+    KV_WARN("request stats", {"time spent", Seconds(end.duration)}, {"remote", call.peer()},
+            {"response type", method.path}, {"request size", end.received_bytes},
+            {"response size", end.sent_bytes}, {"code", static_cast<int>(end.code)},
+            {"error", end.message});
+  });
+}
+
+}  // namespace kvorum::server

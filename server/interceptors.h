@@ -1,0 +1,48 @@
+// What happens around every call, whichever service it is for: the checks of its metadata before
+// the handler, and the counters and the slow-request log after it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "rpc/service.h"
+#include "server/service_context.h"
+
+namespace kvorum::server {
+
+// Calls by method and status code, for the metrics. Thread-safe; one relaxed increment a call.
+class CallCounters {
+ public:
+  explicit CallCounters(std::size_t methods);
+  void Started(std::uint32_t method) {
+    Row(method).started.fetch_add(1, std::memory_order_relaxed);
+  }
+  void Ended(std::uint32_t method, Code code);
+  std::uint64_t started(std::uint32_t method) const;
+  std::uint64_t ended(std::uint32_t method, Code code) const;
+
+ private:
+  static constexpr std::size_t kCodes = 17;
+  struct alignas(64) Counters {
+    std::atomic<std::uint64_t> started{0};
+    std::atomic<std::uint64_t> by_code[kCodes]{};
+  };
+  Counters& Row(std::uint32_t method) { return rows_[method]; }
+
+  std::size_t size_;
+  std::unique_ptr<Counters[]> rows_;
+};
+
+// Wraps a handler: refuses a client-api-version that is not UTF-8, and a call that requires a
+// leader (metadata hasleader) while there is none.
+rpc::UnaryMethod Intercepted(const ServiceContext& context, rpc::UnaryMethod method);
+rpc::StreamMethod Intercepted(const ServiceContext& context, rpc::StreamMethod method);
+
+// Counts every call, and logs one that took longer than `slow` with its caller's address. Called
+// once, when all methods are registered; the counters outlive the router.
+void ObserveCalls(rpc::Router& router, CallCounters& counters, Duration slow);
+
+}  // namespace kvorum::server

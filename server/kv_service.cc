@@ -1,0 +1,206 @@
+#include "server/kv_service.h"
+
+#include <utility>
+
+#include "mvcc/validate.h"
+#include "server/errors.h"
+#include "server/interceptors.h"
+#include "server/kv_decode.h"
+#include "server/range_stream.h"
+#include "server/reply_waiter.h"
+
+namespace kvorum::server {
+namespace {
+
+constexpr std::string_view kService = "etcdserverpb.KV";
+
+// A range that looks at more rows than this leaves the I/O loop: about a millisecond of work.
+constexpr std::int64_t kRowsOnLoop = 1'000;
+
+void ServeRange(ServiceContext& context, const mvcc::RangeRequest& request, rpc::UnaryReply reply) {
+  auto view = context.store->Read();
+  if (!view.has_value()) return reply.Fail(std::move(view).error());
+  RangeEncoder encoder(context.Header(view->revision()));
+  const auto summary = view->Range(request, encoder);
+  if (!summary.has_value()) return reply.Fail(summary.error());
+  reply.Send(encoder.Finish(summary->more, summary->count));
+}
+
+void ServeReadOnlyTxn(ServiceContext& context, const mvcc::TxnRequest& request,
+                      rpc::UnaryReply reply) {
+  auto view = context.store->Read();
+  if (!view.has_value()) return reply.Fail(std::move(view).error());
+  const auto result = view->Txn(request);
+  if (!result.has_value()) return reply.Fail(result.error());
+  reply.Send(EncodeTxnResponse(context.Header(result->revision), *result));
+}
+
+// One key is always little; for a range the index tells in O(log n).
+bool FitsOnLoop(ServiceContext& context, const mvcc::RangeRequest& request) {
+  if (request.range_end.empty()) return true;
+  auto view = context.store->Read();
+  return view.has_value() && view->EstimateRows(request) <= kRowsOnLoop;
+}
+
+bool FitsOnLoop(ServiceContext& context, const mvcc::TxnRequest& request) {
+  auto view = context.store->Read();
+  return view.has_value() && view->EstimateRows(request) <= kRowsOnLoop;
+}
+
+// Runs the read here if it is small or this is no I/O loop, else on the readers' executor. `bytes`
+// owns the request.
+template <class Request, class Serve>
+void RunRead(ServiceContext& context, SharedBytes bytes, Request request, rpc::UnaryReply reply,
+             Serve serve) {
+  if (FitsOnLoop(context, request)) return serve(context, request, std::move(reply));
+  context.readers->Post([&context, bytes = std::move(bytes), request = std::move(request),
+                         reply = std::move(reply),
+                         serve]() mutable { serve(context, request, std::move(reply)); });
+}
+
+template <class Request, class Serve>
+void RunLinearizableRead(ServiceContext& context, rpc::Loop* loop, SharedBytes bytes,
+                         Request request, rpc::UnaryReply reply, Serve serve) {
+  context.batcher->Read(
+      loop, [&context, bytes = std::move(bytes), request = std::move(request),
+             reply = std::move(reply), serve](const Result<void>& confirmed) mutable {
+        if (!confirmed.has_value()) return reply.Fail(confirmed.error());
+        RunRead(context, std::move(bytes), std::move(request), std::move(reply), serve);
+      });
+}
+
+SharedBytes EncodeCompaction(const ResponseHeader& header, const CompactionResult&) {
+  return EncodeHeaderOnly(header);
+}
+
+}  // namespace
+
+void KvService::Register(rpc::Router& router) {
+  const auto unary = [&](std::string_view name, auto member) {
+    router.AddUnary(
+        kService, name,
+        Intercepted(context_,
+                    rpc::UnaryMethod([this, member](std::shared_ptr<rpc::CallContext> call,
+                                                    SharedBytes request, rpc::UnaryReply reply) {
+                      (this->*member)(*call, std::move(request), std::move(reply));
+                    })));
+  };
+  unary("Range", &KvService::Range);
+  unary("Put", &KvService::Put);
+  unary("DeleteRange", &KvService::DeleteRange);
+  unary("Txn", &KvService::Txn);
+  unary("Compact", &KvService::Compact);
+  router.AddStream(
+      kService, "RangeStream", rpc::MethodKind::kServerStream,
+      Intercepted(context_, rpc::StreamMethod([this](std::shared_ptr<rpc::ServerStream> stream) {
+                    RangeStream(std::move(stream));
+                  })));
+}
+
+void KvService::Range(const rpc::CallContext& call, SharedBytes bytes, rpc::UnaryReply reply) {
+  const auto request = DecodeRange(bytes.view());
+  if (!request.has_value()) return reply.Fail(request.error());
+  if (const auto valid = mvcc::CheckRange(*request); !valid.has_value())
+    return reply.Fail(valid.error());
+  if (request->serializable)
+    return RunRead(context_, std::move(bytes), *request, std::move(reply), ServeRange);
+  RunLinearizableRead(context_, call.loop(), std::move(bytes), *request, std::move(reply),
+                      ServeRange);
+}
+
+bool KvService::RefusedForSpace(rpc::Loop* loop, std::uint64_t cost_bytes, rpc::UnaryReply& reply) {
+  if (context_.quota->Fits(cost_bytes)) return false;
+  if (context_.alarms->Stands(AlarmType::kNoSpace)) {
+    reply.Fail(kNoSpace.ToError());
+    return true;
+  }
+  const AlarmRequest raise{.action = AlarmAction::kActivate,
+                           .alarm = {.member = context_.member_id, .type = AlarmType::kNoSpace}};
+  context_.Propose(loop, RequestKind::kAlarm, EncodeAlarmRequest(raise),
+                   std::make_unique<RefuseWaiter>(std::move(reply), kNoSpace),
+                   context_.limits.request_timeout);
+  return true;
+}
+
+void KvService::Put(const rpc::CallContext& call, SharedBytes bytes, rpc::UnaryReply reply) {
+  const auto request = DecodePut(bytes.view());
+  if (!request.has_value()) return reply.Fail(request.error());
+  if (RefusedForSpace(call.loop(), mvcc::QuotaCost(*request), reply)) return;
+  if (const auto valid = mvcc::CheckPut(*request); !valid.has_value())
+    return reply.Fail(valid.error());
+  context_.Propose(
+      call.loop(), RequestKind::kPut, bytes.view(),
+      std::make_unique<ReplyWaiter<mvcc::PutResult>>(context_, std::move(reply), EncodePutResponse),
+      context_.limits.request_timeout);
+}
+
+void KvService::DeleteRange(const rpc::CallContext& call, SharedBytes bytes,
+                            rpc::UnaryReply reply) {
+  const auto request = DecodeDeleteRange(bytes.view());
+  if (!request.has_value()) return reply.Fail(request.error());
+  if (const auto valid = mvcc::CheckDeleteRange(*request); !valid.has_value())
+    return reply.Fail(valid.error());
+  context_.Propose(call.loop(), RequestKind::kDeleteRange, bytes.view(),
+                   std::make_unique<ReplyWaiter<mvcc::DeleteRangeResult>>(
+                       context_, std::move(reply), EncodeDeleteRangeResponse),
+                   context_.limits.request_timeout);
+}
+
+void KvService::Txn(const rpc::CallContext& call, SharedBytes bytes, rpc::UnaryReply reply) {
+  auto request = DecodeTxn(bytes.view());
+  if (!request.has_value()) return reply.Fail(request.error());
+  if (RefusedForSpace(call.loop(), mvcc::QuotaCost(*request), reply)) return;
+  if (const auto valid = mvcc::CheckTxn(*request, context_.limits.max_txn_ops);
+      !valid.has_value()) {
+    return reply.Fail(valid.error());
+  }
+  if (mvcc::IsReadOnly(*request)) {
+    if (mvcc::IsSerializable(*request)) {
+      return RunRead(context_, std::move(bytes), *std::move(request), std::move(reply),
+                     ServeReadOnlyTxn);
+    }
+    return RunLinearizableRead(context_, call.loop(), std::move(bytes), *std::move(request),
+                               std::move(reply), ServeReadOnlyTxn);
+  }
+  context_.Propose(
+      call.loop(), RequestKind::kTxn, bytes.view(),
+      std::make_unique<ReplyWaiter<mvcc::TxnResult>>(context_, std::move(reply), EncodeTxnResponse),
+      context_.limits.request_timeout);
+}
+
+void KvService::Compact(const rpc::CallContext& call, SharedBytes bytes, rpc::UnaryReply reply) {
+  const auto request = DecodeCompaction(bytes.view());
+  if (!request.has_value()) return reply.Fail(request.error());
+  // Deleting may take longer than any proposal: a client that waits for it sets its own deadline.
+  const Duration timeout =
+      request->physical ? std::chrono::hours(24 * 365) : context_.limits.request_timeout;
+  context_.Propose(
+      call.loop(), RequestKind::kCompaction, bytes.view(),
+      std::make_unique<ReplyWaiter<CompactionResult>>(context_, std::move(reply), EncodeCompaction),
+      timeout);
+}
+
+void KvService::RangeStream(std::shared_ptr<rpc::ServerStream> stream) {
+  stream->Read([this, stream](Result<std::optional<SharedBytes>> message) {
+    if (!message.has_value()) return;  // the stream is finished
+    if (!message->has_value()) {
+      return stream->Finish({Code::kInternal, "grpc: no request message was received"});
+    }
+    StartRangeStream(stream, std::move(**message));
+  });
+}
+
+void KvService::StartRangeStream(std::shared_ptr<rpc::ServerStream> stream, SharedBytes bytes) {
+  const auto request = DecodeRange(bytes.view());
+  if (!request.has_value()) return stream->Finish(request.error());
+  if (const auto valid = mvcc::CheckRangeStream(*request); !valid.has_value())
+    return stream->Finish(valid.error());
+  auto session = std::make_shared<RangeStreamSession>(context_, stream, std::move(bytes), *request);
+  if (request->serializable) return session->Start();
+  context_.batcher->Read(stream->context().loop(), [session](const Result<void>& confirmed) {
+    if (!confirmed.has_value()) return session->Fail(confirmed.error());
+    session->Start();
+  });
+}
+
+}  // namespace kvorum::server

@@ -1,0 +1,151 @@
+#include "server/log_writer.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "base/failpoint.h"
+#include "base/logging.h"
+#include "server/snapshot_files.h"
+
+namespace kvorum::server {
+namespace {
+
+constexpr Duration kFullDiskRetry = std::chrono::seconds(1);
+
+}  // namespace
+
+LogWriter::LogWriter(FileSystem& fs, std::unique_ptr<wal::Writer> writer, Executor& wal,
+                     Options options, Hooks hooks)
+    : fs_(fs),
+      writer_(std::move(writer)),
+      wal_(wal),
+      options_(std::move(options)),
+      hooks_(std::move(hooks)) {}
+
+void LogWriter::Push(Write write) {
+  {
+    std::lock_guard lock(mutex_);
+    queue_.push_back(std::move(write));
+    if (std::exchange(drain_posted_, true)) return;
+  }
+  wal_.Post([this] { Drain(); });
+}
+
+void LogWriter::Drain() {
+  {
+    std::lock_guard lock(mutex_);
+    drain_posted_ = false;
+    std::ranges::move(queue_, std::back_inserter(unwritten_));
+    queue_.clear();
+  }
+  if (closed_) return;
+  // A write that only moves the commit index waits for the next one that needs the disk.
+  if (std::ranges::none_of(unwritten_, &Write::must_sync)) return;
+  std::uint64_t durable = 0;
+  for (const Write& write : unwritten_)
+    durable = std::max(durable, write.must_sync ? write.ready_number : 0);
+  KV_FAILPOINT("raftBeforeSave");
+  if (!WriteAll(unwritten_)) return;
+  KV_FAILPOINT("raftAfterSave");
+  unwritten_.clear();
+  hooks_.on_persisted(durable);
+}
+
+bool LogWriter::WriteAll(std::vector<Write>& writes) {
+  if (const auto appended = AppendAll(writes); !appended.has_value()) {
+    if (appended.error().code != Code::kResourceExhausted) {
+      Fatal(appended.error());
+      return false;
+    }
+    KV_ERROR("the disk of the log is full; trying again", {"error", appended.error().message});
+    writer_->RetrySpace();
+    wal_.PostAt(wal_.clock().Now() + kFullDiskRetry, [this] { Drain(); });
+    return false;
+  }
+  if (options_.unsafe_no_fsync) return true;
+  if (const auto synced = writer_->Sync(); !synced.has_value()) {
+    Fatal(synced.error());
+    return false;
+  }
+  return true;
+}
+
+// Neighbours are joined as long as their indexes follow each other; a write that replaces entries
+// is one of its own.
+Result<void> LogWriter::AppendAll(std::vector<Write>& writes) {
+  std::vector<raft::Entry> entries;
+  const raft::HardState* state = nullptr;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    Write& write = writes[i];
+    const bool follows = entries.empty() || write.entries.empty() ||
+                         write.entries.front().index == entries.back().index + 1;
+    if (!follows) {
+      KV_RETURN_IF_ERROR(writer_->Append(entries, state));
+      // What is in the log by now is not written again when the next part meets a full disk.
+      for (std::size_t done = begin; done < i; ++done)
+        writes[done] = Write{.ready_number = writes[done].ready_number,
+                             .entries = {},
+                             .hard_state = {},
+                             .must_sync = writes[done].must_sync};
+      begin = i;
+      entries.clear();
+      state = nullptr;
+    }
+    std::ranges::copy(write.entries, std::back_inserter(entries));
+    if (write.hard_state.has_value()) state = &*write.hard_state;
+  }
+  if (entries.empty() && state == nullptr) return {};
+  return writer_->Append(entries, state);
+}
+
+void LogWriter::SaveSnapshot(raft::SnapshotMetadata metadata) {
+  wal_.Post([this, metadata = std::move(metadata)] {
+    if (closed_) return;
+    KV_FAILPOINT("raftBeforeSaveSnap");
+    if (const auto saved = SaveSnapshotFile(fs_, options_.snap_dir, metadata); !saved.has_value()) {
+      if (saved.error().code != Code::kResourceExhausted) return Fatal(saved.error());
+      KV_WARN("no space for a snapshot of the log; keeping more of it",
+              {"error", saved.error().message});
+      return;
+    }
+    const wal::SnapshotMarker marker{
+        .index = metadata.index, .term = metadata.term, .conf_state = metadata.conf_state};
+    if (const auto marked = writer_->SaveSnapshot(marker); !marked.has_value()) {
+      if (marked.error().code != Code::kResourceExhausted) return Fatal(marked.error());
+      return;
+    }
+    KV_FAILPOINT("raftAfterSaveSnap");
+    KV_INFO("saved snapshot", {"snapshot-index", metadata.index}, {"snapshot-term", metadata.term});
+    writer_->ReleaseTo(metadata.index);
+    KV_FAILPOINT("raftAfterWALRelease");
+    if (const auto purged = writer_->Purge(options_.max_wals); !purged.has_value()) {
+      KV_WARN("could not remove old log files", {"error", purged.error().message});
+    }
+    if (const auto purged = PurgeSnapshotFiles(fs_, options_.snap_dir, options_.max_snapshots);
+        !purged.has_value()) {
+      KV_WARN("could not remove old snapshot files", {"error", purged.error().message});
+    }
+    hooks_.on_snapshot_saved(metadata.index);
+  });
+}
+
+void LogWriter::Close(Task done) {
+  wal_.Post([this, done = std::move(done)]() mutable {
+    if (!closed_) {
+      closed_ = true;
+      if (const auto closed = writer_->Close(); !closed.has_value()) {
+        KV_WARN("could not seal the log", {"error", closed.error().message});
+      }
+    }
+    done();
+  });
+}
+
+void LogWriter::Fatal(const Error& error) {
+  closed_ = true;
+  hooks_.on_fatal(error);
+}
+
+}  // namespace kvorum::server

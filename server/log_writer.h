@@ -1,0 +1,81 @@
+// Brings what Raft gives out to the log: everything that is queued when the disk is free goes out
+// as one write and one sync (group commit), then Raft is told.
+//
+// Push and SaveSnapshot belong to the raft executor; the work runs on the wal executor. A failed
+// write or sync ends the replica through on_fatal: what was acknowledged must not rest on it. Only
+// a full disk is waited out: the write is tried again every second while clients' writes are
+// refused (SpaceLow).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/executor.h"
+#include "base/file_system.h"
+#include "proto/raft_types.h"
+#include "wal/wal.h"
+
+namespace kvorum::server {
+
+class LogWriter {
+ public:
+  struct Options {
+    std::string snap_dir;
+    std::size_t max_wals = 5;
+    std::size_t max_snapshots = 5;
+    bool unsafe_no_fsync = false;
+  };
+  struct Hooks {
+    // On the wal executor.
+    std::function<void(std::uint64_t ready_number)> on_persisted;
+    std::function<void(raft::Index index)> on_snapshot_saved;
+    std::function<void(const Error& error)> on_fatal;
+  };
+  struct Write {
+    std::uint64_t ready_number = 0;
+    std::vector<raft::Entry> entries;
+    std::optional<raft::HardState> hard_state;
+    bool must_sync = false;
+  };
+
+  LogWriter(FileSystem& fs, std::unique_ptr<wal::Writer> writer, Executor& wal, Options options,
+            Hooks hooks);
+
+  void Push(Write write);
+  // The backend is durable up to this entry: marks it in the log, and lets old segments and
+  // snapshot files go.
+  void SaveSnapshot(raft::SnapshotMetadata metadata);
+  // Seals the log and calls `done`; nothing is written afterwards.
+  void Close(Task done);
+  // Thread-safe.
+  bool SpaceLow() const { return writer_->SpaceLow(); }
+
+ private:
+  void Drain();
+  // False if the disk is full and the writes were put back.
+  bool WriteAll(std::vector<Write>& writes);
+  Result<void> AppendAll(std::vector<Write>& writes);
+  void Fatal(const Error& error);
+
+  FileSystem& fs_;
+  std::unique_ptr<wal::Writer> writer_;
+  Executor& wal_;
+  const Options options_;
+  const Hooks hooks_;
+
+  std::mutex mutex_;  // guards the next two
+  std::vector<Write> queue_;
+  bool drain_posted_ = false;
+
+  // Of the wal executor.
+  std::vector<Write>
+      unwritten_;  // not yet in the log: a hard state that may wait, or all when the disk is full
+  bool closed_ = false;
+};
+
+}  // namespace kvorum::server

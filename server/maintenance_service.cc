@@ -1,0 +1,123 @@
+#include "server/maintenance_service.h"
+
+#include <utility>
+
+#include "base/logging.h"
+#include "server/errors.h"
+#include "server/interceptors.h"
+#include "server/kv_decode.h"
+#include "server/maintenance_encode.h"
+#include "server/reply_waiter.h"
+#include "server/version.h"
+
+namespace kvorum::server {
+namespace {
+
+SharedBytes EncodeAlarms(const ResponseHeader& header, const AlarmResult& result) {
+  return EncodeAlarmResponse(header, result.alarms);
+}
+
+}  // namespace
+
+void MaintenanceService::Register(rpc::Router& router) {
+  const auto unary = [&](std::string_view service, std::string_view name, auto member) {
+    router.AddUnary(
+        service, name,
+        Intercepted(context_,
+                    rpc::UnaryMethod([this, member](std::shared_ptr<rpc::CallContext> call,
+                                                    SharedBytes request, rpc::UnaryReply reply) {
+                      (this->*member)(*call, std::move(request), std::move(reply));
+                    })));
+  };
+  constexpr std::string_view kMaintenance = "etcdserverpb.Maintenance";
+  unary(kMaintenance, "Status", &MaintenanceService::GetStatus);
+  unary(kMaintenance, "Alarm", &MaintenanceService::HandleAlarm);
+  unary(kMaintenance, "Hash", &MaintenanceService::Hash);
+  unary(kMaintenance, "HashKV", &MaintenanceService::HashKv);
+  unary(kMaintenance, "Defragment", &MaintenanceService::Defragment);
+  unary("etcdserverpb.Cluster", "MemberList", &MaintenanceService::MemberList);
+}
+
+void MaintenanceService::GetStatus(const rpc::CallContext&, SharedBytes, rpc::UnaryReply reply) {
+  const auto view = context_.membership->View();
+  const auto self = view->members.find(context_.member_id);
+  Status status{.version = kApiVersion,
+                .storage_version = kStorageVersion,
+                .db_size_bytes = static_cast<std::int64_t>(context_.store->SizeBytes()),
+                .db_size_in_use_bytes = static_cast<std::int64_t>(context_.store->SizeInUseBytes()),
+                .db_size_quota_bytes = context_.limits.quota_bytes,
+                .leader = context_.replica->leader(),
+                .commit_index = context_.replica->commit_index(),
+                .applied_index = context_.replica->applied_index(),
+                .term = context_.replica->term(),
+                .is_learner = self != view->members.end() && self->second.is_learner,
+                .errors = {}};
+  if (status.leader == raft::kNone) status.errors.emplace_back(kNoLeader.message);
+  for (const Alarm& alarm : context_.alarms->List()) status.errors.push_back(AlarmText(alarm));
+  reply.Send(
+      EncodeStatusResponse(context_.Header(context_.store->revision(), status.term), status));
+}
+
+void MaintenanceService::HandleAlarm(const rpc::CallContext& call, SharedBytes bytes,
+                                     rpc::UnaryReply reply) {
+  const auto request = DecodeAlarmRequest(bytes.view());
+  if (!request.has_value()) return reply.Fail(request.error());
+  context_.Propose(
+      call.loop(), RequestKind::kAlarm, bytes.view(),
+      std::make_unique<ReplyWaiter<AlarmResult>>(context_, std::move(reply), EncodeAlarms),
+      context_.limits.request_timeout);
+}
+
+void MaintenanceService::Hash(const rpc::CallContext&, SharedBytes, rpc::UnaryReply reply) {
+  // What the backend does not hold yet is not in its hash: let it catch up first.
+  context_.store->Flush([this, reply = std::move(reply)]() mutable {
+    context_.readers->Post([this, reply = std::move(reply)]() mutable {
+      auto view = context_.store->Read();
+      if (!view.has_value()) return reply.Fail(view.error());
+      const auto hash = view->HashBackend();
+      if (!hash.has_value()) return reply.Fail(hash.error());
+      reply.Send(EncodeHashResponse(context_.Header(view->revision()), *hash));
+    });
+  });
+}
+
+void MaintenanceService::HashKv(const rpc::CallContext&, SharedBytes bytes, rpc::UnaryReply reply) {
+  const auto revision = DecodeHashKvRequest(bytes.view());
+  if (!revision.has_value()) return reply.Fail(revision.error());
+  context_.readers->Post([this, revision = *revision, reply = std::move(reply)]() mutable {
+    const auto hash = context_.store->HashKv(revision);
+    if (!hash.has_value()) return reply.Fail(hash.error());
+    reply.Send(EncodeHashKvResponse(context_.Header(context_.store->revision()), hash->hash,
+                                    hash->compact_revision, hash->revision));
+  });
+}
+
+void MaintenanceService::Defragment(const rpc::CallContext&, SharedBytes, rpc::UnaryReply reply) {
+  KV_INFO("starting defragment");
+  context_.store->Defragment([reply = std::move(reply)](Result<void> done) mutable {
+    if (!done.has_value()) {
+      KV_WARN("failed to defragment", {"error", done.error().message});
+      return reply.Fail(std::move(done).error());
+    }
+    KV_INFO("finished defragment");
+    reply.Send(SharedBytes());  // the answer has no header
+  });
+}
+
+void MaintenanceService::MemberList(const rpc::CallContext& call, SharedBytes bytes,
+                                    rpc::UnaryReply reply) {
+  const auto linearizable = DecodeMemberListRequest(bytes.view());
+  if (!linearizable.has_value()) return reply.Fail(linearizable.error());
+  auto answer = [this](rpc::UnaryReply& to) {
+    const ResponseHeader header = context_.Header(0);  // Cluster's headers carry no revision
+    to.Send(EncodeMemberListResponse(header, *context_.membership->View()));
+  };
+  if (!*linearizable) return answer(reply);
+  context_.batcher->Read(call.loop(),
+                         [answer, reply = std::move(reply)](const Result<void>& confirmed) mutable {
+                           if (!confirmed.has_value()) return reply.Fail(confirmed.error());
+                           answer(reply);
+                         });
+}
+
+}  // namespace kvorum::server

@@ -1,0 +1,302 @@
+#include "server/process.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <future>
+#include <thread>
+#include <utility>
+
+#include "base/executor.h"
+#include "base/logging.h"
+#include "base/rng.h"
+#include "rpc/health.h"
+#include "rpc/server.h"
+#include "server/data_directory.h"
+#include "server/http_handlers.h"
+#include "server/instance.h"
+#include "server/interceptors.h"
+#include "server/kv_service.h"
+#include "server/maintenance_encode.h"
+#include "server/maintenance_service.h"
+#include "server/member_id.h"
+#include "server/notify.h"
+#include "server/peer_http.h"
+#include "server/service_context.h"
+#include "server/unimplemented.h"
+#include "server/url.h"
+#include "server/version.h"
+
+namespace kvorum::server {
+namespace {
+
+// A request's message may exceed the largest entry by this much before the transport refuses it.
+constexpr std::uint64_t kMessageOverheadBytes = 512 * 1024;
+// Descriptors that are kept for files and peers.
+constexpr std::uint64_t kReservedDescriptors = 150;
+constexpr std::chrono::milliseconds kShutdownGrace(700);
+constexpr Duration kPublishRetry = std::chrono::milliseconds(500);
+
+[[noreturn]] void ExitOnFatal(const Error& error) {
+  KV_LOG(LogLevel::kFatal, "the replica cannot go on", {"error", error.message});
+  FlushLog();
+  std::_Exit(1);
+}
+
+std::uint32_t ChooseIoThreads(std::uint64_t configured) {
+  if (configured != 0) return static_cast<std::uint32_t>(configured);
+  return std::clamp(std::thread::hardware_concurrency() / 2, 1U, 16U);
+}
+
+std::chrono::milliseconds InMillis(std::chrono::nanoseconds duration) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(duration);
+}
+
+rpc::Options ClientFrontOptions(const Options& options) {
+  rpc::Options front;
+  front.loops = ChooseIoThreads(options.io_threads);
+  front.max_receive_message_bytes = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(options.max_request_bytes + kMessageOverheadBytes, INT32_MAX));
+  front.max_concurrent_streams = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(options.max_concurrent_streams, UINT32_MAX));
+  front.min_client_ping_interval = InMillis(options.grpc_keepalive_min_time);
+  front.ping_interval = InMillis(options.grpc_keepalive_interval);
+  front.ping_timeout = InMillis(options.grpc_keepalive_timeout);
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur > 2 * kReservedDescriptors) {
+    front.max_connections = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(files.rlim_cur - kReservedDescriptors, UINT32_MAX));
+  }
+  return front;
+}
+
+InstanceOptions MakeInstanceOptions(const Options& options, const DataDirectory& directory) {
+  InstanceOptions instance;
+  instance.name = options.name;
+  instance.initial_cluster = options.EffectiveInitialCluster();
+  instance.initial_cluster_token = options.initial_cluster_token;
+  instance.wal_dir = directory.wal;
+  instance.snap_dir = directory.snap;
+  instance.quota_bytes = options.EffectiveQuotaBytes();
+  instance.seed = EntropySeed();
+  instance.raft.heartbeat_ticks = 1;
+  instance.raft.election_ticks = static_cast<int>(options.election_ms / options.heartbeat_ms);
+  instance.raft.pre_vote = options.pre_vote;
+  instance.raft.catch_up_entries = options.snapshot_catchup_entries;
+  instance.replica.tick = std::chrono::milliseconds(options.heartbeat_ms);
+  instance.replica.snapshot_count = options.snapshot_count;
+  instance.replica.request_timeout = options.RequestTimeout();
+  instance.log.max_wals = options.max_wals;
+  instance.log.max_snapshots = options.max_snapshots;
+  instance.log.unsafe_no_fsync = options.unsafe_no_fsync;
+  if (options.backend_batch_interval.count() > 0)
+    instance.store.commit.batch_interval = options.backend_batch_interval;
+  if (options.backend_batch_limit > 0)
+    instance.store.commit.batch_operations = options.backend_batch_limit;
+  if (options.compaction_batch_limit > 0) {
+    instance.store.compaction.batch_limit =
+        static_cast<std::size_t>(options.compaction_batch_limit);
+  }
+  if (options.compaction_sleep_interval.count() > 0)
+    instance.store.compaction.pause = options.compaction_sleep_interval;
+  return instance;
+}
+
+// Calls back with the outcome of an entry that no client waits for.
+class CallbackWaiter final : public Waiter {
+ public:
+  explicit CallbackWaiter(std::move_only_function<void(bool applied)> callback)
+      : callback_(std::move(callback)) {}
+  void Applied(ApplyResult result) override { callback_(result.value.has_value()); }
+  void Failed(const Error&) override { callback_(false); }
+
+ private:
+  std::move_only_function<void(bool)> callback_;
+};
+
+Result<std::vector<std::string>> ListenAll(rpc::Server& server, std::string_view urls) {
+  std::vector<std::string> bound;
+  KV_TRY(const std::vector<Url> parsed, ParseUrls(urls));
+  for (const Url& url : parsed) {
+    KV_TRY(std::string address, url.unix_socket() ? server.ListenUnix(url.socket_path())
+                                                  : server.Listen(url.host(), url.port()));
+    bound.push_back(std::move(address));
+  }
+  return bound;
+}
+
+}  // namespace
+
+struct Process::Impl {
+  explicit Impl(const Options& o) : options(o), kv(context), maintenance(context) {}
+
+  Result<void> Bind();
+  Result<void> Open();
+  void FillContext();
+  void Publish();
+  void PublishClusterVersion();
+  void Serve();
+
+  const Options options;
+  DataDirectory directory;
+
+  // Registered before the data is opened, so that a port that is taken is found out first.
+  ServiceContext context;
+  KvService kv;
+  MaintenanceService maintenance;
+  rpc::Health health;
+  std::unique_ptr<CallCounters> counters;
+  std::unique_ptr<rpc::Server> clients;
+  std::unique_ptr<rpc::Server> peers;
+  std::vector<std::string> client_addresses;
+
+  std::unique_ptr<Instance> instance;
+  std::unique_ptr<RequestBatcher> batcher;
+
+  // Declared last: destroyed, and so ended, before what their tasks use.
+  ThreadExecutor raft{"raft"};
+  ThreadExecutor wal{"wal"};
+  ThreadExecutor wal_spares{"wal-spares"};
+  ThreadExecutor apply{"apply"};
+  ThreadExecutor backend{"backend"};
+  ThreadExecutor copier{"copier"};
+  ThreadExecutor readers{"readers"};
+  ThreadExecutor control{"control"};
+};
+
+Result<void> Process::Impl::Bind() {
+  rpc::Router router;
+  kv.Register(router);
+  maintenance.Register(router);
+  RegisterUnimplemented(router);
+  health.Register(router);
+  counters = std::make_unique<CallCounters>(router.methods().size());
+  ObserveCalls(router, *counters, options.warning_unary_request_duration);
+  clients = std::make_unique<rpc::Server>(ClientFrontOptions(options), std::move(router),
+                                          MakeHttpHandler(context));
+  rpc::Options peer_front;
+  peer_front.thread_name = "peer";
+  peers = std::make_unique<rpc::Server>(peer_front, rpc::Router(), MakePeerHttpHandler(context));
+  KV_TRY(client_addresses, ListenAll(*clients, options.listen_client_urls));
+  KV_TRY(const auto peer_addresses, ListenAll(*peers, options.listen_peer_urls));
+  for (const std::string& address : peer_addresses)
+    KV_INFO("listening for peers", {"address", address});
+  return {};
+}
+
+Result<void> Process::Impl::Open() {
+  FileSystem& fs = PosixFileSystem();
+  KV_RETURN_IF_ERROR(EnforcePrivate(options.data_dir));
+  if (!options.wal_dir.empty()) KV_RETURN_IF_ERROR(EnforcePrivate(options.wal_dir));
+  KV_TRY(directory, OpenDataDirectory(fs, options.data_dir, options.wal_dir));
+  InstanceOptions instance_options = MakeInstanceOptions(options, directory);
+  instance_options.wal.background = &wal_spares;
+  const mvcc::LmdbOptions lmdb{.path = directory.database,
+                               .quota_bytes = instance_options.quota_bytes};
+  KV_TRY(instance,
+         Instance::Open(
+             fs, [&] { return mvcc::OpenLmdbBackend(lmdb); },
+             {.raft = raft, .wal = wal, .apply = apply, .backend = backend, .copier = copier},
+             std::move(instance_options), ExitOnFatal));
+  FillContext();
+  return {};
+}
+
+void Process::Impl::FillContext() {
+  batcher = std::make_unique<RequestBatcher>(instance->replica(), clients->loop_count());
+  for (std::size_t i = 0; i < clients->loop_count(); ++i) {
+    rpc::Loop& loop = clients->loop(i);
+    loop.AddBatchHook([this, &loop] { batcher->Flush(loop); });
+  }
+  context.replica = &instance->replica();
+  context.store = &instance->store();
+  context.membership = &instance->membership();
+  context.alarms = &instance->alarms();
+  context.quota = &instance->quota();
+  context.ids = &instance->ids();
+  context.batcher = batcher.get();
+  context.readers = &readers;
+  context.cluster_id = instance->cluster_id();
+  context.member_id = instance->member_id();
+  context.limits = {.max_request_bytes = options.max_request_bytes,
+                    .max_txn_ops = options.max_txn_ops,
+                    .quota_bytes = options.ReportedQuotaBytes(),
+                    .request_timeout = options.RequestTimeout()};
+}
+
+// The member tells its name and client URLs through the log; once that is applied it is part of the
+// cluster.
+void Process::Impl::Publish() {
+  MemberAttributes attributes{.member = context.member_id, .name = options.name, .client_urls = {}};
+  const auto urls = ParseUrls(options.advertise_client_urls);
+  for (const Url& url : *urls) attributes.client_urls.push_back(url.text());
+  context.Propose(nullptr, RequestKind::kMemberAttributesSet, EncodeMemberAttributes(attributes),
+                  std::make_unique<CallbackWaiter>([this](bool applied) {
+                    if (applied) return control.Post([this] { PublishClusterVersion(); });
+                    control.PostAt(control.clock().Now() + kPublishRetry, [this] { Publish(); });
+                  }),
+                  options.RequestTimeout());
+}
+
+void Process::Impl::PublishClusterVersion() {
+  if (context.membership->View()->cluster_version == kClusterVersion) return Serve();
+  context.Propose(nullptr, RequestKind::kClusterVersionSet, EncodeClusterVersion(kClusterVersion),
+                  std::make_unique<CallbackWaiter>([this](bool applied) {
+                    if (applied) return control.Post([this] { Serve(); });
+                    control.PostAt(control.clock().Now() + kPublishRetry,
+                                   [this] { PublishClusterVersion(); });
+                  }),
+                  options.RequestTimeout());
+}
+
+void Process::Impl::Serve() {
+  KV_INFO("published local member to cluster through raft",
+          {"local-member-id", IdText(context.member_id)},
+          {"local-member-attributes", options.advertise_client_urls},
+          {"cluster-id", IdText(context.cluster_id)});
+  health.SetServing(true);
+  clients->Start();
+  KV_INFO("ready to serve client requests");
+  for (const std::string& address : client_addresses) {
+    KV_INFO("serving client traffic insecurely; this is strongly discouraged!",
+            {"traffic", "grpc+http"}, {"address", address});
+  }
+  NotifySupervisor("READY=1");
+}
+
+Process::Process(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Process::~Process() = default;
+
+Result<std::unique_ptr<Process>> Process::Create(const Options& options) {
+  auto impl = std::make_unique<Impl>(options);
+  KV_RETURN_IF_ERROR(impl->Bind());
+  KV_RETURN_IF_ERROR(impl->Open());
+  return std::unique_ptr<Process>(new Process(std::move(impl)));
+}
+
+void Process::Start() {
+  impl_->peers->Start();
+  impl_->instance->Start();
+  impl_->control.Post([impl = impl_.get()] { impl->Publish(); });
+}
+
+void Process::Stop() {
+  KV_INFO("stopping");
+  NotifySupervisor("STOPPING=1");
+  impl_->control.Stop();  // from here on this thread owns the servers
+  impl_->health.SetServing(false);
+  impl_->clients->Shutdown(kShutdownGrace);
+  impl_->peers->Shutdown(std::chrono::milliseconds(0));
+  std::promise<void> stopped;
+  impl_->instance->Stop([&] { stopped.set_value(); });
+  stopped.get_future().wait();
+  for (ThreadExecutor* executor : {&impl_->readers, &impl_->raft, &impl_->wal, &impl_->wal_spares,
+                                   &impl_->apply, &impl_->backend, &impl_->copier}) {
+    executor->Stop();
+  }
+  KV_INFO("stopped");
+}
+
+}  // namespace kvorum::server

@@ -1,0 +1,20 @@
+// One log entry to be proposed, and who waits for it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/clock.h"
+#include "base/shared_bytes.h"
+#include "server/wait_table.h"
+
+namespace kvorum::server {
+
+struct Proposal {
+  std::uint64_t id = 0;  // stands in the entry too
+  SharedBytes data;
+  TimePoint deadline;
+  std::unique_ptr<Waiter> waiter;  // may be null
+};
+
+}  // namespace kvorum::server

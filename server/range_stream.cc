@@ -1,0 +1,94 @@
+#include "server/range_stream.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/failpoint.h"
+#include "server/kv_encode.h"
+
+namespace kvorum::server {
+namespace {
+
+constexpr std::int64_t kFirstChunkRows = 10;
+
+// Aims at chunks of about the largest request's size: too small wastes round trips, too large holds
+// memory.
+std::int64_t NextChunkRows(std::int64_t rows, std::size_t chunk_bytes, std::size_t target_bytes) {
+  if (chunk_bytes < target_bytes / 2) return rows * 2;
+  if (chunk_bytes > target_bytes * 2) return std::max<std::int64_t>(rows / 2, 1);
+  return rows;
+}
+
+}  // namespace
+
+RangeStreamSession::RangeStreamSession(ServiceContext& context,
+                                       std::shared_ptr<rpc::ServerStream> stream, SharedBytes bytes,
+                                       const mvcc::RangeRequest& request)
+    : context_(context),
+      stream_(std::move(stream)),
+      bytes_(std::move(bytes)),
+      request_(request),
+      total_limit_(request.limit > 0 ? request.limit : std::numeric_limits<std::int64_t>::max()) {
+  request_.limit = std::min(kFirstChunkRows, total_limit_);
+}
+
+void RangeStreamSession::Start() {
+  context_.readers->Post([self = shared_from_this()] {
+    if (self->request_.count_only) return self->SendCount();
+    self->Step();
+  });
+}
+
+void RangeStreamSession::Fail(const Error& error) { stream_->Finish(error); }
+
+void RangeStreamSession::SendCount() {
+  auto view = context_.store->Read();
+  if (!view.has_value()) return Fail(view.error());
+  RangeEncoder encoder(ResponseHeader{.revision = view->revision()});
+  const auto summary = view->Range(request_, encoder);
+  if (!summary.has_value()) return Fail(summary.error());
+  Send(encoder.Finish(/*more=*/false, summary->count), /*last=*/true);
+}
+
+void RangeStreamSession::Step() {
+  if (stream_->context().cancelled()) return;
+  KV_FAILPOINT("beforeRangeStreamChunk");
+  auto view = context_.store->Read();
+  if (!view.has_value()) return Fail(view.error());
+  if (header_revision_ == 0) {
+    header_revision_ = view->revision();
+    if (request_.revision <= 0) request_.revision = header_revision_;
+  }
+  RangeEncoder encoder;
+  encoder.KeepLastKey();
+  const auto summary = view->Range(request_, encoder);
+  if (!summary.has_value()) return Fail(summary.error());
+  sent_rows_ += encoder.rows();
+  const bool last = !summary->more || sent_rows_ == total_limit_;
+  if (!last) {
+    next_key_ = encoder.last_key() + '\0';
+    request_.key = next_key_;
+    request_.limit = std::min(
+        NextChunkRows(request_.limit, encoder.size_bytes(), context_.limits.max_request_bytes),
+        total_limit_ - sent_rows_);
+    return Send(encoder.Finish(false, 0), last);
+  }
+  // The range's own count covers what was left of it when this chunk began.
+  const std::int64_t count = sent_rows_ - encoder.rows() + summary->count;
+  std::string tail;
+  AppendHeader(tail, ResponseHeader{.revision = header_revision_});
+  std::string message(encoder.Finish(summary->more, count).view());
+  message += tail;
+  Send(SharedBytes::Own(std::move(message)), last);
+}
+
+void RangeStreamSession::Send(SharedBytes chunk, bool last) {
+  stream_->Write(WrapStreamChunk(std::move(chunk)),
+                 [self = shared_from_this(), last](Result<void> written) {
+                   if (!written.has_value()) return;  // the client has left
+                   if (last) return self->stream_->FinishOk();
+                   self->context_.readers->Post([self] { self->Step(); });
+                 });
+}
+
+}  // namespace kvorum::server

@@ -1,0 +1,315 @@
+#include "server/replica.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "base/check.h"
+#include "base/failpoint.h"
+#include "base/logging.h"
+#include "server/errors.h"
+#include "server/member_id.h"
+
+namespace kvorum::server {
+namespace {
+
+// An attempt that got no answer is made again, under an id of its own, so that a late answer to the
+// first confirms nothing.
+constexpr Duration kReadRetry = std::chrono::milliseconds(500);
+
+void LogEvents(const std::vector<raft::Event>& events) {
+  for (const raft::Event& event : events) {
+    KV_INFO("raft", {"event", raft::Name(event.type)}, {"term", event.term},
+            {"peer", IdText(event.peer)}, {"index", event.index});
+  }
+}
+
+Error RefusalOf(raft::Dropped dropped) {
+  switch (dropped) {
+    case raft::Dropped::kTooMuchPending:
+      return kTooManyRequests.ToError();
+    case raft::Dropped::kNot:
+    case raft::Dropped::kNoLeader:
+    case raft::Dropped::kTransferring:
+    case raft::Dropped::kNotMember:
+    case raft::Dropped::kConfChangePending:
+      break;
+  }
+  return raft::ProposalDropped();
+}
+
+}  // namespace
+
+Replica::Replica(std::unique_ptr<raft::Node> node, LogWriter& log, ApplyLoop& apply,
+                 WaitTable& waiters, RequestIdSource& ids, Executor& raft,
+                 raft::Index snapshot_index, Options options)
+    : raft_(raft),
+      log_(log),
+      apply_(apply),
+      waiters_(waiters),
+      ids_(ids),
+      options_(options),
+      node_(std::move(node)),
+      snapshot_index_(snapshot_index) {
+  conf_states_.emplace_back(snapshot_index, node_->conf_state());
+}
+
+void Replica::Start() {
+  raft_.Post([this] {
+    ProcessReady();
+    ArmTick();
+  });
+}
+
+void Replica::Stop(Task done) {
+  raft_.Post([this, done = std::move(done)]() mutable {
+    stopped_ = true;
+    apply_.Stop();
+    for (auto& waiter : waiters_.TakeAll()) {
+      if (waiter != nullptr) waiter->Failed(kStopped.ToError());
+    }
+    const Result<void> stopped = kStopped.Fail();
+    for (auto& [context, attempt] : reads_) {
+      for (ReadTask& task : attempt.tasks) task(stopped);
+    }
+    reads_.clear();
+    leaderless_.clear();
+    done();
+  });
+}
+
+template <class Change>
+void Replica::HandOver(Change&& change) {
+  {
+    std::lock_guard lock(mutex_);
+    change(inbox_);
+    if (std::exchange(drain_posted_, true)) return;
+  }
+  raft_.Post([this] { Drain(); });
+}
+
+void Replica::Propose(std::vector<Proposal> proposals) {
+  std::size_t bytes = 0;
+  std::vector<PendingProposal> pending;
+  pending.reserve(proposals.size());
+  for (Proposal& proposal : proposals) {
+    bytes += proposal.data.size();
+    if (proposal.waiter == nullptr) continue;
+    pending.push_back(
+        {.id = proposal.id, .deadline = proposal.deadline, .waiter = std::move(proposal.waiter)});
+  }
+  const bool too_many =
+      waiters_.size() + pending.size() > options_.max_waiting_proposals ||
+      waiting_bytes_.load(std::memory_order_relaxed) + bytes > options_.max_waiting_proposal_bytes;
+  if (too_many) {
+    for (PendingProposal& refused : pending) refused.waiter->Failed(kTooManyRequests.ToError());
+    return;
+  }
+  waiting_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  waiters_.Register(std::move(pending));
+  HandOver([&](Inbox& inbox) {
+    if (inbox.proposals.empty()) {
+      inbox.proposals = std::move(proposals);
+    } else {
+      std::ranges::move(proposals, std::back_inserter(inbox.proposals));
+    }
+  });
+}
+
+void Replica::ReadIndex(ReadTask task) {
+  HandOver([&](Inbox& inbox) { inbox.reads.push_back(std::move(task)); });
+}
+
+void Replica::Persisted(std::uint64_t ready_number) {
+  HandOver([&](Inbox& inbox) { inbox.persisted = std::max(inbox.persisted, ready_number); });
+}
+
+void Replica::SnapshotSaved(raft::Index index) {
+  HandOver([&](Inbox& inbox) { inbox.compact = std::max(inbox.compact, index); });
+}
+
+void Replica::Applied(raft::Index index) {
+  HandOver([&](Inbox& inbox) { inbox.applied = std::max(inbox.applied, index); });
+}
+
+void Replica::ConfChanged(raft::Index index, const raft::ConfChange& change) {
+  HandOver([&](Inbox& inbox) { inbox.conf_changes.emplace_back(index, change); });
+}
+
+void Replica::BackendDurable(raft::Index index) {
+  HandOver([&](Inbox& inbox) { inbox.durable = std::max(inbox.durable, index); });
+}
+
+void Replica::Drain() {
+  Inbox inbox;
+  {
+    std::lock_guard lock(mutex_);
+    drain_posted_ = false;
+    inbox = std::exchange(inbox_, {});
+  }
+  if (stopped_) {
+    for (ReadTask& task : inbox.reads) task(kStopped.Fail());
+    for (const Proposal& proposal : inbox.proposals) FailProposal(proposal.id, kStopped.ToError());
+    return;
+  }
+  if (inbox.persisted != 0) node_->Persisted(inbox.persisted);
+  for (const auto& [index, change] : inbox.conf_changes) {
+    const auto state = node_->ApplyConfChange(raft::AsV2(change));
+    if (state.has_value()) conf_states_.emplace_back(index, *state);
+  }
+  if (inbox.applied != 0) node_->Applied(inbox.applied);
+  // A member that is alone need not wait for an election time-out to know that nobody else leads.
+  const raft::ConfState& conf = node_->conf_state();
+  if (!inbox.conf_changes.empty() && node_->leader() == raft::kNone && conf.voters.size() == 1 &&
+      conf.voters.front() == node_->id()) {
+    node_->Campaign();
+  }
+  durable_index_ = std::max(durable_index_, inbox.durable);
+  if (inbox.compact != 0) {
+    snapshot_running_ = false;
+    node_->Compact(inbox.compact);
+  }
+  if (!inbox.proposals.empty()) ProposeAll(std::move(inbox.proposals));
+  if (!inbox.reads.empty())
+    StartReads(std::move(inbox.reads), raft_.clock().Now() + options_.request_timeout);
+  ProcessReady();
+  MaybeSnapshot();
+}
+
+void Replica::ProposeAll(std::vector<Proposal> proposals) {
+  std::vector<SharedBytes> batch;
+  batch.reserve(proposals.size());
+  std::size_t bytes = 0;
+  for (Proposal& proposal : proposals) {
+    bytes += proposal.data.size();
+    batch.push_back(proposal.data);
+  }
+  waiting_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  const raft::ProposeResult result = node_->Propose(batch);
+  if (result.dropped == raft::Dropped::kNot) return;
+  const auto rest = std::span(proposals).subspan(result.accepted);
+  if (result.dropped == raft::Dropped::kNoLeader ||
+      result.dropped == raft::Dropped::kTransferring) {
+    for (Proposal& proposal : rest) {
+      waiting_bytes_.fetch_add(proposal.data.size(), std::memory_order_relaxed);
+      leaderless_.push_back(std::move(proposal));
+    }
+    return;
+  }
+  const Error refusal = RefusalOf(result.dropped);
+  for (const Proposal& proposal : rest) FailProposal(proposal.id, refusal);
+}
+
+void Replica::FailProposal(std::uint64_t id, const Error& error) {
+  for (auto& waiter : waiters_.Take({id})) {
+    if (waiter != nullptr) waiter->Failed(error);
+  }
+}
+
+void Replica::StartReads(std::vector<ReadTask> tasks, TimePoint deadline) {
+  const std::uint64_t context = ids_.Next();
+  const raft::Dropped dropped = node_->ReadIndex(context);
+  if (dropped == raft::Dropped::kTooMuchPending) {
+    for (ReadTask& task : tasks) task(kTooManyRequests.Fail());
+    return;
+  }
+  // Without a leader the attempt stands with no answer to come, and is made again in a while.
+  reads_.emplace(
+      context,
+      ReadAttempt{.tasks = std::move(tasks), .asked = raft_.clock().Now(), .deadline = deadline});
+}
+
+void Replica::RetryReads() {
+  const TimePoint now = raft_.clock().Now();
+  std::vector<ReadAttempt> again;
+  for (auto it = reads_.begin(); it != reads_.end();) {
+    ReadAttempt& attempt = it->second;
+    if (now < attempt.asked + kReadRetry) {
+      ++it;
+      continue;
+    }
+    again.push_back(std::move(attempt));
+    it = reads_.erase(it);
+  }
+  for (ReadAttempt& attempt : again) {
+    if (now < attempt.deadline) {
+      StartReads(std::move(attempt.tasks), attempt.deadline);
+      continue;
+    }
+    for (ReadTask& task : attempt.tasks) task(kTimeout.Fail());
+  }
+}
+
+void Replica::ArmTick() {
+  raft_.PostAt(raft_.clock().Now() + options_.tick, [this] {
+    if (stopped_) return;
+    OnTick();
+    ArmTick();
+  });
+}
+
+void Replica::OnTick() {
+  node_->Tick();
+  const TimePoint now = raft_.clock().Now();
+  for (auto& waiter : waiters_.TakeExpired(now)) waiter->Failed(kTimeout.ToError());
+  std::erase_if(leaderless_, [&](const Proposal& proposal) {
+    if (proposal.deadline > now) return false;
+    waiting_bytes_.fetch_sub(proposal.data.size(), std::memory_order_relaxed);
+    return true;
+  });
+  RetryReads();
+  ProcessReady();
+  MaybeSnapshot();
+}
+
+void Replica::ProcessReady() {
+  while (node_->HasReady()) HandleReady(node_->TakeReady());
+  PublishState();
+}
+
+void Replica::HandleReady(raft::Ready ready) {
+  LogEvents(ready.events);
+  KV_CHECK(ready.snapshot == nullptr, "a snapshot arrived at a member without a transport");
+  if (!ready.entries.empty() || ready.hard_state.has_value()) {
+    log_.Push({.ready_number = ready.number,
+               .entries = std::move(ready.entries),
+               .hard_state = ready.hard_state,
+               .must_sync = ready.must_sync});
+  }
+  if (!ready.committed.empty()) apply_.Push(std::move(ready.committed));
+  for (const raft::ReadState& state : ready.read_states) {
+    const auto it = reads_.find(state.context);
+    if (it == reads_.end()) continue;  // a late answer to an attempt that was made again
+    apply_.WaitApplied(state.index, [tasks = std::move(it->second.tasks)]() mutable {
+      for (ReadTask& task : tasks) task({});
+    });
+    reads_.erase(it);
+  }
+  const bool found_leader = ready.soft_state.has_value() && ready.soft_state->leader != raft::kNone;
+  if (found_leader) {
+    if (!leaderless_.empty()) ProposeAll(std::exchange(leaderless_, {}));
+    for (auto& [context, attempt] : reads_) attempt.asked = TimePoint{};  // due at once
+    RetryReads();
+  }
+}
+
+void Replica::PublishState() {
+  commit_index_.store(node_->log().committed(), std::memory_order_release);
+  term_.store(node_->term(), std::memory_order_release);
+  leader_.store(node_->leader(), std::memory_order_release);
+}
+
+void Replica::MaybeSnapshot() {
+  if (snapshot_running_ || durable_index_ < snapshot_index_ + options_.snapshot_count) return;
+  const raft::Index index = durable_index_;
+  const auto term = node_->log().TermAt(index);
+  if (!term.has_value()) return;
+  const auto newer =
+      std::ranges::find_if(conf_states_, [&](const auto& state) { return state.first > index; });
+  conf_states_.erase(conf_states_.begin(), std::prev(newer));
+  snapshot_running_ = true;
+  snapshot_index_ = index;
+  log_.SaveSnapshot({.conf_state = conf_states_.front().second, .index = index, .term = *term});
+}
+
+}  // namespace kvorum::server

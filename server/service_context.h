@@ -1,0 +1,55 @@
+// What the services share: the replica, the store, who we are, and the limits. A service holds a
+// reference to it from when its methods are registered (so that ports are bound before any data is
+// touched); it is filled in before the first call comes.
+#pragma once
+
+#include <cstdint>
+
+#include "base/executor.h"
+#include "mvcc/store.h"
+#include "rpc/service.h"
+#include "server/alarms.h"
+#include "server/internal_request.h"
+#include "server/kv_encode.h"
+#include "server/membership.h"
+#include "server/proposal.h"
+#include "server/quota.h"
+#include "server/replica.h"
+#include "server/request_batcher.h"
+#include "server/request_id.h"
+
+namespace kvorum::server {
+
+struct ServiceLimits {
+  std::size_t max_request_bytes = 0;
+  std::size_t max_txn_ops = 0;
+  std::int64_t quota_bytes = 0;  // for Status; negative: no quota
+  Duration request_timeout{};
+};
+
+struct ServiceContext {
+  Replica* replica = nullptr;
+  mvcc::Store* store = nullptr;
+  Membership* membership = nullptr;
+  Alarms* alarms = nullptr;
+  const Quota* quota = nullptr;
+  RequestBatcher* batcher = nullptr;
+  RequestIdSource* ids = nullptr;
+  Executor* readers = nullptr;  // for what reads too much for an I/O loop
+  std::uint64_t cluster_id = 0;
+  raft::MemberId member_id = raft::kNone;
+  ServiceLimits limits;
+
+  ResponseHeader Header(std::int64_t revision, raft::Term term) const {
+    return {
+        .cluster_id = cluster_id, .member_id = member_id, .revision = revision, .raft_term = term};
+  }
+  ResponseHeader Header(std::int64_t revision) const { return Header(revision, replica->term()); }
+
+  // Checks what every proposal must satisfy (the applied index keeps up, the entry is not too
+  // large), then hands it over. The waiter is told of a refusal like of any other failure.
+  void Propose(rpc::Loop* loop, RequestKind kind, std::string_view body,
+               std::unique_ptr<Waiter> waiter, Duration timeout);
+};
+
+}  // namespace kvorum::server
