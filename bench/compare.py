@@ -262,6 +262,10 @@ def main():
     parser.add_argument("--etcd", type=pathlib.Path, default=ROOT / "build/peer/usr/bin/etcd")
     parser.add_argument("--kvorum", type=pathlib.Path, default=ROOT / "build/release/bin/kvorum")
     parser.add_argument("--bench", type=pathlib.Path, default=ROOT / "build/release/bin/kvorum-bench")
+    parser.add_argument("--report", type=pathlib.Path, default=ROOT / "build" / "compare.json",
+                        help="where all samples go, as JSON")
+    parser.add_argument("--any-file-system", action="store_true",
+                        help="data may be in memory: to try the tool, not to measure")
     parser.add_argument("--strict", action="store_true", help="exit 1 when a target is missed")
     options = parser.parse_args()
 
@@ -272,7 +276,7 @@ def main():
         if not os.access(program, os.X_OK):
             sys.exit(f"compare: {program} is missing: `make bench` builds and unpacks it")
     options.data_root.mkdir(parents=True, exist_ok=True)
-    if not on_disk(options.data_root):
+    if not options.any_file_system and not on_disk(options.data_root):
         sys.exit(f"compare: {options.data_root} is in memory; name a folder on disk with --data-root")
 
     bench = Bench(options)
@@ -293,9 +297,8 @@ def main():
 
     table = list(rows(bench, options.keys))
     print_table(table)
-    result = ROOT / "build" / "compare.json"
-    result.write_text(json.dumps(bench.samples(), indent=1) + "\n")
-    print(f"All samples: {result.relative_to(ROOT)}")
+    options.report.write_text(json.dumps(bench.samples(), indent=1) + "\n")
+    print(f"All samples: {options.report}")
     return 1 if options.strict and any(met is False for *_, met in table) else 0
 
 
