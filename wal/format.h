@@ -24,6 +24,7 @@
 //            leaves out
 //   8 bytes  the offset of the seal's frame in its segment
 //   8 bytes  SYNCED: how much of the segment was known to be durable when the seal was written
+//   8 bytes  the size of the file, which was durable before the seal was written
 //   4 bytes  CRC32C over the segment's sequence number, the record's crc and the bytes above
 //
 // All integers little-endian. A batch and its seal are one write.
@@ -38,23 +39,27 @@
 //   removed at the next open.
 // - Before a segment is named, all of its predecessor is synced. So in any segment but the last, a
 //   bad frame is damage; and a tail lost as zeros does not fit the next segment's first crc.
-// - In the last segment, the first frame that cannot be read (bad length, bad record, wrong crc,
-//   wrong seal) or the first length of 0, at offset B, either is where an unsynced write was torn,
-//   or synced data that was damaged later. The seals decide: if any seal behind B says SYNCED > B,
-//   the frame at B was durable once, and this is damage. Else B lies behind every SYNCED of which a
-//   trace is left, and the rest is cut off: the log ends at B. Lost sectors, reordered ones and
-//   garbage (an absurd length among it) are all this case.
+// - In the last segment, the first frame that cannot be read (bad length, bad record, wrong crc, no
+//   seal where one should be) or the first length of 0, at offset B, either is where an unsynced
+//   write was torn, or synced data that was damaged later. The seals decide: if any seal behind B
+//   says SYNCED > B, the frame at B was durable once, and this is damage. Else B lies behind every
+//   SYNCED of which a trace is left, and the rest is cut off: the log ends at B. Lost sectors,
+//   reordered ones and garbage (an absurd length among it) are all this case.
 //   A seal behind B is found by its looks at every offset divisible by 8: magic, own offset, own
 //   CRC. A value that a client stored cannot look like one but by knowing where it will land.
+// - A file shorter than a seal in it says is damage: a copy that was cut off, for one.
+// - A seal that contradicts the frames before it, which all fit the rolling CRC, is damage: their
+//   sectors were all written, so nothing was torn.
 // - After the cut, what lies behind B is made zero and synced before anything is appended, since
 //   remains of the old write could otherwise be taken for a continuation of the new one.
 //
-// So the PROMISE: whatever a Sync confirmed is there after a crash. Any change of a byte, outside
-// of the last batch, is found and refused. Within the last batch it is found as well, but looks
-// like a torn write, and the log ends before it, with a warning; after a Writer::Close, which seals
-// the end after the sync, this is only so for that seal itself, behind which nothing is lost. A
-// valid record of a torn batch is kept: it is what a shorter batch would have left. The hard state
-// stands last in its batch, so its commit index never points past the entries that are kept.
+// So the PROMISE: whatever a Sync confirmed is there after a crash. A byte that changes later,
+// before the last batch, is always found, and the log is refused. Within the last batch it is found
+// as well, but may look like a torn write: the log ends before it, with a warning. After
+// Writer::Close, which puts a last seal behind the sync, the last batch holds nothing that could be
+// lost. A valid record of a torn batch is kept: it is what a shorter batch would have left. The
+// hard state stands last in its batch, so its commit index never points past the entries that are
+// kept; its term may be below that of the last entry then, and the reader raises it.
 //
 // A segment that etcd wrote has no seals; read here, a bad frame in the last one is always taken
 // for torn. Segments that we wrote are whole to etcd.
@@ -116,13 +121,14 @@ std::optional<Record> DecodeRecord(std::string_view bytes);
 
 // --- seals -------------------------------------------------------------------------------------
 
-inline constexpr std::size_t kSealBytes = 28;
+inline constexpr std::size_t kSealBytes = 36;
 inline constexpr std::size_t kMaxSealFrameBytes = kSealBytes + kMaxFrameOverheadBytes;
 
 struct Seal {
   std::uint32_t frame_crc = 0;
   std::uint64_t offset = 0;
   std::uint64_t synced_offset = 0;
+  std::uint64_t file_size_bytes = 0;
 
   friend bool operator==(const Seal&, const Seal&) = default;
 };

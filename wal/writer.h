@@ -53,8 +53,8 @@ class Writer {
   struct Position {
     std::vector<SegmentName> segments;  // oldest first; the last one is written to
     std::uint64_t offset = 0;           // the end of the last one's records
-    std::uint32_t rolling_crc = 0;      // over the data of all records
-    std::uint32_t frame_crc = 0;        // over the frames since the last seal
+    Checksums checksums;
+    bool sealed = false;  // the last record is the seal of a Close
     raft::Index last_index = 0;
     raft::HardState hard_state;
   };
@@ -100,13 +100,10 @@ class Writer {
   const std::string& dir() const { return dir_; }
 
  private:
-  struct SegmentHead;
-
   Result<void> Poison(Result<void> result);
   Result<void> MakeRoom(std::uint64_t size_bytes);
   Result<void> CutFor(std::uint64_t size_bytes);
   Result<void> WriteBatch();
-  Result<void> WriteSeal();
 
   FileSystem& fs_;
   const std::string dir_;

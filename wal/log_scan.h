@@ -1,0 +1,34 @@
+// Walks over the records of a whole log, segment by segment, and finds its end: where the next
+// record goes, or where a torn tail must be cut off. Changes nothing.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/error.h"
+#include "base/file_system.h"
+#include "wal/segment_name.h"
+#include "wal/segment_reader.h"
+#include "wal/wal.h"
+
+namespace kvorum::wal {
+
+struct LogEnd {
+  std::uint64_t offset = 0;  // in the last segment
+  Checksums checksums;
+  bool sealed = false;
+  std::optional<TornTail> torn;
+};
+
+// Gets each metadata, entry, state and snapshot record in order; its data is borrowed. An error's
+// text becomes the reason of a FailDamaged that names the place.
+using RecordVisitor = std::function<Result<void>(const Record& record)>;
+
+// `segments` are those of wal::ListSegments, or its last ones; at least one.
+Result<LogEnd> ScanLog(FileSystem& fs, const std::string& dir,
+                       std::span<const SegmentName> segments, const RecordVisitor& visit);
+
+}  // namespace kvorum::wal

@@ -1,0 +1,87 @@
+// Reads the records of one segment, front to back, and checks all that wal/format.h says of them.
+// Used by one thread. Memory: a window of 256 KiB, more only for a larger record that lies whole
+// within the file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/file_system.h"
+#include "wal/batch.h"
+#include "wal/format.h"
+#include "wal/segment_name.h"
+
+namespace kvorum::wal {
+
+class SegmentReader {
+ public:
+  // rolling_crc: the value at the end of the segment before; if it was not read, the value that the
+  // segment begins with is taken.
+  static Result<SegmentReader> Open(FileSystem& fs, const std::string& path, SegmentName name,
+                                    std::optional<std::uint32_t> rolling_crc);
+
+  enum class Step : std::uint8_t {
+    kRecord,  // record() is a metadata, entry, state or snapshot record
+    kEnd,     // a length of 0, or the file's end
+    kBad,     // bad_reason() tells why the frame at offset() is none
+  };
+  // An error is one of reading the file, or a seal that contradicts the frames before it.
+  Result<Step> Next();
+
+  // Valid until the next call.
+  const Record& record() const { return record_; }
+  std::uint64_t record_offset() const { return record_offset_; }
+  const std::string& bad_reason() const { return bad_reason_; }
+  // Behind the last good frame.
+  std::uint64_t offset() const { return offset_; }
+  const Checksums& checksums() const { return checksums_; }
+  // All three records of the head were good.
+  bool has_head() const { return records_ >= kHeadRecords; }
+  // The last good frame is a seal that was written after everything before it was synced.
+  bool sealed() const { return sealed_; }
+
+  // What lies behind offset(), for the decision between a torn tail and damage.
+  struct Tail {
+    std::uint64_t end_offset = 0;     // behind the last byte that is not zero; 0 if there is none
+    std::uint64_t synced_offset = 0;  // the highest that a seal there tells
+  };
+  Result<Tail> InspectTail();
+
+  const std::string& path() const { return file_->path(); }
+
+ private:
+  SegmentReader(std::unique_ptr<File> file, std::uint64_t size_bytes, SegmentName name,
+                std::optional<std::uint32_t> rolling_crc);
+
+  Result<std::string_view> Load(std::uint64_t offset, std::size_t size_bytes);
+  Step Bad(std::string reason);
+  Result<Step> Accept(std::string_view frame, const Record& record);
+  Result<Step> AcceptCrc(std::string_view frame, const Record& record);
+  bool FitsHead(RecordType type) const;
+  void Consume(std::string_view frame, std::size_t data_bytes);
+
+  std::unique_ptr<File> file_;
+  std::uint64_t size_bytes_;
+  SegmentName name_;
+  std::optional<std::uint32_t> expected_crc_;
+  std::string window_;
+  std::uint64_t window_offset_ = 0;
+  std::uint64_t offset_ = 0;
+  std::uint64_t record_offset_ = 0;
+  std::size_t records_ = 0;
+  Checksums checksums_;
+  bool sealed_ = false;
+  Record record_;
+  std::string bad_reason_;
+};
+
+// The error for a damaged log: file, offset, what is wrong and what to do.
+std::unexpected<Error> FailDamaged(const std::string& path, std::uint64_t offset,
+                                   const std::string& reason);
+
+}  // namespace kvorum::wal

@@ -1,0 +1,68 @@
+// Makes the files that become segments: ahead of need, so that a cut does not wait, and with a
+// reserve for the time when the disk is full. Thread-safe.
+//
+// A file is made under a temporary name, zero-filled and synced; `reserve` in the log's folder is
+// such a file as well, of its own size.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "base/error.h"
+#include "base/executor.h"
+#include "base/file_system.h"
+
+namespace kvorum::wal {
+
+class SpareSegments : public std::enable_shared_from_this<SpareSegments> {
+ public:
+  struct Options {
+    std::uint64_t segment_size_bytes = 0;
+    std::uint64_t reserve_size_bytes = 0;
+    bool zero = false;
+    Executor* background = nullptr;
+  };
+  struct Spare {
+    std::unique_ptr<File> file;  // all zeros, synced
+    std::string path;            // a temporary name, to be renamed
+    std::uint64_t size_bytes = 0;
+  };
+
+  SpareSegments(FileSystem& fs, std::string dir, const Options& options);
+
+  // Makes the reserve if it is not there. Part of opening the log: not in the background.
+  void MakeReserve();
+  // Sees to it that a spare and the reserve are there, in the background if there is one. Cheap if
+  // they are.
+  void Prepare();
+  // A file of at least the size: the spare, else one made now, else the reserve. The caller owns
+  // the file and its name.
+  Result<Spare> Take(std::uint64_t size_bytes);
+  bool SpaceLow() const { return space_low_.load(std::memory_order_relaxed); }
+  // Drops the spare, and whatever the background still makes.
+  void Stop();
+
+  static Result<Spare> Make(FileSystem& fs, const std::string& dir, std::uint64_t size_bytes,
+                            bool zero);
+
+ private:
+  void PrepareNow();
+  Result<bool> HasReserve();
+  void Discard(Spare spare);
+
+  FileSystem& fs_;
+  const std::string dir_;
+  const Options options_;
+  std::atomic<bool> space_low_ = false;
+  std::mutex mutex_;  // guards what follows; not held over I/O
+  std::optional<Spare> ready_;
+  bool reserve_ready_ = false;
+  bool preparing_ = false;
+  bool stopped_ = false;
+};
+
+}  // namespace kvorum::wal

@@ -1,0 +1,300 @@
+#include "wal/wal.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/failpoint.h"
+#include "wal/log_scan.h"
+
+namespace kvorum::wal {
+namespace {
+
+constexpr std::string_view kLockName = "lock";
+constexpr std::string_view kBrokenSuffix = ".broken";
+// Of a torn tail, for whoever wants to look at it later.
+constexpr std::uint64_t kMaxBrokenBytes = std::uint64_t{16} << 20;
+constexpr std::size_t kZeroBytes = std::size_t{1} << 20;
+
+Result<std::unique_ptr<FileLock>> LockFolder(FileSystem& fs, const std::string& dir) {
+  Result<std::unique_ptr<FileLock>> lock = fs.Lock((dir + "/").append(kLockName));
+  if (!lock.has_value() && lock.error().code == Code::kFailedPrecondition) {
+    return Fail(Code::kFailedPrecondition, "the WAL folder " + dir +
+                                               " is in use by another process, and only one may "
+                                               "write to it (" +
+                                               lock.error().message + ")");
+  }
+  return lock;
+}
+
+Result<void> RemoveTemporaryFiles(FileSystem& fs, const std::string& dir) {
+  KV_TRY(const std::vector<std::string> names, fs.List(dir));
+  for (const std::string& name : names) {
+    if (name.ends_with(kTemporarySuffix)) KV_RETURN_IF_ERROR(fs.Remove(dir + "/" + name));
+  }
+  return {};
+}
+
+Result<std::vector<SegmentName>> ListExistingSegments(FileSystem& fs, const std::string& dir) {
+  KV_TRY(std::vector<SegmentName> segments, ListSegments(fs, dir));
+  if (segments.empty()) return Fail(Code::kNotFound, "there is no WAL in " + dir);
+  return segments;
+}
+
+Result<void> DecodeInto(const Record& record, std::optional<Metadata>& metadata) {
+  KV_TRY(const Metadata decoded, DecodeMetadata(record.data));
+  if (metadata.has_value() && *metadata != decoded) {
+    return Fail(Code::kDataLoss, "the segment is of another member or cluster than those before");
+  }
+  metadata = decoded;
+  return {};
+}
+
+// Collects what Open and Read return, from the records of the log past a marker.
+class ContentsReader {
+ public:
+  explicit ContentsReader(const SnapshotMarker& from) : from_(from) {}
+
+  Result<void> Visit(const Record& record) {
+    switch (record.type) {
+      case RecordType::kMetadata:
+        return DecodeInto(record, metadata_);
+      case RecordType::kEntry:
+        return VisitEntry(record.data);
+      case RecordType::kState: {
+        KV_TRY(contents_.hard_state, raft::DecodeHardState(record.data));
+        return {};
+      }
+      case RecordType::kSnapshot:
+        return VisitMarker(record.data);
+      case RecordType::kCrc:
+        return {};
+    }
+    return {};
+  }
+
+  // Of the last entry or marker; the next entry is at most one past it.
+  raft::Index last_index() const { return last_index_; }
+
+  Result<Contents> Finish(const std::string& dir) {
+    if (!marker_found_) {
+      return Fail(Code::kNotFound, "the WAL in " + dir + " has no snapshot marker for index " +
+                                       std::to_string(from_.index) + ", term " +
+                                       std::to_string(from_.term));
+    }
+    std::vector<raft::Entry>& entries = contents_.entries;
+    const raft::Index last = entries.empty() ? from_.index : entries.back().index;
+    if (contents_.hard_state.commit > last) {
+      return Fail(Code::kDataLoss, "the WAL in " + dir + " ends with entry " +
+                                       std::to_string(last) +
+                                       ", but its hard state says that entry " +
+                                       std::to_string(contents_.hard_state.commit) +
+                                       " is committed: entries are missing");
+    }
+    // The hard state that followed the entry was torn off. Its term has begun all the same; no vote
+    // of it can have been promised, as that takes a sync.
+    if (!entries.empty() && entries.back().term > contents_.hard_state.term) {
+      contents_.hard_state.term = entries.back().term;
+      contents_.hard_state.vote = raft::kNone;
+    }
+    if (metadata_.has_value()) contents_.metadata = *metadata_;
+    return std::move(contents_);
+  }
+
+ private:
+  Result<void> VisitEntry(std::string_view data) {
+    KV_TRY(raft::Entry entry, raft::DecodeEntry(SharedBytes::Copy(data)));
+    last_index_ = entry.index;
+    if (entry.index <= from_.index) return {};
+    std::vector<raft::Entry>& entries = contents_.entries;
+    const std::uint64_t position = entry.index - from_.index - 1;
+    if (position > entries.size()) {
+      return Fail(Code::kDataLoss,
+                  "entry " + std::to_string(entry.index) + " follows on entry " +
+                      std::to_string(entries.empty() ? from_.index : entries.back().index));
+    }
+    entries.resize(static_cast<std::size_t>(position));
+    entries.push_back(std::move(entry));
+    return {};
+  }
+
+  Result<void> VisitMarker(std::string_view data) {
+    KV_TRY(const SnapshotMarker marker, DecodeSnapshotMarker(data));
+    last_index_ = std::max(last_index_, marker.index);
+    if (marker.index != from_.index) return {};
+    if (marker.term != from_.term) {
+      return Fail(Code::kDataLoss, "the snapshot marker for index " + std::to_string(marker.index) +
+                                       " has term " + std::to_string(marker.term) +
+                                       ", the snapshot has " + std::to_string(from_.term));
+    }
+    marker_found_ = true;
+    return {};
+  }
+
+  const SnapshotMarker& from_;
+  std::optional<Metadata> metadata_;
+  Contents contents_;
+  raft::Index last_index_ = 0;
+  bool marker_found_ = false;
+};
+
+struct LogContents {
+  std::vector<SegmentName> segments;
+  Contents contents;
+  raft::Index last_index = 0;
+  LogEnd end;
+};
+
+Result<LogContents> ReadContents(FileSystem& fs, const std::string& dir,
+                                 const SnapshotMarker& from) {
+  LogContents log;
+  KV_TRY(log.segments, ListExistingSegments(fs, dir));
+  // The entry after the marker is in the last segment that begins at or below the marker, or
+  // behind it.
+  const auto after = std::ranges::find_if(
+      log.segments, [&](const SegmentName& name) { return name.first_index > from.index; });
+  if (after == log.segments.begin()) {
+    return Fail(Code::kNotFound, "the WAL in " + dir + " begins with entry " +
+                                     std::to_string(log.segments.front().first_index) +
+                                     ", behind the snapshot at " + std::to_string(from.index));
+  }
+  const auto first = static_cast<std::size_t>(after - log.segments.begin()) - 1;
+  ContentsReader reader(from);
+  KV_TRY(log.end, ScanLog(fs, dir, std::span(log.segments).subspan(first),
+                          [&](const Record& record) { return reader.Visit(record); }));
+  KV_TRY(log.contents, reader.Finish(dir));
+  log.last_index = std::max(reader.last_index(), from.index);
+  return log;
+}
+
+// For a person to look at; the log does not need it, so errors are passed over.
+void KeepBrokenBytes(FileSystem& fs, File& file, const TornTail& torn) {
+  std::string bytes(static_cast<std::size_t>(std::min(torn.size_bytes, kMaxBrokenBytes)), '\0');
+  const Result<std::size_t> got = file.ReadAt(torn.offset, bytes.data(), bytes.size());
+  if (!got.has_value()) return;
+  bytes.resize(*got);
+  static_cast<void>(WriteFileAtomically(fs, torn.file + std::string(kBrokenSuffix), bytes));
+}
+
+Result<void> ZeroTornTail(File& file, const TornTail& torn) {
+  const std::string zeros(
+      static_cast<std::size_t>(std::min<std::uint64_t>(kZeroBytes, torn.size_bytes)), '\0');
+  for (std::uint64_t done = 0; done < torn.size_bytes; done += zeros.size()) {
+    const std::array<std::string_view, 1> part = {
+        std::string_view(zeros).substr(0, static_cast<std::size_t>(torn.size_bytes - done))};
+    KV_RETURN_IF_ERROR(file.WriteAt(torn.offset + done, part));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<bool> Exists(FileSystem& fs, const std::string& dir) {
+  KV_TRY(const bool exists, fs.Exists(dir));
+  if (!exists) return false;
+  KV_TRY(const std::vector<SegmentName> segments, ListSegments(fs, dir));
+  return !segments.empty();
+}
+
+Result<std::unique_ptr<Writer>> Create(FileSystem& fs, const std::string& dir,
+                                       const Metadata& metadata, const Options& options) {
+  KV_RETURN_IF_ERROR(fs.MakeDirectories(dir));
+  KV_TRY(std::unique_ptr<FileLock> lock, LockFolder(fs, dir));
+  KV_TRY(const bool exists, Exists(fs, dir));
+  if (exists) return Fail(Code::kAlreadyExists, "there is a WAL in " + dir + " already");
+  KV_RETURN_IF_ERROR(RemoveTemporaryFiles(fs, dir));
+
+  const std::string encoded = Encode(metadata);
+  const std::string marker = Encode(SnapshotMarker{});
+  const std::size_t bound =
+      Batch::Bound(std::size_t{0}) + Batch::Bound(encoded.size()) + Batch::Bound(marker.size());
+  Batch head;
+  head.Begin({}, bound);
+  head.AddCrc();
+  head.AddRecord(RecordType::kMetadata, encoded);
+  head.AddRecord(RecordType::kSnapshot, marker);
+
+  const SegmentName name;
+  const std::string path = dir + "/" + name.FileName();
+  KV_TRY(SpareSegments::Spare spare,
+         SpareSegments::Make(fs, dir, std::max<std::uint64_t>(options.segment_size_bytes, bound),
+                             options.zero_segments));
+  KV_RETURN_IF_ERROR(spare.file->WriteAt(0, head.Parts()));
+  KV_RETURN_IF_ERROR(spare.file->Sync());
+  KV_FAILPOINT("walBeforeSegmentRename");
+  KV_RETURN_IF_ERROR(fs.Rename(spare.path, path));
+  KV_FAILPOINT("walAfterSegmentRename");
+  KV_RETURN_IF_ERROR(fs.SyncDirectory(dir));
+  KV_RETURN_IF_ERROR(fs.SyncDirectory(ParentDirectory(dir)));
+  KV_TRY(std::unique_ptr<File> tail, fs.Open(path, FileSystem::OpenMode::kReadWrite));
+  Writer::Position position;
+  position.segments = {name};
+  position.offset = head.size_bytes();
+  position.checksums = head.checksums();
+  return std::make_unique<Writer>(fs, dir, metadata, options, std::move(lock), std::move(tail),
+                                  spare.size_bytes, std::move(position));
+}
+
+Result<std::vector<SnapshotMarker>> ListMarkers(FileSystem& fs, const std::string& dir) {
+  KV_TRY(const std::vector<SegmentName> segments, ListExistingSegments(fs, dir));
+  std::vector<SnapshotMarker> markers;
+  raft::HardState state;
+  const auto visit = [&](const Record& record) -> Result<void> {
+    if (record.type == RecordType::kSnapshot) {
+      KV_TRY(SnapshotMarker marker, DecodeSnapshotMarker(record.data));
+      markers.push_back(std::move(marker));
+    } else if (record.type == RecordType::kState) {
+      KV_TRY(state, raft::DecodeHardState(record.data));
+    }
+    return {};
+  };
+  KV_TRY(const LogEnd end, ScanLog(fs, dir, segments, visit));
+  std::erase_if(markers, [&](const SnapshotMarker& m) { return m.index > state.commit; });
+  return markers;
+}
+
+Result<Contents> Read(FileSystem& fs, const std::string& dir, const SnapshotMarker& from) {
+  KV_TRY(LogContents log, ReadContents(fs, dir, from));
+  return std::move(log.contents);
+}
+
+Result<Opened> Open(FileSystem& fs, const std::string& dir, const SnapshotMarker& from,
+                    const Options& options) {
+  KV_TRY(const bool exists, Exists(fs, dir));
+  if (!exists) return Fail(Code::kNotFound, "there is no WAL in " + dir);
+  KV_TRY(std::unique_ptr<FileLock> lock, LockFolder(fs, dir));
+  KV_TRY(LogContents log, ReadContents(fs, dir, from));
+  KV_RETURN_IF_ERROR(RemoveTemporaryFiles(fs, dir));
+
+  const std::string path = dir + "/" + log.segments.back().FileName();
+  KV_TRY(std::unique_ptr<File> tail, fs.Open(path, FileSystem::OpenMode::kReadWrite));
+  if (log.end.torn.has_value()) {
+    KeepBrokenBytes(fs, *tail, *log.end.torn);
+    KV_RETURN_IF_ERROR(ZeroTornTail(*tail, *log.end.torn));
+  }
+  KV_TRY(std::uint64_t capacity, tail->Size());
+  if (capacity < options.segment_size_bytes &&
+      tail->Allocate(options.segment_size_bytes).has_value()) {
+    capacity = options.segment_size_bytes;  // else the disk is full, and the next Append will tell
+  }
+  // A process that was killed may have written this and not synced it; the cluster is told of it
+  // from now on.
+  KV_RETURN_IF_ERROR(tail->Sync());
+  KV_RETURN_IF_ERROR(fs.SyncDirectory(dir));
+
+  Writer::Position position;
+  position.segments = std::move(log.segments);
+  position.offset = log.end.offset;
+  position.checksums = log.end.checksums;
+  position.sealed = log.end.sealed;
+  position.last_index = log.last_index;
+  position.hard_state = log.contents.hard_state;
+  Opened opened;
+  opened.writer = std::make_unique<Writer>(fs, dir, log.contents.metadata, options, std::move(lock),
+                                           std::move(tail), capacity, std::move(position));
+  opened.contents = std::move(log.contents);
+  opened.torn = std::move(log.end.torn);
+  return opened;
+}
+
+}  // namespace kvorum::wal
