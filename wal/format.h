@@ -47,7 +47,8 @@
 //   reordered ones and garbage (an absurd length among it) are all this case.
 //   A seal behind B is found by its looks at every offset divisible by 8: magic, own offset, own
 //   CRC. A value that a client stored cannot look like one but by knowing where it will land.
-// - A file shorter than a seal in it says is damage: a copy that was cut off, for one.
+// - A last segment shorter than a seal in it says is damage: a copy that was cut off, for one. (The
+//   others are cut to their records' end when the next one has its name.)
 // - A seal that contradicts the frames before it, which all fit the rolling CRC, is damage: their
 //   sectors were all written, so nothing was torn.
 // - After the cut, what lies behind B is made zero and synced before anything is appended, since

@@ -7,6 +7,11 @@ namespace {
 
 // Decides what the frame at the end of the last segment's good ones is (wal/format.h, CRASHES).
 Result<std::optional<TornTail>> JudgeTail(SegmentReader& reader, SegmentReader::Step step) {
+  if (reader.told_size_bytes() > reader.size_bytes()) {
+    return FailDamaged(
+        reader.path(), reader.size_bytes(),
+        "the file ends here, and was " + std::to_string(reader.told_size_bytes()) + " bytes long");
+  }
   KV_TRY(const SegmentReader::Tail tail, reader.InspectTail());
   if (step == SegmentReader::Step::kEnd && tail.end_offset == 0) return std::nullopt;
   const std::string reason = step == SegmentReader::Step::kBad

@@ -118,11 +118,7 @@ Result<SegmentReader::Step> SegmentReader::AcceptCrc(std::string_view frame, con
     return FailDamaged(path(), offset_,
                        "the lengths or types of the records before it were changed");
   }
-  if (seal->file_size_bytes > size_bytes_) {
-    return FailDamaged(path(), size_bytes_,
-                       "the file was " + std::to_string(seal->file_size_bytes) +
-                           " bytes long and is " + std::to_string(size_bytes_) + " now");
-  }
+  told_size_bytes_ = std::max(told_size_bytes_, seal->file_size_bytes);
   sealed_ = seal->synced_offset == offset_;
   Consume(frame, record.data.size());
   checksums_.frames = 0;
