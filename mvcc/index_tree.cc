@@ -239,6 +239,7 @@ Entry::Past Tree::ExtendPast(const Entry& entry) {
   constexpr std::uint32_t kFirstCapacity = 2;
   const std::uint32_t length = entry.past_length();
   KV_CHECK(length < HistoryRecord::kTombstoneBit - 1, "a key has too many uncompacted revisions");
+  const HistoryRecord newest = NewestAsRecord(entry);
   History* history = length > 0 ? entry.past().history : nullptr;
   if (history == nullptr) {
     history = NewHistory(arena_, kFirstCapacity, birth_,
@@ -251,7 +252,7 @@ Entry::Past Tree::ExtendPast(const Entry& entry) {
     DropHistory(history);
     history = larger;
   }
-  history->records()[length] = NewestAsRecord(entry);
+  history->records()[length] = newest;
   return {.history = history, .length = length + 1, .unused = 0};
 }
 
