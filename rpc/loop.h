@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -23,6 +22,8 @@
 #include "base/executor.h"
 #include "rpc/mailbox.h"
 #include "rpc/timer_heap.h"
+
+struct epoll_event;
 
 namespace kvorum::rpc {
 
@@ -78,19 +79,19 @@ class Loop final : public Executor {
   // the next one, which then does not sleep.
   void QueueFlush(Flushable& flushable);
   void DropFlush(Flushable& flushable);
+  // The next wake-up comes at once. For who calls handlers while flushing, when this wake-up's
+  // hooks have run already.
+  void StayAwake() { stay_awake_ = true; }
   // Runs the task at the end of this wake-up, after the flushes (for objects that delete
   // themselves).
-  void Later(Task task);
+  void Later(Task task) { later_.push_back(std::move(task)); }
 
   const std::shared_ptr<Mailbox>& mailbox() const { return mailbox_; }
-  // A buffer for one read or one write at a time, shared by all connections of the loop, so that
-  // idle ones own none.
-  std::span<char> scratch() { return scratch_; }
 
  private:
   void Run();
   void WaitForEvents();
-  int WaitMillis() const;
+  int WaitMillis();
   void RunFlushes();
 
   const std::uint32_t index_;
@@ -103,9 +104,11 @@ class Loop final : public Executor {
   std::vector<Flushable*> flushes_;
   std::vector<Flushable*> flushing_;
   std::vector<Task> later_;
-  std::vector<char> scratch_;
-  std::vector<Watcher*> dispatching_;  // the watchers of this wait; nulled when unwatched
-  std::atomic<bool> stopping_{false};
+  // What the current wait brought; entries of watchers that went meanwhile are nulled.
+  std::unique_ptr<epoll_event[]> events_;
+  int event_count_ = 0;
+  bool stay_awake_ = false;
+  bool stopping_ = false;  // the thread's
   std::thread thread_;
 };
 

@@ -1,7 +1,7 @@
 // What other threads hand to a loop: answers of calls (without allocation) and tasks. A thread that
 // sleeps in its poll is woken once, by the first hand-over.
 //
-// Push and Post are thread-safe; Collect, PrepareToSleep, Awake and Close belong to the loop's
+// Push and Post are thread-safe; Collect, PrepareToSleep and Close belong to the loop's
 // thread. Shared by the loop and its calls, so that a late answer finds a closed box, not freed
 // memory.
 #pragma once
@@ -43,12 +43,11 @@ class Mailbox {
 
   // Delivers items, then runs tasks, in the order they came; what comes meanwhile waits.
   void Collect();
-  // The descriptor that becomes readable when a sleeping loop is woken.
+  // The descriptor that is signalled when a sleeping loop must wake. To be watched edge-triggered;
+  // nobody reads it, which saves a call per wake-up.
   int wake_fd() const { return wake_fd_; }
-  // False if something waits already: then do not sleep.
+  // False if something waits already: then do not sleep. After true, Collect ends the sleep.
   bool PrepareToSleep();
-  // After the poll returned; `signalled` if wake_fd was readable.
-  void Awake(bool signalled);
   // Drops what waits and all that comes.
   void Close();
 

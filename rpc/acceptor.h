@@ -1,0 +1,50 @@
+// Accepts connections on one listening socket, and goes on whatever happens: connections that are
+// given up before they are accepted are skipped, a lack of descriptors or memory is waited out, at
+// the limit of connections the rest waits in the kernel's queue.
+//
+// Belongs to its loop.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+
+#include "rpc/front.h"
+#include "rpc/loop.h"
+#include "rpc/socket.h"
+
+namespace kvorum::rpc {
+
+// What the acceptors of one server share. Thread-safe.
+struct AcceptBudget {
+  std::uint32_t max_connections = 0;  // 0: no limit
+  std::atomic<std::uint64_t> open{0};
+  std::atomic<std::uint64_t> accepted{0};
+  std::atomic<std::uint64_t> failures{0};
+  std::atomic<bool> exhausted{false};  // somebody waits for Resume
+};
+
+class Acceptor final : public Loop::Watcher {
+ public:
+  using Sink = std::move_only_function<void(Accepted accepted)>;
+
+  Acceptor(Loop& loop, ListenSocket socket, AcceptBudget& budget, Sink sink);
+  ~Acceptor() override;
+
+  // Accepts (again). Called when a connection has ended and the budget was exhausted, too.
+  void Resume();
+  void OnReady(bool readable, bool writable) override;
+
+ private:
+  void Pause();
+
+  Loop& loop_;
+  ListenSocket socket_;
+  AcceptBudget& budget_;
+  Sink sink_;
+  bool watching_ = false;
+  TimePoint last_warning_;
+  MemberTimer<Acceptor, &Acceptor::Resume> retry_timer_{*this};
+};
+
+}  // namespace kvorum::rpc

@@ -1,0 +1,163 @@
+// One gRPC call on one HTTP/2 stream: what its handler holds (as CallContext, UnarySink or through
+// a ServerStream), and where its session keeps the stream's state.
+//
+// Two sides. The handler's side (Complete, Read, Write, Finish, buffered_bytes) is thread-safe: an
+// operation is left in the call, and the call pushed to the loop's mailbox. Everything else belongs
+// to the loop's thread. The session owns the call while the stream is open; the handler may keep it
+// longer, it is then detached and every operation fails.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "base/error.h"
+#include "base/shared_bytes.h"
+#include "rpc/call_context.h"
+#include "rpc/grpc_protocol.h"
+#include "rpc/mailbox.h"
+#include "rpc/message_reader.h"
+#include "rpc/service.h"
+#include "rpc/timer_heap.h"
+
+namespace kvorum::rpc {
+
+class Http2Session;
+
+class Call final : public CallContext,
+                   public UnarySink,
+                   public Mailbox::Item,
+                   public Timer,
+                   public std::enable_shared_from_this<Call> {
+ public:
+  Call(Http2Session& session, std::int32_t stream_id, std::shared_ptr<Mailbox> mailbox,
+       std::uint32_t max_message_bytes);
+
+  // The handler's side.
+  void Complete(Error status, SharedBytes first, ByteChain rest) override;
+  void Read(ServerStream::ReadCallback callback);
+  void Write(ByteChain message, ServerStream::WriteCallback callback);
+  void Finish(Error status);
+  // Finish, unless it was called before.
+  void Abandon();
+  std::size_t buffered_bytes() const { return unsent_bytes_.load(std::memory_order_relaxed); }
+
+  // The loop's side.
+  void Deliver() override;
+  void OnTimer() override;  // the deadline
+
+ private:
+  friend class Http2Session;
+
+  // What the header block said, until the call is routed. The strings are set only for what will
+  // be refused, so that a good call allocates none.
+  struct Head {
+    std::optional<Error> error;  // the first header that cannot be understood
+    std::optional<Duration> timeout;
+    std::string unknown_path;
+    std::string wrong_http_method;
+    std::string wrong_content_type;
+    std::string unknown_encoding;
+    std::size_t list_bytes = 0;
+    std::uint32_t authorities = 0;
+    std::uint32_t hosts = 0;
+    bool malformed = false;     // not HTTP/2: the stream is reset
+    bool too_large = false;     // as well
+    bool regular_seen = false;  // pseudo headers may not follow
+    bool path_seen = false;
+    bool method_seen = false;
+    bool scheme_seen = false;
+    bool is_post = false;
+    bool is_grpc = false;
+  };
+  // Operations of a stream's handler that the loop has not seen yet.
+  struct Operations {
+    ServerStream::ReadCallback read;
+    bool has_write = false;
+    ByteChain message;
+    ServerStream::WriteCallback written;
+    bool has_finish = false;
+    Error status;
+  };
+
+  void Push();
+  void DeliverOperations();
+  // Runs the outstanding callbacks with the error; none is left.
+  void FailCallbacks(const Error& reason);
+  void RunRead(Result<std::optional<SharedBytes>> result);
+  void RunWritten();
+
+  // Set once.
+  const std::shared_ptr<Mailbox> mailbox_;
+  const std::int32_t stream_id_;
+
+  // The loop's.
+  Http2Session* session_;           // null once detached
+  std::shared_ptr<Call> attached_;  // the session's ownership
+  Call* previous_ = nullptr;        // the session's list of open calls
+  Call* next_ = nullptr;
+  Head head_;
+  const Router::Method* entry_ = nullptr;
+  bool plus_proto_ = false;      // the content type of the answer
+  bool remote_ended_ = false;    // END_STREAM was received
+  bool dispatched_ = false;      // the handler was called
+  bool waiting_ = false;         // ready for its handler, held back by the session
+  bool response_begun_ = false;  // HEADERS were submitted
+  bool sending_ = false;         // a message is on its way through flow control
+  bool finish_waits_ = false;    // status_ follows the message that is on its way
+  bool decided_ = false;         // the call is over for its handler; status_ tells how
+  Error status_;
+  MessageReader reader_;
+  SharedBytes request_;  // of a unary call, complete
+  std::string inbox_;    // of a stream: bytes that no Read asked for yet
+  std::size_t inbox_used_ = 0;
+  std::size_t counted_bytes_ = 0;  // what the session's sum of buffered request bytes holds of us
+  ServerStream::ReadCallback read_callback_;
+  ServerStream::WriteCallback write_callback_;
+  std::array<char, kMessagePrefixBytes> prefix_{};
+  std::size_t prefix_sent_bytes_ = 0;
+  SharedBytes first_;
+  ByteChain rest_;
+  std::size_t part_ = 0;  // 0 is first_, then rest_
+  std::size_t part_sent_bytes_ = 0;
+  std::atomic<std::size_t> unsent_bytes_{0};  // written by the loop
+  CallEnd end_;
+
+  // A unary answer, written once by whoever answers, before the push that hands it over.
+  Error answer_status_;
+  SharedBytes answer_first_;
+  ByteChain answer_rest_;
+
+  std::mutex operations_mutex_;
+  Operations operations_;
+  bool read_outstanding_ = false;
+  bool write_outstanding_ = false;
+  bool finished_ = false;
+};
+
+// The handler's handle on a stream. Its end without Finish ends the stream.
+class StreamHandle final : public ServerStream {
+ public:
+  explicit StreamHandle(std::shared_ptr<Call> call) : call_(std::move(call)) {}
+  ~StreamHandle() override { call_->Abandon(); }
+  StreamHandle(const StreamHandle&) = delete;
+  StreamHandle& operator=(const StreamHandle&) = delete;
+
+  CallContext& context() override { return *call_; }
+  void Read(ReadCallback callback) override { call_->Read(std::move(callback)); }
+  void Write(ByteChain message, WriteCallback callback) override {
+    call_->Write(std::move(message), std::move(callback));
+  }
+  std::size_t buffered_bytes() const override { return call_->buffered_bytes(); }
+  void Finish(Error status) override { call_->Finish(std::move(status)); }
+
+ private:
+  const std::shared_ptr<Call> call_;
+};
+
+}  // namespace kvorum::rpc

@@ -1,0 +1,75 @@
+// One accepted connection: moves bytes between its socket and the session whose protocol the first
+// bytes show. Keeps the limits of the socket's side: time to show a protocol, bounded output, time
+// to take the last bytes.
+//
+// Belongs to its loop. Reads at most one buffer per wake-up and writes a bounded amount, so that
+// connections take turns.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/shared_bytes.h"
+#include "rpc/front.h"
+#include "rpc/loop.h"
+#include "rpc/session.h"
+#include "rpc/socket.h"
+
+namespace kvorum::rpc {
+
+class Connection final : public Loop::Watcher, public Loop::Flushable, public SessionHost {
+ public:
+  // `on_closed` is called once, when the socket is closed; the connection may be deleted from then
+  // on, but not from inside the call.
+  Connection(Front& front, Socket socket, SharedBytes peer,
+             std::move_only_function<void(Connection*)> on_closed);
+  ~Connection() override;
+
+  // Session::Drain; a connection that has not shown its protocol is closed.
+  void Drain();
+  // Session::CancelAll, then close as soon as the last bytes are out.
+  void CancelAll(const Error& reason);
+  // Closes now; calls on it are cancelled.
+  void Close();
+
+  void OnReady(bool readable, bool writable) override;
+  void Flush() override;
+  void WantFlush() override { front_.loop.QueueFlush(*this); }
+  void OnEstablished() override;
+
+ private:
+  enum class State : std::uint8_t {
+    kSniffing,  // no session yet
+    kServing,
+    kLingering,  // everything is sent; the peer's bytes are dropped until it closes
+    kClosed,
+  };
+
+  void OnReadable();
+  void OnBytes(std::string_view bytes);
+  bool StartSession();
+  // Writes what an earlier write left over; true if all of it is out.
+  bool FlushPending();
+  void Linger();
+  void WatchAsNeeded();
+  void OnTimer();
+
+  Front& front_;
+  Socket socket_;
+  const SharedBytes peer_;
+  std::move_only_function<void(Connection*)> on_closed_;
+  State state_ = State::kSniffing;
+  std::string sniffed_;
+  std::unique_ptr<Session> session_;
+  std::vector<SharedBytes> pending_;  // output that the socket did not take
+  bool reading_ = true;               // what the loop watches for
+  bool writing_ = false;
+  bool input_ended_ = false;  // a socket at its end stays readable: we stop watching it
+  std::size_t lingered_bytes_ = 0;
+  // The handshake's end, then the end of lingering.
+  MemberTimer<Connection, &Connection::OnTimer> timer_{*this};
+};
+
+}  // namespace kvorum::rpc

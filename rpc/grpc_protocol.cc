@@ -1,0 +1,296 @@
+#include "rpc/grpc_protocol.h"
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "base/utf8.h"
+
+namespace kvorum::rpc {
+namespace {
+
+constexpr std::string_view kBaseContentType = "application/grpc";
+constexpr std::string_view kHexDigits = "0123456789ABCDEF";
+constexpr std::size_t kMaxTimeoutBytes = 9;
+
+std::optional<std::int64_t> UnitNanos(char unit) {
+  switch (unit) {
+    case 'H':
+      return 3'600'000'000'000;
+    case 'M':
+      return 60'000'000'000;
+    case 'S':
+      return 1'000'000'000;
+    case 'm':
+      return 1'000'000;
+    case 'u':
+      return 1'000;
+    case 'n':
+      return 1;
+    default:  // a byte from outside, not an enum
+      return std::nullopt;
+  }
+}
+
+constexpr std::array<std::int8_t, 256> MakeBase64Table() {
+  std::array<std::int8_t, 256> table{};
+  table.fill(-1);
+  constexpr std::string_view kAlphabet =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  for (std::size_t i = 0; i < kAlphabet.size(); ++i)
+    table[static_cast<unsigned char>(kAlphabet[i])] = static_cast<std::int8_t>(i);
+  return table;
+}
+constexpr std::array<std::int8_t, 256> kBase64 = MakeBase64Table();
+
+constexpr std::array<bool, 256> MakeHeaderNameTable() {
+  std::array<bool, 256> table{};
+  for (char c = 'a'; c <= 'z'; ++c) table[static_cast<unsigned char>(c)] = true;
+  for (char c = '0'; c <= '9'; ++c) table[static_cast<unsigned char>(c)] = true;
+  for (const char c : std::string_view("!#$%&'*+-.^_`|~"))
+    table[static_cast<unsigned char>(c)] = true;
+  return table;
+}
+constexpr std::array<bool, 256> kHeaderNameByte = MakeHeaderNameTable();
+
+// The offset of the first byte that is not base64, or nothing.
+struct Base64Failure {
+  std::size_t offset;
+};
+
+std::optional<Base64Failure> DecodeBase64(std::string_view text, std::string* out) {
+  if (text.size() % 4 == 0) {  // then padding is allowed
+    const std::size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
+    text.remove_suffix(padding);
+  }
+  if (text.size() % 4 == 1) return Base64Failure{text.size()};
+  out->reserve(text.size() / 4 * 3 + 2);
+  std::uint32_t bits = 0;
+  int bit_count = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const int value = kBase64[static_cast<unsigned char>(text[i])];
+    if (value < 0) return Base64Failure{i};
+    bits = (bits << 6) | static_cast<std::uint32_t>(value);
+    bit_count += 6;
+    if (bit_count >= 8) {
+      bit_count -= 8;
+      out->push_back(static_cast<char>((bits >> bit_count) & 0xff));
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string_view> ContentSubtype(std::string_view content_type) {
+  if (!content_type.starts_with(kBaseContentType)) return std::nullopt;
+  content_type.remove_prefix(kBaseContentType.size());
+  if (content_type.empty()) return content_type;
+  if (content_type.front() != '+' && content_type.front() != ';') return std::nullopt;
+  return content_type.substr(1);
+}
+
+Result<Duration> ParseTimeout(std::string_view value) {
+  const auto refuse = [&](std::string_view why) {
+    return Fail(Code::kInternal, fmt::format("malformed grpc-timeout: {}", why));
+  };
+  if (value.size() < 2)
+    return refuse(fmt::format("transport: timeout string is too short: {}", GoQuote(value)));
+  if (value.size() > kMaxTimeoutBytes)
+    return refuse(fmt::format("transport: timeout string is too long: {}", GoQuote(value)));
+  const auto unit = UnitNanos(value.back());
+  if (!unit)
+    return refuse(fmt::format("transport: timeout unit is not recognized: {}", GoQuote(value)));
+  std::int64_t amount = 0;
+  for (const char c : value.substr(0, value.size() - 1)) {
+    if (c < '0' || c > '9') {
+      return refuse(fmt::format("strconv.ParseUint: parsing {}: invalid syntax",
+                                GoQuote(value.substr(0, value.size() - 1))));
+    }
+    amount = amount * 10 + (c - '0');
+  }
+  // Longer than the clock can count is as good as for ever; the margin keeps now + timeout in
+  // range.
+  constexpr std::int64_t kLongest = std::numeric_limits<std::int64_t>::max() / 4;
+  if (amount > kLongest / *unit) return Duration(kLongest);
+  return Duration(amount * *unit);
+}
+
+Result<std::string> DecodeBinaryMetadata(std::string_view name, std::string_view value) {
+  std::string decoded;
+  if (const auto failure = DecodeBase64(value, &decoded)) {
+    return Fail(Code::kInternal,
+                fmt::format("malformed binary metadata {} in header {}: illegal base64 data at "
+                            "input byte {}",
+                            GoQuote(value), GoQuote(name), failure->offset));
+  }
+  return decoded;
+}
+
+std::string PercentEncode(std::string_view message) {
+  std::string encoded;
+  encoded.reserve(message.size());
+  const auto escape = [&](std::string_view bytes) {
+    for (const char c : bytes) {
+      const auto byte = static_cast<unsigned char>(c);
+      encoded.push_back('%');
+      encoded.push_back(kHexDigits[byte >> 4]);
+      encoded.push_back(kHexDigits[byte & 15]);
+    }
+  };
+  for (std::size_t i = 0; i < message.size();) {
+    const char c = message[i];
+    if (static_cast<unsigned char>(c) < 0x80) {
+      if (c >= ' ' && c <= '~' && c != '%') {
+        encoded.push_back(c);
+      } else {
+        escape(message.substr(i, 1));
+      }
+      ++i;
+      continue;
+    }
+    const std::size_t length = Utf8SequenceLength(message.substr(i));
+    escape(length == 0 ? "\xef\xbf\xbd" : message.substr(i, length));
+    i += length == 0 ? 1 : length;
+  }
+  return encoded;
+}
+
+std::string GoQuote(std::string_view text) {
+  std::string quoted = "\"";
+  for (std::size_t i = 0; i < text.size();) {
+    const char c = text[i];
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x80) {
+      if (const std::size_t length = Utf8SequenceLength(text.substr(i)); length > 0) {
+        quoted.append(text.substr(i, length));
+        i += length;
+        continue;
+      }
+    }
+    ++i;
+    constexpr std::string_view kEscaped = "\"\\\a\b\f\n\r\t\v";
+    constexpr std::string_view kLetters = "\"\\abfnrtv";
+    if (const std::size_t at = kEscaped.find(c); at != std::string_view::npos) {
+      quoted.push_back('\\');
+      quoted.push_back(kLetters[at]);
+    } else if (byte < 0x20 || byte >= 0x7f) {
+      quoted.append(fmt::format("\\x{:02x}", byte));
+    } else {
+      quoted.push_back(c);
+    }
+  }
+  quoted.push_back('"');
+  return quoted;
+}
+
+bool IsValidHeaderName(std::string_view name) {
+  if (name.empty()) return false;
+  for (const char c : name) {
+    if (!kHeaderNameByte[static_cast<unsigned char>(c)]) return false;
+  }
+  return true;
+}
+
+bool IsValidHeaderValue(std::string_view value) {
+  // No early end, so that the compiler can look at many bytes at once.
+  unsigned bad = 0;
+  for (const char c : value) {
+    const auto byte = static_cast<unsigned char>(c);
+    bad |= (static_cast<unsigned>(byte < 0x20) & static_cast<unsigned>(byte != '\t')) |
+           static_cast<unsigned>(byte == 0x7f);
+  }
+  return bad == 0;
+}
+
+Result<std::string> Gunzip(std::string_view packed, std::size_t max_bytes) {
+  constexpr int kGzipWindow = 15 + 16;
+  constexpr std::size_t kFirstBytes = 4096;
+  z_stream stream{};
+  if (inflateInit2(&stream, kGzipWindow) != Z_OK)
+    return Fail(Code::kInternal, "grpc: failed to decompress the message: out of memory");
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
+  stream.avail_in = static_cast<uInt>(packed.size());
+  std::string unpacked;
+  int status = Z_OK;
+  while (status == Z_OK && unpacked.size() <= max_bytes) {
+    const std::size_t had = unpacked.size();
+    unpacked.resize(std::min(std::max(kFirstBytes, had * 2), max_bytes + 1));
+    stream.next_out = reinterpret_cast<Bytef*>(unpacked.data() + had);
+    stream.avail_out = static_cast<uInt>(unpacked.size() - had);
+    status = inflate(&stream, Z_NO_FLUSH);
+    unpacked.resize(unpacked.size() - stream.avail_out);
+  }
+  inflateEnd(&stream);
+  if (unpacked.size() > max_bytes) return Fail(UnpackedSizeError(max_bytes));
+  if (status == Z_STREAM_END) return unpacked;
+  if (packed.empty() || status == Z_BUF_ERROR)
+    return Fail(Code::kInternal, "grpc: failed to read decompressed data: unexpected EOF");
+  return Fail(Code::kInternal, "grpc: failed to decompress the message: gzip: invalid header");
+}
+
+Error CanceledError() { return {Code::kCanceled, "context canceled"}; }
+Error DeadlineError() { return {Code::kDeadlineExceeded, "context deadline exceeded"}; }
+Error ShuttingDownError() { return {Code::kUnavailable, "the server is shutting down"}; }
+Error NoAnswerError() { return {Code::kInternal, "the handler ended without an answer"}; }
+
+Error MalformedMethodError(std::string_view path) {
+  return {Code::kUnimplemented, fmt::format("malformed method name: {}", GoQuote(path))};
+}
+Error UnknownServiceError(std::string_view service) {
+  return {Code::kUnimplemented, fmt::format("unknown service {}", service)};
+}
+Error UnknownMethodError(std::string_view method, std::string_view service) {
+  return {Code::kUnimplemented, fmt::format("unknown method {} for service {}", method, service)};
+}
+Error WrongHttpMethodError(std::string_view method) {
+  return {Code::kInternal,
+          fmt::format("Received a HEADERS frame with :method {} which should be POST",
+                      GoQuote(method))};
+}
+Error ContentTypeError(std::string_view content_type) {
+  return {Code::kInvalidArgument,
+          fmt::format("invalid gRPC request content-type {}", GoQuote(content_type))};
+}
+Error HostCountError(std::size_t authorities, std::size_t hosts) {
+  return {Code::kInternal,
+          fmt::format("num values of :authority: {}, num values of host: {}, both must only have "
+                      "1 value as per HTTP/2 spec",
+                      authorities, hosts)};
+}
+Error MissingDecompressorError(std::string_view encoding) {
+  return {
+      Code::kUnimplemented,
+      fmt::format("grpc: Decompressor is not installed for grpc-encoding {}", GoQuote(encoding))};
+}
+Error CompressedFlagError() {
+  return {Code::kInternal, "grpc: compressed flag set with identity or empty encoding"};
+}
+Error PayloadFormatError(unsigned format) {
+  return {Code::kInternal, fmt::format("grpc: received unexpected payload format {}", format)};
+}
+Error MessageSizeError(std::size_t size_bytes, std::size_t max_bytes) {
+  return {Code::kResourceExhausted,
+          fmt::format("grpc: received message larger than max ({} vs. {})", size_bytes, max_bytes)};
+}
+Error UnpackedSizeError(std::size_t max_bytes) {
+  return {Code::kResourceExhausted,
+          fmt::format("grpc: received message after decompression larger than max {}", max_bytes)};
+}
+Error UnexpectedEndError() { return {Code::kInternal, "unexpected EOF"}; }
+Error NoRequestError() {
+  return {Code::kInternal,
+          "cardinality violation: received no request message from non-client-streaming RPC"};
+}
+Error ManyRequestsError() {
+  return {Code::kInternal,
+          "cardinality violation: received multiple request messages for non-client-streaming RPC"};
+}
+Error BufferedRequestsError() {
+  return {Code::kResourceExhausted, "too many request bytes wait on this connection"};
+}
+
+}  // namespace kvorum::rpc

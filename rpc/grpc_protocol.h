@@ -1,0 +1,64 @@
+// gRPC over HTTP/2, its words and numbers: the header values that both sides agreed on, and every
+// error text that the transport itself gives, word for word as grpc-go's server has them, since
+// clients match on these. Pure functions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/error.h"
+
+namespace kvorum::rpc {
+
+// In front of each message: one byte of flags (1: compressed), four of length, big-endian.
+inline constexpr std::size_t kMessagePrefixBytes = 5;
+
+// The subtype ("proto", or empty) of "application/grpc", "application/grpc+proto",
+// "application/grpc;..."; nothing if it is not a gRPC content type.
+std::optional<std::string_view> ContentSubtype(std::string_view content_type);
+
+// The value of grpc-timeout: up to eight digits and a unit of H, M, S, m, u, n.
+Result<Duration> ParseTimeout(std::string_view value);
+
+// The value of a "-bin" header, padded or not.
+Result<std::string> DecodeBinaryMetadata(std::string_view name, std::string_view value);
+
+// The value of grpc-message: all but printable ASCII and '%' itself is percent-encoded; bytes that
+// are not UTF-8 become U+FFFD.
+std::string PercentEncode(std::string_view message);
+
+// Go's %q: in double quotes, with escapes.
+std::string GoQuote(std::string_view text);
+
+// Whether HTTP/2 allows a header field name (a lower-case token) and a field value.
+bool IsValidHeaderName(std::string_view name);
+bool IsValidHeaderValue(std::string_view value);
+
+// Unpacks one gzip stream; at most max_bytes come out, more is the error that says so.
+Result<std::string> Gunzip(std::string_view packed, std::size_t max_bytes);
+
+Error CanceledError();
+Error DeadlineError();
+Error ShuttingDownError();
+Error NoAnswerError();
+Error MalformedMethodError(std::string_view path);
+Error UnknownServiceError(std::string_view service);
+Error UnknownMethodError(std::string_view method, std::string_view service);
+Error WrongHttpMethodError(std::string_view method);
+Error ContentTypeError(std::string_view content_type);
+Error HostCountError(std::size_t authorities, std::size_t hosts);
+Error MissingDecompressorError(std::string_view encoding);
+Error CompressedFlagError();
+Error PayloadFormatError(unsigned format);
+Error MessageSizeError(std::size_t size_bytes, std::size_t max_bytes);
+Error UnpackedSizeError(std::size_t max_bytes);
+Error UnexpectedEndError();
+Error NoRequestError();
+Error ManyRequestsError();
+Error BufferedRequestsError();
+
+}  // namespace kvorum::rpc

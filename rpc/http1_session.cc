@@ -1,0 +1,249 @@
+#include "rpc/http1_session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/buffer.hpp>
+#include <boost/beast/http.hpp>
+#include <cctype>
+#include <ctime>
+#include <utility>
+
+namespace kvorum::rpc {
+namespace {
+
+namespace http = boost::beast::http;
+
+std::string_view ReasonOf(unsigned status) {
+  const auto reason = http::obsolete_reason(http::int_to_status(status));
+  return {reason.data(), reason.size()};
+}
+
+std::string DateText() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  std::array<char, 64> text;
+  const std::size_t length =
+      std::strftime(text.data(), text.size(), "%a, %d %b %Y %H:%M:%S GMT", &parts);
+  return {text.data(), length};
+}
+
+std::string LowerCase(boost::beast::string_view text) {
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(), [](unsigned char c) {
+    return static_cast<char>(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
+  });
+  return lower;
+}
+
+}  // namespace
+
+struct Http1Session::Parser {
+  http::request_parser<http::string_body> parser;
+};
+
+// Belongs to the loop but for Complete, which any thread may call once.
+class Http1Session::Answer final : public HttpSink, public std::enable_shared_from_this<Answer> {
+ public:
+  Answer(Http1Session& session, Loop& loop)
+      : session_(&session), loop_(&loop), mailbox_(loop.mailbox()) {}
+  void Detach() { session_ = nullptr; }
+
+  void Complete(HttpResponse response) override {
+    if (Loop::Current() == loop_) return Deliver(std::move(response));
+    mailbox_->Post([self = shared_from_this(), response = std::move(response)]() mutable {
+      self->Deliver(std::move(response));
+    });
+  }
+
+ private:
+  void Deliver(HttpResponse response) {
+    if (session_ != nullptr) session_->SendResponse(std::move(response));
+  }
+
+  Http1Session* session_;
+  Loop* const loop_;
+  const std::shared_ptr<Mailbox> mailbox_;
+};
+
+Http1Session::Http1Session(Front& front, SessionHost& host, SharedBytes peer)
+    : front_(front), host_(host), peer_(std::move(peer)) {
+  EnterPhase(Phase::kIdle);
+}
+
+Http1Session::~Http1Session() {
+  front_.loop.Disarm(timer_);
+  front_.loop.Disarm(resume_timer_);
+  if (answer_ != nullptr) answer_->Detach();
+}
+
+void Http1Session::EnterPhase(Phase phase) {
+  phase_ = phase;
+  const TimePoint now = front_.loop.now();
+  switch (phase) {
+    case Phase::kIdle:
+      return front_.loop.Arm(timer_, now + front_.options.http_idle_timeout);
+    case Phase::kHead:
+      return front_.loop.Arm(timer_, now + front_.options.http_header_timeout);
+    case Phase::kBody:
+      return front_.loop.Arm(timer_, now + front_.options.http_body_timeout);
+    case Phase::kHandling:
+      return front_.loop.Disarm(timer_);
+  }
+}
+
+void Http1Session::OnTimer() {
+  closing_ = true;
+  host_.WantFlush();
+}
+
+void Http1Session::OnInput(std::string_view bytes) {
+  if (closing_) return;
+  input_.append(bytes);
+  ParseInput();
+}
+
+void Http1Session::OnInputEnd() {
+  // A client may close its half and still wait for the answer.
+  input_ended_ = true;
+  ParseInput();
+}
+
+bool Http1Session::pauses_input(bool blocked) const {
+  // While a request is handled, or its answer not taken, the next ones wait in the socket.
+  return input_.size() > front_.options.http_max_header_bytes &&
+         (blocked || phase_ == Phase::kHandling);
+}
+
+void Http1Session::ParseInput() {
+  while (!closing_ && phase_ != Phase::kHandling) {
+    if (!ParseSome()) {
+      if (!input_ended_) return;
+      closing_ = true;  // what is missing will not come
+      host_.WantFlush();
+    }
+  }
+}
+
+bool Http1Session::ParseSome() {
+  if (phase_ == Phase::kIdle) {
+    if (input_.empty()) return false;
+    parser_ = std::make_unique<Parser>();
+    parser_->parser.header_limit(front_.options.http_max_header_bytes);
+    parser_->parser.body_limit(front_.options.http_max_body_bytes);
+    parser_->parser.eager(true);
+    EnterPhase(Phase::kHead);
+  }
+  boost::system::error_code error;
+  const std::size_t used =
+      parser_->parser.put(boost::asio::buffer(input_.data(), input_.size()), error);
+  input_.erase(0, used);
+  if (error && error != http::error::need_more) {
+    Refuse(error == http::error::header_limit ? 431 : error == http::error::body_limit ? 413 : 400);
+    return true;
+  }
+  if (phase_ == Phase::kHead && parser_->parser.is_header_done()) OnHead();
+  if (closing_) return true;
+  if (parser_->parser.is_done()) {
+    Dispatch();
+    return true;
+  }
+  return error != http::error::need_more && used > 0;
+}
+
+void Http1Session::OnHead() {
+  if (!std::exchange(established_, true)) host_.OnEstablished();
+  EnterPhase(Phase::kBody);
+  const auto& head = parser_->parser.get();
+  if (head.version() != 11 && head.version() != 10) return Refuse(505);
+  const auto expect = head[http::field::expect];
+  if (boost::beast::iequals(expect, "100-continue") && !parser_->parser.is_done()) {
+    output_.push_back(SharedBytes::Static("HTTP/1.1 100 Continue\r\n\r\n"));
+    host_.WantFlush();
+  }
+}
+
+void Http1Session::Dispatch() {
+  auto message = parser_->parser.release();
+  parser_.reset();
+  keep_alive_ = message.keep_alive();
+  head_only_ = message.method() == http::verb::head;
+  http_1_0_ = message.version() == 10;
+  HttpRequest request;
+  request.method = std::string(message.method_string());
+  request.target = std::string(message.target());
+  for (const auto& field : message)
+    request.headers.push_back({LowerCase(field.name_string()), std::string(field.value())});
+  request.body = SharedBytes::Own(std::move(message.body()));
+  request.peer = peer_;
+  request.loop = &front_.loop;
+  EnterPhase(Phase::kHandling);
+  answer_ = std::make_shared<Answer>(*this, front_.loop);
+  front_.http(std::move(request), HttpReply(answer_));
+}
+
+void Http1Session::SendResponse(HttpResponse response) {
+  answer_->Detach();
+  answer_.reset();
+  const std::size_t body_bytes = SizeBytes(response.body);
+  std::string head = fmt::format("HTTP/1.1 {} {}\r\n", response.status, ReasonOf(response.status));
+  for (const HttpHeader& header : response.headers)
+    head += fmt::format("{}: {}\r\n", header.name, header.value);
+  if (!response.content_type.empty())
+    head += fmt::format("Content-Type: {}\r\n", response.content_type);
+  head += fmt::format("Date: {}\r\nContent-Length: {}\r\n", DateText(), body_bytes);
+  if (!keep_alive_ || closing_) {
+    head += "Connection: close\r\n";
+    closing_ = true;
+  } else if (http_1_0_) {
+    head += "Connection: keep-alive\r\n";
+  }
+  head += "\r\n";
+  output_.push_back(SharedBytes::Own(std::move(head)));
+  if (!head_only_) {
+    for (SharedBytes& part : response.body) {
+      if (!part.empty()) output_.push_back(std::move(part));
+    }
+  }
+  EnterPhase(Phase::kIdle);
+  host_.WantFlush();
+  // The next request is begun by Produce, not from inside this one's handler.
+}
+
+void Http1Session::Refuse(unsigned status) {
+  if (!std::exchange(established_, true)) host_.OnEstablished();
+  output_.push_back(
+      SharedBytes::Own(fmt::format("HTTP/1.1 {0} {1}\r\nContent-Type: text/plain; charset=utf-8\r\n"
+                                   "Connection: close\r\n\r\n{0} {1}",
+                                   status, ReasonOf(status))));
+  closing_ = true;
+  front_.loop.Disarm(timer_);
+  host_.WantFlush();
+}
+
+void Http1Session::Produce(OutputBatch& batch) {
+  while (!output_.empty() && !batch.full()) {
+    batch.Append(output_.front());
+    output_.pop_front();
+  }
+  if (output_.empty() && phase_ == Phase::kIdle && !input_.empty() && !closing_) {
+    // Pipelined requests: the next wake-up handles them, before its hooks.
+    front_.loop.Arm(resume_timer_, front_.loop.now());
+  }
+}
+
+void Http1Session::Drain() {
+  keep_alive_ = false;
+  if (phase_ != Phase::kHandling) closing_ = true;
+  host_.WantFlush();
+}
+
+void Http1Session::CancelAll(const Error& reason) {
+  if (answer_ != nullptr) SendResponse(HttpResponse::Text(503, reason.message + "\n"));
+  closing_ = true;
+  host_.WantFlush();
+}
+
+}  // namespace kvorum::rpc

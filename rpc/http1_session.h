@@ -1,0 +1,69 @@
+// HTTP/1.1 on one connection: requests one after another, parsed by Beast under limits, each handed
+// to the server's HttpHandler when it is complete, answered in order. Keep-alive as the client
+// asks.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "rpc/front.h"
+#include "rpc/http.h"
+#include "rpc/session.h"
+
+namespace kvorum::rpc {
+
+class Http1Session final : public Session {
+ public:
+  Http1Session(Front& front, SessionHost& host, SharedBytes peer);
+  ~Http1Session() override;
+  Http1Session(const Http1Session&) = delete;
+  Http1Session& operator=(const Http1Session&) = delete;
+
+  void OnInput(std::string_view bytes) override;
+  void OnInputEnd() override;
+  void Produce(OutputBatch& batch) override;
+  bool ending() const override { return closing_; }
+  bool ended() const override { return closing_ && output_.empty() && answer_ == nullptr; }
+  bool pauses_input(bool blocked) const override;
+  void Drain() override;
+  void CancelAll(const Error& reason) override;
+
+ private:
+  class Answer;  // the HttpSink of the request that is being handled
+  struct Parser;
+
+  enum class Phase : std::uint8_t { kIdle, kHead, kBody, kHandling };
+
+  void ParseInput();
+  // One step of it; false if more input is needed.
+  bool ParseSome();
+  void EnterPhase(Phase phase);
+  void OnHead();
+  void Dispatch();
+  void SendResponse(HttpResponse response);
+  // Answers a request that cannot be parsed, as Go's server does, and closes.
+  void Refuse(unsigned status);
+  void OnTimer();
+
+  Front& front_;
+  SessionHost& host_;
+  const SharedBytes peer_;
+  std::string input_;
+  std::unique_ptr<Parser> parser_;
+  Phase phase_ = Phase::kIdle;
+  bool keep_alive_ = true;  // of the request that is being handled
+  bool head_only_ = false;  // it is a HEAD
+  bool http_1_0_ = false;
+  bool established_ = false;
+  bool input_ended_ = false;
+  bool closing_ = false;
+  std::shared_ptr<Answer> answer_;
+  std::deque<SharedBytes> output_;
+  MemberTimer<Http1Session, &Http1Session::OnTimer> timer_{*this};
+  MemberTimer<Http1Session, &Http1Session::ParseInput> resume_timer_{*this};
+};
+
+}  // namespace kvorum::rpc

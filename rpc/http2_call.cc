@@ -1,0 +1,508 @@
+// A call's way through an Http2Session: from its headers to its handler and back.
+#include <nghttp2/nghttp2.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <utility>
+
+#include "base/check.h"
+#include "rpc/grpc_protocol.h"
+#include "rpc/http2_session.h"
+#include "rpc/nghttp2_callbacks.h"
+
+namespace kvorum::rpc {
+namespace {
+
+// As HPACK counts a header for SETTINGS_MAX_HEADER_LIST_SIZE (RFC 7540, section 6.5.2).
+constexpr std::size_t kHeaderOverheadBytes = 32;
+// Longer error texts are cut, so that the trailers always fit a client's header limits.
+constexpr std::size_t kMaxErrorTextBytes = 4096;
+// An inbox of this size is freed once it is empty.
+constexpr std::size_t kKeepInboxBytes = 4096;
+
+constexpr std::array<std::string_view, 17> kCodeTexts{
+    "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "16"};
+
+nghttp2_nv StaticHeader(std::string_view name, std::string_view value) {
+  return {reinterpret_cast<std::uint8_t*>(const_cast<char*>(name.data())),
+          reinterpret_cast<std::uint8_t*>(const_cast<char*>(value.data())), name.size(),
+          value.size(), NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE};
+}
+
+nghttp2_nv CopiedHeader(std::string_view name, std::string_view value) {
+  nghttp2_nv header = StaticHeader(name, value);
+  header.flags = NGHTTP2_NV_FLAG_NO_COPY_NAME;
+  return header;
+}
+
+std::string_view AnswerContentType(bool plus_proto) {
+  return plus_proto ? "application/grpc+proto" : "application/grpc";
+}
+
+}  // namespace
+
+// ---- The request's way in ----
+
+Call* Http2Session::NewCall(std::int32_t stream_id) {
+  if (waiting_.size() >= front_.options.max_waiting_requests || close_when_sent_ || hanging_up_)
+    return nullptr;
+  auto call = std::make_shared<Call>(*this, stream_id, front_.loop.mailbox(),
+                                     front_.options.max_receive_message_bytes);
+  call->set_loop(&front_.loop);
+  call->set_peer(peer_);
+  call->set_started(front_.loop.now());
+  Call* raw = call.get();
+  raw->next_ = calls_;
+  if (calls_ != nullptr) calls_->previous_ = raw;
+  calls_ = raw;
+  ++call_count_;
+  raw->attached_ = std::move(call);
+  return raw;
+}
+
+void Http2Session::OnHeader(Call& call, std::string_view name, std::string_view value) {
+  Call::Head& head = call.head_;
+  head.list_bytes += name.size() + value.size() + kHeaderOverheadBytes;
+  if (head.list_bytes > front_.options.max_header_list_bytes) head.too_large = true;
+  if (head.too_large || head.malformed) return;
+  if (!IsValidHeaderValue(value)) {
+    head.malformed = true;
+  } else if (name.starts_with(':')) {
+    OnPseudoHeader(call, name, value);
+  } else {
+    head.regular_seen = true;
+    if (OnProtocolHeader(call, name, value)) return;
+    if (!IsValidHeaderName(name)) {
+      head.malformed = true;
+    } else if (name.ends_with("-bin")) {
+      if (auto decoded = DecodeBinaryMetadata(name, value)) {
+        call.AddMetadata(name, *decoded);
+      } else if (!head.error) {
+        head.error = std::move(decoded).error();
+      }
+    } else {
+      call.AddMetadata(name, value);
+    }
+  }
+}
+
+void Http2Session::OnPseudoHeader(Call& call, std::string_view name, std::string_view value) {
+  Call::Head& head = call.head_;
+  if (head.regular_seen) {
+    head.malformed = true;
+  } else if (name == ":path") {
+    head.malformed = std::exchange(head.path_seen, true);
+    call.entry_ = front_.router.Find(value);
+    if (call.entry_ == nullptr) head.unknown_path = value;
+  } else if (name == ":method") {
+    head.malformed = std::exchange(head.method_seen, true);
+    head.is_post = value == "POST";
+    if (!head.is_post) head.wrong_http_method = value;
+  } else if (name == ":authority") {
+    ++head.authorities;
+    call.AddMetadata(name, value);
+  } else if (name == ":scheme") {
+    head.malformed = std::exchange(head.scheme_seen, true);
+  } else {
+    head.malformed = true;
+  }
+}
+
+bool Http2Session::OnProtocolHeader(Call& call, std::string_view name, std::string_view value) {
+  Call::Head& head = call.head_;
+  switch (name.size()) {
+    case 2:
+      return name == "te";
+    case 4:
+      if (name != "host") return false;
+      ++head.hosts;
+      return false;  // and it is metadata
+    case 10:
+      if (name != "connection") return false;
+      head.malformed = true;
+      return true;
+    case 11:
+      return name == "grpc-status";
+    case 12:
+      if (name == "content-type") {
+        const auto subtype = ContentSubtype(value);
+        if (subtype) {
+          head.is_grpc = true;
+          call.plus_proto_ = *subtype == "proto";
+        } else {
+          head.wrong_content_type = value;
+        }
+        return true;
+      }
+      if (name == "grpc-timeout") {
+        if (auto timeout = ParseTimeout(value)) {
+          head.timeout = *timeout;
+        } else {
+          head.error = std::move(timeout).error();
+        }
+        return true;
+      }
+      return name == "grpc-message";
+    case 13:
+      if (name != "grpc-encoding") return false;
+      if (value == "gzip") {
+        call.reader_.set_encoding(MessageReader::Encoding::kGzip);
+      } else if (value != "identity" && !value.empty()) {
+        head.unknown_encoding = value;
+      }
+      return true;
+    case 17:
+      return name == "grpc-message-type";
+    case 20:
+      return name == "grpc-accept-encoding";
+    default:  // a length from the wire
+      return false;
+  }
+}
+
+// The order of the refusals is grpc-go's.
+void Http2Session::BeginCall(Call& call, bool remote_ended) {
+  const Call::Head& head = call.head_;
+  call.remote_ended_ = remote_ended;
+  if (head.too_large) return Reset(call, NGHTTP2_FRAME_SIZE_ERROR);
+  if (head.authorities > 1 || head.hosts > 1)
+    return Refuse(call, HostCountError(head.authorities, head.hosts), "400");
+  if (head.malformed) return Reset(call, NGHTTP2_PROTOCOL_ERROR);
+  if (!head.is_grpc) return Refuse(call, ContentTypeError(head.wrong_content_type), "415");
+  if (head.error) return Refuse(call, *head.error, "400");
+  if (!head.is_post) return Refuse(call, WrongHttpMethodError(head.wrong_http_method), "405");
+  if (head.timeout) {
+    if (head.timeout->count() == 0) return Refuse(call, DeadlineError(), "200");
+    call.set_deadline(call.started() + *head.timeout);
+  }
+  if (call.entry_ == nullptr)
+    return Refuse(call, front_.router.MissingMethod(head.unknown_path), "200");
+  if (!head.unknown_encoding.empty())
+    return Refuse(call, MissingDecompressorError(head.unknown_encoding), "200");
+  call.set_method(&call.entry_->info);
+  if (call.deadline()) front_.loop.Arm(call, *call.deadline());
+  if (call.entry_->info.kind != MethodKind::kUnary) return DispatchOrWait(call);
+  if (remote_ended) EndUnaryRequest(call);
+}
+
+void Http2Session::OnData(Call& call, std::string_view bytes) {
+  // The connection's window is given back at once, so that one stalled stream stalls no other.
+  nghttp2_session_consume_connection(session_, bytes.size());
+  call.end_.received_bytes += bytes.size();
+  if (call.decided_ || call.entry_ == nullptr) {
+    nghttp2_session_consume_stream(session_, call.stream_id_, bytes.size());
+  } else if (call.entry_->info.kind == MethodKind::kUnary) {
+    OnUnaryData(call, bytes);
+  } else {
+    OnStreamData(call, bytes);
+  }
+}
+
+void Http2Session::OnUnaryData(Call& call, std::string_view bytes) {
+  nghttp2_session_consume_stream(session_, call.stream_id_, bytes.size());
+  if (bytes.empty()) return;
+  if (call.reader_.complete()) return Cancel(call, ManyRequestsError());
+  const auto used = call.reader_.Feed(bytes);
+  if (!used) return Cancel(call, used.error());
+  if (*used < bytes.size()) return Cancel(call, ManyRequestsError());
+  CountBuffered(call);
+}
+
+void Http2Session::OnStreamData(Call& call, std::string_view bytes) {
+  call.inbox_.append(bytes);
+  if (!CountBuffered(call)) return;
+  if (call.read_callback_) ServeRead(call);
+}
+
+void Http2Session::OnRemoteEnd(Call& call) {
+  call.remote_ended_ = true;
+  if (call.decided_ || call.entry_ == nullptr) return;
+  if (call.entry_->info.kind == MethodKind::kUnary) {
+    EndUnaryRequest(call);
+  } else if (call.read_callback_) {
+    ServeRead(call);
+  }
+}
+
+void Http2Session::EndUnaryRequest(Call& call) {
+  if (!call.reader_.complete()) {
+    return Cancel(call, call.reader_.held_bytes() == 0 ? NoRequestError() : UnexpectedEndError());
+  }
+  call.request_ = call.reader_.Take();
+  ++call.end_.received_messages;
+  DispatchOrWait(call);
+}
+
+bool Http2Session::FeedReader(Call& call) {
+  const std::size_t before = call.inbox_used_;
+  while (!call.reader_.complete() && call.inbox_used_ < call.inbox_.size()) {
+    const auto used = call.reader_.Feed(std::string_view(call.inbox_).substr(call.inbox_used_));
+    if (!used) {
+      Cancel(call, used.error());
+      return false;
+    }
+    call.inbox_used_ += *used;
+  }
+  nghttp2_session_consume_stream(session_, call.stream_id_, call.inbox_used_ - before);
+  if (call.inbox_used_ == call.inbox_.size()) {
+    call.inbox_.clear();
+    call.inbox_used_ = 0;
+    if (call.inbox_.capacity() > kKeepInboxBytes) call.inbox_.shrink_to_fit();
+  }
+  if (nghttp2_session_want_write(session_) != 0) host_.WantFlush();
+  return CountBuffered(call);
+}
+
+void Http2Session::ServeRead(Call& call) {
+  if (!FeedReader(call)) return;
+  // A method with a single request answers it only when that is known to be the only one.
+  const bool single = call.entry_->info.kind == MethodKind::kServerStream;
+  if (call.reader_.complete()) {
+    if (single && call.inbox_used_ < call.inbox_.size()) return Cancel(call, ManyRequestsError());
+    if (single && !call.remote_ended_) return;
+    SharedBytes message = call.reader_.Take();
+    ++call.end_.received_messages;
+    CountBuffered(call);
+    return call.RunRead(std::optional(std::move(message)));
+  }
+  if (!call.remote_ended_) return;
+  if (call.reader_.held_bytes() > 0) return Cancel(call, UnexpectedEndError());
+  if (single && call.end_.received_messages == 0) return Cancel(call, NoRequestError());
+  call.RunRead(std::nullopt);
+}
+
+bool Http2Session::CountBuffered(Call& call) {
+  const std::size_t holds =
+      call.inbox_.size() - call.inbox_used_ + call.reader_.held_bytes() + call.request_.size();
+  buffered_bytes_ += holds;
+  buffered_bytes_ -= std::exchange(call.counted_bytes_, holds);
+  if (buffered_bytes_ <= front_.options.max_buffered_request_bytes) return true;
+  Cancel(call, BufferedRequestsError());
+  return false;
+}
+
+void Http2Session::DispatchOrWait(Call& call) {
+  if (waiting_.empty() && unsent_bytes_ <= front_.options.max_unsent_bytes) return Dispatch(call);
+  call.waiting_ = true;
+  CountBuffered(call);
+  waiting_.push_back(call.attached_);
+}
+
+void Http2Session::DispatchWaiting() {
+  while (!waiting_.empty() && unsent_bytes_ <= front_.options.max_unsent_bytes) {
+    const std::shared_ptr<Call> call = std::move(waiting_.front());
+    waiting_.pop_front();
+    call->waiting_ = false;
+    if (!call->decided_) Dispatch(*call);
+  }
+}
+
+void Http2Session::Dispatch(Call& call) {
+  call.dispatched_ = true;
+  if (front_.router.start_hook()) front_.router.start_hook()(call);
+  std::shared_ptr<Call> shared = call.attached_;
+  if (call.entry_->info.kind == MethodKind::kUnary) {
+    SharedBytes request = std::exchange(call.request_, {});
+    CountBuffered(call);
+    call.entry_->unary(shared, std::move(request), UnaryReply(shared));
+  } else {
+    call.entry_->stream(std::make_shared<StreamHandle>(std::move(shared)));
+  }
+}
+
+// ---- The answer's way out ----
+
+void Http2Session::Answer(Call& call, Error status, SharedBytes first, ByteChain rest) {
+  if (status.code == Code::kOk) Send(call, std::move(first), std::move(rest));
+  Decide(call, std::move(status));
+  if (!call.sending_) SubmitTrailers(call);
+}
+
+void Http2Session::FinishStream(Call& call, const Error& status) {
+  if (call.sending_) {
+    call.status_ = status;
+    call.finish_waits_ = true;
+  } else {
+    Decide(call, status);
+    SubmitTrailers(call);
+  }
+  if (call.read_callback_) call.RunRead(Fail(CanceledError()));
+}
+
+void Http2Session::Expire(Call& call) { Cancel(call, DeadlineError()); }
+
+void Http2Session::Decide(Call& call, Error status) {
+  call.decided_ = true;
+  call.status_ = std::move(status);
+  front_.loop.Disarm(call);
+  call.inbox_ = {};
+  call.inbox_used_ = 0;
+  buffered_bytes_ -= std::exchange(call.counted_bytes_, 0);
+  RunEndHook(call);
+  call.Done();
+}
+
+void Http2Session::Cancel(Call& call, Error reason) {
+  if (call.decided_) return;
+  call.decided_ = true;
+  call.status_ = std::move(reason);
+  front_.loop.Disarm(call);
+  buffered_bytes_ -= std::exchange(call.counted_bytes_, 0);
+  RunEndHook(call);
+  if (call.sending_) {
+    Reset(call, NGHTTP2_CANCEL);  // a message cannot be broken off in another way
+  } else {
+    SubmitTrailers(call);
+  }
+  const std::shared_ptr<Call> keep = call.attached_;
+  call.CallContext::Cancel(call.status_);
+  call.FailCallbacks(call.status_);
+}
+
+void Http2Session::RunEndHook(Call& call) {
+  if (!call.dispatched_ || !front_.router.end_hook()) return;
+  call.end_.code = call.status_.code;
+  call.end_.message = call.status_.message;
+  call.end_.duration = front_.loop.now() - call.started();
+  front_.router.end_hook()(call, call.end_);
+}
+
+void Http2Session::Send(Call& call, SharedBytes first, ByteChain rest) {
+  const std::size_t size_bytes = first.size() + SizeBytes(rest);
+  KV_CHECK(size_bytes <= std::numeric_limits<std::uint32_t>::max(),
+           "an answer that gRPC cannot frame");
+  BeginResponse(call);
+  call.prefix_ = {0, static_cast<char>(size_bytes >> 24), static_cast<char>(size_bytes >> 16),
+                  static_cast<char>(size_bytes >> 8), static_cast<char>(size_bytes)};
+  call.prefix_sent_bytes_ = 0;
+  call.first_ = std::move(first);
+  call.rest_ = std::move(rest);
+  call.part_ = 0;
+  call.part_sent_bytes_ = 0;
+  call.sending_ = true;
+  call.unsent_bytes_.store(kMessagePrefixBytes + size_bytes, std::memory_order_relaxed);
+  unsent_bytes_ += kMessagePrefixBytes + size_bytes;
+  ++call.end_.sent_messages;
+  call.end_.sent_bytes += size_bytes;
+  SubmitMessage(session_, call.stream_id_, call);
+  host_.WantFlush();
+}
+
+void Http2Session::BeginResponse(Call& call) {
+  if (call.response_begun_) return;
+  call.response_begun_ = true;
+  const std::array<nghttp2_nv, 2> headers{
+      StaticHeader(":status", "200"),
+      StaticHeader("content-type", AnswerContentType(call.plus_proto_))};
+  nghttp2_submit_headers(session_, NGHTTP2_FLAG_NONE, call.stream_id_, nullptr, headers.data(),
+                         headers.size(), nullptr);
+}
+
+void Http2Session::SubmitTrailers(Call& call) {
+  std::array<nghttp2_nv, 4> headers;
+  std::size_t count = 0;
+  if (!call.response_begun_) {
+    headers[count++] = StaticHeader(":status", "200");
+    headers[count++] = StaticHeader("content-type", AnswerContentType(call.plus_proto_));
+  }
+  headers[count++] =
+      StaticHeader("grpc-status", kCodeTexts[static_cast<std::size_t>(call.status_.code)]);
+  std::string text;
+  if (!call.status_.message.empty()) {
+    text = PercentEncode(std::string_view(call.status_.message).substr(0, kMaxErrorTextBytes));
+    headers[count++] = CopiedHeader("grpc-message", text);
+  }
+  nghttp2_submit_headers(session_, NGHTTP2_FLAG_END_STREAM, call.stream_id_, nullptr,
+                         headers.data(), count, nullptr);
+  host_.WantFlush();
+}
+
+void Http2Session::Refuse(Call& call, Error status, std::string_view http_status) {
+  call.decided_ = true;
+  call.response_begun_ = true;
+  call.status_ = std::move(status);
+  const std::string text =
+      PercentEncode(std::string_view(call.status_.message).substr(0, kMaxErrorTextBytes));
+  const std::array<nghttp2_nv, 4> headers{
+      StaticHeader(":status", http_status),
+      StaticHeader("content-type", AnswerContentType(call.plus_proto_)),
+      StaticHeader("grpc-status", kCodeTexts[static_cast<std::size_t>(call.status_.code)]),
+      CopiedHeader("grpc-message", text)};
+  nghttp2_submit_headers(session_, NGHTTP2_FLAG_END_STREAM, call.stream_id_, nullptr,
+                         headers.data(), headers.size(), nullptr);
+  host_.WantFlush();
+}
+
+void Http2Session::Reset(Call& call, std::uint32_t error_code) {
+  nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, call.stream_id_, error_code);
+  host_.WantFlush();
+}
+
+void Http2Session::AppendMessage(Call& call, std::size_t size_bytes) {
+  const std::size_t left = call.unsent_bytes_.load(std::memory_order_relaxed) - size_bytes;
+  call.unsent_bytes_.store(left, std::memory_order_relaxed);
+  unsent_bytes_ -= size_bytes;
+  if (call.prefix_sent_bytes_ < call.prefix_.size() && size_bytes > 0) {
+    const std::size_t take = std::min(size_bytes, call.prefix_.size() - call.prefix_sent_bytes_);
+    batch_->Append(std::string_view(call.prefix_.data() + call.prefix_sent_bytes_, take));
+    call.prefix_sent_bytes_ += take;
+    size_bytes -= take;
+  }
+  while (size_bytes > 0) {
+    SharedBytes& part = call.part_ == 0 ? call.first_ : call.rest_[call.part_ - 1];
+    const std::size_t take = std::min(size_bytes, part.size() - call.part_sent_bytes_);
+    if (take < OutputBatch::kShareBytes) {
+      batch_->Append(part.view().substr(call.part_sent_bytes_, take));
+    } else {
+      batch_->Append(part.Slice(call.part_sent_bytes_, take));
+    }
+    size_bytes -= take;
+    call.part_sent_bytes_ += take;
+    if (call.part_sent_bytes_ == part.size()) {
+      part = {};
+      ++call.part_;
+      call.part_sent_bytes_ = 0;
+    }
+  }
+  if (left == 0) OnMessageSent(call);
+}
+
+void Http2Session::OnMessageSent(Call& call) {
+  call.sending_ = false;
+  call.first_ = {};
+  call.rest_ = {};
+  if (std::exchange(call.finish_waits_, false)) Decide(call, std::move(call.status_));
+  if (call.decided_) SubmitTrailers(call);
+  // The handler hears of it in the next wake-up: this one's hooks have run.
+  if (call.write_callback_) call.Push();
+}
+
+void Http2Session::Detach(Call& call) {
+  const std::shared_ptr<Call> keep = std::move(call.attached_);
+  if (call.waiting_) {
+    std::erase(waiting_, keep);
+    call.waiting_ = false;
+  }
+  unsent_bytes_ -= call.unsent_bytes_.exchange(0, std::memory_order_relaxed);
+  buffered_bytes_ -= std::exchange(call.counted_bytes_, 0);
+  front_.loop.Disarm(call);
+  if (call.previous_ != nullptr) call.previous_->next_ = call.next_;
+  if (call.next_ != nullptr) call.next_->previous_ = call.previous_;
+  if (calls_ == &call) calls_ = call.next_;
+  call.previous_ = nullptr;
+  call.next_ = nullptr;
+  --call_count_;
+  call.session_ = nullptr;
+  if (!call.decided_) {
+    call.decided_ = true;
+    call.status_ = CanceledError();
+    RunEndHook(call);
+    call.CallContext::Cancel(call.status_);
+  }
+  call.FailCallbacks(call.status_.code == Code::kOk ? CanceledError() : call.status_);
+  // The handler may have left work for hooks that have run already, if this is a flush.
+  if (batch_ != nullptr) front_.loop.StayAwake();
+}
+
+}  // namespace kvorum::rpc

@@ -1,0 +1,194 @@
+#include "rpc/http2_session.h"
+
+#include <nghttp2/nghttp2.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "base/check.h"
+#include "rpc/nghttp2_callbacks.h"
+
+namespace kvorum::rpc {
+namespace {
+
+// As grpc-go: a client that pings without streams may do so this often, and is told to go away at
+// the strike after these.
+constexpr Duration kIdlePingInterval = std::chrono::hours(2);
+constexpr int kMaxPingStrikes = 2;
+// How long the first GOAWAY may take to reach the client, if it does not answer our ping.
+constexpr Duration kDrainRoundTrip = std::chrono::seconds(1);
+constexpr std::array<std::uint8_t, 8> kDrainPing{'k', 'v', 'o', 'r', 'u', 'm', 'G', 'A'};
+
+}  // namespace
+
+Http2Session::Http2Session(Front& front, SessionHost& host, SharedBytes peer)
+    : front_(front),
+      host_(host),
+      peer_(std::move(peer)),
+      // Long ago, so that the first ping is on time.
+      last_ping_{std::numeric_limits<std::int64_t>::min() / 2},
+      last_input_(front.loop.now()),
+      reset_tokens_(front.options.reset_burst),
+      reset_refill_(front.loop.now()) {
+  session_ = NewServerSession(*this);
+  StartSession();
+}
+
+Http2Session::~Http2Session() {
+  front_.loop.Disarm(keepalive_timer_);
+  front_.loop.Disarm(dispatch_timer_);
+  front_.loop.Disarm(drain_timer_);
+  while (calls_ != nullptr) Detach(*calls_);
+  nghttp2_session_del(session_);
+}
+
+void Http2Session::StartSession() {
+  const Options& options = front_.options;
+  std::array<nghttp2_settings_entry, 3> settings{{
+      {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, options.stream_window_bytes},
+      {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, options.max_header_list_bytes},
+      {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, options.max_concurrent_streams},
+  }};
+  // Without a limit none is announced, as grpc-go does.
+  const std::size_t count =
+      options.max_concurrent_streams == UINT32_MAX ? settings.size() - 1 : settings.size();
+  KV_CHECK(nghttp2_submit_settings(session_, NGHTTP2_FLAG_NONE, settings.data(), count) == 0,
+           "nghttp2 refused our settings");
+  nghttp2_session_set_local_window_size(session_, NGHTTP2_FLAG_NONE, 0,
+                                        static_cast<std::int32_t>(options.connection_window_bytes));
+  front_.loop.Arm(keepalive_timer_, last_input_ + options.ping_interval);
+  host_.WantFlush();
+}
+
+void Http2Session::OnInput(std::string_view bytes) {
+  last_input_ = front_.loop.now();
+  ping_unanswered_ = false;
+  if (ended_ || hanging_up_ || close_when_sent_) return;
+  const auto used = nghttp2_session_mem_recv(
+      session_, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+  if (used == NGHTTP2_ERR_FLOODED) {
+    HangUp(NGHTTP2_ENHANCE_YOUR_CALM, "too_many_frames");
+  } else if (used < 0) {
+    ended_ = true;  // not HTTP/2, or out of memory: nothing sensible can be said
+    host_.WantFlush();
+  } else if (nghttp2_session_want_write(session_) != 0 ||
+             nghttp2_session_want_read(session_) == 0) {
+    host_.WantFlush();
+  }
+}
+
+void Http2Session::OnInputEnd() {
+  // A gRPC client that closed its half will not read answers either.
+  ended_ = true;
+  host_.WantFlush();
+}
+
+void Http2Session::Produce(OutputBatch& batch) {
+  batch_ = &batch;
+  const int status = nghttp2_session_send(session_);
+  batch_ = nullptr;
+  if (status != 0) ended_ = true;
+  CheckEnd();
+  // Half the bound, so that the waiting requests are not let in one by one.
+  if (!waiting_.empty() && unsent_bytes_ <= front_.options.max_unsent_bytes / 2)
+    front_.loop.Arm(dispatch_timer_, front_.loop.now());
+}
+
+void Http2Session::CheckEnd() {
+  if (nghttp2_session_want_write(session_) != 0) return;
+  if (nghttp2_session_want_read(session_) == 0 || close_when_sent_ ||
+      (final_goaway_sent_ && call_count_ == 0)) {
+    ended_ = true;
+  }
+}
+
+void Http2Session::Drain() {
+  if (draining_) return;
+  draining_ = true;
+  if (!established_) {
+    ended_ = true;
+    return host_.WantFlush();
+  }
+  // Streams that the client opened before it hears of this still count; a round trip later the
+  // last of them is known.
+  nghttp2_submit_shutdown_notice(session_);
+  nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, kDrainPing.data());
+  front_.loop.Arm(drain_timer_, front_.loop.now() + kDrainRoundTrip);
+  host_.WantFlush();
+}
+
+void Http2Session::FinalGoAway() {
+  if (final_goaway_sent_) return;
+  final_goaway_sent_ = true;
+  front_.loop.Disarm(drain_timer_);
+  nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE,
+                        nghttp2_session_get_last_proc_stream_id(session_), NGHTTP2_NO_ERROR,
+                        nullptr, 0);
+  host_.WantFlush();
+}
+
+void Http2Session::CancelAll(const Error& reason) {
+  for (Call* call = calls_; call != nullptr;) {
+    Call* next = call->next_;  // cancelling detaches nothing before the next Produce
+    Cancel(*call, reason);
+    call = next;
+  }
+  FinalGoAway();
+  close_when_sent_ = true;
+  host_.WantFlush();
+}
+
+void Http2Session::HangUp(std::uint32_t error_code, std::string_view debug_data) {
+  if (hanging_up_) return;
+  hanging_up_ = true;
+  nghttp2_submit_goaway(
+      session_, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session_), error_code,
+      reinterpret_cast<const std::uint8_t*>(debug_data.data()), debug_data.size());
+  host_.WantFlush();
+}
+
+void Http2Session::OnPing() {
+  const TimePoint now = front_.loop.now();
+  const TimePoint previous = std::exchange(last_ping_, now);
+  if (std::exchange(activity_since_ping_, false)) {
+    ping_strikes_ = 0;
+    return;
+  }
+  const bool idle = call_count_ == 0 && !front_.options.permit_pings_without_streams;
+  const Duration least = idle ? kIdlePingInterval : front_.options.min_client_ping_interval;
+  if (previous + least > now) ++ping_strikes_;
+  if (ping_strikes_ > kMaxPingStrikes) HangUp(NGHTTP2_ENHANCE_YOUR_CALM, "too_many_pings");
+}
+
+void Http2Session::OnPingAck(const std::uint8_t* opaque) {
+  if (draining_ && std::memcmp(opaque, kDrainPing.data(), kDrainPing.size()) == 0) FinalGoAway();
+}
+
+void Http2Session::OnReset() {
+  const TimePoint now = front_.loop.now();
+  const double elapsed_s = std::chrono::duration<double>(now - reset_refill_).count();
+  reset_refill_ = now;
+  reset_tokens_ = std::min<double>(front_.options.reset_burst,
+                                   reset_tokens_ + elapsed_s * front_.options.resets_per_second);
+  reset_tokens_ -= 1;
+  if (reset_tokens_ < 0) HangUp(NGHTTP2_ENHANCE_YOUR_CALM, "too_many_resets");
+}
+
+void Http2Session::OnKeepaliveTimer() {
+  const TimePoint now = front_.loop.now();
+  const TimePoint next = last_input_ + front_.options.ping_interval;
+  if (ping_unanswered_) {
+    ended_ = true;
+  } else if (now < next) {
+    return front_.loop.Arm(keepalive_timer_, next);
+  } else {
+    ping_unanswered_ = true;
+    nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, nullptr);
+    front_.loop.Arm(keepalive_timer_, now + front_.options.ping_timeout);
+  }
+  host_.WantFlush();
+}
+
+}  // namespace kvorum::rpc

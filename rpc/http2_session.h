@@ -1,0 +1,145 @@
+// gRPC over HTTP/2 on one connection: nghttp2 speaks HTTP/2, this class speaks gRPC on it and keeps
+// the connection's limits.
+//
+// A call's way: its headers are judged as they come (OnHeader), routed when they are complete
+// (BeginCall), its messages gathered (OnData), its handler called (Dispatch); its answer goes out
+// as HEADERS, DATA and trailers (Send, Decide). HTTP/2's own header rules are checked here and not
+// by nghttp2, which refuses what grpc-go accepts: etcd's clients send ":authority:
+// #initially=[...]".
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/shared_bytes.h"
+#include "rpc/call.h"
+#include "rpc/front.h"
+#include "rpc/session.h"
+
+struct nghttp2_session;
+
+namespace kvorum::rpc {
+
+class Http2Session final : public Session {
+ public:
+  Http2Session(Front& front, SessionHost& host, SharedBytes peer);
+  ~Http2Session() override;
+  Http2Session(const Http2Session&) = delete;
+  Http2Session& operator=(const Http2Session&) = delete;
+
+  void OnInput(std::string_view bytes) override;
+  void OnInputEnd() override;
+  void Produce(OutputBatch& batch) override;
+  bool ending() const override { return ended_ || hanging_up_ || close_when_sent_; }
+  bool ended() const override { return ended_; }
+  bool pauses_input(bool blocked) const override {
+    return blocked && unsent_bytes_ > front_.options.max_unsent_bytes;
+  }
+  void Drain() override;
+  void CancelAll(const Error& reason) override;
+
+  // For Call.
+  // The answer of a unary call.
+  void Answer(Call& call, Error status, SharedBytes first, ByteChain rest);
+  // One message of the answer: `first`, then `rest`.
+  void Send(Call& call, SharedBytes first, ByteChain rest);
+  void FinishStream(Call& call, const Error& status);
+  // Completes the outstanding Read if it can be.
+  void ServeRead(Call& call);
+  // The call's deadline has passed.
+  void Expire(Call& call);
+
+ private:
+  struct Callbacks;  // nghttp2's
+  friend nghttp2_session* NewServerSession(Http2Session& owner);
+  friend void SubmitMessage(nghttp2_session* session, std::int32_t stream_id, Call& call);
+
+  void StartSession();
+
+  // The request's way in.
+  Call* NewCall(std::int32_t stream_id);
+  void OnHeader(Call& call, std::string_view name, std::string_view value);
+  void OnPseudoHeader(Call& call, std::string_view name, std::string_view value);
+  // A header that gRPC or HTTP gives a meaning; false if it is metadata.
+  bool OnProtocolHeader(Call& call, std::string_view name, std::string_view value);
+  void BeginCall(Call& call, bool remote_ended);
+  void OnData(Call& call, std::string_view bytes);
+  void OnUnaryData(Call& call, std::string_view bytes);
+  void OnStreamData(Call& call, std::string_view bytes);
+  void OnRemoteEnd(Call& call);
+  void EndUnaryRequest(Call& call);
+  // Moves what has come into the call's reader, giving its window back; false if that broke the
+  // call.
+  bool FeedReader(Call& call);
+  // Enters what the call holds of its request into the connection's sum; false if that broke the
+  // call.
+  bool CountBuffered(Call& call);
+  void DispatchOrWait(Call& call);
+  void Dispatch(Call& call);
+  void DispatchWaiting();
+
+  // The answer's way out.
+  // The call is over for its handler.
+  void Decide(Call& call, Error status);
+  // As Decide, for a call that ends otherwise than its handler says: the handler is told.
+  void Cancel(Call& call, Error reason);
+  void RunEndHook(Call& call);
+  void BeginResponse(Call& call);
+  void SubmitTrailers(Call& call);
+  // Answers before routing, with an HTTP status of its own.
+  void Refuse(Call& call, Error status, std::string_view http_status);
+  void Reset(Call& call, std::uint32_t error_code);
+  void AppendMessage(Call& call, std::size_t size_bytes);
+  void OnMessageSent(Call& call);
+  void Detach(Call& call);
+
+  // The connection.
+  void OnPing();
+  void OnPingAck(const std::uint8_t* opaque);
+  // Counts a stream that was reset, by the client or for its fault.
+  void OnReset();
+  void OnKeepaliveTimer();
+  // The last word to a client that does not behave: nothing is sent after it.
+  void HangUp(std::uint32_t error_code, std::string_view debug_data);
+  void FinalGoAway();
+  void CheckEnd();
+
+  Front& front_;
+  SessionHost& host_;
+  const SharedBytes peer_;
+  nghttp2_session* session_ = nullptr;
+  OutputBatch* batch_ = nullptr;  // while Produce runs
+
+  Call* calls_ = nullptr;  // open calls, newest first
+  std::size_t call_count_ = 0;
+  std::deque<std::shared_ptr<Call>> waiting_;  // for unsent_bytes_ to fall, then their handlers
+  std::uint64_t buffered_bytes_ = 0;
+  std::uint64_t unsent_bytes_ = 0;
+  bool established_ = false;
+  bool draining_ = false;
+  bool final_goaway_sent_ = false;
+  bool close_when_sent_ = false;  // what is ready to be sent is the last
+  bool hanging_up_ = false;       // GOAWAY is the last
+  bool ended_ = false;
+
+  // Keepalive.
+  bool activity_since_ping_ = false;  // we sent headers or data: the next ping is free
+  int ping_strikes_ = 0;
+  TimePoint last_ping_;
+  TimePoint last_input_;
+  bool ping_unanswered_ = false;
+  double reset_tokens_;
+  TimePoint reset_refill_;
+  MemberTimer<Http2Session, &Http2Session::OnKeepaliveTimer> keepalive_timer_{*this};
+  MemberTimer<Http2Session, &Http2Session::DispatchWaiting> dispatch_timer_{*this};
+  MemberTimer<Http2Session, &Http2Session::FinalGoAway> drain_timer_{*this};
+};
+
+}  // namespace kvorum::rpc

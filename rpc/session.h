@@ -1,0 +1,47 @@
+// One protocol on one connection: fed with what the socket brought, asked for what it should send.
+// Neither side of this knows of sockets.
+//
+// Belongs to the connection's loop. OnInput and Produce are called by the connection alone, never
+// from inside one another.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "base/error.h"
+#include "rpc/output_batch.h"
+
+namespace kvorum::rpc {
+
+// The connection, as its session sees it.
+class SessionHost {
+ public:
+  virtual ~SessionHost() = default;
+  // There is something to send, or the session has ended.
+  virtual void WantFlush() = 0;
+  // The peer has shown that it speaks the protocol; the handshake's time limit ends.
+  virtual void OnEstablished() = 0;
+};
+
+class Session {
+ public:
+  virtual ~Session() = default;
+  virtual void OnInput(std::string_view bytes) = 0;
+  // The peer sends no more.
+  virtual void OnInputEnd() = 0;
+  // Adds what is to be sent until there is no more or the batch is full.
+  virtual void Produce(OutputBatch& batch) = 0;
+  // It has decided to end, and only waits for its last words to be taken.
+  virtual bool ending() const = 0;
+  // Nothing more is to be read or sent: the connection can be closed once its output is out.
+  virtual bool ended() const = 0;
+  // True while more input would only pile up; `blocked` if the socket takes no output at present.
+  virtual bool pauses_input(bool blocked) const = 0;
+  // Lets what is in flight end, takes nothing new, then ends.
+  virtual void Drain() = 0;
+  // Ends what is in flight with this error, then ends.
+  virtual void CancelAll(const Error& reason) = 0;
+};
+
+}  // namespace kvorum::rpc

@@ -1,0 +1,104 @@
+// Stream sockets: a connection's, and the listening ones. The one place that knows system calls of
+// the network; TLS will be a second kind of connection socket behind the same four functions.
+//
+// Used by one thread at a time. Non-blocking throughout.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/error.h"
+
+namespace kvorum::rpc {
+
+class FileDescriptor {
+ public:
+  FileDescriptor() = default;
+  explicit FileDescriptor(int fd) : fd_(fd) {}
+  FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~FileDescriptor() { Close(); }
+  int get() const { return fd_; }
+  void Close();
+
+ private:
+  int fd_ = -1;
+};
+
+// One accepted connection.
+class Socket {
+ public:
+  // Parts of one vectored write.
+  class Pieces {
+   public:
+    static constexpr std::size_t kMax = 64;
+    void Add(std::string_view bytes) { parts_[count_++] = bytes; }
+    bool full() const { return count_ == kMax; }
+    std::span<const std::string_view> parts() const { return {parts_.data(), count_}; }
+
+   private:
+    std::array<std::string_view, kMax> parts_;
+    std::size_t count_ = 0;
+  };
+  static constexpr std::ptrdiff_t kWouldBlock = -2;
+
+  explicit Socket(FileDescriptor fd) : fd_(std::move(fd)) {}
+
+  // Bytes read; 0 at the end; kWouldBlock; -1 if the connection is broken.
+  std::ptrdiff_t Read(std::span<char> buffer);
+  // Bytes written, 0 if it would block; -1 if the connection is broken.
+  std::ptrdiff_t Write(const Pieces& pieces);
+  // Breaks the connection when data stays unacknowledged this long; nothing on a unix socket.
+  void SetUserTimeout(std::chrono::milliseconds limit);
+  // Tells the peer that nothing more comes; what it still sends can be read.
+  void CloseWriting();
+  void Close() { fd_.Close(); }
+  int fd() const { return fd_.get(); }
+
+ private:
+  FileDescriptor fd_;
+};
+
+struct Accepted {
+  FileDescriptor fd;
+  std::string peer;  // "127.0.0.1:5123", "[::1]:5123", "@"
+};
+
+enum class AcceptFailure : std::uint8_t {
+  kNothing,    // nobody waits
+  kExhausted,  // no descriptors or memory: try again later
+};
+
+// A listening socket; removes a unix socket's path at the end.
+class ListenSocket {
+ public:
+  static Result<ListenSocket> Tcp(const std::string& host, std::uint16_t port);
+  static Result<ListenSocket> Unix(const std::string& path);
+  ListenSocket(ListenSocket&&) noexcept = default;
+  ListenSocket& operator=(ListenSocket&&) = delete;
+  ~ListenSocket();
+
+  // The next connection. One that was given up before it was accepted is skipped.
+  std::expected<Accepted, AcceptFailure> Accept();
+  int fd() const { return fd_.get(); }
+  const std::string& address() const { return address_; }
+
+ private:
+  ListenSocket(FileDescriptor fd, std::string address, std::string unix_path)
+      : fd_(std::move(fd)), address_(std::move(address)), unix_path_(std::move(unix_path)) {}
+
+  FileDescriptor fd_;
+  std::string address_;
+  std::string unix_path_;
+};
+
+}  // namespace kvorum::rpc
