@@ -1,0 +1,489 @@
+// The front seen by an independent peer: gRPC C++'s client.
+#include <gmock/gmock.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <future>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/rpc/test_server.h"
+
+namespace kvorum::rpc {
+namespace {
+
+using ::testing::HasSubstr;
+
+grpc::ByteBuffer ToBuffer(const std::string& bytes) {
+  const grpc::Slice slice(bytes);
+  return grpc::ByteBuffer(&slice, 1);
+}
+
+std::string ToString(const grpc::ByteBuffer& buffer) {
+  std::vector<grpc::Slice> slices;
+  (void)buffer.Dump(&slices);
+  std::string bytes;
+  for (const grpc::Slice& slice : slices)
+    bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  return bytes;
+}
+
+// One blocking client over the generic stub.
+class Client {
+ public:
+  explicit Client(const std::string& address, grpc::ChannelArguments arguments = {}) {
+    arguments.SetMaxReceiveMessageSize(-1);
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    channel_ = grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+    stub_ = std::make_unique<grpc::GenericStub>(channel_);
+  }
+
+  struct Answer {
+    grpc::Status status;
+    std::string message;
+  };
+
+  Answer Call(const std::string& method, const std::string& request,
+              grpc::ClientContext* context = nullptr) {
+    grpc::ClientContext own;
+    if (context == nullptr) context = &own;
+    grpc::CompletionQueue queue;
+    const auto reader =
+        stub_->PrepareUnaryCall(context, "/test.Echo/" + method, ToBuffer(request), &queue);
+    reader->StartCall();
+    Answer answer;
+    grpc::ByteBuffer response;
+    reader->Finish(&response, &answer.status, this);
+    Wait(queue);
+    if (answer.status.ok()) answer.message = ToString(response);
+    return answer;
+  }
+
+  // A stream, used by one thread, one step at a time.
+  class Stream {
+   public:
+    Stream(grpc::GenericStub& stub, const std::string& method) {
+      stream_ = stub.PrepareCall(&context, "/test.Echo/" + method, &queue_);
+      stream_->StartCall(this);
+      Client::Wait(queue_);
+    }
+    bool Write(const std::string& message) {
+      stream_->Write(ToBuffer(message), this);
+      return Client::Wait(queue_);
+    }
+    void WritesDone() {
+      stream_->WritesDone(this);
+      Client::Wait(queue_);
+    }
+    std::optional<std::string> Read() {
+      grpc::ByteBuffer buffer;
+      stream_->Read(&buffer, this);
+      if (!Client::Wait(queue_)) return std::nullopt;
+      return ToString(buffer);
+    }
+    grpc::Status Finish() {
+      grpc::Status status;
+      stream_->Finish(&status, this);
+      Client::Wait(queue_);
+      return status;
+    }
+    grpc::ClientContext context;
+
+   private:
+    grpc::CompletionQueue queue_;
+    std::unique_ptr<grpc::GenericClientAsyncReaderWriter> stream_;
+  };
+
+  std::unique_ptr<Stream> Open(const std::string& method) {
+    return std::make_unique<Stream>(*stub_, method);
+  }
+  grpc::Channel& channel() { return *channel_; }
+  grpc::GenericStub& stub() { return *stub_; }
+
+  static bool Wait(grpc::CompletionQueue& queue) {
+    void* tag = nullptr;
+    bool ok = false;
+    queue.Next(&tag, &ok);
+    return ok;
+  }
+
+ private:
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<grpc::GenericStub> stub_;
+};
+
+void ExpectStatus(const grpc::Status& status, grpc::StatusCode code, const std::string& text) {
+  EXPECT_EQ(status.error_code(), code) << status.error_message();
+  EXPECT_EQ(status.error_message(), text);
+}
+
+class GrpcTest : public testing::Test {
+ protected:
+  TestServer server_;
+  Client client_{server_.address()};
+};
+
+TEST_F(GrpcTest, UnaryCallIsAnswered) {
+  const auto answer = client_.Call("Unary", "hello");
+  EXPECT_TRUE(answer.status.ok()) << answer.status.error_message();
+  EXPECT_EQ(answer.message, "hello");
+}
+
+TEST_F(GrpcTest, EmptyMessagesTravel) {
+  const auto answer = client_.Call("Unary", "");
+  EXPECT_TRUE(answer.status.ok()) << answer.status.error_message();
+  EXPECT_EQ(answer.message, "");
+}
+
+TEST_F(GrpcTest, AnswerMayComeFromAnotherThread) {
+  for (int i = 0; i < 200; ++i) {
+    const auto answer = client_.Call("Later", std::to_string(i));
+    ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+    ASSERT_EQ(answer.message, std::to_string(i));
+  }
+}
+
+TEST_F(GrpcTest, ErrorKeepsItsCodeAndText) {
+  ExpectStatus(client_.Call("Fail", "5:etcdserver: no such thing").status,
+               grpc::StatusCode::NOT_FOUND, "etcdserver: no such thing");
+  ExpectStatus(client_.Call("Fail", "3:100% wrong\n\xc3\xa4").status,
+               grpc::StatusCode::INVALID_ARGUMENT, "100% wrong\n\xc3\xa4");
+  ExpectStatus(client_.Call("Fail", "16:").status, grpc::StatusCode::UNAUTHENTICATED, "");
+}
+
+TEST_F(GrpcTest, DroppedReplyIsAnInternalError) {
+  ExpectStatus(client_.Call("Drop", "x").status, grpc::StatusCode::INTERNAL,
+               "the handler ended without an answer");
+}
+
+TEST_F(GrpcTest, UnknownMethodsAreNamed) {
+  ExpectStatus(client_.Call("Nothing", "x").status, grpc::StatusCode::UNIMPLEMENTED,
+               "unknown method Nothing for service test.Echo");
+}
+
+TEST_F(GrpcTest, TooLargeRequestIsRefusedAndTheConnectionLives) {
+  const std::size_t limit = Options{}.max_receive_message_bytes;
+  EXPECT_EQ(client_.Call("Unary", std::string(limit, 'a')).message.size(), limit);
+  ExpectStatus(client_.Call("Unary", std::string(limit + 1, 'a')).status,
+               grpc::StatusCode::RESOURCE_EXHAUSTED,
+               "grpc: received message larger than max (2097153 vs. 2097152)");
+  EXPECT_TRUE(client_.Call("Unary", "still here").status.ok());
+  EXPECT_EQ(server_.server().stats().accepted_connections, 1);
+}
+
+TEST_F(GrpcTest, LargeAnswersPassFlowControl) {
+  for (const std::size_t size_bytes : {1UL, 4095UL, 4096UL, 16384UL, 65536UL, 30'000'000UL}) {
+    const auto answer = client_.Call("Size", std::to_string(size_bytes));
+    ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+    EXPECT_EQ(answer.message, std::string(size_bytes, 's'));
+  }
+}
+
+TEST_F(GrpcTest, MetadataReachesTheHandler) {
+  grpc::ClientContext context;
+  context.AddMetadata("token", "abc.7");
+  context.AddMetadata("token", "second");
+  context.AddMetadata("trace-bin", std::string("\x00\xff\x10", 3));
+  context.AddMetadata("empty", "");
+  const auto answer = client_.Call("Metadata", "", &context);
+  ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+  EXPECT_THAT(answer.message, HasSubstr("token=abc.7\ntoken=second\n"));
+  EXPECT_THAT(answer.message, HasSubstr(std::string("trace-bin=\x00\xff\x10\n", 14)));
+  EXPECT_THAT(answer.message, HasSubstr("empty=\n"));
+  EXPECT_THAT(answer.message, HasSubstr("user-agent=grpc-c++/"));
+  EXPECT_THAT(answer.message, HasSubstr(":authority=127.0.0.1"));
+  EXPECT_THAT(answer.message, testing::Not(HasSubstr("content-type")));
+}
+
+TEST_F(GrpcTest, MuchMetadataIsKept) {
+  grpc::ClientContext context;
+  for (int i = 0; i < 50; ++i)
+    context.AddMetadata("name-" + std::to_string(i), std::string(100, 'v'));
+  const std::string text = client_.Call("Metadata", "", &context).message;
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_TRUE(text.contains("name-" + std::to_string(i) + "=" + std::string(100, 'v') + "\n"));
+  }
+}
+
+TEST_F(GrpcTest, DeadlineEndsACallThatIsNotAnswered) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(50));
+  EXPECT_EQ(client_.Call("Hold", "x", &context).status.error_code(),
+            grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_TRUE(Eventually([&] { return server_.cancelled == 1; }));
+  EXPECT_TRUE(Eventually([&] { return server_.ended == 1; }));
+  server_.Release();  // the late answer is dropped
+  EXPECT_TRUE(client_.Call("Unary", "x").status.ok());
+}
+
+TEST_F(GrpcTest, ClientsCancelReachesTheHandler) {
+  grpc::ClientContext context;
+  auto answer = std::async(std::launch::async, [&] { return client_.Call("Hold", "x", &context); });
+  ASSERT_TRUE(Eventually([&] { return server_.held == 1; }));
+  context.TryCancel();
+  EXPECT_EQ(answer.get().status.error_code(), grpc::StatusCode::CANCELLED);
+  EXPECT_TRUE(Eventually([&] { return server_.cancelled == 1; }));
+  EXPECT_EQ(server_.last_end().code, Code::kCanceled);
+}
+
+TEST_F(GrpcTest, ServerStreamDeliversInOrderAndEnds) {
+  auto stream = client_.Open("Expand");
+  stream->Write("1000");
+  stream->WritesDone();
+  int count = 0;
+  while (auto message = stream->Read()) {
+    EXPECT_EQ(message->size(), 1000);
+    ++count;
+  }
+  EXPECT_EQ(count, 1000);
+  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_LE(server_.largest_buffered, 1005);
+}
+
+TEST_F(GrpcTest, ClientStreamIsSummedUp) {
+  auto stream = client_.Open("Collect");
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(stream->Write(std::string(10'000, 'c')));
+  stream->WritesDone();
+  EXPECT_EQ(stream->Read(), "1000000");
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
+TEST_F(GrpcTest, BidiStreamAnswersEachMessage) {
+  auto stream = client_.Open("Chat");
+  for (int i = 0; i < 200; ++i) {
+    const std::string message(static_cast<std::size_t>(i) * 500, 'm');
+    ASSERT_TRUE(stream->Write(message));
+    ASSERT_EQ(stream->Read(), message);
+  }
+  stream->WritesDone();
+  EXPECT_EQ(stream->Read(), std::nullopt);
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
+TEST_F(GrpcTest, StreamRefusesATooLargeMessage) {
+  auto stream = client_.Open("Chat");
+  stream->Write(std::string(3 * 1024 * 1024, 'x'));
+  EXPECT_EQ(stream->Read(), std::nullopt);
+  ExpectStatus(stream->Finish(), grpc::StatusCode::RESOURCE_EXHAUSTED,
+               "grpc: received message larger than max (3145728 vs. 2097152)");
+}
+
+TEST_F(GrpcTest, CancelledStreamTellsItsHandler) {
+  auto stream = client_.Open("Chat");
+  ASSERT_TRUE(stream->Write("x"));
+  ASSERT_EQ(stream->Read(), "x");
+  stream->context.TryCancel();
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  EXPECT_TRUE(Eventually([&] { return server_.cancelled == 1; }));
+}
+
+TEST_F(GrpcTest, AStalledStreamStallsNoOther) {
+  auto stalled = client_.Open("Stall");
+  // Past the stream's window the client is held back; nothing of it is read.
+  auto writer = std::async(std::launch::async, [&] {
+    for (int i = 0; i < 20; ++i) stalled->Write(std::string(100'000, 'w'));
+  });
+  ASSERT_TRUE(Eventually([&] { return server_.held == 1; }));
+  for (int i = 0; i < 50; ++i)
+    ASSERT_TRUE(client_.Call("Unary", std::string(100'000, 'u')).status.ok());
+  EXPECT_EQ(writer.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+  EXPECT_LT(server_.server().stats().received_bytes, 6'000'000);
+  server_.Release();
+  writer.get();
+  stalled->WritesDone();
+  EXPECT_EQ(stalled->Read(), "2000000");
+  EXPECT_TRUE(stalled->Finish().ok());
+}
+
+TEST_F(GrpcTest, GzipRequestsAreUnpacked) {
+  grpc::ClientContext context;
+  context.set_compression_algorithm(GRPC_COMPRESS_GZIP);
+  const std::string request(100'000, 'z');
+  const auto answer = client_.Call("Unary", request, &context);
+  EXPECT_TRUE(answer.status.ok()) << answer.status.error_message();
+  EXPECT_EQ(answer.message, request);
+  EXPECT_LT(server_.server().stats().received_bytes, 5'000);
+}
+
+TEST_F(GrpcTest, GzipBombIsRefused) {
+  grpc::ClientContext context;
+  context.set_compression_algorithm(GRPC_COMPRESS_GZIP);
+  ExpectStatus(client_.Call("Unary", std::string(50'000'000, 'z'), &context).status,
+               grpc::StatusCode::RESOURCE_EXHAUSTED,
+               "grpc: received message after decompression larger than max 2097152");
+}
+
+TEST_F(GrpcTest, UnknownCompressionIsNamed) {
+  grpc::ClientContext context;
+  context.set_compression_algorithm(GRPC_COMPRESS_DEFLATE);
+  ExpectStatus(client_.Call("Unary", std::string(1000, 'z'), &context).status,
+               grpc::StatusCode::UNIMPLEMENTED,
+               "grpc: Decompressor is not installed for grpc-encoding \"deflate\"");
+}
+
+TEST_F(GrpcTest, HooksSeeEachCallOnce) {
+  (void)client_.Call("Unary", "12345");
+  ASSERT_TRUE(Eventually([&] { return server_.ended == 1; }));
+  EXPECT_EQ(server_.started, 1);
+  const CallEnd end = server_.last_end();
+  EXPECT_EQ(end.code, Code::kOk);
+  EXPECT_EQ(end.received_messages, 1);
+  EXPECT_EQ(end.received_bytes, 10);
+  EXPECT_EQ(end.sent_bytes, 5);
+  EXPECT_THAT(server_.last_peer(), testing::StartsWith("127.0.0.1:"));
+  (void)client_.Call("Fail", "9:no");
+  ASSERT_TRUE(Eventually([&] { return server_.ended == 2; }));
+  EXPECT_EQ(server_.last_end().code, Code::kFailedPrecondition);
+  EXPECT_EQ(server_.last_end().message, "no");
+  EXPECT_GT(server_.batches, 0);
+}
+
+TEST_F(GrpcTest, HealthAnswersForTheWholeServer) {
+  grpc::CompletionQueue queue;
+  const auto check = [&](const std::string& request) {
+    grpc::ClientContext context;
+    auto reader = client_.stub().PrepareUnaryCall(&context, "/grpc.health.v1.Health/Check",
+                                                  ToBuffer(request), &queue);
+    reader->StartCall();
+    Client::Answer answer;
+    grpc::ByteBuffer response;
+    reader->Finish(&response, &answer.status, &queue);
+    Client::Wait(queue);
+    if (answer.status.ok()) answer.message = ToString(response);
+    return answer;
+  };
+  EXPECT_EQ(check("").message, "\x08\x02");
+  server_.health().SetServing(true);
+  EXPECT_EQ(check("").message, "\x08\x01");
+  ExpectStatus(check("\x0a\x03xyz").status, grpc::StatusCode::NOT_FOUND, "unknown service");
+
+  grpc::ClientContext context;
+  auto watch = client_.stub().PrepareCall(&context, "/grpc.health.v1.Health/Watch", &queue);
+  watch->StartCall(&queue);
+  Client::Wait(queue);
+  watch->WriteLast(ToBuffer(""), {}, &queue);
+  Client::Wait(queue);
+  const auto read = [&] {
+    grpc::ByteBuffer buffer;
+    watch->Read(&buffer, &queue);
+    return Client::Wait(queue) ? ToString(buffer) : "ended";
+  };
+  EXPECT_EQ(read(), "\x08\x01");
+  server_.health().SetServing(true);  // no change, no message
+  server_.health().SetServing(false);
+  EXPECT_EQ(read(), "\x08\x02");
+  context.TryCancel();
+  grpc::Status status;
+  watch->Finish(&status, &queue);
+  Client::Wait(queue);
+}
+
+TEST_F(GrpcTest, ShutdownLetsCallsInFlightEnd) {
+  auto answer = std::async(std::launch::async, [&] { return client_.Call("Hold", "last"); });
+  ASSERT_TRUE(Eventually([&] { return server_.held == 1; }));
+  auto shutdown =
+      std::async(std::launch::async, [&] { server_.Shutdown(std::chrono::seconds(10)); });
+  EXPECT_EQ(shutdown.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
+  server_.Release();
+  const auto result = answer.get();
+  EXPECT_TRUE(result.status.ok()) << result.status.error_message();
+  EXPECT_EQ(result.message, "last");
+  shutdown.get();
+}
+
+TEST_F(GrpcTest, ShutdownCancelsWhatOutlastsItsGrace) {
+  auto stream = client_.Open("Chat");
+  ASSERT_TRUE(stream->Write("x"));
+  ASSERT_EQ(stream->Read(), "x");
+  const auto begin = std::chrono::steady_clock::now();
+  server_.Shutdown(std::chrono::milliseconds(50));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
+  EXPECT_EQ(stream->Read(), std::nullopt);
+  ExpectStatus(stream->Finish(), grpc::StatusCode::UNAVAILABLE, "the server is shutting down");
+  EXPECT_EQ(server_.cancelled, 1);
+}
+
+TEST(GrpcServerTest, ManyClientsOnSeveralLoops) {
+  Options options;
+  options.loops = 3;
+  TestServer server(options);
+  std::vector<std::thread> threads;
+  std::atomic<int> good{0};
+  for (int i = 0; i < 6; ++i) {
+    threads.emplace_back([&, i] {
+      Client client(server.address());
+      for (int j = 0; j < 100; ++j) {
+        const std::string text = std::to_string(i * 1000 + j);
+        const auto answer = client.Call(j % 2 == 0 ? "Unary" : "Later", text);
+        if (answer.status.ok() && answer.message == text) ++good;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(good, 600);
+}
+
+TEST(GrpcServerTest, ConcurrentStreamsAreLimited) {
+  Options options;
+  options.max_concurrent_streams = 2;
+  TestServer server(options);
+  Client client(server.address());
+  std::vector<std::future<Client::Answer>> answers;
+  for (int i = 0; i < 4; ++i) {
+    answers.push_back(std::async(std::launch::async, [&] { return client.Call("Hold", "h"); }));
+  }
+  ASSERT_TRUE(Eventually([&] { return server.held == 2; }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(server.held, 2);
+  server.Release();
+  for (auto& answer : answers) EXPECT_TRUE(answer.get().status.ok());
+}
+
+TEST(GrpcServerTest, UnixSocketServes) {
+  Options options;
+  TestServer server(options);
+  const std::string path = testing::TempDir() + "/rpc_test.sock";
+  ASSERT_TRUE(server.server().ListenUnix(path).has_value());
+  Client client("unix:" + path);
+  EXPECT_EQ(client.Call("Unary", "u").message, "u");
+  EXPECT_TRUE(Eventually([&] { return server.last_peer() == "@"; }));
+}
+
+TEST(GrpcServerTest, AnswersAfterTheServerAreDropped) {
+  std::optional<UnaryReply> kept;
+  std::atomic<bool> held{false};
+  {
+    Router router;
+    router.AddUnary("a.B", "C",
+                    [&](const std::shared_ptr<CallContext>&, const SharedBytes&, UnaryReply reply) {
+                      kept.emplace(std::move(reply));
+                      held = true;
+                    });
+    Server server({}, std::move(router), HttpMux::ToHandler({}));
+    auto address = server.Listen("localhost", 0);
+    ASSERT_TRUE(address.has_value());
+    server.Start();
+    Client client(*address);
+    grpc::ClientContext context;
+    grpc::CompletionQueue queue;
+    auto reader = client.stub().PrepareUnaryCall(&context, "/a.B/C", ToBuffer(""), &queue);
+    reader->StartCall();
+    grpc::ByteBuffer response;
+    grpc::Status status;
+    reader->Finish(&response, &status, &queue);
+    ASSERT_TRUE(Eventually([&] { return held.load(); }));
+    server.Shutdown(std::chrono::milliseconds(0));
+    Client::Wait(queue);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  }
+  kept->Send(SharedBytes::Static("too late"));
+}
+
+}  // namespace
+}  // namespace kvorum::rpc

@@ -1,0 +1,197 @@
+#include "tests/rpc/test_server.h"
+
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "base/check.h"
+
+namespace kvorum::rpc {
+namespace {
+
+using Context = std::shared_ptr<CallContext>;
+using Stream = std::shared_ptr<ServerStream>;
+
+constexpr std::string_view kService = "test.Echo";
+
+// Writes `left` messages, one after the other.
+void Expand(const Stream& stream, int left, std::atomic<std::size_t>& largest) {
+  if (left == 0) return stream->FinishOk();
+  stream->Write({SharedBytes::Own(std::string(1000, 'x'))},
+                [stream, left, &largest](Result<void> written) {
+                  if (written) Expand(stream, left - 1, largest);
+                });
+  const std::size_t buffered = stream->buffered_bytes();
+  if (buffered > largest) largest = buffered;
+}
+
+void Collect(const Stream& stream, std::size_t sum) {
+  stream->Read([stream, sum](Result<std::optional<SharedBytes>> message) {
+    if (!message) return;
+    if (*message) return Collect(stream, sum + (*message)->size());
+    stream->Write({SharedBytes::Own(std::to_string(sum))}, [stream](Result<void>) {});
+    stream->FinishOk();
+  });
+}
+
+void Chat(const Stream& stream) {
+  stream->Read([stream](Result<std::optional<SharedBytes>> message) {
+    if (!message) return;
+    if (!*message) return stream->FinishOk();
+    stream->Write({std::move(**message)}, [stream](Result<void> written) {
+      if (written) Chat(stream);
+    });
+  });
+}
+
+}  // namespace
+
+TestServer::TestServer(Options options) {
+  server_ = std::make_unique<Server>(std::move(options), MakeRouter(), MakeHttp());
+  auto address = server_->Listen("127.0.0.1", 0);
+  KV_CHECK(address.has_value(), "cannot listen");
+  address_ = *address;
+  for (std::size_t i = 0; i < server_->loop_count(); ++i)
+    server_->loop(i).AddBatchHook([this] { ++batches; });
+  server_->Start();
+}
+
+TestServer::~TestServer() {
+  server_.reset();
+  other_thread_.Stop();
+}
+
+std::uint16_t TestServer::port() const {
+  return static_cast<std::uint16_t>(std::stoi(address_.substr(address_.rfind(':') + 1)));
+}
+
+void TestServer::Release() {
+  std::vector<std::move_only_function<void()>> holding;
+  {
+    std::lock_guard lock(mutex_);
+    released_ = true;
+    holding.swap(holding_);
+  }
+  for (auto& release : holding) release();
+}
+
+void TestServer::Hold(std::move_only_function<void()> release) {
+  {
+    std::lock_guard lock(mutex_);
+    ++held;
+    if (!released_) return holding_.push_back(std::move(release));
+  }
+  release();
+}
+
+CallEnd TestServer::last_end() {
+  std::lock_guard lock(mutex_);
+  last_end_.message = last_message_;
+  return last_end_;
+}
+
+std::string TestServer::last_peer() {
+  std::lock_guard lock(mutex_);
+  return last_peer_;
+}
+
+Router TestServer::MakeRouter() {
+  Router router;
+  router.AddUnary(kService, "Unary", [](const Context&, SharedBytes request, UnaryReply reply) {
+    reply.Send(std::move(request));
+  });
+  router.AddUnary(kService, "Later", [this](const Context&, SharedBytes request, UnaryReply reply) {
+    other_thread_.Post(
+        [request, reply = std::move(reply)]() mutable { reply.Send(std::move(request)); });
+  });
+  router.AddUnary(kService, "Fail",
+                  [](const Context&, const SharedBytes& request, UnaryReply reply) {
+                    const std::string text(request.view());
+                    const std::size_t colon = text.find(':');
+                    reply.Fail({static_cast<Code>(std::stoi(text)), text.substr(colon + 1)});
+                  });
+  router.AddUnary(
+      kService, "Hold", [this](const Context& context, SharedBytes request, UnaryReply reply) {
+        context->OnCancel([this](const Error&) { ++cancelled; });
+        Hold([request, reply = std::move(reply)]() mutable { reply.Send(std::move(request)); });
+      });
+  router.AddUnary(kService, "Drop", [](const Context&, const SharedBytes&, UnaryReply) {});
+  router.AddUnary(
+      kService, "Size", [](const Context&, const SharedBytes& request, UnaryReply reply) {
+        std::string bytes(std::stoul(std::string(request.view())), 's');
+        // Two slices, so that the chain is tested too.
+        const std::size_t half = bytes.size() / 2;
+        const SharedBytes whole = SharedBytes::Own(std::move(bytes));
+        reply.Send(ByteChain{whole.Slice(0, half), whole.Slice(half, whole.size() - half)});
+      });
+  router.AddUnary(kService, "Metadata",
+                  [](const Context& context, const SharedBytes&, UnaryReply reply) {
+                    std::string text;
+                    context->ForEachMetadata([&](std::string_view name, std::string_view value) {
+                      text.append(name).append("=").append(value).append("\n");
+                    });
+                    reply.Send(SharedBytes::Own(std::move(text)));
+                  });
+  router.AddStream(kService, "Expand", MethodKind::kServerStream, [this](const Stream& stream) {
+    stream->Read([this, stream](Result<std::optional<SharedBytes>> request) {
+      if (!request) return;
+      KV_CHECK(request->has_value(), "a server stream's first Read has a message");
+      Expand(stream, std::stoi(std::string((*request)->view())), largest_buffered);
+    });
+  });
+  router.AddStream(kService, "Collect", MethodKind::kClientStream,
+                   [](const Stream& stream) { Collect(stream, 0); });
+  router.AddStream(kService, "Chat", MethodKind::kBidiStream, [this](const Stream& stream) {
+    stream->context().OnCancel([this](const Error&) { ++cancelled; });
+    Chat(stream);
+  });
+  router.AddStream(kService, "Stall", MethodKind::kClientStream, [this](const Stream& stream) {
+    stream->context().OnCancel([this](const Error&) { ++cancelled; });
+    Hold([stream] {
+      if (!stream->context().cancelled()) Collect(stream, 0);
+    });
+  });
+  router.SetStartHook([this](CallContext&) { ++started; });
+  router.SetEndHook([this](const CallContext& context, const CallEnd& end) {
+    std::lock_guard lock(mutex_);
+    last_end_ = end;
+    last_message_ = end.message;
+    last_peer_ = context.peer();
+    ++ended;
+  });
+  health_.Register(router);
+  return router;
+}
+
+HttpHandler TestServer::MakeHttp() {
+  HttpMux mux;
+  mux.Handle("/health", [](const HttpRequest&, HttpReply reply) {
+    reply.Send(HttpResponse::Json(200, R"({"health":"true"})"));
+  });
+  mux.Handle("/echo", [](HttpRequest request, HttpReply reply) {
+    HttpResponse response;
+    response.headers.push_back({"X-Method", request.method});
+    response.body.push_back(std::move(request.body));
+    reply.Send(std::move(response));
+  });
+  mux.Handle("/later", [](HttpRequest, HttpReply reply) {
+    std::thread([reply = std::move(reply)]() mutable {
+      reply.Send(HttpResponse::Text(200, "later"));
+    }).detach();
+  });
+  mux.HandlePrefix("/v3/", [](const HttpRequest& request, HttpReply reply) {
+    reply.Send(HttpResponse::Text(200, std::string(request.Path())));
+  });
+  return HttpMux::ToHandler(std::move(mux));
+}
+
+bool Eventually(const std::function<bool()>& condition) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
+}
+
+}  // namespace kvorum::rpc

@@ -1,0 +1,74 @@
+// A server of the front with one method of each kind, for the tests of this folder.
+//
+//   /test.Echo/Unary        answers with the request
+//   /test.Echo/Later        the same, from another thread
+//   /test.Echo/Fail         "code:text" in the request becomes the error
+//   /test.Echo/Hold         answers when the test says so (Release), or never
+//   /test.Echo/Drop         drops its reply
+//   /test.Echo/Size         answers with as many bytes as the request's number says
+//   /test.Echo/Metadata     answers "name=value\n" for each metadata entry
+//   /test.Echo/Expand       server stream: as many messages as the number says, of 1000 bytes
+//   /test.Echo/Collect      client stream: the sum of the messages' sizes at the end
+//   /test.Echo/Chat         bidi stream: each message back
+//   /test.Echo/Stall        as Collect, but reads nothing until the test says so (Release)
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/executor.h"
+#include "rpc/health.h"
+#include "rpc/server.h"
+
+namespace kvorum::rpc {
+
+class TestServer {
+ public:
+  explicit TestServer(Options options = {});
+  ~TestServer();
+
+  const std::string& address() const { return address_; }
+  std::uint16_t port() const;
+  Server& server() { return *server_; }
+  Health& health() { return health_; }
+  // Lets calls of Hold and Stall go on, and all that follow.
+  void Release();
+  void Shutdown(std::chrono::milliseconds grace) { server_->Shutdown(grace); }
+
+  std::atomic<int> started{0};                   // calls whose start hook ran
+  std::atomic<int> ended{0};                     // whose end hook ran
+  std::atomic<int> held{0};                      // calls of Hold and Stall that wait
+  std::atomic<int> cancelled{0};                 // whose OnCancel ran
+  std::atomic<int> batches{0};                   // runs of the batch hook
+  std::atomic<std::size_t> largest_buffered{0};  // seen by Expand while it writes
+  // The last end that was reported.
+  CallEnd last_end();
+  std::string last_peer();
+
+ private:
+  Router MakeRouter();
+  static HttpHandler MakeHttp();
+  void Hold(std::move_only_function<void()> release);
+
+  Health health_;
+  ThreadExecutor other_thread_{"other"};
+  std::mutex mutex_;
+  bool released_ = false;
+  std::vector<std::move_only_function<void()>> holding_;
+  CallEnd last_end_;
+  std::string last_message_;
+  std::string last_peer_;
+  std::unique_ptr<Server> server_;
+  std::string address_;
+};
+
+// Waits until the condition holds, at most ten seconds; false if it never did.
+bool Eventually(const std::function<bool()>& condition);
+
+}  // namespace kvorum::rpc
