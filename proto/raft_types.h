@@ -35,7 +35,7 @@ struct Entry {
   Term term = 0;
   Index index = 0;
   EntryType type = EntryType::kNormal;
-  SharedBytes data;  // what is agreed upon; empty in a new leader's first entry
+  SharedBytes data{};  // what is agreed upon; empty in a new leader's first entry
 
   friend bool operator==(const Entry&, const Entry&) = default;
 };
@@ -54,17 +54,18 @@ struct HardState {
 // The members of a configuration, each list in ascending order. voters_outgoing is not empty in a
 // joint configuration only (Raft thesis, section 4.3).
 struct ConfState {
-  std::vector<MemberId> voters;
-  std::vector<MemberId> learners;
-  std::vector<MemberId> voters_outgoing;
-  std::vector<MemberId> learners_next;  // voters that become learners when the joint state is left
+  std::vector<MemberId> voters{};
+  std::vector<MemberId> learners{};
+  std::vector<MemberId> voters_outgoing{};
+  std::vector<MemberId>
+      learners_next{};  // voters that become learners when the joint state is left
   bool auto_leave = false;
 
   friend bool operator==(const ConfState&, const ConfState&) = default;
 };
 
 struct SnapshotMetadata {
-  ConfState conf_state;
+  ConfState conf_state{};
   Index index = 0;  // of the last entry that the snapshot contains
   Term term = 0;    // of that entry
 
@@ -72,8 +73,8 @@ struct SnapshotMetadata {
 };
 
 struct Snapshot {
-  SharedBytes data;
-  SnapshotMetadata metadata;
+  SharedBytes data{};
+  SnapshotMetadata metadata{};
 
   bool empty() const { return metadata.index == 0; }
   friend bool operator==(const Snapshot&, const Snapshot&) = default;
@@ -123,9 +124,9 @@ struct Message {
   Index commit = 0;
   Index reject_hint = 0;
   MemberId vote = kNone;
-  std::vector<Entry> entries;
-  std::shared_ptr<const Snapshot> snapshot;  // in kSnap only; immutable, shared by its senders
-  SharedBytes context;
+  std::vector<Entry> entries{};
+  std::shared_ptr<const Snapshot> snapshot{};  // in kSnap only; immutable, shared by its senders
+  SharedBytes context{};
 
   friend bool operator==(const Message& a, const Message& b);
 };
@@ -142,7 +143,7 @@ struct ConfChange {
   std::uint64_t id = 0;
   ConfChangeType type = ConfChangeType::kAddNode;
   MemberId node_id = kNone;
-  SharedBytes context;  // the member as JSON
+  SharedBytes context{};  // the member as JSON
 
   friend bool operator==(const ConfChange&, const ConfChange&) = default;
 };
@@ -162,8 +163,8 @@ struct ConfChangeSingle {
 
 struct ConfChangeV2 {
   ConfChangeTransition transition = ConfChangeTransition::kAuto;
-  std::vector<ConfChangeSingle> changes;
-  SharedBytes context;
+  std::vector<ConfChangeSingle> changes{};
+  SharedBytes context{};
 
   friend bool operator==(const ConfChangeV2&, const ConfChangeV2&) = default;
 };

@@ -17,6 +17,10 @@ bool EntersJoint(const ConfChangeV2& change);
 // joint configuration twice, leaving it outside, and a configuration without voters.
 Result<ConfState> ApplyChange(const ConfState& conf, const ConfChangeV2& change);
 
+// A configuration that comes from a disk or a peer, with its lists in order: refuses members that
+// are named twice, that are both voter and learner, or that are none.
+Result<ConfState> CheckConfState(ConfState conf);
+
 // The change that a log entry carries, in either type.
 Result<ConfChangeV2> DecodeConfChangeEntry(EntryType type, const SharedBytes& data);
 

@@ -41,12 +41,12 @@ struct Config {
 
 // What the member found on its disk.
 struct Restart {
-  HardState hard_state;
+  HardState hard_state{};
   Index snapshot_index = 0;  // of the snapshot that the entries follow; 0 if the log is whole
   Term snapshot_term = 0;
-  std::vector<Entry> entries;
-  Index applied = 0;     // what the state machine contains, snapshot_index at least
-  ConfState conf_state;  // as of `applied`
+  std::vector<Entry> entries{};
+  Index applied = 0;       // what the state machine contains, snapshot_index at least
+  ConfState conf_state{};  // as of `applied`
 };
 
 }  // namespace kvorum::raft

@@ -4,6 +4,7 @@
 // Threading: used by the raft executor only. Ownership: entries share their data. Invariants (the
 // marks stand in this order, and CheckInvariants says so):
 //   snapshot_index <= applied <= applying <= committed <= last
+//     (but while a restored snapshot is being installed, applied is behind it)
 //   applying <= persisted <= given <= last
 // where `given` are the entries that went out in a Ready to be written, `persisted` those that are
 // on disk, and `applying` those that went out to be applied: only what is both durable here and

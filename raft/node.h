@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -34,6 +35,9 @@
 #include "raft/write_queue.h"
 
 namespace kvorum::raft {
+
+// The context of a vote request that the leader itself asked for; on the wire.
+inline constexpr std::string_view kTransferContext = "CampaignTransfer";
 
 // Why a proposal or a read was not taken.
 enum class Dropped : std::uint8_t {
@@ -121,9 +125,12 @@ class Node {
   // node.cc: messages in and out.
   Result<void> CheckMessage(const Message& message) const;
   bool AgreeOnTerm(const Message& message);
+  void RefuseOldTerm(const Message& message);
+  Result<void> StepFromLeader(Message& message);
   Result<void> StepFollower(Message& message);
   Result<void> StepCandidate(Message& message);
   Result<void> StepLeader(Message& message);
+  void ForwardProposals(std::span<SharedBytes> batch);
   void Send(Message message);
   void Happened(EventType type, MemberId peer = kNone, Index index = 0);
 
@@ -137,31 +144,32 @@ class Node {
   void AskForVotes(CampaignType type);
   void CountVote(MemberId from, bool granted);
   void HandleVoteRequest(const Message& message);
-  void HandleTimeoutNow();
   void TickFollower();
   void TickLeader();
   void CheckQuorum();
   bool IsPromotable() const;
   bool IsInLease() const;
   Index UnappliedConfChange() const;
-  void HandleTransferLeader(MemberId transferee);
+  Dropped StartTransfer(MemberId transferee);
   void SendTimeoutNow(MemberId to);
   void AbortTransfer();
 
   // replication.cc: entries, from the leader to the followers.
-  Dropped AppendProposals(std::span<Entry> entries);
-  void AppendAsLeader(Entry entry);
+  bool HasRoomFor(std::size_t size_bytes) const;
+  void AppendAsLeader(EntryType type, SharedBytes data);
   void MaybeCommit();
   void CommitTo(Index index);
+  bool WantsAppend(const Progress& progress) const;
+  bool HasFollowersToSendTo() const;
   void SendWhatFollowersLack();
   void SendAppend(MemberId to, Progress& progress);
   void SendSnapshot(MemberId to, Progress& progress);
   void SendHeartbeats(std::uint64_t read_round);
-  void FollowLeader(MemberId leader);
   Result<void> HandleAppend(const Message& message);
   void HandleHeartbeat(const Message& message);
   void HandleSnapshot(const Message& message);
   bool RestoreSnapshot(const std::shared_ptr<const Snapshot>& snapshot);
+  bool IsSnapshotPending() const;
   Result<void> HandleAppendResponse(const Message& message);
   void HandleHeartbeatResponse(const Message& message);
   Result<void> HandleProposals(Message& message);
@@ -195,6 +203,11 @@ class Node {
   Index pending_conf_index_ = 0;  // no configuration change is proposed before this is applied
   std::size_t uncommitted_size_bytes_ = 0;  // of the data in (committed, last]
   ReadQueue reads_;
+
+  // As follower.
+  std::shared_ptr<const Snapshot> snapshot_;  // restored, and in no Ready yet
+  std::uint64_t snapshot_ready_number_ =
+      0;  // of the Ready whose write holds the last one; 0 if durable
 
   // Ready.
   WriteQueue writes_;

@@ -53,7 +53,7 @@ struct Progress {
   bool is_active = false;      // heard of since the last check of the quorum
   bool is_probe_sent = false;  // in kProbe: an App is out
   bool wants_append = false;   // to be sent an App even without entries, to learn where it stands
-  Inflights inflights;
+  Inflights inflights{};
 
   void BecomeProbe();
   void BecomeReplicate();

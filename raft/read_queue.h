@@ -18,7 +18,7 @@ namespace kvorum::raft {
 
 struct PendingRead {
   MemberId requester = kNone;
-  SharedBytes context;      // the requester's name for it
+  SharedBytes context{};    // the requester's name for it
   Index index = 0;          // the commit index when it came in
   std::uint64_t round = 0;  // that confirms it
 };

@@ -36,21 +36,22 @@ struct Ready {
   // what was written at their indexes and behind), then the hard state. If must_sync, make them
   // durable and then call Persisted(number). If not, only the commit index changed: the write may
   // wait for the next one and needs no Persisted.
-  std::shared_ptr<const Snapshot> snapshot;  // also to be installed by the apply loop, then Applied
-  std::vector<Entry> entries;
-  std::optional<HardState> hard_state;
+  std::shared_ptr<const Snapshot>
+      snapshot{};  // also to be installed by the apply loop, then Applied
+  std::vector<Entry> entries{};
+  std::optional<HardState> hard_state{};
   bool must_sync = false;
 
   // To send. In a kSnap the snapshot is the least that helps: the driver replaces it by the one
   // that it really sends, of the same index or later, and reports what became of it.
-  std::vector<Message> messages;
+  std::vector<Message> messages{};
 
   // To apply, in order: durable here, committed everywhere. Then Applied(index of the last).
-  std::vector<Entry> committed;
+  std::vector<Entry> committed{};
 
-  std::vector<ReadState> read_states;
-  std::optional<SoftState> soft_state;  // if it changed
-  std::vector<Event> events;
+  std::vector<ReadState> read_states{};
+  std::optional<SoftState> soft_state{};  // if it changed
+  std::vector<Event> events{};
 };
 
 }  // namespace kvorum::raft

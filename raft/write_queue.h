@@ -19,7 +19,7 @@ struct Write {
   Index last_index = 0;  // of its entries or its snapshot; 0 if it has none that still count
   Term term = 0;         // of its hard state; 0 if it has none
   MemberId vote = kNone;
-  std::vector<Message> messages;  // that promise what this write holds
+  std::vector<Message> messages{};  // that promise what this write holds
 };
 
 class WriteQueue {

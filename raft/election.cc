@@ -1,0 +1,215 @@
+// Who leads: roles, votes, time-outs, transfer (paper, section 5.2; thesis,
+// chapters 3.10, 4.2, 9.6).
+#include <utility>
+
+#include "raft/node.h"
+
+namespace kvorum::raft {
+
+void Node::Reset(Term term) {
+  if (term != term_) {
+    term_ = term;
+    vote_ = kNone;
+  }
+  leader_ = kNone;
+  election_elapsed_ = 0;
+  heartbeat_elapsed_ = 0;
+  // Between one and two time-outs, so that members seldom stand against each other (paper, 5.2).
+  election_timeout_ =
+      config_.election_ticks +
+      static_cast<int>(rng_.Below(static_cast<std::uint64_t>(config_.election_ticks)));
+  transferee_ = kNone;
+  tracker_.ClearVotes();
+  reads_.Clear();
+  pending_conf_index_ = 0;
+  uncommitted_size_bytes_ = 0;
+  for (auto& [id, progress] : tracker_.progress()) {
+    progress = Progress{.next = log_.last_index() + 1};
+  }
+}
+
+void Node::BecomeFollower(Term term, MemberId leader) {
+  Reset(term);
+  role_ = Role::kFollower;
+  leader_ = leader;
+  Happened(EventType::kBecameFollower, leader);
+}
+
+void Node::BecomePreCandidate() {
+  // Neither the term nor the vote change: a pre-vote is only a question (thesis, section 9.6).
+  role_ = Role::kPreCandidate;
+  leader_ = kNone;
+  tracker_.ClearVotes();
+  Happened(EventType::kBecamePreCandidate);
+}
+
+void Node::BecomeCandidate() {
+  Reset(term_ + 1);
+  role_ = Role::kCandidate;
+  vote_ = config_.id;
+  Happened(EventType::kBecameCandidate);
+}
+
+void Node::BecomeLeader() {
+  Reset(term_);
+  role_ = Role::kLeader;
+  leader_ = config_.id;
+  for (const Entry& entry : log_.Range(log_.committed() + 1, log_.last_index()))
+    uncommitted_size_bytes_ += entry.data.size();
+  Progress& self = *tracker_.Find(config_.id);
+  self.Advance(log_.persisted());
+  self.BecomeReplicate();
+  self.is_active = true;
+  // There may be a configuration change in the log that is not applied: the next one waits for all
+  // that is there now.
+  pending_conf_index_ = log_.last_index();
+  // What earlier leaders left is committed by an entry of our own term only (paper, section 5.4.2).
+  AppendAsLeader(EntryType::kNormal, {});
+  Happened(EventType::kBecameLeader, kNone, log_.last_index());
+}
+
+bool Node::IsPromotable() const { return tracker_.IsVoter(config_.id) && !IsSnapshotPending(); }
+
+// The first committed, unapplied change of the configuration; 0 if there is none.
+Index Node::UnappliedConfChange() const {
+  for (const Entry& entry : log_.Range(log_.applied() + 1, log_.committed())) {
+    if (entry.type != EntryType::kNormal) return entry.index;
+  }
+  return 0;
+}
+
+void Node::StartCampaign(CampaignType type) {
+  if (role_ == Role::kLeader || !IsPromotable()) return;
+  if (const Index index = UnappliedConfChange(); index != 0) {
+    // We would count votes by a configuration that is over.
+    Happened(EventType::kCampaignSkipped, kNone, index);
+    return;
+  }
+  if (type == CampaignType::kPreElection) {
+    BecomePreCandidate();
+  } else {
+    BecomeCandidate();
+  }
+  AskForVotes(type);
+}
+
+void Node::AskForVotes(CampaignType type) {
+  const bool is_pre_vote = type == CampaignType::kPreElection;
+  for (const auto& [id, progress] : tracker_.progress()) {
+    if (id == config_.id || !tracker_.IsVoter(id)) continue;
+    Message message{.type = is_pre_vote ? MessageType::kPreVote : MessageType::kVote,
+                    .to = id,
+                    .term = is_pre_vote ? term_ + 1 : term_,
+                    .log_term = log_.last_term(),
+                    .index = log_.last_index()};
+    if (type == CampaignType::kTransfer) message.context = SharedBytes::Static(kTransferContext);
+    Send(std::move(message));
+  }
+  // Our own vote counts when it is Persisted; a pre-vote is not stored.
+  if (is_pre_vote) CountVote(config_.id, true);
+}
+
+void Node::CountVote(MemberId from, bool granted) {
+  tracker_.RecordVote(from, granted);
+  switch (tracker_.CountVotes()) {
+    case VoteResult::kPending:
+      return;
+    case VoteResult::kLost:
+      BecomeFollower(term_, kNone);
+      return;
+    case VoteResult::kWon:
+      if (!tracker_.HasVoteOf(config_.id)) return;  // ours is not on disk yet
+      if (role_ == Role::kPreCandidate) {
+        StartCampaign(CampaignType::kElection);
+      } else {
+        BecomeLeader();
+      }
+      return;
+  }
+}
+
+// Paper, section 5.4.1. Of our term, or a pre-vote of a later one.
+void Node::HandleVoteRequest(const Message& message) {
+  const bool is_pre_vote = message.type == MessageType::kPreVote;
+  const bool is_free = vote_ == message.from || (vote_ == kNone && leader_ == kNone) ||
+                       (is_pre_vote && message.term > term_);
+  // A learner may vote too: the candidate may know that it was promoted before it does.
+  const bool granted = is_free && log_.IsUpToDate(message.index, message.log_term);
+  Send({.type = is_pre_vote ? MessageType::kPreVoteResp : MessageType::kVoteResp,
+        .reject = !granted,
+        .to = message.from,
+        .term = granted ? message.term : term_});
+  if (is_pre_vote) {
+    Happened(granted ? EventType::kPreVoteGranted : EventType::kPreVoteRefused, message.from,
+             message.index);
+    return;
+  }
+  Happened(granted ? EventType::kVoteGranted : EventType::kVoteRefused, message.from,
+           message.index);
+  if (granted) {
+    election_elapsed_ = 0;
+    vote_ = message.from;
+  }
+}
+
+void Node::TickFollower() {
+  if (election_elapsed_ < election_timeout_) ++election_elapsed_;
+  if (election_elapsed_ < election_timeout_ || !IsPromotable()) return;
+  election_elapsed_ = 0;
+  Campaign();
+}
+
+void Node::TickLeader() {
+  ++heartbeat_elapsed_;
+  if (++election_elapsed_ >= config_.election_ticks) {
+    election_elapsed_ = 0;
+    if (config_.check_quorum) CheckQuorum();
+    if (role_ != Role::kLeader) return;
+    AbortTransfer();  // it had an election time-out to succeed (thesis, section 3.10)
+  }
+  if (heartbeat_elapsed_ >= config_.heartbeat_ticks) {
+    heartbeat_elapsed_ = 0;
+    SendHeartbeats(reads_.RoundToRepeat());
+  }
+}
+
+// A leader that does not hear of a quorum makes room, so that its clients look elsewhere (thesis,
+// section 6.2).
+void Node::CheckQuorum() {
+  tracker_.Find(config_.id)->is_active = true;
+  if (!tracker_.IsQuorumActive()) {
+    Happened(EventType::kQuorumLost);
+    BecomeFollower(term_, kNone);
+    return;
+  }
+  for (auto& [id, progress] : tracker_.progress()) progress.is_active = id == config_.id;
+}
+
+bool Node::IsInLease() const {
+  return config_.check_quorum && leader_ != kNone && election_elapsed_ < config_.election_ticks;
+}
+
+Dropped Node::StartTransfer(MemberId transferee) {
+  if (!tracker_.IsVoter(transferee)) return Dropped::kNotMember;
+  if (transferee == config_.id || transferee == transferee_) return Dropped::kNot;
+  AbortTransfer();
+  transferee_ = transferee;
+  election_elapsed_ = 0;
+  Happened(EventType::kTransferStarted, transferee);
+  Progress& progress = *tracker_.Find(transferee);
+  if (progress.match == log_.last_index()) {
+    SendTimeoutNow(transferee);
+  } else {
+    progress.wants_append = true;
+  }
+  return Dropped::kNot;
+}
+
+void Node::SendTimeoutNow(MemberId to) { Send({.type = MessageType::kTimeoutNow, .to = to}); }
+
+void Node::AbortTransfer() {
+  if (transferee_ == kNone) return;
+  Happened(EventType::kTransferAborted, std::exchange(transferee_, kNone));
+}
+
+}  // namespace kvorum::raft

@@ -1,0 +1,95 @@
+#include "raft/progress.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace kvorum::raft {
+
+std::string_view Name(ProgressState state) {
+  switch (state) {
+    case ProgressState::kProbe:
+      return "probe";
+    case ProgressState::kReplicate:
+      return "replicate";
+    case ProgressState::kSnapshot:
+      return "snapshot";
+  }
+  return "unknown";
+}
+
+void Inflights::Add(Index last_index, std::size_t size_bytes) {
+  messages_.push_back({.last_index = last_index, .size_bytes = size_bytes});
+  size_bytes_ += size_bytes;
+}
+
+void Inflights::FreeUpTo(Index index) {
+  while (!messages_.empty() && messages_.front().last_index <= index) FreeFirst();
+}
+
+void Inflights::FreeFirst() {
+  size_bytes_ -= messages_.front().size_bytes;
+  messages_.pop_front();
+}
+
+void Inflights::Clear() {
+  messages_.clear();
+  size_bytes_ = 0;
+}
+
+void Progress::BecomeProbe() {
+  // A snapshot that was taken moves the follower to its index, whether it has answered or not.
+  next = std::max(match, pending_snapshot) + 1;
+  state = ProgressState::kProbe;
+  pending_snapshot = 0;
+  is_probe_sent = false;
+  sent_commit = std::min(sent_commit, match);
+  inflights.Clear();
+}
+
+void Progress::BecomeReplicate() {
+  state = ProgressState::kReplicate;
+  pending_snapshot = 0;
+  is_probe_sent = false;
+  next = match + 1;
+  inflights.Clear();
+}
+
+void Progress::BecomeSnapshot(Index snapshot_index) {
+  state = ProgressState::kSnapshot;
+  pending_snapshot = snapshot_index;
+  is_probe_sent = false;
+  wants_append = false;
+  inflights.Clear();
+}
+
+bool Progress::Advance(Index index) {
+  if (index <= match) return false;
+  match = index;
+  next = std::max(next, index + 1);
+  is_probe_sent = false;
+  return true;
+}
+
+bool Progress::Retreat(Index rejected, Index hint) {
+  if (state == ProgressState::kReplicate) {
+    if (rejected <= match) return false;
+    next = match + 1;
+    return true;
+  }
+  if (next - 1 != rejected) return false;  // the answer to another probe
+  next = std::max(std::min(rejected, hint + 1), match + 1);
+  sent_commit = std::min(sent_commit, next - 1);
+  is_probe_sent = false;
+  return true;
+}
+
+void Progress::CheckInvariants() const {
+  KV_CHECK(match < next, "a follower is sent what it has");
+  KV_CHECK(state == ProgressState::kReplicate || inflights.size() == 0,
+           "messages in flight outside of replication");
+  KV_CHECK((state == ProgressState::kSnapshot) == (pending_snapshot != 0),
+           "a pending snapshot outside of its state");
+}
+
+}  // namespace kvorum::raft

@@ -1,0 +1,59 @@
+// Linearizable reads without the log (thesis, section 6.4).
+#include <limits>
+#include <utility>
+
+#include "raft/node.h"
+#include "raft/quorum.h"
+
+namespace kvorum::raft {
+
+Dropped Node::ReadIndex(std::uint64_t context) {
+  if (role_ == Role::kLeader) return AddRead(config_.id, EncodeContext(context));
+  if (leader_ == kNone) return Dropped::kNoLeader;
+  Message message{.type = MessageType::kReadIndex, .to = leader_};
+  message.entries.push_back({.data = EncodeContext(context)});
+  Send(std::move(message));
+  return Dropped::kNot;
+}
+
+Dropped Node::AddRead(MemberId requester, SharedBytes context) {
+  if (reads_.size() >= config_.max_pending_reads) return Dropped::kTooMuchPending;
+  if (!HasCommittedInTerm()) {
+    reads_.Postpone(requester, std::move(context));
+    return Dropped::kNot;
+  }
+  if (tracker_.IsOnlyVoter(config_.id) || config_.read_mode == ReadMode::kLease) {
+    AnswerRead({.requester = requester, .context = std::move(context), .index = log_.committed()});
+  } else {
+    reads_.Add(requester, std::move(context), log_.committed());
+  }
+  return Dropped::kNot;
+}
+
+void Node::AnswerRead(const PendingRead& read) {
+  if (read.requester == config_.id) {
+    read_states_.push_back({.context = DecodeContext(read.context), .index = read.index});
+    return;
+  }
+  Message message{.type = MessageType::kReadIndexResp, .to = read.requester, .index = read.index};
+  message.entries.push_back({.data = read.context});
+  Send(std::move(message));
+}
+
+// A leader has all that is committed, but knows it only when it has committed in its own term.
+bool Node::HasCommittedInTerm() const { return log_.TermAt(log_.committed()) == term_; }
+
+void Node::ReleasePostponedReads() {
+  for (PendingRead& read : reads_.TakePostponed()) {
+    AddRead(read.requester, std::move(read.context));
+  }
+}
+
+void Node::AnswerConfirmedReads() {
+  const std::uint64_t round = QuorumValue(tracker_.conf_state(), [&](MemberId id) {
+    return id == config_.id ? std::numeric_limits<std::uint64_t>::max() : reads_.AcknowledgedBy(id);
+  });
+  for (const PendingRead& read : reads_.TakeConfirmed(round)) AnswerRead(read);
+}
+
+}  // namespace kvorum::raft

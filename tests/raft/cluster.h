@@ -1,0 +1,119 @@
+// Members of a cluster in one process, over a disk, a network and a state machine that a test moves
+// by hand. Every property that Raft promises (paper, figure 3) is checked as things happen, and a
+// broken one stops the test's process with its name.
+//
+// The fault model. Disk: what was written and not synced is lost in a crash from a point on that
+// the test or its seed chooses (a prefix survives, in the middle of a Ready too); what was synced
+// stays. State machine: durable up to the last Checkpoint. Network: messages are lost, repeated and
+// reordered, never altered. More than that (a disk that forgets what it synced, a member that lies)
+// is not survivable by Raft, and not tried.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "raft/node.h"
+
+namespace kvorum::raft {
+
+// What a member's disk holds.
+struct Disk {
+  HardState hard_state{};
+  Index snapshot_index = 0;
+  Term snapshot_term = 0;
+  std::vector<Entry> entries{};  // that follow the snapshot
+  // The state machine's last checkpoint.
+  Index applied = 0;
+  ConfState conf_state{};
+};
+
+class Cluster;
+
+class Member {
+ public:
+  Member(Cluster& cluster, Config config, Disk disk);
+
+  MemberId id() const { return config_.id; }
+  bool is_up() const { return node_ != nullptr; }
+  Node& node() { return *node_; }
+  const Disk& disk() const { return disk_; }
+
+  // Takes a Ready and begins to work on it: writes, sends, queues what is to be applied.
+  Ready TakeReady();
+  bool HasWrites() const { return !writes_.empty(); }
+  // Syncs what the Ready of this number and those before it wrote; all of them if 0.
+  void Persist(std::uint64_t ready_number = 0);
+  bool HasToApply() const { return !to_apply_.empty(); }
+  // Applies the next entry or snapshot, or all of them.
+  void ApplyOne();
+  void ApplyAll();
+  // Makes the state machine durable and compacts the log behind it.
+  void Checkpoint();
+  // Stops the member. Of the steps of its unsynced writes (a Ready's snapshot, each entry, hard
+  // state) so many survive.
+  void Crash(std::size_t surviving_steps = 0);
+  std::size_t UnsyncedSteps() const;
+  void Start();
+  // Checks that the log holds what is known to be committed.
+  void CheckHolds(const std::vector<Entry>& history) const;
+
+ private:
+  struct PendingApply {
+    Entry entry;
+    std::shared_ptr<const Snapshot> snapshot;  // instead of an entry, if set
+  };
+
+  void WriteStep(std::size_t step, const Ready& ready);
+
+  Cluster& cluster_;
+  const Config config_;
+  Disk disk_;
+  std::unique_ptr<Node> node_;
+  std::deque<Ready> writes_;  // written, not synced; only the parts for the disk are kept
+  std::deque<PendingApply> to_apply_;
+};
+
+class Cluster {
+ public:
+  // Adds a member that is up.
+  Member& Add(const Config& config, Disk disk = {});
+  Member& member(MemberId id) { return members_.at(id); }
+  std::map<MemberId, Member>& members() { return members_; }
+
+  // Messages under way, in the order they were sent.
+  std::vector<Message>& network() { return network_; }
+  // Hands the message to its receiver, through its encoding; what a correct member sends is never
+  // refused. Lost if the receiver is down.
+  void Deliver(const Message& message);
+
+  // What is committed, as far as any member has applied it; history()[i] has index i + 1.
+  const std::vector<Entry>& history() const { return history_; }
+  // Asks for a linearizable read, and checks its answer when it comes.
+  Dropped Read(MemberId id);
+  std::size_t answered_reads() const { return answered_reads_; }
+  std::size_t elections() const { return leaders_.size(); }
+
+  // Reports of the members.
+  void OnReady(Member& member, const Ready& ready);
+  void OnApplied(Member& member, const Entry& entry);
+  // The configuration that history up to this index made.
+  ConfState ConfAt(Index index) const;
+
+  // That logs with an equal entry are equal up to it, and each Node's own invariants.
+  void CheckInvariants();
+
+ private:
+  std::map<MemberId, Member> members_;
+  std::vector<Message> network_;
+  std::vector<Entry> history_;
+  std::vector<ConfState> confs_;  // after each entry of history_
+  std::map<Term, MemberId> leaders_;
+  std::map<std::uint64_t, Index> reads_;  // by context: what was committed when it was asked
+  std::uint64_t last_read_ = 0;
+  std::size_t answered_reads_ = 0;
+};
+
+}  // namespace kvorum::raft
