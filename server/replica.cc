@@ -56,9 +56,19 @@ Replica::Replica(std::unique_ptr<raft::Node> node, LogWriter& log, ApplyLoop& ap
 
 void Replica::Start() {
   raft_.Post([this] {
+    MaybeCampaignAlone();
     ProcessReady();
     ArmTick();
   });
+}
+
+void Replica::MaybeCampaignAlone() {
+  const raft::ConfState& conf = node_->conf_state();
+  const bool alone = conf.voters.size() == 1 && conf.voters.front() == node_->id();
+  if (alone && node_->role() == raft::Role::kFollower &&
+      node_->log().applied() >= node_->log().committed()) {
+    node_->Campaign();
+  }
 }
 
 void Replica::Stop(Task done) {
@@ -158,12 +168,7 @@ void Replica::Drain() {
     if (state.has_value()) conf_states_.emplace_back(index, *state);
   }
   if (inbox.applied != 0) node_->Applied(inbox.applied);
-  // A member that is alone need not wait for an election time-out to know that nobody else leads.
-  const raft::ConfState& conf = node_->conf_state();
-  if (!inbox.conf_changes.empty() && node_->leader() == raft::kNone && conf.voters.size() == 1 &&
-      conf.voters.front() == node_->id()) {
-    node_->Campaign();
-  }
+  if (inbox.applied != 0) MaybeCampaignAlone();
   durable_index_ = std::max(durable_index_, inbox.durable);
   if (inbox.compact != 0) {
     snapshot_running_ = false;

@@ -92,6 +92,8 @@ class Replica {
   template <class Change>
   void HandOver(Change&& change);
   void Drain();
+  // A member that is the only voter need not wait for a time-out to know that nobody else leads.
+  void MaybeCampaignAlone();
   void OnTick();
   void ArmTick();
   void ProcessReady();
