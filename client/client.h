@@ -47,25 +47,25 @@ struct TlsOptions {
   // True: endpoints without a scheme are spoken to in TLS. https:// and unixs:// always are,
   // http:// never is.
   bool enabled = false;
-  std::string certificate_file;  // with key_file: who we are; else we show no certificate
-  std::string key_file;
-  std::string ca_file;      // empty: the system's roots
-  std::string server_name;  // the name to verify instead of the endpoint's host
+  std::string certificate_file = {};  // with key_file: who we are; else we show no certificate
+  std::string key_file = {};
+  std::string ca_file = {};      // empty: the system's roots
+  std::string server_name = {};  // the name to verify instead of the endpoint's host
   bool skip_verification = false;
 };
 
 struct Options {
-  std::vector<std::string> endpoints;  // host:port, http(s)://host:port, unix(s)://path
+  std::vector<std::string> endpoints = {};  // host:port, http(s)://host:port, unix(s)://path
   std::chrono::nanoseconds dial_timeout = std::chrono::seconds(2);     // for the log-in
   std::chrono::nanoseconds keepalive_time = std::chrono::seconds(10);  // less than 10 s means 10 s
   std::chrono::nanoseconds keepalive_timeout = std::chrono::seconds(6);
   int max_send_bytes = 2 * 1024 * 1024;
   int max_receive_bytes = 0x7fffffff;
-  TlsOptions tls;
+  TlsOptions tls = {};
   // Log in with user and password, or show a token that was given out by someone else.
-  std::string user;
-  std::string password;
-  std::string token;
+  std::string user = {};
+  std::string password = {};
+  std::string token = {};
 };
 
 struct CallOptions {

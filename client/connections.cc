@@ -3,9 +3,12 @@
 #include <grpcpp/security/tls_credentials_options.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cerrno>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "client/endpoint.h"
@@ -14,9 +17,13 @@ namespace kvorum::client {
 namespace {
 
 Result<std::string> ReadFile(const std::string& path) {
+  errno = 0;
   std::ifstream file(path, std::ios::binary);
-  if (!file)
-    return Fail(Code::kFailedPrecondition, "open " + path + ": no such file or not readable");
+  if (!file) {
+    std::string reason = std::generic_category().message(errno);
+    reason.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(reason.front())));
+    return Fail(Code::kFailedPrecondition, "open " + path + ": " + reason);
+  }
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 

@@ -1,0 +1,123 @@
+#include "tools/flags.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace kvorum::ctl {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using namespace std::chrono_literals;
+
+FlagSet SomeFlags() {
+  FlagSet flags;
+  flags.Add({.name = "prefix"});
+  flags.Add({.name = "verbose", .shorthand = 'v'});
+  flags.Add({.name = "insecure", .default_value = "true"});
+  flags.Add({.name = "limit", .type = FlagType::kInt, .default_value = "0"});
+  flags.Add({.name = "write-out",
+             .shorthand = 'w',
+             .type = FlagType::kString,
+             .default_value = "simple"});
+  flags.Add({.name = "endpoints", .type = FlagType::kStrings, .default_value = "a:1"});
+  flags.Add({.name = "timeout", .type = FlagType::kDuration, .default_value = "5s"});
+  return flags;
+}
+
+// The arguments that are no flags, or the error.
+std::vector<std::string> Parse(FlagSet& flags, std::vector<std::string> line) {
+  auto args = flags.Parse(line);
+  return args ? *args : std::vector<std::string>{"error: " + args.error().message};
+}
+
+std::string ErrorOf(std::vector<std::string> line) {
+  FlagSet flags = SomeFlags();
+  const auto args = flags.Parse(line);
+  return args ? "none" : args.error().message;
+}
+
+TEST(FlagsTest, DefaultsHoldUntilAFlagIsGiven) {
+  FlagSet flags = SomeFlags();
+  EXPECT_FALSE(flags.Switch("prefix"));
+  EXPECT_TRUE(flags.Switch("insecure"));
+  EXPECT_EQ(flags.String("write-out"), "simple");
+  EXPECT_THAT(flags.Strings("endpoints"), ElementsAre("a:1"));
+  EXPECT_EQ(flags.Duration("timeout"), 5s);
+  EXPECT_FALSE(flags.IsSet("timeout"));
+}
+
+TEST(FlagsTest, EveryWayToGiveAValue) {
+  for (const std::vector<std::string>& line : {std::vector<std::string>{"--write-out=json"},
+                                               {"--write-out", "json"},
+                                               {"-w", "json"},
+                                               {"-wjson"},
+                                               {"-w=json"},
+                                               {"-vw", "json"},
+                                               {"-vwjson"}}) {
+    FlagSet flags = SomeFlags();
+    EXPECT_THAT(Parse(flags, line), IsEmpty());
+    EXPECT_EQ(flags.String("write-out"), "json");
+    EXPECT_TRUE(flags.IsSet("write-out"));
+  }
+}
+
+TEST(FlagsTest, ASwitchTakesAValueOnlyAfterAnEqualsSign) {
+  FlagSet flags = SomeFlags();
+  EXPECT_THAT(Parse(flags, {"--prefix", "false", "--insecure=false", "-v=0"}),
+              ElementsAre("false"));
+  EXPECT_TRUE(flags.Switch("prefix"));
+  EXPECT_FALSE(flags.Switch("insecure"));
+  EXPECT_FALSE(flags.Switch("verbose"));
+}
+
+TEST(FlagsTest, FlagsAndArgumentsMixUntilTheDoubleDash) {
+  FlagSet flags = SomeFlags();
+  EXPECT_THAT(Parse(flags, {"a", "--limit", "3", "-", "", "--", "--prefix", "-x"}),
+              ElementsAre("a", "-", "", "--prefix", "-x"));
+  EXPECT_EQ(flags.Int("limit"), 3);
+  EXPECT_FALSE(flags.Switch("prefix"));
+}
+
+TEST(FlagsTest, AListIsSplitAtCommasAndGrowsWhenGivenAgain) {
+  FlagSet flags = SomeFlags();
+  Parse(flags, {"--endpoints=b:1,c:2", "--endpoints", "\"d,d\""});
+  EXPECT_THAT(flags.Strings("endpoints"), ElementsAre("b:1", "c:2", "d,d"));
+  EXPECT_EQ(flags.ValueText("endpoints"), "[b:1,c:2,\"d,d\"]");
+  FlagSet none = SomeFlags();
+  Parse(none, {"--endpoints="});
+  EXPECT_THAT(none.Strings("endpoints"), IsEmpty());
+}
+
+TEST(FlagsTest, NumbersMayNameTheirBase) {
+  FlagSet flags = SomeFlags();
+  Parse(flags, {"--limit=0x1f"});
+  EXPECT_EQ(flags.Int("limit"), 31);
+}
+
+TEST(FlagsTest, ErrorsSayWhatIsWrong) {
+  EXPECT_EQ(ErrorOf({"--foo"}), "unknown flag: --foo");
+  EXPECT_EQ(ErrorOf({"--foo=1"}), "unknown flag: --foo");
+  EXPECT_EQ(ErrorOf({"-vx"}), "unknown shorthand flag: 'x' in -x");
+  EXPECT_EQ(ErrorOf({"--limit"}), "flag needs an argument: --limit");
+  EXPECT_EQ(ErrorOf({"-w"}), "flag needs an argument: 'w' in -w");
+  EXPECT_EQ(ErrorOf({"---"}), "bad flag syntax: ---");
+  EXPECT_EQ(ErrorOf({"--=1"}), "bad flag syntax: --=1");
+  EXPECT_EQ(ErrorOf({"--limit=x"}),
+            "invalid argument \"x\" for \"--limit\" flag: strconv.ParseInt: parsing \"x\": invalid "
+            "syntax");
+  EXPECT_EQ(ErrorOf({"--limit=99999999999999999999"}),
+            "invalid argument \"99999999999999999999\" for \"--limit\" flag: strconv.ParseInt: "
+            "parsing \"99999999999999999999\": value out of range");
+  EXPECT_EQ(ErrorOf({"-v=maybe"}),
+            "invalid argument \"maybe\" for \"-v, --verbose\" flag: strconv.ParseBool: parsing "
+            "\"maybe\": invalid syntax");
+  EXPECT_EQ(ErrorOf({"--timeout=5"}),
+            "invalid argument \"5\" for \"--timeout\" flag: time: missing unit in duration \"5\"");
+  EXPECT_EQ(ErrorOf({"--endpoints=a\"b"}),
+            "invalid argument \"a\\\"b\" for \"--endpoints\" flag: parse error on line 1, column "
+            "2: bare \" in non-quoted-field");
+}
+
+}  // namespace
+}  // namespace kvorum::ctl
