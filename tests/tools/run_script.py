@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+"""Runs scripts of kvorumctl lines against a server of their own and compares what is printed.
+
+  run_script.py SCRIPT...              compare; a difference is shown as a diff, exit 1
+  run_script.py --rewrite SCRIPT...    write down what was printed instead
+  run_script.py --server PATH --ctl PATH ...
+                                       with other programs: etcd and etcdctl 3.7 print the same
+
+A script is text: `@ flags` starts the server with these flags more, `$ ...` is a line to run, the
+`< ...` after it its standard input (`<* N text`: the text N times); what follows is expected: `| ...` on the standard output, `! ...`
+on the error stream, `? N` the exit code unless it is 0. `#` begins a comment.
+
+Each script gets a fresh server. What differs from run to run is shown as a word: ENDPOINT, PEER,
+CLUSTER and MEMBER (ids), DURATION, SIZE, INDEX. Lines of the error stream that are JSON are log lines
+and are left out.
+"""
+
+import argparse
+import difflib
+import json
+import os
+import pathlib
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+START_TIMEOUT_S = 30
+LINE_TIMEOUT_S = 60
+
+
+class Server:
+    """One node with free ports and a folder of its own, killed at the end."""
+
+    def __init__(self, program, flags):
+        self.folder = tempfile.TemporaryDirectory(prefix="kvorumctl-")
+        self.client_port, self.peer_port = free_ports(2)
+        client, peer = (f"http://127.0.0.1:{p}" for p in (self.client_port, self.peer_port))
+        log_path = pathlib.Path(self.folder.name, "log")
+        with open(log_path, "wb") as log:
+            self.process = subprocess.Popen(
+                [program, "--name=n1", f"--data-dir={self.folder.name}/data",
+                 f"--listen-client-urls={client}", f"--advertise-client-urls={client}",
+                 f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}",
+                 f"--initial-cluster=n1={peer}", *flags],
+                stdout=log, stderr=subprocess.STDOUT)
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while not self.is_healthy(client):
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                sys.exit(f"{program} does not start:\n{log_path.read_text(errors='replace')}")
+            time.sleep(0.05)
+
+    def is_healthy(self, url):
+        try:
+            with urllib.request.urlopen(url + "/health", timeout=1) as answer:
+                return json.load(answer).get("health") == "true"
+        except (OSError, ValueError):
+            return False
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.folder.cleanup()
+
+
+def free_ports(count):
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [s.getsockname()[1] for s in sockets]
+    for s in sockets:
+        s.close()
+    return ports
+
+
+class Runner:
+    def __init__(self, server, ctl):
+        self.server = server
+        self.ctl = ctl
+        self.endpoint = f"127.0.0.1:{server.client_port}"
+        members = json.loads(self.run(["member", "list", "-w", "json"], b"", {}).stdout)
+        self.ids = [(members["header"]["cluster_id"], "CLUSTER"),
+                    (members["header"]["member_id"], "MEMBER")]
+
+    def run(self, arguments, standard_input, environment):
+        if "ETCDCTL_ENDPOINTS" not in environment and not any(
+                a.startswith("--endpoints") for a in arguments):
+            environment = {**environment, "ETCDCTL_ENDPOINTS": self.endpoint}
+        return subprocess.run(
+            [self.ctl, *arguments], input=standard_input, capture_output=True,
+            env={"PATH": os.environ["PATH"], **environment}, timeout=LINE_TIMEOUT_S)
+
+    def mask(self, text):
+        text = text.replace(self.endpoint, "ENDPOINT")
+        text = text.replace(f"127.0.0.1:{self.server.peer_port}", "PEER")
+        for number, name in self.ids:
+            text = re.sub(rf"\b({number}|{number:x})\b", name, text)
+        text = re.sub(r"\b\d+(\.\d+)?(ns|µs|ms|s)(?=[\"\s.,]|$)", "DURATION", text)
+        text = re.sub(r"\b\d+(\.\d+)? (B|kB|MB|GB)\b", "SIZE", text)
+        text = re.sub(r"\b\d+%", "PERCENT", text)
+        # Go writes one space or two between a message's fields, as a build's checksum has it.
+        text = text.replace("MEMBER  alarm:", "MEMBER alarm:")
+        # A table is as wide as its cells.
+        text = re.sub("^[┌├│└].*$", lambda line: re.sub("([ ─])+", r"\1", line[0]), text,
+                      flags=re.MULTILINE)
+        # Of the status: sizes and indexes.
+        text = re.sub(r'"(dbSize|dbSizeInUse|raftIndex|raftAppliedIndex)":\d+', r'"\1":INDEX', text)
+        text = re.sub(r'^"(DBSize|DBSizeInUse|RaftIndex|RaftAppliedIndex)" : \d+', r'"\1" : INDEX',
+                      text, flags=re.MULTILINE)
+        text = re.sub(r", (true|false), (true|false), (\d+), \d+, \d+, ", r", \1, \2, \3, INDEX, INDEX, ",
+                      text)
+        return text
+
+    def line(self, command, standard_input):
+        """The script's lines that tell what this one prints."""
+        environment = {}
+        words = shlex.split(command.replace("ENDPOINT", self.endpoint))
+        while "=" in words[0]:
+            name, _, value = words.pop(0).partition("=")
+            environment[name] = value
+        assert words[0] == "kvorumctl", command
+        done = self.run(words[1:], standard_input, environment)
+        shown = []
+        for mark, stream in (("|", done.stdout), ("!", done.stderr)):
+            text = self.mask(stream.decode(errors="backslashreplace"))
+            text = text.replace(pathlib.Path(self.ctl).name, "kvorumctl")
+            lines = text.split("\n")
+            if lines[-1] == "":
+                lines.pop()
+            elif lines:
+                lines[-1] += "\\"  # no end of line
+            for printed in lines:
+                if mark == "!" and printed.startswith('{"level"'):
+                    continue
+                shown.append(f"{mark} {printed}" if printed else mark)
+        if done.returncode != 0:
+            shown.append(f"? {done.returncode}")
+        return shown
+
+
+def input_line(text):
+    if text.startswith("<* "):
+        _, count, repeated = text.split(" ", 2)
+        return repeated * int(count)
+    return text[2:] + "\n"
+
+
+def run_script(path, programs):
+    """The script as it would read if it told what was printed."""
+    lines = path.read_text().split("\n")
+    flags = [flag for text in lines if text.startswith("@ ") for flag in shlex.split(text[2:])]
+    server = Server(programs.server, flags)
+    try:
+        runner = Runner(server, programs.ctl)
+        result = []
+        at = 0
+        while at < len(lines):
+            if not lines[at].startswith("$ "):
+                result.append(lines[at])
+                at += 1
+                continue
+            result.append(lines[at])
+            command = lines[at][2:]
+            at += 1
+            standard_input = ""
+            while at < len(lines) and lines[at].startswith("<"):
+                result.append(lines[at])
+                standard_input += input_line(lines[at])
+                at += 1
+            while at < len(lines) and lines[at][:1] in ("|", "!", "?") and lines[at]:
+                at += 1
+            result += runner.line(command, standard_input.encode())
+        return lines, result
+    finally:
+        server.stop()
+
+
+def main():
+    binaries = pathlib.Path(os.environ.get("KVORUM_BIN_DIR", "build/release/bin"))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rewrite", action="store_true")
+    parser.add_argument("--server", default=str(binaries / "kvorum"))
+    parser.add_argument("--ctl", default=str(binaries / "kvorumctl"))
+    parser.add_argument("scripts", nargs="+", type=pathlib.Path)
+    programs = parser.parse_args()
+    failed = False
+    for path in programs.scripts:
+        expected, printed = run_script(path, programs)
+        if programs.rewrite:
+            path.write_text("\n".join(printed))
+        elif expected != printed:
+            failed = True
+            print("\n".join(difflib.unified_diff(expected, printed, f"{path} (expected)",
+                                                 f"{path} (printed)", lineterm="")))
+        else:
+            print(f"{path.name}: as expected")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
