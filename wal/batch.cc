@@ -18,6 +18,10 @@ constexpr std::size_t kKeptBufferBytes = std::size_t{4} << 20;
 
 constexpr std::array<char, kFrameAlignment> kZeros = {};
 
+// raftpb.Entry's type, as a normal entry spells it out. Our codec leaves zeros out, but etcd's dump
+// tool takes it for set.
+constexpr std::string_view kNormalType("\x08\x00", 2);
+
 }  // namespace
 
 void Batch::Begin(Checksums checksums, std::size_t size_bytes) {
@@ -32,10 +36,13 @@ void Batch::Begin(Checksums checksums, std::size_t size_bytes) {
   parts_.clear();
 }
 
-std::size_t Batch::Bound(const raft::Entry& entry) { return Bound(raft::EncodedSize(entry)); }
+std::size_t Batch::Bound(const raft::Entry& entry) {
+  return Bound(raft::EncodedSize(entry) + kNormalType.size());
+}
 
 void Batch::AddEntry(const raft::Entry& entry) {
   entry_head_.clear();
+  if (entry.type == raft::EntryType::kNormal) entry_head_.append(kNormalType);
   raft::AppendHeaderTo(entry_head_, entry);
   AddFrame(RecordType::kEntry, entry_head_, entry.data.view());
 }

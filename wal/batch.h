@@ -31,7 +31,7 @@ class Batch {
   void AddRecord(RecordType type, std::string_view data);
   // A CRC record without data: the first of a segment.
   void AddCrc();
-  // Where the batch goes, for its seal.
+  // Where the batch goes, for its seal; that of a head goes to offset 0.
   struct Place {
     std::uint64_t sequence = 0;
     std::uint64_t offset = 0;  // of the batch's begin

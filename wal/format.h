@@ -15,11 +15,12 @@
 //   metadata  whose log it is
 //   state     the last hard state; in the first segment (sequence 0) an empty snapshot instead
 //
-// after which come batches: entries and at most one state, or one snapshot, each closed by a SEAL.
-// A seal is a CRC record that carries, as data, what the format lacks (other readers skip it):
+// and a seal. After it come batches: entries and at most one state, or one snapshot, each closed by
+// a SEAL. A seal is a CRC record that carries, as data, what the format lacks (other readers skip
+// it):
 //
 //   4 bytes  "kvs1"
-//   4 bytes  CRC32C over the bytes of all frames since the seal before (in the first one: since the
+//   4 bytes  CRC32C over the bytes of all frames since the seal before (in the head's: since the
 //            segment's begin) without data and padding: lengths, types, CRCs, which the rolling CRC
 //            leaves out
 //   8 bytes  the offset of the seal's frame in its segment
@@ -48,7 +49,8 @@
 //   A seal behind B is found by its looks at every offset divisible by 8: magic, own offset, own
 //   CRC. A value that a client stored cannot look like one but by knowing where it will land.
 // - A last segment shorter than a seal in it says is damage: a copy that was cut off, for one. (The
-//   others are cut to their records' end when the next one has its name.)
+//   others are cut to their records' end when the next one has its name.) So is one that ends
+//   within its head.
 // - A seal that contradicts the frames before it, which all fit the rolling CRC, is damage: their
 //   sectors were all written, so nothing was torn.
 // - After the cut, what lies behind B is made zero and synced before anything is appended, since
@@ -63,7 +65,8 @@
 // kept; its term may be below that of the last entry then, and the reader raises it.
 //
 // A segment that etcd wrote has no seals; read here, a bad frame in the last one is always taken
-// for torn. Segments that we wrote are whole to etcd.
+// for torn. Segments that we wrote are whole to etcd; its first three frames are as etcd writes
+// them.
 #pragma once
 
 #include <cstddef>

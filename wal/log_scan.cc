@@ -12,6 +12,10 @@ Result<std::optional<TornTail>> JudgeTail(SegmentReader& reader, SegmentReader::
         reader.path(), reader.size_bytes(),
         "the file ends here, and was " + std::to_string(reader.told_size_bytes()) + " bytes long");
   }
+  if (reader.told_size_bytes() == 0 && reader.size_bytes() - reader.offset() < kMaxSealFrameBytes) {
+    return FailDamaged(reader.path(), reader.size_bytes(),
+                       "the file ends within the segment's head");
+  }
   KV_TRY(const SegmentReader::Tail tail, reader.InspectTail());
   if (step == SegmentReader::Step::kEnd && tail.end_offset == 0) return std::nullopt;
   const std::string reason = step == SegmentReader::Step::kBad

@@ -1,6 +1,7 @@
 #include "wal/segment_reader.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
 
@@ -19,9 +20,15 @@ std::uint64_t LoadWord(std::string_view bytes, std::size_t at) {
   return word;
 }
 
-// Length without the zeros at the end.
+// Length without the zeros at the end; most of a new segment is nothing else.
 std::size_t SizeWithoutZeros(std::string_view bytes) {
-  const std::size_t last = bytes.find_last_not_of('\0');
+  static constexpr std::array<char, 4096> kZeros = {};
+  std::size_t size = bytes.size();
+  while (size >= kZeros.size() &&
+         std::memcmp(bytes.data() + size - kZeros.size(), kZeros.data(), kZeros.size()) == 0) {
+    size -= kZeros.size();
+  }
+  const std::size_t last = bytes.substr(0, size).find_last_not_of('\0');
   return last == std::string_view::npos ? 0 : last + 1;
 }
 

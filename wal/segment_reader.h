@@ -40,7 +40,7 @@ class SegmentReader {
   // Behind the last good frame.
   std::uint64_t offset() const { return offset_; }
   const Checksums& checksums() const { return checksums_; }
-  // All three records of the head were good.
+  // The three records of the head were good.
   bool has_head() const { return records_ >= kHeadRecords; }
   // The last good frame is a seal that was written after everything before it was synced.
   bool sealed() const { return sealed_; }

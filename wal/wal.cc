@@ -206,19 +206,19 @@ Result<std::unique_ptr<Writer>> Create(FileSystem& fs, const std::string& dir,
 
   const std::string encoded = Encode(metadata);
   const std::string marker = Encode(SnapshotMarker{});
-  const std::size_t bound =
-      Batch::Bound(std::size_t{0}) + Batch::Bound(encoded.size()) + Batch::Bound(marker.size());
-  Batch head;
-  head.Begin({}, bound);
-  head.AddCrc();
-  head.AddRecord(RecordType::kMetadata, encoded);
-  head.AddRecord(RecordType::kSnapshot, marker);
-
+  const std::size_t bound = Batch::Bound(std::size_t{0}) + Batch::Bound(encoded.size()) +
+                            Batch::Bound(marker.size()) + kMaxSealFrameBytes;
   const SegmentName name;
   const std::string path = dir + "/" + name.FileName();
   KV_TRY(SpareSegments::Spare spare,
          SpareSegments::Make(fs, dir, std::max<std::uint64_t>(options.segment_size_bytes, bound),
                              options.zero_segments));
+  Batch head;
+  head.Begin({}, bound);
+  head.AddCrc();
+  head.AddRecord(RecordType::kMetadata, encoded);
+  head.AddRecord(RecordType::kSnapshot, marker);
+  head.AddSeal({.sequence = name.sequence, .file_size_bytes = spare.size_bytes});
   KV_RETURN_IF_ERROR(spare.file->WriteAt(0, head.Parts()));
   KV_RETURN_IF_ERROR(spare.file->Sync());
   KV_FAILPOINT("walBeforeSegmentRename");

@@ -124,8 +124,8 @@ Result<void> Writer::MakeRoom(std::uint64_t size_bytes) {
 Result<void> Writer::CutFor(std::uint64_t size_bytes) {
   const std::string metadata = Encode(metadata_);
   const std::string state = raft::Encode(position_.hard_state);
-  const std::size_t head_bound =
-      Batch::Bound(std::size_t{0}) + Batch::Bound(metadata.size()) + Batch::Bound(state.size());
+  const std::size_t head_bound = Batch::Bound(std::size_t{0}) + Batch::Bound(metadata.size()) +
+                                 Batch::Bound(state.size()) + kMaxSealFrameBytes;
   Result<SpareSegments::Spare> taken = spares_->Take(head_bound + size_bytes);
   if (!taken.has_value()) {
     if (taken.error().code == Code::kResourceExhausted) return Fail(std::move(taken).error());
@@ -141,6 +141,7 @@ Result<void> Writer::CutFor(std::uint64_t size_bytes) {
   batch_.AddCrc();
   batch_.AddRecord(RecordType::kMetadata, metadata);
   batch_.AddRecord(RecordType::kState, state);
+  batch_.AddSeal({.sequence = name.sequence, .file_size_bytes = spare.size_bytes});
   KV_RETURN_IF_ERROR(Poison(spare.file->WriteAt(0, batch_.Parts())));
   KV_RETURN_IF_ERROR(Poison(spare.file->Sync()));
   KV_FAILPOINT("walBeforeSegmentRename");
