@@ -69,7 +69,7 @@ void Compactor::OnPublished() {
   if (!running_) StartNext();
 }
 
-std::int64_t Compactor::unfinished() const { return jobs_.empty() ? 0 : jobs_.front()->revision; }
+std::int64_t Compactor::unfinished() const { return jobs_.empty() ? -1 : jobs_.front()->revision; }
 
 void Compactor::StartNext() {
   if (jobs_.empty() || !jobs_.front()->published) return;
@@ -142,6 +142,9 @@ Result<bool> Compactor::CollectBatch(Job& job) {
 
 Result<void> Compactor::Collect(const IndexView& index, Job& job, const RevisionRecord& record) {
   KV_RETURN_IF_ERROR(job.hasher.Add(index, record));
+  // Who watches from the compacted revision on must learn of its deletes, even of one that the same
+  // txn has undone by a put.
+  if (record.tombstone && record.revision.main == job.revision) return {};
   KV_TRY(const KeyValue kv, DecodeKeyValue(record.value));
   if (!index.IsKept(kv.key, record.revision, job.revision, KeepRule::kCompaction)) {
     job.deletions.push_back(record.revision);

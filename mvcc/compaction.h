@@ -53,7 +53,7 @@ class Compactor {
   // The store has published.
   void OnPublished();
 
-  // The lowest revision whose compaction has not finished, or 0.
+  // The lowest revision whose compaction has not finished, or -1.
   std::int64_t unfinished() const;
 
  private:

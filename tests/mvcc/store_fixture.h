@@ -96,7 +96,11 @@ class StoreHarness {
     if (kind_ == Kind::kLmdb) std::filesystem::remove_all(folder_);
   }
 
-  void Open() { store = Ok(Store::Open(options, OpenBackend(), Executors())); }
+  void Open() {
+    std::unique_ptr<Backend> opened = OpenBackend();
+    backend = opened.get();
+    store = Ok(Store::Open(options, std::move(opened), Executors()));
+  }
   Result<std::unique_ptr<Store>> TryOpen() {
     return Store::Open(options, OpenBackend(), Executors());
   }
@@ -165,9 +169,7 @@ class StoreHarness {
   }
   RangeResult Range(const RangeRequest& request) { return Ok(TryRange(request)); }
   std::vector<std::string> Rows(const RangeRequest& request) { return Show(Range(request).rows); }
-  std::vector<std::string> Keys(const RangeRequest& request) {
-    return KeysOf(Range(request).rows);
-  }
+  std::vector<std::string> Keys(const RangeRequest& request) { return KeysOf(Range(request).rows); }
   std::int64_t revision() const { return store->revision(); }
 
   SimFileSystem files;
@@ -175,6 +177,7 @@ class StoreHarness {
   StoreOptions options;
   std::unique_ptr<ManualExecutors> executors = std::make_unique<ManualExecutors>();
   std::unique_ptr<Store> store;
+  Backend* backend = nullptr;  // the store's
   std::uint64_t index = 0;
   std::uint64_t durable_index = 0;
   int compactions_finished = 0;
