@@ -96,6 +96,11 @@ Result<ConfState> ApplyChange(const ConfState& conf, const ConfChangeV2& change)
                    .auto_leave = auto_leave};
 }
 
+bool IsVoterOf(const ConfState& conf, MemberId id) {
+  return std::ranges::binary_search(conf.voters, id) ||
+         std::ranges::binary_search(conf.voters_outgoing, id);
+}
+
 Result<ConfState> CheckConfState(ConfState conf) {
   const auto overlap = [](const std::vector<MemberId>& a, const std::vector<MemberId>& b) {
     return std::ranges::any_of(a, [&](MemberId id) { return std::ranges::binary_search(b, id); });

@@ -17,6 +17,9 @@ bool EntersJoint(const ConfChangeV2& change);
 // joint configuration twice, leaving it outside, and a configuration without voters.
 Result<ConfState> ApplyChange(const ConfState& conf, const ConfChangeV2& change);
 
+// Whether a member has a vote, in either half.
+bool IsVoterOf(const ConfState& conf, MemberId id);
+
 // A configuration that comes from a disk or a peer, with its lists in order: refuses members that
 // are named twice, that are both voter and learner, or that are none.
 Result<ConfState> CheckConfState(ConfState conf);

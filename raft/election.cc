@@ -22,6 +22,7 @@ void Node::Reset(Term term) {
   tracker_.ClearVotes();
   reads_.Clear();
   pending_conf_index_ = 0;
+  is_leaving_ = false;
   uncommitted_size_bytes_ = 0;
   for (auto& [id, progress] : tracker_.progress()) {
     progress = Progress{.next = log_.last_index() + 1};
@@ -65,6 +66,9 @@ void Node::BecomeLeader() {
   pending_conf_index_ = log_.last_index();
   // What earlier leaders left is committed by an entry of our own term only (paper, section 5.4.2).
   AppendAsLeader(EntryType::kNormal, {});
+  for (const Entry& entry : log_.Range(log_.applied() + 1, log_.last_index())) {
+    if (entry.type != EntryType::kNormal) NoteIfLeaving(entry);
+  }
   Happened(EventType::kBecameLeader, kNone, log_.last_index());
 }
 
@@ -166,6 +170,7 @@ void Node::TickLeader() {
     if (config_.check_quorum) CheckQuorum();
     if (role_ != Role::kLeader) return;
     AbortTransfer();  // it had an election time-out to succeed (thesis, section 3.10)
+    if (!tracker_.IsVoter(config_.id)) HandOver();
   }
   if (heartbeat_elapsed_ >= config_.heartbeat_ticks) {
     heartbeat_elapsed_ = 0;
@@ -176,7 +181,7 @@ void Node::TickLeader() {
 // A leader that does not hear of a quorum makes room, so that its clients look elsewhere (thesis,
 // section 6.2).
 void Node::CheckQuorum() {
-  tracker_.Find(config_.id)->is_active = true;
+  if (Progress* self = tracker_.Find(config_.id); self != nullptr) self->is_active = true;
   if (!tracker_.IsQuorumActive()) {
     Happened(EventType::kQuorumLost);
     BecomeFollower(term_, kNone);
@@ -203,6 +208,23 @@ Dropped Node::StartTransfer(MemberId transferee) {
     progress.wants_append = true;
   }
   return Dropped::kNot;
+}
+
+// A leader that is no voter any more leads on, without counting itself, until another one takes
+// over: the others may not know yet that its removal is committed, and would stand by the
+// configuration that needs its vote (the thesis, section 4.2.2, lets it step down: there a
+// configuration counts as soon as it is in the log).
+void Node::HandOver() {
+  MemberId successor = kNone;
+  Index best_match = 0;
+  for (const MemberId id : tracker_.conf_state().voters) {
+    const Index match = tracker_.Find(id)->match;
+    if (successor == kNone || match > best_match) {
+      successor = id;
+      best_match = match;
+    }
+  }
+  StartTransfer(successor);
 }
 
 void Node::SendTimeoutNow(MemberId to) { Send({.type = MessageType::kTimeoutNow, .to = to}); }

@@ -86,12 +86,26 @@ Node::Node(const Config& config, Restart restart)
     vote_ = kNone;
   }
   // The commit index on disk may be old, but what is applied was committed.
-  log_.CommitTo(std::max(restart.hard_state.commit, restart.applied));
+  log_.CommitTo(std::max({restart.hard_state.commit, restart.applied, CommittedByConfChanges()}));
   log_.SetApplying(restart.applied);
   log_.SetApplied(restart.applied);
   tracker_.SetConfState(std::move(restart.conf_state), log_.last_index() + 1);
   Reset(term_);
   given_hard_state_ = restart.hard_state;
+}
+
+// A leader proposes a change of the configuration only when the one before it is applied. So where
+// two are in the log the first is committed, even if a crash tore that news off the entries' write:
+// without it this member would count votes by a configuration two changes old, and such a majority
+// need not meet one of today's.
+Index Node::CommittedByConfChanges() const {
+  Index last_change = 0;
+  for (Index index = log_.last_index(); index > log_.snapshot_index(); --index) {
+    if (log_.Range(index, index).front().type == EntryType::kNormal) continue;
+    if (last_change != 0) return index;
+    last_change = index;
+  }
+  return 0;
 }
 
 void Node::Tick() {
@@ -312,8 +326,7 @@ Result<void> Node::StepLeader(Message& message) {
 
 ProposeResult Node::Propose(std::span<SharedBytes> batch) {
   if (role_ == Role::kLeader) {
-    if (transferee_ != kNone) return {.dropped = Dropped::kTransferring};
-    if (!tracker_.IsMember(config_.id)) return {.dropped = Dropped::kNotMember};
+    if (const Dropped why = WhyNotPropose(); why != Dropped::kNot) return {.dropped = why};
     for (std::size_t i = 0; i < batch.size(); ++i) {
       if (!HasRoomFor(batch[i].size())) return {.accepted = i, .dropped = Dropped::kTooMuchPending};
       AppendAsLeader(EntryType::kNormal, std::move(batch[i]));
@@ -343,8 +356,7 @@ ProposeResult Node::ProposeConfChange(EntryType type, SharedBytes data) {
   const Result<ConfChangeV2> change = DecodeConfChangeEntry(type, data);
   KV_CHECK(change.has_value(), "proposed a configuration change that is none");
   if (role_ == Role::kLeader) {
-    if (transferee_ != kNone) return {.dropped = Dropped::kTransferring};
-    if (!tracker_.IsMember(config_.id)) return {.dropped = Dropped::kNotMember};
+    if (const Dropped why = WhyNotPropose(); why != Dropped::kNot) return {.dropped = why};
     if (!MayChangeConf(*change)) return {.dropped = Dropped::kConfChangePending};
     if (!HasRoomFor(data.size())) return {.dropped = Dropped::kTooMuchPending};
     AppendAsLeader(type, std::move(data));
@@ -390,6 +402,11 @@ void Node::Applied(Index index) {
     for (const Entry& entry : log_.Range(from, index)) applying_size_bytes_ -= SizeBytes(entry);
   }
   log_.SetApplied(index);
+  if (restored_conf_.has_value() && index >= log_.snapshot_index()) {
+    tracker_.SetConfState(*std::exchange(restored_conf_, std::nullopt), log_.last_index() + 1);
+    Happened(EventType::kConfChanged, kNone, index);
+  }
+  if (pending_conf_index_ <= index) is_leaving_ = false;  // and the configuration says so, if it is
   MaybeLeaveJoint();
 }
 
@@ -398,13 +415,10 @@ Result<ConfState> Node::ApplyConfChange(const ConfChangeV2& change) {
   tracker_.SetConfState(std::move(conf), std::max<Index>(log_.last_index(), 1));
   Happened(EventType::kConfChanged, kNone, log_.applied());
   if (role_ == Role::kLeader) {
-    if (!tracker_.IsVoter(config_.id)) {
-      BecomeFollower(term_, kNone);  // thesis, section 4.2.2
-    } else {
-      MaybeCommit();  // a smaller quorum may have been waited for
-      AnswerConfirmedReads();
-      if (transferee_ != kNone && !tracker_.IsVoter(transferee_)) AbortTransfer();
-    }
+    MaybeCommit();  // a smaller quorum may have been waited for
+    AnswerConfirmedReads();
+    if (transferee_ != kNone && !tracker_.IsVoter(transferee_)) AbortTransfer();
+    if (!tracker_.IsVoter(config_.id)) HandOver();
   }
   return tracker_.conf_state();
 }
@@ -497,7 +511,7 @@ void Node::CheckInvariants() const {
         uncommitted_size_bytes += entry.data.size();
       KV_CHECK(uncommitted_size_bytes == uncommitted_size_bytes_, "uncommitted data is miscounted");
       const auto self = tracker_.progress().find(config_.id);
-      KV_CHECK(self != tracker_.progress().end() && self->second.match == log_.persisted(),
+      KV_CHECK(self == tracker_.progress().end() || self->second.match == log_.persisted(),
                "a leader counts for itself what is not on its disk");
       for (const auto& [id, progress] : tracker_.progress())
         KV_CHECK(progress.match <= log_.last_index(), "a follower is ahead of its leader");

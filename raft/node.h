@@ -19,6 +19,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -44,7 +45,7 @@ enum class Dropped : std::uint8_t {
   kNot = 0,
   kNoLeader,           // nobody to forward it to
   kTransferring,       // leadership is being handed over
-  kNotMember,          // this leader was removed from the configuration
+  kNotMember,          // this leader is removed from the configuration, or is being removed
   kTooMuchPending,     // a bound of Config is reached
   kConfChangePending,  // one configuration change at a time
 };
@@ -123,6 +124,7 @@ class Node {
   Node(const Config& config, Restart restart);
 
   // node.cc: messages in and out.
+  Index CommittedByConfChanges() const;
   Result<void> CheckMessage(const Message& message) const;
   bool AgreeOnTerm(const Message& message);
   void RefuseOldTerm(const Message& message);
@@ -151,10 +153,12 @@ class Node {
   bool IsInLease() const;
   Index UnappliedConfChange() const;
   Dropped StartTransfer(MemberId transferee);
+  void HandOver();
   void SendTimeoutNow(MemberId to);
   void AbortTransfer();
 
   // replication.cc: entries, from the leader to the followers.
+  Dropped WhyNotPropose() const;
   bool HasRoomFor(std::size_t size_bytes) const;
   void AppendAsLeader(EntryType type, SharedBytes data);
   void MaybeCommit();
@@ -173,6 +177,7 @@ class Node {
   Result<void> HandleAppendResponse(const Message& message);
   void HandleHeartbeatResponse(const Message& message);
   Result<void> HandleProposals(Message& message);
+  void NoteIfLeaving(const Entry& entry);
   bool MayChangeConf(const ConfChangeV2& change) const;
   void MaybeLeaveJoint();
 
@@ -201,10 +206,13 @@ class Node {
   // As leader.
   MemberId transferee_ = kNone;
   Index pending_conf_index_ = 0;  // no configuration change is proposed before this is applied
+  bool is_leaving_ = false;       // that change ends this member's vote
   std::size_t uncommitted_size_bytes_ = 0;  // of the data in (committed, last]
   ReadQueue reads_;
 
   // As follower.
+  // Of the last snapshot, from when it is installed: changes before it may still be being applied.
+  std::optional<ConfState> restored_conf_;
   std::shared_ptr<const Snapshot> snapshot_;  // restored, and in no Ready yet
   std::uint64_t snapshot_ready_number_ =
       0;  // of the Ready whose write holds the last one; 0 if durable

@@ -36,8 +36,7 @@ struct Ready {
   // what was written at their indexes and behind), then the hard state. If must_sync, make them
   // durable and then call Persisted(number). If not, only the commit index changed: the write may
   // wait for the next one and needs no Persisted.
-  std::shared_ptr<const Snapshot>
-      snapshot{};  // also to be installed by the apply loop, then Applied
+  std::shared_ptr<const Snapshot> snapshot{};  // once durable, to be installed; then Applied
   std::vector<Entry> entries{};
   std::optional<HardState> hard_state{};
   bool must_sync = false;

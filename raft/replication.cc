@@ -10,6 +10,15 @@ namespace kvorum::raft {
 
 // --- leader: the own log -----------------------------------------------------------------------
 
+Dropped Node::WhyNotPropose() const {
+  if (transferee_ != kNone) return Dropped::kTransferring;
+  // Nothing goes behind the entry that removes the leader. The others then need not have more than
+  // that entry to get the vote of this member, which they may still ask for: they need not know yet
+  // that its removal is committed.
+  if (is_leaving_ || !tracker_.IsVoter(config_.id)) return Dropped::kNotMember;
+  return Dropped::kNot;
+}
+
 bool Node::HasRoomFor(std::size_t size_bytes) const {
   // One may always go on its own, whatever its size; what is empty costs nothing.
   return size_bytes == 0 || uncommitted_size_bytes_ == 0 ||
@@ -21,14 +30,22 @@ void Node::AppendAsLeader(EntryType type, SharedBytes data) {
   if (type != EntryType::kNormal) pending_conf_index_ = log_.last_index() + 1;
   log_.Append(
       {.term = term_, .index = log_.last_index() + 1, .type = type, .data = std::move(data)});
+  if (type != EntryType::kNormal)
+    NoteIfLeaving(log_.Range(log_.last_index(), log_.last_index()).front());
+}
+
+void Node::NoteIfLeaving(const Entry& entry) {
+  const Result<ConfChangeV2> change = DecodeConfChangeEntry(entry.type, entry.data);
+  if (!change.has_value()) return;
+  const Result<ConfState> conf = ApplyChange(tracker_.conf_state(), *change);
+  if (conf.has_value() && !IsVoterOf(*conf, config_.id)) is_leaving_ = true;
 }
 
 // A follower's proposals. What this leader may not do becomes an empty entry, so that the sender's
 // indexes stand; it learns of it by a time-out, as of any proposal that is lost.
 Result<void> Node::HandleProposals(Message& message) {
-  if (transferee_ != kNone || !tracker_.IsMember(config_.id)) return {};
   for (Entry& entry : message.entries) {
-    if (!HasRoomFor(entry.data.size())) return {};
+    if (WhyNotPropose() != Dropped::kNot || !HasRoomFor(entry.data.size())) return {};
     if (entry.type != EntryType::kNormal) {
       const Result<ConfChangeV2> change = DecodeConfChangeEntry(entry.type, entry.data);
       if (!change.has_value() || !MayChangeConf(*change)) {
@@ -292,7 +309,7 @@ bool Node::RestoreSnapshot(const std::shared_ptr<const Snapshot>& snapshot) {
   log_.Restore(metadata.index, metadata.term);
   writes_.TruncateFrom(1);
   applying_size_bytes_ = 0;
-  tracker_.SetConfState(std::move(*conf), log_.last_index() + 1);
+  restored_conf_ = std::move(*conf);
   snapshot_ = snapshot;
   return true;
 }

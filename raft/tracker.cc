@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "raft/conf_change.h"
 #include "raft/quorum.h"
 
 namespace kvorum::raft {
@@ -29,10 +30,7 @@ void Tracker::SetConfState(ConfState conf_state, Index next_index) {
   }
 }
 
-bool Tracker::IsVoter(MemberId id) const {
-  return std::ranges::binary_search(conf_state_.voters, id) ||
-         std::ranges::binary_search(conf_state_.voters_outgoing, id);
-}
+bool Tracker::IsVoter(MemberId id) const { return IsVoterOf(conf_state_, id); }
 
 bool Tracker::IsOnlyVoter(MemberId id) const {
   return conf_state_.voters_outgoing.empty() && conf_state_.voters.size() == 1 &&

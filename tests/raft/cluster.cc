@@ -26,6 +26,7 @@ void Member::Start() {
                              .conf_state = disk_.conf_state});
   KV_CHECK(node.has_value(), node.error().message);
   node_ = std::move(*node);
+  persisted_ = 0;
   node_->CheckInvariants();
 }
 
@@ -48,9 +49,9 @@ Ready Member::TakeReady() {
   }
   if (ready.snapshot != nullptr) {
     to_apply_.clear();  // the snapshot contains it
-    to_apply_.push_back({.entry = {}, .snapshot = ready.snapshot});
+    to_apply_.push_back({.snapshot = ready.snapshot, .ready_number = ready.number});
   }
-  for (const Entry& entry : ready.committed) to_apply_.push_back({.entry = entry, .snapshot = {}});
+  for (const Entry& entry : ready.committed) to_apply_.push_back({.entry = entry});
   if (ready.must_sync || ready.hard_state.has_value()) {
     writes_.push_back({.number = ready.number,
                        .snapshot = ready.snapshot,
@@ -98,8 +99,13 @@ void Member::Persist(std::uint64_t ready_number) {
     if (ready.must_sync) synced = ready.number;
   }
   if (synced == 0) return;
+  persisted_ = synced;
   node_->Persisted(synced);
   node_->CheckInvariants();
+}
+
+bool Member::HasToApply() const {
+  return !to_apply_.empty() && to_apply_.front().ready_number <= persisted_;
 }
 
 void Member::ApplyOne() {

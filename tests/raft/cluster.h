@@ -46,7 +46,7 @@ class Member {
   bool HasWrites() const { return !writes_.empty(); }
   // Syncs what the Ready of this number and those before it wrote; all of them if 0.
   void Persist(std::uint64_t ready_number = 0);
-  bool HasToApply() const { return !to_apply_.empty(); }
+  bool HasToApply() const;
   // Applies the next entry or snapshot, or all of them.
   void ApplyOne();
   void ApplyAll();
@@ -62,8 +62,9 @@ class Member {
 
  private:
   struct PendingApply {
-    Entry entry;
-    std::shared_ptr<const Snapshot> snapshot;  // instead of an entry, if set
+    Entry entry{};
+    std::shared_ptr<const Snapshot> snapshot{};  // instead of an entry, if set
+    std::uint64_t ready_number = 0;              // of the snapshot, which has to be durable first
   };
 
   void WriteStep(std::size_t step, const Ready& ready);
@@ -72,7 +73,8 @@ class Member {
   const Config config_;
   Disk disk_;
   std::unique_ptr<Node> node_;
-  std::deque<Ready> writes_;  // written, not synced; only the parts for the disk are kept
+  std::deque<Ready> writes_;     // written, not synced; only the parts for the disk are kept
+  std::uint64_t persisted_ = 0;  // the last Ready that is synced
   std::deque<PendingApply> to_apply_;
 };
 

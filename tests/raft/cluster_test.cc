@@ -1,0 +1,376 @@
+// Several members under everything that may happen to them: messages lost, repeated and reordered,
+// partitions, crashes with torn writes, slow disks and state machines, lagging members that need
+// snapshots, changes of the configuration, transfers. First anything goes and nothing that Raft
+// promises may break (tests/raft/cluster.h checks it); then the faults end, and the cluster has to
+// get going again.
+//
+// KVORUM_RAFT_SEED=n runs that one seed, KVORUM_RAFT_SEEDS=n so many.
+#include "tests/raft/cluster.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "base/rng.h"
+#include "raft/bootstrap.h"
+#include "tests/raft/describe.h"
+
+namespace kvorum::raft {
+namespace {
+
+// How often each fault and each rare way through the code was taken: a fault that never happens
+// proves nothing.
+struct Coverage {
+  std::size_t elections = 0, committed = 0, reads = 0, crashes = 0, torn_writes = 0, partitions = 0,
+              snapshots = 0, conf_changes = 0, joint_states = 0, transfers = 0, truncations = 0,
+              lost_quorums = 0, refused_conf_changes = 0;
+
+  void Add(const Coverage& other) {
+    elections += other.elections;
+    committed += other.committed;
+    reads += other.reads;
+    crashes += other.crashes;
+    torn_writes += other.torn_writes;
+    partitions += other.partitions;
+    snapshots += other.snapshots;
+    conf_changes += other.conf_changes;
+    joint_states += other.joint_states;
+    transfers += other.transfers;
+    truncations += other.truncations;
+    lost_quorums += other.lost_quorums;
+    refused_conf_changes += other.refused_conf_changes;
+  }
+};
+
+// One history, from one seed.
+class History {
+ public:
+  explicit History(std::uint64_t seed) : rng_(seed) {
+    voters_ = 1 + rng_.Below(5);
+    const std::size_t spares = rng_.OneIn(2) ? 0 : 1 + rng_.Below(3);
+    changes_conf_ = spares > 0 || rng_.OneIn(2);
+    Config config{.pre_vote = !rng_.OneIn(4),
+                  .check_quorum = !rng_.OneIn(4),
+                  .max_append_size_bytes = rng_.OneIn(2) ? 1U : 300U,
+                  .max_inflight_messages = 1 + rng_.Below(5),
+                  .max_applying_size_bytes = rng_.OneIn(2) ? 1U : 1000U,
+                  .max_pending_reads = 20,
+                  .catch_up_entries = rng_.Below(10)};
+    std::vector<FirstMember> first(voters_);
+    for (std::size_t i = 0; i < voters_; ++i)
+      first[i] = {.id = i + 1, .context = SharedBytes::Static("{}")};
+    const Bootstrap bootstrap = MakeBootstrap(first);
+    for (std::size_t i = 0; i < voters_ + spares; ++i) {
+      config.id = i + 1;
+      config.seed = rng_();
+      // The others begin with nothing, as members that are yet to be added.
+      cluster_.Add(config, i < voters_ ? Disk{.hard_state = bootstrap.hard_state,
+                                              .entries = bootstrap.entries}
+                                       : Disk{});
+    }
+  }
+
+  void RunWithFaults(int steps) {
+    for (int step = 0; step < steps; ++step) {
+      RandomStep();
+      if (step % 50 == 0) cluster_.CheckInvariants();
+    }
+    cluster_.CheckInvariants();
+  }
+
+  // Everything works from now on: within so many ticks a proposal must be applied by all members.
+  void Heal(int max_ticks) {
+    groups_.clear();
+    for (auto& [id, member] : cluster_.members()) {
+      if (!member.is_up()) member.Start();
+    }
+    bool is_proposed = false;
+    for (int tick = 0; tick < max_ticks; ++tick) {
+      for (auto& [id, member] : cluster_.members()) member.node().Tick();
+      Settle();
+      Member* leader = Leader();
+      if (leader == nullptr) continue;
+      if (!is_proposed) {
+        std::vector<SharedBytes> batch = {SharedBytes::Static("the last one")};
+        is_proposed = leader->node().Propose(batch).accepted == 1;
+        if (is_proposed) cluster_.Read(leader->id());
+        Settle();
+      }
+      if (is_proposed && HasConverged(*leader)) return;
+      if (is_proposed && tick % 50 == 49) is_proposed = false;  // a leader that fell took it along
+    }
+    for (auto& [id, member] : cluster_.members())
+      ADD_FAILURE() << id << " " << DescribeStatus(member.node());
+  }
+
+  Coverage coverage() const {
+    Coverage coverage = coverage_;
+    coverage.elections = cluster_.elections();
+    coverage.committed = cluster_.history().size();
+    coverage.reads = cluster_.answered_reads();
+    return coverage;
+  }
+  const std::string& text() const { return text_; }
+  void KeepText() { keeps_text_ = true; }
+
+ private:
+  Member& Any() { return cluster_.member(1 + rng_.Below(cluster_.members().size())); }
+
+  Member* Leader() {
+    Member* leader = nullptr;
+    for (auto& [id, member] : cluster_.members()) {
+      if (!member.is_up() || member.node().role() != Role::kLeader) continue;
+      if (leader == nullptr || member.node().term() > leader->node().term()) leader = &member;
+    }
+    return leader;
+  }
+
+  bool HasConverged(Member& leader) {
+    if (cluster_.history().empty() || cluster_.history().back().data.view() != "the last one")
+      return false;
+    const Index last = leader.node().log().last_index();
+    return std::ranges::all_of(leader.node().tracker().progress(), [&](const auto& item) {
+      return cluster_.member(item.first).node().log().applied() == last;
+    });
+  }
+
+  void TakeReady(Member& member) {
+    if (!member.node().HasReady()) return;
+    const Ready ready = member.TakeReady();
+    if (keeps_text_) text_ += std::to_string(member.id()) + ": " + Describe(ready);
+    for (const Event& event : ready.events) {
+      coverage_.snapshots += event.type == EventType::kSnapshotRestored ? 1 : 0;
+      coverage_.truncations += event.type == EventType::kLogTruncated ? 1 : 0;
+      coverage_.lost_quorums += event.type == EventType::kQuorumLost ? 1 : 0;
+      coverage_.refused_conf_changes += event.type == EventType::kConfChangeRefused ? 1 : 0;
+      coverage_.conf_changes += event.type == EventType::kConfChanged ? 1 : 0;
+    }
+    for (const Message& message : ready.messages)
+      coverage_.transfers += message.type == MessageType::kTimeoutNow ? 1 : 0;
+    if (member.node().tracker().IsJoint()) ++coverage_.joint_states;
+  }
+
+  // Whether messages pass between two members.
+  bool IsConnected(MemberId a, MemberId b) const {
+    return groups_.empty() || groups_[a - 1] == groups_[b - 1];
+  }
+
+  void Deliver(std::size_t position) {
+    std::vector<Message>& network = cluster_.network();
+    const Message message = network[position];
+    const bool is_repeated = rng_.OneIn(30);
+    if (!is_repeated) network.erase(network.begin() + static_cast<std::ptrdiff_t>(position));
+    const bool is_lost =
+        !IsConnected(message.from, message.to) || !cluster_.member(message.to).is_up();
+    if (!is_lost) cluster_.Deliver(message);
+    Member& sender = cluster_.member(message.from);
+    if (!sender.is_up()) return;
+    // What the transport tells its own member.
+    if (message.type == MessageType::kSnap) {
+      sender.node().ReportSnapshot(message.to, !is_lost);
+    } else if (is_lost && rng_.OneIn(3)) {
+      sender.node().ReportUnreachable(message.to);
+    }
+  }
+
+  void RandomStep() {
+    switch (rng_.Below(24)) {
+      case 0:
+      case 1:
+        for (auto& [id, member] : cluster_.members()) {
+          if (member.is_up() && !rng_.OneIn(4)) member.node().Tick();
+        }
+        return;
+      case 2:
+      case 3:
+      case 4:
+      case 5:
+        if (Member& member = Any(); member.is_up()) TakeReady(member);
+        return;
+      case 6:
+      case 7:
+      case 8:
+        if (Member& member = Any(); member.is_up() && member.HasWrites()) member.Persist();
+        return;
+      case 9:
+      case 10:
+        if (Member& member = Any(); member.is_up() && member.HasToApply()) member.ApplyOne();
+        return;
+      case 11:
+      case 12:
+      case 13:
+      case 14:
+      case 15:
+      case 16:
+        // Mostly in order, since a connection keeps it; but connections are made anew.
+        for (std::uint64_t i = rng_.Below(4); i > 0 && !cluster_.network().empty(); --i)
+          Deliver(rng_.OneIn(3) ? rng_.Below(cluster_.network().size()) : 0);
+        return;
+      case 17:
+        if (Member& member = Any(); member.is_up()) {
+          std::vector<SharedBytes> batch(1 + rng_.Below(3));
+          for (SharedBytes& data : batch)
+            data = SharedBytes::Own("data " + std::to_string(++proposals_));
+          member.node().Propose(batch);
+        }
+        return;
+      case 18:
+        if (Member& member = Any(); member.is_up()) cluster_.Read(member.id());
+        return;
+      case 19:
+        if (Member& member = Any(); member.is_up() && rng_.OneIn(2)) member.Checkpoint();
+        return;
+      case 20:
+        CrashOrRestart();
+        return;
+      case 21:
+        if (rng_.OneIn(8)) Partition();
+        return;
+      case 22:
+        if (changes_conf_ && rng_.OneIn(2)) ChangeConf();
+        return;
+      case 23:
+        if (Member& member = Any(); member.is_up() && rng_.OneIn(10))
+          member.node().TransferLeadership(Any().id());
+        return;
+    }
+  }
+
+  void CrashOrRestart() {
+    Member& member = Any();
+    if (!member.is_up()) {
+      member.Start();
+      return;
+    }
+    if (!rng_.OneIn(8)) return;
+    const std::size_t steps = member.UnsyncedSteps();
+    const std::size_t surviving = rng_.Below(steps + 1);
+    ++coverage_.crashes;
+    if (surviving != 0 && surviving != steps) ++coverage_.torn_writes;
+    member.Crash(surviving);
+    if (keeps_text_) text_ += std::to_string(member.id()) + " crashes\n";
+  }
+
+  void Partition() {
+    groups_.clear();
+    if (rng_.OneIn(2)) return;  // whole again
+    for (std::size_t i = 0; i < cluster_.members().size(); ++i) groups_.push_back(rng_.Below(2));
+    ++coverage_.partitions;
+  }
+
+  void ChangeConf() {
+    Member& member = Any();
+    if (!member.is_up()) return;
+    ConfChangeV2 change;
+    if (!member.node().tracker().IsJoint() || rng_.OneIn(5)) {
+      const std::uint64_t count = rng_.OneIn(2) ? 1 : 2 + rng_.Below(2);
+      for (std::uint64_t i = 0; i < count; ++i) {
+        constexpr ConfChangeType kTypes[] = {ConfChangeType::kAddNode, ConfChangeType::kAddNode,
+                                             ConfChangeType::kRemoveNode,
+                                             ConfChangeType::kAddLearnerNode};
+        change.changes.push_back({.type = kTypes[rng_.Below(4)], .node_id = Any().id()});
+      }
+      change.transition = static_cast<ConfChangeTransition>(rng_.Below(3));
+    }
+    member.node().ProposeConfChange(EntryType::kConfChangeV2, SharedBytes::Own(Encode(change)));
+  }
+
+  // Everybody works until nothing is left to do.
+  void Settle() {
+    for (bool is_busy = true; is_busy;) {
+      is_busy = false;
+      for (auto& [id, member] : cluster_.members()) {
+        is_busy |= member.node().HasReady() || member.HasWrites() || member.HasToApply();
+        TakeReady(member);
+        if (member.HasWrites()) member.Persist();
+        member.ApplyAll();
+      }
+      std::vector<Message> messages = std::exchange(cluster_.network(), {});
+      for (const Message& message : messages) {
+        is_busy = true;
+        cluster_.Deliver(message);
+        if (message.type == MessageType::kSnap)
+          cluster_.member(message.from).node().ReportSnapshot(message.to, true);
+      }
+    }
+    // A joint configuration that nobody leaves by himself.
+    Member* leader = Leader();
+    if (leader == nullptr || !leader->node().tracker().IsJoint()) return;
+    leader->node().ProposeConfChange(EntryType::kConfChangeV2,
+                                     SharedBytes::Own(Encode(ConfChangeV2{})));
+  }
+
+  Rng rng_;
+  Cluster cluster_;
+  std::size_t voters_ = 0;
+  bool changes_conf_ = false;
+  int proposals_ = 0;
+  std::vector<std::uint64_t> groups_;  // by member; empty: no partition
+  Coverage coverage_;
+  bool keeps_text_ = false;
+  std::string text_;
+};
+
+std::uint64_t NumberFromEnvironment(const char* name, std::uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+TEST(RaftClusterTest, KeepsItsPromisesAndRecovers) {
+  const std::uint64_t only_seed = NumberFromEnvironment("KVORUM_RAFT_SEED", 0);
+  const std::uint64_t seeds = NumberFromEnvironment("KVORUM_RAFT_SEEDS", 150);
+  Coverage coverage;
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    if (only_seed != 0) seed = only_seed;
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    if (only_seed != 0 || seeds > 1000000) std::printf("seed %lu\n", seed);
+    History history(seed);
+    history.RunWithFaults(20000);
+    history.Heal(2000);
+    coverage.Add(history.coverage());
+    if (only_seed != 0 || testing::Test::HasFailure()) return;
+  }
+  std::printf(
+      "%zu elections, %zu committed, %zu reads, %zu crashes, %zu torn writes, %zu partitions, "
+      "%zu snapshots, %zu configuration changes applied, %zu joint, %zu refused, %zu transfers, "
+      "%zu truncations, %zu lost quorums\n",
+      coverage.elections, coverage.committed, coverage.reads, coverage.crashes,
+      coverage.torn_writes, coverage.partitions, coverage.snapshots, coverage.conf_changes,
+      coverage.joint_states, coverage.refused_conf_changes, coverage.transfers,
+      coverage.truncations, coverage.lost_quorums);
+  if (seeds < 100) return;
+  EXPECT_GT(coverage.elections, 5 * seeds);
+  EXPECT_GT(coverage.committed, 20 * seeds);
+  EXPECT_GT(coverage.reads, 5 * seeds);
+  EXPECT_GT(coverage.crashes, seeds);
+  EXPECT_GT(coverage.torn_writes, seeds / 5);
+  EXPECT_GT(coverage.partitions, seeds);
+  EXPECT_GT(coverage.snapshots, seeds / 5);
+  EXPECT_GT(coverage.conf_changes, seeds);
+  EXPECT_GT(coverage.joint_states, seeds);
+  EXPECT_GT(coverage.refused_conf_changes, seeds / 10);
+  EXPECT_GT(coverage.transfers, seeds / 10);
+  EXPECT_GT(coverage.truncations, seeds / 10);
+  EXPECT_GT(coverage.lost_quorums, seeds / 5);
+}
+
+TEST(RaftClusterTest, OneSeedIsOneHistory) {
+  const auto run = [](std::uint64_t seed) {
+    History history(seed);
+    history.KeepText();
+    history.RunWithFaults(2000);
+    history.Heal(2000);
+    return history.text();
+  };
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) EXPECT_EQ(run(seed), run(seed));
+  EXPECT_NE(run(1), run(2));
+}
+
+}  // namespace
+}  // namespace kvorum::raft
