@@ -105,8 +105,9 @@ Result<Instance::Log> Instance::OpenLog(FileSystem& fs, const InstanceOptions& o
   log.writer = std::move(opened.writer);
   log.restart.hard_state = opened.contents.hard_state;
   log.restart.entries = std::move(opened.contents.entries);
-  if (!snapshot.has_value() && log.restart.entries.empty()) {
-    // The process ended between making the log and writing the cluster's first entries into it.
+  if (!snapshot.has_value() && log.restart.hard_state.empty()) {
+    // The process ended before the cluster's first entries, and the hard state behind them, were
+    // whole.
     KV_TRY(const std::vector<Member> members,
            ParseInitialCluster(options.initial_cluster, options.initial_cluster_token));
     KV_TRY(const Member* self, FindSelf(members, options));
