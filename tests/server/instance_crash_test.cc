@@ -1,0 +1,296 @@
+// A member under a power cut at every write and sync of its log, its snapshots and its backend, and
+// with errors of the disk at every one of them.
+//
+// Fault model: base/sim_file_system.h. Whatever of the unsynced writes is kept, lost, torn or
+// turned to garbage, a restart must find every acknowledged write at its revision, nothing that was
+// never asked for, and go on.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/rng.h"
+#include "proto/wire.h"
+#include "tests/server/small_member.h"
+
+namespace kvorum::server {
+namespace {
+
+std::string PutBody(const std::string& key, const std::string& value) {
+  std::string body;
+  wire::AppendBytes(body, 1, key);
+  wire::AppendBytes(body, 2, value);
+  return body;
+}
+
+std::string DeleteBody(const std::string& key) {
+  std::string body;
+  wire::AppendBytes(body, 1, key);
+  return body;
+}
+
+// A txn whose success branch puts both keys.
+std::string TxnBody(const std::string& a, const std::string& b, const std::string& value) {
+  std::string body;
+  for (const std::string& key : {a, b}) {
+    std::string op;
+    wire::AppendBytesAlways(op, 2, PutBody(key, value));
+    wire::AppendBytesAlways(body, 2, op);
+  }
+  return body;
+}
+
+std::string CompactBody(std::int64_t revision) {
+  std::string body;
+  wire::AppendInt(body, 1, revision);
+  return body;
+}
+
+// Every change of the workload makes exactly one revision, so the n-th one proposed is at revision
+// n + 1: that is what a restart is held against.
+struct Change {
+  std::vector<std::string> keys;
+  std::string value;  // empty: deleted
+};
+
+struct History {
+  std::vector<Change> proposed;
+  std::size_t acknowledged = 0;         // of `proposed`, from the front
+  std::int64_t compacted_revision = 0;  // acknowledged
+  std::int64_t may_be_compacted = 0;    // asked for
+};
+
+class Workload {
+ public:
+  Workload(SmallMember& member, std::uint64_t seed) : member_(member), rng_(seed) {}
+
+  // Keeps a few changes in flight until all are acknowledged; false if the member stopped
+  // answering.
+  bool Run(std::size_t changes) {
+    return member_.lanes().RunUntil([&] {
+      while (history_.proposed.size() < changes &&
+             history_.proposed.size() < history_.acknowledged + 4)
+        ProposeNext();
+      return history_.acknowledged == changes || failed_ || member_.fatal().has_value();
+    });
+  }
+  const History& history() const { return history_; }
+  bool failed() const { return failed_; }
+
+ private:
+  void ProposeNext() {
+    const std::size_t number = history_.proposed.size();
+    const std::string key = "key" + std::to_string(rng_.Below(5));
+    const std::string value = "value" + std::to_string(number) + std::string(rng_.Below(300), 'x');
+    if (number % 9 == 8 && history_.acknowledged > 4) ProposeCompaction();
+    switch (rng_.Below(4)) {
+      case 0:
+        return Propose(RequestKind::kTxn, {.keys = {key, "other"}, .value = value},
+                       TxnBody(key, "other", value));
+      case 1:
+        if (!live_.empty()) {
+          const std::string victim = *live_.begin();
+          live_.erase(victim);
+          return Propose(RequestKind::kDeleteRange, {.keys = {victim}, .value = {}},
+                         DeleteBody(victim));
+        }
+        [[fallthrough]];
+      default:
+        return Propose(RequestKind::kPut, {.keys = {key}, .value = value}, PutBody(key, value));
+    }
+  }
+
+  void Propose(RequestKind kind, Change change, std::string body) {
+    if (!change.value.empty()) live_.insert(change.keys.begin(), change.keys.end());
+    history_.proposed.push_back(std::move(change));
+    member_.Propose(kind, std::move(body), [this](const Result<ApplyResult::Value>& outcome) {
+      if (!outcome.has_value()) {
+        failed_ = true;
+        return;
+      }
+      ++history_.acknowledged;
+    });
+  }
+
+  void ProposeCompaction() {
+    const auto revision = static_cast<std::int64_t>(history_.acknowledged) - 2;
+    if (revision <= history_.may_be_compacted) return;
+    history_.may_be_compacted = revision;
+    member_.Propose(RequestKind::kCompaction, CompactBody(revision),
+                    [this, revision](const Result<ApplyResult::Value>& outcome) {
+                      if (outcome.has_value()) history_.compacted_revision = revision;
+                    });
+  }
+
+  SmallMember& member_;
+  Rng rng_;
+  History history_;
+  std::set<std::string> live_;
+  bool failed_ = false;
+};
+
+// Restarts a member on the disk and holds it against the history.
+void CheckRestart(FileSystem& disk, const History& history, std::uint64_t seed) {
+  SmallMember member(disk, seed);
+  const auto started = member.Start();
+  ASSERT_TRUE(started.has_value()) << started.error().message;
+  ASSERT_TRUE(
+      member.lanes().RunUntil([&] { return member.Serves() || member.fatal().has_value(); }));
+  ASSERT_FALSE(member.fatal().has_value()) << member.fatal()->message;
+
+  mvcc::Store& store = member.store();
+  const auto changes = static_cast<std::size_t>(store.revision() - 1);
+  ASSERT_GE(changes, history.acknowledged) << "an acknowledged write is gone";
+  ASSERT_LE(changes, history.proposed.size()) << "a write was applied twice or out of nothing";
+  ASSERT_GE(store.compact_revision(),
+            history.compacted_revision == 0 ? -1 : history.compacted_revision);
+  ASSERT_LE(store.compact_revision(), history.may_be_compacted);
+  for (std::size_t i = 0; i < changes; ++i) {
+    const auto revision = static_cast<std::int64_t>(i) + 2;
+    if (revision < store.compact_revision()) continue;
+    const Change& change = history.proposed[i];
+    for (const std::string& key : change.keys) {
+      const auto value = member.Get(key, revision);
+      ASSERT_TRUE(value.has_value()) << value.error().message << " at revision " << revision;
+      ASSERT_EQ(value->value_or(""), change.value) << key << " at revision " << revision;
+    }
+  }
+  store.CheckInvariants();
+
+  bool answered = false;
+  member.Propose(
+      RequestKind::kPut, PutBody("after", "the crash"),
+      [&](const Result<ApplyResult::Value>& outcome) { answered = outcome.has_value(); });
+  ASSERT_TRUE(member.lanes().RunUntil([&] { return answered || member.fatal().has_value(); }));
+  ASSERT_TRUE(answered);
+}
+
+class InstanceCrash : public testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(InstanceCrash, APowerCutAtAnyWriteLosesNothingAcknowledged) {
+  const std::uint64_t seed = GetParam();
+  constexpr std::size_t kChanges = 60;
+  SimFileSystem disk;
+  SmallMember member(disk, seed);
+  const Workload* workload = nullptr;
+  Rng crashes(seed * 1000);
+  std::uint64_t states = 0;
+  disk.SetObserver([&] {
+    if (testing::Test::HasFatalFailure()) return;
+    const History history = workload != nullptr ? workload->history() : History{};
+    for (const SimFileSystem::Keep keep : SimFileSystem::kAllKeeps) {
+      const auto image = disk.CrashImage(keep, crashes);
+      SCOPED_TRACE("seed " + std::to_string(seed) + ", write operation " +
+                   std::to_string(disk.operations()) + ", keep " +
+                   std::to_string(static_cast<int>(keep)));
+      CheckRestart(*image, history, seed + states);
+      if (testing::Test::HasFatalFailure()) return;
+      ++states;
+    }
+  });
+  ASSERT_TRUE(member.Start().has_value());
+  Workload running(member, seed);
+  workload = &running;
+  ASSERT_TRUE(running.Run(kChanges));
+  ASSERT_FALSE(member.fatal().has_value()) << member.fatal()->message;
+  member.lanes().RunFor(std::chrono::seconds(1));  // the last commits, compactions and snapshots
+  disk.SetObserver(nullptr);
+  RecordProperty("crash_states", std::to_string(states));
+  EXPECT_GT(states, 1000U) << "too few moments were tried";
+  const History& history = running.history();
+  EXPECT_EQ(history.acknowledged, kChanges);
+  EXPECT_GT(history.compacted_revision, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, InstanceCrash, testing::Range<std::uint64_t>(1, 15));
+
+class InstanceDiskError : public testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(InstanceDiskError, AnErrorOfTheDiskEndsTheMemberAndLosesNothingAcknowledged) {
+  const std::uint64_t seed = GetParam();
+  std::uint64_t ended = 0;
+  for (std::uint64_t nth = 1; nth < 120; ++nth) {
+    SimFileSystem disk;
+    History history;
+    {
+      SmallMember member(disk, seed);
+      ASSERT_TRUE(member.Start().has_value());
+      Workload workload(member, seed);
+      disk.FailAt(nth, SimFileSystem::Fault::kIoError);
+      workload.Run(40);
+      history = workload.history();
+      if (member.fatal().has_value()) ++ended;
+    }
+    disk.Kill();
+    disk.ClearFaults();
+    Rng rng(nth);
+    const auto image = disk.CrashImage(SimFileSystem::Keep::kRandom, rng);
+    SCOPED_TRACE("seed " + std::to_string(seed) + ", error at write operation " +
+                 std::to_string(nth));
+    CheckRestart(*image, history, seed);
+    if (testing::Test::HasFatalFailure()) return;
+  }
+  EXPECT_GT(ended, 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, InstanceDiskError, testing::Range<std::uint64_t>(1, 4));
+
+// A flipped bit in what was durable is named at the start, or it is of no consequence; it is never
+// served.
+TEST(InstanceBitRot, AFlippedBitIsDetectedOrHarmless) {
+  SimFileSystem disk;
+  History history;
+  {
+    SmallMember member(disk, 7);
+    ASSERT_TRUE(member.Start().has_value());
+    Workload workload(member, 7);
+    ASSERT_TRUE(workload.Run(30));
+    history = workload.history();
+    bool stopped = false;
+    member.instance().Stop([&] { stopped = true; });
+    ASSERT_TRUE(member.lanes().RunUntil([&] { return stopped; }));
+  }
+  disk.Kill();
+  std::vector<std::string> files = {SmallMember::kDatabase};
+  const auto names = disk.List(SmallMember::kWalDir);
+  ASSERT_TRUE(names.has_value());
+  for (const std::string& name : *names) {
+    if (name.ends_with(".wal")) files.push_back(std::string(SmallMember::kWalDir) + "/" + name);
+  }
+  std::uint64_t refused = 0;
+  Rng rng(11);
+  for (const std::string& file : files) {
+    for (int i = 0; i < 400; ++i) {
+      const auto image = disk.CrashImage(SimFileSystem::Keep::kAll, rng);
+      const auto offset = rng.Below(6000);
+      if (!image->Corrupt(file, offset, static_cast<std::uint8_t>(1U << rng.Below(8)))) continue;
+      SmallMember probe(*image, 1);
+      const auto started = probe.Start();
+      if (!started.has_value()) {
+        ++refused;
+        EXPECT_EQ(started.error().code, Code::kDataLoss) << started.error().message;
+        continue;
+      }
+      SCOPED_TRACE(file + " offset " + std::to_string(offset));
+      ASSERT_TRUE(
+          probe.lanes().RunUntil([&] { return probe.Serves() || probe.fatal().has_value(); }));
+      if (probe.fatal().has_value()) continue;
+      for (std::size_t change = 0; change < history.acknowledged; ++change) {
+        const auto revision = static_cast<std::int64_t>(change) + 2;
+        if (revision < probe.store().compact_revision()) continue;
+        const auto value = probe.Get(history.proposed[change].keys[0], revision);
+        if (value.has_value()) {
+          EXPECT_EQ(value->value_or(""), history.proposed[change].value);
+        } else {
+          EXPECT_EQ(value.error().code, Code::kDataLoss);
+        }
+      }
+    }
+  }
+  EXPECT_GT(refused, 100U);
+}
+
+}  // namespace
+}  // namespace kvorum::server

@@ -1,0 +1,108 @@
+// A whole member in one process and one thread: the production Instance over a simulated disk, the
+// backend's in-memory twin, and lanes. Segments and batches are small, so that a short run meets
+// cuts, commits, snapshots and compaction.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/logging.h"
+#include "base/sim_file_system.h"
+#include "server/instance.h"
+#include "server/internal_request.h"
+#include "tests/server/lanes.h"
+
+namespace kvorum::server {
+
+class SmallMember {
+ public:
+  static constexpr const char* kWalDir = "/data/member/wal";
+  static constexpr const char* kSnapDir = "/data/member/snap";
+  static constexpr const char* kDatabase = "/data/member/snap/db";
+
+  SmallMember(FileSystem& fs, std::uint64_t seed) : fs_(fs), lanes_(seed) {
+    SetLogLevel(LogLevel::kError);  // thousands of restarts
+  }
+
+  // Opens and starts; the error if the member refuses.
+  Result<void> Start() {
+    KV_RETURN_IF_ERROR(fs_.MakeDirectories(kSnapDir));
+    InstanceOptions options;
+    options.name = "default";
+    options.initial_cluster = "default=http://localhost:2380";
+    options.initial_cluster_token = "etcd-cluster";
+    options.wal_dir = kWalDir;
+    options.snap_dir = kSnapDir;
+    options.seed = 1;
+    options.raft.catch_up_entries = 5;
+    options.replica.snapshot_count = 12;
+    options.log.max_wals = 1;
+    options.log.max_snapshots = 1;
+    options.wal.segment_size_bytes = 4096;
+    options.wal.reserve_size_bytes = 0;
+    options.wal.zero_segments = false;
+    options.store.restore_threads = 1;
+    options.store.commit.batch_operations = 8;
+    options.store.compaction.batch_limit = 4;
+    KV_TRY(instance_, Instance::Open(
+                          fs_, [&] { return mvcc::OpenMemoryBackend(fs_, kDatabase); },
+                          {.raft = lanes_.raft(),
+                           .wal = lanes_.wal(),
+                           .apply = lanes_.apply(),
+                           .backend = lanes_.backend(),
+                           .copier = lanes_.copier()},
+                          std::move(options), [this](const Error& error) { fatal_ = error; }));
+    instance_->Start();
+    return {};
+  }
+
+  // Proposes a request; `done` gets the outcome.
+  void Propose(RequestKind kind, std::string body,
+               std::move_only_function<void(Result<ApplyResult::Value>)> done) {
+    struct CallbackWaiter final : Waiter {
+      std::move_only_function<void(Result<ApplyResult::Value>)> done;
+      void Applied(ApplyResult result) override { done(std::move(result.value)); }
+      void Failed(const Error& error) override { done(std::unexpected(error)); }
+    };
+    auto waiter = std::make_unique<CallbackWaiter>();
+    waiter->done = std::move(done);
+    const std::uint64_t id = instance_->ids().Next();
+    std::vector<Proposal> proposals;
+    proposals.push_back({.id = id,
+                         .data = EncodeInternalRequest(id, kind, body),
+                         .deadline = lanes_.clock().Now() + std::chrono::seconds(7),
+                         .waiter = std::move(waiter)});
+    instance_->replica().Propose(std::move(proposals));
+  }
+
+  // Leads and has applied all that it found in its log.
+  bool Serves() const {
+    const Replica& replica = instance_->replica();
+    return replica.leader() != raft::kNone && replica.commit_index() == replica.applied_index();
+  }
+
+  Lanes& lanes() { return lanes_; }
+  Instance& instance() { return *instance_; }
+  mvcc::Store& store() { return instance_->store(); }
+  const std::optional<Error>& fatal() const { return fatal_; }
+
+  // The value of a key at a revision (0: newest); nullopt if it has none there.
+  Result<std::optional<std::string>> Get(const std::string& key, std::int64_t revision) {
+    KV_TRY(auto view, store().Read());
+    KV_TRY(const auto result, view.Range({.key = key, .range_end = {}, .revision = revision}));
+    if (result.rows.empty()) return std::nullopt;
+    KV_TRY(const auto kv, mvcc::DecodeKeyValue(result.rows[0]));
+    return std::string(kv.value);
+  }
+
+ private:
+  FileSystem& fs_;
+  std::optional<Error> fatal_;
+  std::unique_ptr<Instance> instance_;
+  Lanes lanes_;  // destroyed first: what its tasks hold refers to the instance
+};
+
+}  // namespace kvorum::server
