@@ -79,6 +79,7 @@ class AsyncLog {
   }
 
   bool Flush(std::chrono::milliseconds limit) {
+    if (::getpid() != process_) return false;  // a fork has no thread of ours to wait for
     std::unique_lock lock(mutex_);
     const std::uint64_t target = pushed_;
     return written_changed_.wait_for(lock, limit, [&] { return written_ >= target; });
@@ -161,6 +162,7 @@ class AsyncLog {
   std::shared_ptr<Sinks> sinks_;
   std::atomic<bool> json_ = true;
   std::atomic<std::uint64_t> dropped_ = 0;
+  const pid_t process_ = ::getpid();
   std::thread thread_;
 };
 

@@ -1,0 +1,270 @@
+// What every FileSystem promises, over the machine's and over the simulated one.
+#include "base/file_system.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <memory>
+
+#include "base/sim_file_system.h"
+
+namespace kvorum {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using OpenMode = FileSystem::OpenMode;
+
+enum class Kind : std::uint8_t { kPosix, kSim };
+
+class FileSystemTest : public testing::TestWithParam<Kind> {
+ protected:
+  void SetUp() override {
+    if (GetParam() == Kind::kPosix) {
+      std::string pattern = testing::TempDir() + "/file_system_test.XXXXXX";
+      ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+      dir_ = pattern;
+      fs_ = &PosixFileSystem();
+    } else {
+      dir_ = "/data";
+      fs_ = &sim_;
+      ASSERT_TRUE(sim_.MakeDirectories(dir_).has_value());
+    }
+  }
+  void TearDown() override {
+    if (GetParam() == Kind::kPosix) std::filesystem::remove_all(dir_);
+  }
+
+  std::string Path(const std::string& name) { return dir_ + "/" + name; }
+  std::unique_ptr<File> Make(const std::string& name, std::string_view content = "") {
+    auto file = fs_->Open(Path(name), OpenMode::kCreate);
+    EXPECT_TRUE(file.has_value()) << file.error().message;
+    const std::string_view parts[] = {content};
+    EXPECT_TRUE((*file)->WriteAt(0, parts).has_value());
+    return std::move(*file);
+  }
+  std::string Content(const std::string& name) {
+    return ReadWholeFile(*fs_, Path(name), 1 << 24).value();
+  }
+
+  SimFileSystem sim_;
+  std::string dir_;
+  FileSystem* fs_ = nullptr;
+};
+
+TEST_P(FileSystemTest, ReadsWhatWasWritten) {
+  const auto file = Make("f");
+  const std::string_view parts[] = {"hello", "", " ", "world"};
+  ASSERT_TRUE(file->WriteAt(3, parts).has_value());
+  EXPECT_EQ(file->Size().value(), 14u);
+  EXPECT_EQ(Content("f"), std::string("\0\0\0hello world", 14));
+  char buffer[32];
+  EXPECT_EQ(file->ReadAt(8, buffer, 32).value(), 6u);
+  EXPECT_EQ(std::string(buffer, 6), " world");
+  EXPECT_EQ(file->ReadAt(14, buffer, 32).value(), 0u);
+  EXPECT_EQ(file->ReadAt(1000, buffer, 32).value(), 0u);
+  EXPECT_TRUE(file->Sync().has_value());
+}
+
+TEST_P(FileSystemTest, WritesThousandsOfPartsInOrder) {
+  const auto file = Make("f");
+  std::vector<std::string> texts;
+  std::string expected;
+  for (int i = 0; i < 5000; ++i) {
+    texts.push_back(std::string(static_cast<std::size_t>(i % 7), static_cast<char>('a' + i % 26)));
+    expected += texts.back();
+  }
+  const std::vector<std::string_view> parts(texts.begin(), texts.end());
+  ASSERT_TRUE(file->WriteAt(0, parts).has_value());
+  EXPECT_EQ(Content("f"), expected);
+  EXPECT_TRUE(file->WriteAt(0, {}).has_value());
+}
+
+TEST_P(FileSystemTest, TruncatesAndGrowsWithZeros) {
+  const auto file = Make("f", "hello world");
+  ASSERT_TRUE(file->Truncate(5).has_value());
+  ASSERT_TRUE(file->Truncate(8).has_value());
+  EXPECT_EQ(Content("f"), std::string("hello\0\0\0", 8));
+}
+
+TEST_P(FileSystemTest, AllocateGrowsWithZerosAndNeverShrinks) {
+  const auto file = Make("f", "hello");
+  ASSERT_TRUE(file->Allocate(100'000).has_value());
+  EXPECT_EQ(file->Size().value(), 100'000u);
+  EXPECT_EQ(Content("f"), "hello" + std::string(99'995, '\0'));
+  ASSERT_TRUE(file->Allocate(10).has_value());
+  EXPECT_EQ(file->Size().value(), 100'000u);
+  EXPECT_TRUE(file->Allocate(0).has_value());
+}
+
+TEST_P(FileSystemTest, OpenTellsWhatIsWrong) {
+  Make("f");
+  const auto twice = fs_->Open(Path("f"), OpenMode::kCreate);
+  EXPECT_EQ(twice.error().code, Code::kAlreadyExists);
+  EXPECT_THAT(twice.error().message, HasSubstr(Path("f")));
+  for (const OpenMode mode : {OpenMode::kRead, OpenMode::kReadWrite}) {
+    const auto missing = fs_->Open(Path("missing"), mode);
+    EXPECT_EQ(missing.error().code, Code::kNotFound);
+    EXPECT_THAT(missing.error().message, HasSubstr("No such file or directory"));
+    EXPECT_FALSE(fs_->Open(dir_, mode).has_value());
+  }
+  EXPECT_EQ(fs_->Open(Path("no/folder"), OpenMode::kCreate).error().code, Code::kNotFound);
+}
+
+TEST_P(FileSystemTest, AFileOpenedForReadingIsNotWritten) {
+  Make("f", "hello");
+  const auto file = fs_->Open(Path("f"), OpenMode::kRead);
+  ASSERT_TRUE(file.has_value());
+  const std::string_view parts[] = {"x"};
+  EXPECT_FALSE((*file)->WriteAt(0, parts).has_value());
+  EXPECT_EQ(Content("f"), "hello");
+}
+
+TEST_P(FileSystemTest, ListsNamesInOrder) {
+  Make("b");
+  Make("a");
+  ASSERT_TRUE(fs_->MakeDirectories(Path("c/d")).has_value());
+  EXPECT_THAT(fs_->List(dir_).value(), ElementsAre("a", "b", "c"));
+  EXPECT_THAT(fs_->List(Path("c")).value(), ElementsAre("d"));
+  EXPECT_EQ(fs_->List(Path("missing")).error().code, Code::kNotFound);
+}
+
+TEST_P(FileSystemTest, MakesFoldersWithTheirParents) {
+  ASSERT_TRUE(fs_->MakeDirectories(Path("x/y/z")).has_value());
+  EXPECT_TRUE(fs_->Exists(Path("x/y/z")).value());
+  EXPECT_TRUE(fs_->MakeDirectories(Path("x/y/z")).has_value());
+  Make("f");
+  EXPECT_FALSE(fs_->MakeDirectories(Path("f")).has_value());
+  EXPECT_FALSE(fs_->MakeDirectories(Path("f/g")).has_value());
+  EXPECT_FALSE(fs_->Exists(Path("f/g")).value());
+  EXPECT_TRUE(fs_->SyncDirectory(Path("x")).has_value());
+  EXPECT_FALSE(fs_->SyncDirectory(Path("missing")).has_value());
+}
+
+TEST_P(FileSystemTest, RenamesOverAFile) {
+  const auto file = Make("old", "content");
+  Make("new", "other");
+  ASSERT_TRUE(fs_->Rename(Path("old"), Path("new")).has_value());
+  EXPECT_FALSE(fs_->Exists(Path("old")).value());
+  EXPECT_EQ(Content("new"), "content");
+  // The open file goes on.
+  const std::string_view parts[] = {"C"};
+  ASSERT_TRUE(file->WriteAt(0, parts).has_value());
+  EXPECT_EQ(Content("new"), "Content");
+  EXPECT_EQ(fs_->Rename(Path("old"), Path("new")).error().code, Code::kNotFound);
+}
+
+TEST_P(FileSystemTest, RenamesAFolderWithWhatIsInIt) {
+  ASSERT_TRUE(fs_->MakeDirectories(Path("a/b")).has_value());
+  Make("a/b/f", "content");
+  ASSERT_TRUE(fs_->Rename(Path("a"), Path("z")).has_value());
+  EXPECT_EQ(Content("z/b/f"), "content");
+  EXPECT_FALSE(fs_->Exists(Path("a")).value());
+}
+
+TEST_P(FileSystemTest, RemovesFilesAndEmptyFolders) {
+  const auto file = Make("d", "content");
+  ASSERT_TRUE(fs_->Remove(Path("d")).has_value());
+  EXPECT_FALSE(fs_->Exists(Path("d")).value());
+  char c = 0;
+  EXPECT_EQ(file->ReadAt(0, &c, 1).value(), 1u);  // the open one lives on
+  EXPECT_EQ(c, 'c');
+  EXPECT_EQ(fs_->Remove(Path("d")).error().code, Code::kNotFound);
+  ASSERT_TRUE(fs_->MakeDirectories(Path("x/y")).has_value());
+  EXPECT_EQ(fs_->Remove(Path("x")).error().code, Code::kAlreadyExists);
+  EXPECT_TRUE(fs_->Remove(Path("x/y")).has_value());
+  EXPECT_TRUE(fs_->Remove(Path("x")).has_value());
+}
+
+TEST_P(FileSystemTest, ALockHasOneHolder) {
+  auto lock = fs_->Lock(Path("lock"));
+  ASSERT_TRUE(lock.has_value()) << lock.error().message;
+  const auto second = fs_->Lock(Path("lock"));
+  EXPECT_EQ(second.error().code, Code::kFailedPrecondition);
+  EXPECT_EQ(second.error().message, "lock " + Path("lock") + ": held by another process");
+  lock->reset();
+  EXPECT_TRUE(fs_->Lock(Path("lock")).has_value());
+}
+
+TEST_P(FileSystemTest, TellsTheFreeSpace) { EXPECT_GT(fs_->FreeSpace(dir_).value(), 0u); }
+
+TEST_P(FileSystemTest, ReadWholeFileRefusesWhatIsTooLarge) {
+  Make("f", "hello");
+  EXPECT_EQ(ReadWholeFile(*fs_, Path("f"), 5).value(), "hello");
+  EXPECT_EQ(ReadWholeFile(*fs_, Path("f"), 4).error().code, Code::kOutOfRange);
+  EXPECT_EQ(ReadWholeFile(*fs_, Path("missing"), 4).error().code, Code::kNotFound);
+}
+
+TEST_P(FileSystemTest, WriteFileAtomicallyReplaces) {
+  ASSERT_TRUE(WriteFileAtomically(*fs_, Path("f"), "one").has_value());
+  ASSERT_TRUE(WriteFileAtomically(*fs_, Path("f"), "two").has_value());
+  EXPECT_EQ(Content("f"), "two");
+  Make("g.tmp", "left over by a crash");
+  ASSERT_TRUE(WriteFileAtomically(*fs_, Path("g"), "three").has_value());
+  EXPECT_EQ(Content("g"), "three");
+  EXPECT_THAT(fs_->List(dir_).value(), ElementsAre("f", "g"));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FileSystemTest, testing::Values(Kind::kPosix, Kind::kSim),
+                         [](const auto& info) {
+                           return info.param == Kind::kPosix ? "Posix" : "Sim";
+                         });
+
+TEST(ParentDirectoryTest, IsThePathWithoutItsLastName) {
+  EXPECT_EQ(ParentDirectory("/a/b/c"), "/a/b");
+  EXPECT_EQ(ParentDirectory("/a/b/"), "/a");
+  EXPECT_EQ(ParentDirectory("/a//b"), "/a");
+  EXPECT_EQ(ParentDirectory("a/b"), "a");
+  EXPECT_EQ(ParentDirectory("/a"), "/");
+  EXPECT_EQ(ParentDirectory("a"), ".");
+  EXPECT_EQ(ParentDirectory("/"), "/");
+  EXPECT_EQ(ParentDirectory(""), ".");
+}
+
+TEST(PosixFileSystemTest, MakesThingsForTheOwnerOnly) {
+  std::string dir = testing::TempDir() + "/file_system_test.XXXXXX";
+  ASSERT_NE(::mkdtemp(dir.data()), nullptr);
+  FileSystem& fs = PosixFileSystem();
+  ASSERT_TRUE(fs.MakeDirectories(dir + "/x").has_value());
+  ASSERT_TRUE(fs.Open(dir + "/f", OpenMode::kCreate).has_value());
+  struct stat status = {};
+  ASSERT_EQ(::stat((dir + "/x").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777, 0700u);
+  ASSERT_EQ(::stat((dir + "/f").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777, 0600u);
+  std::filesystem::remove_all(dir);
+}
+
+// A write that the kernel cuts short must go on, and tell where it failed.
+TEST(PosixFileSystemTest, AWriteOverTheLimitNamesPathOffsetAndReason) {
+  std::string dir = testing::TempDir() + "/file_system_test.XXXXXX";
+  ASSERT_NE(::mkdtemp(dir.data()), nullptr);
+  const auto file = PosixFileSystem().Open(dir + "/f", OpenMode::kCreate);
+  ASSERT_TRUE(file.has_value());
+  rlimit old = {};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &old), 0);
+  auto* const handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit limit = old;
+  limit.rlim_cur = 10'000;
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+  const std::string block(6000, 'x');
+  const std::string_view parts[] = {block, block};
+  const auto written = (*file)->WriteAt(0, parts);
+  const auto allocated = (*file)->Allocate(20'000);
+  ::setrlimit(RLIMIT_FSIZE, &old);
+  std::signal(SIGXFSZ, handler);
+  ASSERT_FALSE(written.has_value());
+  EXPECT_EQ(written.error().code, Code::kResourceExhausted);
+  EXPECT_EQ(written.error().message, "write " + dir + "/f at offset 10000: File too large");
+  EXPECT_FALSE(allocated.has_value());
+  std::filesystem::remove_all(dir);
+}
+
+}  // namespace
+}  // namespace kvorum
