@@ -30,52 +30,52 @@ void Call::Complete(Error status, SharedBytes first, ByteChain rest) {
 
 void Call::Read(ServerStream::ReadCallback callback) {
   {
-    std::lock_guard lock(operations_mutex_);
-    KV_CHECK(!read_outstanding_, "a second Read on a stream");
-    KV_CHECK(!finished_, "a Read after Finish");
-    read_outstanding_ = true;
-    operations_.read = std::move(callback);
+    std::lock_guard lock(stream_->mutex);
+    KV_CHECK(!stream_->read_outstanding, "a second Read on a stream");
+    KV_CHECK(!stream_->finished, "a Read after Finish");
+    stream_->read_outstanding = true;
+    stream_->operations.read = std::move(callback);
   }
   Push();
 }
 
 void Call::Write(ByteChain message, ServerStream::WriteCallback callback) {
   {
-    std::lock_guard lock(operations_mutex_);
-    KV_CHECK(!write_outstanding_, "a second Write on a stream");
-    KV_CHECK(!finished_, "a Write after Finish");
-    write_outstanding_ = true;
-    operations_.has_write = true;
-    operations_.message = std::move(message);
-    operations_.written = std::move(callback);
+    std::lock_guard lock(stream_->mutex);
+    KV_CHECK(!stream_->write_outstanding, "a second Write on a stream");
+    KV_CHECK(!stream_->finished, "a Write after Finish");
+    stream_->write_outstanding = true;
+    stream_->operations.has_write = true;
+    stream_->operations.message = std::move(message);
+    stream_->operations.written = std::move(callback);
   }
   Push();
 }
 
 void Call::Finish(Error status) {
   {
-    std::lock_guard lock(operations_mutex_);
-    KV_CHECK(!finished_, "a second Finish of a stream");
-    finished_ = true;
-    operations_.has_finish = true;
-    operations_.status = std::move(status);
+    std::lock_guard lock(stream_->mutex);
+    KV_CHECK(!stream_->finished, "a second Finish of a stream");
+    stream_->finished = true;
+    stream_->operations.has_finish = true;
+    stream_->operations.status = std::move(status);
   }
   Push();
 }
 
 void Call::Abandon() {
   {
-    std::lock_guard lock(operations_mutex_);
-    if (finished_) return;
-    finished_ = true;
-    operations_.has_finish = true;
-    operations_.status = NoAnswerError();
+    std::lock_guard lock(stream_->mutex);
+    if (stream_->finished) return;
+    stream_->finished = true;
+    stream_->operations.has_finish = true;
+    stream_->operations.status = NoAnswerError();
   }
   Push();
 }
 
 void Call::Deliver() {
-  if (entry_->info.kind != MethodKind::kUnary) return DeliverOperations();
+  if (stream_ != nullptr) return DeliverOperations();
   if (session_ == nullptr || decided_) return;
   session_->Answer(*this, std::move(answer_status_), std::move(answer_first_),
                    std::move(answer_rest_));
@@ -84,18 +84,18 @@ void Call::Deliver() {
 void Call::DeliverOperations() {
   Operations operations;
   {
-    std::lock_guard lock(operations_mutex_);
-    operations = std::exchange(operations_, {});
+    std::lock_guard lock(stream_->mutex);
+    operations = std::exchange(stream_->operations, {});
   }
-  if (operations.read) read_callback_ = std::move(operations.read);
-  if (!operations.has_write && write_callback_ && !sending_) RunWritten();
-  if (operations.has_write) write_callback_ = std::move(operations.written);
+  if (operations.read) stream_->read_callback = std::move(operations.read);
+  if (!operations.has_write && stream_->write_callback && !sending_) RunWritten();
+  if (operations.has_write) stream_->write_callback = std::move(operations.written);
   if (session_ == nullptr || decided_) {
     return FailCallbacks(cancelled() ? cancel_reason() : CanceledError());
   }
   if (operations.has_write) session_->Send(*this, {}, std::move(operations.message));
   if (operations.has_finish && !decided_) return session_->FinishStream(*this, operations.status);
-  if (read_callback_ && !decided_) session_->ServeRead(*this);
+  if (stream_->read_callback && !decided_) session_->ServeRead(*this);
 }
 
 void Call::OnTimer() {
@@ -104,31 +104,32 @@ void Call::OnTimer() {
 
 void Call::RunRead(Result<std::optional<SharedBytes>> result) {
   {
-    std::lock_guard lock(operations_mutex_);
-    read_outstanding_ = false;
+    std::lock_guard lock(stream_->mutex);
+    stream_->read_outstanding = false;
   }
-  ServerStream::ReadCallback callback = std::exchange(read_callback_, nullptr);
+  ServerStream::ReadCallback callback = std::exchange(stream_->read_callback, nullptr);
   callback(std::move(result));
 }
 
 void Call::RunWritten() {
   {
-    std::lock_guard lock(operations_mutex_);
-    write_outstanding_ = false;
+    std::lock_guard lock(stream_->mutex);
+    stream_->write_outstanding = false;
   }
-  ServerStream::WriteCallback callback = std::exchange(write_callback_, nullptr);
+  ServerStream::WriteCallback callback = std::exchange(stream_->write_callback, nullptr);
   if (callback) callback({});
 }
 
 void Call::FailCallbacks(const Error& reason) {
+  if (stream_ == nullptr) return;
   // What the callbacks start anew fails in the same way, by way of the mailbox.
-  if (read_callback_) RunRead(Fail(reason));
-  if (write_callback_) {
+  if (stream_->read_callback) RunRead(Fail(reason));
+  if (stream_->write_callback) {
     {
-      std::lock_guard lock(operations_mutex_);
-      write_outstanding_ = false;
+      std::lock_guard lock(stream_->mutex);
+      stream_->write_outstanding = false;
     }
-    ServerStream::WriteCallback callback = std::exchange(write_callback_, nullptr);
+    ServerStream::WriteCallback callback = std::exchange(stream_->write_callback, nullptr);
     callback(Fail(reason));
   }
 }

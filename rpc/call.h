@@ -54,27 +54,6 @@ class Call final : public CallContext,
  private:
   friend class Http2Session;
 
-  // What the header block said, until the call is routed. The strings are set only for what will
-  // be refused, so that a good call allocates none.
-  struct Head {
-    std::optional<Error> error;  // the first header that cannot be understood
-    std::optional<Duration> timeout;
-    std::string unknown_path;
-    std::string wrong_http_method;
-    std::string wrong_content_type;
-    std::string unknown_encoding;
-    std::size_t list_bytes = 0;
-    std::uint32_t authorities = 0;
-    std::uint32_t hosts = 0;
-    bool malformed = false;     // not HTTP/2: the stream is reset
-    bool too_large = false;     // as well
-    bool regular_seen = false;  // pseudo headers may not follow
-    bool path_seen = false;
-    bool method_seen = false;
-    bool scheme_seen = false;
-    bool is_post = false;
-    bool is_grpc = false;
-  };
   // Operations of a stream's handler that the loop has not seen yet.
   struct Operations {
     ServerStream::ReadCallback read;
@@ -83,6 +62,20 @@ class Call final : public CallContext,
     ServerStream::WriteCallback written;
     bool has_finish = false;
     Error status;
+  };
+  // What only streams need; unary calls do without it.
+  struct StreamSide {
+    // The loop's.
+    std::string inbox;  // bytes that no Read asked for yet
+    std::size_t inbox_used = 0;
+    ServerStream::ReadCallback read_callback;
+    ServerStream::WriteCallback write_callback;
+
+    std::mutex mutex;  // guards what follows
+    Operations operations;
+    bool read_outstanding = false;
+    bool write_outstanding = false;
+    bool finished = false;
   };
 
   void Push();
@@ -101,7 +94,6 @@ class Call final : public CallContext,
   std::shared_ptr<Call> attached_;  // the session's ownership
   Call* previous_ = nullptr;        // the session's list of open calls
   Call* next_ = nullptr;
-  Head head_;
   const Router::Method* entry_ = nullptr;
   bool plus_proto_ = false;      // the content type of the answer
   bool remote_ended_ = false;    // END_STREAM was received
@@ -117,8 +109,6 @@ class Call final : public CallContext,
   std::string inbox_;    // of a stream: bytes that no Read asked for yet
   std::size_t inbox_used_ = 0;
   std::size_t counted_bytes_ = 0;  // what the session's sum of buffered request bytes holds of us
-  ServerStream::ReadCallback read_callback_;
-  ServerStream::WriteCallback write_callback_;
   std::array<char, kMessagePrefixBytes> prefix_{};
   std::size_t prefix_sent_bytes_ = 0;
   SharedBytes first_;
@@ -133,11 +123,7 @@ class Call final : public CallContext,
   SharedBytes answer_first_;
   ByteChain answer_rest_;
 
-  std::mutex operations_mutex_;
-  Operations operations_;
-  bool read_outstanding_ = false;
-  bool write_outstanding_ = false;
-  bool finished_ = false;
+  std::unique_ptr<StreamSide> stream_;  // made before the handler is called
 };
 
 // The handler's handle on a stream. Its end without Finish ends the stream.

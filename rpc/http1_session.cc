@@ -228,8 +228,9 @@ void Http1Session::Produce(OutputBatch& batch) {
     batch.Append(output_.front());
     output_.pop_front();
   }
-  if (output_.empty() && phase_ == Phase::kIdle && !input_.empty() && !closing_) {
-    // Pipelined requests: the next wake-up handles them, before its hooks.
+  const bool waits = !input_.empty() || input_ended_;
+  if (output_.empty() && phase_ == Phase::kIdle && waits && !closing_) {
+    // Pipelined requests, or the end: the next wake-up handles them, before its hooks.
     front_.loop.Arm(resume_timer_, front_.loop.now());
   }
 }

@@ -10,6 +10,7 @@
 #include "rpc/grpc_protocol.h"
 #include "rpc/http2_session.h"
 #include "rpc/nghttp2_callbacks.h"
+#include "rpc/pool_allocator.h"
 
 namespace kvorum::rpc {
 namespace {
@@ -47,8 +48,10 @@ std::string_view AnswerContentType(bool plus_proto) {
 Call* Http2Session::NewCall(std::int32_t stream_id) {
   if (waiting_.size() >= front_.options.max_waiting_requests || close_when_sent_ || hanging_up_)
     return nullptr;
-  auto call = std::make_shared<Call>(*this, stream_id, front_.loop.mailbox(),
-                                     front_.options.max_receive_message_bytes);
+  head_ = {};
+  auto call =
+      std::allocate_shared<Call>(PoolAllocator<Call>(), *this, stream_id, front_.loop.mailbox(),
+                                 front_.options.max_receive_message_bytes);
   call->set_loop(&front_.loop);
   call->set_peer(peer_);
   call->set_started(front_.loop.now());
@@ -62,7 +65,7 @@ Call* Http2Session::NewCall(std::int32_t stream_id) {
 }
 
 void Http2Session::OnHeader(Call& call, std::string_view name, std::string_view value) {
-  Call::Head& head = call.head_;
+  Head& head = head_;
   head.list_bytes += name.size() + value.size() + kHeaderOverheadBytes;
   if (head.list_bytes > front_.options.max_header_list_bytes) head.too_large = true;
   if (head.too_large || head.malformed) return;
@@ -88,7 +91,7 @@ void Http2Session::OnHeader(Call& call, std::string_view name, std::string_view 
 }
 
 void Http2Session::OnPseudoHeader(Call& call, std::string_view name, std::string_view value) {
-  Call::Head& head = call.head_;
+  Head& head = head_;
   if (head.regular_seen) {
     head.malformed = true;
   } else if (name == ":path") {
@@ -110,7 +113,7 @@ void Http2Session::OnPseudoHeader(Call& call, std::string_view name, std::string
 }
 
 bool Http2Session::OnProtocolHeader(Call& call, std::string_view name, std::string_view value) {
-  Call::Head& head = call.head_;
+  Head& head = head_;
   switch (name.size()) {
     case 2:
       return name == "te";
@@ -163,12 +166,12 @@ bool Http2Session::OnProtocolHeader(Call& call, std::string_view name, std::stri
 
 // The order of the refusals is grpc-go's.
 void Http2Session::BeginCall(Call& call, bool remote_ended) {
-  const Call::Head& head = call.head_;
+  const Head& head = head_;
   call.remote_ended_ = remote_ended;
-  if (head.too_large) return Reset(call, NGHTTP2_FRAME_SIZE_ERROR);
+  if (head.too_large) return RefuseStream(call, NGHTTP2_FRAME_SIZE_ERROR);
   if (head.authorities > 1 || head.hosts > 1)
     return Refuse(call, HostCountError(head.authorities, head.hosts), "400");
-  if (head.malformed) return Reset(call, NGHTTP2_PROTOCOL_ERROR);
+  if (head.malformed) return RefuseStream(call, NGHTTP2_PROTOCOL_ERROR);
   if (!head.is_grpc) return Refuse(call, ContentTypeError(head.wrong_content_type), "415");
   if (head.error) return Refuse(call, *head.error, "400");
   if (!head.is_post) return Refuse(call, WrongHttpMethodError(head.wrong_http_method), "405");
@@ -182,7 +185,10 @@ void Http2Session::BeginCall(Call& call, bool remote_ended) {
     return Refuse(call, MissingDecompressorError(head.unknown_encoding), "200");
   call.set_method(&call.entry_->info);
   if (call.deadline()) front_.loop.Arm(call, *call.deadline());
-  if (call.entry_->info.kind != MethodKind::kUnary) return DispatchOrWait(call);
+  if (call.entry_->info.kind != MethodKind::kUnary) {
+    call.stream_ = std::make_unique<Call::StreamSide>();
+    return DispatchOrWait(call);
+  }
   if (remote_ended) EndUnaryRequest(call);
 }
 
@@ -192,7 +198,7 @@ void Http2Session::OnData(Call& call, std::string_view bytes) {
   call.end_.received_bytes += bytes.size();
   if (call.decided_ || call.entry_ == nullptr) {
     nghttp2_session_consume_stream(session_, call.stream_id_, bytes.size());
-  } else if (call.entry_->info.kind == MethodKind::kUnary) {
+  } else if (call.stream_ == nullptr) {
     OnUnaryData(call, bytes);
   } else {
     OnStreamData(call, bytes);
@@ -210,17 +216,17 @@ void Http2Session::OnUnaryData(Call& call, std::string_view bytes) {
 }
 
 void Http2Session::OnStreamData(Call& call, std::string_view bytes) {
-  call.inbox_.append(bytes);
+  call.stream_->inbox.append(bytes);
   if (!CountBuffered(call)) return;
-  if (call.read_callback_) ServeRead(call);
+  if (call.stream_->read_callback) ServeRead(call);
 }
 
 void Http2Session::OnRemoteEnd(Call& call) {
   call.remote_ended_ = true;
   if (call.decided_ || call.entry_ == nullptr) return;
-  if (call.entry_->info.kind == MethodKind::kUnary) {
+  if (call.stream_ == nullptr) {
     EndUnaryRequest(call);
-  } else if (call.read_callback_) {
+  } else if (call.stream_->read_callback) {
     ServeRead(call);
   }
 }
@@ -235,20 +241,21 @@ void Http2Session::EndUnaryRequest(Call& call) {
 }
 
 bool Http2Session::FeedReader(Call& call) {
-  const std::size_t before = call.inbox_used_;
-  while (!call.reader_.complete() && call.inbox_used_ < call.inbox_.size()) {
-    const auto used = call.reader_.Feed(std::string_view(call.inbox_).substr(call.inbox_used_));
+  const std::size_t before = call.stream_->inbox_used;
+  while (!call.reader_.complete() && call.stream_->inbox_used < call.stream_->inbox.size()) {
+    const auto used =
+        call.reader_.Feed(std::string_view(call.stream_->inbox).substr(call.stream_->inbox_used));
     if (!used) {
       Cancel(call, used.error());
       return false;
     }
-    call.inbox_used_ += *used;
+    call.stream_->inbox_used += *used;
   }
-  nghttp2_session_consume_stream(session_, call.stream_id_, call.inbox_used_ - before);
-  if (call.inbox_used_ == call.inbox_.size()) {
-    call.inbox_.clear();
-    call.inbox_used_ = 0;
-    if (call.inbox_.capacity() > kKeepInboxBytes) call.inbox_.shrink_to_fit();
+  nghttp2_session_consume_stream(session_, call.stream_id_, call.stream_->inbox_used - before);
+  if (call.stream_->inbox_used == call.stream_->inbox.size()) {
+    call.stream_->inbox.clear();
+    call.stream_->inbox_used = 0;
+    if (call.stream_->inbox.capacity() > kKeepInboxBytes) call.stream_->inbox.shrink_to_fit();
   }
   if (nghttp2_session_want_write(session_) != 0) host_.WantFlush();
   return CountBuffered(call);
@@ -259,7 +266,8 @@ void Http2Session::ServeRead(Call& call) {
   // A method with a single request answers it only when that is known to be the only one.
   const bool single = call.entry_->info.kind == MethodKind::kServerStream;
   if (call.reader_.complete()) {
-    if (single && call.inbox_used_ < call.inbox_.size()) return Cancel(call, ManyRequestsError());
+    if (single && call.stream_->inbox_used < call.stream_->inbox.size())
+      return Cancel(call, ManyRequestsError());
     if (single && !call.remote_ended_) return;
     SharedBytes message = call.reader_.Take();
     ++call.end_.received_messages;
@@ -273,8 +281,8 @@ void Http2Session::ServeRead(Call& call) {
 }
 
 bool Http2Session::CountBuffered(Call& call) {
-  const std::size_t holds =
-      call.inbox_.size() - call.inbox_used_ + call.reader_.held_bytes() + call.request_.size();
+  std::size_t holds = call.reader_.held_bytes() + call.request_.size();
+  if (call.stream_ != nullptr) holds += call.stream_->inbox.size() - call.stream_->inbox_used;
   buffered_bytes_ += holds;
   buffered_bytes_ -= std::exchange(call.counted_bytes_, holds);
   if (buffered_bytes_ <= front_.options.max_buffered_request_bytes) return true;
@@ -302,7 +310,7 @@ void Http2Session::Dispatch(Call& call) {
   call.dispatched_ = true;
   if (front_.router.start_hook()) front_.router.start_hook()(call);
   std::shared_ptr<Call> shared = call.attached_;
-  if (call.entry_->info.kind == MethodKind::kUnary) {
+  if (call.stream_ == nullptr) {
     SharedBytes request = std::exchange(call.request_, {});
     CountBuffered(call);
     call.entry_->unary(shared, std::move(request), UnaryReply(shared));
@@ -327,7 +335,7 @@ void Http2Session::FinishStream(Call& call, const Error& status) {
     Decide(call, status);
     SubmitTrailers(call);
   }
-  if (call.read_callback_) call.RunRead(Fail(CanceledError()));
+  if (call.stream_->read_callback) call.RunRead(Fail(CanceledError()));
 }
 
 void Http2Session::Expire(Call& call) { Cancel(call, DeadlineError()); }
@@ -336,8 +344,10 @@ void Http2Session::Decide(Call& call, Error status) {
   call.decided_ = true;
   call.status_ = std::move(status);
   front_.loop.Disarm(call);
-  call.inbox_ = {};
-  call.inbox_used_ = 0;
+  if (call.stream_ != nullptr) {
+    call.stream_->inbox = {};
+    call.stream_->inbox_used = 0;
+  }
   buffered_bytes_ -= std::exchange(call.counted_bytes_, 0);
   RunEndHook(call);
   call.Done();
@@ -434,6 +444,12 @@ void Http2Session::Refuse(Call& call, Error status, std::string_view http_status
   host_.WantFlush();
 }
 
+void Http2Session::RefuseStream(Call& call, std::uint32_t error_code) {
+  call.decided_ = true;
+  call.status_ = CanceledError();
+  Reset(call, error_code);
+}
+
 void Http2Session::Reset(Call& call, std::uint32_t error_code) {
   nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, call.stream_id_, error_code);
   host_.WantFlush();
@@ -475,7 +491,7 @@ void Http2Session::OnMessageSent(Call& call) {
   if (std::exchange(call.finish_waits_, false)) Decide(call, std::move(call.status_));
   if (call.decided_) SubmitTrailers(call);
   // The handler hears of it in the next wake-up: this one's hooks have run.
-  if (call.write_callback_) call.Push();
+  if (call.stream_ != nullptr && call.stream_->write_callback) call.Push();
 }
 
 void Http2Session::Detach(Call& call) {

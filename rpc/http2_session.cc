@@ -112,11 +112,19 @@ void Http2Session::Drain() {
     return host_.WantFlush();
   }
   // Streams that the client opened before it hears of this still count; a round trip later the
-  // last of them is known.
+  // last of them is known (OnGoAwaySent).
   nghttp2_submit_shutdown_notice(session_);
-  nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, kDrainPing.data());
   front_.loop.Arm(drain_timer_, front_.loop.now() + kDrainRoundTrip);
   host_.WantFlush();
+}
+
+void Http2Session::OnGoAwaySent() {
+  if (hanging_up_) {
+    ended_ = true;
+  } else if (draining_ && !final_goaway_sent_) {
+    // Not submitted together with the notice: nghttp2 would send the ping first.
+    nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, kDrainPing.data());
+  }
 }
 
 void Http2Session::FinalGoAway() {

@@ -61,6 +61,28 @@ class Http2Session final : public Session {
   friend nghttp2_session* NewServerSession(Http2Session& owner);
   friend void SubmitMessage(nghttp2_session* session, std::int32_t stream_id, Call& call);
 
+  // What a header block says. One is open at a time, so one for the connection is enough; the
+  // strings are set only for what will be refused.
+  struct Head {
+    std::optional<Error> error;  // the first header that cannot be understood
+    std::optional<Duration> timeout;
+    std::string unknown_path;
+    std::string wrong_http_method;
+    std::string wrong_content_type;
+    std::string unknown_encoding;
+    std::size_t list_bytes = 0;
+    std::uint32_t authorities = 0;
+    std::uint32_t hosts = 0;
+    bool malformed = false;     // not HTTP/2: the stream is reset
+    bool too_large = false;     // as well
+    bool regular_seen = false;  // pseudo headers may not follow
+    bool path_seen = false;
+    bool method_seen = false;
+    bool scheme_seen = false;
+    bool is_post = false;
+    bool is_grpc = false;
+  };
+
   void StartSession();
 
   // The request's way in.
@@ -95,6 +117,8 @@ class Http2Session final : public Session {
   void SubmitTrailers(Call& call);
   // Answers before routing, with an HTTP status of its own.
   void Refuse(Call& call, Error status, std::string_view http_status);
+  // Resets the stream of a header block that is not HTTP/2.
+  void RefuseStream(Call& call, std::uint32_t error_code);
   void Reset(Call& call, std::uint32_t error_code);
   void AppendMessage(Call& call, std::size_t size_bytes);
   void OnMessageSent(Call& call);
@@ -108,6 +132,7 @@ class Http2Session final : public Session {
   void OnKeepaliveTimer();
   // The last word to a client that does not behave: nothing is sent after it.
   void HangUp(std::uint32_t error_code, std::string_view debug_data);
+  void OnGoAwaySent();
   void FinalGoAway();
   void CheckEnd();
 
@@ -117,6 +142,7 @@ class Http2Session final : public Session {
   nghttp2_session* session_ = nullptr;
   OutputBatch* batch_ = nullptr;  // while Produce runs
 
+  Head head_;              // of the newest call
   Call* calls_ = nullptr;  // open calls, newest first
   std::size_t call_count_ = 0;
   std::deque<std::shared_ptr<Call>> waiting_;  // for unsent_bytes_ to fall, then their handlers

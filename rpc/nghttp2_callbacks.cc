@@ -126,7 +126,7 @@ struct Http2Session::Callbacks {
         }
         break;
       case NGHTTP2_GOAWAY:
-        if (self.hanging_up_) self.ended_ = true;
+        self.OnGoAwaySent();
         break;
       default:  // a number of the wire; the others need nothing
         break;
