@@ -13,7 +13,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,7 +40,7 @@ class TreeKey {
   TreeKey(Bucket bucket, std::string_view key) : size_(key.size() + 1) {
     KV_CHECK(key.size() <= kMaxBucketKeySizeBytes, "bucket key too long");
     bytes_[0] = TagOf(bucket);
-    std::memcpy(bytes_.data() + 1, key.data(), key.size());
+    key.copy(bytes_.data() + 1, key.size());
   }
   // Behind every key of the bucket, before every key of the next.
   static TreeKey EndOf(Bucket bucket) {
@@ -64,7 +63,7 @@ inline std::uint32_t Checksum(std::string_view tree_key, std::string_view value)
 
 // Writes value and checksum: value.size() + kChecksumSizeBytes bytes.
 inline void Seal(std::string_view tree_key, std::string_view value, char* out) {
-  std::memcpy(out, value.data(), value.size());
+  value.copy(out, value.size());
   const std::uint32_t crc = Checksum(tree_key, value);
   for (std::size_t i = 0; i < kChecksumSizeBytes; ++i) {
     out[value.size() + i] = static_cast<char>(crc >> (8 * i));

@@ -1,0 +1,445 @@
+// What only the LMDB backend has: a file that may be damaged, foreign, locked or full, a map that
+// grows, and a defragmentation that may be killed. The contract itself is in backend_test.cc.
+//
+// Fault model: bytes of the file may be flipped, its end may be gone. Damage must be refused, named
+// or end the process (LMDB reads through a map, so a bad page number may raise a signal); a wrong
+// value must never be handed out. What a power cut leaves is up to LMDB's own commit order, which a
+// killed process cannot show; the in-memory twin stands for it in the simulation.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <lmdb.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "base/failpoint.h"
+#include "base/rng.h"
+#include "mvcc/backend.h"
+#include "tests/mvcc/backend_worlds.h"
+
+namespace kvorum::mvcc {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::stringstream content;
+  content << in.rdbuf();
+  return content.str();
+}
+
+void WriteFile(const std::string& path, std::string_view content) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
+}
+
+std::string ValueOf(std::int64_t main) {
+  return "value " + std::to_string(main) + std::string(static_cast<std::size_t>(main % 300), '.');
+}
+
+class LmdbBackendTest : public ::testing::Test {
+ protected:
+  Result<std::unique_ptr<Backend>> Open() { return world_.Open(); }
+  std::unique_ptr<Backend> MustOpen() {
+    auto opened = Open();
+    EXPECT_TRUE(opened.has_value()) << opened.error().message;
+    return *std::move(opened);
+  }
+  // Revisions 2 to last in several commits, some deleted again, so that there are free pages, inner
+  // pages and values on pages of their own.
+  Content MakeDatabase(std::int64_t last) {
+    auto backend = MustOpen();
+    for (std::int64_t main = 2; main <= last;) {
+      OwnedBatch batch;
+      for (int i = 0; i < 25 && main <= last; ++i, ++main) batch.Append({main, 0}, ValueOf(main));
+      batch.Put(Bucket::kMeta, meta_key::kConsistentIndex, "12345678");
+      Commit(*backend, batch);
+    }
+    OwnedBatch large;
+    large.Append({last + 1, 0}, std::string(9000, 'L'));
+    for (std::int64_t main = 2; main < last; main += 3) large.Delete({main, 0});
+    Commit(*backend, large);
+    Commit(*backend, OwnedBatch().Put(Bucket::kAuth, "authRevision", "1"));
+    return ContentOf(*backend);
+  }
+  // The file is refused with a text and stays as it was.
+  void ExpectRefused(std::string_view text) {
+    const std::string before = ReadFile(world_.path);
+    const auto opened = Open();
+    ASSERT_FALSE(opened.has_value());
+    EXPECT_EQ(opened.error().code, Code::kDataLoss);
+    EXPECT_THAT(opened.error().message, HasSubstr(world_.path));
+    EXPECT_THAT(opened.error().message, HasSubstr(std::string(text)));
+    EXPECT_EQ(ReadFile(world_.path), before);
+  }
+
+  LmdbWorld world_;
+};
+
+// ---- files ----
+
+TEST_F(LmdbBackendTest, ItsFilesAreForItsOwnerOnly) {
+  const auto backend = MustOpen();
+  for (const std::string& path : {world_.path, world_.path + "-lock"}) {
+    struct stat status;
+    ASSERT_EQ(::stat(path.c_str(), &status), 0) << path;
+    EXPECT_EQ(status.st_mode & 0777, 0600u) << path;
+  }
+  EXPECT_LT(ReadFile(world_.path).size(), 5 * 4096u) << "the file is as long as its data";
+}
+
+TEST_F(LmdbBackendTest, ASecondOpeningIsRefused) {
+  const auto backend = MustOpen();
+  Commit(*backend, OwnedBatch().Append({2, 0}, "a"));
+  const auto second = Open();
+  ASSERT_FALSE(second.has_value());
+  EXPECT_EQ(second.error().code, Code::kFailedPrecondition);
+  EXPECT_THAT(second.error().message, HasSubstr("in use by another process"));
+  ASSERT_TRUE(Defragment(*backend).has_value());
+  EXPECT_FALSE(Open().has_value()) << "the new file is locked too";
+  Commit(*backend, OwnedBatch().Append({3, 0}, "b"));
+  EXPECT_EQ(ContentOf(*backend).size(), 2u);
+}
+
+TEST_F(LmdbBackendTest, AMissingFolderIsAnError) {
+  const auto opened = OpenLmdbBackend({.path = world_.folder / "absent/db"});
+  ASSERT_FALSE(opened.has_value());
+  EXPECT_THAT(opened.error().message, HasSubstr("No such file or directory"));
+}
+
+TEST_F(LmdbBackendTest, LeftoversOfAnInterruptedCopyAreRemoved) {
+  const Content content = MakeDatabase(50);
+  WriteFile(world_.path + ".tmp", "half a copy");
+  WriteFile(world_.path + ".tmp-lock", "x");
+  EXPECT_EQ(ContentOf(*MustOpen()), content);
+  EXPECT_FALSE(std::filesystem::exists(world_.path + ".tmp"));
+  EXPECT_FALSE(std::filesystem::exists(world_.path + ".tmp-lock"));
+}
+
+TEST_F(LmdbBackendTest, ForeignFilesAreRefused) {
+  WriteFile(world_.path, "");
+  ExpectRefused("truncated");
+  WriteFile(world_.path, std::string(16384, '\0'));
+  ExpectRefused("not an LMDB file");
+  Rng rng(7);
+  std::string garbage(16384, '\0');
+  for (char& c : garbage) c = static_cast<char>(rng.Below(256));
+  WriteFile(world_.path, garbage);
+  ExpectRefused("not an LMDB file");
+}
+
+TEST_F(LmdbBackendTest, AFileOfEtcdIsNamedAsSuch) {
+  std::string bolt(16384, '\0');
+  bolt[8] = 4;  // a meta page
+  const unsigned char header[] = {0xed, 0xda, 0x0c, 0xed, 2, 0, 0, 0, 0, 0x10, 0, 0};
+  std::copy(std::begin(header), std::end(header), bolt.begin() + 16);
+  WriteFile(world_.path, bolt);
+  ExpectRefused("bbolt file");
+}
+
+TEST_F(LmdbBackendTest, AnotherVersionOrPageSizeIsRefused) {
+  MakeDatabase(10);
+  const std::string sound = ReadFile(world_.path);
+  std::string changed = sound;
+  changed[20] = 2;  // the first meta page's version
+  WriteFile(world_.path, changed);
+  ExpectRefused("LMDB data version 2");
+  changed = sound;
+  changed[16 + 24 + 1] = 0x20;  // 8 KiB
+  WriteFile(world_.path, changed);
+  ExpectRefused("pages of 8192 bytes");
+}
+
+TEST_F(LmdbBackendTest, AnLmdbFileOfAnotherProgramIsRefused) {
+  MDB_env* env = nullptr;
+  ASSERT_EQ(mdb_env_create(&env), 0);
+  ASSERT_EQ(mdb_env_open(env, world_.path.c_str(), MDB_NOSUBDIR, 0600), 0);
+  MDB_txn* txn = nullptr;
+  ASSERT_EQ(mdb_txn_begin(env, nullptr, 0, &txn), 0);
+  MDB_val key{3, const_cast<char*>("abc")};
+  ASSERT_EQ(mdb_put(txn, 1, &key, &key, 0), 0);
+  ASSERT_EQ(mdb_txn_commit(txn), 0);
+  mdb_env_close(env);
+  ExpectRefused("another program");
+}
+
+// ---- damage ----
+
+TEST_F(LmdbBackendTest, ATruncatedFileIsRefusedAtEachLength) {
+  const Content content = MakeDatabase(400);
+  const std::string sound = ReadFile(world_.path);
+  int opened_whole = 0;
+  for (std::size_t length = sound.size(); length-- > 0;) {
+    // Every page's edges and places within the pages.
+    if (length % 4096 > 1 && length % 4096 != 4095 && length % 1000 != 0) continue;
+    WriteFile(world_.path, std::string_view(sound).substr(0, length));
+    if (const auto opened = Open(); opened.has_value()) {
+      // Only where nothing but free pages is missing.
+      ++opened_whole;
+      ASSERT_EQ(ContentOf(**opened), content) << "length " << length;
+      Commit(**opened, OwnedBatch().Append({10'000, 0}, std::string(50'000, 'x')));
+      ASSERT_EQ(ContentOf(**opened).size(), content.size() + 1);
+    } else {
+      ASSERT_THAT(opened.error().message, HasSubstr("truncated")) << "length " << length;
+      ASSERT_EQ(ReadFile(world_.path).size(), length);
+    }
+  }
+  EXPECT_LT(opened_whole, 40);
+}
+
+// A transaction that takes pages at the end of the file and frees them again leaves a file that
+// ends before the last page its header tells of.
+TEST_F(LmdbBackendTest, AFileThatEndsWithinFreePagesIsAccepted) {
+  int short_files = 0;
+  Rng rng(3);
+  for (int round = 0; round < 40 && short_files < 3; ++round) {
+    std::filesystem::remove(world_.path);
+    auto backend = MustOpen();
+    std::int64_t main = 1;
+    for (int commits = 0; commits < 6; ++commits) {
+      OwnedBatch batch;
+      for (std::uint64_t i = 20 + rng.Below(200); i > 0; --i) {
+        batch.Append({++main, 0}, std::string(rng.Below(500), 'v'));
+      }
+      // Most of what was appended goes again, so that pages become empty within the transaction.
+      const std::int64_t from = rng.OneIn(2) ? main - 15 : 2;
+      for (std::int64_t gone = from; gone < main; ++gone) batch.Delete({gone, 0});
+      Commit(*backend, batch);
+      const std::uint64_t told = backend->SizeBytes();
+      if (std::filesystem::file_size(world_.path) >= told) continue;
+      ++short_files;
+      const Content content = ContentOf(*backend);
+      backend.reset();
+      backend = MustOpen();
+      EXPECT_EQ(ContentOf(*backend), content);
+    }
+  }
+  EXPECT_GT(short_files, 0) << "the case was not met; the test shows nothing";
+}
+
+TEST_F(LmdbBackendTest, AFlippedByteOfAValueIsNamedAndTheValueNotServed) {
+  MakeDatabase(20);
+  const std::string sound = ReadFile(world_.path);
+  const std::string value = ValueOf(18);
+  const std::size_t at = sound.rfind(value);
+  ASSERT_NE(at, std::string::npos);
+  for (std::size_t i = 0; i < value.size() + 4; ++i) {
+    std::string flipped = sound;
+    // All copies of the page: an older one may be the live one.
+    for (std::size_t copy = sound.find(value); copy != std::string::npos;
+         copy = sound.find(value, copy + 1)) {
+      flipped[copy + i] = static_cast<char>(flipped[copy + i] ^ (1 << (i % 8)));
+    }
+    WriteFile(world_.path, flipped);
+    const auto backend = MustOpen();
+    const auto reader = backend->NewReader();
+    const auto got = (*reader)->GetRevision({18, 0});
+    ASSERT_FALSE(got.has_value()) << i;
+    EXPECT_EQ(got.error().code, Code::kDataLoss);
+    EXPECT_THAT(got.error().message,
+                HasSubstr("checksum mismatch in bucket key at key 0000000000000012"));
+    EXPECT_THAT(got.error().message, HasSubstr(world_.path));
+    EXPECT_EQ((*reader)->GetRevision({19, 0}).value()->value, ValueOf(19)) << "others are served";
+    const auto all = ReadContent(**reader);
+    ASSERT_FALSE(all.has_value());
+    EXPECT_EQ(all.error().code, Code::kDataLoss);
+    EXPECT_FALSE(Defragment(*backend).has_value()) << "damage is not copied";
+  }
+}
+
+// What a start sees: every record, their number, and each revision looked up.
+enum class Seen { kSound, kNamed, kWrong };
+Seen LookAtAll(const LmdbWorld& world, const Content& newest, const Content& previous) {
+  auto backend = OpenLmdbBackend({.path = world.path});
+  if (!backend.has_value()) return Seen::kNamed;
+  auto reader = (*backend)->NewReader();
+  if (!reader.has_value()) return Seen::kNamed;
+  const Result<Content> content = ReadContent(**reader);
+  const Result<std::uint64_t> count = (*reader)->CountRevisions();
+  if (!content.has_value() || !count.has_value()) return Seen::kNamed;
+  std::uint64_t revisions = 0;
+  for (const auto& [key, value] : *content) revisions += key.first == Bucket::kKey ? 1u : 0u;
+  if (revisions != *count) return Seen::kNamed;
+  for (const auto& [key, value] : *content) {
+    if (key.first != Bucket::kKey) continue;
+    const auto found = (*reader)->GetRevision(RevisionKey::Decode(key.second)->revision);
+    if (!found.has_value() || !found->has_value()) return Seen::kNamed;
+    if ((*found)->value != value) return Seen::kWrong;
+  }
+  if (*content == newest) return Seen::kSound;
+  // A flipped transaction id makes LMDB take the other meta page, the commit before: the replica
+  // sees from the consistent index that the log no longer reaches back so far, or replays it.
+  return *content == previous ? Seen::kNamed : Seen::kWrong;
+}
+
+TEST_F(LmdbBackendTest, AFlippedBitAnywhereNeverMakesAWrongValue) {
+  MakeDatabase(400);
+  Content previous;
+  Content newest;
+  {
+    const auto backend = MustOpen();
+    previous = ContentOf(*backend);
+    Commit(*backend, OwnedBatch().Append({1000, 0}, "the newest"));
+    newest = ContentOf(*backend);
+  }
+  const std::string sound = ReadFile(world_.path);
+  Rng rng(11);
+  int named = 0;
+  int crashed = 0;
+  for (int round = 0; round < 200; ++round) {
+    std::string flipped = sound;
+    // Half of them where pages and headers keep their structure.
+    std::size_t at = rng.Below(sound.size());
+    if (round % 2 == 0) at = at / 4096 * 4096 + rng.Below(96);
+    flipped[at] = static_cast<char>(flipped[at] ^ (1 << rng.Below(8)));
+    WriteFile(world_.path, flipped);
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      for (const int signal : {SIGSEGV, SIGBUS, SIGABRT}) ::signal(signal, SIG_DFL);
+      const int null = ::open("/dev/null", O_WRONLY);
+      ::dup2(null, STDERR_FILENO);
+      ::alarm(20);
+      ::_exit(static_cast<int>(LookAtAll(world_, newest, previous)));
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    if (WIFSIGNALED(status)) {
+      ASSERT_NE(WTERMSIG(status), SIGALRM) << "byte " << at;
+      ++crashed;
+      continue;
+    }
+    ASSERT_NE(WEXITSTATUS(status), static_cast<int>(Seen::kWrong)) << "byte " << at;
+    if (WEXITSTATUS(status) == static_cast<int>(Seen::kNamed)) ++named;
+  }
+  EXPECT_GT(named, 20);
+  RecordProperty("crashed", crashed);
+}
+
+// ---- limits ----
+
+TEST_F(LmdbBackendTest, TheMapGrowsWhileReadersComeAndGo) {
+  auto opened = OpenLmdbBackend({.path = world_.path, .map_size_bytes = 1 << 20});
+  ASSERT_TRUE(opened.has_value());
+  Backend& backend = **opened;
+  std::atomic<std::int64_t> committed{1};
+  std::atomic<bool> stop{false};
+  std::thread reading([&] {
+    while (!stop.load()) {
+      const std::int64_t newest = committed.load();
+      const auto reader = backend.NewReader();
+      ASSERT_TRUE(reader.has_value());
+      if (newest < 2) continue;
+      const auto record = (*reader)->GetRevision({newest, 0});
+      ASSERT_TRUE(record.has_value() && record->has_value());
+      ASSERT_EQ((*record)->value, std::string(40'000, static_cast<char>('a' + newest % 26)));
+    }
+  });
+  for (std::int64_t main = 2; main < 200; ++main) {
+    Commit(backend,
+           OwnedBatch().Append({main, 0}, std::string(40'000, static_cast<char>('a' + main % 26))));
+    committed.store(main);
+  }
+  stop.store(true);
+  reading.join();
+  EXPECT_GT(backend.SizeBytes(), 7u << 20);
+  EXPECT_EQ(ContentOf(backend).size(), 198u);
+}
+
+TEST_F(LmdbBackendTest, MoreReadersThanPlacesAreRefused) {
+  auto opened = OpenLmdbBackend({.path = world_.path, .max_readers = 4});
+  ASSERT_TRUE(opened.has_value());
+  std::vector<Reader> readers;
+  for (int i = 0; i < 4; ++i) readers.push_back((*opened)->NewReader().value());
+  const auto refused = (*opened)->NewReader();
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, Code::kResourceExhausted);
+  readers.pop_back();
+  EXPECT_TRUE((*opened)->NewReader().has_value());
+}
+
+TEST_F(LmdbBackendTest, LittleAddressSpaceMakesASmallerMap) {
+  auto opened = OpenLmdbBackend({.path = world_.path, .map_size_bytes = std::uint64_t{1} << 50});
+  ASSERT_TRUE(opened.has_value()) << opened.error().message;
+  Commit(**opened, OwnedBatch().Append({2, 0}, "fits"));
+  EXPECT_EQ(ContentOf(**opened).size(), 1u);
+}
+
+TEST_F(LmdbBackendTest, AFullDiskFailsTheCommitAndAllLaterOnesAndLosesNothing) {
+  const std::string mounted = world_.folder / "small";
+  ASSERT_EQ(::mkdir(mounted.c_str(), 0700), 0);
+  if (::mount("tmpfs", mounted.c_str(), "tmpfs", 0, "size=1m") != 0) {
+    GTEST_SKIP() << "needs the right to mount a file system";
+  }
+  const std::unique_ptr<const std::string, void (*)(const std::string*)> unmount(
+      &mounted, [](const std::string* m) { ::umount2(m->c_str(), MNT_DETACH); });
+  const std::string path = mounted + "/db";
+  {
+    auto backend = OpenLmdbBackend({.path = path}).value();
+    Result<void> done;
+    std::int64_t main = 1;
+    while (done.has_value()) {
+      ++main;
+      done = backend->Commit(OwnedBatch().Append({main, 0}, std::string(30'000, 'f')).batch());
+    }
+    EXPECT_EQ(done.error().code, Code::kResourceExhausted) << done.error().message;
+    EXPECT_THAT(done.error().message, HasSubstr("No space left on device"));
+    EXPECT_GT(main, 10);
+    EXPECT_FALSE(backend->Commit(OwnedBatch().Delete({2, 0}).batch()).has_value());
+    EXPECT_EQ(ContentOf(*backend).size(), static_cast<std::size_t>(main - 2)) << "reads go on";
+    backend.reset();
+    backend = OpenLmdbBackend({.path = path}).value();
+    EXPECT_EQ(ContentOf(*backend).size(), static_cast<std::size_t>(main - 2));
+    const Result<void> no_room = Defragment(*backend);
+    ASSERT_FALSE(no_room.has_value());
+    EXPECT_EQ(no_room.error().code, Code::kResourceExhausted) << no_room.error().message;
+    OwnedBatch compaction;
+    for (std::int64_t gone = 2; gone < main; ++gone) compaction.Delete({gone, 0});
+    Commit(*backend, compaction);
+    EXPECT_EQ(ContentOf(*backend).size(), 0u);
+  }
+}
+
+// ---- killed while it defragments ----
+
+#ifdef KVORUM_FAILPOINTS
+TEST_F(LmdbBackendTest, ADefragmentationKilledAtAnyStepLeavesTheDatabase) {
+  const Content content = MakeDatabase(300);
+  for (const char* point : {"defragBeforeCopy", "defragBeforeRename", "backendBetweenRenames",
+                            "backendBeforeDirectorySync"}) {
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      ::signal(SIGABRT, SIG_DFL);
+      const int null = ::open("/dev/null", O_WRONLY);
+      ::dup2(null, STDERR_FILENO);
+      auto backend = OpenLmdbBackend({.path = world_.path});
+      if (!backend.has_value()) ::_exit(1);
+      static_cast<void>(failpoint::Set(point, "panic"));
+      static_cast<void>(Defragment(**backend));
+      ::_exit(2);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT) << point;
+    auto backend = MustOpen();
+    EXPECT_EQ(ContentOf(*backend), content) << point;
+    EXPECT_FALSE(std::filesystem::exists(world_.path + ".tmp")) << point;
+    EXPECT_FALSE(std::filesystem::exists(world_.path + ".tmp-lock")) << point;
+  }
+  auto backend = MustOpen();
+  ASSERT_TRUE(Defragment(*backend).has_value());
+  EXPECT_EQ(ContentOf(*backend), content);
+}
+#endif
+
+}  // namespace
+}  // namespace kvorum::mvcc
