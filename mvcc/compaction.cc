@@ -65,14 +65,13 @@ void Compactor::WhenIdle(Callback on_finished) {
 
 void Compactor::OnPublished() {
   for (const auto& job : jobs_) job->published = true;
-  if (Callback callback = std::exchange(on_published_, nullptr)) callback();
-  if (!running_) StartNext();
+  StartNext();
 }
 
 std::int64_t Compactor::unfinished() const { return jobs_.empty() ? -1 : jobs_.front()->revision; }
 
 void Compactor::StartNext() {
-  if (jobs_.empty() || !jobs_.front()->published) return;
+  if (running_ || jobs_.empty() || !jobs_.front()->published) return;
   running_ = true;
   jobs_.front()->started = store_.executors_.apply.clock().Now();
   store_.executors_.apply.Post([this] { StepIndex(); });
@@ -100,19 +99,19 @@ void Compactor::DeleteBatch(Job& job) {
     store_.Fatal(at_end.error());
     return;
   }
-  if (*at_end) {
-    store_.executors_.apply.Post([this] { MarkFinished(); });
-    return;
-  }
-  const auto go_on = [this, &job] {
+  auto go_on = [this, &job, done = *at_end] {
     KV_FAILPOINT("compactAfterCommitBatch");
+    if (done) {
+      store_.executors_.apply.Post([this] { Finish(); });
+      return;
+    }
     Executor& backend = store_.executors_.backend;
     backend.PostAt(backend.clock().Now() + store_.options_.compaction.pause,
                    [this, &job] { DeleteBatch(job); });
   };
   if (job.deletions.empty()) return go_on();
   KV_FAILPOINT("compactBeforeCommitBatch");
-  store_.committer_.PostDeletions(std::exchange(job.deletions, {}), go_on);
+  store_.committer_.PostDeletions(std::exchange(job.deletions, {}), std::move(go_on));
 }
 
 // Hashes what the next batch finds and lists what to delete of it. True if it was the last.
@@ -152,22 +151,14 @@ Result<void> Compactor::Collect(const IndexView& index, Job& job, const Revision
   return {};
 }
 
-// On the apply executor: only it may publish. The last batch is deleted in the commit that carries
-// the mark, or in a later one.
-void Compactor::MarkFinished() {
-  KV_FAILPOINT("compactBeforeSetFinishedCompact");
-  on_published_ = [this] {
-    store_.committer_.PostDeletions(std::exchange(jobs_.front()->deletions, {}), [this] {
-      KV_FAILPOINT("compactAfterSetFinishedCompact");
-      store_.executors_.apply.Post([this] { Finish(); });
-    });
-  };
-  store_.PublishCompactMark(meta_key::kFinishedCompact, jobs_.front()->revision);
-}
-
+// Only now that all deletions are durable: a crash before the mark is repeats some of them, one
+// after it finds none missing.
 void Compactor::Finish() {
   const std::unique_ptr<Job> job = std::move(jobs_.front());
   jobs_.pop_front();
+  KV_FAILPOINT("compactBeforeSetFinishedCompact");
+  store_.PublishCompactMark(meta_key::kFinishedCompact, job->revision);
+  KV_FAILPOINT("compactAfterSetFinishedCompact");
   running_ = false;
   const KvHash hash = job->hasher.Finish();
   if (job->store_hash) store_.hashes_.Store(hash);

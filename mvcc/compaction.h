@@ -5,7 +5,7 @@
 //   2. apply: the index forgets, a bounded step per task;
 //   3. backend: once everything up to the revision is durable, batches of records are looked at
 //      and those that nothing needs are deleted, one commit a batch, with a pause in between;
-//   4. apply: the mark finishedCompactRev is published and made durable with the last batch; then
+//   4. apply: the mark finishedCompactRev is published, to become durable with the next commit, and
 //      the waiters are told.
 // After a crash a scheduled mark without its finished mark makes Open run it again from step 2;
 // what is deleted already is not missed.
@@ -29,7 +29,7 @@ namespace kvorum::mvcc {
 class Store;
 
 struct CompactionOptions {
-  std::size_t batch_limit = 1000;  // records looked at per batch
+  std::size_t batch_limit = 1000;  // records deleted per batch, of ten times as many seen
   Duration pause = std::chrono::milliseconds(10);
   std::size_t index_step = 2000;  // index entries looked at per task
 };
@@ -64,13 +64,11 @@ class Compactor {
   void DeleteBatch(Job& job);
   Result<bool> CollectBatch(Job& job);
   static Result<void> Collect(const IndexView& index, Job& job, const RevisionRecord& record);
-  void MarkFinished();
   void Finish();
 
   Store& store_;
   std::deque<std::unique_ptr<Job>> jobs_;
-  bool running_ = false;   // the first of them
-  Callback on_published_;  // goes on when the finished mark is published
+  bool running_ = false;  // the first of them
 };
 
 }  // namespace kvorum::mvcc

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/logging.h"
 #include "base/sim_file_system.h"
 #include "mvcc/errors.h"
 #include "mvcc/key_value.h"
@@ -78,6 +79,7 @@ class StoreHarness {
   enum class Kind { kMemory, kLmdb };
 
   explicit StoreHarness(Kind kind = Kind::kMemory) : kind_(kind) {
+    SetLogLevel(LogLevel::kWarn);
     options.leases = &leases;
     options.commit.on_fatal = [](const Error& error) { FAIL() << "fatal: " << error.message; };
     options.commit.on_durable = [this](std::uint64_t index) { durable_index = index; };
@@ -88,6 +90,7 @@ class StoreHarness {
       folder_ = name;
     } else {
       Ok(files.MakeDirectories("/data"));
+      Ok(files.SyncDirectory("/"));
     }
     Open();
   }
