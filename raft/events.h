@@ -31,7 +31,7 @@ enum class EventType : std::uint8_t {
   kSnapshotFailed,     // peer: the follower
   kPeerUnreachable,    // peer: a follower that is probed from now on
   kCommitBeyondLog,    // peer: a leader that says more is committed than we have; index: that
-  kConfChanged,        // index: applied by then
+  kConfChanged,        // index: of the snapshot, if it came with one
   kConfChangeRefused,  // a proposed configuration change became an empty entry; index: of that
   kQuorumLost,         // the leader stepped down: it heard of no quorum for an election time-out
   kTransferStarted,    // peer: the leader to be

@@ -64,6 +64,24 @@ Result<void> CheckRestart(const Restart& restart) {
 
 }  // namespace
 
+std::string_view Name(Dropped dropped) {
+  switch (dropped) {
+    case Dropped::kNot:
+      return "not dropped";
+    case Dropped::kNoLeader:
+      return "no leader";
+    case Dropped::kTransferring:
+      return "leadership is being transferred";
+    case Dropped::kNotMember:
+      return "not a member";
+    case Dropped::kTooMuchPending:
+      return "too much pending";
+    case Dropped::kConfChangePending:
+      return "a configuration change is pending";
+  }
+  return "unknown";
+}
+
 Error ProposalDropped() { return {Code::kUnknown, "raft proposal dropped"}; }
 
 Result<std::unique_ptr<Node>> Node::Create(const Config& config, Restart restart) {
@@ -413,7 +431,7 @@ void Node::Applied(Index index) {
 Result<ConfState> Node::ApplyConfChange(const ConfChangeV2& change) {
   KV_TRY(ConfState conf, ApplyChange(tracker_.conf_state(), change));
   tracker_.SetConfState(std::move(conf), std::max<Index>(log_.last_index(), 1));
-  Happened(EventType::kConfChanged, kNone, log_.applied());
+  Happened(EventType::kConfChanged);
   if (role_ == Role::kLeader) {
     MaybeCommit();  // a smaller quorum may have been waited for
     AnswerConfirmedReads();

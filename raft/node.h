@@ -50,6 +50,8 @@ enum class Dropped : std::uint8_t {
   kConfChangePending,  // one configuration change at a time
 };
 
+std::string_view Name(Dropped dropped);  // as in "no leader"
+
 // The error that a client gets for a dropped proposal, whatever the reason.
 Error ProposalDropped();
 

@@ -46,6 +46,8 @@ class Member {
   bool HasWrites() const { return !writes_.empty(); }
   // Syncs what the Ready of this number and those before it wrote; all of them if 0.
   void Persist(std::uint64_t ready_number = 0);
+  // Syncs the oldest write only.
+  void PersistOne() { Persist(writes_.front().number); }
   bool HasToApply() const;
   // Applies the next entry or snapshot, or all of them.
   void ApplyOne();

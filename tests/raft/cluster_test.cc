@@ -196,7 +196,13 @@ class History {
       case 6:
       case 7:
       case 8:
-        if (Member& member = Any(); member.is_up() && member.HasWrites()) member.Persist();
+        if (Member& member = Any(); member.is_up() && member.HasWrites()) {
+          if (rng_.OneIn(2)) {
+            member.PersistOne();
+          } else {
+            member.Persist();
+          }
+        }
         return;
       case 9:
       case 10:

@@ -286,6 +286,26 @@ TEST_F(SingleVoterTest, AHardStateTornOffItsEntriesIsMadeUp) {
   EXPECT_EQ(member.TakeReady().hard_state, (HardState{.term = 3}));
 }
 
+TEST_F(SingleVoterTest, TheFirstOfTwoConfigurationChangesInALogIsCommitted) {
+  // The second one was proposed when the first one was applied; the hard state that said so is torn
+  // off.
+  const auto change = [](Index index, MemberId id) {
+    const ConfChange change{.type = ConfChangeType::kAddNode, .node_id = id};
+    return Entry{.term = 1,
+                 .index = index,
+                 .type = EntryType::kConfChange,
+                 .data = SharedBytes::Own(Encode(change))};
+  };
+  Cluster cluster;
+  Member& member = cluster.Add({.id = kId}, {.hard_state = {.term = 1},
+                                             .entries = {change(1, kId),
+                                                         {.term = 1, .index = 2},
+                                                         change(3, 8),
+                                                         {.term = 1, .index = 4},
+                                                         change(5, 9)}});
+  EXPECT_EQ(member.node().hard_state().commit, 3U);
+}
+
 // --- random interleavings ----------------------------------------------------------------------
 
 // Runs one history from a seed and returns all of its Readys as text.

@@ -1,0 +1,273 @@
+// Runs the conversations in tests/raft/scripts: each command with what it is expected to print.
+//
+// A block is a command, `----`, the output, and an empty line; lines that begin with # are for the
+// reader. KVORUM_REWRITE=1 writes the scripts anew with what is printed now: read that as a diff.
+//
+//   bootstrap <id>... [option=value]...  members of a new cluster
+//   join <id> [option=value]...          a member with an empty disk, yet to be added
+//   tick <id> [n]                        time passes there
+//   campaign|ready|status|compact <id>
+//   propose <id> <data>...
+//   change <id> [implicit|explicit] [v|l|r<id>]...   a configuration change; none: leave the joint
+//   one read <id> <context> persist <id> [number]                its disk is done with the writes
+//   up to this Ready apply <id>                           its state machine is done deliver|drop
+//   [<id>]                  the messages on their way to this member, or all stabilize [<id>...]
+//   these members work until nothing is left to do crash <id> [steps]                   so many
+//   steps of unsynced writes survive start <id> transfer <id> <to> unreachable <id> <peer> snapshot
+//   <id> <peer> ok|failed       what became of a snapshot that was sent
+// `quiet` before a command prints nothing.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "raft/bootstrap.h"
+#include "tests/raft/cluster.h"
+#include "tests/raft/describe.h"
+
+namespace kvorum::raft {
+namespace {
+
+class Script {
+ public:
+  std::string Run(const std::string& line) {
+    std::istringstream words(line);
+    std::vector<std::string> args;
+    for (std::string word; words >> word;) args.push_back(word);
+    out_.clear();
+    const bool is_quiet = args.front() == "quiet";
+    if (is_quiet) args.erase(args.begin());
+    Command(args.front(), {args.begin() + 1, args.end()});
+    cluster_.CheckInvariants();
+    return is_quiet || out_.empty() ? "ok\n" : out_;
+  }
+
+ private:
+  using Args = std::vector<std::string>;
+
+  static std::uint64_t Number(const std::string& text) { return std::stoull(text); }
+  Member& member(const Args& args) { return cluster_.member(Number(args.at(0))); }
+  Node& node(const Args& args) { return member(args).node(); }
+  static std::uint64_t OptionalNumber(const Args& args, std::size_t i, std::uint64_t otherwise) {
+    return i < args.size() ? Number(args[i]) : otherwise;
+  }
+
+  void Print(Dropped dropped) {
+    if (dropped != Dropped::kNot) out_ += "dropped: " + std::string(Name(dropped)) + "\n";
+  }
+
+  void Command(const std::string& name, const Args& args) {
+    if (name == "bootstrap" || name == "join") return Add(name == "bootstrap", args);
+    if (name == "deliver") return Deliver(args);
+    if (name == "drop") return Drop(args);
+    if (name == "stabilize") return Stabilize(args);
+    if (name == "propose") return Propose(args);
+    if (name == "change") return Change(args);
+    if (name == "campaign") return node(args).Campaign();
+    if (name == "status") {
+      out_ = DescribeStatus(node(args));
+    } else if (name == "ready") {
+      TakeReady(member(args));
+    } else if (name == "tick") {
+      for (std::uint64_t i = OptionalNumber(args, 1, 1); i > 0; --i) node(args).Tick();
+    } else if (name == "read") {
+      Print(node(args).ReadIndex(Number(args.at(1))));
+    } else if (name == "persist") {
+      member(args).Persist(OptionalNumber(args, 1, 0));
+    } else if (name == "apply") {
+      member(args).ApplyAll();
+    } else if (name == "compact") {
+      member(args).Checkpoint();
+    } else if (name == "crash") {
+      member(args).Crash(OptionalNumber(args, 1, 0));
+    } else if (name == "start") {
+      member(args).Start();
+    } else if (name == "transfer") {
+      Print(node(args).TransferLeadership(Number(args.at(1))));
+    } else if (name == "unreachable") {
+      node(args).ReportUnreachable(Number(args.at(1)));
+    } else if (name == "snapshot") {
+      node(args).ReportSnapshot(Number(args.at(1)), args.at(2) == "ok");
+    } else {
+      out_ = "unknown command\n";
+    }
+  }
+
+  void Add(bool is_bootstrap, const Args& args) {
+    Config config;
+    std::vector<FirstMember> members;
+    for (const std::string& arg : args) {
+      const std::size_t equals = arg.find('=');
+      if (equals == std::string::npos) {
+        members.push_back({.id = Number(arg), .context = {}});
+      } else {
+        SetOption(config, arg.substr(0, equals), Number(arg.substr(equals + 1)));
+      }
+    }
+    const Bootstrap bootstrap = MakeBootstrap(members);
+    for (const FirstMember& first : members) {
+      config.id = first.id;
+      config.seed = first.id;
+      cluster_.Add(config, is_bootstrap ? Disk{.hard_state = bootstrap.hard_state,
+                                               .entries = bootstrap.entries}
+                                        : Disk{});
+    }
+  }
+
+  void SetOption(Config& config, const std::string& name, std::uint64_t value) {
+    if (name == "pre_vote") {
+      config.pre_vote = value != 0;
+    } else if (name == "check_quorum") {
+      config.check_quorum = value != 0;
+    } else if (name == "lease_reads") {
+      config.read_mode = value != 0 ? ReadMode::kLease : ReadMode::kQuorum;
+    } else if (name == "max_append") {
+      config.max_append_size_bytes = value;
+    } else if (name == "max_inflight") {
+      config.max_inflight_messages = value;
+    } else if (name == "max_uncommitted") {
+      config.max_uncommitted_size_bytes = value;
+    } else if (name == "catch_up") {
+      config.catch_up_entries = value;
+    } else {
+      out_ += "unknown option " + name + "\n";
+    }
+  }
+
+  void Propose(const Args& args) {
+    std::vector<SharedBytes> batch;
+    for (std::size_t i = 1; i < args.size(); ++i) batch.push_back(SharedBytes::Copy(args[i]));
+    const ProposeResult result = node(args).Propose(batch);
+    if (result.dropped == Dropped::kNot) return;
+    out_ += "accepted " + std::to_string(result.accepted) + "; ";
+    Print(result.dropped);
+  }
+
+  void Change(const Args& args) {
+    ConfChangeV2 change;
+    for (std::size_t i = 1; i < args.size(); ++i) {
+      if (args[i] == "implicit") {
+        change.transition = ConfChangeTransition::kJointImplicit;
+      } else if (args[i] == "explicit") {
+        change.transition = ConfChangeTransition::kJointExplicit;
+      } else {
+        const ConfChangeType type = args[i][0] == 'v'   ? ConfChangeType::kAddNode
+                                    : args[i][0] == 'l' ? ConfChangeType::kAddLearnerNode
+                                                        : ConfChangeType::kRemoveNode;
+        change.changes.push_back({.type = type, .node_id = Number(args[i].substr(1))});
+      }
+    }
+    Print(node(args)
+              .ProposeConfChange(EntryType::kConfChangeV2, SharedBytes::Own(Encode(change)))
+              .dropped);
+  }
+
+  // Prints only what there is.
+  void TakeReady(Member& member) {
+    if (!member.node().HasReady()) return;
+    out_ += std::to_string(member.id()) + ": " + Describe(member.TakeReady());
+  }
+
+  // The messages to a member, in their order.
+  std::vector<Message> TakeMessages(const std::set<MemberId>& receivers) {
+    std::vector<Message> taken;
+    std::vector<Message> left;
+    for (Message& message : cluster_.network())
+      (receivers.contains(message.to) ? taken : left).push_back(std::move(message));
+    cluster_.network() = std::move(left);
+    return taken;
+  }
+  std::set<MemberId> Ids(const Args& args) {
+    std::set<MemberId> ids;
+    for (const std::string& arg : args) ids.insert(Number(arg));
+    if (!ids.empty()) return ids;
+    for (auto& [id, member] : cluster_.members()) ids.insert(id);
+    return ids;
+  }
+
+  void Deliver(const Args& args) {
+    for (const Message& message : TakeMessages(Ids(args))) {
+      out_ += Describe(message) + "\n";
+      cluster_.Deliver(message);
+    }
+  }
+
+  void Drop(const Args& args) {
+    for (const Message& message : TakeMessages(Ids(args))) out_ += Describe(message) + "\n";
+  }
+
+  void Stabilize(const Args& args) {
+    const std::set<MemberId> ids = Ids(args);
+    for (bool is_busy = true; is_busy;) {
+      is_busy = false;
+      for (const MemberId id : ids) {
+        Member& member = cluster_.member(id);
+        if (!member.is_up()) continue;
+        is_busy |= member.node().HasReady() || member.HasWrites() || member.HasToApply();
+        TakeReady(member);
+        if (member.HasWrites()) member.Persist();
+        member.ApplyAll();
+      }
+      for (const Message& message : TakeMessages(ids)) {
+        is_busy = true;
+        cluster_.Deliver(message);
+      }
+    }
+  }
+
+  Cluster cluster_;
+  std::string out_;
+};
+
+std::vector<std::string> ScriptNames() {
+  std::vector<std::string> names;
+  for (const auto& file : std::filesystem::directory_iterator(KVORUM_RAFT_SCRIPTS))
+    names.push_back(file.path().stem());
+  std::ranges::sort(names);
+  return names;
+}
+
+class RaftScriptTest : public testing::TestWithParam<std::string> {};
+
+TEST_P(RaftScriptTest, PrintsWhatItSays) {
+  const std::filesystem::path path =
+      std::filesystem::path(KVORUM_RAFT_SCRIPTS) / (GetParam() + ".txt");
+  std::ifstream in(path);
+  ASSERT_TRUE(in.is_open()) << path;
+  Script script;
+  std::string rewritten;
+  std::string line;
+  int line_number = 0;
+  while (std::getline(in, line)) {
+    ++line_number;
+    rewritten += line + "\n";
+    if (line.empty() || line.front() == '#') continue;
+    const std::string printed = script.Run(line);
+    std::string expected;
+    std::string next;
+    ASSERT_TRUE(std::getline(in, next) && next == "----") << path << ":" << line_number;
+    for (++line_number; std::getline(in, next) && !next.empty(); ++line_number)
+      expected += next + "\n";
+    ++line_number;
+    if (std::getenv("KVORUM_REWRITE") == nullptr) {
+      ASSERT_EQ(printed, expected) << path << ", above line " << line_number << ": " << line;
+    }
+    rewritten += "----\n" + printed + "\n";
+  }
+  if (std::getenv("KVORUM_REWRITE") == nullptr) return;
+  while (rewritten.ends_with("\n\n")) rewritten.pop_back();
+  std::ofstream(path) << rewritten;
+}
+
+INSTANTIATE_TEST_SUITE_P(Scripts, RaftScriptTest, testing::ValuesIn(ScriptNames()),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace kvorum::raft
