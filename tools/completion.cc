@@ -63,6 +63,7 @@ constexpr auto kShells = std::to_array<Shell>({{"bash", kBash}, {"zsh", kZsh}, {
 
 std::vector<std::string> ShellNames() {
   std::vector<std::string> names;
+  names.reserve(kShells.size());
   for (const Shell& shell : kShells) names.emplace_back(shell.name);
   return names;
 }

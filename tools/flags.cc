@@ -62,6 +62,7 @@ const Flag* FlagSet::FindShorthand(char letter) const {
 
 std::vector<const Flag*> FlagSet::Sorted() const {
   std::vector<const Flag*> flags;
+  flags.reserve(entries_.size());
   for (const auto& [name, entry] : entries_) flags.push_back(&entry.flag);
   return flags;
 }

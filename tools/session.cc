@@ -6,10 +6,12 @@
 #include <optional>
 #include <ostream>
 
+#include "client/discovery.h"
 #include "client/error_text.h"
 #include "proto/rpc.pb.h"
 #include "tools/json.h"
 #include "tools/password.h"
+#include "tools/quote.h"
 
 namespace kvorum::ctl {
 namespace {
@@ -71,6 +73,26 @@ std::string Trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\n\r\v\f");
   if (first == std::string_view::npos) return "";
   return std::string(text.substr(first, text.find_last_not_of(" \t\n\r\v\f") - first + 1));
+}
+
+// What DNS says, if a domain is given; else, and if DNS knows none, what the line says.
+Outcome<std::vector<std::string>> EndpointsFrom(const Invocation& invocation) {
+  const FlagSet& flags = invocation.flags;
+  std::vector<std::string> endpoints;
+  if (const std::string& domain = flags.String("discovery-srv"); !domain.empty()) {
+    const auto discovered = client::DiscoverEndpoints(domain, flags.String("discovery-srv-name"));
+    if (!discovered) return Fail(ExitCode::kError, discovered.error().message);
+    for (const std::string& endpoint : *discovered) {
+      if (endpoint.starts_with("http://") && !flags.Switch("insecure-discovery"))
+        invocation.world.err << "ignoring discovered insecure endpoint " << Quote(endpoint) << '\n';
+      else
+        endpoints.push_back(endpoint);
+    }
+  }
+  if (endpoints.empty())
+    for (const std::string& endpoint : flags.Strings("endpoints"))
+      endpoints.push_back(Trimmed(endpoint));
+  return endpoints;
 }
 
 Outcome<client::TlsOptions> TlsFrom(const FlagSet& flags) {
@@ -211,8 +233,9 @@ Outcome<Session> Session::Open(Invocation& invocation) {
 
   Session session;
   client::Options& options = session.options_;
-  for (const std::string& endpoint : flags.Strings("endpoints"))
-    options.endpoints.push_back(Trimmed(endpoint));
+  auto endpoints = EndpointsFrom(invocation);
+  if (!endpoints) return std::unexpected(endpoints.error());
+  options.endpoints = *std::move(endpoints);
   options.dial_timeout = flags.Duration("dial-timeout");
   options.keepalive_time = flags.Duration("keepalive-time");
   options.keepalive_timeout = flags.Duration("keepalive-timeout");

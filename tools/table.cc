@@ -97,6 +97,7 @@ Table HashKVTable(const std::vector<EndpointHashKV>& endpoints) {
 
 std::string DrawTable(const Table& table) {
   std::vector<std::size_t> widths;
+  widths.reserve(table.header.size());
   for (const std::string& name : table.header) widths.push_back(DisplayWidth(HeaderText(name)));
   for (const auto& row : table.rows)
     for (std::size_t column = 0; column < row.size(); ++column)

@@ -1,0 +1,45 @@
+#include "client/discovery.h"
+
+#include <gtest/gtest.h>
+
+namespace kvorum::client {
+namespace {
+
+// A name server's answer with two records and, as servers do, names that point back into it.
+std::vector<std::uint8_t> TwoRecords() {
+  std::vector<std::uint8_t> message;
+  const auto add = [&](std::initializer_list<int> bytes) {
+    for (const int byte : bytes) message.push_back(static_cast<std::uint8_t>(byte));
+  };
+  const auto add_record = [&](int priority, int weight, char host) {
+    add({0xc0, 12, 0, 33, 0, 1, 0, 0, 0, 60, 0, 10});
+    add({0, priority, 0, weight, 0x09, 0x4b, 1, host, 0xc0, 15});
+  };
+  add({0x12, 0x34, 0x81, 0x80, 0, 1, 0, 2, 0, 0, 0, 0});  // header: 1 question, 2 answers
+  add({2, '_', 's', 2, 'x', 'y', 0, 0, 33, 0, 1});        // at 12: _s.xy SRV IN
+  add_record(20, 0, 'b');
+  add_record(10, 5, 'a');
+  return message;
+}
+
+TEST(DiscoveryTest, RecordsComeInTheOrderOfTheirPriority) {
+  const auto records = ParseSrvAnswer(TwoRecords());
+  ASSERT_TRUE(records);
+  EXPECT_EQ(*records, (std::vector<SrvRecord>{{10, 5, 2379, "a.xy"}, {20, 0, 2379, "b.xy"}}));
+}
+
+TEST(DiscoveryTest, AnAnswerCutShortIsRefusedAndAFlippedByteDoesNoHarm) {
+  const std::vector<std::uint8_t> whole = TwoRecords();
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    const std::vector<std::uint8_t> cut(whole.begin(), whole.begin() + static_cast<int>(size));
+    EXPECT_FALSE(ParseSrvAnswer(cut)) << size;
+  }
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    std::vector<std::uint8_t> flipped = whole;
+    flipped[at] ^= 0xffU;
+    static_cast<void>(ParseSrvAnswer(flipped));
+  }
+}
+
+}  // namespace
+}  // namespace kvorum::client
