@@ -4,7 +4,8 @@
 // File: two header slots of kSlotBytes, then frames. A slot: magic, commit number, end of the log,
 // CRC-32C of these. A frame: payload size (4 bytes), CRC-32C of the payload (4), payload: commit
 // number (8), then changes {put or removed (1), bucket (1), key size (4), value size (4), key,
-// value}. Numbers are little-endian.
+// value}, and one byte that is not zero: a disk may lose what is zero of a sector that is written
+// again. Numbers are little-endian.
 // A commit writes its frame, syncs, writes the slot that the last commit did not write, syncs. What
 // a crash leaves: the newest sound slot tells how far every frame must be sound (a bad one there is
 // damage, not a crash); frames behind it that are sound and consecutive belong to a commit that was
@@ -57,6 +58,7 @@ struct State {
 
 constexpr std::size_t kChangeHeaderBytes = 10;
 constexpr std::size_t kFrameHeaderBytes = 8;
+constexpr std::string_view kFrameEnd = "\x5a";
 
 void AppendChange(std::string& payload, bool put, Bucket bucket, std::string_view key,
                   std::string_view value) {
@@ -162,11 +164,13 @@ std::optional<Slot> DecodeSlot(std::string_view file, std::uint64_t at) {
 std::optional<std::string_view> DecodeFrame(std::string_view file, std::uint64_t at) {
   if (file.size() - at < kFrameHeaderBytes) return std::nullopt;
   const std::size_t size = LoadNumber<std::uint32_t>(file, at);
-  if (size < sizeof(std::uint64_t) || file.size() - at - kFrameHeaderBytes < size) {
+  if (size < sizeof(std::uint64_t) ||
+      file.size() - at - kFrameHeaderBytes < size + kFrameEnd.size()) {
     return std::nullopt;
   }
   const std::string_view payload = file.substr(at + kFrameHeaderBytes, size);
   if (LoadNumber<std::uint32_t>(file, at + 4) != Crc32c(0, payload)) return std::nullopt;
+  if (!file.substr(at + kFrameHeaderBytes + size).starts_with(kFrameEnd)) return std::nullopt;
   return payload;
 }
 
@@ -315,12 +319,12 @@ class MemoryBackend final : public Backend {
   Result<void> WriteAnew(bool* renamed) {
     const std::string payload = EncodeState(commit_, *state_);
     const std::string header = FrameHeader(payload);
-    const std::uint64_t log_end = kLogBegin + header.size() + payload.size();
+    const std::uint64_t log_end = kLogBegin + header.size() + payload.size() + kFrameEnd.size();
     std::string slots = EncodeSlot(commit_, log_end);
     slots.resize(kLogBegin);
     KV_TRY(std::unique_ptr<File> file,
            files_.Open(UnfinishedPath(), FileSystem::OpenMode::kCreate));
-    const std::array<std::string_view, 3> parts = {slots, header, payload};
+    const std::array<std::string_view, 4> parts = {slots, header, payload, kFrameEnd};
     KV_RETURN_IF_ERROR(file->WriteAt(0, parts));
     KV_RETURN_IF_ERROR(file->Sync());
     KV_FAILPOINT("defragBeforeRename");
@@ -358,7 +362,7 @@ class MemoryBackend final : public Backend {
       if (!ApplyPayload(*state_, *payload)) break;
       any = true;
       commit_ = commit;
-      log_end_ += kFrameHeaderBytes + payload->size();
+      log_end_ += kFrameHeaderBytes + payload->size() + kFrameEnd.size();
     }
     if (log_end_ < slot.log_end) {
       return Damaged(
@@ -376,11 +380,11 @@ class MemoryBackend final : public Backend {
 
   Result<void> WriteFrame(std::string_view payload) {
     const std::string header = FrameHeader(payload);
-    const std::array<std::string_view, 2> parts = {header, payload};
+    const std::array<std::string_view, 3> parts = {header, payload, kFrameEnd};
     KV_RETURN_IF_ERROR(file_->WriteAt(log_end_, parts));
     KV_RETURN_IF_ERROR(file_->Sync());
     ++commit_;
-    log_end_ += header.size() + payload.size();
+    log_end_ += header.size() + payload.size() + kFrameEnd.size();
     return WriteSlot();
   }
 

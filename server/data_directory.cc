@@ -2,6 +2,8 @@
 
 #include <sys/stat.h>
 
+#include <filesystem>
+
 #include "base/logging.h"
 
 namespace kvorum::server {
@@ -53,8 +55,16 @@ Result<DataDirectory> OpenDataDirectory(FileSystem& fs, const std::string& data_
   }
   dir.lock = *std::move(lock);
   KV_RETURN_IF_ERROR(CheckFormat(fs, dir, member + "/format"));
-  for (const std::string& folder : {dir.wal, dir.snap, member, data_dir})
+  // A new folder's name is durable once the folder that holds it is synced.
+  const std::string parent = std::filesystem::path(data_dir).parent_path().string();
+  for (const std::string& folder :
+       {dir.wal, dir.snap, member, data_dir, parent.empty() ? std::string(".") : parent}) {
     KV_RETURN_IF_ERROR(fs.SyncDirectory(folder));
+  }
+  if (!wal_dir.empty()) {
+    const std::string wal_parent = std::filesystem::path(wal_dir).parent_path().string();
+    KV_RETURN_IF_ERROR(fs.SyncDirectory(wal_parent.empty() ? "." : wal_parent));
+  }
   return dir;
 }
 

@@ -226,7 +226,7 @@ Result<void> Instance::BuildReplica(FileSystem& fs, Log log, InstanceOptions opt
       fs, std::move(log.writer), executors_.wal, std::move(options.log),
       LogWriter::Hooks{
           .on_persisted = [this](std::uint64_t number) { replica_->Persisted(number); },
-          .on_snapshot_saved = [this](raft::Index index) { replica_->SnapshotSaved(index); },
+          .on_snapshot_ended = [this](raft::Index index) { replica_->SnapshotEnded(index); },
           .on_fatal = on_fatal_});
   apply_loop_ =
       std::make_unique<ApplyLoop>(*store_, *applier_, executors_.apply, snapshot_index,

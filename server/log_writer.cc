@@ -33,23 +33,30 @@ void LogWriter::Push(Write write) {
 }
 
 void LogWriter::Drain() {
-  {
-    std::lock_guard lock(mutex_);
-    drain_posted_ = false;
-    std::ranges::move(queue_, std::back_inserter(unwritten_));
-    queue_.clear();
-  }
-  if (closed_) return;
+  TakeQueue();
   // A write that only moves the commit index waits for the next one that needs the disk.
-  if (std::ranges::none_of(unwritten_, &Write::must_sync)) return;
+  if (std::ranges::any_of(unwritten_, &Write::must_sync)) static_cast<void>(WriteUnwritten());
+}
+
+void LogWriter::TakeQueue() {
+  std::lock_guard lock(mutex_);
+  drain_posted_ = false;
+  std::ranges::move(queue_, std::back_inserter(unwritten_));
+  queue_.clear();
+}
+
+bool LogWriter::WriteUnwritten() {
+  if (closed_) return false;
   std::uint64_t durable = 0;
-  for (const Write& write : unwritten_)
-    durable = std::max(durable, write.must_sync ? write.ready_number : 0);
+  for (const Write& write : unwritten_) {
+    if (write.must_sync) durable = std::max(durable, write.ready_number);
+  }
   KV_FAILPOINT("raftBeforeSave");
-  if (!WriteAll(unwritten_)) return;
+  if (!WriteAll(unwritten_)) return false;
   KV_FAILPOINT("raftAfterSave");
   unwritten_.clear();
-  hooks_.on_persisted(durable);
+  if (durable != 0) hooks_.on_persisted(durable);
+  return true;
 }
 
 bool LogWriter::WriteAll(std::vector<Write>& writes) {
@@ -102,19 +109,22 @@ Result<void> LogWriter::AppendAll(std::vector<Write>& writes) {
 
 void LogWriter::SaveSnapshot(raft::SnapshotMetadata metadata) {
   wal_.Post([this, metadata = std::move(metadata)] {
-    if (closed_) return;
+    // A marker counts only up to the commit index that the log itself tells, and that one may still
+    // wait here.
+    TakeQueue();
+    if (!WriteUnwritten()) return hooks_.on_snapshot_ended(0);
     KV_FAILPOINT("raftBeforeSaveSnap");
     if (const auto saved = SaveSnapshotFile(fs_, options_.snap_dir, metadata); !saved.has_value()) {
       if (saved.error().code != Code::kResourceExhausted) return Fatal(saved.error());
       KV_WARN("no space for a snapshot of the log; keeping more of it",
               {"error", saved.error().message});
-      return;
+      return hooks_.on_snapshot_ended(0);
     }
     const wal::SnapshotMarker marker{
         .index = metadata.index, .term = metadata.term, .conf_state = metadata.conf_state};
     if (const auto marked = writer_->SaveSnapshot(marker); !marked.has_value()) {
       if (marked.error().code != Code::kResourceExhausted) return Fatal(marked.error());
-      return;
+      return hooks_.on_snapshot_ended(0);
     }
     KV_FAILPOINT("raftAfterSaveSnap");
     KV_INFO("saved snapshot", {"snapshot-index", metadata.index}, {"snapshot-term", metadata.term});
@@ -127,7 +137,7 @@ void LogWriter::SaveSnapshot(raft::SnapshotMetadata metadata) {
         !purged.has_value()) {
       KV_WARN("could not remove old snapshot files", {"error", purged.error().message});
     }
-    hooks_.on_snapshot_saved(metadata.index);
+    hooks_.on_snapshot_ended(metadata.index);
   });
 }
 

@@ -33,7 +33,8 @@ class LogWriter {
   struct Hooks {
     // On the wal executor.
     std::function<void(std::uint64_t ready_number)> on_persisted;
-    std::function<void(raft::Index index)> on_snapshot_saved;
+    // Once for each SaveSnapshot; 0 if it could not be saved now, for lack of space.
+    std::function<void(raft::Index index)> on_snapshot_ended;
     std::function<void(const Error& error)> on_fatal;
   };
   struct Write {
@@ -57,6 +58,9 @@ class LogWriter {
 
  private:
   void Drain();
+  void TakeQueue();
+  // False if it could not be written (now).
+  bool WriteUnwritten();
   // False if the disk is full and the writes were put back.
   bool WriteAll(std::vector<Write>& writes);
   Result<void> AppendAll(std::vector<Write>& writes);

@@ -134,8 +134,11 @@ void Replica::Persisted(std::uint64_t ready_number) {
   HandOver([&](Inbox& inbox) { inbox.persisted = std::max(inbox.persisted, ready_number); });
 }
 
-void Replica::SnapshotSaved(raft::Index index) {
-  HandOver([&](Inbox& inbox) { inbox.compact = std::max(inbox.compact, index); });
+void Replica::SnapshotEnded(raft::Index index) {
+  HandOver([&](Inbox& inbox) {
+    inbox.compact = std::max(inbox.compact, index);
+    inbox.snapshot_ended = true;
+  });
 }
 
 void Replica::Applied(raft::Index index) {
@@ -170,10 +173,8 @@ void Replica::Drain() {
   if (inbox.applied != 0) node_->Applied(inbox.applied);
   if (inbox.applied != 0) MaybeCampaignAlone();
   durable_index_ = std::max(durable_index_, inbox.durable);
-  if (inbox.compact != 0) {
-    snapshot_running_ = false;
-    node_->Compact(inbox.compact);
-  }
+  if (inbox.snapshot_ended) snapshot_running_ = false;
+  if (inbox.compact != 0) node_->Compact(inbox.compact);
   if (!inbox.proposals.empty()) ProposeAll(std::move(inbox.proposals));
   if (!inbox.reads.empty())
     StartReads(std::move(inbox.reads), raft_.clock().Now() + options_.request_timeout);

@@ -66,7 +66,7 @@ class Replica {
 
   // ---- reports, from the executors that the names say ----
   void Persisted(std::uint64_t ready_number);  // wal
-  void SnapshotSaved(raft::Index index);       // wal
+  void SnapshotEnded(raft::Index index);       // wal
   void Applied(raft::Index index);             // apply
   void ConfChanged(raft::Index index,
                    const raft::ConfChange& change);  // apply, before Applied passes it
@@ -81,6 +81,7 @@ class Replica {
     raft::Index applied = 0;
     raft::Index durable = 0;
     raft::Index compact = 0;
+    bool snapshot_ended = false;
     std::vector<std::pair<raft::Index, raft::ConfChange>> conf_changes;
   };
   struct ReadAttempt {

@@ -136,9 +136,7 @@ void CheckRestart(FileSystem& disk, const History& history, std::uint64_t seed) 
   SmallMember member(disk, seed);
   const auto started = member.Start();
   ASSERT_TRUE(started.has_value()) << started.error().message;
-  ASSERT_TRUE(
-      member.lanes().RunUntil([&] { return member.Serves() || member.fatal().has_value(); }));
-  ASSERT_FALSE(member.fatal().has_value()) << member.fatal()->message;
+  ASSERT_TRUE(member.CatchUp()) << member.fatal().value_or(Error{}).message;
 
   mvcc::Store& store = member.store();
   const auto changes = static_cast<std::size_t>(store.revision() - 1);
@@ -198,13 +196,13 @@ TEST_P(InstanceCrash, APowerCutAtAnyWriteLosesNothingAcknowledged) {
   member.lanes().RunFor(std::chrono::seconds(1));  // the last commits, compactions and snapshots
   disk.SetObserver(nullptr);
   RecordProperty("crash_states", std::to_string(states));
-  EXPECT_GT(states, 1000U) << "too few moments were tried";
+  EXPECT_GT(states, 500U) << "too few moments were tried";
   const History& history = running.history();
   EXPECT_EQ(history.acknowledged, kChanges);
   EXPECT_GT(history.compacted_revision, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, InstanceCrash, testing::Range<std::uint64_t>(1, 15));
+INSTANTIATE_TEST_SUITE_P(Seeds, InstanceCrash, testing::Range<std::uint64_t>(1, 26));
 
 class InstanceDiskError : public testing::TestWithParam<std::uint64_t> {};
 
@@ -274,9 +272,7 @@ TEST(InstanceBitRot, AFlippedBitIsDetectedOrHarmless) {
         continue;
       }
       SCOPED_TRACE(file + " offset " + std::to_string(offset));
-      ASSERT_TRUE(
-          probe.lanes().RunUntil([&] { return probe.Serves() || probe.fatal().has_value(); }));
-      if (probe.fatal().has_value()) continue;
+      if (!probe.CatchUp()) continue;
       for (std::size_t change = 0; change < history.acknowledged; ++change) {
         const auto revision = static_cast<std::int64_t>(change) + 2;
         if (revision < probe.store().compact_revision()) continue;

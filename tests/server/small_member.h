@@ -11,6 +11,7 @@
 
 #include "base/logging.h"
 #include "base/sim_file_system.h"
+#include "server/data_directory.h"
 #include "server/instance.h"
 #include "server/internal_request.h"
 #include "tests/server/lanes.h"
@@ -29,7 +30,7 @@ class SmallMember {
 
   // Opens and starts; the error if the member refuses.
   Result<void> Start() {
-    KV_RETURN_IF_ERROR(fs_.MakeDirectories(kSnapDir));
+    KV_TRY(directory_, OpenDataDirectory(fs_, "/data", ""));
     InstanceOptions options;
     options.name = "default";
     options.initial_cluster = "default=http://localhost:2380";
@@ -78,10 +79,13 @@ class SmallMember {
     instance_->replica().Propose(std::move(proposals));
   }
 
-  // Leads and has applied all that it found in its log.
-  bool Serves() const {
-    const Replica& replica = instance_->replica();
-    return replica.leader() != raft::kNone && replica.commit_index() == replica.applied_index();
+  // Waits until a linearizable read would see everything that was ever acknowledged; false if the
+  // member ends instead, or takes too long.
+  bool CatchUp() {
+    bool confirmed = false;
+    instance_->replica().ReadIndex(
+        [&](const Result<void>& result) { confirmed = result.has_value(); });
+    return lanes_.RunUntil([&] { return confirmed || fatal_.has_value(); }) && confirmed;
   }
 
   Lanes& lanes() { return lanes_; }
@@ -100,6 +104,7 @@ class SmallMember {
 
  private:
   FileSystem& fs_;
+  DataDirectory directory_;
   std::optional<Error> fatal_;
   std::unique_ptr<Instance> instance_;
   Lanes lanes_;  // destroyed first: what its tasks hold refers to the instance
