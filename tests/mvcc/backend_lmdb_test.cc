@@ -255,6 +255,28 @@ TEST_F(LmdbBackendTest, AFlippedByteOfAValueIsNamedAndTheValueNotServed) {
   }
 }
 
+TEST_F(LmdbBackendTest, RecordsThatChangedPlacesAreNoticed) {
+  MakeDatabase(200);
+  std::string file = ReadFile(world_.path);
+  int swapped = 0;
+  for (std::size_t page = 2 * 4096; page + 4096 <= file.size(); page += 4096) {
+    constexpr char kLeaf = 2;
+    if (file[page + 10] != kLeaf) continue;
+    // A leaf's records are found through offsets behind its header; the first begins with its key.
+    unsigned char* const offsets = reinterpret_cast<unsigned char*>(file.data()) + page + 16;
+    const std::size_t first = offsets[0] + std::size_t{256} * offsets[1];
+    if (file[page + first + 8] != '\x7f') continue;
+    std::swap_ranges(offsets, offsets + 2, offsets + 2);
+    ++swapped;
+  }
+  ASSERT_GT(swapped, 2);
+  WriteFile(world_.path, file);
+  const auto backend = MustOpen();
+  const auto content = ReadContent(**backend->NewReader());
+  ASSERT_FALSE(content.has_value());
+  EXPECT_EQ(content.error().code, Code::kDataLoss);
+}
+
 // What a start sees: every record, their number, and each revision looked up.
 enum class Seen { kSound, kNamed, kWrong };
 Seen LookAtAll(const LmdbWorld& world, const Content& newest, const Content& previous) {

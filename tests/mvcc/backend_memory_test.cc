@@ -44,10 +44,18 @@ std::vector<Content> States() {
   return states;
 }
 
-// Opens and commits the batches from `committed` on, until something fails. How many are committed.
+// Opens what holds `committed` batches, or one more that was cut off, and commits the rest until
+// something fails. How many are committed.
 int RunHistory(MemoryWorld& world, int committed) {
   auto backend = world.Open();
   if (!backend.has_value()) return committed;
+  static const std::vector<Content> states = States();
+  const Content content = ContentOf(**backend);
+  if (committed < kBatches && content == states[static_cast<std::size_t>(committed) + 1]) {
+    ++committed;
+  } else {
+    EXPECT_EQ(content, states[static_cast<std::size_t>(committed)]);
+  }
   for (; committed < kBatches; ++committed) {
     OwnedBatch batch;
     BuildBatch(committed, batch);
@@ -105,6 +113,49 @@ TEST(MemoryBackendCrash, APowerCutAtAnyWriteKeepsWhatWasCommitted) {
   }
   EXPECT_GT(cut_off_commits_kept, 10) << "both outcomes were met";
   EXPECT_GT(lost, 100u) << "and the disk lost something";
+}
+
+// The next start reads what the killed process wrote and the disk does not have yet. It must not
+// rely on it before it made it durable.
+TEST(MemoryBackendCrash, APowerCutDuringTheStartAfterAKillKeepsWhatWasCommitted) {
+  struct Killed {};
+  const std::vector<Content> states = States();
+  for (std::uint64_t kill_at = 1; kill_at <= 45; ++kill_at) {
+    for (std::uint64_t cut_at = 1; cut_at <= 12; ++cut_at) {
+      for (std::uint64_t seed = 0; seed < 4; ++seed) {
+        SCOPED_TRACE(std::to_string(kill_at) + ", " + std::to_string(cut_at));
+        MemoryWorld world;
+        Rng rng(seed);
+        int committed = 0;
+        {
+          auto backend = world.Open().value();
+          std::uint64_t operations = 0;
+          world.files.SetObserver([&] {
+            if (++operations == kill_at) throw Killed();
+          });
+          try {
+            while (committed < kBatches) {
+              OwnedBatch batch;
+              BuildBatch(committed, batch);
+              ASSERT_TRUE(backend->Commit(batch.batch()).has_value());
+              ++committed;
+              if (committed == kDefragmentAfter) ASSERT_TRUE(Defragment(*backend).has_value());
+            }
+          } catch (const Killed&) {
+          }
+          world.files.SetObserver({});
+          world.files.Kill();
+        }
+        world.files.PowerOffAt(cut_at);
+        committed = RunHistory(world, committed);
+        world.files.ClearFaults();
+        world.files.Crash(
+            seed % 2 == 0 ? SimFileSystem::Keep::kRandom : SimFileSystem::Keep::kNothing, rng);
+        ASSERT_EQ(RunHistory(world, committed), kBatches);
+        ASSERT_EQ(ContentOf(*world.Open().value()), states.back());
+      }
+    }
+  }
 }
 
 TEST(MemoryBackendCrash, AFailedWriteOrSyncIsFinal) {

@@ -1,0 +1,174 @@
+// Ranges: which keys, in which order, how many, at which revision.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mvcc/key_index.h"
+
+namespace kvorum::mvcc {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using Keys = std::vector<std::string>;
+
+constexpr std::string_view kOpenEnd("\0", 1);
+
+class KeyIndexRange : public ::testing::Test {
+ protected:
+  void Put(std::string_view key) { index_.Put(key, {++revision_, 0}); }
+  void Delete(std::string_view key) { index_.Tombstone(key, {++revision_, 0}); }
+  void PutNumbers(int count) {
+    for (int i = 0; i < count; ++i) Put(Number(i));
+  }
+  static std::string Number(int number) {
+    std::string digits = std::to_string(number);
+    return "key/" + std::string(6 - digits.size(), '0') + digits;
+  }
+  Keys Visit(std::string_view key, std::string_view end, std::int64_t revision = 0) const {
+    Keys keys;
+    index_.working().Visit(KeyRange(key, end), revision, [&](const IndexItem& item) {
+      keys.emplace_back(item.key);
+      return true;
+    });
+    EXPECT_EQ(index_.working().Count(KeyRange(key, end), revision),
+              static_cast<std::int64_t>(keys.size()));
+    return keys;
+  }
+
+  KeyIndex index_;
+  std::int64_t revision_ = 1;
+};
+
+TEST_F(KeyIndexRange, OfAnEmptyIndexIsEmpty) {
+  EXPECT_THAT(Visit("", kOpenEnd), IsEmpty());
+  EXPECT_THAT(Visit("a", ""), IsEmpty());
+  EXPECT_THAT(Visit("a", "b"), IsEmpty());
+  EXPECT_EQ(IndexView().Count(KeyRange("", kOpenEnd), 0), 0);
+  EXPECT_EQ(IndexSnapshot()->Get("a", 0), std::nullopt);
+}
+
+TEST_F(KeyIndexRange, IncludesItsBeginAndExcludesItsEnd) {
+  for (const char* key : {"b", "a", "d", "c"}) Put(key);
+  EXPECT_THAT(Visit("b", "d"), ElementsAre("b", "c"));
+  EXPECT_THAT(Visit("aa", "cc"), ElementsAre("b", "c"));
+  EXPECT_THAT(Visit("e", "z"), IsEmpty());
+}
+
+TEST_F(KeyIndexRange, WithoutEndIsTheOneKey) {
+  Put("a");
+  Put("ab");
+  EXPECT_THAT(Visit("a", ""), ElementsAre("a"));
+  EXPECT_THAT(Visit("b", ""), IsEmpty());
+}
+
+TEST_F(KeyIndexRange, WithAZeroByteAsEndHasNone) {
+  for (const char* key : {"b", "a", "\xff\xff"}) Put(key);
+  EXPECT_THAT(Visit("b", kOpenEnd), ElementsAre("b", "\xff\xff"));
+  EXPECT_THAT(Visit("", kOpenEnd), ElementsAre("a", "b", "\xff\xff"));
+}
+
+TEST_F(KeyIndexRange, ThatEndsBeforeItBeginsIsEmpty) {
+  PutNumbers(1000);
+  EXPECT_THAT(Visit(Number(500), Number(400)), IsEmpty());
+  EXPECT_THAT(Visit(Number(500), Number(500)), IsEmpty());
+  index_.working().VisitReverse(KeyRange(Number(500), Number(400)), 0, [](const IndexItem&) {
+    ADD_FAILURE() << "there is no such key";
+    return true;
+  });
+}
+
+TEST_F(KeyIndexRange, ComparesBytesAsUnsigned) {
+  const std::string zero("a\0", 2);
+  for (const std::string& key :
+       {std::string("a\x80"), std::string("a"), zero, std::string("a\x7f")}) {
+    Put(key);
+  }
+  EXPECT_THAT(Visit("", kOpenEnd), ElementsAre("a", zero, "a\x7f", "a\x80"));
+  EXPECT_THAT(Visit(zero, "a\x80"), ElementsAre(zero, "a\x7f"));
+}
+
+TEST_F(KeyIndexRange, StepsOverWhatDoesNotLiveAtTheRevision) {
+  Put("a");     // 2
+  Put("b");     // 3
+  Delete("a");  // 4
+  Put("c");     // 5
+  Put("a");     // 6
+  EXPECT_THAT(Visit("", kOpenEnd, 2), ElementsAre("a"));
+  EXPECT_THAT(Visit("", kOpenEnd, 3), ElementsAre("a", "b"));
+  EXPECT_THAT(Visit("", kOpenEnd, 4), ElementsAre("b"));
+  EXPECT_THAT(Visit("", kOpenEnd, 5), ElementsAre("b", "c"));
+  EXPECT_THAT(Visit("", kOpenEnd, 99), ElementsAre("a", "b", "c"));
+  EXPECT_THAT(Visit("", kOpenEnd, -1), ElementsAre("a", "b", "c"));
+}
+
+TEST_F(KeyIndexRange, StopsWhenTheVisitorHasEnough) {
+  PutNumbers(10'000);
+  Keys keys;
+  index_.working().Visit(KeyRange(Number(4999), kOpenEnd), 0, [&](const IndexItem& item) {
+    keys.emplace_back(item.key);
+    return keys.size() < 3;
+  });
+  EXPECT_THAT(keys, ElementsAre(Number(4999), Number(5000), Number(5001)));
+}
+
+TEST_F(KeyIndexRange, GoesDownwardsFromItsEnd) {
+  PutNumbers(10'000);
+  Delete(Number(5999));
+  Keys keys;
+  index_.working().VisitReverse(KeyRange(Number(5000), Number(6001)), 0,
+                                [&](const IndexItem& item) {
+                                  keys.emplace_back(item.key);
+                                  return keys.size() < 3;
+                                });
+  EXPECT_THAT(keys, ElementsAre(Number(6000), Number(5998), Number(5997)));
+  keys.clear();
+  index_.working().VisitReverse(KeyRange(Number(9998), kOpenEnd), 0, [&](const IndexItem& item) {
+    keys.emplace_back(item.key);
+    return true;
+  });
+  EXPECT_THAT(keys, ElementsAre(Number(9999), Number(9998)));
+  keys.clear();
+  index_.working().VisitReverse(KeyRange(Number(7), ""), 0, [&](const IndexItem& item) {
+    keys.emplace_back(item.key);
+    return true;
+  });
+  EXPECT_THAT(keys, ElementsAre(Number(7)));
+}
+
+TEST_F(KeyIndexRange, CountsWithoutDeletedKeysAndAtOldRevisions) {
+  PutNumbers(5000);
+  const std::int64_t before = revision_;
+  for (int i = 0; i < 5000; i += 10) Delete(Number(i));
+  for (int i = 1; i < 5000; i += 100) Put(Number(i));
+  const auto view = index_.working();
+  const std::string begin = Number(100);
+  const std::string end = Number(4900);
+  EXPECT_EQ(view.Count(KeyRange("", kOpenEnd), 0), 4500);
+  EXPECT_EQ(view.Count(KeyRange(begin, end), 0), 4320);
+  EXPECT_EQ(view.Count(KeyRange(begin, end), before), 4800);
+  EXPECT_EQ(view.Count(KeyRange("", kOpenEnd), before), 5000);
+  EXPECT_EQ(view.Count(KeyRange("", kOpenEnd), before / 2), before / 2 - 1);
+  EXPECT_EQ(index_.live_keys(), 4500);
+}
+
+TEST_F(KeyIndexRange, ACursorCanBePutAsideAndGoneOnWith) {
+  PutNumbers(300);
+  index_.Publish({.current_revision = revision_});
+  const auto snapshot = index_.Snapshot();
+  auto cursor = snapshot->Cursor(KeyRange("", kOpenEnd), 0);
+  for (int i = 0; i < 300; ++i) {
+    ASSERT_TRUE(cursor.valid());
+    EXPECT_EQ(cursor.item().key, Number(i));
+    Delete(Number(i));
+    if (i % 7 == 0) index_.Publish({.current_revision = revision_});
+    cursor.Next();
+  }
+  EXPECT_FALSE(cursor.valid());
+}
+
+}  // namespace
+}  // namespace kvorum::mvcc
