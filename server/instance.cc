@@ -41,7 +41,7 @@ Result<std::unique_ptr<Instance>> Instance::Open(
   KV_TRY(const bool exists, wal::Exists(fs, options.wal_dir));
   KV_TRY(Log log, exists ? instance->OpenLog(fs, options) : instance->CreateLog(fs, options));
   KV_TRY(auto backend, open_backend());
-  KV_RETURN_IF_ERROR(instance->OpenStore(std::move(backend), options));
+  KV_RETURN_IF_ERROR(instance->OpenStore(fs, std::move(backend), options));
   KV_RETURN_IF_ERROR(instance->CheckTogether(log));
   KV_RETURN_IF_ERROR(instance->LoadReplicatedState());
   KV_RETURN_IF_ERROR(instance->BuildReplica(fs, std::move(log), std::move(options)));
@@ -126,11 +126,15 @@ Result<Instance::Log> Instance::OpenLog(FileSystem& fs, const InstanceOptions& o
   return log;
 }
 
-Result<void> Instance::OpenStore(std::unique_ptr<mvcc::Backend> backend,
+Result<void> Instance::OpenStore(FileSystem& fs, std::unique_ptr<mvcc::Backend> backend,
                                  const InstanceOptions& options) {
+  disk_space_ = std::make_unique<DiskSpace>(fs, options.snap_dir);
   mvcc::StoreOptions store_options = options.store;
   store_options.leases = options.leases;
   store_options.commit.on_fatal = on_fatal_;
+  store_options.commit.on_commit = [this](const mvcc::Committer::CommitStats&) {
+    disk_space_->Refresh();
+  };
   store_options.commit.on_durable = [this](std::uint64_t index) {
     if (replica_ != nullptr) replica_->BackendDurable(index);
   };

@@ -22,6 +22,7 @@
 #include "server/alarms.h"
 #include "server/applier.h"
 #include "server/apply_loop.h"
+#include "server/disk_space.h"
 #include "server/log_writer.h"
 #include "server/membership.h"
 #include "server/quota.h"
@@ -78,6 +79,10 @@ class Instance {
   mvcc::Store& store() { return *store_; }
   Membership& membership() { return *membership_; }
   Alarms& alarms() { return alarms_; }
+  // Whether a write may still be taken, as far as the disks go.
+  bool DiskTakesWrites() const {
+    return !log_->SpaceLow() && disk_space_->TakesBackendBytes(store_->PendingBytes());
+  }
   Quota& quota() { return *quota_; }
   RequestIdSource& ids() { return *ids_; }
 
@@ -95,7 +100,8 @@ class Instance {
   // Writes the first entries of a new cluster.
   Result<void> WriteBootstrap(const InstanceOptions& options, const std::vector<Member>& members,
                               Log& log);
-  Result<void> OpenStore(std::unique_ptr<mvcc::Backend> backend, const InstanceOptions& options);
+  Result<void> OpenStore(FileSystem& fs, std::unique_ptr<mvcc::Backend> backend,
+                         const InstanceOptions& options);
   Result<void> CheckTogether(const Log& log) const;
   Result<void> LoadReplicatedState();
   Result<void> BuildReplica(FileSystem& fs, Log log, InstanceOptions options);
@@ -106,6 +112,7 @@ class Instance {
   std::unique_ptr<mvcc::Store> store_;
   std::unique_ptr<Membership> membership_;
   Alarms alarms_;
+  std::unique_ptr<DiskSpace> disk_space_;
   std::unique_ptr<Quota> quota_;
   WaitTable waiters_;
   std::unique_ptr<RequestIdSource> ids_;

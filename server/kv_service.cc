@@ -109,7 +109,8 @@ void KvService::Range(const rpc::CallContext& call, SharedBytes bytes, rpc::Unar
 }
 
 bool KvService::RefusedForSpace(rpc::Loop* loop, std::uint64_t cost_bytes, rpc::UnaryReply& reply) {
-  if (context_.quota->Fits(cost_bytes)) return false;
+  if (cost_bytes == 0) return false;
+  if (context_.quota->Fits(cost_bytes) && context_.instance->DiskTakesWrites()) return false;
   if (context_.alarms->Stands(AlarmType::kNoSpace)) {
     reply.Fail(kNoSpace.ToError());
     return true;

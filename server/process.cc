@@ -215,6 +215,7 @@ void Process::Impl::FillContext() {
   context.membership = &instance->membership();
   context.alarms = &instance->alarms();
   context.quota = &instance->quota();
+  context.instance = instance.get();
   context.ids = &instance->ids();
   context.batcher = batcher.get();
   context.readers = &readers;

@@ -62,7 +62,6 @@ class Replica {
   raft::Term term() const { return term_.load(std::memory_order_acquire); }
   raft::MemberId leader() const { return leader_.load(std::memory_order_acquire); }
   const Clock& clock() const { return raft_.clock(); }
-  bool SpaceLow() const { return log_.SpaceLow(); }
 
   // ---- reports, from the executors that the names say ----
   void Persisted(std::uint64_t ready_number);  // wal

@@ -9,6 +9,7 @@
 #include "mvcc/store.h"
 #include "rpc/service.h"
 #include "server/alarms.h"
+#include "server/instance.h"
 #include "server/internal_request.h"
 #include "server/kv_encode.h"
 #include "server/membership.h"
@@ -33,6 +34,7 @@ struct ServiceContext {
   Membership* membership = nullptr;
   Alarms* alarms = nullptr;
   const Quota* quota = nullptr;
+  const Instance* instance = nullptr;  // for what it tells of the disks
   RequestBatcher* batcher = nullptr;
   RequestIdSource* ids = nullptr;
   Executor* readers = nullptr;  // for what reads too much for an I/O loop

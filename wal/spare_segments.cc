@@ -33,6 +33,15 @@ Result<void> FillWithZeros(File& file, std::uint64_t size_bytes) {
   return {};
 }
 
+// A disk may hold more than the log: an attempt that fills it to the brim, even if it is taken
+// back, would fail whoever writes at that moment.
+constexpr std::uint64_t kLeaveFreeBytes = std::uint64_t{16} << 20;
+
+bool LeavesRoom(FileSystem& fs, const std::string& dir, std::uint64_t size_bytes) {
+  const Result<std::uint64_t> free = fs.FreeSpace(dir);
+  return !free.has_value() || *free >= size_bytes + kLeaveFreeBytes;
+}
+
 }  // namespace
 
 SpareSegments::SpareSegments(FileSystem& fs, std::string dir, const Options& options)
@@ -100,7 +109,7 @@ void SpareSegments::PrepareNow() {
     needs_reserve = !reserve_ready_;
   }
   std::optional<Spare> made;
-  if (needs_spare) {
+  if (needs_spare && LeavesRoom(fs_, dir_, options_.segment_size_bytes)) {
     Result<Spare> spare = Make(fs_, dir_, options_.segment_size_bytes, options_.zero);
     if (spare.has_value()) made = std::move(*spare);
   }

@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import time
 import unittest
 
 import server
@@ -36,6 +37,17 @@ class RefusalTest(unittest.TestCase):
             stub = server.kv(channel)
             for i in range(count):
                 server.put(stub, b"key%d" % i, b"v" * 300)
+        self.assertEqual(self.member.stop()[0], 0)
+
+    def fill_until_snapshot(self):
+        pattern = self.member.data_dir + "/member/snap/*.snap"
+        deadline = time.monotonic() + 30
+        self.member.start()
+        with self.member.channel() as channel:
+            stub = server.kv(channel)
+            while not glob.glob(pattern):
+                self.assertLess(time.monotonic(), deadline, "no snapshot of the log's state was made")
+                server.put(stub, b"key", b"value")
         self.assertEqual(self.member.stop()[0], 0)
 
     def check_refusal(self, *texts, flags=()):
@@ -88,7 +100,7 @@ class RefusalTest(unittest.TestCase):
         database = self.member.data_dir + "/member/snap/db"
         shutil.copy(database, self.member.folder + "/old")
         self.member.flags += ["--snapshot-count", "10"]
-        self.fill(60)
+        self.fill_until_snapshot()
         shutil.copy(self.member.folder + "/old", database)
         self.check_refusal("older than the log")
 
