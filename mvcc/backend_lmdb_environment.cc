@@ -32,11 +32,12 @@ bool DiskIsFull(const std::string& path) {
   return std::uint64_t{status.f_bavail} * status.f_frsize < (std::uint64_t{1} << 20);
 }
 
-// LMDB maps its lock file as a hole and writes through the map, which on a full disk is a SIGBUS. So
-// its blocks are reserved before LMDB opens it (never after: closing a descriptor of it then would
-// drop LMDB's locks). errno's value.
+// LMDB maps its lock file as a hole and writes through the map, which on a full disk is a SIGBUS.
+// So its blocks are reserved before LMDB opens it (never after: closing a descriptor of it then
+// would drop LMDB's locks). errno's value.
 int ReserveLockFile(const std::string& path, unsigned max_readers) {
-  constexpr std::size_t kReaderBytes = 64;  // LMDB's table: one cache line each, and a head of three
+  constexpr std::size_t kReaderBytes =
+      64;  // LMDB's table: one cache line each, and a head of three
   const int fd = ::open((path + "-lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0) return errno;
   const int code = ::posix_fallocate(fd, 0, static_cast<off_t>((max_readers + 3) * kReaderBytes));
