@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .PHONY: help setup build run test test-tsan fuzz lint format bench clean
 
 help: ## list the targets
-	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | column -t -s $$'\t' || true
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## install what is missing (Debian packages, the peer etcd and the Node client in build/)
 	@scripts/setup
@@ -42,5 +42,5 @@ bench: ## microbenchmarks, then the comparison with the packaged etcd
 	@scripts/setup build test
 	@scripts/bench
 
-clean: ## remove build/
+clean: ## remove build/, and with it the data of `make run`
 	rm -rf build
