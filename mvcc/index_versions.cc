@@ -68,13 +68,11 @@ void VersionList::Publish(const State& state, std::vector<Retired>& retired) {
   current_ = next;
 }
 
-bool VersionList::Collect(std::size_t max_objects) {
+bool VersionList::Collect(std::size_t max_objects, std::size_t max_looks) {
   // Keeps the published version's count of pins far from its limit when nothing is published.
   CountPins(*current_, published_.exchange(Word(*current_), std::memory_order_acq_rel));
-  // Versions that are being read cost a look each; they get it in turns.
-  constexpr int kLooks = 64;
   std::size_t budget = max_objects;
-  for (int i = 0; i < kLooks && oldest_ != current_; ++i) {
+  for (std::size_t i = 0; i < max_looks && oldest_ != current_; ++i) {
     Version* version = next_to_check_;
     if (version == nullptr || version == current_) version = oldest_;
     next_to_check_ = version->newer;

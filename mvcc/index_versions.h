@@ -90,8 +90,9 @@ class VersionList {
   // Publishes the state as the version after the current one. `retired` is what the current one
   // still shows and the new one no longer does; it is left empty.
   void Publish(const State& state, std::vector<Retired>& retired);
-  // Frees up to max_objects objects that nobody sees; true if it stopped for that reason.
-  bool Collect(std::size_t max_objects);
+  // Frees up to max_objects objects that nobody sees; true if it stopped for that reason. Looks at
+  // up to max_looks versions, in turns: one that is being read costs a look and frees nothing.
+  bool Collect(std::size_t max_objects, std::size_t max_looks);
 
   const Version& current() const { return *current_; }
   std::size_t retired_objects() const;

@@ -48,15 +48,18 @@ std::int64_t KeyIndex::live_keys() const { return tree_->live_keys(); }
 
 void KeyIndex::Publish(IndexMark mark) {
   constexpr std::size_t kSomeMore = 64;
+  constexpr std::size_t kLooks = 64;
   const std::size_t retired = tree_->retired().size();
   versions_->Publish(
       {.root = tree_->root(), .height = tree_->height(), .newest = tree_->newest(), .mark = mark},
       tree_->retired());
   tree_->StartBatch(versions_->current().number + 1);
-  versions_->Collect(2 * retired + kSomeMore);
+  versions_->Collect(2 * retired + kSomeMore, kLooks);
 }
 
-bool KeyIndex::Reclaim(std::size_t max_objects) { return versions_->Collect(max_objects); }
+bool KeyIndex::Reclaim(std::size_t max_objects) {
+  return versions_->Collect(max_objects, versions_->versions());
+}
 
 void KeyIndex::CompactStep(std::int64_t revision, std::size_t max_entries,
                            CompactProgress& progress) {

@@ -7,11 +7,11 @@
 // writer it: taking one is one atomic add, giving it back another.
 // Changes are seen by readers only from the next Publish() on; the writer sees them in working().
 //
-// Memory. A key with one live revision costs its bytes and at most 64 (docs/decisions/0001). Nodes
-// and entries made since the last Publish are changed in place, others are copied and the old ones
-// retired; what no snapshot can see is freed at Publish and Reclaim, always by the writer, so that
-// no reader ever pays for it. A snapshot held for long keeps just what it sees, not what was made
-// and dropped since.
+// Memory. A key with one live revision costs its bytes and at most 64 (docs/decisions/0001); it is
+// taken from the system by the MiB. Nodes and entries made since the last Publish are changed in
+// place, others are copied and the old ones retired; what no snapshot can see is freed at Publish
+// and Reclaim, always by the writer, so that no reader ever pays for it. A snapshot held for long
+// keeps just what it sees, not what was made and dropped since.
 //
 // Invariants (CheckInvariants): keys strictly ascend across the tree; every node but an empty
 // tree's root holds something and none more than the fan-out; each slot of an inner node carries
@@ -101,8 +101,8 @@ class KeyIndex {
   // see any more: as much as this batch has retired and a little more, so that a publish never
   // takes long.
   void Publish(IndexMark mark);
-  // Frees up to max_objects more; true if something that could be freed is left. To be called now
-  // and then when nothing is published.
+  // Frees up to max_objects more; true if something that could be freed is left. Looks at each
+  // state that a snapshot holds. To be called now and then when nothing is published.
   bool Reclaim(std::size_t max_objects = 4096);
 
   // Where a compaction stands.
