@@ -1,5 +1,6 @@
 #include "mvcc/index_arena.h"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -39,7 +40,8 @@ void* Arena::Allocate(std::size_t size_bytes) {
     block = reinterpret_cast<char*>(slab) + slab->untouched_offset;
     slab->untouched_offset += slab->block_bytes;
   }
-  KV_UNPOISON(block, size_bytes);
+  // A small one as far as Free writes to it.
+  KV_UNPOISON(block, std::max(size_bytes, sizeof(FreeBlock)));
   ++slab->used_blocks;
   if (!HasRoom(*slab)) Unlink(with_room_[size_class], slab);
   bytes_in_use_ += slab->block_bytes;
@@ -61,8 +63,7 @@ void Arena::Free(void* block, std::size_t size_bytes) {
   --slab->used_blocks;
   bytes_in_use_ -= slab->block_bytes;
   if (was_full) Link(list, slab);
-  // The last slab with room stays, so that one block going to and fro does not take it along.
-  if (slab->used_blocks == 0 && (slab->previous != nullptr || slab->next != nullptr)) {
+  if (slab->used_blocks == 0) {
     Unlink(list, slab);
     GiveSlabBack(slab);
   }
