@@ -17,7 +17,7 @@
 
 namespace kvorum::mvcc::index {
 
-// docs/decisions/0001-btree-fan-out.md; the benchmark is built with others too.
+// docs/decisions/0001-btree-fan-out.md; tests and benchmark are built with others too.
 #ifdef KVORUM_KEY_INDEX_FAN_OUT
 inline constexpr int kFanOut = KVORUM_KEY_INDEX_FAN_OUT;
 #else
