@@ -2,14 +2,28 @@
 
 #include <pthread.h>
 
-namespace kvorum {
+#include <limits>
+#include <string>
+#include <utility>
 
-ThreadExecutor::ThreadExecutor(std::string name) {
-  thread_ = std::thread([this, name = name.substr(0, 15)] {
+namespace kvorum {
+namespace {
+
+// How often a poster looks for more before it hands over to the executor's own thread.
+constexpr int kPosterRounds = 3;
+
+template <class Run>
+std::thread NamedThread(std::string_view name, Run run) {
+  return std::thread([name = std::string(name.substr(0, 15)), run = std::move(run)] {
     pthread_setname_np(pthread_self(), name.c_str());
-    Run();
+    run();
   });
 }
+
+}  // namespace
+
+ThreadExecutor::ThreadExecutor(std::string_view name)
+    : thread_(NamedThread(name, [this] { Run(); })) {}
 
 ThreadExecutor::~ThreadExecutor() { Stop(); }
 
@@ -64,6 +78,77 @@ void ThreadExecutor::Run() {
     for (Task& task : batch) task();
     batch.clear();
     lock.lock();
+  }
+}
+
+CombiningExecutor::CombiningExecutor(std::string_view name)
+    : thread_(NamedThread(name, [this] { RunThread(); })) {}
+
+CombiningExecutor::~CombiningExecutor() { Stop(); }
+
+void CombiningExecutor::Stop() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+void CombiningExecutor::Post(Task task) {
+  std::unique_lock lock(mutex_);
+  if (stopping_) return;
+  queue_.push_back(std::move(task));
+  if (std::exchange(running_, true)) return;
+  RunQueued(lock, kPosterRounds);
+  handed_over_ = running_;
+  if (handed_over_ || stopping_) wake_.notify_one();
+}
+
+void CombiningExecutor::PostAt(TimePoint when, Task task) {
+  {
+    std::lock_guard lock(mutex_);
+    if (stopping_) return;
+    timed_.emplace(when, std::move(task));
+  }
+  wake_.notify_one();
+}
+
+void CombiningExecutor::TakeDue() {
+  while (!timed_.empty() && timed_.begin()->first <= SystemClock().Now()) {
+    queue_.push_back(std::move(timed_.begin()->second));
+    timed_.erase(timed_.begin());
+  }
+}
+
+void CombiningExecutor::RunQueued(std::unique_lock<std::mutex>& lock, int rounds) {
+  std::vector<Task> batch;
+  for (; rounds > 0 && !queue_.empty(); --rounds) {
+    batch.swap(queue_);
+    lock.unlock();
+    for (Task& task : batch) task();
+    batch.clear();
+    lock.lock();
+  }
+  running_ = !queue_.empty();
+}
+
+void CombiningExecutor::RunThread() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    TakeDue();
+    const bool mine = handed_over_ || (!running_ && !queue_.empty());
+    if (mine) {
+      handed_over_ = false;
+      running_ = true;
+      RunQueued(lock, std::numeric_limits<int>::max());
+    } else if (stopping_ && !running_) {
+      return;
+    } else if (timed_.empty() || stopping_) {
+      wake_.wait(lock);
+    } else {
+      wake_.wait_for(lock, timed_.begin()->first - SystemClock().Now());
+    }
   }
 }
 

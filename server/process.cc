@@ -156,7 +156,7 @@ struct Process::Impl {
   std::unique_ptr<RequestBatcher> batcher;
 
   // Declared last: destroyed, and so ended, before what their tasks use.
-  ThreadExecutor raft{"raft"};
+  CombiningExecutor raft{"raft"};
   ThreadExecutor wal{"wal"};
   ThreadExecutor wal_spares{"wal-spares"};
   ThreadExecutor apply{"apply"};
@@ -293,8 +293,10 @@ void Process::Stop() {
   std::promise<void> stopped;
   impl_->instance->Stop([&] { stopped.set_value(); });
   stopped.get_future().wait();
-  for (ThreadExecutor* executor : {&impl_->readers, &impl_->raft, &impl_->wal, &impl_->wal_spares,
-                                   &impl_->apply, &impl_->backend, &impl_->copier}) {
+  impl_->readers.Stop();
+  impl_->raft.Stop();
+  for (ThreadExecutor* executor :
+       {&impl_->wal, &impl_->wal_spares, &impl_->apply, &impl_->backend, &impl_->copier}) {
     executor->Stop();
   }
   KV_INFO("stopped");

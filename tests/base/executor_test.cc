@@ -3,26 +3,34 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 
+#include <atomic>
+#include <functional>
 #include <future>
+#include <thread>
 #include <vector>
 
 namespace kvorum {
 namespace {
 
-TEST(ThreadExecutorTest, RunsTasksInTheOrderOfTheirPosts) {
+template <class Type>
+class ExecutorTest : public testing::Test {};
+using ExecutorTypes = testing::Types<ThreadExecutor, CombiningExecutor>;
+TYPED_TEST_SUITE(ExecutorTest, ExecutorTypes);
+
+TYPED_TEST(ExecutorTest, RunsTasksInTheOrderOfTheirPosts) {
   std::vector<int> seen;
   {
-    ThreadExecutor executor("test");
+    TypeParam executor("test");
     for (int i = 0; i < 1000; ++i) executor.Post([&seen, i] { seen.push_back(i); });
   }
   ASSERT_EQ(seen.size(), 1000u);
   for (int i = 0; i < 1000; ++i) EXPECT_EQ(seen[static_cast<std::size_t>(i)], i);
 }
 
-TEST(ThreadExecutorTest, RunsOneTaskAtATimeForManyPosters) {
+TYPED_TEST(ExecutorTest, RunsOneTaskAtATimeForManyPosters) {
   int unguarded = 0;
   {
-    ThreadExecutor executor("test");
+    TypeParam executor("test");
     std::vector<std::thread> posters;
     for (int i = 0; i < 4; ++i) {
       posters.emplace_back([&] {
@@ -34,8 +42,8 @@ TEST(ThreadExecutorTest, RunsOneTaskAtATimeForManyPosters) {
   EXPECT_EQ(unguarded, 2000);
 }
 
-TEST(ThreadExecutorTest, RunsATaskOnceItsTimeHasCome) {
-  ThreadExecutor executor("test");
+TYPED_TEST(ExecutorTest, RunsATaskOnceItsTimeHasCome) {
+  TypeParam executor("test");
   std::promise<TimePoint> second;
   std::promise<TimePoint> first;
   const TimePoint begin = executor.clock().Now();
@@ -47,24 +55,24 @@ TEST(ThreadExecutorTest, RunsATaskOnceItsTimeHasCome) {
   EXPECT_GE(second.get_future().get(), late);
 }
 
-TEST(ThreadExecutorTest, ATaskMayPostAnother) {
+TYPED_TEST(ExecutorTest, ATaskMayPostAnother) {
   std::promise<void> done;
-  ThreadExecutor executor("test");
+  TypeParam executor("test");
   executor.Post([&] { executor.Post([&] { done.set_value(); }); });
   done.get_future().get();
 }
 
-TEST(ThreadExecutorTest, DropsWhatWaitsForItsTimeAtTheEnd) {
+TYPED_TEST(ExecutorTest, DropsWhatWaitsForItsTimeAtTheEnd) {
   bool ran = false;
   {
-    ThreadExecutor executor("test");
+    TypeParam executor("test");
     executor.PostAt(executor.clock().Now() + std::chrono::hours(1), [&] { ran = true; });
   }
   EXPECT_FALSE(ran);
 }
 
-TEST(ThreadExecutorTest, DropsPostsAfterStop) {
-  ThreadExecutor executor("test");
+TYPED_TEST(ExecutorTest, DropsPostsAfterStop) {
+  TypeParam executor("test");
   bool before = false;
   bool after = false;
   executor.Post([&] { before = true; });
@@ -84,6 +92,37 @@ TEST(ThreadExecutorTest, ItsThreadIsNamedAfterItsRole) {
     name.set_value(buffer);
   });
   EXPECT_EQ(name.get_future().get(), "raft");
+}
+
+TEST(CombiningExecutorTest, RunsATaskOnThePostersThread) {
+  CombiningExecutor executor("test");
+  std::thread::id ran_on;
+  executor.Post([&] { ran_on = std::this_thread::get_id(); });
+  EXPECT_EQ(ran_on, std::this_thread::get_id());
+}
+
+TEST(CombiningExecutorTest, ARunningThreadTakesOverWhatOthersPost) {
+  CombiningExecutor executor("test");
+  std::thread::id ran_on;
+  executor.Post([&] {
+    std::thread([&] {
+      executor.Post([&] { ran_on = std::this_thread::get_id(); });
+      EXPECT_EQ(ran_on, std::thread::id()) << "ran beside another task";
+    }).join();
+  });
+  EXPECT_EQ(ran_on, std::this_thread::get_id());
+}
+
+TEST(CombiningExecutorTest, APosterIsLetGoAfterAFewRounds) {
+  std::atomic<int> left = 1000;
+  std::promise<std::thread::id> last;
+  CombiningExecutor executor("test");
+  std::function<void()> again = [&] {
+    if (--left > 0) return executor.Post(again);
+    last.set_value(std::this_thread::get_id());
+  };
+  executor.Post(again);
+  EXPECT_NE(last.get_future().get(), std::this_thread::get_id());
 }
 
 TEST(ManualClockTest, MovesOnlyWhenTold) {
