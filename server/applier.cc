@@ -268,10 +268,25 @@ void Applier::AnswerAll() {
   ids.reserve(outcomes_.size());
   for (const Outcome& outcome : outcomes_) ids.push_back(outcome.id);
   auto waiters = waiters_.Take(ids);
+  const bool alarm_stands = alarms_.Stands(AlarmType::kNoSpace);
+  bool alarm_due = false;
+  std::vector<std::pair<std::unique_ptr<Waiter>, ApplyResult>> after_alarm;
   for (std::size_t i = 0; i < outcomes_.size(); ++i) {
-    if (waiters[i] != nullptr) waiters[i]->Applied(std::move(outcomes_[i].result));
+    ApplyResult& result = outcomes_[i].result;
+    const bool over_quota = !result.value.has_value() && result.value.error() == kNoSpace.ToError();
+    alarm_due |= over_quota && !alarm_stands;
+    if (waiters[i] == nullptr) continue;
+    if (over_quota && !alarm_stands) {
+      after_alarm.emplace_back(std::move(waiters[i]), std::move(result));
+    } else {
+      waiters[i]->Applied(std::move(result));
+    }
   }
   outcomes_.clear();
+  if (!alarm_due) return;
+  hooks_.on_no_space([after_alarm = std::move(after_alarm)]() mutable {
+    for (auto& [waiter, result] : after_alarm) waiter->Applied(std::move(result));
+  });
 }
 
 }  // namespace kvorum::server

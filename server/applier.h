@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/executor.h"
 #include "mvcc/store.h"
 #include "proto/raft_types.h"
 #include "server/alarms.h"
@@ -28,6 +29,9 @@ class Applier {
   struct Hooks {
     // A configuration change took effect (also on a replay, which Raft needs to see).
     std::function<void(raft::Index index, const raft::ConfChange& change)> on_conf_change;
+    // A write went past the quota and no alarm says so yet: has it raised through the log, then
+    // runs `answer`, so that who is refused finds the alarm.
+    std::function<void(Task answer)> on_no_space;
     // The replica cannot go on: the log says what this version cannot do.
     std::function<void(const Error& error)> on_fatal;
   };

@@ -5,12 +5,15 @@
 
 #include "base/logging.h"
 #include "raft/bootstrap.h"
+#include "server/internal_request.h"
 #include "server/member_id.h"
 #include "server/snapshot_files.h"
 #include "server/version.h"
 
 namespace kvorum::server {
 namespace {
+
+constexpr Duration kAlarmTimeout = std::chrono::seconds(7);
 
 Result<const Member*> FindSelf(const std::vector<Member>& members, const InstanceOptions& options) {
   const auto self = std::ranges::find(members, options.name, &Member::name);
@@ -25,6 +28,17 @@ Result<const Member*> FindSelf(const std::vector<Member>& members, const Instanc
   }
   return &*self;
 }
+
+// Goes on once the entry was applied, or was not.
+class TaskWaiter final : public Waiter {
+ public:
+  explicit TaskWaiter(Task task) : task_(std::move(task)) {}
+  void Applied(ApplyResult) override { task_(); }
+  void Failed(const Error&) override { task_(); }
+
+ private:
+  Task task_;
+};
 
 std::uint64_t ClusterIdOf(const std::vector<Member>& members) {
   std::vector<raft::MemberId> ids;
@@ -224,6 +238,7 @@ Result<void> Instance::BuildReplica(FileSystem& fs, Log log, InstanceOptions opt
                          [this](raft::Index index, const raft::ConfChange& change) {
                            replica_->ConfChanged(index, change);
                          },
+                     .on_no_space = [this](Task answer) { RaiseNoSpace(std::move(answer)); },
                      .on_fatal = on_fatal_});
   options.log.snap_dir = options.snap_dir;
   log_ = std::make_unique<LogWriter>(
@@ -238,6 +253,19 @@ Result<void> Instance::BuildReplica(FileSystem& fs, Log log, InstanceOptions opt
   replica_ = std::make_unique<Replica>(std::move(node), *log_, *apply_loop_, waiters_, *ids_,
                                        executors_.raft, snapshot_index, options.replica);
   return {};
+}
+
+void Instance::RaiseNoSpace(Task answer) {
+  const AlarmRequest raise{.action = AlarmAction::kActivate,
+                           .alarm = {.member = metadata_.node_id, .type = AlarmType::kNoSpace}};
+  const std::uint64_t id = ids_->Next();
+  std::vector<Proposal> proposals;
+  proposals.push_back(
+      {.id = id,
+       .data = EncodeInternalRequest(id, RequestKind::kAlarm, EncodeAlarmRequest(raise)),
+       .deadline = replica_->clock().Now() + kAlarmTimeout,
+       .waiter = std::make_unique<TaskWaiter>(std::move(answer))});
+  replica_->Propose(std::move(proposals));
 }
 
 void Instance::Stop(Task done) {

@@ -105,6 +105,7 @@ class Instance {
   Result<void> CheckTogether(const Log& log) const;
   Result<void> LoadReplicatedState();
   Result<void> BuildReplica(FileSystem& fs, Log log, InstanceOptions options);
+  void RaiseNoSpace(Task answer);
 
   const InstanceExecutors executors_;
   const FatalHandler on_fatal_;
