@@ -1,0 +1,181 @@
+#include "tests/differential/allowed_differences.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace kvorum::differential {
+namespace {
+
+using etcdserverpb::HashKVRequest;
+using etcdserverpb::HashKVResponse;
+using etcdserverpb::RangeRequest;
+using etcdserverpb::RangeResponse;
+using etcdserverpb::TxnRequest;
+using etcdserverpb::TxnResponse;
+
+constexpr std::string_view kCompacted = "etcdserver: mvcc: required revision has been compacted";
+constexpr std::string_view kInvalidSortOption = "etcdserver: invalid sort option";
+
+template <class T>
+T& As(const Answer& answer) {
+  return static_cast<T&>(*answer.response);
+}
+
+bool HashKvWithoutItsRevision(const Request& request, const Answer& ours, Answer& peer) {
+  const auto* hash_kv = std::get_if<HashKVRequest>(&request);
+  if (hash_kv == nullptr || !ours.ok() || !peer.ok()) return false;
+  const auto& our_response = As<const HashKVResponse>(ours);
+  auto& peer_response = As<HashKVResponse>(peer);
+  const std::int64_t asked =
+      hash_kv->revision() == 0 ? our_response.header().revision() : hash_kv->revision();
+  if (peer_response.hash_revision() != 0 || our_response.hash_revision() != asked) return false;
+  peer_response.set_hash_revision(asked);
+  return asked != 0;
+}
+
+bool HashKvAtACompactedRevision(const Request& request, const Answer& ours, Answer& peer) {
+  const auto* hash_kv = std::get_if<HashKVRequest>(&request);
+  if (hash_kv == nullptr || !ours.ok() || peer.text != kCompacted) return false;
+  const auto& our_response = As<const HashKVResponse>(ours);
+  if (our_response.hash_revision() != hash_kv->revision() ||
+      our_response.compact_revision() > hash_kv->revision()) {
+    return false;
+  }
+  peer.code = ours.code;
+  peer.text = ours.text;
+  peer.response->CopyFrom(our_response);
+  return true;
+}
+
+bool HasUnknownSortOrder(const RangeRequest& request) {
+  return !etcdserverpb::RangeRequest_SortOrder_IsValid(request.sort_order());
+}
+
+bool HasUnknownSortOrder(const TxnRequest& request) {
+  const auto is_unknown = [](const etcdserverpb::RequestOp& op) {
+    return op.has_request_range() && HasUnknownSortOrder(op.request_range());
+  };
+  return std::ranges::any_of(request.success(), is_unknown) ||
+         std::ranges::any_of(request.failure(), is_unknown);
+}
+
+bool UnknownSortOrderTaken(const Request& request, const Answer& ours, Answer& peer) {
+  const auto* range = std::get_if<RangeRequest>(&request);
+  const auto* txn = std::get_if<TxnRequest>(&request);
+  const bool unknown = (range != nullptr && HasUnknownSortOrder(*range)) ||
+                       (txn != nullptr && HasUnknownSortOrder(*txn));
+  if (!unknown || !IsRead(request) || ours.text != kInvalidSortOption) return false;
+  peer.code = ours.code;
+  peer.text = ours.text;
+  peer.response->Clear();
+  return true;
+}
+
+// The most rows that etcd sorts by insertion, which keeps the order of equal ones.
+constexpr std::int64_t kSortedStably = 12;
+
+using SortKey = std::pair<std::int64_t, std::string_view>;
+
+SortKey SortKeyOf(const RangeRequest& request, const mvccpb::KeyValue& kv) {
+  switch (request.sort_target()) {
+    case RangeRequest::VERSION:
+      return {kv.version(), {}};
+    case RangeRequest::CREATE:
+      return {kv.create_revision(), {}};
+    case RangeRequest::MOD:
+      return {kv.mod_revision(), {}};
+    case RangeRequest::VALUE:
+      return {0, kv.value()};  // one for all in an answer of keys only
+    default:
+      return {0, kv.key()};
+  }
+}
+
+std::vector<std::string> SortedRows(const RangeResponse& response, int begin, int end) {
+  std::vector<std::string> rows;
+  for (int i = begin; i < end; ++i) rows.push_back(response.kvs(i).SerializeAsString());
+  std::ranges::sort(rows);
+  return rows;
+}
+
+// Gives the peer's rows our order where they are the same but for the order of equal sort keys. Of
+// the last of a cut answer only the sort key is certain.
+bool MoveTies(const RangeRequest& request, const RangeResponse& ours, RangeResponse& peer) {
+  const int rows = ours.kvs_size();
+  if (request.sort_target() == RangeRequest::KEY || rows != peer.kvs_size()) return false;
+  if (ours.count() <= kSortedStably) return false;
+  for (int begin = 0, end = 0; begin < rows; begin = end) {
+    const SortKey key = SortKeyOf(request, ours.kvs(begin));
+    for (; end < rows && SortKeyOf(request, ours.kvs(end)) == key; ++end) {
+      if (SortKeyOf(request, peer.kvs(end)) != key) return false;
+    }
+    const bool is_cut = end == rows && ours.more();
+    if (!is_cut && SortedRows(ours, begin, end) != SortedRows(peer, begin, end)) return false;
+  }
+  if (std::ranges::equal(ours.kvs(), peer.kvs(), [](const auto& a, const auto& b) {
+        return a.SerializeAsString() == b.SerializeAsString();
+      })) {
+    return false;
+  }
+  *peer.mutable_kvs() = ours.kvs();
+  return true;
+}
+
+bool MoveTies(const TxnRequest& request, const TxnResponse& ours, TxnResponse& peer) {
+  const auto& ops = ours.succeeded() ? request.success() : request.failure();
+  if (ops.size() != ours.responses_size() || ops.size() != peer.responses_size()) return false;
+  bool moved = false;
+  for (int i = 0; i < ops.size(); ++i) {
+    const etcdserverpb::ResponseOp& our_op = ours.responses(i);
+    etcdserverpb::ResponseOp& peer_op = *peer.mutable_responses(i);
+    if (our_op.response_case() != peer_op.response_case()) return moved;
+    if (ops[i].has_request_range()) {
+      moved |= MoveTies(ops[i].request_range(), our_op.response_range(),
+                        *peer_op.mutable_response_range());
+    } else if (ops[i].has_request_txn()) {
+      moved |=
+          MoveTies(ops[i].request_txn(), our_op.response_txn(), *peer_op.mutable_response_txn());
+    }
+  }
+  return moved;
+}
+
+bool OrderOfEqualSortKeys(const Request& request, const Answer& ours, Answer& peer) {
+  if (!ours.ok() || !peer.ok()) return false;
+  if (const auto* range = std::get_if<RangeRequest>(&request))
+    return MoveTies(*range, As<const RangeResponse>(ours), As<RangeResponse>(peer));
+  if (const auto* txn = std::get_if<TxnRequest>(&request))
+    return MoveTies(*txn, As<const TxnResponse>(ours), As<TxnResponse>(peer));
+  return false;
+}
+
+constexpr AllowedDifference kAllowedDifferences[] = {
+    {.name = "HashKV at a compacted revision",
+     .reason =
+         "since 3.5 the hashes of the last ten compactions are kept and answered; 3.4 refuses",
+     .peer_minor_before = 5,
+     .correct = HashKvAtACompactedRevision},
+    {.name = "HashKV without its revision",
+     .reason = "hash_revision is newer than 3.4 and 3.5",
+     .peer_minor_before = 6,
+     .correct = HashKvWithoutItsRevision},
+    {.name = "unknown sort order taken",
+     .reason = "3.4 sorts in no order where newer ones refuse the request",
+     .peer_minor_before = 5,
+     .correct = UnknownSortOrderTaken},
+    {.name = "order of equal sort keys",
+     .reason = "etcd sorts more than twelve rows by an algorithm that leaves the order of equal "
+               "ones to chance; ours is the order of the keys",
+     .peer_minor_before = kEveryPeer,
+     .correct = OrderOfEqualSortKeys},
+};
+
+}  // namespace
+
+std::span<const AllowedDifference> AllowedDifferences() { return kAllowedDifferences; }
+
+}  // namespace kvorum::differential

@@ -1,0 +1,231 @@
+// The parts that make the comparison mean something: that a difference is seen, that each allowed
+// one is only itself, and that a seed makes the same stream again.
+#include "tests/differential/referee.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "tests/differential/random_requests.h"
+#include "tests/differential/request_stream.h"
+
+namespace kvorum::differential {
+namespace {
+
+using etcdserverpb::HashKVRequest;
+using etcdserverpb::HashKVResponse;
+using etcdserverpb::PutRequest;
+using etcdserverpb::PutResponse;
+using etcdserverpb::RangeRequest;
+using etcdserverpb::RangeResponse;
+using testing::IsEmpty;
+using testing::Not;
+
+constexpr char kOldPeer[] = "3.4.23";
+
+template <class Response>
+Answer Ok(Response response) {
+  return {.code = grpc::StatusCode::OK,
+          .text = {},
+          .details = {},
+          .trailers = {},
+          .response = std::make_unique<Response>(std::move(response))};
+}
+
+template <class Response>
+Answer Refused(grpc::StatusCode code, std::string text) {
+  return {.code = code,
+          .text = std::move(text),
+          .details = {},
+          .trailers = {},
+          .response = std::make_unique<Response>()};
+}
+
+TEST(AnswersTest, IdsAndTermMayDifferButMustBeThere) {
+  PutResponse ours;
+  ours.mutable_header()->set_cluster_id(7);
+  ours.mutable_header()->set_member_id(8);
+  ours.mutable_header()->set_raft_term(2);
+  PutResponse peer = ours;
+  peer.mutable_header()->set_cluster_id(70);
+  peer.mutable_header()->set_raft_term(20);
+  PutResponse without = ours;
+  without.mutable_header()->clear_member_id();
+  for (PutResponse* response : {&ours, &peer, &without}) Anonymize(*response);
+  EXPECT_THAT(Differences(Ok(ours), Ok(peer)), IsEmpty());
+  EXPECT_THAT(Differences(Ok(ours), Ok(without)), Not(IsEmpty()));
+}
+
+TEST(AnswersTest, CodeTextTrailersAndEveryFieldCount) {
+  const auto refused = [] {
+    return Refused<PutResponse>(grpc::StatusCode::INVALID_ARGUMENT, "no");
+  };
+  Answer other_code = refused();
+  other_code.code = grpc::StatusCode::NOT_FOUND;
+  Answer other_text = refused();
+  other_text.text = "No";
+  Answer other_trailers = refused();
+  other_trailers.trailers.emplace("name", "value");
+  EXPECT_THAT(Differences(refused(), refused()), IsEmpty());
+  EXPECT_THAT(Differences(refused(), other_code), Not(IsEmpty()));
+  EXPECT_THAT(Differences(refused(), other_text), Not(IsEmpty()));
+  EXPECT_THAT(Differences(refused(), other_trailers), Not(IsEmpty()));
+  PutResponse with_prev_kv;
+  with_prev_kv.mutable_prev_kv();
+  EXPECT_THAT(Differences(Ok(PutResponse()), Ok(with_prev_kv)), Not(IsEmpty()));
+}
+
+// Rows of equal version: key i has value i.
+RangeResponse Rows(const std::vector<int>& order, bool more = false) {
+  RangeResponse response;
+  response.set_count(20);
+  response.set_more(more);
+  for (const int i : order) {
+    auto& kv = *response.add_kvs();
+    kv.set_key(std::to_string(i));
+    kv.set_version(i < 10 ? 1 : 2);
+  }
+  return response;
+}
+
+class TiesTest : public testing::Test {
+ protected:
+  TiesTest() {
+    request_.set_sort_order(RangeRequest::ASCEND);
+    request_.set_sort_target(RangeRequest::VERSION);
+  }
+  bool Allowed(const RangeResponse& ours, const RangeResponse& peer) {
+    Referee referee("3.7.1");
+    Answer peer_answer = Ok(peer);
+    return referee.Judge(request_, Ok(ours), peer_answer).empty();
+  }
+  RangeRequest request_;
+};
+
+TEST_F(TiesTest, EqualSortKeysMayComeInAnyOrder) {
+  EXPECT_TRUE(Allowed(Rows({1, 2, 3, 10, 11}), Rows({3, 1, 2, 11, 10})));
+}
+
+TEST_F(TiesTest, OtherSortKeysMayNot) { EXPECT_FALSE(Allowed(Rows({1, 2, 10}), Rows({1, 10, 2}))); }
+
+TEST_F(TiesTest, OtherRowsAreOnlyAllowedWhereTheAnswerWasCut) {
+  EXPECT_FALSE(Allowed(Rows({1, 2, 10}), Rows({1, 3, 10})));
+  EXPECT_FALSE(Allowed(Rows({1, 2, 10}), Rows({1, 2, 11})));
+  EXPECT_TRUE(Allowed(Rows({1, 2, 10}, true), Rows({2, 1, 11}, true)));
+  EXPECT_FALSE(Allowed(Rows({1, 2, 10}, true), Rows({1, 3, 11}, true)));
+}
+
+TEST_F(TiesTest, FewRowsAndKeysHaveAnOrder) {
+  RangeResponse ours = Rows({1, 2});
+  RangeResponse peer = Rows({2, 1});
+  ours.set_count(12);
+  peer.set_count(12);
+  EXPECT_FALSE(Allowed(ours, peer));
+  request_.set_sort_target(RangeRequest::KEY);
+  EXPECT_FALSE(Allowed(Rows({1, 2}), Rows({2, 1})));
+}
+
+TEST_F(TiesTest, AnotherDifferenceStaysToBeSeen) {
+  RangeResponse peer = Rows({2, 1});
+  peer.mutable_header()->set_revision(5);
+  EXPECT_FALSE(Allowed(Rows({1, 2}), peer));
+}
+
+TEST(AllowedDifferencesTest, HashKvOfOldPeers) {
+  HashKVRequest request;
+  request.set_revision(5);
+  HashKVResponse ours;
+  ours.set_hash(1);
+  ours.set_compact_revision(3);
+  ours.set_hash_revision(5);
+  HashKVResponse without_revision = ours;
+  without_revision.clear_hash_revision();
+  HashKVResponse other_hash = without_revision;
+  other_hash.set_hash(2);
+  const auto compacted = [] {
+    return Refused<HashKVResponse>(grpc::StatusCode::OUT_OF_RANGE,
+                                   "etcdserver: mvcc: required revision has been compacted");
+  };
+  const auto allowed = [&](const std::string& version, Answer peer) {
+    return Referee(version).Judge(request, Ok(ours), peer).empty();
+  };
+  EXPECT_TRUE(allowed(kOldPeer, Ok(without_revision)));
+  EXPECT_FALSE(allowed(kOldPeer, Ok(other_hash)));
+  EXPECT_FALSE(allowed("3.7.1", Ok(without_revision)));
+  EXPECT_TRUE(allowed(kOldPeer, compacted()));
+  EXPECT_FALSE(allowed("3.7.1", compacted()));
+  ours.set_compact_revision(6);
+  EXPECT_FALSE(allowed(kOldPeer, compacted()));
+}
+
+TEST(AllowedDifferencesTest, AnUnknownSortOrderIsAllowedToOldPeersOnly) {
+  RangeRequest request;
+  request.set_key("a");
+  const Answer ours =
+      Refused<RangeResponse>(grpc::StatusCode::INVALID_ARGUMENT, "etcdserver: invalid sort option");
+  const auto allowed = [&](const std::string& version) {
+    Answer peer = Ok(Rows({1}));
+    return Referee(version).Judge(request, ours, peer).empty();
+  };
+  EXPECT_FALSE(allowed(kOldPeer));
+  request.set_sort_order(static_cast<RangeRequest::SortOrder>(3));
+  EXPECT_TRUE(allowed(kOldPeer));
+  EXPECT_FALSE(allowed("3.7.1"));
+}
+
+std::string Text(std::uint64_t seed) {
+  RequestStream stream(seed);
+  stream.Observe(500, 100);
+  std::string text;
+  for (const Request& request : stream.Next(3000)) text += Describe(request) + "\n";
+  return text;
+}
+
+TEST(RequestStreamTest, ASeedMakesTheSameStreamAgain) {
+  EXPECT_EQ(Text(1), Text(1));
+  EXPECT_NE(Text(1), Text(2));
+}
+
+template <class Predicate>
+bool AnyOp(const etcdserverpb::TxnRequest& txn, Predicate predicate) {
+  for (const auto* branch : {&txn.success(), &txn.failure()}) {
+    for (const etcdserverpb::RequestOp& op : *branch) {
+      if (predicate(op)) return true;
+    }
+  }
+  return false;
+}
+
+bool IgnoresSomething(const etcdserverpb::TxnRequest& txn) {
+  return AnyOp(txn, [](const etcdserverpb::RequestOp& op) {
+    return op.request_put().ignore_value() || op.request_put().ignore_lease() ||
+           IgnoresSomething(op.request_txn());
+  });
+}
+
+bool HasOddDelete(const etcdserverpb::TxnRequest& txn) {
+  return AnyOp(txn, [](const etcdserverpb::RequestOp& op) {
+    const auto& del = op.request_delete_range();
+    return (!del.range_end().empty() && del.range_end() <= del.key()) || del.range_end() == kZero ||
+           HasOddDelete(op.request_txn());
+  });
+}
+
+TEST(RequestStreamTest, NothingEndsThePeer) {
+  Choices choices(1);
+  choices.Observe(500, 100);
+  int ignoring = 0;
+  int odd = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    const etcdserverpb::TxnRequest txn = RandomTxn(choices);
+    ignoring += IgnoresSomething(txn) ? 1 : 0;
+    odd += HasOddDelete(txn) ? 1 : 0;
+    ASSERT_FALSE(IgnoresSomething(txn) && HasOddDelete(txn)) << Describe(txn);
+  }
+  EXPECT_GT(ignoring, 100);
+  EXPECT_GT(odd, 100);
+}
+
+}  // namespace
+}  // namespace kvorum::differential

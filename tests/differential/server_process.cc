@@ -1,0 +1,128 @@
+#include "tests/differential/server_process.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace kvorum::differential {
+namespace {
+
+constexpr std::chrono::seconds kStartTimeout(60);
+constexpr std::size_t kLogTailBytes = 3000;
+// Another process may take a port between our look and the server's.
+constexpr int kStarts = 3;
+
+int FreePort() {
+  const int probe = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  if (bind(probe, generic, size) != 0 || getsockname(probe, generic, &size) != 0) {
+    address.sin_port = 0;
+  }
+  close(probe);
+  return ntohs(address.sin_port);
+}
+
+std::string LoopbackUrl(int port) { return "http://127.0.0.1:" + std::to_string(port); }
+
+}  // namespace
+
+ServerProcess::ServerProcess(std::string name, std::filesystem::path binary)
+    : name_(std::move(name)), binary_(std::move(binary)) {
+  std::string pattern =
+      (std::filesystem::temp_directory_path() / ("kvorum-differential-" + name_ + "-XXXXXX"))
+          .string();
+  if (mkdtemp(pattern.data()) != nullptr) folder_ = pattern;
+}
+
+ServerProcess::~ServerProcess() {
+  Stop(SIGKILL);
+  std::error_code ignored;
+  if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+}
+
+Result<void> ServerProcess::Spawn() {
+  if (folder_.empty()) return Fail(Code::kInternal, "no folder for " + name_);
+  const int port = FreePort();
+  std::vector<std::string> words = {
+      binary_.string(),       "--data-dir",         (folder_ / "data").string(),
+      "--listen-client-urls", LoopbackUrl(port),    "--advertise-client-urls",
+      LoopbackUrl(port),      "--listen-peer-urls", LoopbackUrl(FreePort())};
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  std::string path = "PATH=/usr/bin:/bin";
+  char* environment[] = {path.data(), nullptr};
+  const std::string log = LogFile().string();
+
+  const pid_t parent = getpid();
+  pid_ = fork();
+  if (pid_ == 0) {  // only what is allowed between fork and exec in a process with threads
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(127);
+    const int out = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+    const int in = open("/dev/null", O_RDONLY);
+    dup2(in, STDIN_FILENO);
+    dup2(out, STDOUT_FILENO);
+    dup2(out, STDERR_FILENO);
+    execve(arguments[0], arguments.data(), environment);
+    _exit(127);
+  }
+  if (pid_ < 0) return Fail(Code::kInternal, std::string("fork: ") + std::strerror(errno));
+  lane_ = std::make_unique<Lane>("127.0.0.1:" + std::to_string(port));
+  return {};
+}
+
+bool ServerProcess::HasEnded() {
+  if (pid_ > 0 && waitpid(pid_, nullptr, WNOHANG) == pid_) pid_ = -1;
+  return pid_ < 0;
+}
+
+Result<void> ServerProcess::Start() {
+  for (int starts = 0; starts < kStarts; ++starts) {
+    KV_RETURN_IF_ERROR(Spawn());
+    const auto end = std::chrono::steady_clock::now() + kStartTimeout;
+    while (!HasEnded() && std::chrono::steady_clock::now() < end) {
+      if (lane_->IsServing()) return {};
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    Stop(SIGKILL);
+  }
+  return Fail(Code::kUnavailable,
+              binary_.string() + " did not get ready to serve; its log ends:\n" + LogTail());
+}
+
+void ServerProcess::Stop(int signal) {
+  if (pid_ > 0) {
+    kill(pid_, signal);
+    waitpid(pid_, nullptr, 0);
+    pid_ = -1;
+  }
+  lane_.reset();
+}
+
+std::string ServerProcess::LogTail() const {
+  std::ifstream file(LogFile(), std::ios::binary);
+  const std::string log(std::istreambuf_iterator<char>(file), {});
+  return log.size() <= kLogTailBytes ? log : "..." + log.substr(log.size() - kLogTailBytes);
+}
+
+}  // namespace kvorum::differential

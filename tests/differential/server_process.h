@@ -1,0 +1,47 @@
+// A real server, kvorum or etcd, with a folder of its own below the system's folder for temporary
+// files: on free ports of the loopback, ended by its pid, its folder removed with the object. The
+// server ends with the thread that started it, too.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "tests/differential/lane.h"
+
+namespace kvorum::differential {
+
+class ServerProcess {
+ public:
+  ServerProcess(std::string name, std::filesystem::path binary);
+  ~ServerProcess();
+  ServerProcess(const ServerProcess&) = delete;
+  ServerProcess& operator=(const ServerProcess&) = delete;
+
+  // Starts it on its data, if it has some, and waits until it serves.
+  Result<void> Start();
+  // Sends the signal and waits until it has ended.
+  void Stop(int signal);
+
+  // The way to the server; from Start to Stop.
+  Lane& lane() { return *lane_; }
+  // The last lines of its log.
+  std::string LogTail() const;
+
+ private:
+  Result<void> Spawn();
+  bool HasEnded();
+  std::filesystem::path LogFile() const { return folder_ / "log"; }
+
+  const std::string name_;
+  const std::filesystem::path binary_;
+  std::filesystem::path folder_;
+  std::unique_ptr<Lane> lane_;
+  pid_t pid_ = -1;
+};
+
+}  // namespace kvorum::differential

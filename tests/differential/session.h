@@ -1,0 +1,64 @@
+// A session: kvorum and its peer side by side, the same stream of requests to both, in phases.
+// After each phase the whole of both stores is compared, by HashKV and by what they hold; between
+// phases the history is compacted, and in some of them both servers are stopped or killed and
+// started again.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tests/differential/referee.h"
+#include "tests/differential/request_stream.h"
+#include "tests/differential/server_process.h"
+
+namespace kvorum::differential {
+
+struct SessionOptions {
+  std::uint64_t seed = 1;
+  std::int64_t requests = 100'000;
+  std::filesystem::path kvorum;
+  std::filesystem::path peer;
+};
+
+class Session {
+ public:
+  explicit Session(SessionOptions options);
+
+  // An error tells of the first difference that is not allowed, or of why there is no comparison.
+  Result<void> Run();
+
+ private:
+  Result<void> Start();
+  Result<void> RunPhase(int phase);
+  Result<void> Restart(int phase);
+  // Sends the requests to both and compares; `answers` are ours.
+  Result<std::vector<Answer>> Exchange(std::span<const Request> requests);
+  void Count(const Request& request, const Answer& ours);
+  Result<void> CompareStores();
+  Result<void> CompareHashes();
+  // A compaction of which HashKV must still know the hash, which was told by both before it.
+  Result<void> CompareHashThroughCompaction();
+  Result<void> CheckCoverage() const;
+  void PrintSummary() const;
+  Error Report(const Request& request, const Answer& ours, const Answer& peer,
+               const std::vector<std::string>& differences) const;
+  std::string Replay() const;
+
+  const SessionOptions options_;
+  RequestStream stream_;
+  ServerProcess ours_;
+  ServerProcess peer_;
+  std::unique_ptr<Referee> referee_;
+  std::int64_t sent_ = 0;
+  std::int64_t newest_ = 1;
+  std::int64_t compacted_ = 0;
+  std::int64_t ranges_with_rows_ = 0;
+  std::map<std::string, std::int64_t> outcomes_;  // by method and text of the error
+};
+
+}  // namespace kvorum::differential
