@@ -35,13 +35,14 @@ std::vector<std::string_view> QueryValues(std::string_view query, std::string_vi
 void AnswerHealth(rpc::HttpReply& reply, const std::string& reason) {
   const nlohmann::ordered_json body = {{"health", reason.empty() ? "true" : "false"},
                                        {"reason", reason}};
-  reply.Send(rpc::HttpResponse::Json(reason.empty() ? 200 : kServiceUnavailable, body.dump()));
+  reply.Send(rpc::HttpResponse::Text(reason.empty() ? 200 : kServiceUnavailable, body.dump()));
 }
 
 bool MethodIsGet(const rpc::HttpRequest& request, rpc::HttpReply& reply) {
   if (request.method == "GET") return true;
   rpc::HttpResponse refusal = rpc::HttpResponse::Text(405, "Method Not Allowed\n");
   refusal.headers.push_back({"Allow", "GET"});
+  refusal.headers.push_back({"X-Content-Type-Options", "nosniff"});
   reply.Send(std::move(refusal));
   return false;
 }
@@ -50,9 +51,10 @@ void ServeHealth(ServiceContext& context, const rpc::HttpRequest& request, rpc::
   if (!MethodIsGet(request, reply)) return;
   const auto excluded = QueryValues(request.Query(), "exclude");
   for (const Alarm& alarm : context.alarms->List()) {
-    const std::string_view name = alarm.type == AlarmType::kNoSpace ? "NOSPACE" : "CORRUPT";
+    const std::string name = AlarmName(alarm.type);
     if (std::ranges::find(excluded, name) != excluded.end()) continue;
-    return AnswerHealth(reply, "ALARM " + std::string(name));
+    const bool named = alarm.type == AlarmType::kNoSpace || alarm.type == AlarmType::kCorrupt;
+    return AnswerHealth(reply, "ALARM " + (named ? name : "UNKNOWN"));
   }
   const auto serializable = QueryValues(request.Query(), "serializable");
   if (!serializable.empty() && serializable.front() == "true") return AnswerHealth(reply, "");
