@@ -24,7 +24,7 @@ std::expected<FlagSet::Value, std::string> FlagSet::ParseValue(FlagType type,
                                                                std::string_view text) {
   const auto as_value = [](auto parsed) -> std::expected<Value, std::string> {
     if (!parsed) return std::unexpected(std::move(parsed).error());
-    return Value(*std::move(parsed));
+    return std::expected<Value, std::string>(std::in_place, *std::move(parsed));
   };
   switch (type) {
     case FlagType::kSwitch:
