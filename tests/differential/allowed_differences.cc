@@ -18,6 +18,10 @@ using etcdserverpb::TxnRequest;
 using etcdserverpb::TxnResponse;
 
 constexpr std::string_view kCompacted = "etcdserver: mvcc: required revision has been compacted";
+constexpr std::string_view kFutureRevision =
+    "etcdserver: mvcc: required revision is a future revision";
+constexpr std::string_view kKeyNotFound = "etcdserver: key not found";
+constexpr std::string_view kLeaseNotFound = "etcdserver: requested lease not found";
 constexpr std::string_view kInvalidSortOption = "etcdserver: invalid sort option";
 
 template <class T>
@@ -73,6 +77,47 @@ bool UnknownSortOrderTaken(const Request& request, const Answer& ours, Answer& p
   peer.text = ours.text;
   peer.response->Clear();
   return true;
+}
+
+// Whether an operation, nested ones too, is as said.
+template <class Predicate>
+bool AnyOp(const TxnRequest& txn, Predicate predicate) {
+  const auto matches = [&](const etcdserverpb::RequestOp& op) {
+    return op.has_request_txn() ? AnyOp(op.request_txn(), predicate) : predicate(op);
+  };
+  return std::ranges::any_of(txn.success(), matches) || std::ranges::any_of(txn.failure(), matches);
+}
+
+bool NeedsItsKey(const etcdserverpb::PutRequest& put) {
+  return put.ignore_value() || put.ignore_lease();
+}
+
+// Takes our refusal for the peer's: both refuse, and which of two reasons is told is the version's.
+bool TakeOurReason(const Answer& ours, Answer& peer) {
+  peer.code = ours.code;
+  peer.text = ours.text;
+  return true;
+}
+
+bool KeyBeforeLease(const Request& request, const Answer& ours, Answer& peer) {
+  const auto* txn = std::get_if<TxnRequest>(&request);
+  if (txn == nullptr || ours.text != kLeaseNotFound || peer.text != kKeyNotFound) return false;
+  const bool has_both = AnyOp(*txn, [](const etcdserverpb::RequestOp& op) {
+    return op.request_put().lease() != 0 && NeedsItsKey(op.request_put());
+  });
+  return has_both && TakeOurReason(ours, peer);
+}
+
+bool PutsBeforeRanges(const Request& request, const Answer& ours, Answer& peer) {
+  const auto* txn = std::get_if<TxnRequest>(&request);
+  if (txn == nullptr) return false;
+  if (ours.text != kCompacted && ours.text != kFutureRevision) return false;
+  const bool for_a_put = AnyOp(*txn, [&](const etcdserverpb::RequestOp& op) {
+    const etcdserverpb::PutRequest& put = op.request_put();
+    return (peer.text == kLeaseNotFound && put.lease() != 0) ||
+           (peer.text == kKeyNotFound && NeedsItsKey(put));
+  });
+  return for_a_put && TakeOurReason(ours, peer);
 }
 
 // The most rows that etcd sorts by insertion, which keeps the order of equal ones.
@@ -167,6 +212,14 @@ constexpr AllowedDifference kAllowedDifferences[] = {
      .reason = "3.4 sorts in no order where newer ones refuse the request",
      .peer_minor_before = 5,
      .correct = UnknownSortOrderTaken},
+    {.name = "key before lease in a txn's put",
+     .reason = "of a put whose key and lease are both missing 3.4 misses the key, 3.7 the lease",
+     .peer_minor_before = 7,
+     .correct = KeyBeforeLease},
+    {.name = "puts before ranges in a txn",
+     .reason = "3.4 looks for wrong puts first and for wrong ranges then, 3.7 at each in its turn",
+     .peer_minor_before = 7,
+     .correct = PutsBeforeRanges},
     {.name = "order of equal sort keys",
      .reason = "etcd sorts more than twelve rows by an algorithm that leaves the order of equal "
                "ones to chance; ours is the order of the keys",

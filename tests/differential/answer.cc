@@ -35,7 +35,8 @@ void CompareText(std::string_view what, const std::string& ours, const std::stri
 
 std::string Text(const std::multimap<std::string, std::string>& trailers) {
   std::string text;
-  for (const auto& [name, value] : trailers) text += name + "=" + value + ";";
+  for (const auto& [name, value] : trailers)
+    text.append(name).append("=").append(value).append(";");
   return text;
 }
 

@@ -44,8 +44,8 @@ std::vector<std::string> MakeKeys() {
 }
 
 std::vector<std::string> MakeDeletedKeys() {
-  std::vector<std::string> keys;
-  for (int i = 0; i < 10; ++i) keys.push_back(Choices::kDeletedPrefix + std::to_string(i));
+  std::vector<std::string> keys(10, Choices::kDeletedPrefix);
+  for (std::size_t i = 0; i < keys.size(); ++i) keys[i] += std::to_string(i);
   return keys;
 }
 

@@ -15,10 +15,11 @@ namespace {
 
 using etcdserverpb::HashKVRequest;
 using etcdserverpb::HashKVResponse;
-using etcdserverpb::PutRequest;
 using etcdserverpb::PutResponse;
 using etcdserverpb::RangeRequest;
 using etcdserverpb::RangeResponse;
+using etcdserverpb::TxnRequest;
+using etcdserverpb::TxnResponse;
 using testing::IsEmpty;
 using testing::Not;
 
@@ -34,9 +35,9 @@ Answer Ok(Response response) {
 }
 
 template <class Response>
-Answer Refused(grpc::StatusCode code, std::string text) {
+Answer Refused(grpc::StatusCode code, const std::string& text) {
   return {.code = code,
-          .text = std::move(text),
+          .text = text,
           .details = {},
           .trailers = {},
           .response = std::make_unique<Response>()};
@@ -172,6 +173,41 @@ TEST(AllowedDifferencesTest, AnUnknownSortOrderIsAllowedToOldPeersOnly) {
   request.set_sort_order(static_cast<RangeRequest::SortOrder>(3));
   EXPECT_TRUE(allowed(kOldPeer));
   EXPECT_FALSE(allowed("3.7.1"));
+}
+
+class TwoReasonsTest : public testing::Test {
+ protected:
+  static Answer Refusal(const std::string& text) {
+    return Refused<TxnResponse>(grpc::StatusCode::UNKNOWN, text);
+  }
+  bool Allowed(const std::string& version, const std::string& ours, const std::string& peer) {
+    Answer peer_answer = Refusal(peer);
+    return Referee(version).Judge(txn_, Refusal(ours), peer_answer).empty();
+  }
+  static constexpr char kKey[] = "etcdserver: key not found";
+  static constexpr char kLease[] = "etcdserver: requested lease not found";
+  static constexpr char kFuture[] = "etcdserver: mvcc: required revision is a future revision";
+  TxnRequest txn_;
+};
+
+TEST_F(TwoReasonsTest, OldPeersMissAPutsKeyBeforeItsLease) {
+  auto& put = *txn_.add_failure()->mutable_request_txn()->add_success()->mutable_request_put();
+  put.set_lease(5);
+  EXPECT_FALSE(Allowed(kOldPeer, kLease, kKey));
+  put.set_ignore_value(true);
+  EXPECT_TRUE(Allowed(kOldPeer, kLease, kKey));
+  EXPECT_FALSE(Allowed(kOldPeer, kKey, kLease));
+  EXPECT_FALSE(Allowed("3.7.1", kLease, kKey));
+}
+
+TEST_F(TwoReasonsTest, OldPeersLookAtPutsBeforeRanges) {
+  auto& put = *txn_.add_success()->mutable_request_put();
+  EXPECT_FALSE(Allowed(kOldPeer, kFuture, kLease));
+  put.set_lease(5);
+  EXPECT_TRUE(Allowed(kOldPeer, kFuture, kLease));
+  EXPECT_FALSE(Allowed(kOldPeer, kFuture, kKey));
+  EXPECT_FALSE(Allowed(kOldPeer, kLease, kFuture));
+  EXPECT_FALSE(Allowed("3.7.1", kFuture, kLease));
 }
 
 std::string Text(std::uint64_t seed) {

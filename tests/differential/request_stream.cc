@@ -64,11 +64,11 @@ void RequestStream::AddStory(std::vector<Request>& requests) {
   } else if (dice <= 9980) {
     requests.push_back(SettleCompactions());
     requests.emplace_back(RandomHashKv(choices_));
-  } else if (dice <= 9991) {
+  } else if (dice <= 9986) {
     AddManyOps(requests);
-  } else if (dice <= 9994) {
+  } else if (dice <= 9988) {
     AddLargeValue(requests);
-  } else if (dice <= 9996) {
+  } else if (dice <= 9990) {
     AddLargeKey(requests);
   } else {
     AddTooLarge(requests);

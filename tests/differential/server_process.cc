@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -66,9 +67,8 @@ Result<void> ServerProcess::Spawn() {
       binary_.string(),       "--data-dir",         (folder_ / "data").string(),
       "--listen-client-urls", LoopbackUrl(port),    "--advertise-client-urls",
       LoopbackUrl(port),      "--listen-peer-urls", LoopbackUrl(FreePort())};
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
+  std::vector<char*> arguments(words.size() + 1, nullptr);
+  std::ranges::transform(words, arguments.begin(), [](std::string& word) { return word.data(); });
   std::string path = "PATH=/usr/bin:/bin";
   char* environment[] = {path.data(), nullptr};
   const std::string log = LogFile().string();

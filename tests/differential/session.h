@@ -41,8 +41,10 @@ class Session {
   void Count(const Request& request, const Answer& ours);
   Result<void> CompareStores();
   Result<void> CompareHashes();
-  // A compaction of which HashKV must still know the hash, which was told by both before it.
-  Result<void> CompareHashThroughCompaction();
+  // Compactions at the last revisions, tombstones among them, one after the other.
+  Result<void> CompactStepwise();
+  // Compacts. HashKV must still know the revision's hash, which both have told before.
+  Result<void> CompareHashThroughCompaction(std::int64_t revision);
   Result<void> CheckCoverage() const;
   void PrintSummary() const;
   Error Report(const Request& request, const Answer& ours, const Answer& peer,
