@@ -10,6 +10,7 @@
 #include "server/kv_decode.h"
 #include "server/maintenance_encode.h"
 #include "server/member_id.h"
+#include "server/version.h"
 
 namespace kvorum::server {
 namespace {
@@ -220,6 +221,7 @@ Result<ApplyResult::Value> Applier::SetClusterVersion(std::string_view body) {
   KV_TRY(const std::string version, DecodeClusterVersion(body));
   membership_.SetClusterVersion(version);
   store_.PutBucket(mvcc::Bucket::kCluster, "clusterVersion", version);
+  store_.PutBucket(mvcc::Bucket::kMeta, mvcc::meta_key::kStorageVersion, kStorageVersion);
   KV_INFO("set the cluster version", {"cluster-version", version});
   return ApplyResult::Value{};
 }

@@ -1,8 +1,11 @@
 #include "server/apply_loop.h"
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <utility>
+
+#include "base/logging.h"
 
 namespace kvorum::server {
 namespace {
@@ -14,10 +17,11 @@ constexpr std::size_t kBatchEntries = 1'000;
 }  // namespace
 
 ApplyLoop::ApplyLoop(mvcc::Store& store, Applier& applier, Executor& apply, raft::Index applied,
-                     AppliedHook on_applied)
+                     Duration slow_apply, AppliedHook on_applied)
     : store_(store),
       applier_(applier),
       apply_(apply),
+      slow_apply_(slow_apply),
       on_applied_(std::move(on_applied)),
       applied_(applied) {}
 
@@ -52,12 +56,25 @@ void ApplyLoop::Drain() {
     if (!store_.HasRoom()) return store_.WhenRoom([this] { Drain(); });
     const std::vector<raft::Entry> batch = TakeBatch();
     if (batch.empty()) return;
+    const TimePoint begin = apply_.clock().Now();
     applier_.Apply(batch);
+    WarnIfSlow(begin, batch);
     const raft::Index applied = applier_.applied_index();
     applied_.store(applied, std::memory_order_release);
     RunReady(applied);
     on_applied_(applied);
   }
+}
+
+void ApplyLoop::WarnIfSlow(TimePoint begin, const std::vector<raft::Entry>& batch) const {
+  const Duration took = apply_.clock().Now() - begin;
+  if (slow_apply_ <= Duration::zero() || took <= slow_apply_) return;
+  const auto millis = [](Duration duration) {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
+  };
+  KV_WARN("apply request took too long", {"took-ms", millis(took)},
+          {"expected-duration-ms", millis(slow_apply_)}, {"entries", batch.size()},
+          {"first-index", batch.front().index});
 }
 
 void ApplyLoop::WaitApplied(raft::Index index, Task task) {

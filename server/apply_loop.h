@@ -26,8 +26,9 @@ class ApplyLoop {
   using AppliedHook =
       std::function<void(raft::Index applied)>;  // on the apply executor, once per batch
 
+  // A batch that takes longer than slow_apply is logged; 0: none is.
   ApplyLoop(mvcc::Store& store, Applier& applier, Executor& apply, raft::Index applied,
-            AppliedHook on_applied);
+            Duration slow_apply, AppliedHook on_applied);
 
   void Push(std::vector<raft::Entry> entries);
   // Runs the task when everything up to the index is applied: at once on this thread if it is, else
@@ -41,10 +42,12 @@ class ApplyLoop {
   void Drain();
   std::vector<raft::Entry> TakeBatch();
   void RunReady(raft::Index applied);
+  void WarnIfSlow(TimePoint begin, const std::vector<raft::Entry>& batch) const;
 
   mvcc::Store& store_;
   Applier& applier_;
   Executor& apply_;
+  const Duration slow_apply_;
   const AppliedHook on_applied_;
   std::atomic<raft::Index> applied_;
 

@@ -6,8 +6,8 @@
 //   <data-dir>/member/snap/*.snap     snapshots of the log's position
 //   <data-dir>/member/snap/db         the backend
 //
-// Folders have mode 0700; one that others may enter is refused (it holds every key and, later,
-// password hashes).
+// Folders get mode 0700, also those that others could enter: they hold every key and, later,
+// password hashes.
 #pragma once
 
 #include <memory>

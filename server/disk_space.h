@@ -21,9 +21,12 @@ class DiskSpace {
   // Asks the file system; called after each commit of the backend.
   void Refresh();
   // Whether the backend's disk holds this much more with some to spare: pages are copied before
-  // they are freed, so that what waits may cost twice its size.
-  bool TakesBackendBytes(std::uint64_t pending_bytes) const {
-    return free_bytes_.load(std::memory_order_relaxed) >= kSpareBytes + 2 * pending_bytes;
+  // they are freed, so that what waits may cost twice its size. Before it says no it looks again.
+  bool TakesBackendBytes(std::uint64_t pending_bytes) {
+    const std::uint64_t needed = kSpareBytes + 2 * pending_bytes;
+    if (free_bytes_.load(std::memory_order_relaxed) >= needed) return true;
+    Refresh();
+    return free_bytes_.load(std::memory_order_relaxed) >= needed;
   }
 
  private:

@@ -63,6 +63,11 @@ Result<std::unique_ptr<Instance>> Instance::Open(
 }
 
 Result<Instance::Log> Instance::CreateLog(FileSystem& fs, const InstanceOptions& options) {
+  if (options.join_existing) {
+    return Fail(Code::kUnavailable,
+                "cannot fetch cluster info from peer urls: could not retrieve cluster information "
+                "from the given URLs");
+  }
   KV_TRY(const std::vector<Member> members,
          ParseInitialCluster(options.initial_cluster, options.initial_cluster_token));
   KV_TRY(const Member* self, FindSelf(members, options));
@@ -247,12 +252,20 @@ Result<void> Instance::BuildReplica(FileSystem& fs, Log log, InstanceOptions opt
           .on_persisted = [this](std::uint64_t number) { replica_->Persisted(number); },
           .on_snapshot_ended = [this](raft::Index index) { replica_->SnapshotEnded(index); },
           .on_fatal = on_fatal_});
-  apply_loop_ =
-      std::make_unique<ApplyLoop>(*store_, *applier_, executors_.apply, snapshot_index,
-                                  [this](raft::Index applied) { replica_->Applied(applied); });
+  apply_loop_ = std::make_unique<ApplyLoop>(
+      *store_, *applier_, executors_.apply, snapshot_index, options.slow_apply,
+      [this](raft::Index applied) { replica_->Applied(applied); });
   replica_ = std::make_unique<Replica>(std::move(node), *log_, *apply_loop_, waiters_, *ids_,
                                        executors_.raft, snapshot_index, options.replica);
   return {};
+}
+
+bool Instance::DiskTakesWrites() {
+  if (log_->SpaceLow()) {
+    log_->WatchSpace();
+    return false;
+  }
+  return disk_space_->TakesBackendBytes(store_->PendingBytes());
 }
 
 void Instance::RaiseNoSpace(Task answer) {

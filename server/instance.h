@@ -38,6 +38,7 @@ struct InstanceOptions {
   std::string name;
   std::string initial_cluster;
   std::string initial_cluster_token;
+  bool join_existing = false;  // there is a cluster already, which this member would join
 
   std::string wal_dir;
   std::string snap_dir;
@@ -47,6 +48,7 @@ struct InstanceOptions {
   raft::Config raft;  // id and seed are set by the instance
   Replica::Options replica;
   LogWriter::Options log;  // snap_dir is set by the instance
+  Duration slow_apply{};   // ApplyLoop
   wal::Options wal;
   mvcc::StoreOptions store;  // hooks are set by the instance
   mvcc::LeaseChecker* leases = nullptr;
@@ -80,9 +82,7 @@ class Instance {
   Membership& membership() { return *membership_; }
   Alarms& alarms() { return alarms_; }
   // Whether a write may still be taken, as far as the disks go.
-  bool DiskTakesWrites() const {
-    return !log_->SpaceLow() && disk_space_->TakesBackendBytes(store_->PendingBytes());
-  }
+  bool DiskTakesWrites();
   Quota& quota() { return *quota_; }
   RequestIdSource& ids() { return *ids_; }
 

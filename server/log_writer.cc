@@ -107,6 +107,21 @@ Result<void> LogWriter::AppendAll(std::vector<Write>& writes) {
   return writer_->Append(entries, state);
 }
 
+void LogWriter::WatchSpace() {
+  if (!watching_space_.exchange(true)) RetrySpaceLater();
+}
+
+void LogWriter::RetrySpaceLater() {
+  wal_.PostAt(wal_.clock().Now() + kFullDiskRetry, [this] {
+    if (closed_ || !SpaceLow()) {
+      watching_space_ = false;
+      return;
+    }
+    writer_->RetrySpace();
+    RetrySpaceLater();
+  });
+}
+
 void LogWriter::SaveSnapshot(raft::SnapshotMetadata metadata) {
   wal_.Post([this, metadata = std::move(metadata)] {
     // A marker counts only up to the commit index that the log itself tells, and that one may still

@@ -7,6 +7,7 @@
 // refused (SpaceLow).
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -55,9 +56,12 @@ class LogWriter {
   void Close(Task done);
   // Thread-safe.
   bool SpaceLow() const { return writer_->SpaceLow(); }
+  // Has the space looked at again every second until there is enough. Any thread.
+  void WatchSpace();
 
  private:
   void Drain();
+  void RetrySpaceLater();
   void TakeQueue();
   // False if it could not be written (now).
   bool WriteUnwritten();
@@ -75,6 +79,8 @@ class LogWriter {
   std::mutex mutex_;  // guards the next two
   std::vector<Write> queue_;
   bool drain_posted_ = false;
+
+  std::atomic<bool> watching_space_ = false;
 
   // Of the wal executor.
   std::vector<Write>

@@ -64,9 +64,9 @@ int Run(const ParsedCommandLine& command_line) {
     std::fprintf(stderr, "kvorum: cannot log: %s\n", logging.error().message.c_str());
     return 1;
   }
-#ifdef KVORUM_FAILPOINTS
-  failpoint::StartFromEnvironment();
-#endif
+  if (const auto points = failpoint::StartFromEnvironment(); !points.has_value()) {
+    return Refuse(points.error());
+  }
   for (const std::string& warning : command_line.warnings) KV_WARN(warning);
   KV_INFO("starting kvorum", {"api-version", kApiVersion}, {"name", options.name},
           {"data-dir", options.data_dir});

@@ -30,7 +30,7 @@ struct Member {
   friend bool operator==(const Member&, const Member&) = default;
 };
 
-// The member as the log and the buckets hold it (spec/replication.md, section 2).
+// The member as the log and the buckets hold it, the JSON of etcd's v2 attributes.
 std::string EncodeMemberJson(const Member& member);
 // kDataLoss for bytes that are no member.
 Result<Member> DecodeMemberJson(std::string_view json);

@@ -47,7 +47,7 @@ constexpr Duration kPublishRetry = std::chrono::milliseconds(500);
 
 std::uint32_t ChooseIoThreads(std::uint64_t configured) {
   if (configured != 0) return static_cast<std::uint32_t>(configured);
-  return std::clamp(std::thread::hardware_concurrency() / 2, 1U, 16U);
+  return std::clamp(std::thread::hardware_concurrency(), 1U, 16U);
 }
 
 std::chrono::milliseconds InMillis(std::chrono::nanoseconds duration) {
@@ -77,6 +77,8 @@ InstanceOptions MakeInstanceOptions(const Options& options, const DataDirectory&
   instance.name = options.name;
   instance.initial_cluster = options.EffectiveInitialCluster();
   instance.initial_cluster_token = options.initial_cluster_token;
+  instance.join_existing = options.initial_cluster_state == "existing";
+  instance.slow_apply = options.warning_apply_duration;
   instance.wal_dir = directory.wal;
   instance.snap_dir = directory.snap;
   instance.quota_bytes = options.EffectiveQuotaBytes();

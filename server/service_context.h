@@ -34,7 +34,7 @@ struct ServiceContext {
   Membership* membership = nullptr;
   Alarms* alarms = nullptr;
   const Quota* quota = nullptr;
-  const Instance* instance = nullptr;  // for what it tells of the disks
+  Instance* instance = nullptr;  // for what it tells of the disks
   RequestBatcher* batcher = nullptr;
   RequestIdSource* ids = nullptr;
   Executor* readers = nullptr;  // for what reads too much for an I/O loop

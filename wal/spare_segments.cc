@@ -77,6 +77,9 @@ void SpareSegments::MakeReserve() {
     if (options_.reserve_size_bytes == 0) return {};
     KV_TRY(const bool exists, HasReserve());
     if (exists) return {};
+    if (!LeavesRoom(fs_, dir_, options_.reserve_size_bytes)) {
+      return Fail(Code::kResourceExhausted, "no space for the log's reserve");
+    }
     KV_TRY(const Spare spare, Make(fs_, dir_, options_.reserve_size_bytes, false));
     return fs_.Rename(spare.path, (dir_ + "/").append(kReserveName));
   };

@@ -39,8 +39,8 @@ struct Options {
   // Of the last resort when the disk is full; 0 for none.
   std::uint64_t reserve_size_bytes = 8'000'000;
   // Write zeros over a segment before it is used, instead of only reserving its space: the disk is
-  // written twice, and each fdatasync costs a third less, as it has no metadata to commit
-  // (docs/decisions).
+  // written twice, and the fdatasync of a batch of some KiB costs a third less, as it has no
+  // metadata to commit (docs/decisions/0002-segments-of-zeros.md).
   bool zero_segments = true;
   // Prepares the next segment; must outlive the Writer's use of the file system: stop it first.
   // Without it the Append that passes the middle of a segment does.

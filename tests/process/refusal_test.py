@@ -132,6 +132,11 @@ class RefusalTest(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn(self.member.data_dir, said)
 
+    def test_joining_a_cluster_that_is_not_there(self):
+        code, said = self.member.refuse("--initial-cluster-state", "existing")
+        self.assertEqual(code, 1)
+        self.assertIn("cannot fetch cluster info from peer urls", said)
+
     def test_a_cluster_of_several_members(self):
         code, said = self.member.refuse(
             "--initial-cluster", "default=http://localhost:2380,b=http://localhost:3380")
@@ -172,13 +177,18 @@ class RefusalTest(unittest.TestCase):
         self.assertIn(b'"ETCD_NAME" is shadowed by corresponding command-line flag "--name"', done.stderr)
 
     def test_a_full_disk(self):
-        """Writes are refused while reads go on; nothing that was acknowledged is lost."""
+        """Writes are refused while reads go on; with room again and the alarm disarmed they are taken
+        again; nothing that was acknowledged is lost."""
         disk = tempfile.mkdtemp(prefix="kvorum-tmpfs-")
         mounted = subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", "size=160m", "tmpfs", disk], check=False, capture_output=True)
+            ["mount", "-t", "tmpfs", "-o", "size=256m", "tmpfs", disk], check=False, capture_output=True)
         self.assertEqual(mounted.returncode, 0, "this test needs root, to mount a small tmpfs")
         self.addCleanup(os.rmdir, disk)
         self.addCleanup(subprocess.run, ["umount", disk], check=True)
+        self.addCleanup(self.member.close)  # before the umount
+        ballast = disk + "/ballast"
+        with open(ballast, "wb") as file:
+            os.posix_fallocate(file.fileno(), 0, 96 << 20)
         self.member.data_dir = disk + "/data"
         self.member.start()
         acknowledged = {}
@@ -197,7 +207,30 @@ class RefusalTest(unittest.TestCase):
             self.assertIn("database space exceeded", refusal.details())
             for key, size in acknowledged.items():
                 self.assertEqual(len(server.get(stub, key, serializable=True).kvs[0].value), size)
+            os.remove(ballast)
+            self.write_after_disarming(channel)
         self.member.kill()
+        self.member.start()
+        with self.member.channel() as channel:
+            stub = server.kv(channel)
+            for key, size in [*acknowledged.items(), (b"again", 1)]:
+                self.assertEqual(len(server.get(stub, key).kvs[0].value), size)
+
+    def write_after_disarming(self, channel):
+        """The log looks for space once a second, so that a disarm just before raises the alarm again."""
+        deadline = time.monotonic() + 10
+        while True:
+            admin = server.maintenance(channel)
+            for alarm in admin.Alarm(server.rpc_pb2.AlarmRequest()).alarms:
+                admin.Alarm(server.rpc_pb2.AlarmRequest(
+                    action=server.rpc_pb2.AlarmRequest.DEACTIVATE, memberID=alarm.memberID,
+                    alarm=alarm.alarm))
+            try:
+                return server.put(server.kv(channel), b"again", b"v")
+            except server.grpc.RpcError as error:
+                self.assertIn("database space exceeded", error.details())
+                self.assertLess(time.monotonic(), deadline, "still refused with room again")
+                time.sleep(0.1)
 
 
 if __name__ == "__main__":
