@@ -37,19 +37,22 @@ Result<Alarm> DecodeAlarm(std::string_view bytes) {
 
 std::string AlarmText(const Alarm& alarm) {
   std::string text;
-  if (alarm.member != raft::kNone) text = "memberID:" + std::to_string(alarm.member) + " ";
-  switch (alarm.type) {
+  if (alarm.member != raft::kNone) text = "memberID:" + std::to_string(alarm.member);
+  if (alarm.type == AlarmType::kNone) return text;
+  if (!text.empty()) text += ' ';
+  return text + "alarm:" + AlarmName(alarm.type);
+}
+
+std::string AlarmName(AlarmType type) {
+  switch (type) {
     case AlarmType::kNone:
-      break;
+      return "NONE";
     case AlarmType::kNoSpace:
-      text += "alarm:NOSPACE ";
-      break;
+      return "NOSPACE";
     case AlarmType::kCorrupt:
-      text += "alarm:CORRUPT ";
-      break;
+      return "CORRUPT";
   }
-  if (text.ends_with(' ')) text.pop_back();
-  return text;
+  return std::to_string(static_cast<std::int32_t>(type));
 }
 
 std::string EncodeAlarmRequest(const AlarmRequest& request) {

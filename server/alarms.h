@@ -35,6 +35,8 @@ struct AlarmRequest {
 // etcdserverpb.AlarmMember, as the bucket's key and the API's answer have it.
 std::string EncodeAlarm(const Alarm& alarm);
 Result<Alarm> DecodeAlarm(std::string_view bytes);
+// "NOSPACE"; the number of a type that has no name.
+std::string AlarmName(AlarmType type);
 // "memberID:123 alarm:NOSPACE", as Status and scripts show it.
 std::string AlarmText(const Alarm& alarm);
 
