@@ -90,11 +90,11 @@ class Parser {
       KV_TRY(value, quoted ? ParseQuoted() : ParseBare());
       if (!Take(")")) return Bad("\")\" was expected");
     }
-    if (part.action == Action::kReturn) part.value = std::move(value);
     if (part.action == Action::kSleep) {
       if (!given) return Bad("sleep needs a time");
       KV_TRY(part.duration, quoted ? ParseDuration(value) : ParseMilliseconds(value));
     }
+    if (part.action == Action::kReturn) part.value = std::move(value);
     return {};
   }
 

@@ -134,7 +134,7 @@ void Arena::GiveSlabBack(Slab* slab) {
     Unlink(empty_, reinterpret_cast<Slab*>(region.memory.data() + i * kSlabBytes));
   }
   KV_UNPOISON(region.memory.data(), kRegionBytes);
-  MappedMemory(std::move(region.memory));
+  region.memory = MappedMemory();
   unused_regions_.push_back(number);
   bytes_reserved_ -= kRegionBytes;
 }

@@ -60,7 +60,7 @@ class PackedList {
   void PopFront() {
     offset_ += front()->size_bytes();
     if (offset_ < blocks_[first_].used) return;
-    MappedMemory(std::move(blocks_[first_].memory));
+    blocks_[first_].memory = MappedMemory();
     ++first_;
     offset_ = 0;
   }

@@ -35,16 +35,16 @@ std::optional<std::int64_t> UnitNanos(char unit) {
   }
 }
 
-constexpr std::array<std::int8_t, 256> MakeBase64Table() {
-  std::array<std::int8_t, 256> table{};
+constexpr std::array<int, 256> MakeBase64Table() {
+  std::array<int, 256> table{};
   table.fill(-1);
   constexpr std::string_view kAlphabet =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   for (std::size_t i = 0; i < kAlphabet.size(); ++i)
-    table[static_cast<unsigned char>(kAlphabet[i])] = static_cast<std::int8_t>(i);
+    table[static_cast<unsigned char>(kAlphabet[i])] = static_cast<int>(i);
   return table;
 }
-constexpr std::array<std::int8_t, 256> kBase64 = MakeBase64Table();
+constexpr std::array<int, 256> kBase64 = MakeBase64Table();
 
 constexpr std::array<bool, 256> MakeHeaderNameTable() {
   std::array<bool, 256> table{};

@@ -11,7 +11,6 @@ namespace {
 
 // HealthCheckRequest{string service = 1}, HealthCheckResponse{ServingStatus status = 1}: so small
 // that they are read and written by hand.
-constexpr char kServiceTag = (1 << 3) | 2;
 constexpr char kStatusTag = 1 << 3;
 
 enum class Serving : char { kServing = 1, kNotServing = 2, kServiceUnknown = 3 };

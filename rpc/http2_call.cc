@@ -92,21 +92,20 @@ void Http2Session::OnHeader(Call& call, std::string_view name, std::string_view 
 
 void Http2Session::OnPseudoHeader(Call& call, std::string_view name, std::string_view value) {
   Head& head = head_;
-  if (head.regular_seen) {
-    head.malformed = true;
-  } else if (name == ":path") {
-    head.malformed = std::exchange(head.path_seen, true);
+  head.malformed |= head.regular_seen;
+  if (name == ":path") {
+    head.malformed |= std::exchange(head.path_seen, true);
     call.entry_ = front_.router.Find(value);
     if (call.entry_ == nullptr) head.unknown_path = value;
   } else if (name == ":method") {
-    head.malformed = std::exchange(head.method_seen, true);
+    head.malformed |= std::exchange(head.method_seen, true);
     head.is_post = value == "POST";
     if (!head.is_post) head.wrong_http_method = value;
   } else if (name == ":authority") {
     ++head.authorities;
     call.AddMetadata(name, value);
   } else if (name == ":scheme") {
-    head.malformed = std::exchange(head.scheme_seen, true);
+    head.malformed |= std::exchange(head.scheme_seen, true);
   } else {
     head.malformed = true;
   }

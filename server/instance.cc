@@ -203,7 +203,8 @@ Result<void> Instance::LoadReplicatedState() {
           loaded = std::unexpected(std::move(member).error());
           return;
         }
-        view.members.emplace(member->id, *std::move(member));
+        const raft::MemberId id = member->id;
+        view.members.emplace(id, *std::move(member));
       }));
   KV_RETURN_IF_ERROR(
       store_->ForEach(mvcc::Bucket::kMembersRemoved, [&](std::string_view key, std::string_view) {

@@ -28,8 +28,7 @@ double Seconds(Duration duration) { return std::chrono::duration<double>(duratio
 
 }  // namespace
 
-CallCounters::CallCounters(std::size_t methods)
-    : size_(methods), rows_(std::make_unique<Counters[]>(methods)) {}
+CallCounters::CallCounters(std::size_t methods) : rows_(std::make_unique<Counters[]>(methods)) {}
 
 void CallCounters::Ended(std::uint32_t method, Code code) {
   Row(method).by_code[static_cast<std::size_t>(code)].fetch_add(1, std::memory_order_relaxed);

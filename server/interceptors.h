@@ -32,7 +32,6 @@ class CallCounters {
   };
   Counters& Row(std::uint32_t method) { return rows_[method]; }
 
-  std::size_t size_;
   std::unique_ptr<Counters[]> rows_;
 };
 

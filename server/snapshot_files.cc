@@ -69,7 +69,7 @@ Result<std::optional<raft::SnapshotMetadata>> LoadNewestSnapshotFile(
     const std::function<bool(const raft::SnapshotMetadata&)>& valid) {
   KV_TRY(const std::vector<std::string> names, NewestFirst(fs, dir));
   for (const std::string& name : names) {
-    const std::string path = dir + "/" + name;
+    const std::string path = (dir + "/").append(name);
     const auto metadata = Load(fs, path);
     if (metadata.has_value()) {
       if (valid(*metadata)) return *metadata;

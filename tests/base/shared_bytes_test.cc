@@ -10,7 +10,7 @@ namespace {
 
 TEST(SharedBytesTest, CopiesShareOneBlock) {
   const SharedBytes bytes = SharedBytes::Copy("hello world");
-  const SharedBytes copy = bytes;
+  const SharedBytes copy(bytes);  // NOLINT(performance-unnecessary-copy-initialization)
   EXPECT_EQ(copy.view(), "hello world");
   EXPECT_EQ(copy.data(), bytes.data());
 }

@@ -27,7 +27,6 @@
 namespace kvorum::mvcc {
 namespace {
 
-using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 std::string ReadFile(const std::string& path) {

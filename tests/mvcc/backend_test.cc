@@ -15,7 +15,6 @@ namespace kvorum::mvcc {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 template <class World>
@@ -400,7 +399,7 @@ TYPED_TEST(BackendTest, EqualsAMapUnderRandomCommits) {
         if (rng.OneIn(4)) {
           copy.reset();
         } else {
-          ASSERT_TRUE(this->backend_->FinishDefragment(std::move(copy)).has_value());
+          ASSERT_TRUE(this->backend_->FinishDefragment(std::exchange(copy, nullptr)).has_value());
         }
       }
     }

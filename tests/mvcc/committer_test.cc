@@ -19,7 +19,6 @@ namespace kvorum::mvcc {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 // Runs what was posted when the test says so.

@@ -7,7 +7,6 @@ namespace kvorum::mvcc {
 namespace {
 
 using testing::ElementsAre;
-using testing::IsEmpty;
 
 class CompactionTest : public StoreTest {
  protected:
