@@ -30,7 +30,7 @@ Result<RequestKind> KindOf(std::uint32_t field) {
 
 SharedBytes EncodeInternalRequest(std::uint64_t id, RequestKind kind, std::string_view body) {
   const auto field = static_cast<std::uint32_t>(kind);
-  const std::size_t header_size = wire::UintFieldSize(kHeaderIdField, id);
+  const std::size_t header_size = wire::TagSize(kHeaderIdField) + wire::VarintSize(id);
   char* out = nullptr;
   SharedBytes bytes =
       SharedBytes::Allocate(wire::LengthDelimitedSize(field, body.size()) +
