@@ -302,6 +302,7 @@ std::optional<Integer> ParseInteger(std::string_view text) {
     if (prefix == 'b') base = 2;
     if (base != 10) text.remove_prefix(2);
   }
+  if (text.starts_with('-')) return std::nullopt;  // a second sign
   std::string digits(text);
   if (negative) digits.insert(digits.begin(), '-');
   Integer value = 0;
@@ -485,7 +486,7 @@ std::optional<UsageError> Validate(const Options& options, const Seen& seen) {
   }
   if (options.heartbeat_ms == 0) return refuse("--heartbeat-interval must be >0 (set to 0ms)");
   if (options.election_ms == 0) return refuse("--election-timeout must be >0 (set to 0ms)");
-  if (5 * options.heartbeat_ms > options.election_ms) {
+  if (options.heartbeat_ms > options.election_ms / 5) {
     return refuse("--election-timeout[" + std::to_string(options.election_ms) +
                   "ms] should be at least as 5 times as --heartbeat-interval[" +
                   std::to_string(options.heartbeat_ms) + "ms]");
