@@ -13,12 +13,18 @@ Enum EnumOf(std::uint64_t value) {
       static_cast<std::int32_t>(value));  // proto3 enums are open, 32 bits wide
 }
 
+// False for bytes that are malformed.
+template <class T, class Read>
+bool ReadInto(T& value, std::string_view bytes, Read&& read) {
+  wire::Reader reader(bytes);
+  while (reader.Next()) read(reader, value);
+  return reader.ok();
+}
+
 template <class T, class Read>
 Result<T> Decode(std::string_view bytes, Read&& read) {
   T value{};
-  wire::Reader reader(bytes);
-  while (reader.Next()) read(reader, value);
-  if (!reader.ok()) return MalformedRequest();
+  if (!ReadInto(value, bytes, read)) return MalformedRequest();
   return value;
 }
 
@@ -134,8 +140,7 @@ std::uint32_t UnionFieldOf(mvcc::CompareTarget target) {
   return 0;  // an unknown target from the wire
 }
 
-Result<mvcc::Compare> DecodeCompare(std::string_view bytes) {
-  mvcc::Compare compare;
+bool ReadCompare(mvcc::Compare& compare, std::string_view bytes) {
   TargetUnion target;
   wire::Reader reader(bytes);
   while (reader.Next()) {
@@ -165,73 +170,72 @@ Result<mvcc::Compare> DecodeCompare(std::string_view bytes) {
         reader.Skip();
     }
   }
-  if (!reader.ok()) return MalformedRequest();
   if (target.field == UnionFieldOf(compare.target)) {
     compare.number = target.number;
     compare.value = target.value;
   }
-  return compare;
+  return reader.ok();
 }
 
-Result<mvcc::TxnRequest> DecodeTxnAt(std::string_view bytes, int depth);
+bool ReadTxn(mvcc::TxnRequest& request, std::string_view bytes, int depth);
 
-Result<mvcc::RequestOp> DecodeRequestOp(std::string_view bytes, int depth) {
-  mvcc::RequestOp op;
+// Parts of one operation are merged, as proto3 has it for a message that comes in parts; an
+// operation of another kind replaces what came before it.
+template <class T>
+T& OpOf(mvcc::RequestOp& op) {
+  T* same = std::get_if<T>(&op);
+  return same != nullptr ? *same : op.emplace<T>();
+}
+
+bool ReadRequestOp(mvcc::RequestOp& op, std::string_view bytes, int depth) {
   wire::Reader reader(bytes);
   while (reader.Next()) {
+    bool read = true;
     switch (reader.field()) {
-      case 1: {
-        KV_TRY(op, DecodeRange(reader.Bytes()));
+      case 1:
+        read = ReadInto(OpOf<mvcc::RangeRequest>(op), reader.Bytes(), ReadRangeField);
         break;
-      }
-      case 2: {
-        KV_TRY(op, DecodePut(reader.Bytes()));
+      case 2:
+        read = ReadInto(OpOf<mvcc::PutRequest>(op), reader.Bytes(), ReadPutField);
         break;
-      }
-      case 3: {
-        KV_TRY(op, DecodeDeleteRange(reader.Bytes()));
+      case 3:
+        read = ReadInto(OpOf<mvcc::DeleteRangeRequest>(op), reader.Bytes(), ReadDeleteRangeField);
         break;
-      }
       case 4: {
-        KV_TRY(mvcc::TxnRequest nested, DecodeTxnAt(reader.Bytes(), depth + 1));
-        op = std::make_unique<mvcc::TxnRequest>(std::move(nested));
+        auto& nested = OpOf<std::unique_ptr<mvcc::TxnRequest>>(op);
+        if (nested == nullptr) nested = std::make_unique<mvcc::TxnRequest>();
+        read = ReadTxn(*nested, reader.Bytes(), depth + 1);
         break;
       }
       default:
         reader.Skip();
     }
+    if (!read) return false;
   }
-  if (!reader.ok()) return MalformedRequest();
-  return op;
+  return reader.ok();
 }
 
-Result<mvcc::TxnRequest> DecodeTxnAt(std::string_view bytes, int depth) {
-  if (depth > kMaxTxnDepth) return MalformedRequest();
-  mvcc::TxnRequest request;
+bool ReadTxn(mvcc::TxnRequest& request, std::string_view bytes, int depth) {
+  if (depth > kMaxTxnDepth) return false;
   wire::Reader reader(bytes);
   while (reader.Next()) {
+    bool read = true;
     switch (reader.field()) {
-      case 1: {
-        KV_TRY(mvcc::Compare compare, DecodeCompare(reader.Bytes()));
-        request.compare.push_back(compare);
+      case 1:
+        read = ReadCompare(request.compare.emplace_back(), reader.Bytes());
         break;
-      }
-      case 2: {
-        KV_TRY(mvcc::RequestOp op, DecodeRequestOp(reader.Bytes(), depth));
-        request.success.push_back(std::move(op));
+      case 2:
+        read = ReadRequestOp(request.success.emplace_back(), reader.Bytes(), depth);
         break;
-      }
-      case 3: {
-        KV_TRY(mvcc::RequestOp op, DecodeRequestOp(reader.Bytes(), depth));
-        request.failure.push_back(std::move(op));
+      case 3:
+        read = ReadRequestOp(request.failure.emplace_back(), reader.Bytes(), depth);
         break;
-      }
       default:
         reader.Skip();
     }
+    if (!read) return false;
   }
-  if (!reader.ok()) return MalformedRequest();
-  return request;
+  return reader.ok();
 }
 
 }  // namespace
@@ -253,7 +257,11 @@ Result<mvcc::DeleteRangeRequest> DecodeDeleteRange(std::string_view bytes) {
   return Decode<mvcc::DeleteRangeRequest>(bytes, ReadDeleteRangeField);
 }
 
-Result<mvcc::TxnRequest> DecodeTxn(std::string_view bytes) { return DecodeTxnAt(bytes, 0); }
+Result<mvcc::TxnRequest> DecodeTxn(std::string_view bytes) {
+  mvcc::TxnRequest request;
+  if (!ReadTxn(request, bytes, 0)) return MalformedRequest();
+  return request;
+}
 
 Result<CompactionRequest> DecodeCompaction(std::string_view bytes) {
   return Decode<CompactionRequest>(bytes, [](wire::Reader& reader, CompactionRequest& request) {
