@@ -234,6 +234,11 @@ Result<void> Applier::ApplyConfChange(const raft::Entry& entry, bool replayed) {
       case raft::ConfChangeType::kAddLearnerNode:
       case raft::ConfChangeType::kUpdateNode: {
         KV_TRY(Member member, DecodeMemberJson(change.context.view()));
+        if (member.id != change.node_id) {
+          return Fail(Code::kDataLoss, "membership: the change is of member " +
+                                           IdText(change.node_id) + ", its record of member " +
+                                           IdText(member.id));
+        }
         membership_.Add(std::move(member));
         StoreMember(change.node_id);
         break;
