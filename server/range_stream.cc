@@ -30,6 +30,9 @@ RangeStreamSession::RangeStreamSession(ServiceContext& context,
       request_(request),
       total_limit_(request.limit > 0 ? request.limit : std::numeric_limits<std::int64_t>::max()) {
   request_.limit = std::min(kFirstChunkRows, total_limit_);
+  // The next chunk begins behind the last key of this one: a target without an order, which passes
+  // the checks, must not sort the rows.
+  request_.sort_target = mvcc::SortTarget::kKey;
 }
 
 void RangeStreamSession::Start() {
