@@ -276,6 +276,7 @@ void Replica::ProcessReady() {
 void Replica::HandleReady(raft::Ready ready) {
   LogEvents(ready.events);
   KV_CHECK(ready.snapshot == nullptr, "a snapshot arrived at a member without a transport");
+  if (node_->role() == raft::Role::kLeader) KV_FAILPOINT("raftBeforeLeaderSend");
   if (!ready.entries.empty() || ready.hard_state.has_value()) {
     log_.Push({.ready_number = ready.number,
                .entries = std::move(ready.entries),
@@ -297,6 +298,7 @@ void Replica::HandleReady(raft::Ready ready) {
     for (auto& [context, attempt] : reads_) attempt.asked = TimePoint{};  // due at once
     RetryReads();
   }
+  KV_FAILPOINT("raftBeforeAdvance");
 }
 
 void Replica::PublishState() {
