@@ -12,41 +12,11 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "proto/wire.h"
+#include "tests/server/request_bodies.h"
 #include "tests/server/small_member.h"
 
 namespace kvorum::server {
 namespace {
-
-std::string PutBody(const std::string& key, const std::string& value) {
-  std::string body;
-  wire::AppendBytes(body, 1, key);
-  wire::AppendBytes(body, 2, value);
-  return body;
-}
-
-std::string DeleteBody(const std::string& key) {
-  std::string body;
-  wire::AppendBytes(body, 1, key);
-  return body;
-}
-
-// A txn whose success branch puts both keys.
-std::string TxnBody(const std::string& a, const std::string& b, const std::string& value) {
-  std::string body;
-  for (const std::string& key : {a, b}) {
-    std::string op;
-    wire::AppendBytesAlways(op, 2, PutBody(key, value));
-    wire::AppendBytesAlways(body, 2, op);
-  }
-  return body;
-}
-
-std::string CompactBody(std::int64_t revision) {
-  std::string body;
-  wire::AppendInt(body, 1, revision);
-  return body;
-}
 
 // Every change of the workload makes exactly one revision, so the n-th one proposed is at revision
 // n + 1: that is what a restart is held against.
@@ -88,7 +58,7 @@ class Workload {
     switch (rng_.Below(4)) {
       case 0:
         return Propose(RequestKind::kTxn, {.keys = {key, "other"}, .value = value},
-                       TxnBody(key, "other", value));
+                       PutTxnBody({key, "other"}, value));
       case 1:
         if (!live_.empty()) {
           const std::string victim = *live_.begin();

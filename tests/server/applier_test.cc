@@ -1,0 +1,457 @@
+// The apply loop's work, entry by entry, over a store that the test restarts.
+#include "server/applier.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/executor.h"
+#include "server/errors.h"
+#include "server/maintenance_encode.h"
+#include "tests/mvcc/store_fixture.h"
+#include "tests/server/request_bodies.h"
+
+namespace kvorum::server {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class ApplierTest : public testing::Test, public mvcc::StoreHarness {
+ protected:
+  ApplierTest() {
+    SetLogLevel(LogLevel::kError);
+    Start();
+  }
+
+  // A member's start over what the store recovered.
+  void Start() {
+    membership_ = std::make_unique<Membership>(MembershipView{});
+    alarms_ = std::make_unique<Alarms>();
+    quota_ = std::make_unique<Quota>(*store, quota_bytes_);
+    applier_ = std::make_unique<Applier>(
+        *store, *membership_, *alarms_, *quota_, waiters_,
+        Applier::Hooks{
+            .on_conf_change =
+                [this](raft::Index entry, const raft::ConfChange& change) {
+                  conf_changes_.emplace_back(entry, change.node_id);
+                },
+            .on_no_space = [this](Task answer) { no_space_.push_back(std::move(answer)); },
+            .on_fatal = [this](const Error& error) { fatal_ = error; }});
+  }
+  void Restart() {
+    applier_.reset();
+    quota_.reset();
+    Reopen();
+    Start();
+  }
+  void SetQuota(std::uint64_t limit_bytes) {
+    quota_bytes_ = limit_bytes;
+    Start();
+  }
+
+  raft::Entry Entry(RequestKind kind, std::string_view body) {
+    return {.term = 3,
+            .index = ++last_index_,
+            .type = raft::EntryType::kNormal,
+            .data = EncodeInternalRequest(last_index_, kind, body)};
+  }
+  raft::Entry ConfEntry(raft::ConfChangeType type, const Member& member) {
+    const raft::ConfChange change{.id = 1,
+                                  .type = type,
+                                  .node_id = member.id,
+                                  .context = SharedBytes::Own(EncodeMemberJson(member))};
+    return {.term = 3,
+            .index = ++last_index_,
+            .type = raft::EntryType::kConfChange,
+            .data = SharedBytes::Own(raft::Encode(change))};
+  }
+  // Waits for an entry's outcome.
+  std::shared_ptr<std::optional<ApplyResult>> Wait(raft::Index index) {
+    struct Keep final : Waiter {
+      std::shared_ptr<std::optional<ApplyResult>> kept =
+          std::make_shared<std::optional<ApplyResult>>();
+      void Applied(ApplyResult result) override { *kept = std::move(result); }
+      void Failed(const Error&) override { FAIL() << "the applier fails nobody"; }
+    };
+    auto waiter = std::make_unique<Keep>();
+    auto kept = waiter->kept;
+    std::vector<PendingProposal> one;
+    one.push_back({.id = index, .deadline = {}, .waiter = std::move(waiter)});
+    waiters_.Register(std::move(one));
+    return kept;
+  }
+  // Applies one request and gives its outcome.
+  Result<ApplyResult::Value> Apply(RequestKind kind, std::string_view body) {
+    const raft::Entry entry = Entry(kind, body);
+    const auto outcome = Wait(entry.index);
+    applier_->Apply({entry});
+    RunNoSpace();
+    if (!outcome->has_value()) return Fail(Code::kUnknown, "not answered");
+    EXPECT_EQ((*outcome)->term, 3);
+    return std::move((*outcome)->value);
+  }
+  // The outcome in a word: the error's text, or "ok".
+  std::string Outcome(RequestKind kind, std::string_view body) {
+    const auto value = Apply(kind, body);
+    return value.has_value() ? "ok" : value.error().message;
+  }
+  std::map<std::string, std::string> Bucket(mvcc::Bucket bucket) {
+    Settle();
+    std::map<std::string, std::string> content;
+    mvcc::Ok(store->ForEach(bucket, [&](std::string_view key, std::string_view value) {
+      content.emplace(key, value);
+    }));
+    return content;
+  }
+  // What the member does when the alarm it had raised stands.
+  void RunNoSpace() {
+    for (Task& answer : std::exchange(no_space_, {})) answer();
+  }
+  std::string FatalText() const { return fatal_.has_value() ? fatal_->message : "none"; }
+
+  std::uint64_t quota_bytes_ = 0;
+  raft::Index last_index_ = 0;
+  std::unique_ptr<Membership> membership_;
+  std::unique_ptr<Alarms> alarms_;
+  std::unique_ptr<Quota> quota_;
+  WaitTable waiters_;
+  std::unique_ptr<Applier> applier_;
+  std::vector<std::pair<raft::Index, raft::MemberId>> conf_changes_;
+  std::vector<Task> no_space_;
+  std::optional<Error> fatal_;
+};
+
+const std::string kNoSpaceText(kNoSpace.message);
+const std::string kCorruptText(kCorrupt.message);
+
+std::string RaiseBody(AlarmType type, AlarmAction action = AlarmAction::kActivate) {
+  return EncodeAlarmRequest({.action = action, .alarm = {.member = 5, .type = type}});
+}
+const std::string kPutBody = PutBody("k", "v");
+const std::string kTxnWithPut =
+    TxnBody({OpBody(3, DeleteBody("k"))}, {OpBody(2, PutBody("k", "v"))});
+const std::string kTxnWithoutPut = TxnBody({OpBody(3, DeleteBody("k"))});
+
+// --- the consistent index ----------------------------------------------------------------------
+
+TEST_F(ApplierTest, AnEntryThatIsInTheBackendIsNotAppliedAgain) {
+  const std::vector<raft::Entry> entries = {Entry(RequestKind::kPut, PutBody("k", "1")),
+                                            Entry(RequestKind::kPut, PutBody("k", "2")),
+                                            Entry(RequestKind::kPut, PutBody("k", "3"))};
+  applier_->Apply({entries[0], entries[1]});
+  Settle();
+  Restart();
+  ASSERT_EQ(store->recovered().consistent_index, 2);
+  const auto answered = Wait(1);
+  applier_->Apply(entries);
+  EXPECT_EQ(applier_->applied_index(), 3);
+  EXPECT_THAT(Rows(mvcc::Get("k")), ElementsAre("k=3 c2 m4 v3"));
+  EXPECT_FALSE(answered->has_value()) << "its outcome is not known any more";
+}
+
+TEST_F(ApplierTest, WhatWasNotDurableIsAppliedAgain) {
+  const std::vector<raft::Entry> entries = {Entry(RequestKind::kPut, PutBody("k", "1")),
+                                            Entry(RequestKind::kPut, PutBody("k", "2"))};
+  applier_->Apply({entries[0]});
+  Settle();
+  applier_->Apply({entries[1]});
+  Restart();
+  EXPECT_EQ(store->revision(), 2);
+  applier_->Apply(entries);
+  EXPECT_THAT(Rows(mvcc::Get("k")), ElementsAre("k=2 c2 m3 v2"));
+}
+
+TEST_F(ApplierTest, AnEmptyEntryOnlyMovesTheIndex) {
+  applier_->Apply(
+      {{.term = 3, .index = ++last_index_, .type = raft::EntryType::kNormal, .data = {}}});
+  EXPECT_EQ(applier_->applied_index(), 1);
+  EXPECT_EQ(store->revision(), 1);
+  Settle();
+  Restart();
+  EXPECT_EQ(store->recovered().consistent_index, 1);
+  applier_->Apply({});
+  EXPECT_EQ(applier_->applied_index(), 0) << "nothing was applied since the start";
+}
+
+TEST_F(ApplierTest, ABatchIsPublishedAsAWhole) {
+  std::vector<raft::Entry> entries;
+  for (int i = 0; i < 50; ++i) entries.push_back(Entry(RequestKind::kPut, kPutBody));
+  const auto first = Wait(1);
+  applier_->Apply(entries);
+  ASSERT_TRUE(first->has_value());
+  EXPECT_EQ(std::get<mvcc::PutResult>(*(*first)->value).revision, 2);
+  EXPECT_EQ(store->revision(), 51);
+}
+
+// --- members -----------------------------------------------------------------------------------
+
+Member MemberSeven() {
+  return {.id = 7, .peer_urls = {"http://a:1"}, .is_learner = false, .name = {}, .client_urls = {}};
+}
+
+TEST_F(ApplierTest, AConfigurationChangeIsStoredAndTold) {
+  applier_->Apply({ConfEntry(raft::ConfChangeType::kAddNode, MemberSeven())});
+  EXPECT_EQ(membership_->View()->members.at(7), MemberSeven());
+  EXPECT_THAT(conf_changes_, ElementsAre(std::pair(1, 7)));
+  EXPECT_EQ(Bucket(mvcc::Bucket::kMembers),
+            (std::map<std::string, std::string>{{"7", R"({"id":7,"peerURLs":["http://a:1"]})"}}));
+  Restart();
+  EXPECT_EQ(store->recovered().conf_state, R"({"voters":[7],"auto_leave":false})");
+}
+
+TEST_F(ApplierTest, ALearnerIsNoVoterAndARemovedMemberIsRemembered) {
+  Member learner = MemberSeven();
+  learner.is_learner = true;
+  applier_->Apply({ConfEntry(raft::ConfChangeType::kAddLearnerNode, learner)});
+  EXPECT_EQ(Bucket(mvcc::Bucket::kMeta)[std::string(mvcc::meta_key::kConfState)],
+            R"({"voters":[],"learners":[7],"auto_leave":false})");
+  applier_->Apply({ConfEntry(raft::ConfChangeType::kRemoveNode, learner)});
+  EXPECT_THAT(membership_->View()->members, IsEmpty());
+  EXPECT_THAT(membership_->View()->removed, ElementsAre(7));
+  EXPECT_THAT(Bucket(mvcc::Bucket::kMembers), IsEmpty());
+  EXPECT_EQ(Bucket(mvcc::Bucket::kMembersRemoved),
+            (std::map<std::string, std::string>{{"7", "removed"}}));
+}
+
+// Raft's configuration lives in memory only, so it is told of what the backend holds already.
+TEST_F(ApplierTest, AReplayedChangeIsToldAndNotStored) {
+  const raft::Entry entry = ConfEntry(raft::ConfChangeType::kAddNode, MemberSeven());
+  applier_->Apply({entry});
+  Settle();
+  Restart();
+  conf_changes_.clear();
+  applier_->Apply({entry});
+  EXPECT_THAT(conf_changes_, ElementsAre(std::pair(1, 7)));
+  EXPECT_THAT(membership_->View()->members, IsEmpty()) << "start-up loads them from the bucket";
+}
+
+TEST_F(ApplierTest, AttributesAreStoredForMembersOnly) {
+  applier_->Apply({ConfEntry(raft::ConfChangeType::kAddNode, MemberSeven())});
+  EXPECT_EQ(
+      Outcome(RequestKind::kMemberAttributesSet,
+              EncodeMemberAttributes({.member = 7, .name = "n", .client_urls = {"http://c:3"}})),
+      "ok");
+  EXPECT_EQ(Outcome(RequestKind::kMemberAttributesSet,
+                    EncodeMemberAttributes({.member = 8, .name = "x", .client_urls = {}})),
+            "ok");
+  EXPECT_EQ(
+      Bucket(mvcc::Bucket::kMembers),
+      (std::map<std::string, std::string>{
+          {"7", R"({"id":7,"peerURLs":["http://a:1"],"name":"n","clientURLs":["http://c:3"]})"}}));
+}
+
+TEST_F(ApplierTest, TheClusterVersionIsStored) {
+  EXPECT_EQ(Outcome(RequestKind::kClusterVersionSet, EncodeClusterVersion("3.7.0")), "ok");
+  EXPECT_EQ(membership_->View()->cluster_version, "3.7.0");
+  EXPECT_EQ(Bucket(mvcc::Bucket::kCluster),
+            (std::map<std::string, std::string>{{"clusterVersion", "3.7.0"}}));
+}
+
+// --- alarms and the quota ----------------------------------------------------------------------
+
+TEST_F(ApplierTest, AnAlarmStandsInTheBackendUntilItIsDisarmed) {
+  const auto raised = Apply(RequestKind::kAlarm, RaiseBody(AlarmType::kNoSpace));
+  const Alarm alarm{.member = 5, .type = AlarmType::kNoSpace};
+  ASSERT_TRUE(raised.has_value());
+  EXPECT_THAT(std::get<AlarmResult>(*raised).alarms, ElementsAre(alarm));
+  EXPECT_EQ(Bucket(mvcc::Bucket::kAlarm),
+            (std::map<std::string, std::string>{{EncodeAlarm(alarm), ""}}));
+  const auto listed = Apply(RequestKind::kAlarm, RaiseBody(AlarmType::kNone, AlarmAction::kGet));
+  EXPECT_THAT(std::get<AlarmResult>(*listed).alarms, ElementsAre(alarm));
+  const auto disarmed =
+      Apply(RequestKind::kAlarm, RaiseBody(AlarmType::kNoSpace, AlarmAction::kDeactivate));
+  EXPECT_THAT(std::get<AlarmResult>(*disarmed).alarms, ElementsAre(alarm));
+  EXPECT_THAT(Bucket(mvcc::Bucket::kAlarm), IsEmpty());
+  const auto again =
+      Apply(RequestKind::kAlarm, RaiseBody(AlarmType::kNoSpace, AlarmAction::kDeactivate));
+  EXPECT_THAT(std::get<AlarmResult>(*again).alarms, IsEmpty()) << "only what changed";
+}
+
+TEST_F(ApplierTest, NoAlarmAndAnUnknownActionChangeNothing) {
+  for (const std::string& body :
+       {RaiseBody(AlarmType::kNone), RaiseBody(AlarmType::kNoSpace, static_cast<AlarmAction>(9))}) {
+    const auto result = Apply(RequestKind::kAlarm, body);
+    ASSERT_TRUE(result.has_value());
+    EXPECT_THAT(std::get<AlarmResult>(*result).alarms, IsEmpty());
+    EXPECT_THAT(alarms_->List(), IsEmpty());
+  }
+}
+
+TEST_F(ApplierTest, UnderNoSpaceOnlyPutsAreRefused) {
+  ASSERT_EQ(Outcome(RequestKind::kPut, kPutBody), "ok");
+  ASSERT_EQ(Outcome(RequestKind::kAlarm, RaiseBody(AlarmType::kNoSpace)), "ok");
+  const std::int64_t before = revision();
+  EXPECT_EQ(Outcome(RequestKind::kPut, kPutBody), kNoSpaceText);
+  EXPECT_EQ(Outcome(RequestKind::kTxn, kTxnWithPut), kNoSpaceText);
+  EXPECT_EQ(revision(), before) << "and nothing is written";
+  EXPECT_EQ(Outcome(RequestKind::kTxn, kTxnWithoutPut), "ok");
+  EXPECT_EQ(Outcome(RequestKind::kDeleteRange, DeleteBody("k")), "ok");
+  EXPECT_EQ(Outcome(RequestKind::kCompaction, CompactBody(before)), "ok");
+}
+
+TEST_F(ApplierTest, UnderCorruptEveryChangeIsRefused) {
+  ASSERT_EQ(Outcome(RequestKind::kPut, kPutBody), "ok");
+  ASSERT_EQ(Outcome(RequestKind::kAlarm, RaiseBody(AlarmType::kCorrupt)), "ok");
+  const std::int64_t before = revision();
+  EXPECT_EQ(Outcome(RequestKind::kPut, kPutBody), kCorruptText);
+  EXPECT_EQ(Outcome(RequestKind::kDeleteRange, DeleteBody("k")), kCorruptText);
+  EXPECT_EQ(Outcome(RequestKind::kTxn, kTxnWithoutPut), kCorruptText);
+  EXPECT_EQ(Outcome(RequestKind::kCompaction, CompactBody(before)), kCorruptText);
+  EXPECT_EQ(Outcome(RequestKind::kCompaction, CompactBody(before, /*physical=*/true)),
+            kCorruptText);
+  EXPECT_EQ(revision(), before);
+  EXPECT_EQ(FatalText(), "none") << "an answer, no damage of the log";
+  EXPECT_EQ(Outcome(RequestKind::kAlarm, RaiseBody(AlarmType::kCorrupt, AlarmAction::kDeactivate)),
+            "ok");
+  EXPECT_EQ(Outcome(RequestKind::kPut, kPutBody), "ok");
+}
+
+// Every replica has written it, whatever its own disk's size.
+TEST_F(ApplierTest, APutPastTheQuotaIsWrittenAndAnsweredNoSpace) {
+  SetQuota(1);
+  EXPECT_EQ(Outcome(RequestKind::kPut, kPutBody), kNoSpaceText);
+  EXPECT_EQ(Outcome(RequestKind::kTxn, PutTxnBody({"t"}, "v")), kNoSpaceText);
+  EXPECT_THAT(Rows(mvcc::Get("k")), ElementsAre("k=v c2 m2 v1"));
+  EXPECT_THAT(Rows(mvcc::Get("t")), ElementsAre("t=v c3 m3 v1"));
+  EXPECT_EQ(Outcome(RequestKind::kDeleteRange, DeleteBody("k")), "ok");
+}
+
+TEST_F(ApplierTest, WhoIsRefusedForSpaceIsAnsweredWhenTheAlarmStands) {
+  SetQuota(1);
+  const raft::Entry put = Entry(RequestKind::kPut, kPutBody);
+  const raft::Entry del = Entry(RequestKind::kDeleteRange, DeleteBody("k"));
+  const auto refused = Wait(put.index);
+  const auto deleted = Wait(del.index);
+  applier_->Apply({put, del});
+  EXPECT_TRUE(deleted->has_value());
+  EXPECT_FALSE(refused->has_value());
+  ASSERT_EQ(no_space_.size(), 1);
+  RunNoSpace();
+  ASSERT_TRUE(refused->has_value());
+  EXPECT_EQ((*refused)->value.error(), kNoSpace.ToError());
+
+  ASSERT_EQ(Outcome(RequestKind::kAlarm, RaiseBody(AlarmType::kNoSpace)), "ok");
+  const raft::Entry another = Entry(RequestKind::kPut, kPutBody);
+  const auto at_once = Wait(another.index);
+  applier_->Apply({another});
+  EXPECT_TRUE(at_once->has_value()) << "the alarm stands already";
+  EXPECT_THAT(no_space_, IsEmpty());
+}
+
+// --- compaction --------------------------------------------------------------------------------
+
+TEST_F(ApplierTest, ACompactionIsAnsweredAtOnceUnlessTheClientWaits) {
+  for (int i = 0; i < 5; ++i) Apply(RequestKind::kPut, kPutBody);
+  const auto logical = Apply(RequestKind::kCompaction, CompactBody(3));
+  ASSERT_TRUE(logical.has_value());
+  EXPECT_EQ(std::get<CompactionResult>(*logical).revision, 6);
+
+  const raft::Entry entry = Entry(RequestKind::kCompaction, CompactBody(5, /*physical=*/true));
+  const auto physical = Wait(entry.index);
+  applier_->Apply({entry});
+  EXPECT_FALSE(physical->has_value());
+  Settle();
+  ASSERT_TRUE(physical->has_value()) << "the deletion is durable";
+  EXPECT_TRUE((*physical)->value.has_value());
+
+  const raft::Entry again = Entry(RequestKind::kCompaction, CompactBody(5, /*physical=*/true));
+  const auto refused = Wait(again.index);
+  applier_->Apply({again});
+  Settle();
+  ASSERT_TRUE(refused->has_value());
+  EXPECT_TRUE(FailsWith((*refused)->value, mvcc::kErrCompacted));
+}
+
+TEST_F(ApplierTest, ARefusedCompactionIsAnAnswer) {
+  Apply(RequestKind::kPut, kPutBody);
+  EXPECT_TRUE(FailsWith(Apply(RequestKind::kCompaction, CompactBody(9)), mvcc::kErrFutureRev));
+  EXPECT_TRUE(FailsWith(Apply(RequestKind::kCompaction, CompactBody(9, /*physical=*/true)),
+                        mvcc::kErrFutureRev));
+  ASSERT_EQ(Outcome(RequestKind::kCompaction, CompactBody(2)), "ok");
+  EXPECT_TRUE(FailsWith(Apply(RequestKind::kCompaction, CompactBody(2)), mvcc::kErrCompacted));
+  EXPECT_EQ(FatalText(), "none");
+}
+
+// --- what the log may hold ---------------------------------------------------------------------
+
+TEST_F(ApplierTest, TheStoresRefusalsAreAnswers) {
+  std::string leased = kPutBody;
+  wire::AppendInt(leased, 3, 99);
+  EXPECT_TRUE(FailsWith(Apply(RequestKind::kPut, leased), mvcc::kErrLeaseNotFound));
+  std::string ignoring = PutBody("missing", "");
+  wire::AppendBool(ignoring, 5, true);
+  EXPECT_TRUE(FailsWith(Apply(RequestKind::kPut, ignoring), mvcc::kErrKeyNotFound));
+  EXPECT_TRUE(FailsWith(
+      Apply(RequestKind::kTxn, TxnBody({OpBody(2, ignoring), OpBody(2, PutBody("k", "v"))})),
+      mvcc::kErrKeyNotFound));
+  EXPECT_EQ(revision(), 1);
+  EXPECT_EQ(FatalText(), "none");
+}
+
+TEST_F(ApplierTest, ARequestOfANewerVersionEndsTheReplica) {
+  const raft::Entry good = Entry(RequestKind::kPut, PutBody("a", "1"));
+  raft::Entry unknown = Entry(RequestKind::kPut, "");
+  std::string bytes;
+  wire::AppendBytesAlways(bytes, 8, "");  // a LeaseGrant
+  unknown.data = SharedBytes::Own(std::move(bytes));
+  const raft::Entry behind = Entry(RequestKind::kPut, PutBody("b", "1"));
+  applier_->Apply({good, unknown, behind});
+  EXPECT_EQ(FatalText(),
+            "cannot apply log entry 2: the log holds a request of a newer version (field 8)");
+  EXPECT_EQ(applier_->applied_index(), 1);
+}
+
+TEST_F(ApplierTest, ADamagedRequestEndsTheReplica) {
+  for (const RequestKind kind :
+       {RequestKind::kPut, RequestKind::kDeleteRange, RequestKind::kTxn, RequestKind::kAlarm,
+        RequestKind::kMemberAttributesSet, RequestKind::kClusterVersionSet}) {
+    fatal_.reset();
+    applier_->Apply({Entry(kind, "\x0a")});
+    ASSERT_TRUE(fatal_.has_value()) << static_cast<int>(kind);
+    EXPECT_EQ(fatal_->code, Code::kDataLoss) << fatal_->message;
+  }
+  fatal_.reset();
+  applier_->Apply({{.term = 3,
+                    .index = ++last_index_,
+                    .type = raft::EntryType::kNormal,
+                    .data = SharedBytes::Static("\x0a")}});
+  EXPECT_EQ(FatalText(), "cannot apply log entry 7: a log entry's request is malformed");
+}
+
+TEST_F(ApplierTest, ADamagedOrJointConfigurationChangeEndsTheReplica) {
+  raft::Entry entry = ConfEntry(raft::ConfChangeType::kAddNode, MemberSeven());
+  entry.type = raft::EntryType::kConfChangeV2;
+  applier_->Apply({entry});
+  EXPECT_EQ(FatalText(),
+            "cannot apply log entry 1: joint configuration changes are not supported by this "
+            "version");
+
+  fatal_.reset();
+  entry = ConfEntry(raft::ConfChangeType::kAddNode, MemberSeven());
+  entry.data = SharedBytes::Own(raft::Encode(raft::ConfChange{
+      .id = 1, .type = raft::ConfChangeType::kAddNode, .node_id = 7, .context = {}}));
+  applier_->Apply({entry});
+  EXPECT_EQ(FatalText(), "cannot apply log entry 2: membership: a member's record is malformed");
+
+  fatal_.reset();
+  entry = ConfEntry(raft::ConfChangeType::kAddNode, MemberSeven());
+  entry.data = SharedBytes::Own(
+      raft::Encode(raft::ConfChange{.id = 1,
+                                    .type = raft::ConfChangeType::kAddNode,
+                                    .node_id = 8,
+                                    .context = SharedBytes::Own(EncodeMemberJson(MemberSeven()))}));
+  applier_->Apply({entry});
+  EXPECT_EQ(FatalText(),
+            "cannot apply log entry 3: membership: the change is of member 8, its record of member "
+            "7");
+}
+
+}  // namespace
+}  // namespace kvorum::server

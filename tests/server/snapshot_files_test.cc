@@ -1,0 +1,146 @@
+#include "server/snapshot_files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+
+#include "base/crc32c.h"
+#include "base/logging.h"
+#include "base/sim_file_system.h"
+#include "proto/snap.pb.h"
+
+namespace kvorum::server {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr const char* kDir = "/snap";
+
+raft::SnapshotMetadata At(raft::Term term, raft::Index index) {
+  return {.conf_state = {.voters = {7}}, .index = index, .term = term};
+}
+
+class SnapshotFilesTest : public testing::Test {
+ protected:
+  SnapshotFilesTest() {
+    SetLogLevel(LogLevel::kError);
+    EXPECT_TRUE(fs_.MakeDirectories(kDir).has_value());
+    EXPECT_TRUE(fs_.SyncDirectory("/").has_value());
+  }
+  void Save(raft::Term term, raft::Index index) {
+    const auto saved = SaveSnapshotFile(fs_, kDir, At(term, index));
+    ASSERT_TRUE(saved.has_value()) << saved.error().message;
+  }
+  // The index of the newest, 0 if there is none.
+  static raft::Index Newest(FileSystem& fs, raft::Index valid_up_to = 1'000'000) {
+    const auto found = LoadNewestSnapshotFile(
+        fs, kDir,
+        [&](const raft::SnapshotMetadata& metadata) { return metadata.index <= valid_up_to; });
+    EXPECT_TRUE(found.has_value());
+    return found.has_value() && found->has_value() ? (*found)->index : 0;
+  }
+  std::vector<std::string> Names() { return *fs_.List(kDir); }
+
+  SimFileSystem fs_;
+};
+
+TEST_F(SnapshotFilesTest, NoneIsNoError) { EXPECT_EQ(Newest(fs_), 0); }
+
+TEST_F(SnapshotFilesTest, NameAndContentAreTheFormats) {
+  Save(0x12, 0xabc);
+  EXPECT_THAT(Names(), ElementsAre("0000000000000012-0000000000000abc.snap"));
+  snappb::snapshot file;
+  ASSERT_TRUE(file.ParseFromString(
+      *ReadWholeFile(fs_, "/snap/0000000000000012-0000000000000abc.snap", 1000)));
+  EXPECT_EQ(file.crc(), Crc32c(0, file.data()));
+  const auto snapshot = raft::DecodeSnapshot(SharedBytes::Copy(file.data()));
+  ASSERT_TRUE(snapshot.has_value());
+  EXPECT_TRUE(snapshot->data.empty());
+  EXPECT_EQ(snapshot->metadata, At(0x12, 0xabc));
+}
+
+TEST_F(SnapshotFilesTest, TheNewestIsOfTheHighestTermThenIndex) {
+  Save(1, 90);
+  Save(2, 30);
+  Save(2, 200);
+  EXPECT_EQ(Newest(fs_), 200);
+  EXPECT_EQ(Newest(fs_, 100), 30) << "one that is not valid is passed over, and kept";
+  EXPECT_EQ(Names().size(), 3);
+}
+
+TEST_F(SnapshotFilesTest, ADamagedOneIsSetAside) {
+  Save(1, 10);
+  Save(1, 20);
+  const std::string path = "/snap/0000000000000001-0000000000000014.snap";
+  ASSERT_TRUE(fs_.Corrupt(path, 8, 1));
+  EXPECT_EQ(Newest(fs_), 10);
+  EXPECT_THAT(Names(), ElementsAre("0000000000000001-000000000000000a.snap",
+                                   "0000000000000001-0000000000000014.snap.broken"));
+}
+
+TEST_F(SnapshotFilesTest, EachFlippedBitAndEachLengthCutIsFound) {
+  Save(3, 10);
+  const std::string path = "/snap/0000000000000003-000000000000000a.snap";
+  const std::string content = *ReadWholeFile(fs_, path, 1000);
+  const auto check = [&](const std::string& damaged) {
+    ASSERT_TRUE(WriteFileAtomically(fs_, path, damaged).has_value());
+    const auto found = LoadNewestSnapshotFile(fs_, kDir, [](const auto&) { return true; });
+    ASSERT_TRUE(found.has_value());
+    if (found->has_value()) {
+      EXPECT_EQ(**found, At(3, 10)) << "damage that was not found";
+    }
+  };
+  for (std::size_t size = 0; size < content.size(); ++size) {
+    SCOPED_TRACE("cut to " + std::to_string(size));
+    check(content.substr(0, size));
+  }
+  for (std::size_t bit = 0; bit < content.size() * 8; ++bit) {
+    SCOPED_TRACE("bit " + std::to_string(bit));
+    std::string damaged = content;
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
+    check(damaged);
+  }
+}
+
+TEST_F(SnapshotFilesTest, AnErrorOfTheDiskIsNoDamage) {
+  Save(1, 10);
+  fs_.FailPath(SimFileSystem::Operation::kOpen, "000a.snap", SimFileSystem::Fault::kNoSpace);
+  EXPECT_FALSE(LoadNewestSnapshotFile(fs_, kDir, [](const auto&) { return true; }).has_value());
+  fs_.ClearFaults();
+  EXPECT_EQ(Newest(fs_), 10);
+}
+
+TEST_F(SnapshotFilesTest, PurgeKeepsTheNewest) {
+  for (raft::Index index = 1; index <= 5; ++index) Save(1, index);
+  ASSERT_TRUE(PurgeSnapshotFiles(fs_, kDir, 0).has_value());
+  EXPECT_EQ(Names().size(), 5);
+  ASSERT_TRUE(PurgeSnapshotFiles(fs_, kDir, 2).has_value());
+  EXPECT_THAT(Names(), ElementsAre("0000000000000001-0000000000000004.snap",
+                                   "0000000000000001-0000000000000005.snap"));
+  ASSERT_TRUE(PurgeSnapshotFiles(fs_, kDir, 9).has_value());
+  EXPECT_EQ(Names().size(), 2);
+}
+
+// Fault model: base/sim_file_system.h.
+TEST_F(SnapshotFilesTest, APowerCutLeavesTheOldOneOrTheNewOne) {
+  Save(1, 10);
+  Rng rng(1);
+  int images = 0;
+  fs_.SetObserver([&] {
+    for (const auto keep : SimFileSystem::kAllKeeps) {
+      const auto image = fs_.CrashImage(keep, rng);
+      const raft::Index newest = Newest(*image);
+      EXPECT_TRUE(newest == 10 || newest == 20) << newest;
+      ++images;
+    }
+  });
+  Save(1, 20);
+  fs_.SetObserver(nullptr);
+  EXPECT_GT(images, 12);
+  EXPECT_EQ(Newest(*fs_.CrashImage(SimFileSystem::Keep::kNothing, rng)), 20);
+}
+
+}  // namespace
+}  // namespace kvorum::server

@@ -1,0 +1,92 @@
+#include "server/wait_table.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/request_id.h"
+
+namespace kvorum::server {
+namespace {
+
+using Names = std::vector<std::string>;
+
+class NamedWaiter final : public Waiter {
+ public:
+  explicit NamedWaiter(std::string name) : name_(std::move(name)) {}
+  void Applied(ApplyResult) override {}
+  void Failed(const Error&) override {}
+  const std::string& name() const { return name_; }
+
+ private:
+  std::string name_;
+};
+
+Names NamesOf(const std::vector<std::unique_ptr<Waiter>>& waiters) {
+  Names names;
+  for (const auto& waiter : waiters)
+    names.push_back(waiter == nullptr ? "-" : static_cast<NamedWaiter&>(*waiter).name());
+  return names;
+}
+
+class WaitTableTest : public testing::Test {
+ protected:
+  void Register(std::uint64_t id, std::string name, std::int64_t deadline_ns = 100) {
+    std::vector<PendingProposal> one;
+    one.push_back({.id = id,
+                   .deadline = {deadline_ns},
+                   .waiter = std::make_unique<NamedWaiter>(std::move(name))});
+    table_.Register(std::move(one));
+  }
+  WaitTable table_;
+};
+
+TEST_F(WaitTableTest, WhatIsTakenIsParallelToTheIdsAndGone) {
+  Register(1, "one");
+  Register(2, "two");
+  Register(3, "three");
+  EXPECT_EQ(table_.size(), 3);
+  EXPECT_EQ(NamesOf(table_.Take({3, 9, 1, 1})), (Names{"three", "-", "one", "-"}));
+  EXPECT_EQ(table_.size(), 1);
+  EXPECT_EQ(NamesOf(table_.Take({1, 2})), (Names{"-", "two"}));
+  EXPECT_EQ(table_.size(), 0);
+  EXPECT_EQ(NamesOf(table_.Take({})), Names{});
+}
+
+TEST_F(WaitTableTest, TheDeadlineItselfIsTooLate) {
+  Register(1, "early", 10);
+  Register(2, "late", 20);
+  EXPECT_EQ(NamesOf(table_.TakeExpired({9})), Names{});
+  EXPECT_EQ(NamesOf(table_.TakeExpired({10})), Names{"early"});
+  EXPECT_EQ(NamesOf(table_.TakeExpired({10})), Names{});
+  EXPECT_EQ(NamesOf(table_.Take({1, 2})), (Names{"-", "late"})) << "the outcome came too late";
+}
+
+TEST_F(WaitTableTest, AllCanBeTaken) {
+  Register(1, "one");
+  Register(2, "two");
+  EXPECT_EQ(table_.TakeAll().size(), 2);
+  EXPECT_EQ(table_.size(), 0);
+  EXPECT_EQ(NamesOf(table_.Take({1})), Names{"-"});
+}
+
+TEST(RequestIdTest, CountsUpFromMemberAndStartTime) {
+  RequestIdSource ids(0x1234'5678'9abc'beef, 0x01'0203'0405 * std::int64_t{1'000'000} + 999'999);
+  EXPECT_EQ(ids.Next(), 0xbeef'0102'0304'0500);
+  EXPECT_EQ(ids.Next(), 0xbeef'0102'0304'0501);
+  for (int i = 2; i < 256; ++i) ids.Next();
+  EXPECT_EQ(ids.Next(), 0xbeef'0102'0304'0600) << "the counter carries into the time";
+}
+
+TEST(RequestIdTest, TheCarryStaysOutOfTheMember) {
+  RequestIdSource ids(1, ((std::int64_t{1} << 40) - 1) * 1'000'000);
+  for (int i = 0; i < 255; ++i) ids.Next();
+  EXPECT_EQ(ids.Next(), 0x0001'ffff'ffff'ffff);
+  EXPECT_EQ(ids.Next(), 0x0001'0000'0000'0000);
+}
+
+}  // namespace
+}  // namespace kvorum::server
