@@ -28,13 +28,22 @@ class Lanes {
   Executor& apply() { return *lanes_[2]; }
   Executor& backend() { return *lanes_[3]; }
   Executor& copier() { return *lanes_[4]; }
+  Executor& readers() { return *lanes_[5]; }
+  Executor& io() { return *lanes_[6]; }  // of a client's connection
   ManualClock& clock() { return clock_; }
+
+  // A held lane takes tasks and runs none: that executor is busy with something long.
+  void Hold(const Executor& lane, bool held) {
+    for (auto& candidate : lanes_) {
+      if (candidate.get() == &lane) candidate->held = held;
+    }
+  }
 
   // One task, or the jump to the next timer; false if nothing is left at all.
   bool Step() {
     std::vector<Lane*> ready;
     for (auto& lane : lanes_) {
-      if (!lane->queue.empty()) ready.push_back(lane.get());
+      if (!lane->queue.empty() && !lane->held) ready.push_back(lane.get());
     }
     if (!ready.empty()) {
       Lane& lane = *ready[rng_.Below(ready.size())];
@@ -72,11 +81,12 @@ class Lanes {
     const Clock& clock() const override { return owner.clock_; }
     Lanes& owner;
     std::deque<Task> queue;
+    bool held = false;
   };
 
   Rng rng_;
   ManualClock clock_;
-  std::array<std::unique_ptr<Lane>, 5> lanes_;
+  std::array<std::unique_ptr<Lane>, 7> lanes_;
   std::multimap<TimePoint, std::pair<Lane*, Task>> timers_;
 };
 

@@ -26,28 +26,15 @@ class SmallMember {
 
   SmallMember(FileSystem& fs, std::uint64_t seed) : fs_(fs), lanes_(seed) {
     SetLogLevel(LogLevel::kError);  // thousands of restarts
+    options_ = SmallOptions();
   }
+
+  // Read by Start.
+  InstanceOptions& options() { return options_; }
 
   // Opens and starts; the error if the member refuses.
   Result<void> Start() {
     KV_TRY(directory_, OpenDataDirectory(fs_, "/data", ""));
-    InstanceOptions options;
-    options.name = "default";
-    options.initial_cluster = "default=http://localhost:2380";
-    options.initial_cluster_token = "etcd-cluster";
-    options.wal_dir = kWalDir;
-    options.snap_dir = kSnapDir;
-    options.seed = 1;
-    options.raft.catch_up_entries = 5;
-    options.replica.snapshot_count = 12;
-    options.log.max_wals = 1;
-    options.log.max_snapshots = 1;
-    options.wal.segment_size_bytes = 4096;
-    options.wal.reserve_size_bytes = 0;
-    options.wal.zero_segments = false;
-    options.store.restore_threads = 1;
-    options.store.commit.batch_operations = 8;
-    options.store.compaction.batch_limit = 4;
     KV_TRY(instance_, Instance::Open(
                           fs_, [&] { return mvcc::OpenMemoryBackend(fs_, kDatabase); },
                           {.raft = lanes_.raft(),
@@ -55,7 +42,7 @@ class SmallMember {
                            .apply = lanes_.apply(),
                            .backend = lanes_.backend(),
                            .copier = lanes_.copier()},
-                          std::move(options), [this](const Error& error) { fatal_ = error; }));
+                          options_, [this](const Error& error) { fatal_ = error; }));
     instance_->Start();
     return {};
   }
@@ -103,7 +90,29 @@ class SmallMember {
   }
 
  private:
+  static InstanceOptions SmallOptions() {
+    InstanceOptions options;
+    options.name = "default";
+    options.initial_cluster = "default=http://localhost:2380";
+    options.initial_cluster_token = "etcd-cluster";
+    options.wal_dir = kWalDir;
+    options.snap_dir = kSnapDir;
+    options.seed = 1;
+    options.raft.catch_up_entries = 5;
+    options.replica.snapshot_count = 12;
+    options.log.max_wals = 1;
+    options.log.max_snapshots = 1;
+    options.wal.segment_size_bytes = 4096;
+    options.wal.reserve_size_bytes = 0;
+    options.wal.zero_segments = false;
+    options.store.restore_threads = 1;
+    options.store.commit.batch_operations = 8;
+    options.store.compaction.batch_limit = 4;
+    return options;
+  }
+
   FileSystem& fs_;
+  InstanceOptions options_;
   DataDirectory directory_;
   std::optional<Error> fatal_;
   std::unique_ptr<Instance> instance_;

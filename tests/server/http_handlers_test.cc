@@ -1,0 +1,139 @@
+// What the ports answer over HTTP/1.1.
+#include "server/http_handlers.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "server/maintenance_encode.h"
+#include "server/peer_http.h"
+#include "tests/server/request_bodies.h"
+#include "tests/server/served_member.h"
+
+namespace kvorum::server {
+namespace {
+
+struct KeepingSink final : rpc::HttpSink {
+  void Complete(rpc::HttpResponse response) override { kept = std::move(response); }
+  std::optional<rpc::HttpResponse> kept;
+};
+
+class HttpHandlersTest : public testing::Test {
+ protected:
+  void Start() { ASSERT_TRUE(served_.Start().has_value()); }
+  rpc::HttpResponse Ask(const rpc::HttpHandler& handler, const std::string& target,
+                        const std::string& method = "GET") {
+    const auto sink = std::make_shared<KeepingSink>();
+    rpc::HttpRequest request;
+    request.method = method;
+    request.target = target;
+    handler(std::move(request), rpc::HttpReply(sink));
+    EXPECT_TRUE(served_.lanes().RunUntil([&] { return sink->kept.has_value(); }));
+    return sink->kept.value_or(rpc::HttpResponse{});
+  }
+  // "200 body"
+  std::string Get(const std::string& target) {
+    const rpc::HttpResponse response = Ask(client_, target);
+    return std::to_string(response.status) + " " + Join(response.body);
+  }
+  void Alarm(AlarmType type, AlarmAction action = AlarmAction::kActivate) {
+    ASSERT_TRUE(
+        served_
+            .Call("/etcdserverpb.Maintenance/Alarm",
+                  EncodeAlarmRequest({.action = action, .alarm = {.member = 7, .type = type}}))
+            .has_value());
+  }
+  void Propose(RequestKind kind, std::string body) {
+    bool done = false;
+    served_.member().Propose(kind, std::move(body),
+                             [&](const Result<ApplyResult::Value>&) { done = true; });
+    ASSERT_TRUE(served_.lanes().RunUntil([&] { return done; }));
+  }
+
+  ServedMember served_;
+  rpc::HttpHandler client_ = MakeHttpHandler(served_.context());
+  rpc::HttpHandler peer_ = MakePeerHttpHandler(served_.context());
+};
+
+const std::string kHealthy = R"(200 {"health":"true","reason":""})";
+std::string Sick(const std::string& reason) {
+  return R"(503 {"health":"false","reason":")" + reason + "\"}";
+}
+
+TEST_F(HttpHandlersTest, AHealthyMemberSaysSo) {
+  Start();
+  EXPECT_EQ(Get("/health"), kHealthy);
+  EXPECT_EQ(Get("/health?serializable=true"), kHealthy);
+  EXPECT_EQ(Get("/health?serializable=false&x"), kHealthy);
+}
+
+TEST_F(HttpHandlersTest, AnAlarmIsTheReason) {
+  Start();
+  Alarm(AlarmType::kNoSpace);
+  EXPECT_EQ(Get("/health"), Sick("ALARM NOSPACE"));
+  EXPECT_EQ(Get("/health?serializable=true"), Sick("ALARM NOSPACE"));
+  EXPECT_EQ(Get("/health?exclude=NOSPACE"), kHealthy);
+  EXPECT_EQ(Get("/health?exclude=CORRUPT"), Sick("ALARM NOSPACE"));
+  Alarm(AlarmType::kCorrupt);
+  EXPECT_EQ(Get("/health?exclude=NOSPACE"), Sick("ALARM CORRUPT"));
+  EXPECT_EQ(Get("/health?exclude=CORRUPT&exclude=NOSPACE"), kHealthy);
+  Alarm(AlarmType::kNoSpace, AlarmAction::kDeactivate);
+  Alarm(AlarmType::kCorrupt, AlarmAction::kDeactivate);
+  EXPECT_EQ(Get("/health"), kHealthy);
+  Alarm(static_cast<AlarmType>(9));
+  EXPECT_EQ(Get("/health"), Sick("ALARM UNKNOWN"));
+}
+
+TEST_F(HttpHandlersTest, WithoutALeaderItIsSickUnlessOnlyTheLocalStoreIsAsked) {
+  ASSERT_TRUE(served_.Open().has_value());
+  EXPECT_EQ(Get("/health?serializable=true"), kHealthy);
+  EXPECT_EQ(Get("/health"), Sick("RAFT NO LEADER"));
+}
+
+TEST_F(HttpHandlersTest, AReadThatFailsIsTheReason) {
+  Start();
+  served_.member().instance().Stop([] {});
+  served_.lanes().RunFor(std::chrono::seconds(1));
+  EXPECT_EQ(Get("/health"), Sick("RANGE ERROR:etcdserver: server stopped"));
+}
+
+TEST_F(HttpHandlersTest, TheClusterVersionIsToldOnceItIsDecided) {
+  Start();
+  EXPECT_EQ(Get("/version"),
+            R"(200 {"etcdserver":"3.7.1","etcdcluster":"not_decided","storage":"3.7.0"})");
+  Propose(RequestKind::kClusterVersionSet, EncodeClusterVersion("3.7.0"));
+  const std::string decided = R"({"etcdserver":"3.7.1","etcdcluster":"3.7.0","storage":"3.7.0"})";
+  EXPECT_EQ(Get("/version"), "200 " + decided);
+  EXPECT_EQ(Join(Ask(peer_, "/version").body), decided);
+}
+
+TEST_F(HttpHandlersTest, OnlyGetIsAllowed) {
+  Start();
+  for (const char* target : {"/health", "/version"}) {
+    const rpc::HttpResponse response = Ask(client_, target, "POST");
+    EXPECT_EQ(response.status, 405);
+    EXPECT_EQ(Join(response.body), "Method Not Allowed\n");
+    ASSERT_FALSE(response.headers.empty());
+    EXPECT_EQ(response.headers[0].name + ": " + response.headers[0].value, "Allow: GET");
+  }
+  EXPECT_EQ(Ask(client_, "/nothing").status, 404);
+}
+
+TEST_F(HttpHandlersTest, ThePeerPortListsTheMembers) {
+  Start();
+  const rpc::HttpResponse response = Ask(peer_, "/members");
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(Join(response.body),
+            R"([{"id":10276657743932975437,"peerURLs":["http://localhost:2380"]}])"
+            "\n");
+  ASSERT_EQ(response.headers.size(), 1);
+  EXPECT_EQ(response.headers[0].name, "X-Etcd-Cluster-ID");
+  EXPECT_EQ(response.headers[0].value, "cdf818194e3a8c32");
+  EXPECT_EQ(Ask(peer_, "/health").status, 404);
+}
+
+}  // namespace
+}  // namespace kvorum::server

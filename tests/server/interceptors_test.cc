@@ -1,0 +1,149 @@
+#include "server/interceptors.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "base/logging.h"
+#include "server/errors.h"
+#include "tests/server/request_bodies.h"
+#include "tests/server/served_member.h"
+
+namespace kvorum::server {
+namespace {
+
+constexpr std::string_view kRange = "/etcdserverpb.KV/Range";
+constexpr std::string_view kStream = "/etcdserverpb.KV/RangeStream";
+const std::string kLocalRead = RangeBody({.key = "k", .serializable = true});
+
+std::shared_ptr<rpc::CallContext> With(std::string_view name, std::string_view value) {
+  auto call = std::make_shared<rpc::CallContext>();
+  call->AddMetadata(name, value);
+  return call;
+}
+
+// Opens a stream whose call has that metadata, and gives its status.
+Error StreamStatus(ServedMember& served, std::string_view name, std::string_view value) {
+  const auto stream = std::make_shared<FakeStream>(served.lanes().io(), std::deque{kLocalRead});
+  stream->context().AddMetadata(name, value);
+  served.router().Find(kStream)->stream(stream);
+  EXPECT_TRUE(served.RunUntilFinished(*stream));
+  return stream->status().value_or(Error{});
+}
+
+TEST(InterceptorsTest, AClientVersionThatIsNotUtf8IsRefused) {
+  ServedMember served;
+  ASSERT_TRUE(served.Start().has_value());
+  EXPECT_TRUE(served.Call(kRange, kLocalRead, With("client-api-version", "3.5")).has_value());
+  EXPECT_TRUE(served.Call(kRange, kLocalRead, With("client-api-version", "")).has_value());
+  EXPECT_EQ(served.Call(kRange, kLocalRead, With("client-api-version", "\xff")).error(),
+            kInvalidClientApiVersion.ToError());
+  EXPECT_EQ(StreamStatus(served, "client-api-version", "\xc0\x80"),
+            kInvalidClientApiVersion.ToError());
+  EXPECT_EQ(StreamStatus(served, "client-api-version", "3.5").code, Code::kOk);
+  EXPECT_TRUE(served.Call(kRange, kLocalRead, With("other", "\xff")).has_value());
+}
+
+TEST(InterceptorsTest, WhoRequiresALeaderIsToldThatThereIsNone) {
+  ServedMember served;
+  ASSERT_TRUE(served.Open().has_value());
+  EXPECT_EQ(served.Call(kRange, kLocalRead, With("hasleader", "true")).error(),
+            kNoLeader.ToError());
+  EXPECT_TRUE(served.Call(kRange, kLocalRead, With("hasleader", "false")).has_value());
+  EXPECT_TRUE(served.Call(kRange, kLocalRead).has_value());
+  ASSERT_TRUE(served.member().CatchUp());
+  EXPECT_TRUE(served.Call(kRange, kLocalRead, With("hasleader", "true")).has_value());
+}
+
+TEST(InterceptorsTest, AStreamThatRequiresALeaderIsRefusedWithoutOne) {
+  ServedMember served;
+  ASSERT_TRUE(served.Open().has_value());
+  const auto stream = std::make_shared<FakeStream>(served.lanes().io(), std::deque{kLocalRead});
+  stream->context().AddMetadata("hasleader", "true");
+  served.router().Find(kStream)->stream(stream);
+  EXPECT_EQ(stream->status(), kNoLeader.ToError());
+}
+
+// --- counters and the slow-request log ---------------------------------------------------------
+
+class ObserveCallsTest : public testing::Test {
+ protected:
+  ObserveCallsTest() {
+    std::string name = (std::filesystem::temp_directory_path() / "kvorum-log-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) std::abort();
+    dir_ = name;
+    EXPECT_TRUE(InitLogging({.level = LogLevel::kInfo, .json = true, .outputs = {dir_ + "/log"}})
+                    .has_value());
+    router_.AddUnary(
+        "t.T", "U",
+        [](const std::shared_ptr<rpc::CallContext>&, const SharedBytes&, rpc::UnaryReply) {});
+    router_.AddStream("t.T", "S", rpc::MethodKind::kServerStream,
+                      [](const std::shared_ptr<rpc::ServerStream>&) {});
+    ObserveCalls(router_, counters_, std::chrono::milliseconds(300));
+  }
+  ~ObserveCallsTest() override {
+    EXPECT_TRUE(InitLogging({}).has_value());
+    SetLogLevel(LogLevel::kError);
+    std::filesystem::remove_all(dir_);
+  }
+  void End(std::string_view path, Code code, Duration duration) {
+    rpc::CallContext call;
+    call.set_method(&router_.Find(path)->info);
+    call.set_peer(SharedBytes::Static("127.0.0.1:5123"));
+    router_.start_hook()(call);
+    router_.end_hook()(call, {.code = code,
+                              .message = "why",
+                              .duration = duration,
+                              .received_messages = 1,
+                              .received_bytes = 17,
+                              .sent_messages = 1,
+                              .sent_bytes = 29});
+  }
+  std::string Logged() {
+    EXPECT_TRUE(FlushLog());
+    std::stringstream text;
+    text << std::ifstream(dir_ + "/log").rdbuf();
+    return text.str();
+  }
+
+  std::string dir_;
+  rpc::Router router_;
+  CallCounters counters_{2};
+};
+
+TEST_F(ObserveCallsTest, CallsAreCountedByMethodAndCode) {
+  End("/t.T/U", Code::kOk, {});
+  End("/t.T/U", Code::kOk, {});
+  End("/t.T/U", Code::kUnauthenticated, {});
+  End("/t.T/S", Code::kCanceled, {});
+  EXPECT_EQ(counters_.started(0), 3);
+  EXPECT_EQ(counters_.ended(0, Code::kOk), 2);
+  EXPECT_EQ(counters_.ended(0, Code::kUnauthenticated), 1);
+  EXPECT_EQ(counters_.ended(0, Code::kCanceled), 0);
+  EXPECT_EQ(counters_.started(1), 1);
+  EXPECT_EQ(counters_.ended(1, Code::kCanceled), 1);
+}
+
+TEST_F(ObserveCallsTest, OnlyASlowUnaryCallIsLogged) {
+  End("/t.T/U", Code::kOk, std::chrono::milliseconds(300));
+  End("/t.T/S", Code::kOk, std::chrono::hours(1));
+  EXPECT_EQ(Logged(), "");
+}
+
+TEST_F(ObserveCallsTest, TheLineOfASlowCallNamesItsCaller) {
+  End("/t.T/U", Code::kNotFound, std::chrono::milliseconds(301));
+  const std::string line = Logged();
+  for (const char* part :
+       {R"("level":"warn")", R"("msg":"request stats")", R"("time spent":0.301)",
+        R"("remote":"127.0.0.1:5123")", R"("response type":"/t.T/U")", R"("request size":17)",
+        R"("response size":29)", R"("code":5)", R"("error":"why")"})
+    EXPECT_THAT(line, testing::HasSubstr(part));
+}
+
+}  // namespace
+}  // namespace kvorum::server

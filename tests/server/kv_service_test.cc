@@ -1,0 +1,318 @@
+// The KV service, from the request's bytes to the answer's, over a whole member.
+#include "server/kv_service.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "mvcc/errors.h"
+#include "proto/rpc.pb.h"
+#include "server/errors.h"
+#include "server/kv_decode.h"
+#include "tests/server/request_bodies.h"
+#include "tests/server/served_member.h"
+
+namespace kvorum::server {
+namespace {
+
+constexpr std::string_view kRange = "/etcdserverpb.KV/Range";
+constexpr std::string_view kPut = "/etcdserverpb.KV/Put";
+constexpr std::string_view kDeleteRange = "/etcdserverpb.KV/DeleteRange";
+constexpr std::string_view kTxn = "/etcdserverpb.KV/Txn";
+constexpr std::string_view kCompact = "/etcdserverpb.KV/Compact";
+constexpr std::string_view kAlarm = "/etcdserverpb.Maintenance/Alarm";
+
+class KvServiceTest : public testing::Test {
+ protected:
+  void Start() {
+    const auto started = served_.Start();
+    ASSERT_TRUE(started.has_value()) << started.error().message;
+  }
+  ~KvServiceTest() override {
+    EXPECT_FALSE(served_.member().fatal().has_value()) << served_.member().fatal()->message;
+  }
+
+  template <class Response>
+  Response Ok(std::string_view path, std::string_view request) {
+    const auto answer = served_.Call(path, request);
+    Response response;
+    if (!answer.has_value()) {
+      ADD_FAILURE() << path << ": " << answer.error().message;
+      return response;
+    }
+    EXPECT_TRUE(response.ParseFromString(*answer));
+    return response;
+  }
+  // The error's text, or "ok".
+  std::string Outcome(std::string_view path, std::string_view request) {
+    const auto answer = served_.Call(path, request);
+    return answer.has_value() ? "ok" : answer.error().message;
+  }
+  Error ErrorOf(std::string_view path, std::string_view request) {
+    const auto answer = served_.Call(path, request);
+    return answer.has_value() ? Error{Code::kOk, "ok"} : answer.error();
+  }
+  void Put(std::string_view key, std::string_view value = "v") {
+    EXPECT_EQ(Outcome(kPut, PutBody(key, value)), "ok");
+  }
+
+  ServedMember served_;
+};
+
+const std::string kNoSpaceText(kNoSpace.message);
+
+// --- answers -----------------------------------------------------------------------------------
+
+TEST_F(KvServiceTest, EveryAnswerHasTheFourFieldsOfTheHeader) {
+  Start();
+  const auto put = Ok<etcdserverpb::PutResponse>(kPut, PutBody("k", "v"));
+  EXPECT_EQ(put.header().cluster_id(), 0xcdf818194e3a8c32);
+  EXPECT_EQ(put.header().member_id(), 0x8e9e05c52164694d);
+  EXPECT_EQ(put.header().revision(), 2);
+  EXPECT_EQ(put.header().raft_term(), served_.context().replica->term());
+  const auto range = Ok<etcdserverpb::RangeResponse>(kRange, RangeBody({.key = "k"}));
+  EXPECT_EQ(range.header().ShortDebugString(), put.header().ShortDebugString());
+  EXPECT_EQ(range.count(), 1);
+  EXPECT_EQ(range.kvs(0).value(), "v");
+  const auto deleted = Ok<etcdserverpb::DeleteRangeResponse>(kDeleteRange, DeleteBody("k"));
+  EXPECT_EQ(deleted.header().revision(), 3);
+  EXPECT_EQ(deleted.deleted(), 1);
+  const auto txn = Ok<etcdserverpb::TxnResponse>(kTxn, PutTxnBody({"a", "b"}, "v"));
+  EXPECT_EQ(txn.header().revision(), 4);
+  EXPECT_TRUE(txn.succeeded());
+  const auto compaction = Ok<etcdserverpb::CompactionResponse>(kCompact, CompactBody(3));
+  EXPECT_EQ(compaction.header().revision(), 4);
+  EXPECT_EQ(compaction.header().member_id(), 0x8e9e05c52164694d);
+  EXPECT_EQ(Ok<etcdserverpb::CompactionResponse>(kCompact, CompactBody(4, /*physical=*/true))
+                .header()
+                .revision(),
+            4);
+}
+
+TEST_F(KvServiceTest, ALinearizableReadSeesWhatWasAcknowledged) {
+  Start();
+  for (int i = 0; i < 50; ++i) {
+    const std::string value = std::to_string(i);
+    Put("k", value);
+    EXPECT_EQ(Ok<etcdserverpb::RangeResponse>(kRange, RangeBody({.key = "k"})).kvs(0).value(),
+              value);
+  }
+}
+
+TEST_F(KvServiceTest, ReadsMakeNoEntryOfTheLog) {
+  Start();
+  Put("k");
+  const raft::Index before = served_.context().replica->commit_index();
+  const std::string read = TxnBody({OpBody(1, RangeBody({.key = "k"}))});
+  const auto txn = Ok<etcdserverpb::TxnResponse>(kTxn, read);
+  EXPECT_EQ(txn.responses(0).response_range().kvs(0).value(), "v");
+  EXPECT_EQ(txn.header().revision(), 2);
+  EXPECT_EQ(Outcome(kTxn, TxnBody({OpBody(1, RangeBody({.key = "k", .serializable = true}))})),
+            "ok");
+  EXPECT_EQ(Outcome(kTxn, ""), "ok");
+  EXPECT_EQ(Outcome(kRange, RangeBody({.key = "k"})), "ok");
+  EXPECT_EQ(served_.context().replica->commit_index(), before);
+  EXPECT_EQ(Outcome(kTxn, TxnBody({OpBody(4, read)})), "ok");
+  EXPECT_GT(served_.context().replica->commit_index(), before) << "a nested txn is a write";
+}
+
+TEST_F(KvServiceTest, ARangeOfManyRowsLeavesTheLoop) {
+  Start();
+  for (int i = 0; i < 1'100; i += 100) {
+    std::string txn;
+    for (int k = 0; k < 100; ++k) {
+      wire::AppendBytesAlways(txn, 2, OpBody(2, PutBody("k" + std::to_string(i + k), "v")));
+    }
+    ASSERT_EQ(Outcome(kTxn, txn), "ok");
+  }
+  const std::string all =
+      RangeBody({.key = {"\0", 1}, .range_end = {"\0", 1}, .serializable = true});
+  const auto answer = served_.Send(kRange, all);
+  EXPECT_EQ(answer->times, 0) << "it waits for the readers";
+  ASSERT_TRUE(served_.Await(*answer).has_value());
+  const auto one = served_.Send(kRange, RangeBody({.key = "k7", .serializable = true}));
+  EXPECT_EQ(one->times, 1) << "a single key is served at once";
+}
+
+// --- refused before they are proposed ----------------------------------------------------------
+
+TEST_F(KvServiceTest, WhatARequestAloneGetsWrongIsRefusedWithoutAnEntry) {
+  Start();
+  Put("k");
+  const raft::Index before = served_.context().replica->commit_index();
+  std::string ignore_value = PutBody("k", "v");
+  wire::AppendBool(ignore_value, 5, true);
+  std::string ignore_lease = PutBody("k", "v");
+  wire::AppendInt(ignore_lease, 3, 1);
+  wire::AppendBool(ignore_lease, 6, true);
+  std::string compare_without_key;
+  wire::AppendBytesAlways(compare_without_key, 1, "");
+  const std::string put = OpBody(2, PutBody("k", "v"));
+  std::string too_many;
+  for (int i = 0; i < 129; ++i)
+    wire::AppendBytesAlways(too_many, 2, OpBody(2, PutBody(std::to_string(i), "v")));
+  const std::vector<std::tuple<std::string_view, std::string, mvcc::ApiError>> cases = {
+      {kRange, RangeBody({.key = ""}), mvcc::kErrEmptyKey},
+      {kRange, RangeBody({.key = "k", .sort_order = 3}), mvcc::kErrInvalidSortOption},
+      {kRange, RangeBody({.key = "k", .sort_target = 9}), mvcc::kErrInvalidSortOption},
+      {kRange, RangeBody({.key = "k", .revision = 99}), mvcc::kErrFutureRev},
+      {kPut, PutBody("", "v"), mvcc::kErrEmptyKey},
+      {kPut, ignore_value, mvcc::kErrValueProvided},
+      {kPut, ignore_lease, mvcc::kErrLeaseProvided},
+      {kDeleteRange, DeleteBody(""), mvcc::kErrEmptyKey},
+      {kTxn, TxnBody({""}), mvcc::kErrKeyNotFound},
+      {kTxn, TxnBody({OpBody(2, PutBody("", "v"))}), mvcc::kErrEmptyKey},
+      {kTxn, compare_without_key, mvcc::kErrEmptyKey},
+      {kTxn, TxnBody({put, put}), mvcc::kErrDuplicateKey},
+      {kTxn, TxnBody({}, {put, OpBody(3, DeleteBody("a", "z"))}), mvcc::kErrDuplicateKey},
+      {kTxn, too_many, mvcc::kErrTooManyOps},
+  };
+  for (const auto& [path, body, error] : cases)
+    EXPECT_EQ(ErrorOf(path, body), error) << path << ": " << error.message;
+  for (const std::string_view path : {kRange, kPut, kDeleteRange, kTxn, kCompact})
+    EXPECT_EQ(ErrorOf(path, "\x0a"), MalformedRequest().error()) << path;
+  EXPECT_EQ(served_.context().replica->commit_index(), before);
+  EXPECT_EQ(served_.store().revision(), 2);
+}
+
+TEST_F(KvServiceTest, TheLargestRequestIsOfTheWholeEntry) {
+  Start();
+  const std::string body = PutBody("k", std::string(1'000, 'v'));
+  const std::size_t entry =
+      EncodeInternalRequest(served_.context().ids->Next(), RequestKind::kPut, body).size();
+  served_.context().limits.max_request_bytes = entry;
+  EXPECT_EQ(Outcome(kPut, body), "ok");
+  EXPECT_EQ(ErrorOf(kPut, body + std::string("\x28\x00", 2)), kRequestTooLarge.ToError());
+  EXPECT_EQ(ErrorOf(kTxn, TxnBody({OpBody(2, body)})), kRequestTooLarge.ToError());
+  EXPECT_EQ(Outcome(kTxn, TxnBody({OpBody(1, RangeBody({.key = std::string(2'000, 'k')}))})), "ok")
+      << "a read is no entry";
+}
+
+TEST_F(KvServiceTest, TheTxnLimitIsTheConfiguredOne) {
+  Start();
+  served_.context().limits.max_txn_ops = 2;
+  EXPECT_EQ(Outcome(kTxn, PutTxnBody({"a", "b"}, "v")), "ok");
+  EXPECT_EQ(ErrorOf(kTxn, PutTxnBody({"a", "b", "c"}, "v")), mvcc::kErrTooManyOps);
+}
+
+TEST_F(KvServiceTest, WritesWaitForTheApplyLoopAtAGapOfFiveThousand) {
+  Start();
+  const Replica& replica = *served_.context().replica;
+  Lanes& lanes = served_.lanes();
+  lanes.Hold(lanes.apply(), true);
+  const raft::Index applied = replica.applied_index();
+  const auto commit_up_to = [&](raft::Index index) {
+    while (replica.commit_index() < index) {
+      const raft::Index missing = index - replica.commit_index();
+      for (raft::Index i = 0; i < missing; ++i) {
+        served_.member().Propose(RequestKind::kPut, PutBody("k", "v"),
+                                 [](const Result<ApplyResult::Value>&) {});
+      }
+      ASSERT_TRUE(
+          lanes.RunUntil([&] { return replica.commit_index() >= index; }, std::chrono::seconds(5)));
+    }
+  };
+  commit_up_to(applied + 5'000);
+  const auto last = served_.Send(kPut, PutBody("last", "v"));
+  EXPECT_EQ(last->times, 0) << "at 5,000 it is still taken";
+  commit_up_to(applied + 5'001);
+  for (const auto& [path, body] :
+       {std::pair(kPut, PutBody("k", "v")), std::pair(kDeleteRange, DeleteBody("k")),
+        std::pair(kTxn, PutTxnBody({"k"}, "v")), std::pair(kCompact, CompactBody(1))})
+    EXPECT_EQ(ErrorOf(path, body), kTooManyRequests.ToError()) << path;
+  lanes.Hold(lanes.apply(), false);
+  EXPECT_TRUE(served_.Await(*last).has_value());
+  Put("k");
+}
+
+TEST_F(KvServiceTest, AProposalThatIsNotCommittedInTimeIsToldSo) {
+  Start();
+  served_.lanes().Hold(served_.lanes().wal(), true);
+  EXPECT_EQ(ErrorOf(kPut, PutBody("k", "v")), kTimeout.ToError());
+}
+
+TEST_F(KvServiceTest, AStoppedMemberSaysSo) {
+  Start();
+  served_.lanes().Hold(served_.lanes().wal(), true);
+  const auto waiting = served_.Send(kPut, PutBody("k", "v"));
+  served_.member().instance().Stop([] {});
+  EXPECT_EQ(served_.Await(*waiting).error(), kStopped.ToError());
+  served_.lanes().Hold(served_.lanes().wal(), false);
+  EXPECT_EQ(ErrorOf(kPut, PutBody("k", "v")), kStopped.ToError());
+  EXPECT_EQ(ErrorOf(kRange, RangeBody({.key = "k"})), kStopped.ToError());
+  EXPECT_EQ(Outcome(kRange, RangeBody({.key = "k", .serializable = true})), "ok");
+}
+
+// --- space -------------------------------------------------------------------------------------
+
+std::string DisarmBody(raft::MemberId member) {
+  return EncodeAlarmRequest({.action = AlarmAction::kDeactivate,
+                             .alarm = {.member = member, .type = AlarmType::kNoSpace}});
+}
+
+TEST_F(KvServiceTest, AWritePastTheQuotaRaisesTheAlarmAndIsRefused) {
+  served_.options().quota_bytes = 60'000;
+  Start();
+  Put("k");
+  EXPECT_EQ(ErrorOf(kPut, PutBody("k", std::string(60'000, 'v'))), kNoSpace.ToError());
+  EXPECT_EQ(served_.store().revision(), 2);
+  EXPECT_THAT(
+      served_.context().alarms->List(),
+      testing::ElementsAre(Alarm{.member = 0x8e9e05c52164694d, .type = AlarmType::kNoSpace}));
+  EXPECT_EQ(Outcome(kPut, PutBody("k", "v")), kNoSpaceText) << "while the alarm stands";
+  EXPECT_EQ(Outcome(kTxn, PutTxnBody({"k"}, "v")), kNoSpaceText);
+  EXPECT_EQ(Outcome(kTxn, TxnBody({}, {OpBody(2, PutBody("k", "v"))})), kNoSpaceText)
+      << "a put in either branch";
+  EXPECT_EQ(Outcome(kTxn, TxnBody({OpBody(3, DeleteBody("k"))})), "ok");
+  EXPECT_EQ(Outcome(kDeleteRange, DeleteBody("k")), "ok");
+  EXPECT_EQ(Outcome(kRange, RangeBody({.key = "k"})), "ok");
+  EXPECT_EQ(Outcome(kCompact, CompactBody(2)), "ok");
+  EXPECT_EQ(Outcome(kAlarm, DisarmBody(served_.context().member_id)), "ok");
+  EXPECT_EQ(Outcome(kPut, PutBody("k", "v")), "ok");
+}
+
+TEST_F(KvServiceTest, ATxnCostsItsLargerBranch) {
+  served_.options().quota_bytes = 60'000;
+  Start();
+  const std::string large = OpBody(2, PutBody("k", std::string(60'000, 'v')));
+  EXPECT_EQ(Outcome(kTxn, TxnBody({OpBody(1, RangeBody({.key = "k"}))}, {large})), kNoSpaceText);
+  EXPECT_EQ(Outcome(kAlarm, DisarmBody(served_.context().member_id)), "ok");
+  EXPECT_EQ(Outcome(kTxn, TxnBody({OpBody(4, TxnBody({large}))})), kNoSpaceText) << "nested too";
+}
+
+TEST_F(KvServiceTest, TheAlarmOutlivesTheProcess) {
+  served_.options().quota_bytes = 60'000;
+  Start();
+  EXPECT_EQ(Outcome(kPut, PutBody("k", std::string(60'000, 'v'))), kNoSpaceText);
+  ServedMember again(served_.Stop());
+  ASSERT_TRUE(again.Start().has_value());
+  EXPECT_EQ(again.Call(kPut, PutBody("k", "v")).error(), kNoSpace.ToError());
+}
+
+TEST_F(KvServiceTest, AFullDiskRefusesWhatCostsSpace) {
+  served_.disk().SetCapacity(std::uint64_t{12} << 20);  // less than must stay free
+  Start();
+  EXPECT_EQ(ErrorOf(kPut, PutBody("k", "v")), kNoSpace.ToError());
+  EXPECT_EQ(Outcome(kDeleteRange, DeleteBody("k")), "ok");
+  EXPECT_EQ(Outcome(kRange, RangeBody({.key = "k"})), "ok");
+}
+
+TEST_F(KvServiceTest, ACorruptClusterTakesNoWrite) {
+  Start();
+  Put("k");
+  const auto raise = EncodeAlarmRequest(
+      {.action = AlarmAction::kActivate, .alarm = {.member = 1, .type = AlarmType::kCorrupt}});
+  ASSERT_EQ(Outcome(kAlarm, raise), "ok");
+  for (const auto& [path, body] :
+       {std::pair(kPut, PutBody("k", "v")), std::pair(kDeleteRange, DeleteBody("k")),
+        std::pair(kTxn, TxnBody({OpBody(3, DeleteBody("k"))})), std::pair(kCompact, CompactBody(2)),
+        std::pair(kCompact, CompactBody(2, /*physical=*/true))})
+    EXPECT_EQ(ErrorOf(path, body), kCorrupt.ToError()) << path;
+  EXPECT_EQ(Outcome(kRange, RangeBody({.key = "k"})), "ok");
+}
+
+}  // namespace
+}  // namespace kvorum::server

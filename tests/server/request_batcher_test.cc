@@ -1,0 +1,93 @@
+#include "server/request_batcher.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "rpc/loop.h"
+#include "tests/server/request_bodies.h"
+#include "tests/server/served_member.h"
+
+namespace kvorum::server {
+namespace {
+
+class RequestBatcherTest : public testing::Test {
+ protected:
+  RequestBatcherTest() {
+    EXPECT_TRUE(served_.Start().has_value());
+    batcher_ = std::make_unique<RequestBatcher>(served_.member().instance().replica(), 2);
+    served_.context().batcher = batcher_.get();
+  }
+  std::shared_ptr<const Answer> SendOn(rpc::Loop& loop, std::string_view path,
+                                       std::string_view request) {
+    auto call = std::make_shared<rpc::CallContext>();
+    call->set_loop(&loop);
+    return served_.Send(path, request, std::move(call));
+  }
+  void Run() { served_.lanes().RunFor(std::chrono::seconds(1)); }
+
+  ServedMember served_;
+  rpc::Loop one_{0, "one"};  // never started: the test empties its mailbox by hand
+  rpc::Loop two_{1, "two"};
+  std::unique_ptr<RequestBatcher> batcher_;
+};
+
+constexpr std::string_view kPut = "/etcdserverpb.KV/Put";
+constexpr std::string_view kRange = "/etcdserverpb.KV/Range";
+
+TEST_F(RequestBatcherTest, ProposalsOfALoopWaitForItsHook) {
+  const raft::Index before = served_.context().replica->commit_index();
+  std::vector<std::shared_ptr<const Answer>> puts;
+  for (int i = 0; i < 5; ++i) puts.push_back(SendOn(one_, kPut, PutBody("k", std::to_string(i))));
+  const auto other = SendOn(two_, kPut, PutBody("k", "other"));
+  Run();
+  EXPECT_EQ(served_.context().replica->commit_index(), before);
+  batcher_->Flush(one_);
+  Run();
+  for (const auto& put : puts) EXPECT_EQ(put->times, 1);
+  EXPECT_EQ(other->times, 0) << "the other loop's hook has not run";
+  EXPECT_EQ(served_.context().replica->commit_index(), before + 5);
+  EXPECT_EQ(served_.member().Get("k", 0)->value_or(""), "4") << "in the order they came";
+  batcher_->Flush(two_);
+  Run();
+  EXPECT_EQ(other->times, 1);
+}
+
+TEST_F(RequestBatcherTest, ReadsOfALoopAreAnsweredOnIt) {
+  const auto first = SendOn(one_, kRange, RangeBody({.key = "k"}));
+  const auto second = SendOn(one_, kRange, RangeBody({.key = "k"}));
+  Run();
+  batcher_->Flush(one_);
+  Run();
+  EXPECT_EQ(first->times, 0) << "confirmed, and posted to the loop";
+  one_.mailbox()->Collect();
+  EXPECT_EQ(first->times, 1);
+  EXPECT_EQ(second->times, 1);
+}
+
+TEST_F(RequestBatcherTest, AReadBehindAPutOfTheSameBatchNeedNotSeeIt) {
+  const auto put = SendOn(one_, kPut, PutBody("k", "v"));
+  const auto read = SendOn(one_, kRange, RangeBody({.key = "k"}));
+  batcher_->Flush(one_);
+  Run();
+  one_.mailbox()->Collect();
+  EXPECT_EQ(put->times, 1);
+  EXPECT_EQ(read->times, 1);
+  EXPECT_TRUE(read->value.has_value());
+}
+
+TEST_F(RequestBatcherTest, AnEmptyBatchAsksNothing) {
+  const raft::Index before = served_.context().replica->commit_index();
+  batcher_->Flush(one_);
+  Run();
+  EXPECT_EQ(served_.context().replica->commit_index(), before);
+}
+
+TEST_F(RequestBatcherTest, ACallWithoutALoopGoesThroughAtOnce) {
+  EXPECT_TRUE(served_.Call(kPut, PutBody("k", "v")).has_value());
+  EXPECT_TRUE(served_.Call(kRange, RangeBody({.key = "k"})).has_value());
+}
+
+}  // namespace
+}  // namespace kvorum::server

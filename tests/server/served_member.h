@@ -1,0 +1,194 @@
+// A small member with its services: a request goes into the handler as the transport would hand it
+// over, and the lanes run until its answer is there.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "rpc/health.h"
+#include "rpc/service.h"
+#include "server/kv_service.h"
+#include "server/maintenance_service.h"
+#include "server/request_batcher.h"
+#include "server/service_context.h"
+#include "server/unimplemented.h"
+#include "tests/server/small_member.h"
+
+namespace kvorum::server {
+
+// What became of a unary call.
+struct Answer {
+  int times = 0;  // must end as 1
+  Result<std::string> value;
+};
+
+// A stream whose client sent `requests` and reads as fast as the test lets it.
+class FakeStream final : public rpc::ServerStream, public std::enable_shared_from_this<FakeStream> {
+ public:
+  FakeStream(Executor& io, std::deque<std::string> requests)
+      : io_(io), requests_(std::move(requests)) {}
+
+  rpc::CallContext& context() override { return context_; }
+  void Read(ReadCallback callback) override {
+    io_.Post([self = shared_from_this(), callback = std::move(callback)]() mutable {
+      if (self->requests_.empty()) return callback(std::nullopt);
+      SharedBytes next = SharedBytes::Own(std::move(self->requests_.front()));
+      self->requests_.pop_front();
+      callback(std::move(next));
+    });
+  }
+  void Write(ByteChain message, WriteCallback callback) override {
+    KV_CHECK(!outstanding_ && !status_, "one write at a time, and none after the end");
+    outstanding_ = std::move(callback);
+    messages_.push_back(Join(message));
+    if (reading_) PassWrite();
+  }
+  std::size_t buffered_bytes() const override { return 0; }
+  void Finish(Error status) override {
+    KV_CHECK(!status_, "a stream was finished twice");
+    status_ = std::move(status);
+  }
+
+  // Whether the client reads; it does unless told otherwise.
+  void SetReading(bool reading) {
+    reading_ = reading;
+    if (reading_ && outstanding_) PassWrite();
+  }
+  const std::vector<std::string>& messages() const { return messages_; }
+  const std::optional<Error>& status() const { return status_; }
+
+ private:
+  void PassWrite() {
+    io_.Post([self = shared_from_this()] { std::exchange(self->outstanding_, nullptr)({}); });
+  }
+
+  Executor& io_;
+  std::deque<std::string> requests_;
+  rpc::CallContext context_;
+  bool reading_ = true;
+  WriteCallback outstanding_;
+  std::vector<std::string> messages_;
+  std::optional<Error> status_;
+};
+
+class ServedMember {
+ public:
+  explicit ServedMember(std::uint64_t seed = 1)
+      : ServedMember(std::make_unique<SimFileSystem>(), seed) {}
+  // On a disk that has been used before.
+  explicit ServedMember(std::unique_ptr<SimFileSystem> disk, std::uint64_t seed = 1)
+      : disk_(std::move(disk)), member_(*disk_, seed) {
+    kv_.Register(router_);
+    maintenance_.Register(router_);
+    RegisterUnimplemented(router_);
+    health_.Register(router_);
+  }
+
+  // Opens the member and lets it run until it leads.
+  Result<void> Start() {
+    KV_RETURN_IF_ERROR(Open());
+    if (!member_.CatchUp())
+      return member_.fatal() ? Fail(*member_.fatal()) : Fail(Code::kUnknown, "no leader");
+    return {};
+  }
+  // Without letting it run: it has no leader.
+  Result<void> Open() {
+    const std::uint64_t quota_bytes = member_.options().quota_bytes;
+    KV_RETURN_IF_ERROR(member_.Start());
+    Instance& instance = member_.instance();
+    batcher_ = std::make_unique<RequestBatcher>(instance.replica(), 0);
+    context_.replica = &instance.replica();
+    context_.store = &instance.store();
+    context_.membership = &instance.membership();
+    context_.alarms = &instance.alarms();
+    context_.quota = &instance.quota();
+    context_.instance = &instance;
+    context_.ids = &instance.ids();
+    context_.batcher = batcher_.get();
+    context_.readers = &lanes().readers();
+    context_.cluster_id = instance.cluster_id();
+    context_.member_id = instance.member_id();
+    context_.limits = {.max_request_bytes = 1'572'864,
+                       .max_txn_ops = 128,
+                       .quota_bytes = static_cast<std::int64_t>(quota_bytes),
+                       .request_timeout = std::chrono::seconds(7)};
+    return {};
+  }
+  // Ends the member in order, and gives its disk out for the next one.
+  std::unique_ptr<SimFileSystem> Stop() {
+    bool stopped = false;
+    member_.instance().Stop([&] { stopped = true; });
+    KV_CHECK(lanes().RunUntil([&] { return stopped; }), "the member does not stop");
+    Rng rng(1);
+    return disk_->CrashImage(SimFileSystem::Keep::kNothing, rng);
+  }
+
+  // Hands a request over; the answer comes when the lanes run.
+  std::shared_ptr<const Answer> Send(
+      std::string_view path, std::string_view request,
+      std::shared_ptr<rpc::CallContext> call = std::make_shared<rpc::CallContext>()) {
+    auto answer = std::make_shared<Answer>();
+    Method(path).unary(std::move(call), SharedBytes::Copy(request),
+                       rpc::UnaryReply::ToFunction([answer](Result<ByteChain> reply) {
+                         ++answer->times;
+                         if (reply.has_value()) {
+                           answer->value = Join(*reply);
+                         } else {
+                           answer->value = Fail(std::move(reply).error());
+                         }
+                       }));
+    return answer;
+  }
+  Result<std::string> Call(
+      std::string_view path, std::string_view request,
+      std::shared_ptr<rpc::CallContext> call = std::make_shared<rpc::CallContext>()) {
+    return Await(*Send(path, request, std::move(call)));
+  }
+  // The answer of a call that was sent.
+  Result<std::string> Await(const Answer& answer) {
+    lanes().RunUntil([&] { return answer.times > 0 || member_.fatal().has_value(); });
+    if (answer.times != 1) return Fail(Code::kUnknown, "not answered once");
+    return answer.value;
+  }
+  // Opens a stream that sends one request.
+  std::shared_ptr<FakeStream> OpenStream(std::string_view path, std::string request) {
+    auto stream = std::make_shared<FakeStream>(lanes().io(), std::deque{std::move(request)});
+    Method(path).stream(stream);
+    return stream;
+  }
+  bool RunUntilFinished(const FakeStream& stream) {
+    return lanes().RunUntil([&] { return stream.status().has_value(); });
+  }
+
+  const rpc::Router& router() const { return router_; }
+  ServiceContext& context() { return context_; }
+  SmallMember& member() { return member_; }
+  mvcc::Store& store() { return member_.store(); }
+  Lanes& lanes() { return member_.lanes(); }
+  SimFileSystem& disk() { return *disk_; }
+  InstanceOptions& options() { return member_.options(); }
+
+ private:
+  const rpc::Router::Method& Method(std::string_view path) const {
+    const rpc::Router::Method* method = router_.Find(path);
+    KV_CHECK(method != nullptr, "a method that is not registered");
+    return *method;
+  }
+
+  std::unique_ptr<SimFileSystem> disk_;
+  ServiceContext context_;
+  KvService kv_{context_};
+  MaintenanceService maintenance_{context_};
+  rpc::Health health_;
+  rpc::Router router_;
+  std::unique_ptr<RequestBatcher> batcher_;
+  SmallMember member_;
+};
+
+}  // namespace kvorum::server
