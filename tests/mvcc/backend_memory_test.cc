@@ -139,7 +139,9 @@ TEST(MemoryBackendCrash, APowerCutDuringTheStartAfterAKillKeepsWhatWasCommitted)
               BuildBatch(committed, batch);
               ASSERT_TRUE(backend->Commit(batch.batch()).has_value());
               ++committed;
-              if (committed == kDefragmentAfter) ASSERT_TRUE(Defragment(*backend).has_value());
+              if (committed == kDefragmentAfter) {
+                ASSERT_TRUE(Defragment(*backend).has_value());
+              }
             }
           } catch (const Killed&) {
           }
