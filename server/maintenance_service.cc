@@ -71,7 +71,7 @@ void MaintenanceService::HandleAlarm(const rpc::CallContext& call, SharedBytes b
 void MaintenanceService::Hash(const rpc::CallContext&, SharedBytes, rpc::UnaryReply reply) {
   // What the backend does not hold yet is not in its hash: let it catch up first.
   context_.store->Flush([this, reply = std::move(reply)]() mutable {
-    context_.readers->Post([this, reply = std::move(reply)]() mutable {
+    context_.hasher->Post([this, reply = std::move(reply)]() mutable {
       auto view = context_.store->Read();
       if (!view.has_value()) return reply.Fail(view.error());
       const auto hash = view->HashBackend();
@@ -84,7 +84,7 @@ void MaintenanceService::Hash(const rpc::CallContext&, SharedBytes, rpc::UnaryRe
 void MaintenanceService::HashKv(const rpc::CallContext&, SharedBytes bytes, rpc::UnaryReply reply) {
   const auto revision = DecodeHashKvRequest(bytes.view());
   if (!revision.has_value()) return reply.Fail(revision.error());
-  context_.readers->Post([this, revision = *revision, reply = std::move(reply)]() mutable {
+  context_.hasher->Post([this, revision = *revision, reply = std::move(reply)]() mutable {
     const auto hash = context_.store->HashKv(revision);
     if (!hash.has_value()) return reply.Fail(hash.error());
     reply.Send(EncodeHashKvResponse(context_.Header(context_.store->revision()), hash->hash,

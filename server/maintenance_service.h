@@ -1,6 +1,6 @@
 // etcdserverpb.Maintenance (Status, Alarm, Hash, HashKV, Defragment) and Cluster.MemberList.
-// Transport-free handlers, called on any I/O loop; what reads the whole store runs on the readers'
-// executor.
+// Transport-free handlers, called on any I/O loop; what reads the whole store runs on the
+// hasher.
 #pragma once
 
 #include "rpc/service.h"

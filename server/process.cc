@@ -165,6 +165,7 @@ struct Process::Impl {
   ThreadExecutor backend{"backend"};
   ThreadExecutor copier{"copier"};
   ThreadExecutor readers{"readers"};
+  ThreadExecutor hasher{"hasher"};
   ThreadExecutor control{"control"};
 };
 
@@ -221,6 +222,7 @@ void Process::Impl::FillContext() {
   context.ids = &instance->ids();
   context.batcher = batcher.get();
   context.readers = &readers;
+  context.hasher = &hasher;
   context.cluster_id = instance->cluster_id();
   context.member_id = instance->member_id();
   context.limits = {.max_request_bytes = options.max_request_bytes,
@@ -296,6 +298,7 @@ void Process::Stop() {
   impl_->instance->Stop([&] { stopped.set_value(); });
   stopped.get_future().wait();
   impl_->readers.Stop();
+  impl_->hasher.Stop();
   impl_->raft.Stop();
   for (ThreadExecutor* executor :
        {&impl_->wal, &impl_->wal_spares, &impl_->apply, &impl_->backend, &impl_->copier}) {

@@ -38,6 +38,7 @@ struct ServiceContext {
   RequestBatcher* batcher = nullptr;
   RequestIdSource* ids = nullptr;
   Executor* readers = nullptr;  // for what reads too much for an I/O loop
+  Executor* hasher = nullptr;   // for what reads everything
   std::uint64_t cluster_id = 0;
   raft::MemberId member_id = raft::kNone;
   ServiceLimits limits;

@@ -112,6 +112,7 @@ class ServedMember {
     context_.ids = &instance.ids();
     context_.batcher = batcher_.get();
     context_.readers = &lanes().readers();
+    context_.hasher = &lanes().readers();
     context_.cluster_id = instance.cluster_id();
     context_.member_id = instance.member_id();
     context_.limits = {.max_request_bytes = 1'572'864,
