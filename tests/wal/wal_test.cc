@@ -383,7 +383,11 @@ TEST_F(FullDiskTest, IsToldAtOnceIfTheReserveCannotBeMade) {
   Reopen();
   EXPECT_TRUE(writer_->SpaceLow());
   AppendAndSync(MakeEntries(1, 1, 1));
+  // Room for all of it, but not without filling a disk that may hold more than the log.
   fs_.SetCapacity(10 * kSegment);
+  writer_->RetrySpace();
+  EXPECT_TRUE(writer_->SpaceLow());
+  fs_.SetCapacity(std::uint64_t{32} << 20);
   writer_->RetrySpace();
   EXPECT_FALSE(writer_->SpaceLow());
 }
