@@ -47,7 +47,7 @@ void RangeStreamSession::Fail(const Error& error) { stream_->Finish(error); }
 void RangeStreamSession::SendCount() {
   auto view = context_.store->Read();
   if (!view.has_value()) return Fail(view.error());
-  RangeEncoder encoder(ResponseHeader{.revision = view->revision()});
+  RangeEncoder encoder(context_.Header(view->revision()));
   const auto summary = view->Range(request_, encoder);
   if (!summary.has_value()) return Fail(summary.error());
   Send(encoder.Finish(/*more=*/false, summary->count), /*last=*/true);
@@ -79,7 +79,7 @@ void RangeStreamSession::Step() {
   // The range's own count covers what was left of it when this chunk began.
   const std::int64_t count = sent_rows_ - encoder.rows() + summary->count;
   std::string tail;
-  AppendHeader(tail, ResponseHeader{.revision = header_revision_});
+  AppendHeader(tail, context_.Header(header_revision_));
   std::string message(encoder.Finish(summary->more, count).view());
   message += tail;
   Send(SharedBytes::Own(std::move(message)), last);

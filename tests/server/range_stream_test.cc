@@ -87,6 +87,9 @@ TEST_F(RangeStreamTest, SmallRowsDoubleTheChunks) {
   EXPECT_TRUE(std::ranges::is_sorted(all.keys));
   EXPECT_EQ(std::ranges::adjacent_find(all.keys), all.keys.end()) << "no key twice";
   EXPECT_EQ(all.last.header().revision(), 201);
+  EXPECT_NE(all.last.header().cluster_id(), 0u);
+  EXPECT_NE(all.last.header().member_id(), 0u);
+  EXPECT_NE(all.last.header().raft_term(), 0u);
   EXPECT_EQ(all.last.count(), 200);
   EXPECT_FALSE(all.last.more());
 }
