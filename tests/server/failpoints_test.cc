@@ -99,7 +99,7 @@ TEST_F(FailpointsTest, AFailedSyncOfTheLogEndsTheMember) {
   ASSERT_TRUE(served.Start().has_value());
   ASSERT_TRUE(failpoint::Set("walSyncError", "return(\"injected\")").has_value());
   const auto answer = served.Send("/etcdserverpb.KV/Put", PutBody("k", "v"));
-  EXPECT_TRUE(served.lanes().RunUntil([&] { return served.member().fatal().has_value(); }));
+  ASSERT_TRUE(served.lanes().RunUntil([&] { return served.member().fatal().has_value(); }));
   EXPECT_EQ(served.member().fatal()->message, "injected");
   EXPECT_EQ(answer->times, 0) << "nothing is acknowledged on a log that may be gone";
 }

@@ -41,7 +41,7 @@ TEST(InterceptorsTest, AClientVersionThatIsNotUtf8IsRefused) {
   ASSERT_TRUE(served.Start().has_value());
   EXPECT_TRUE(served.Call(kRange, kLocalRead, With("client-api-version", "3.5")).has_value());
   EXPECT_TRUE(served.Call(kRange, kLocalRead, With("client-api-version", "")).has_value());
-  EXPECT_EQ(served.Call(kRange, kLocalRead, With("client-api-version", "\xff")).error(),
+  EXPECT_EQ(ErrorOf(served.Call(kRange, kLocalRead, With("client-api-version", "\xff"))),
             kInvalidClientApiVersion.ToError());
   EXPECT_EQ(StreamStatus(served, "client-api-version", "\xc0\x80"),
             kInvalidClientApiVersion.ToError());
@@ -52,7 +52,7 @@ TEST(InterceptorsTest, AClientVersionThatIsNotUtf8IsRefused) {
 TEST(InterceptorsTest, WhoRequiresALeaderIsToldThatThereIsNone) {
   ServedMember served;
   ASSERT_TRUE(served.Open().has_value());
-  EXPECT_EQ(served.Call(kRange, kLocalRead, With("hasleader", "true")).error(),
+  EXPECT_EQ(ErrorOf(served.Call(kRange, kLocalRead, With("hasleader", "true"))),
             kNoLeader.ToError());
   EXPECT_TRUE(served.Call(kRange, kLocalRead, With("hasleader", "false")).has_value());
   EXPECT_TRUE(served.Call(kRange, kLocalRead).has_value());

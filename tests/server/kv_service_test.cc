@@ -52,8 +52,7 @@ class KvServiceTest : public testing::Test {
     return answer.has_value() ? "ok" : answer.error().message;
   }
   Error ErrorOf(std::string_view path, std::string_view request) {
-    const auto answer = served_.Call(path, request);
-    return answer.has_value() ? Error{Code::kOk, "ok"} : answer.error();
+    return server::ErrorOf(served_.Call(path, request));
   }
   void Put(std::string_view key, std::string_view value = "v") {
     EXPECT_EQ(Outcome(kPut, PutBody(key, value)), "ok");
@@ -239,7 +238,7 @@ TEST_F(KvServiceTest, AStoppedMemberSaysSo) {
   served_.lanes().Hold(served_.lanes().wal(), true);
   const auto waiting = served_.Send(kPut, PutBody("k", "v"));
   served_.member().instance().Stop([] {});
-  EXPECT_EQ(served_.Await(*waiting).error(), kStopped.ToError());
+  EXPECT_EQ(server::ErrorOf(served_.Await(*waiting)), kStopped.ToError());
   served_.lanes().Hold(served_.lanes().wal(), false);
   EXPECT_EQ(ErrorOf(kPut, PutBody("k", "v")), kStopped.ToError());
   EXPECT_EQ(ErrorOf(kRange, RangeBody({.key = "k"})), kStopped.ToError());
@@ -289,7 +288,7 @@ TEST_F(KvServiceTest, TheAlarmOutlivesTheProcess) {
   EXPECT_EQ(Outcome(kPut, PutBody("k", std::string(60'000, 'v'))), kNoSpaceText);
   ServedMember again(served_.Stop());
   ASSERT_TRUE(again.Start().has_value());
-  EXPECT_EQ(again.Call(kPut, PutBody("k", "v")).error(), kNoSpace.ToError());
+  EXPECT_EQ(server::ErrorOf(again.Call(kPut, PutBody("k", "v"))), kNoSpace.ToError());
 }
 
 TEST_F(KvServiceTest, AFullDiskRefusesWhatCostsSpace) {

@@ -45,8 +45,7 @@ class MaintenanceTest : public testing::Test {
     return response;
   }
   Error ErrorOf(std::string_view path, std::string_view request) {
-    const auto answer = served_.Call(path, request);
-    return answer.has_value() ? Error{Code::kOk, "ok"} : answer.error();
+    return server::ErrorOf(served_.Call(path, request));
   }
   void Put(int times, std::size_t value_bytes = 10) {
     for (int i = 0; i < times; ++i) {

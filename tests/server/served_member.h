@@ -22,6 +22,12 @@
 
 namespace kvorum::server {
 
+// The error of a result, kOk if it has none.
+template <class T>
+Error ErrorOf(const Result<T>& result) {
+  return result.has_value() ? Error{Code::kOk, "no error"} : result.error();
+}
+
 // What became of a unary call.
 struct Answer {
   int times = 0;  // must end as 1
