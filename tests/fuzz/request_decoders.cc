@@ -1,0 +1,75 @@
+// Any bytes as a request of any method, through the handlers of a whole member down to its log and
+// its store: each must be answered once, whatever it says, and must not end the member.
+//
+// The first byte of the input chooses the method, in the order in which they are registered; the
+// rest is the request. A member serves many inputs, so that they meet what earlier ones wrote.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "tests/server/served_member.h"
+
+namespace {
+
+using namespace kvorum;
+using namespace kvorum::server;
+
+constexpr int kInputsPerMember = 500;
+constexpr int kInputsPerCheck = 50;
+
+void Require(bool condition) {
+  if (!condition) std::abort();
+}
+
+class Target {
+ public:
+  void Run(std::uint8_t choice, std::string_view request) {
+    if (served_ == nullptr || inputs_ == kInputsPerMember) Restart();
+    ++inputs_;
+    const auto& methods = served_->router().methods();
+    const rpc::Router::Method& method = *methods[choice % methods.size()];
+    if (method.info.service == "grpc.health.v1.Health") return;  // Watch ends with its client only
+    if (method.info.kind == rpc::MethodKind::kUnary) {
+      const auto answer = served_->Send(method.info.path, request);
+      Require(served_->lanes().RunUntil([&] { return answer->times > 0 || Fatal(); }));
+      Require(answer->times == 1);
+    } else {
+      const auto stream = served_->OpenStream(method.info.path, std::string(request));
+      Require(served_->RunUntilFinished(*stream));
+    }
+    Require(!Fatal());
+    if (inputs_ % kInputsPerCheck == 0) served_->store().CheckInvariants();
+  }
+
+ private:
+  // What the last member wrote must be what the next start finds.
+  void Restart() {
+    inputs_ = 0;
+    if (served_ != nullptr) {
+      const std::int64_t revision = served_->store().revision();
+      served_ = std::make_unique<ServedMember>(served_->Stop());
+      Require(served_->Start().has_value());
+      Require(served_->store().revision() == revision);
+      served_->store().CheckInvariants();
+    }
+    served_ = std::make_unique<ServedMember>();
+    served_->options().quota_bytes = 4 << 20;
+    Require(served_->Start().has_value());
+  }
+  bool Fatal() { return served_->member().fatal().has_value(); }
+
+  std::unique_ptr<ServedMember> served_;
+  int inputs_ = 0;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static Target target;
+  if (size == 0) return 0;
+  target.Run(data[0], {reinterpret_cast<const char*>(data) + 1, size - 1});
+  return 0;
+}
