@@ -178,7 +178,8 @@ TEST(OptionsTest, EveryFlagOfTheApiLevelIsThereWithItsDefault) {
 TEST(OptionsTest, EveryFlagTakesItsDefaultByFlagAndByEnvironment) {
   for (const auto& [name, value] : kDefaults) {
     if (name == "listen-client-urls") continue;  // asks for another flag beside it
-    const std::string flag = "--" + name + "=" + value;
+    std::string flag = "--";
+    flag.append(name).append("=").append(value);
     EXPECT_EQ(Refusal({flag.c_str()}), "accepted") << flag;
     std::string variable = "ETCD_";
     for (const char c : name) variable += c == '-' ? '_' : static_cast<char>(std::toupper(c));
