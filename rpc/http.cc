@@ -55,9 +55,9 @@ void HttpMux::Handle(std::string path, HttpHandler handler) {
 }
 
 void HttpMux::HandlePrefix(std::string prefix, HttpHandler handler) {
-  prefixes_.emplace_back(std::move(prefix), std::move(handler));
-  std::ranges::stable_sort(prefixes_, std::ranges::greater(),
-                           [](const auto& entry) { return entry.first.size(); });
+  const auto shorter = std::ranges::find_if(
+      prefixes_, [&](const auto& entry) { return entry.first.size() < prefix.size(); });
+  prefixes_.emplace(shorter, std::move(prefix), std::move(handler));
 }
 
 void HttpMux::Serve(HttpRequest request, HttpReply reply) const {

@@ -1,6 +1,7 @@
 #include "server/instance.h"
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include "base/logging.h"
@@ -208,7 +209,13 @@ Result<void> Instance::LoadReplicatedState() {
       }));
   KV_RETURN_IF_ERROR(
       store_->ForEach(mvcc::Bucket::kMembersRemoved, [&](std::string_view key, std::string_view) {
-        view.removed.insert(std::stoull(std::string(key), nullptr, 16));
+        raft::MemberId id = 0;
+        if (std::from_chars(key.data(), key.data() + key.size(), id, 16).ec != std::errc{}) {
+          loaded = Fail(Code::kDataLoss, "the database names a removed member \"" +
+                                             std::string(key) + "\", which is no id");
+          return;
+        }
+        view.removed.insert(id);
       }));
   KV_RETURN_IF_ERROR(
       store_->ForEach(mvcc::Bucket::kCluster, [&](std::string_view key, std::string_view value) {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/executor.h"
+#include "base/failpoint.h"
 #include "base/logging.h"
 #include "base/rng.h"
 #include "rpc/health.h"
@@ -234,6 +235,7 @@ void Process::Impl::FillContext() {
 // The member tells its name and client URLs through the log; once that is applied it is part of the
 // cluster.
 void Process::Impl::Publish() {
+  KV_FAILPOINT("beforePublishing");
   MemberAttributes attributes{.member = context.member_id, .name = options.name, .client_urls = {}};
   const auto urls = ParseUrls(options.advertise_client_urls);
   for (const Url& url : *urls) attributes.client_urls.push_back(url.text());
