@@ -15,6 +15,7 @@ namespace kvorum::mvcc {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 template <class World>
@@ -348,7 +349,7 @@ TYPED_TEST(BackendTest, AFailedDefragmentationLeavesItInService) {
     const Result<void> failed = Defragment(*this->backend_);
     failpoint::ClearAll();
     ASSERT_FALSE(failed.has_value()) << point;
-    EXPECT_THAT(failed.error().message, testing::HasSubstr("no luck"));
+    EXPECT_THAT(failed.error().message, HasSubstr("no luck"));
     this->Fill(point[6] == 'O' ? 20 : 30, 1, 10);
   }
   EXPECT_TRUE(Defragment(*this->backend_).has_value());
