@@ -148,7 +148,7 @@ void Arena::AddRegion() {
     number = unused_regions_.back();
     unused_regions_.pop_back();
   }
-  regions_[number] = {.memory = MappedMemory(kRegionBytes, kSlabBytes), .slabs_in_use = 0};
+  regions_[number] = {.memory = MappedMemory(kRegionBytes, kRegionBytes), .slabs_in_use = 0};
   bytes_reserved_ += kRegionBytes;
   char* memory = regions_[number].memory.data();
   for (std::size_t offset = kRegionBytes; offset > 0; offset -= kSlabBytes) {

@@ -10,6 +10,7 @@ namespace kvorum::mvcc {
 
 MappedMemory::MappedMemory(std::size_t size_bytes, std::size_t alignment) {
   constexpr std::size_t kPageBytes = 4096;
+  constexpr std::size_t kHugePageBytes = 2 * 1024 * 1024;
   // As much more as it takes to find an aligned place inside; the rest goes back at once.
   const std::size_t mapped = size_bytes + (alignment > kPageBytes ? alignment : 0);
   void* memory =
@@ -22,6 +23,7 @@ MappedMemory::MappedMemory(std::size_t size_bytes, std::size_t alignment) {
   size_ = size_bytes;
   if (before > 0) ::munmap(begin, before);
   if (before + size_bytes < mapped) ::munmap(data_ + size_bytes, mapped - before - size_bytes);
+  if (alignment % kHugePageBytes == 0) ::madvise(data_, size_bytes, MADV_HUGEPAGE);
 }
 
 MappedMemory::MappedMemory(MappedMemory&& other) noexcept
