@@ -123,20 +123,20 @@ void Arena::GiveSlabBack(Slab* slab) {
   Link(empty_, slab);
   if (--region.slabs_in_use > 0) return;
   // The region goes back to the system, unless no empty slab would be left.
-  constexpr std::size_t kSlabsPerRegion = kRegionBytes / kSlabBytes;
+  const std::size_t region_bytes = region.memory.size();
+  const std::size_t slabs = region_bytes / kSlabBytes;
   std::size_t empty_slabs = 0;
-  for (Slab* other = empty_; other != nullptr && empty_slabs <= kSlabsPerRegion;
-       other = other->next) {
+  for (Slab* other = empty_; other != nullptr && empty_slabs <= slabs; other = other->next) {
     ++empty_slabs;
   }
-  if (empty_slabs <= kSlabsPerRegion) return;
-  for (std::size_t i = 0; i < kSlabsPerRegion; ++i) {
+  if (empty_slabs <= slabs) return;
+  for (std::size_t i = 0; i < slabs; ++i) {
     Unlink(empty_, reinterpret_cast<Slab*>(region.memory.data() + i * kSlabBytes));
   }
-  KV_UNPOISON(region.memory.data(), kRegionBytes);
+  KV_UNPOISON(region.memory.data(), region_bytes);
   region.memory = MappedMemory();
   unused_regions_.push_back(number);
-  bytes_reserved_ -= kRegionBytes;
+  bytes_reserved_ -= region_bytes;
 }
 
 void Arena::AddRegion() {
@@ -148,10 +148,12 @@ void Arena::AddRegion() {
     number = unused_regions_.back();
     unused_regions_.pop_back();
   }
-  regions_[number] = {.memory = MappedMemory(kRegionBytes, kRegionBytes), .slabs_in_use = 0};
-  bytes_reserved_ += kRegionBytes;
+  const bool small = bytes_reserved_ < kSmallUpToBytes;
+  const std::size_t bytes = small ? kSmallRegionBytes : kHugeRegionBytes;
+  regions_[number] = {.memory = MappedMemory(bytes, small ? kSlabBytes : bytes), .slabs_in_use = 0};
+  bytes_reserved_ += bytes;
   char* memory = regions_[number].memory.data();
-  for (std::size_t offset = kRegionBytes; offset > 0; offset -= kSlabBytes) {
+  for (std::size_t offset = bytes; offset > 0; offset -= kSlabBytes) {
     auto* slab = new (memory + offset - kSlabBytes) Slab{};
     slab->region = number;
     Link(empty_, slab);

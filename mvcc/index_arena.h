@@ -2,9 +2,9 @@
 //
 // A block costs its size rounded up to 8 bytes and nothing else, where malloc takes 8 bytes more
 // and rounds to 16: with a bound of 64 bytes a key that matters. Blocks of one size share slabs of
-// 64 KiB; a slab that empties serves another size, a region of 2 MiB, one huge page where the
-// system has them, goes back to the system when it empties. Blocks above kLargestSlabBlockBytes
-// come from operator new.
+// 64 KiB; a slab that empties serves another size, a region that empties goes back to the
+// system. Regions are of 1 MiB at first, and of 2 MiB, one huge page where the system has them,
+// once that rounds up little. Blocks above kLargestSlabBlockBytes come from operator new.
 //
 // Used by one thread. Freed blocks are poisoned for the address sanitizer.
 #pragma once
@@ -39,7 +39,9 @@ class Arena {
 
  private:
   static constexpr std::size_t kSlabBytes = 64 * 1024;
-  static constexpr std::size_t kRegionBytes = 2 * 1024 * 1024;
+  static constexpr std::size_t kSmallRegionBytes = 1024 * 1024;
+  static constexpr std::size_t kHugeRegionBytes = 2 * 1024 * 1024;
+  static constexpr std::size_t kSmallUpToBytes = 32 * 1024 * 1024;  // of bytes_reserved
   // Sizes up to kFineBytes come in steps of 8 bytes, those above in steps of kCoarseStepBytes.
   static constexpr std::size_t kFineBytes = 1024;
   static constexpr std::size_t kCoarseStepBytes = 128;

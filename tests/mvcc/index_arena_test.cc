@@ -64,7 +64,7 @@ TEST(IndexArena, FreedMemoryIsUsedAgainForOtherSizes) {
     peak = std::max(peak, arena.bytes_reserved());
     for (void* block : blocks) arena.Free(block, size);
   }
-  EXPECT_LT(peak, 13'000'000U);  // with what regions of 2 MiB round up
+  EXPECT_LT(peak, 12'000'000U);
   EXPECT_EQ(arena.bytes_in_use(), 0U);
   // All but a little has gone back to the system.
   EXPECT_LE(arena.bytes_reserved(), 3'000'000U);
