@@ -241,7 +241,7 @@ class History {
       case 22:
         if (changes_conf_ && rng_.OneIn(2)) ChangeConf();
         return;
-      case 23:
+      default:
         if (Member& member = Any(); member.is_up() && rng_.OneIn(10))
           member.node().TransferLeadership(Any().id());
         return;

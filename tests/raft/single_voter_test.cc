@@ -321,7 +321,7 @@ std::string RunRandomHistory(std::uint64_t seed) {
   std::string text;
   std::vector<Entry> acknowledged;  // applied, so a client may know
   int proposals = 0;
-  for (int step = 0; step < 400; ++step) {
+  for (unsigned step = 0; step < 400; ++step) {
     switch (rng.Below(10)) {
       case 0:
       case 1: {
@@ -350,7 +350,7 @@ std::string RunRandomHistory(std::uint64_t seed) {
         if (rng.OneIn(3)) member.Checkpoint();
         for (int ticks = static_cast<int>(rng.Below(25)); ticks > 0; --ticks) member.node().Tick();
         break;
-      case 9:
+      default:
         if (!rng.OneIn(4)) break;
         acknowledged = cluster.history();
         member.Crash(rng.Below(member.UnsyncedSteps() + 1));

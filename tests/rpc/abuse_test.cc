@@ -19,8 +19,6 @@
 namespace kvorum::rpc {
 namespace {
 
-using ::testing::HasSubstr;
-
 constexpr std::string_view kUnary = "/test.Echo/Unary";
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -36,7 +36,7 @@ class Answerer {
   }
 
   // The size of a PutResponse: a header of four numbers.
-  static constexpr std::string_view kAnswer{"\x0a\x1c 23456789012345678901234567", 30};
+  static constexpr std::string_view kAnswer{"\x0a\x1c 234567890123456789012345678", 30};
 
  private:
   std::mutex mutex_;

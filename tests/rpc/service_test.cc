@@ -47,7 +47,7 @@ TEST(UnaryReplyTest, IsGivenOnce) {
   EXPECT_EQ(got->error().code, Code::kInternal);
   UnaryReply moved = reply();
   UnaryReply target = std::move(moved);
-  EXPECT_FALSE(static_cast<bool>(moved));
+  EXPECT_FALSE(static_cast<bool>(moved));  // NOLINT(bugprone-use-after-move)
   target.Send(SharedBytes::Static("four"));
   EXPECT_EQ(Join(**got), "four");
 }
