@@ -39,7 +39,8 @@ TEST_F(WalTest, GivesBackWhatWasAppended) {
 TEST_F(WalTest, TakesEntriesOfAllSizesAndTypes) {
   Create(SmallOptions(1 << 20));
   std::vector<raft::Entry> entries;
-  for (const std::size_t size : {0, 1, 7, 8, 9, 500, 1023, 1024, 1025, 4096, 100'000, 1'500'000}) {
+  for (const std::size_t size : std::initializer_list<std::size_t>{
+           0, 1, 7, 8, 9, 500, 1023, 1024, 1025, 4096, 100'000, 1'500'000}) {
     raft::Entry entry = MakeEntry(entries.size() + 1, 3, std::string(size, '\xa5'));
     entry.type = static_cast<raft::EntryType>(entries.size() % 3);
     entries.push_back(entry);
@@ -131,7 +132,7 @@ TEST_F(WalTest, BeginsAtTheMarkerThatIsAskedFor) {
   EXPECT_THAT(ListMarkers(fs_, kDir).value(),
               ElementsAre(SnapshotMarker{}, MakeMarker(10, 2), MakeMarker(20, 2), MakeMarker(30, 2),
                           MakeMarker(40, 2)));
-  for (const raft::Index from : {0, 10, 20, 30, 40}) {
+  for (const raft::Index from : {0UL, 10UL, 20UL, 30UL, 40UL}) {
     Reopen(from == 0 ? SnapshotMarker{} : MakeMarker(from, 2));
     ASSERT_EQ(contents_.entries.size(), 40 - from);
     if (from < 40) {
