@@ -30,7 +30,7 @@ Result<std::unique_ptr<FileLock>> LockFolder(FileSystem& fs, const std::string& 
 Result<void> RemoveTemporaryFiles(FileSystem& fs, const std::string& dir) {
   KV_TRY(const std::vector<std::string> names, fs.List(dir));
   for (const std::string& name : names) {
-    if (name.ends_with(kTemporarySuffix)) KV_RETURN_IF_ERROR(fs.Remove(dir + "/" + name));
+    if (name.ends_with(kTemporarySuffix)) KV_RETURN_IF_ERROR(fs.Remove((dir + "/").append(name)));
   }
   return {};
 }
