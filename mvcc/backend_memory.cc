@@ -330,6 +330,10 @@ class MemoryBackend final : public Backend {
     KV_FAILPOINT("defragBeforeRename");
     KV_RETURN_IF_ERROR(files_.Rename(UnfinishedPath(), path_));
     if (renamed != nullptr) *renamed = true;
+    return SyncFolder();
+  }
+
+  Result<void> SyncFolder() {
     const std::size_t slash = path_.find_last_of('/');
     return files_.SyncDirectory(slash == std::string::npos ? "." : path_.substr(0, slash));
   }
@@ -369,7 +373,9 @@ class MemoryBackend final : public Backend {
           fmt::format("checksum mismatch or truncated at offset {} of {}", log_end_, slot.log_end));
     }
     if (commit_ < slot.commit) return Damaged("its header is damaged");
-    // What counts from now on is made as durable as if its commit had returned.
+    // What counts from now on is made as durable as if its commit had returned; the file may have
+    // its place from a defragmentation that was killed before it had made sure of it.
+    KV_RETURN_IF_ERROR(SyncFolder());
     if (file.size() > log_end_) KV_RETURN_IF_ERROR(file_->Truncate(log_end_));
     KV_RETURN_IF_ERROR(file_->Sync());
     newest_slot_ = second_is_newer ? 1 : 0;
