@@ -61,6 +61,8 @@ class AsyncLog {
 
   // False when the line was dropped.
   bool Push(std::string line) {
+    // A fork has no thread of ours, and may have got the lock from one that holds it for ever.
+    if (::getpid() != process_) return false;
     bool wake = false;
     {
       const std::lock_guard lock(mutex_);
@@ -79,7 +81,7 @@ class AsyncLog {
   }
 
   bool Flush(std::chrono::milliseconds limit) {
-    if (::getpid() != process_) return false;  // a fork has no thread of ours to wait for
+    if (::getpid() != process_) return false;
     std::unique_lock lock(mutex_);
     const std::uint64_t target = pushed_;
     return written_changed_.wait_for(lock, limit, [&] { return written_ >= target; });

@@ -4,7 +4,7 @@
 // Logging never blocks serving: lines go to a bounded queue that a thread of its own writes out;
 // when the queue is full the line is dropped and counted, and a line tells how many once there is
 // room. What is queued is flushed at exit, at most for one second. Thread-safe. A line costs its
-// formatting, one allocation and one short lock.
+// formatting, one allocation and one short lock. A forked process logs its last words only.
 //
 //   KV_INFO("opened the log", {"dir", dir}, {"segments", count});
 #pragma once

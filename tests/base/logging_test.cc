@@ -4,9 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cmath>
 #include <fstream>
 #include <limits>
@@ -205,6 +207,30 @@ TEST(CheckDeathTest, SoItDoesInAForkedProcess) {
   KV_INFO("the log has its thread now");
   EXPECT_DEATH(KV_CHECK(false, "broken after a fork"), "broken after a fork");
 }
+
+#ifndef __SANITIZE_ADDRESS__  // whose allocator may be locked in a fork
+TEST_F(LogSinkTest, AForkedProcessWaitsForNoLockOfTheLog) {
+  ASSERT_TRUE(InitLogging({.outputs = {"/dev/null"}}).has_value());
+  std::atomic<bool> done = false;
+  std::thread busy([&] {
+    while (!done) KV_INFO("the log's lock is held at most times");
+  });
+  int ended = 0;
+  for (int i = 0; i < 200 && ended == i; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(20);
+      KV_INFO("dropped");
+      ::_exit(0);
+    }
+    int status = 0;
+    if (::waitpid(child, &status, 0) == child && WIFEXITED(status)) ++ended;
+  }
+  done = true;
+  busy.join();
+  EXPECT_EQ(ended, 200);
+}
+#endif
 
 TEST(LogDeathTest, WhatIsQueuedIsWrittenAtExit) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
