@@ -15,7 +15,6 @@ namespace kvorum::mvcc {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 template <class World>
@@ -342,6 +341,8 @@ TYPED_TEST(BackendTest, OnlyOneCopyIsMadeAtATimeAndADroppedOneIsForgotten) {
 }
 
 #ifdef KVORUM_FAILPOINTS
+using ::testing::HasSubstr;
+
 TYPED_TEST(BackendTest, AFailedDefragmentationLeavesItInService) {
   this->Fill(2, 10, 300);
   for (const char* point : {"defragOpenFileError", "defragdbFail"}) {
