@@ -242,17 +242,14 @@ TEST(AbuseTest, AcceptorOutlivesALackOfDescriptors) {
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
   std::vector<int> hoard;
-  // Clients first: their descriptors are ours, too.
+  // The clients' descriptors first: the acceptor would take any that became free for them later.
   std::vector<std::unique_ptr<RawSocket>> clients;
+  for (int i = 0; i < 4; ++i) clients.push_back(std::make_unique<RawSocket>());
   rlimit low = before;
   low.rlim_cur = 200;
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
   for (int fd = dup(0); fd >= 0; fd = dup(0)) hoard.push_back(fd);
-  for (int i = 0; i < 4; ++i) {
-    close(hoard.back());
-    hoard.pop_back();
-  }
-  for (int i = 0; i < 4; ++i) clients.push_back(std::make_unique<RawSocket>(server.port()));
+  for (const auto& client : clients) client->Connect(server.port());
   EXPECT_TRUE(Eventually([&] { return server.server().stats().accept_failures > 0; }));
   for (const int fd : hoard) close(fd);
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);

@@ -97,8 +97,11 @@ std::string UnaryCall(std::uint32_t stream_id, std::string_view path, std::strin
 
 std::string Handshake() { return std::string(kPreface) + Frame(FrameType::kSettings, 0, 0, ""); }
 
-RawSocket::RawSocket(std::uint16_t port) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+RawSocket::RawSocket() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   KV_CHECK(fd_ >= 0, "no socket");
+}
+
+void RawSocket::Connect(std::uint16_t port) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(port);

@@ -61,11 +61,13 @@ std::string Handshake();
 
 class RawSocket {
  public:
-  explicit RawSocket(std::uint16_t port);
+  explicit RawSocket(std::uint16_t port) : RawSocket() { Connect(port); }
+  RawSocket();  // has its descriptor, and is not connected
   ~RawSocket();
   RawSocket(const RawSocket&) = delete;
   RawSocket& operator=(const RawSocket&) = delete;
 
+  void Connect(std::uint16_t port);
   // False if the server closed the connection meanwhile.
   bool Send(std::string_view bytes);
   void CloseWriting();
