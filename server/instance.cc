@@ -23,10 +23,6 @@ Result<const Member*> FindSelf(const std::vector<Member>& members, const Instanc
                                             "\" in the initial cluster configuration \"" +
                                             options.initial_cluster + "\"");
   }
-  if (members.size() > 1) {
-    return Fail(Code::kUnimplemented, "--initial-cluster names " + std::to_string(members.size()) +
-                                          " members; this version runs clusters of one");
-  }
   return &*self;
 }
 
@@ -250,6 +246,7 @@ Result<void> Instance::BuildReplica(FileSystem& fs, Log log, InstanceOptions opt
       Applier::Hooks{.on_conf_change =
                          [this](raft::Index index, const raft::ConfChange& change) {
                            replica_->ConfChanged(index, change);
+                           transport_->SetMembers(membership_->View());
                          },
                      .on_no_space = [this](Task answer) { RaiseNoSpace(std::move(answer)); },
                      .on_fatal = on_fatal_});
@@ -263,10 +260,33 @@ Result<void> Instance::BuildReplica(FileSystem& fs, Log log, InstanceOptions opt
   apply_loop_ = std::make_unique<ApplyLoop>(
       *store_, *applier_, executors_.apply, snapshot_index, options.slow_apply,
       [this](raft::Index applied) { replica_->Applied(applied); });
-  replica_ = std::make_unique<Replica>(std::move(node), *log_, *apply_loop_, waiters_, *ids_,
-                                       executors_.raft, snapshot_index, options.replica);
+  replica_ = std::make_unique<Replica>(
+      std::move(node), *log_, *apply_loop_, waiters_, *ids_, executors_.raft, snapshot_index,
+      options.replica, Replica::Hooks{.send_snapshot = [this](raft::Message message) {
+        SendSnapshot(std::move(message));
+      }});
   return {};
 }
+
+void Instance::Start(Transport& transport) {
+  transport_ = &transport;
+  transport.SetMembers(membership_->View());
+  replica_->Start(transport);
+}
+
+void Instance::Receive(raft::Message message) { replica_->Receive(std::move(message)); }
+
+void Instance::Unreachable(raft::MemberId peer) { replica_->Unreachable(peer); }
+
+void Instance::SnapshotSent(raft::MemberId peer, bool succeeded) {
+  replica_->SnapshotSent(peer, succeeded);
+}
+
+Result<std::unique_ptr<mvcc::SnapshotSink>> Instance::ReceiveSnapshot(raft::Message) {
+  return Fail(Code::kUnimplemented, "snapshots of peers are not taken");
+}
+
+void Instance::SendSnapshot(raft::Message message) { SnapshotSent(message.to, false); }
 
 bool Instance::DiskTakesWrites() {
   if (log_->SpaceLow()) {

@@ -3,9 +3,9 @@
 // simulation.
 //
 // Open finds or makes the log, checks that log and backend belong together, and rebuilds the state;
-// Start begins to run. The owner calls Stop and waits for its callback, stops the executors, then
-// destroys the instance. Errors of Open leave the data as it was: kDataLoss and kFailedPrecondition
-// say which file and what to do.
+// Start begins to run; from then on the transport may call (TransportReceiver). The owner calls
+// Stop and waits for its callback, stops the executors, then destroys the instance. Errors of Open
+// leave the data as it was: kDataLoss and kFailedPrecondition say which file and what to do.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +28,7 @@
 #include "server/quota.h"
 #include "server/replica.h"
 #include "server/request_id.h"
+#include "server/transport.h"
 #include "server/wait_table.h"
 #include "wal/wal.h"
 
@@ -62,7 +63,7 @@ struct InstanceExecutors {
   Executor& copier;
 };
 
-class Instance {
+class Instance final : public TransportReceiver {
  public:
   using FatalHandler = std::function<void(const Error& error)>;
 
@@ -71,9 +72,16 @@ class Instance {
       FileSystem& fs, const std::function<Result<std::unique_ptr<mvcc::Backend>>()>& open_backend,
       InstanceExecutors executors, InstanceOptions options, FatalHandler on_fatal);
 
-  void Start() { replica_->Start(); }
+  // The transport outlives what it is given: it is stopped after Stop has called back.
+  void Start(Transport& transport);
   // Fails what waits, seals the log and commits the backend; then `done` runs, on some executor.
   void Stop(Task done);
+
+  // ---- TransportReceiver ----
+  void Receive(raft::Message message) override;
+  void Unreachable(raft::MemberId peer) override;
+  void SnapshotSent(raft::MemberId peer, bool succeeded) override;
+  Result<std::unique_ptr<mvcc::SnapshotSink>> ReceiveSnapshot(raft::Message message) override;
 
   std::uint64_t cluster_id() const { return metadata_.cluster_id; }
   raft::MemberId member_id() const { return metadata_.node_id; }
@@ -106,6 +114,7 @@ class Instance {
   Result<void> LoadReplicatedState();
   Result<void> BuildReplica(FileSystem& fs, Log log, InstanceOptions options);
   void RaiseNoSpace(Task answer);
+  void SendSnapshot(raft::Message message);
 
   const InstanceExecutors executors_;
   const FatalHandler on_fatal_;
@@ -121,6 +130,7 @@ class Instance {
   std::unique_ptr<LogWriter> log_;
   std::unique_ptr<ApplyLoop> apply_loop_;
   std::unique_ptr<Replica> replica_;
+  Transport* transport_ = nullptr;
 };
 
 }  // namespace kvorum::server

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/check.h"
 #include "base/failpoint.h"
 #include "base/logging.h"
 #include "server/snapshot_files.h"
@@ -86,6 +87,7 @@ Result<void> LogWriter::AppendAll(std::vector<Write>& writes) {
   std::size_t begin = 0;
   for (std::size_t i = 0; i < writes.size(); ++i) {
     Write& write = writes[i];
+    KV_CHECK(write.snapshot == nullptr, "a snapshot of a peer arrived");
     const bool follows = entries.empty() || write.entries.empty() ||
                          write.entries.front().index == entries.back().index + 1;
     if (!follows) {
@@ -93,6 +95,7 @@ Result<void> LogWriter::AppendAll(std::vector<Write>& writes) {
       // What is in the log by now is not written again when the next part meets a full disk.
       for (std::size_t done = begin; done < i; ++done)
         writes[done] = Write{.ready_number = writes[done].ready_number,
+                             .snapshot = {},
                              .entries = {},
                              .hard_state = {},
                              .must_sync = writes[done].must_sync};

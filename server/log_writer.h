@@ -40,6 +40,7 @@ class LogWriter {
   };
   struct Write {
     std::uint64_t ready_number = 0;
+    std::shared_ptr<const raft::Snapshot> snapshot;  // received; before the entries
     std::vector<raft::Entry> entries;
     std::optional<raft::HardState> hard_state;
     bool must_sync = false;

@@ -155,6 +155,7 @@ struct Process::Impl {
   std::unique_ptr<rpc::Server> peers;
   std::vector<std::string> client_addresses;
 
+  NoTransport transport;
   std::unique_ptr<Instance> instance;
   std::unique_ptr<RequestBatcher> batcher;
 
@@ -285,7 +286,7 @@ Result<std::unique_ptr<Process>> Process::Create(const Options& options) {
 
 void Process::Start() {
   impl_->peers->Start();
-  impl_->instance->Start();
+  impl_->instance->Start(impl_->transport);
   impl_->control.Post([impl = impl_.get()] { impl->Publish(); });
 }
 

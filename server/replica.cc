@@ -16,6 +16,14 @@ namespace {
 // An attempt that got no answer is made again, under an id of its own, so that a late answer to the
 // first confirms nothing.
 constexpr Duration kReadRetry = std::chrono::milliseconds(500);
+constexpr Duration kRefusalLogPause = std::chrono::minutes(1);
+constexpr std::size_t kMaxRefusedSenders = 64;
+
+std::size_t SizeBytes(const raft::Message& message) {
+  std::size_t size_bytes = sizeof(message);
+  for (const raft::Entry& entry : message.entries) size_bytes += raft::SizeBytes(entry);
+  return size_bytes;
+}
 
 void LogEvents(const std::vector<raft::Event>& events) {
   for (const raft::Event& event : events) {
@@ -42,20 +50,22 @@ Error RefusalOf(raft::Dropped dropped) {
 
 Replica::Replica(std::unique_ptr<raft::Node> node, LogWriter& log, ApplyLoop& apply,
                  WaitTable& waiters, RequestIdSource& ids, Executor& raft,
-                 raft::Index snapshot_index, Options options)
+                 raft::Index snapshot_index, Options options, Hooks hooks)
     : raft_(raft),
       log_(log),
       apply_(apply),
       waiters_(waiters),
       ids_(ids),
       options_(options),
+      hooks_(std::move(hooks)),
       node_(std::move(node)),
       snapshot_index_(snapshot_index) {
   conf_states_.emplace_back(snapshot_index, node_->conf_state());
 }
 
-void Replica::Start() {
-  raft_.Post([this] {
+void Replica::Start(Transport& transport) {
+  raft_.Post([this, &transport] {
+    transport_ = &transport;
     MaybeCampaignAlone();
     ProcessReady();
     ArmTick();
@@ -130,6 +140,34 @@ void Replica::ReadIndex(ReadTask task) {
   HandOver([&](Inbox& inbox) { inbox.reads.push_back(std::move(task)); });
 }
 
+bool Replica::Receive(raft::Message message) {
+  const std::size_t size_bytes = SizeBytes(message);
+  bool taken = true;
+  HandOver([&](Inbox& inbox) {
+    taken = inbox.messages.size() < options_.max_waiting_messages &&
+            inbox_message_bytes_ + size_bytes <= options_.max_waiting_message_bytes;
+    if (!taken) return;
+    inbox_message_bytes_ += size_bytes;
+    inbox.messages.push_back(std::move(message));
+  });
+  return taken;
+}
+
+void Replica::Unreachable(raft::MemberId peer) {
+  HandOver([&](Inbox& inbox) {
+    if (std::ranges::find(inbox.unreachable, peer) == inbox.unreachable.end())
+      inbox.unreachable.push_back(peer);
+  });
+}
+
+void Replica::SnapshotSent(raft::MemberId peer, bool succeeded) {
+  HandOver([&](Inbox& inbox) { inbox.snapshots_sent.emplace_back(peer, succeeded); });
+}
+
+void Replica::SnapshotInstalled(const raft::SnapshotMetadata& metadata) {
+  HandOver([&](Inbox& inbox) { inbox.installed = metadata; });
+}
+
 void Replica::Persisted(std::uint64_t ready_number) {
   HandOver([&](Inbox& inbox) { inbox.persisted = std::max(inbox.persisted, ready_number); });
 }
@@ -159,6 +197,7 @@ void Replica::Drain() {
     std::lock_guard lock(mutex_);
     drain_posted_ = false;
     inbox = std::exchange(inbox_, {});
+    inbox_message_bytes_ = 0;
   }
   if (stopped_) {
     for (ReadTask& task : inbox.reads) task(kStopped.Fail());
@@ -166,6 +205,10 @@ void Replica::Drain() {
     return;
   }
   if (inbox.persisted != 0) node_->Persisted(inbox.persisted);
+  if (inbox.installed.has_value()) {
+    conf_states_.assign(1, {inbox.installed->index, inbox.installed->conf_state});
+    snapshot_index_ = std::max(snapshot_index_, inbox.installed->index);
+  }
   for (const auto& [index, change] : inbox.conf_changes) {
     const auto state = node_->ApplyConfChange(raft::AsV2(change));
     if (state.has_value()) conf_states_.emplace_back(index, *state);
@@ -173,6 +216,9 @@ void Replica::Drain() {
   if (inbox.applied != 0) node_->Applied(inbox.applied);
   if (inbox.applied != 0) MaybeCampaignAlone();
   durable_index_ = std::max(durable_index_, inbox.durable);
+  for (const raft::MemberId peer : inbox.unreachable) node_->ReportUnreachable(peer);
+  for (const auto& [peer, succeeded] : inbox.snapshots_sent) node_->ReportSnapshot(peer, succeeded);
+  StepAll(std::move(inbox.messages));
   if (inbox.snapshot_ended) snapshot_running_ = false;
   if (inbox.compact != 0) node_->Compact(inbox.compact);
   if (!inbox.proposals.empty()) ProposeAll(std::move(inbox.proposals));
@@ -180,6 +226,30 @@ void Replica::Drain() {
     StartReads(std::move(inbox.reads), raft_.clock().Now() + options_.request_timeout);
   ProcessReady();
   MaybeSnapshot();
+}
+
+void Replica::StepAll(std::vector<raft::Message> messages) {
+  for (raft::Message& message : messages) {
+    const raft::MemberId from = message.from;
+    const Result<void> stepped = node_->Step(std::move(message));
+    if (stepped.has_value()) continue;
+    if (refused_.size() >= kMaxRefusedSenders) refused_.clear();
+    RefusedMessages& refused = refused_[from];
+    const TimePoint now = raft_.clock().Now();
+    if (++refused.count != 1 && now < refused.logged + kRefusalLogPause) continue;
+    refused.logged = now;
+    KV_WARN("refused a peer's message", {"from", IdText(from)}, {"error", stepped.error().message},
+            {"refused-so-far", refused.count});
+  }
+}
+
+void Replica::SendAll(std::vector<raft::Message> messages) {
+  const auto snapshots = std::ranges::stable_partition(messages, [](const raft::Message& message) {
+    return message.type != raft::MessageType::kSnap;
+  });
+  for (raft::Message& message : snapshots) hooks_.send_snapshot(std::move(message));
+  messages.erase(snapshots.begin(), snapshots.end());
+  if (!messages.empty()) transport_->Send(std::move(messages));
 }
 
 void Replica::ProposeAll(std::vector<Proposal> proposals) {
@@ -275,10 +345,11 @@ void Replica::ProcessReady() {
 
 void Replica::HandleReady(raft::Ready ready) {
   LogEvents(ready.events);
-  KV_CHECK(ready.snapshot == nullptr, "a snapshot arrived at a member without a transport");
   if (node_->role() == raft::Role::kLeader) KV_FAILPOINT("raftBeforeLeaderSend");
-  if (!ready.entries.empty() || ready.hard_state.has_value()) {
+  SendAll(std::move(ready.messages));
+  if (ready.snapshot != nullptr || !ready.entries.empty() || ready.hard_state.has_value()) {
     log_.Push({.ready_number = ready.number,
+               .snapshot = std::move(ready.snapshot),
                .entries = std::move(ready.entries),
                .hard_state = ready.hard_state,
                .must_sync = ready.must_sync});

@@ -1,11 +1,12 @@
-// One member's replica: drives the Raft core, takes proposals and linearizable reads from any
-// thread in batches, and hands its output to the log, the apply loop and (with peers) the
+// One member's replica: drives the Raft core, takes proposals, linearizable reads and peers'
+// messages from any thread in batches, and hands its output to the log, the apply loop and the
 // transport.
 //
 // Propose, ReadIndex and the accessors are thread-safe; everything about the core itself runs on
 // the raft executor, which never waits for a disk. The owner stops the replica, then the executors,
 // then destroys it. Bounds: proposals that nobody has answered yet (Options), reads that wait for a
-// quorum (the core's); past them a client is told that there are too many requests.
+// quorum (the core's); past them a client is told that there are too many requests. Peers' messages
+// past a bound are dropped: Raft sends again.
 #pragma once
 
 #include <atomic>
@@ -14,6 +15,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -25,6 +28,7 @@
 #include "server/proposal.h"
 #include "server/request_batcher.h"
 #include "server/request_id.h"
+#include "server/transport.h"
 #include "server/wait_table.h"
 
 namespace kvorum::server {
@@ -37,15 +41,24 @@ class Replica {
     Duration request_timeout = std::chrono::seconds(7);
     std::size_t max_waiting_proposals = 50'000;
     std::size_t max_waiting_proposal_bytes = std::size_t{256} << 20;
+    // Of peers' messages that the raft executor has not seen yet.
+    std::size_t max_waiting_messages = 16'384;
+    std::size_t max_waiting_message_bytes = std::size_t{256} << 20;
+  };
+  // Called on the raft executor.
+  struct Hooks {
+    // A follower needs a snapshot with at least what this kSnap names.
+    std::function<void(raft::Message message)> send_snapshot;
   };
 
   // `conf_state` is that of the node's snapshot.
   Replica(std::unique_ptr<raft::Node> node, LogWriter& log, ApplyLoop& apply, WaitTable& waiters,
-          RequestIdSource& ids, Executor& raft, raft::Index snapshot_index, Options options);
+          RequestIdSource& ids, Executor& raft, raft::Index snapshot_index, Options options,
+          Hooks hooks);
   Replica(const Replica&) = delete;
   Replica& operator=(const Replica&) = delete;
 
-  void Start();
+  void Start(Transport& transport);
   // Fails what waits with "server stopped" and takes nothing more; `done` runs on the raft
   // executor.
   void Stop(Task done);
@@ -56,6 +69,10 @@ class Replica {
   // The task runs, on the raft or apply executor, when a state is applied that contains everything
   // committed before the call.
   void ReadIndex(ReadTask task);
+  // A peer's message. False if it was dropped, since too many wait.
+  bool Receive(raft::Message message);
+  void Unreachable(raft::MemberId peer);
+  void SnapshotSent(raft::MemberId peer, bool succeeded);
 
   raft::Index commit_index() const { return commit_index_.load(std::memory_order_acquire); }
   raft::Index applied_index() const { return apply_.applied_index(); }
@@ -69,6 +86,8 @@ class Replica {
   void Applied(raft::Index index);             // apply
   void ConfChanged(raft::Index index,
                    const raft::ConfChange& change);  // apply, before Applied passes it
+  // apply: a snapshot of the leader has taken the store's place; before Applied of its index
+  void SnapshotInstalled(const raft::SnapshotMetadata& metadata);
   void BackendDurable(raft::Index index);  // backend: the store holds everything up to it on disk
 
  private:
@@ -76,6 +95,10 @@ class Replica {
   struct Inbox {
     std::vector<Proposal> proposals;
     std::vector<ReadTask> reads;
+    std::vector<raft::Message> messages;
+    std::vector<raft::MemberId> unreachable;
+    std::vector<std::pair<raft::MemberId, bool>> snapshots_sent;
+    std::optional<raft::SnapshotMetadata> installed;
     std::uint64_t persisted = 0;
     raft::Index applied = 0;
     raft::Index durable = 0;
@@ -88,6 +111,10 @@ class Replica {
     TimePoint asked;     // this attempt
     TimePoint deadline;  // of all attempts
   };
+  struct RefusedMessages {
+    std::uint64_t count = 0;
+    TimePoint logged;
+  };
 
   template <class Change>
   void HandOver(Change&& change);
@@ -98,6 +125,8 @@ class Replica {
   void ArmTick();
   void ProcessReady();
   void HandleReady(raft::Ready ready);
+  void StepAll(std::vector<raft::Message> messages);
+  void SendAll(std::vector<raft::Message> messages);
   void ProposeAll(std::vector<Proposal> proposals);
   void FailProposal(std::uint64_t id, const Error& error);
   void StartReads(std::vector<ReadTask> tasks, TimePoint deadline);
@@ -111,9 +140,11 @@ class Replica {
   WaitTable& waiters_;
   RequestIdSource& ids_;
   const Options options_;
+  const Hooks hooks_;
 
-  std::mutex mutex_;  // guards the next two
+  std::mutex mutex_;  // guards the next three
   Inbox inbox_;
+  std::size_t inbox_message_bytes_ = 0;
   bool drain_posted_ = false;
 
   std::atomic<raft::Index> commit_index_{0};
@@ -123,12 +154,14 @@ class Replica {
 
   // Of the raft executor.
   std::unique_ptr<raft::Node> node_;
+  Transport* transport_ = nullptr;
   bool stopped_ = false;
   std::vector<Proposal> leaderless_;  // proposed while there was no leader
   std::map<std::uint64_t, ReadAttempt> reads_;
   raft::Index snapshot_index_;  // of the last snapshot begun
   raft::Index durable_index_ = 0;
   bool snapshot_running_ = false;
+  std::map<raft::MemberId, RefusedMessages> refused_;                 // by sender
   std::vector<std::pair<raft::Index, raft::ConfState>> conf_states_;  // from which index each holds
 };
 

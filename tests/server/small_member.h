@@ -43,7 +43,7 @@ class SmallMember {
                            .backend = lanes_.backend(),
                            .copier = lanes_.copier()},
                           options_, [this](const Error& error) { fatal_ = error; }));
-    instance_->Start();
+    instance_->Start(transport_);
     return {};
   }
 
@@ -115,6 +115,7 @@ class SmallMember {
   InstanceOptions options_;
   DataDirectory directory_;
   std::optional<Error> fatal_;
+  NoTransport transport_;
   std::unique_ptr<Instance> instance_;
   Lanes lanes_;  // destroyed first: what its tasks hold refers to the instance
 };
