@@ -28,6 +28,12 @@ class SmallMember {
     SetLogLevel(LogLevel::kError);  // thousands of restarts
     options_ = SmallOptions();
   }
+  // One of several machines (small_cluster.h). The transport is its own, and outlives it.
+  SmallMember(FileSystem& fs, Scheduler& scheduler, Transport& transport)
+      : fs_(fs), transport_(&transport), lanes_(scheduler) {
+    SetLogLevel(LogLevel::kError);
+    options_ = SmallOptions();
+  }
 
   // Read by Start.
   InstanceOptions& options() { return options_; }
@@ -43,7 +49,7 @@ class SmallMember {
                            .backend = lanes_.backend(),
                            .copier = lanes_.copier()},
                           options_, [this](const Error& error) { fatal_ = error; }));
-    instance_->Start(transport_);
+    instance_->Start(*transport_);
     return {};
   }
 
@@ -76,6 +82,7 @@ class SmallMember {
   }
 
   Lanes& lanes() { return lanes_; }
+  bool is_started() const { return instance_ != nullptr; }
   Instance& instance() { return *instance_; }
   mvcc::Store& store() { return instance_->store(); }
   const std::optional<Error>& fatal() const { return fatal_; }
@@ -115,7 +122,8 @@ class SmallMember {
   InstanceOptions options_;
   DataDirectory directory_;
   std::optional<Error> fatal_;
-  NoTransport transport_;
+  NoTransport alone_;
+  Transport* transport_ = &alone_;
   std::unique_ptr<Instance> instance_;
   Lanes lanes_;  // destroyed first: what its tasks hold refers to the instance
 };
