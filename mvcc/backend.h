@@ -49,6 +49,8 @@ class Snapshot {
   // How many records the `key` bucket holds by the backend's own count, not by walking it. A start
   // that scans the bucket compares: a scan that saw another number met a damaged file.
   virtual Result<std::uint64_t> CountRevisions() = 0;
+  // The backend waits for this snapshot to be given back: whoever holds one for long gives up.
+  virtual bool MustEnd() const { return false; }
 
   // Visits the revisions in [from, to) in order.
   Result<void> ScanRevisions(Revision from, Revision to, const VisitRevision& visit);

@@ -123,6 +123,8 @@ int LmdbSnapshot::Begin() {
 
 void LmdbSnapshot::Release() { environment_.GiveBack(this); }
 
+bool LmdbSnapshot::MustEnd() const { return environment_.growing(); }
+
 Error LmdbSnapshot::ErrorOf(int code, std::string_view what) const {
   return LmdbError(code, what, environment_.path());
 }
@@ -356,6 +358,11 @@ Result<void> LmdbEnvironment::GrowMap() {
   growing_ = false;
   readers_changed_.notify_all();
   return {};
+}
+
+bool LmdbEnvironment::growing() const {
+  std::lock_guard lock(readers_mutex_);
+  return growing_;
 }
 
 Result<void> LmdbEnvironment::SyncEachCommitFromNow() {

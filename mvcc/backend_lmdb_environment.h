@@ -63,6 +63,7 @@ class LmdbSnapshot final : public Snapshot {
   Result<void> Scan(Bucket bucket, std::string_view from, std::string_view to,
                     const Visit& visit) override;
   Result<std::uint64_t> CountRevisions() override;
+  bool MustEnd() const override;
 
   // Begins the transaction, or begins it again. The LMDB code.
   int Begin();
@@ -123,6 +124,7 @@ class LmdbEnvironment {
 
   // Doubles the map (address space). Waits for all readers to end; new ones wait meanwhile.
   Result<void> GrowMap();
+  bool growing() const;
   // Makes all commits up to now durable and each later one by itself.
   Result<void> SyncEachCommitFromNow();
   // The file got another name.
@@ -151,7 +153,7 @@ class LmdbEnvironment {
   LmdbFileLock file_lock_;
   MDB_env* env_ = nullptr;
 
-  std::mutex& readers_mutex_;
+  std::mutex& readers_mutex_;  // guards what follows
   std::condition_variable readers_changed_;
   std::vector<std::unique_ptr<LmdbSnapshot>> snapshots_;
   std::vector<LmdbSnapshot*> idle_;

@@ -1,11 +1,16 @@
 // A backend's content on its way to another member: one consistent state as a stream of chunks, the
-// same for every kind of backend. mvcc/snapshot_stream.cc has the format.
+// same for every kind of backend. mvcc/snapshot_format.h has the format.
 #pragma once
 
+#include <functional>
+#include <memory>
+#include <string>
 #include <string_view>
 
 #include "base/error.h"
+#include "base/file_system.h"
 #include "base/shared_bytes.h"
+#include "mvcc/backend.h"
 
 namespace kvorum::mvcc {
 
@@ -14,7 +19,7 @@ class SnapshotSource {
  public:
   virtual ~SnapshotSource() = default;
   // The next chunk, of at most 1 MiB or one record; empty at the end. kDataLoss if a record is
-  // damaged.
+  // damaged. kUnavailable if the backend needs the reader's place: begin anew.
   virtual Result<SharedBytes> Next() = 0;
 };
 
@@ -23,10 +28,30 @@ class SnapshotSink {
  public:
   virtual ~SnapshotSink() = default;
   // Bytes of the stream, cut anywhere. kDataLoss if they are not what a source wrote;
-  // kResourceExhausted if the disk is full.
+  // kResourceExhausted if the disk is full. Any error is final.
   virtual Result<void> Write(std::string_view bytes) = 0;
   // The stream has ended: checks that it is whole and makes it durable.
   virtual Result<void> Finish() = 0;
 };
+
+// The state that the reader sees. `owner` is whatever the reader needs alive.
+std::unique_ptr<SnapshotSource> MakeSnapshotSource(Reader reader,
+                                                   std::shared_ptr<const void> owner);
+
+// Opens the backend at a path, or makes one there.
+using BackendOpener = std::function<Result<std::unique_ptr<Backend>>(const std::string& path)>;
+
+struct SnapshotSinkOptions {
+  BackendOpener open;
+  std::string path;  // of the finished file
+  // Looks at the whole content before it gets its name; an error refuses it. May be empty.
+  std::function<Result<void>(Snapshot& content)> check;
+};
+
+// Builds a backend's file beside its final name: in commits of some MiB, read back and compared
+// with the stream at the end, synced, then renamed. Finish and Write wait for the disk. A file at
+// the path is replaced.
+Result<std::unique_ptr<SnapshotSink>> MakeSnapshotSink(FileSystem& files,
+                                                       SnapshotSinkOptions options);
 
 }  // namespace kvorum::mvcc

@@ -1,0 +1,62 @@
+// Takes the stream of mvcc/snapshot_format.h apart, whatever pieces it arrives in. Used by one
+// thread at a time. Bytes that no source wrote are kDataLoss, after which every call is refused;
+// nothing of a chunk is given out before its checksum has matched. Memory: one chunk.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/shared_bytes.h"
+#include "mvcc/bucket.h"
+#include "mvcc/snapshot_format.h"
+
+namespace kvorum::mvcc {
+
+class SnapshotDecoder {
+ public:
+  struct Record {
+    Bucket bucket = Bucket::kKey;
+    std::string_view key;
+    std::string_view value;
+  };
+  // The records are views into the body.
+  using OnChunk = std::function<Result<void>(SharedBytes body, std::vector<Record> records)>;
+
+  explicit SnapshotDecoder(OnChunk on_chunk) : on_chunk_(std::move(on_chunk)) {}
+
+  Result<void> Feed(std::string_view bytes);
+  // What the trailer says; an error if the stream is not whole.
+  Result<snapshot_format::Totals> Finish() const;
+
+ private:
+  enum class Part : std::uint8_t { kHeader, kHead, kBody, kTrailer, kEnd };
+
+  std::size_t Wanted() const;
+  Result<void> TakePart();
+  Result<void> TakeHeader();
+  Result<void> TakeHead();
+  Result<void> TakeBody();
+  Result<void> TakeTrailer();
+  Result<Record> TakeRecord(std::string_view& rest);
+  std::unexpected<Error> Refuse(std::string_view why);
+
+  const OnChunk on_chunk_;
+  Part part_ = Part::kHeader;
+  std::string part_bytes_;  // of the part that is not whole yet
+  std::uint64_t offset_ = 0;
+  std::string size_field_;
+  std::uint32_t told_crc_ = 0;
+  std::size_t body_bytes_ = 0;
+  std::uint32_t crc_ = 0;
+  std::uint8_t last_tag_ = 0;
+  std::string last_key_;
+  snapshot_format::Totals totals_;
+  std::optional<Error> failed_;
+};
+
+}  // namespace kvorum::mvcc
