@@ -603,6 +603,10 @@ Result<Message> DecodeMessage(const SharedBytes& bytes) {
         message.index = reader.Varint();
         break;
       case f::kEntries:
+        if (message.entries.size() == kMaxMessageEntries) {
+          reader.Stop();
+          break;
+        }
         if (!ReadEntry(bytes, reader.Bytes(), message.entries.emplace_back())) reader.Stop();
         break;
       case f::kCommit:

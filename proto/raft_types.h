@@ -24,6 +24,9 @@ using Index = std::uint64_t;     // of the first entry ever: 1
 using MemberId = std::uint64_t;  // 0 is no member: kNone
 
 inline constexpr MemberId kNone = 0;
+// A message with more entries is refused as malformed: an empty entry takes two bytes on the wire
+// and many more in memory.
+inline constexpr std::size_t kMaxMessageEntries = std::size_t{1} << 20;
 
 enum class EntryType : std::uint8_t {
   kNormal = 0,

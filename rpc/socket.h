@@ -28,6 +28,7 @@ class FileDescriptor {
   }
   ~FileDescriptor() { Close(); }
   int get() const { return fd_; }
+  int Release() { return std::exchange(fd_, -1); }
   void Close();
 
  private:

@@ -38,15 +38,6 @@ void AnswerHealth(rpc::HttpReply& reply, const std::string& reason) {
   reply.Send(rpc::HttpResponse::Text(reason.empty() ? 200 : kServiceUnavailable, body.dump()));
 }
 
-bool MethodIsGet(const rpc::HttpRequest& request, rpc::HttpReply& reply) {
-  if (request.method == "GET") return true;
-  rpc::HttpResponse refusal = rpc::HttpResponse::Text(405, "Method Not Allowed\n");
-  refusal.headers.push_back({"Allow", "GET"});
-  refusal.headers.push_back({"X-Content-Type-Options", "nosniff"});
-  reply.Send(std::move(refusal));
-  return false;
-}
-
 void ServeHealth(ServiceContext& context, const rpc::HttpRequest& request, rpc::HttpReply reply) {
   if (!MethodIsGet(request, reply)) return;
   const auto excluded = QueryValues(request.Query(), "exclude");
@@ -66,6 +57,15 @@ void ServeHealth(ServiceContext& context, const rpc::HttpRequest& request, rpc::
 }
 
 }  // namespace
+
+bool MethodIsGet(const rpc::HttpRequest& request, rpc::HttpReply& reply) {
+  if (request.method == "GET") return true;
+  rpc::HttpResponse refusal = rpc::HttpResponse::Text(405, "Method Not Allowed\n");
+  refusal.headers.push_back({"Allow", "GET"});
+  refusal.headers.push_back({"X-Content-Type-Options", "nosniff"});
+  reply.Send(std::move(refusal));
+  return false;
+}
 
 void ServeVersion(const ServiceContext& context, const rpc::HttpRequest& request,
                   rpc::HttpReply reply) {

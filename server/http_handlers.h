@@ -6,6 +6,9 @@
 
 namespace kvorum::server {
 
+// True if it is a GET; else it was answered 405.
+bool MethodIsGet(const rpc::HttpRequest& request, rpc::HttpReply& reply);
+
 // GET /version, on the peer port too.
 void ServeVersion(const ServiceContext& context, const rpc::HttpRequest& request,
                   rpc::HttpReply reply);

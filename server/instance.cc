@@ -276,6 +276,10 @@ void Instance::Start(Transport& transport) {
 
 void Instance::Receive(raft::Message message) { replica_->Receive(std::move(message)); }
 
+void Instance::ReceiveAll(std::vector<raft::Message> messages) {
+  replica_->ReceiveAll(std::move(messages));
+}
+
 void Instance::Unreachable(raft::MemberId peer) { replica_->Unreachable(peer); }
 
 void Instance::SnapshotSent(raft::MemberId peer, bool succeeded) {

@@ -79,6 +79,7 @@ class Instance final : public TransportReceiver {
 
   // ---- TransportReceiver ----
   void Receive(raft::Message message) override;
+  void ReceiveAll(std::vector<raft::Message> messages) override;
   void Unreachable(raft::MemberId peer) override;
   void SnapshotSent(raft::MemberId peer, bool succeeded) override;
   Result<std::unique_ptr<mvcc::SnapshotSink>> ReceiveSnapshot(raft::Message message) override;

@@ -13,7 +13,8 @@ rpc::HttpHandler MakePeerHttpHandler(ServiceContext& context) {
   mux.Handle("/version", [&context](rpc::HttpRequest request, rpc::HttpReply reply) {
     ServeVersion(context, request, std::move(reply));
   });
-  mux.Handle("/members", [&context](rpc::HttpRequest, rpc::HttpReply reply) {
+  mux.Handle("/members", [&context](const rpc::HttpRequest& request, rpc::HttpReply reply) {
+    if (!MethodIsGet(request, reply)) return;
     std::string body = "[";
     for (const auto& [id, member] : context.membership->View()->members) {
       if (body.size() > 1) body += ',';

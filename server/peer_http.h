@@ -1,5 +1,5 @@
-// What the peer port answers: GET /version and GET /members. The peer protocol itself comes with
-// clusters of several members.
+// What the peer port answers beside the peer protocol (server/peer/): GET /version and GET
+// /members.
 #pragma once
 
 #include "rpc/http.h"

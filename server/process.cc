@@ -24,6 +24,7 @@
 #include "server/maintenance_service.h"
 #include "server/member_id.h"
 #include "server/notify.h"
+#include "server/peer/peer_transport.h"
 #include "server/peer_http.h"
 #include "server/service_context.h"
 #include "server/unimplemented.h"
@@ -107,6 +108,16 @@ InstanceOptions MakeInstanceOptions(const Options& options, const DataDirectory&
   return instance;
 }
 
+PeerTransport::Options MakeTransportOptions(const Options& options) {
+  PeerTransport::Options transport;
+  // A dead peer's address is given up by the time an election may be over.
+  transport.peers.dial_timeout =
+      std::chrono::seconds(1) + std::chrono::milliseconds(options.election_ms);
+  transport.peers.max_frame_bytes =
+      std::max<std::size_t>(transport.peers.max_frame_bytes, 4 * options.max_request_bytes);
+  return transport;
+}
+
 // Calls back with the outcome of an entry that no client waits for.
 class CallbackWaiter final : public Waiter {
  public:
@@ -133,7 +144,8 @@ Result<std::vector<std::string>> ListenAll(rpc::Server& server, std::string_view
 }  // namespace
 
 struct Process::Impl {
-  explicit Impl(const Options& o) : options(o), kv(context), maintenance(context) {}
+  explicit Impl(const Options& o)
+      : options(o), kv(context), maintenance(context), transport(MakeTransportOptions(o)) {}
 
   Result<void> Bind();
   Result<void> Open();
@@ -152,10 +164,9 @@ struct Process::Impl {
   rpc::Health health;
   std::unique_ptr<CallCounters> counters;
   std::unique_ptr<rpc::Server> clients;
-  std::unique_ptr<rpc::Server> peers;
   std::vector<std::string> client_addresses;
 
-  NoTransport transport;
+  PeerTransport transport;
   std::unique_ptr<Instance> instance;
   std::unique_ptr<RequestBatcher> batcher;
 
@@ -181,13 +192,12 @@ Result<void> Process::Impl::Bind() {
   ObserveCalls(router, *counters, options.warning_unary_request_duration);
   clients = std::make_unique<rpc::Server>(ClientFrontOptions(options), std::move(router),
                                           MakeHttpHandler(context));
-  rpc::Options peer_front;
-  peer_front.thread_name = "peer";
-  peers = std::make_unique<rpc::Server>(peer_front, rpc::Router(), MakePeerHttpHandler(context));
   KV_TRY(client_addresses, ListenAll(*clients, options.listen_client_urls));
-  KV_TRY(const auto peer_addresses, ListenAll(*peers, options.listen_peer_urls));
-  for (const std::string& address : peer_addresses)
+  KV_TRY(const std::vector<Url> peer_urls, ParseUrls(options.listen_peer_urls));
+  for (const Url& url : peer_urls) {
+    KV_TRY(const std::string address, transport.Listen(url));
     KV_INFO("listening for peers", {"address", address});
+  }
   return {};
 }
 
@@ -285,8 +295,13 @@ Result<std::unique_ptr<Process>> Process::Create(const Options& options) {
 }
 
 void Process::Start() {
-  impl_->peers->Start();
-  impl_->instance->Start(impl_->transport);
+  Impl& impl = *impl_;
+  impl.instance->Start(impl.transport);
+  impl.transport.Start({.member_id = impl.context.member_id,
+                        .cluster_id = impl.context.cluster_id,
+                        .peer_urls = impl.options.initial_advertise_peer_urls},
+                       *impl.instance,
+                       {.http = MakePeerHttpHandler(impl.context), .on_removed = nullptr});
   impl_->control.Post([impl = impl_.get()] { impl->Publish(); });
 }
 
@@ -296,10 +311,10 @@ void Process::Stop() {
   impl_->control.Stop();  // from here on this thread owns the servers
   impl_->health.SetServing(false);
   impl_->clients->Shutdown(kShutdownGrace);
-  impl_->peers->Shutdown(std::chrono::milliseconds(0));
   std::promise<void> stopped;
   impl_->instance->Stop([&] { stopped.set_value(); });
   stopped.get_future().wait();
+  impl_->transport.Stop();
   impl_->readers.Stop();
   impl_->hasher.Stop();
   impl_->raft.Stop();

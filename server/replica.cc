@@ -140,17 +140,27 @@ void Replica::ReadIndex(ReadTask task) {
   HandOver([&](Inbox& inbox) { inbox.reads.push_back(std::move(task)); });
 }
 
-bool Replica::Receive(raft::Message message) {
+bool Replica::PutMessage(Inbox& inbox, raft::Message&& message) {
   const std::size_t size_bytes = SizeBytes(message);
-  bool taken = true;
-  HandOver([&](Inbox& inbox) {
-    taken = inbox.messages.size() < options_.max_waiting_messages &&
-            inbox_message_bytes_ + size_bytes <= options_.max_waiting_message_bytes;
-    if (!taken) return;
-    inbox_message_bytes_ += size_bytes;
-    inbox.messages.push_back(std::move(message));
-  });
+  if (inbox.messages.size() >= options_.max_waiting_messages ||
+      inbox_message_bytes_ + size_bytes > options_.max_waiting_message_bytes) {
+    return false;
+  }
+  inbox_message_bytes_ += size_bytes;
+  inbox.messages.push_back(std::move(message));
+  return true;
+}
+
+bool Replica::Receive(raft::Message message) {
+  bool taken = false;
+  HandOver([&](Inbox& inbox) { taken = PutMessage(inbox, std::move(message)); });
   return taken;
+}
+
+void Replica::ReceiveAll(std::vector<raft::Message> messages) {
+  HandOver([&](Inbox& inbox) {
+    for (raft::Message& message : messages) PutMessage(inbox, std::move(message));
+  });
 }
 
 void Replica::Unreachable(raft::MemberId peer) {

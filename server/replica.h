@@ -71,6 +71,8 @@ class Replica {
   void ReadIndex(ReadTask task);
   // A peer's message. False if it was dropped, since too many wait.
   bool Receive(raft::Message message);
+  // Several, in one hand-over; those that find no room are dropped.
+  void ReceiveAll(std::vector<raft::Message> messages);
   void Unreachable(raft::MemberId peer);
   void SnapshotSent(raft::MemberId peer, bool succeeded);
 
@@ -118,6 +120,8 @@ class Replica {
 
   template <class Change>
   void HandOver(Change&& change);
+  // Under the lock. False if there is no room.
+  bool PutMessage(Inbox& inbox, raft::Message&& message);
   void Drain();
   // A member that is the only voter need not wait for a time-out to know that nobody else leads.
   void MaybeCampaignAlone();

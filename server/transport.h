@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -22,6 +23,10 @@ class TransportReceiver {
   virtual ~TransportReceiver() = default;
   // A message of a peer for this member. It may be dropped when too many wait.
   virtual void Receive(raft::Message message) = 0;
+  // What one read brought, in order: costs one hand-over.
+  virtual void ReceiveAll(std::vector<raft::Message> messages) {
+    for (raft::Message& message : messages) Receive(std::move(message));
+  }
   // Messages to this peer were lost.
   virtual void Unreachable(raft::MemberId peer) = 0;
   // What became of Transport::SendSnapshot: called once for each.

@@ -1,0 +1,48 @@
+// One kept-alive connection to a peer, for one request at a time: pipeline and probes.
+//
+// Of the loop's thread. Destroyed, it drops the request under way without a callback.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/shared_bytes.h"
+#include "server/peer/http_parser.h"
+#include "server/peer/peer_loop.h"
+#include "server/peer/peer_socket.h"
+#include "server/url.h"
+
+namespace kvorum::server {
+
+struct HttpReceived {
+  HttpHead head;
+  std::string body;
+};
+
+class HttpClient {
+ public:
+  using Done = std::move_only_function<void(Result<HttpReceived> response)>;
+
+  explicit HttpClient(PeerLoop& loop);
+  ~HttpClient();
+  HttpClient(const HttpClient&) = delete;
+  HttpClient& operator=(const HttpClient&) = delete;
+
+  // Sends the request, which is whole bytes of HTTP/1.1, on the connection that stands if it goes
+  // to the same URL, else on a new one. A request that met a connection which the peer had closed
+  // while it idled is sent once more. Bodies of answers past 64 KiB are errors. `done` may ask
+  // again.
+  void Ask(const Url& url, ByteChain request, Duration timeout, Done done);
+  bool is_busy() const;
+
+ private:
+  class Exchange;
+
+  PeerLoop& loop_;
+  std::shared_ptr<Exchange> exchange_;
+};
+
+}  // namespace kvorum::server

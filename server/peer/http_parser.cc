@@ -1,0 +1,137 @@
+#include "server/peer/http_parser.h"
+
+#include <algorithm>
+#include <boost/asio/buffer.hpp>
+#include <boost/beast/http/basic_parser.hpp>
+#include <boost/beast/http/error.hpp>
+#include <utility>
+
+namespace kvorum::server {
+namespace {
+
+namespace http = boost::beast::http;
+using boost::beast::string_view;
+using boost::system::error_code;
+
+std::string LowerCase(string_view text) {
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+  });
+  return lower;
+}
+
+Error ToError(const error_code& error) {
+  const bool too_large = error == http::error::header_limit;
+  return {.code = too_large ? Code::kResourceExhausted : Code::kInvalidArgument,
+          .message = "HTTP: " + error.message()};
+}
+
+}  // namespace
+
+std::string_view HttpHead::Header(std::string_view name) const {
+  const auto found = std::ranges::find(headers, name, &rpc::HttpHeader::name);
+  return found == headers.end() ? std::string_view() : std::string_view(found->value);
+}
+
+struct HttpParser::Impl {
+  virtual ~Impl() = default;
+  virtual std::size_t Put(std::string_view bytes, std::string& body, error_code& error) = 0;
+  virtual void PutEnd(error_code& error) = 0;
+  virtual bool head_done() const = 0;
+  virtual bool done() const = 0;
+};
+
+template <bool is_request>
+struct HttpParser::Parser final : HttpParser::Impl, private http::basic_parser<is_request> {
+  using Base = http::basic_parser<is_request>;
+
+  Parser(HttpHead& h, std::size_t max_head_bytes) : head(h) {
+    Base::header_limit(static_cast<std::uint32_t>(max_head_bytes));
+    Base::body_limit(boost::none);  // the caller's business
+  }
+
+  std::size_t Put(std::string_view bytes, std::string& out, error_code& error) override {
+    body = &out;
+    const bool was_done = Base::is_header_done();
+    const std::size_t used = Base::put(boost::asio::buffer(bytes.data(), bytes.size()), error);
+    if (!was_done && Base::is_header_done()) {
+      head.chunked = Base::chunked();
+      head.keep_alive = Base::keep_alive();
+    }
+    return used;
+  }
+  void PutEnd(error_code& error) override {
+    std::string nothing;
+    body = &nothing;
+    Base::put_eof(error);
+  }
+  bool head_done() const override { return Base::is_header_done(); }
+  bool done() const override { return Base::is_done(); }
+
+ private:
+  void on_request_impl(http::verb, string_view method, string_view target, int,
+                       error_code&) override {
+    head.method = std::string(method);
+    head.target = std::string(target);
+  }
+  void on_response_impl(int status, string_view, int, error_code&) override {
+    head.status = static_cast<unsigned>(status);
+  }
+  void on_field_impl(http::field, string_view name, string_view value, error_code&) override {
+    head.headers.push_back({LowerCase(name), std::string(value)});
+  }
+  void on_header_impl(error_code&) override {}
+  void on_body_init_impl(boost::optional<std::uint64_t> const& length, error_code&) override {
+    if (length) head.content_length = *length;
+  }
+  std::size_t on_body_impl(string_view bytes, error_code&) override {
+    body->append(bytes.data(), bytes.size());
+    return bytes.size();
+  }
+  void on_chunk_header_impl(std::uint64_t, string_view, error_code&) override {}
+  std::size_t on_chunk_body_impl(std::uint64_t, string_view bytes, error_code&) override {
+    body->append(bytes.data(), bytes.size());
+    return bytes.size();
+  }
+  void on_finish_impl(error_code&) override {}
+
+  HttpHead& head;
+  std::string* body = nullptr;
+};
+
+HttpParser::HttpParser(Kind kind, std::size_t max_head_bytes) {
+  if (kind == Kind::kRequest) {
+    impl_ = std::make_unique<Parser<true>>(head_, max_head_bytes);
+  } else {
+    impl_ = std::make_unique<Parser<false>>(head_, max_head_bytes);
+  }
+}
+
+HttpParser::~HttpParser() = default;
+
+Result<std::size_t> HttpParser::Put(std::string_view bytes, std::string& body) {
+  std::size_t used = 0;
+  const bool had_head = impl_->head_done();
+  while (used < bytes.size() && !impl_->done()) {
+    error_code error;
+    const std::size_t step = impl_->Put(bytes.substr(used), body, error);
+    used += step;
+    if (error == http::error::need_more) break;
+    if (error) return std::unexpected(ToError(error));
+    if (step == 0 || (!had_head && impl_->head_done())) break;
+  }
+  return used;
+}
+
+Result<void> HttpParser::PutEnd() {
+  error_code error;
+  impl_->PutEnd(error);
+  if (error) return std::unexpected(ToError(error));
+  return {};
+}
+
+bool HttpParser::head_done() const { return impl_->head_done(); }
+bool HttpParser::done() const { return impl_->done(); }
+
+}  // namespace kvorum::server

@@ -1,0 +1,105 @@
+#include "server/peer/peer.h"
+
+#include <iterator>
+#include <utility>
+
+#include "base/logging.h"
+#include "server/member_id.h"
+
+namespace kvorum::server {
+namespace {
+
+constexpr std::array kKinds = {StreamKind::kMessage, StreamKind::kAppend};
+// Forwarded proposals are cut into messages of about this size: a follower hands on whatever its
+// clients propose in one wake-up.
+constexpr std::size_t kMaxProposalsBytes = std::size_t{1} << 20;
+
+}  // namespace
+
+Peer::Peer(PeerLinks& links, raft::MemberId id, std::vector<Url> urls, Hooks hooks)
+    : links_(links),
+      id_(id),
+      hooks_(std::move(hooks)),
+      urls_(std::move(urls)),
+      pipeline_(links, id, urls_,
+                {.on_lost = [this] { Lost(0); }, .on_written = [this] { is_losing_ = false; }}) {
+  for (const StreamKind kind : kKinds) {
+    writers_[static_cast<std::size_t>(kind)] = std::make_unique<StreamWriter>(
+        links, id, kind,
+        StreamWriter::Hooks{.on_lost = [this] { Lost(0); },
+                            .on_written = [this] { is_losing_ = false; }});
+  }
+}
+
+Peer::~Peer() = default;
+
+void Peer::BecomeMember() {
+  is_member_ = true;
+  for (const StreamKind kind : kKinds) {
+    readers_[static_cast<std::size_t>(kind)] = std::make_unique<StreamReader>(
+        links_, id_, kind, urls_,
+        StreamReader::Hooks{.on_messages = hooks_.on_messages,
+                            .on_state = [this](bool stands) { OnState(stands); }});
+  }
+}
+
+void Peer::SetUrls(std::vector<Url> urls) {
+  if (!urls_.Are(urls)) urls_.Replace(std::move(urls));
+}
+
+void Peer::Push(raft::Message message) {
+  if (message.type != raft::MessageType::kProp || message.entries.size() < 2)
+    return PushWhole(std::move(message));
+  std::vector<raft::Entry> entries = std::exchange(message.entries, {});
+  std::size_t size_bytes = 0;
+  for (raft::Entry& entry : entries) {
+    if (size_bytes > 0 && size_bytes + entry.data.size() > kMaxProposalsBytes) {
+      PushWhole(message);
+      message.entries.clear();
+      size_bytes = 0;
+    }
+    size_bytes += entry.data.size() + sizeof(entry);
+    message.entries.push_back(std::move(entry));
+  }
+  PushWhole(std::move(message));
+}
+
+// Appends have a stream of their own, so that heartbeats and votes do not stand behind them.
+void Peer::PushWhole(raft::Message message) {
+  bool taken = false;
+  if (raft::EncodedSize(message) > links_.options.max_frame_bytes) {
+    KV_ERROR("a message is too large for a peer", {"peer", IdText(id_)},
+             {"type", raft::Name(message.type)}, {"entries", message.entries.size()});
+  } else if (message.type == raft::MessageType::kApp && writer(StreamKind::kAppend).stands()) {
+    taken = writer(StreamKind::kAppend).Push(std::move(message));
+  } else if (writer(StreamKind::kMessage).stands()) {
+    taken = writer(StreamKind::kMessage).Push(std::move(message));
+  } else {
+    taken = pipeline_.Push(std::move(message));
+  }
+  if (!taken) Lost(1);
+}
+
+void Peer::Flush() {
+  for (const StreamKind kind : kKinds) writer(kind).Flush();
+}
+
+void Peer::Attach(StreamKind kind, std::unique_ptr<PeerSocket> socket) {
+  writer(kind).Attach(std::move(socket));
+  for (auto& reader : readers_) {
+    if (reader != nullptr) reader->Hurry();
+  }
+}
+
+void Peer::OnState(bool stands) {
+  const int before = standing_readers_;
+  standing_readers_ += stands ? 1 : -1;
+  if ((before == 0) != (standing_readers_ == 0)) hooks_.on_activity(standing_readers_ > 0);
+}
+
+void Peer::Lost(std::uint64_t messages) {
+  links_.counters.dropped_messages.fetch_add(messages, std::memory_order_relaxed);
+  if (!std::exchange(is_losing_, true)) links_.receiver->Unreachable(id_);
+}
+
+}  // namespace kvorum::server

@@ -1,0 +1,63 @@
+// One other member, as we reach it: two streams that it reads from us, two that we read from it,
+// the pipeline for when none stands, probes, and the snapshots on their way.
+//
+// Of the loop's thread. A peer that is no member yet as far as we know (we may lag behind, or have
+// joined just now) has no streams: it is answered by the pipeline.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "server/peer/peer_links.h"
+#include "server/peer/pipeline.h"
+#include "server/peer/stream_reader.h"
+#include "server/peer/stream_writer.h"
+
+namespace kvorum::server {
+
+class Peer {
+ public:
+  struct Hooks {
+    std::function<void(std::vector<raft::Message> messages)> on_messages;
+    // Whether anything of it reaches us by a stream has changed.
+    std::function<void(bool is_active)> on_activity;
+  };
+
+  Peer(PeerLinks& links, raft::MemberId id, std::vector<Url> urls, Hooks hooks);
+  ~Peer();
+  Peer(const Peer&) = delete;
+  Peer& operator=(const Peer&) = delete;
+
+  raft::MemberId id() const { return id_; }
+  bool is_member() const { return is_member_; }
+  void BecomeMember();
+  void SetUrls(std::vector<Url> urls);
+
+  // Queued until Flush. What finds no room is dropped and reported, once until something gets
+  // through again.
+  void Push(raft::Message message);
+  void Flush();
+  // The peer has opened a stream to read from.
+  void Attach(StreamKind kind, std::unique_ptr<PeerSocket> socket);
+
+ private:
+  StreamWriter& writer(StreamKind kind) { return *writers_[static_cast<std::size_t>(kind)]; }
+  void PushWhole(raft::Message message);
+  void OnState(bool stands);
+  void Lost(std::uint64_t messages);
+
+  PeerLinks& links_;
+  const raft::MemberId id_;
+  const Hooks hooks_;
+  PeerUrls urls_;
+  bool is_member_ = false;
+  bool is_losing_ = false;  // reported, and nothing got through since
+  int standing_readers_ = 0;
+  Pipeline pipeline_;
+  std::array<std::unique_ptr<StreamWriter>, 2> writers_;  // by StreamKind
+  std::array<std::unique_ptr<StreamReader>, 2> readers_;  // by StreamKind; of a member
+};
+
+}  // namespace kvorum::server

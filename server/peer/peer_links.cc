@@ -1,0 +1,37 @@
+#include "server/peer/peer_links.h"
+
+#include <algorithm>
+
+#include "server/member_id.h"
+#include "server/peer/http_parser.h"
+
+namespace kvorum::server {
+
+bool PeerUrls::Are(const std::vector<Url>& urls) const {
+  return std::ranges::equal(urls_, urls, {}, &Url::text, &Url::text);
+}
+
+std::string HostOf(const Url& url) {
+  if (url.unix_socket()) return "localhost";
+  const bool is_v6 = url.host().find(':') != std::string::npos;
+  return (is_v6 ? "[" + url.host() + "]" : url.host()) + ":" + std::to_string(url.port());
+}
+
+bool SaysRemoved(const HttpHead& head, std::string_view body, std::uint64_t cluster_id) {
+  if (head.Header("x-etcd-cluster-id") != IdText(cluster_id)) return false;
+  return head.status == 410 ||
+         (head.status == 403 && body.find("removed member") != std::string_view::npos);
+}
+
+std::string_view RefusalOf(const raft::Message& message, raft::MemberId sender,
+                           raft::MemberId local) {
+  if (!raft::IsFromPeer(message.type)) return "of a type that is not for members to send";
+  if (message.type == raft::MessageType::kSnap) return "a snapshot without content";
+  // A request to hand leadership over is of the member that is to get it, whoever forwards it.
+  const bool is_forwarded = message.type == raft::MessageType::kTransferLeader;
+  if (message.from != sender && !is_forwarded) return "of another sender";
+  if (message.to != local) return "for another member";
+  return {};
+}
+
+}  // namespace kvorum::server

@@ -1,0 +1,305 @@
+#include "server/peer/peer_server.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/logging.h"
+#include "server/peer/http_answer.h"
+#include "server/peer/request_checks.h"
+
+namespace kvorum::server {
+namespace {
+
+constexpr std::size_t kReadBytes = std::size_t{64} << 10;
+// After an answer to a request that was not read to its end: the other end gets this long, and is
+// read this far, to take the answer before the connection is closed.
+constexpr Duration kLingerTime = std::chrono::seconds(1);
+constexpr std::size_t kMaxLingerBytes = std::size_t{1} << 20;
+
+}  // namespace
+
+// One accepted connection.
+class PeerServer::Session : public std::enable_shared_from_this<Session> {
+ public:
+  Session(PeerServer& server, std::unique_ptr<PeerSocket> socket)
+      : server_(&server), socket_(std::move(socket)), timer_(server.loop_), buffer_(kReadBytes) {}
+  ~Session() { ReleaseBody(); }
+
+  void Start() {
+    BeginRequest(server_->options_.head_timeout);
+    Read();
+  }
+  bool is_from_member() const { return is_from_member_; }
+
+  void Close() {
+    if (server_ == nullptr) return;
+    const auto self = shared_from_this();
+    timer_.Disarm();
+    ReleaseBody();
+    action_ = {};
+    if (socket_ != nullptr) socket_->Close();
+    std::exchange(server_, nullptr)->Forget(*this);
+  }
+
+ private:
+  // Where an answer goes; it may come from any thread, when the session is long gone.
+  class Answer final : public rpc::HttpSink {
+   public:
+    Answer(PeerLoop& loop, std::weak_ptr<Session> session)
+        : loop_(loop), session_(std::move(session)) {}
+    void Complete(rpc::HttpResponse response) override {
+      loop_.Post([session = session_, response = std::move(response)]() mutable {
+        if (const auto alive = session.lock(); alive != nullptr && alive->server_ != nullptr)
+          alive->Send(std::move(response));
+      });
+    }
+
+   private:
+    PeerLoop& loop_;
+    const std::weak_ptr<Session> session_;
+  };
+
+  enum class Phase : std::uint8_t { kHead, kBody, kAnswering, kLingering };
+
+  void BeginRequest(Duration timeout) {
+    phase_ = Phase::kHead;
+    parser_ =
+        std::make_unique<HttpParser>(HttpParser::Kind::kRequest, server_->options_.max_head_bytes);
+    ArmTimer(timeout);
+  }
+
+  void ArmTimer(Duration timeout) {
+    timer_.Arm(timeout, [this] {
+      if (server_ == nullptr) return;
+      const bool is_midway = phase_ == Phase::kBody || !input_.empty() || is_first_;
+      if (is_midway && phase_ != Phase::kLingering) ++server_->stats_.bad_requests;
+      Close();
+    });
+  }
+
+  void Read() {
+    if (std::exchange(is_reading_, true)) return;
+    socket_->Read(buffer_, [self = shared_from_this()](Result<std::size_t> bytes) {
+      self->is_reading_ = false;
+      if (self->server_ != nullptr) self->OnRead(bytes);
+    });
+  }
+
+  void OnRead(const Result<std::size_t>& bytes) {
+    // An end before a whole request was read: nobody waits for an answer.
+    if (!bytes.has_value()) return Close();
+    if (phase_ == Phase::kLingering) {
+      lingered_bytes_ += *bytes;
+      return lingered_bytes_ > kMaxLingerBytes ? Close() : Read();
+    }
+    if (phase_ == Phase::kHead && input_.empty() && !is_first_)
+      ArmTimer(server_->options_.head_timeout);  // it idled until now
+    input_.append(buffer_.data(), *bytes);
+    if (phase_ == Phase::kAnswering) return;  // ahead of time; it waits
+    Parse();
+  }
+
+  void Parse() {
+    while (server_ != nullptr && (phase_ == Phase::kHead || phase_ == Phase::kBody)) {
+      const std::size_t body_before = body_.size();
+      const Result<std::size_t> used = parser_->Put(input_, body_);
+      if (!used.has_value()) {
+        ++server_->stats_.bad_requests;
+        const bool too_large = used.error().code == Code::kResourceExhausted;
+        return Send(too_large ? HttpError(431, "Request Header Fields Too Large")
+                              : HttpError(400, "Bad Request"));
+      }
+      input_.erase(0, *used);
+      if (phase_ == Phase::kHead) {
+        if (!parser_->head_done()) return Read();
+        OnHead();
+        continue;
+      }
+      CountBody(body_.size() - std::min(body_before, body_.size()));
+      if (!OnBody(*used == 0)) return;
+    }
+  }
+
+  void OnHead() {
+    is_first_ = false;
+    phase_ = Phase::kBody;
+    keep_alive_ = parser_->head().keep_alive;
+    RequestPlan plan = server_->handler_(parser_->head());
+    is_from_member_ = is_from_member_ || plan.is_from_member;
+    action_ = std::move(plan.action);
+    ArmTimer(server_->options_.body_timeout);
+    if (auto* response = std::get_if<rpc::HttpResponse>(&action_)) {
+      rpc::HttpResponse answer = std::move(*response);
+      Send(std::move(answer));
+    } else if (std::holds_alternative<TakeConnection>(action_)) {
+      HandOver();
+    } else if (std::string_view(parser_->head().Header("expect")) == "100-continue") {
+      socket_->Write({SharedBytes::Static("HTTP/1.1 100 Continue\r\n\r\n")},
+                     [](const Result<std::size_t>&) {});
+    }
+  }
+
+  // False when there is nothing to be parsed for now.
+  bool OnBody(bool needs_more) {
+    if (auto* gather = std::get_if<GatherBody>(&action_)) {
+      if (body_.size() > gather->max_bytes ||
+          parser_->head().content_length.value_or(0) > gather->max_bytes) {
+        ++server_->stats_.bad_requests;
+        Send(HttpError(413, "Request Entity Too Large"));
+        return false;
+      }
+      if (server_->stats_.gathered_bytes > server_->options_.max_gathered_bytes) {
+        Send(HttpError(503, "too many requests"));
+        return false;
+      }
+      if (parser_->done()) {
+        phase_ = Phase::kAnswering;
+        timer_.Disarm();
+        SharedBytes body = SharedBytes::Own(std::exchange(body_, {}));
+        const auto handle = std::move(gather->handle);
+        handle(parser_->head(), std::move(body),
+               rpc::HttpReply(std::make_shared<Answer>(server_->loop_, weak_from_this())));
+        return false;
+      }
+      if (needs_more) Refill();
+      return !needs_more;
+    }
+    if (body_.empty() && !parser_->done()) {
+      if (needs_more) Refill();
+      return !needs_more;
+    }
+    HandBodyOn();
+    return false;
+  }
+
+  void Refill() {
+    ArmTimer(server_->options_.body_timeout);
+    Read();
+  }
+
+  void HandBodyOn() {
+    const bool last = parser_->done();
+    timer_.Disarm();  // the receiver's time is its own
+    std::string bytes = std::exchange(body_, {});
+    ReleaseBody();
+    std::get<StreamBody>(action_).receiver->Take(
+        std::move(bytes), last, [weak = weak_from_this()](std::optional<rpc::HttpResponse> answer) {
+          const auto self = weak.lock();
+          if (self == nullptr || self->server_ == nullptr) return;
+          if (answer.has_value()) return self->Send(*std::move(answer));
+          self->ArmTimer(self->server_->options_.body_timeout);
+          self->Parse();
+        });
+  }
+
+  void Send(rpc::HttpResponse response) {
+    const bool is_whole = parser_->done();
+    const bool keep = keep_alive_ && is_whole && parser_->head_done();
+    const bool head_only = parser_->head().method == "HEAD";
+    phase_ = Phase::kAnswering;
+    ReleaseBody();
+    action_ = {};
+    ArmTimer(server_->options_.body_timeout);
+    socket_->Write(EncodeAnswer(std::move(response), keep, head_only),
+                   [self = shared_from_this(), keep, is_whole](const Result<std::size_t>& sent) {
+                     if (self->server_ == nullptr) return;
+                     if (!sent.has_value() || (!keep && is_whole)) return self->Close();
+                     if (!keep) return self->Linger();
+                     self->BeginRequest(self->server_->options_.idle_timeout);
+                     if (self->input_.empty()) return self->Read();
+                     self->Parse();
+                   });
+  }
+
+  void Linger() {
+    phase_ = Phase::kLingering;
+    socket_->CloseWriting();
+    ArmTimer(kLingerTime);
+    Read();
+  }
+
+  void HandOver() {
+    phase_ = Phase::kAnswering;
+    timer_.Disarm();
+    auto take = std::move(std::get<TakeConnection>(action_));
+    socket_->Write(EncodeStreamAnswer(take.headers),
+                   [self = shared_from_this(),
+                    taker = std::move(take.taker)](const Result<std::size_t>& sent) {
+                     if (self->server_ == nullptr) return;
+                     if (!sent.has_value()) return self->Close();
+                     auto socket = std::move(self->socket_);
+                     self->Close();
+                     taker(std::move(socket));
+                   });
+  }
+
+  void CountBody(std::size_t bytes) {
+    counted_bytes_ += bytes;
+    server_->stats_.gathered_bytes += bytes;
+  }
+  void ReleaseBody() {
+    if (server_ != nullptr) server_->stats_.gathered_bytes -= counted_bytes_;
+    counted_bytes_ = 0;
+    body_.clear();
+  }
+
+  PeerServer* server_;  // null when closed
+  std::unique_ptr<PeerSocket> socket_;
+  PeerTimer timer_;
+  std::vector<char> buffer_;
+  std::string input_;  // received and not parsed
+  std::unique_ptr<HttpParser> parser_;
+  std::string body_;
+  std::size_t counted_bytes_ = 0;
+  std::size_t lingered_bytes_ = 0;
+  decltype(RequestPlan::action) action_;
+  Phase phase_ = Phase::kHead;
+  bool is_first_ = true;
+  bool is_reading_ = false;
+  bool keep_alive_ = false;
+  bool is_from_member_ = false;
+};
+
+PeerServer::PeerServer(PeerLoop& loop, PeerServerOptions options)
+    : loop_(loop), options_(options) {}
+
+PeerServer::~PeerServer() { Close(); }
+
+Result<std::string> PeerServer::Listen(const Url& url) {
+  KV_TRY(auto listener, PeerListener::Bind(loop_, url));
+  listeners_.push_back(std::move(listener));
+  return listeners_.back()->address();
+}
+
+void PeerServer::Start(Handler handler) {
+  handler_ = std::move(handler);
+  for (auto& listener : listeners_) {
+    listener->Start([this](std::unique_ptr<PeerSocket> socket) { Accept(std::move(socket)); });
+  }
+}
+
+void PeerServer::Close() {
+  for (auto& listener : listeners_) listener->Close();
+  while (!sessions_.empty()) sessions_.front()->Close();
+}
+
+void PeerServer::Accept(std::unique_ptr<PeerSocket> socket) {
+  ++stats_.accepted;
+  if (sessions_.size() >= options_.max_connections) {
+    ++stats_.evicted;
+    const auto stranger = std::ranges::find_if(
+        sessions_, [](const auto& session) { return !session->is_from_member(); });
+    if (stranger == sessions_.end()) return;
+    (*stranger)->Close();
+  }
+  sessions_.push_back(std::make_shared<Session>(*this, std::move(socket)));
+  stats_.open = sessions_.size();
+  sessions_.back()->Start();
+}
+
+void PeerServer::Forget(Session& session) {
+  std::erase_if(sessions_, [&](const auto& each) { return each.get() == &session; });
+  stats_.open = sessions_.size();
+}
+
+}  // namespace kvorum::server

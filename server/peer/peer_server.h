@@ -1,0 +1,99 @@
+// HTTP/1.1 on the peer port: reads requests, bounds them, and writes the answers; what they mean is
+// the handler's business. A stream's connection is handed over to the handler.
+//
+// Of the loop's thread, but for Listen, which comes before Start. Bounds: the connections (at the
+// cap the oldest one that never showed a member's request makes room), the time for a head and
+// between the pieces of a body, the size of heads, and the bytes of all bodies that are gathered.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/error.h"
+#include "rpc/http.h"
+#include "server/peer/http_parser.h"
+#include "server/peer/peer_loop.h"
+#include "server/peer/peer_socket.h"
+
+namespace kvorum::server {
+
+struct PeerServerOptions {
+  std::size_t max_connections = 512;
+  std::size_t max_head_bytes = std::size_t{64} << 10;
+  std::size_t max_gathered_bytes = std::size_t{256} << 20;  // of all requests' bodies
+  Duration head_timeout = std::chrono::seconds(10);         // from the connection's first byte due
+  Duration idle_timeout = std::chrono::minutes(1);          // between requests
+  Duration body_timeout = std::chrono::seconds(10);         // between two pieces
+};
+
+// Takes the body of one request piece by piece. Destroyed early when the connection breaks.
+class BodyReceiver {
+ public:
+  // Called on the loop: go on without an answer, or end with one.
+  using Next = std::move_only_function<void(std::optional<rpc::HttpResponse> answer)>;
+  virtual ~BodyReceiver() = default;
+  // `last` comes once, maybe with no bytes; its Next must have an answer.
+  virtual void Take(std::string bytes, bool last, Next next) = 0;
+};
+
+// What is to become of a request, decided by its head.
+struct GatherBody {
+  std::size_t max_bytes = 0;  // more is answered 413
+  std::function<void(const HttpHead& head, SharedBytes body, rpc::HttpReply reply)> handle;
+};
+struct StreamBody {
+  std::unique_ptr<BodyReceiver> receiver;
+};
+// Answered 200 with these headers and no length; then the socket is the taker's.
+struct TakeConnection {
+  std::vector<rpc::HttpHeader> headers;
+  std::function<void(std::unique_ptr<PeerSocket> socket)> taker;
+};
+struct RequestPlan {
+  std::variant<rpc::HttpResponse, GatherBody, StreamBody, TakeConnection> action;
+  bool is_from_member = false;  // as far as its head tells
+};
+
+struct PeerServerStats {
+  std::uint64_t accepted = 0;
+  std::uint64_t open = 0;
+  std::uint64_t evicted = 0;       // to make room, or refused where there was none
+  std::uint64_t bad_requests = 0;  // malformed, too large, too slow
+  std::size_t gathered_bytes = 0;
+};
+
+class PeerServer {
+ public:
+  using Handler = std::function<RequestPlan(const HttpHead& head)>;
+
+  PeerServer(PeerLoop& loop, PeerServerOptions options);
+  ~PeerServer();
+  // Returns the address with the port that was given.
+  Result<std::string> Listen(const Url& url);
+  void Start(Handler handler);
+  // Closes everything.
+  void Close();
+  PeerServerStats stats() const { return stats_; }
+
+ private:
+  class Session;
+
+  void Accept(std::unique_ptr<PeerSocket> socket);
+  void Forget(Session& session);
+
+  PeerLoop& loop_;
+  const PeerServerOptions options_;
+  Handler handler_;
+  std::vector<std::unique_ptr<PeerListener>> listeners_;
+  std::list<std::shared_ptr<Session>> sessions_;  // the oldest first
+  PeerServerStats stats_;
+};
+
+}  // namespace kvorum::server

@@ -1,0 +1,236 @@
+#include "server/peer/peer_socket.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+#include <array>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/write.hpp>
+#include <utility>
+#include <vector>
+
+#include "base/logging.h"
+#include "rpc/socket.h"
+
+namespace kvorum::server {
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+using StreamSocket = asio::generic::stream_protocol::socket;
+
+// Data that the other end does not acknowledge for so long breaks the connection.
+constexpr unsigned kUnacknowledgedMillis = 5'000;
+constexpr Duration kAcceptPause = std::chrono::milliseconds(100);
+
+std::unexpected<Error> Broken(const error_code& error) {
+  return Fail(Code::kUnavailable, error.message());
+}
+
+class AsioSocket final : public PeerSocket {
+ public:
+  AsioSocket(StreamSocket socket, std::string address)
+      : socket_(std::move(socket)), address_(std::move(address)) {
+    error_code ignored;
+    socket_.non_blocking(true, ignored);
+    // Both fail on a unix socket, where neither is needed.
+    const int on = 1;
+    setsockopt(socket_.native_handle(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    setsockopt(socket_.native_handle(), IPPROTO_TCP, TCP_USER_TIMEOUT, &kUnacknowledgedMillis,
+               sizeof(kUnacknowledgedMillis));
+  }
+
+  void Read(std::span<char> buffer, Done done) override {
+    socket_.async_read_some(
+        asio::buffer(buffer.data(), buffer.size()),
+        [done = std::move(done)](const error_code& error, std::size_t bytes) mutable {
+          if (error) return done(Broken(error));
+          done(bytes);
+        });
+  }
+
+  void Write(ByteChain chain, Done done) override {
+    std::vector<asio::const_buffer> buffers;
+    buffers.reserve(chain.size());
+    for (const SharedBytes& piece : chain) buffers.emplace_back(piece.data(), piece.size());
+    asio::async_write(socket_, buffers,
+                      [chain = std::move(chain), done = std::move(done)](
+                          const error_code& error, std::size_t bytes) mutable {
+                        if (error) return done(Broken(error));
+                        done(bytes);
+                      });
+  }
+
+  void Close() override {
+    error_code ignored;
+    socket_.close(ignored);
+  }
+  void CloseWriting() override {
+    error_code ignored;
+    socket_.shutdown(StreamSocket::shutdown_send, ignored);
+  }
+  std::string PeerAddress() const override { return address_; }
+
+ private:
+  StreamSocket socket_;
+  const std::string address_;
+};
+
+// One attempt: resolve, then connect to one address after the other.
+class Dialer : public std::enable_shared_from_this<Dialer> {
+ public:
+  Dialer(PeerLoop& loop, Url url, DialDone done)
+      : socket_(loop.context()),
+        resolver_(loop.context()),
+        timeout_(loop),
+        url_(std::move(url)),
+        done_(std::move(done)) {}
+
+  void Start(Duration timeout) {
+    timeout_.Arm(timeout, [self = shared_from_this()] { self->GiveUp("connect: timed out"); });
+    if (url_.unix_socket()) {
+      if (url_.socket_path().size() >= sizeof(sockaddr_un::sun_path))
+        return GiveUp("the socket's path is too long");
+      endpoints_.emplace_back(asio::local::stream_protocol::endpoint(url_.socket_path()));
+      return ConnectNext();
+    }
+    error_code not_an_address;
+    const asio::ip::address address = asio::ip::make_address(url_.host(), not_an_address);
+    if (!not_an_address) {
+      endpoints_.emplace_back(asio::ip::tcp::endpoint(address, url_.port()));
+      return ConnectNext();
+    }
+    resolver_.async_resolve(
+        url_.host(), std::to_string(url_.port()),
+        [self = shared_from_this()](const error_code& error,
+                                    const asio::ip::tcp::resolver::results_type& results) {
+          if (error) return self->GiveUp(error.message());
+          for (const auto& result : results) self->endpoints_.emplace_back(result.endpoint());
+          self->ConnectNext();
+        });
+  }
+
+ private:
+  void ConnectNext() {
+    if (done_ == nullptr) return;
+    if (next_ == endpoints_.size()) return GiveUp(last_error_.empty() ? "no address" : last_error_);
+    error_code ignored;
+    socket_.close(ignored);
+    socket_.async_connect(endpoints_[next_++],
+                          [self = shared_from_this()](const error_code& error) {
+                            if (!error) return self->Succeed();
+                            self->last_error_ = error.message();
+                            self->ConnectNext();
+                          });
+  }
+
+  void Succeed() {
+    timeout_.Disarm();
+    if (done_ == nullptr) return;
+    std::exchange(done_, nullptr)(std::make_unique<AsioSocket>(std::move(socket_), url_.text()));
+  }
+
+  void GiveUp(std::string_view why) {
+    const auto self = shared_from_this();
+    timeout_.Disarm();
+    if (done_ == nullptr) return;
+    auto done = std::exchange(done_, nullptr);
+    error_code ignored;
+    socket_.close(ignored);
+    resolver_.cancel();
+    done(Fail(Code::kUnavailable, "dial " + url_.text() + ": " + std::string(why)));
+  }
+
+  StreamSocket socket_;
+  asio::ip::tcp::resolver resolver_;
+  PeerTimer timeout_;
+  const Url url_;
+  DialDone done_;
+  std::vector<asio::generic::stream_protocol::endpoint> endpoints_;
+  std::size_t next_ = 0;
+  std::string last_error_;
+};
+
+// The socket is made by rpc::ListenSocket, so that both ports bind by the same rules.
+class AsioListener final : public PeerListener {
+ public:
+  AsioListener(PeerLoop& loop, rpc::ListenSocket socket)
+      : socket_(std::move(socket)), watch_(loop.context()), pause_(loop), loop_(loop) {
+    watch_.assign(socket_.fd());
+  }
+  ~AsioListener() override { Close(); }
+
+  void Start(Accepted accepted) override {
+    accepted_ = std::move(accepted);
+    Wait();
+  }
+  void Close() override {
+    pause_.Disarm();
+    if (watch_.is_open()) watch_.release();  // the socket closes it
+    accepted_ = nullptr;
+  }
+  const std::string& address() const override { return socket_.address(); }
+
+ private:
+  void Wait() {
+    watch_.async_wait(asio::posix::stream_descriptor::wait_read, [this](const error_code& error) {
+      if (error || accepted_ == nullptr) return;
+      AcceptAll();
+    });
+  }
+
+  void AcceptAll() {
+    while (true) {
+      auto accepted = socket_.Accept();
+      if (!accepted.has_value()) {
+        if (accepted.error() == rpc::AcceptFailure::kNothing) return Wait();
+        return pause_.Arm(kAcceptPause, [this] { Wait(); });
+      }
+      error_code error;
+      StreamSocket socket(loop_.context());
+      sockaddr_storage name{};
+      socklen_t size = sizeof(name);
+      getsockname(accepted->fd.get(), reinterpret_cast<sockaddr*>(&name), &size);
+      const int fd = accepted->fd.Release();
+      socket.assign(asio::generic::stream_protocol(name.ss_family, 0), fd, error);
+      if (error) {
+        ::close(fd);
+        continue;
+      }
+      accepted_(std::make_unique<AsioSocket>(std::move(socket), std::move(accepted->peer)));
+      if (accepted_ == nullptr) return;
+    }
+  }
+
+  rpc::ListenSocket socket_;
+  asio::posix::stream_descriptor watch_;
+  PeerTimer pause_;
+  PeerLoop& loop_;
+  Accepted accepted_;
+};
+
+}  // namespace
+
+void DialPeer(PeerLoop& loop, const Url& url, Duration timeout, DialDone done) {
+  if (url.tls()) {
+    loop.Post([done = std::move(done), text = url.text()]() mutable {
+      done(Fail(Code::kUnimplemented, "dial " + text + ": TLS between members is not built yet"));
+    });
+    return;
+  }
+  std::make_shared<Dialer>(loop, url, std::move(done))->Start(timeout);
+}
+
+Result<std::unique_ptr<PeerListener>> PeerListener::Bind(PeerLoop& loop, const Url& url) {
+  KV_TRY(rpc::ListenSocket socket, url.unix_socket()
+                                       ? rpc::ListenSocket::Unix(url.socket_path())
+                                       : rpc::ListenSocket::Tcp(url.host(), url.port()));
+  return std::make_unique<AsioListener>(loop, std::move(socket));
+}
+
+}  // namespace kvorum::server

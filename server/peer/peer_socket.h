@@ -1,0 +1,56 @@
+// One connection between two members: bytes in, bytes out. The one place besides PeerListener that
+// knows Asio's sockets; TLS will be a second kind behind the same calls.
+//
+// Of the loop's thread. A callback comes later, never from inside the call that asked for it; after
+// Close, or when the socket is destroyed, what is outstanding fails. Buffers live until their
+// callback. At most one read and one write at a time.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/error.h"
+#include "base/shared_bytes.h"
+#include "server/peer/peer_loop.h"
+#include "server/url.h"
+
+namespace kvorum::server {
+
+class PeerSocket {
+ public:
+  using Done = std::move_only_function<void(Result<std::size_t> bytes)>;
+
+  virtual ~PeerSocket() = default;
+  // At least one byte; the end of the stream is an error (kUnavailable).
+  virtual void Read(std::span<char> buffer, Done done) = 0;
+  // All of the chain, by gathering writes without copying.
+  virtual void Write(ByteChain chain, Done done) = 0;
+  virtual void Close() = 0;
+  // Nothing more is sent; what the other end still sends can be read.
+  virtual void CloseWriting() = 0;
+  virtual std::string PeerAddress() const = 0;
+};
+
+using DialDone = std::move_only_function<void(Result<std::unique_ptr<PeerSocket>> socket)>;
+// Resolves the URL's host (on a thread of its own) and connects.
+void DialPeer(PeerLoop& loop, const Url& url, Duration timeout, DialDone done);
+
+// Listening sockets. Bind them before Start; the callback gets what is accepted from then on. When
+// descriptors run out, accepting pauses and goes on.
+class PeerListener {
+ public:
+  using Accepted = std::function<void(std::unique_ptr<PeerSocket> socket)>;
+
+  // `address` becomes the address with the port that was given. Errors read like Go's.
+  static Result<std::unique_ptr<PeerListener>> Bind(PeerLoop& loop, const Url& url);
+  virtual ~PeerListener() = default;
+  virtual void Start(Accepted accepted) = 0;
+  // On the loop's thread, or once that has ended.
+  virtual void Close() = 0;
+  virtual const std::string& address() const = 0;
+};
+
+}  // namespace kvorum::server

@@ -1,0 +1,372 @@
+#include "server/peer/peer_transport.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "base/logging.h"
+#include "server/member_id.h"
+#include "server/peer/peer.h"
+#include "server/peer/probe.h"
+#include "server/peer/request_checks.h"
+#include "server/version.h"
+
+namespace kvorum::server {
+namespace {
+
+// Senders that are no members as far as we know, and whose URLs are kept to answer them.
+constexpr std::size_t kMaxRemotes = 16;
+// Messages that Send handed over and the loop has not seen yet.
+constexpr std::size_t kMaxOutbox = 65'536;
+constexpr std::size_t kMaxPlainBodyBytes = std::size_t{64} << 10;
+
+std::vector<Url> UsableUrls(const std::vector<std::string>& texts) {
+  std::vector<Url> urls;
+  for (const std::string& text : texts) {
+    if (auto url = Url::Parse(text); url.has_value()) urls.push_back(*std::move(url));
+  }
+  return urls;
+}
+
+}  // namespace
+
+struct PeerTransport::Impl {
+  explicit Impl(Options o)
+      : options(std::move(o)),
+        links{.loop = loop, .disk = disk, .options = options.peers},
+        server(loop, options.server) {}
+
+  // ---- of the loop's thread ----
+  void Drain();
+  void UseMembers(std::shared_ptr<const MembershipView> next);
+  Peer* FindPeer(raft::MemberId id);
+  void Remember(raft::MemberId id, std::string_view peer_urls);
+  void DropPeer(raft::MemberId id);
+  std::unique_ptr<Peer> MakePeer(raft::MemberId id, std::vector<Url> urls);
+  void SetActive(raft::MemberId id, bool is_active);
+  void Deliver(raft::MemberId sender, std::vector<raft::Message> messages);
+
+  RequestPlan OnRequest(const HttpHead& head);
+  RequestPlan Plan(const HttpHead& head);
+  RequestPlan PlanStream(const HttpHead& head);
+  RequestPlan PlanPipeline(const HttpHead& head);
+  RequestPlan PlanProbe();
+  RequestPlan PlanPlain();
+  rpc::HttpResponse TakePosted(raft::MemberId sender, const SharedBytes& body);
+  bool KnowsMember(raft::MemberId id) const { return view->members.contains(id); }
+  std::vector<rpc::HttpHeader> OwnHeaders() const;
+
+  const Options options;
+  PeerLoop loop{"peer"};
+  ThreadExecutor disk{"peer-snap"};
+  PeerLinks links;
+  Hooks hooks;
+  PeerServer server;
+  std::shared_ptr<const MembershipView> view = std::make_shared<MembershipView>();
+  std::map<raft::MemberId, std::unique_ptr<Peer>> peers;
+  std::vector<raft::MemberId> remotes;  // of the peers, those that are no members; oldest first
+  LogLimit refusals;
+  LogLimit unknown;
+  bool said_removed = false;
+
+  std::mutex mutex;  // guards the next three
+  std::vector<raft::Message> outbox;
+  std::set<raft::MemberId> overflowed;  // whose messages found no room in it
+  bool drain_posted = false;
+
+  mutable std::mutex seen_mutex;  // guards the next one
+  std::map<raft::MemberId, TimePoint> active_since;
+};
+
+// Whatever Send was called with since the loop last looked; each stream then writes once.
+void PeerTransport::Impl::Drain() {
+  std::vector<raft::Message> messages;
+  std::set<raft::MemberId> lost;
+  {
+    std::lock_guard lock(mutex);
+    messages.swap(outbox);
+    lost.swap(overflowed);
+    drain_posted = false;
+  }
+  for (raft::Message& message : messages) {
+    if (Peer* peer = FindPeer(message.to); peer != nullptr) {
+      peer->Push(std::move(message));
+      continue;
+    }
+    links.counters.dropped_messages.fetch_add(1, std::memory_order_relaxed);
+    if (unknown.Allows(loop.clock().Now())) {
+      KV_WARN("dropped a message to a peer that is not known", {"peer", IdText(message.to)},
+              {"type", raft::Name(message.type)}, {"dropped-so-far", unknown.count()});
+    }
+  }
+  for (auto& [id, peer] : peers) peer->Flush();
+  for (const raft::MemberId id : lost) links.receiver->Unreachable(id);
+}
+
+Peer* PeerTransport::Impl::FindPeer(raft::MemberId id) {
+  const auto found = peers.find(id);
+  return found == peers.end() ? nullptr : found->second.get();
+}
+
+std::unique_ptr<Peer> PeerTransport::Impl::MakePeer(raft::MemberId id, std::vector<Url> urls) {
+  return std::make_unique<Peer>(
+      links, id, std::move(urls),
+      Peer::Hooks{
+          .on_messages =
+              [this, id](std::vector<raft::Message> messages) { Deliver(id, std::move(messages)); },
+          .on_activity = [this, id](bool is_active) { SetActive(id, is_active); }});
+}
+
+void PeerTransport::Impl::UseMembers(std::shared_ptr<const MembershipView> next) {
+  view = std::move(next);
+  std::vector<raft::MemberId> gone;
+  for (const auto& [id, peer] : peers) {
+    const bool stays = KnowsMember(id) || (!peer->is_member() && !view->removed.contains(id));
+    if (!stays) gone.push_back(id);
+  }
+  for (const raft::MemberId id : gone) DropPeer(id);
+  for (const auto& [id, member] : view->members) {
+    if (id == links.identity.member_id) continue;
+    std::vector<Url> urls = UsableUrls(member.peer_urls);
+    if (urls.empty()) {
+      KV_WARN("a member has no URL that can be used", {"peer", IdText(id)});
+      continue;
+    }
+    std::unique_ptr<Peer>& peer = peers[id];
+    if (peer == nullptr) {
+      peer = MakePeer(id, std::move(urls));
+    } else {
+      peer->SetUrls(std::move(urls));
+    }
+    if (peer->is_member()) continue;
+    std::erase(remotes, id);
+    KV_INFO("added a peer", {"peer", IdText(id)}, {"url", member.peer_urls.front()});
+    peer->BecomeMember();
+  }
+}
+
+void PeerTransport::Impl::DropPeer(raft::MemberId id) {
+  KV_INFO("dropped a peer", {"peer", IdText(id)});
+  std::erase(remotes, id);
+  peers.erase(id);
+  SetActive(id, false);
+}
+
+// One who is not known as a member may be one that we have not heard of yet: it is answered.
+void PeerTransport::Impl::Remember(raft::MemberId id, std::string_view peer_urls) {
+  if (id == links.identity.member_id || id == raft::kNone || peers.contains(id) ||
+      view->removed.contains(id)) {
+    return;
+  }
+  auto urls = ParseUrls(peer_urls);
+  if (!urls.has_value()) return;
+  if (remotes.size() >= kMaxRemotes) DropPeer(remotes.front());
+  KV_INFO("heard of a peer that is not known as a member", {"peer", IdText(id)},
+          {"urls", peer_urls});
+  peers[id] = MakePeer(id, *std::move(urls));
+  remotes.push_back(id);
+}
+
+void PeerTransport::Impl::SetActive(raft::MemberId id, bool is_active) {
+  std::lock_guard lock(seen_mutex);
+  if (is_active) {
+    active_since.emplace(id, loop.clock().Now());
+  } else {
+    active_since.erase(id);
+  }
+}
+
+void PeerTransport::Impl::Deliver(raft::MemberId sender, std::vector<raft::Message> messages) {
+  std::erase_if(messages, [&](const raft::Message& message) {
+    const std::string_view refusal = RefusalOf(message, sender, links.identity.member_id);
+    if (refusal.empty()) return false;
+    links.counters.refused_messages.fetch_add(1, std::memory_order_relaxed);
+    if (refusals.Allows(loop.clock().Now())) {
+      KV_WARN("refused a peer's message", {"peer", IdText(sender)},
+              {"type", raft::Name(message.type)}, {"reason", refusal},
+              {"refused-so-far", refusals.count()});
+    }
+    return true;
+  });
+  links.counters.received_messages.fetch_add(messages.size(), std::memory_order_relaxed);
+  if (!messages.empty()) links.receiver->ReceiveAll(std::move(messages));
+}
+
+std::vector<rpc::HttpHeader> PeerTransport::Impl::OwnHeaders() const {
+  return {{"X-Etcd-Cluster-ID", IdText(links.identity.cluster_id)},
+          {"X-Server-Version", std::string(kApiVersion)},
+          {std::string(kSnapshotFormatHeader), std::string(kSnapshotFormat)}};
+}
+
+RequestPlan PeerTransport::Impl::OnRequest(const HttpHead& head) {
+  const std::string_view path = head.Path();
+  const bool is_raft = path == kPipelinePath || path.starts_with("/raft/");
+  RequestPlan plan = Plan(head);
+  if (auto* answer = std::get_if<rpc::HttpResponse>(&plan.action); answer != nullptr && is_raft) {
+    std::ranges::move(OwnHeaders(), std::back_inserter(answer->headers));
+    links.counters.refused_requests.fetch_add(1, std::memory_order_relaxed);
+    if (refusals.Allows(loop.clock().Now())) {
+      KV_WARN("refused a request of a peer", {"from", head.Header("x-server-from").substr(0, 64)},
+              {"path", path.substr(0, 200)}, {"status", answer->status},
+              {"refused-so-far", refusals.count()});
+    }
+  }
+  return plan;
+}
+
+RequestPlan PeerTransport::Impl::Plan(const HttpHead& head) {
+  const std::string_view path = head.Path();
+  if (path == kPipelinePath) return PlanPipeline(head);
+  if (path.starts_with(kStreamPrefix)) return PlanStream(head);
+  if (path == kProbingPath) return PlanProbe();
+  return PlanPlain();
+}
+
+RequestPlan PeerTransport::Impl::PlanStream(const HttpHead& head) {
+  if (auto refusal = RefuseRequest(head, "GET", links.identity.cluster_id))
+    return {.action = *std::move(refusal)};
+  auto request = CheckStreamRequest(head, links.identity.member_id, *view);
+  if (!request.has_value()) {
+    if (request.error().unknown_sender != raft::kNone)
+      Remember(request.error().unknown_sender, head.Header("x-peerurls"));
+    return {.action = std::move(request.error().response)};
+  }
+  const auto attach = [this, request = *request](std::unique_ptr<PeerSocket> socket) {
+    Peer* peer = FindPeer(request.from);  // it may be gone meanwhile
+    if (peer != nullptr && peer->is_member()) peer->Attach(request.kind, std::move(socket));
+  };
+  return {.action = TakeConnection{.headers = OwnHeaders(), .taker = attach},
+          .is_from_member = true};
+}
+
+RequestPlan PeerTransport::Impl::PlanPipeline(const HttpHead& head) {
+  if (auto refusal = RefuseRequest(head, "POST", links.identity.cluster_id))
+    return {.action = *std::move(refusal)};
+  const auto sender = ParseId(head.Header("x-server-from"));
+  if (!sender.has_value()) return {.action = HttpError(400, "invalid X-Server-From")};
+  Remember(*sender, head.Header("x-peerurls"));
+  return {.action = GatherBody{.max_bytes = options.peers.max_frame_bytes,
+                               .handle =
+                                   [this, sender = *sender](const HttpHead&, SharedBytes body,
+                                                            rpc::HttpReply reply) {
+                                     rpc::HttpResponse answer = TakePosted(sender, body);
+                                     std::ranges::move(OwnHeaders(),
+                                                       std::back_inserter(answer.headers));
+                                     reply.Send(std::move(answer));
+                                   }},
+          .is_from_member = KnowsMember(*sender)};
+}
+
+rpc::HttpResponse PeerTransport::Impl::TakePosted(raft::MemberId sender, const SharedBytes& body) {
+  const auto refuse = [this](rpc::HttpResponse answer) {
+    links.counters.refused_messages.fetch_add(1, std::memory_order_relaxed);
+    return answer;
+  };
+  auto message = raft::DecodeMessage(body);
+  if (!message.has_value()) return refuse(HttpError(400, "error unmarshalling raft message"));
+  if (view->removed.contains(message->from) || view->removed.contains(sender))
+    return refuse(HttpError(403, "cannot process message from removed member"));
+  if (message->to != links.identity.member_id)
+    return refuse(HttpError(403, "cannot process message to mismatch member"));
+  if (FindPeer(sender) == nullptr) return refuse(HttpError(403, "the sender is not known"));
+  links.counters.received_bytes.fetch_add(body.size(), std::memory_order_relaxed);
+  std::vector<raft::Message> messages;
+  messages.push_back(*std::move(message));
+  Deliver(sender, std::move(messages));
+  return rpc::HttpResponse{.status = 204, .content_type = {}, .headers = {}, .body = {}};
+}
+
+// Not counted as a refusal, and asked without any header of a peer's.
+RequestPlan PeerTransport::Impl::PlanProbe() {
+  return {.action = GatherBody{
+              .max_bytes = kMaxPlainBodyBytes,
+              .handle = [this](const HttpHead&, const SharedBytes&, rpc::HttpReply reply) {
+                rpc::HttpResponse answer =
+                    rpc::HttpResponse::Text(200, EncodeProbeAnswer(loop.clock().WallNanos()));
+                answer.headers = OwnHeaders();
+                reply.Send(std::move(answer));
+              }}};
+}
+
+RequestPlan PeerTransport::Impl::PlanPlain() {
+  return {.action = GatherBody{
+              .max_bytes = kMaxPlainBodyBytes,
+              .handle = [this](const HttpHead& head, SharedBytes body, rpc::HttpReply reply) {
+                rpc::HttpRequest request;
+                request.method = head.method;
+                request.target = head.target;
+                request.headers = head.headers;
+                request.body = std::move(body);
+                hooks.http(std::move(request), std::move(reply));
+              }}};
+}
+
+PeerTransport::PeerTransport(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+
+PeerTransport::~PeerTransport() { Stop(); }
+
+Result<std::string> PeerTransport::Listen(const Url& url) { return impl_->server.Listen(url); }
+
+void PeerTransport::Start(PeerIdentity identity, TransportReceiver& receiver, Hooks hooks) {
+  impl_->links.identity = std::move(identity);
+  impl_->links.receiver = &receiver;
+  impl_->hooks = std::move(hooks);
+  impl_->links.on_removed = [impl = impl_.get()] {
+    if (std::exchange(impl->said_removed, true) || impl->hooks.on_removed == nullptr) return;
+    impl->hooks.on_removed();
+  };
+  impl_->loop.Post([impl = impl_.get()] {
+    impl->server.Start([impl](const HttpHead& head) { return impl->OnRequest(head); });
+  });
+  impl_->loop.Start();
+}
+
+void PeerTransport::Stop() {
+  Impl* impl = impl_.get();
+  impl->loop.Post([impl] {
+    impl->server.Close();
+    impl->peers.clear();
+  });
+  impl->loop.Stop();
+  impl->disk.Stop();
+}
+
+void PeerTransport::Send(std::vector<raft::Message> messages) {
+  Impl& impl = *impl_;
+  {
+    std::lock_guard lock(impl.mutex);
+    if (impl.outbox.size() + messages.size() > kMaxOutbox) {
+      impl.links.counters.dropped_messages.fetch_add(messages.size(), std::memory_order_relaxed);
+      for (const raft::Message& message : messages) impl.overflowed.insert(message.to);
+    } else if (impl.outbox.empty()) {
+      impl.outbox = std::move(messages);
+    } else {
+      std::ranges::move(messages, std::back_inserter(impl.outbox));
+    }
+    if (std::exchange(impl.drain_posted, true)) return;
+  }
+  impl.loop.Post([&impl] { impl.Drain(); });
+}
+
+void PeerTransport::SendSnapshot(raft::Message message, std::unique_ptr<mvcc::SnapshotSource>) {
+  impl_->links.receiver->SnapshotSent(message.to, false);
+}
+
+void PeerTransport::SetMembers(std::shared_ptr<const MembershipView> view) {
+  impl_->loop.Post([impl = impl_.get(), view = std::move(view)]() mutable {
+    impl->UseMembers(std::move(view));
+  });
+}
+
+std::optional<TimePoint> PeerTransport::ActiveSince(raft::MemberId peer) const {
+  std::lock_guard lock(impl_->seen_mutex);
+  const auto found = impl_->active_since.find(peer);
+  if (found == impl_->active_since.end()) return std::nullopt;
+  return found->second;
+}
+
+const PeerCounters& PeerTransport::counters() const { return impl_->links.counters; }
+
+}  // namespace kvorum::server

@@ -1,0 +1,64 @@
+// The transport between processes: etcd's peer protocol over HTTP/1.1 (server/peer/stream_codec.h,
+// server/peer/request_checks.h), on one thread of its own.
+//
+// Listen, then Start, then it runs until Stop; what Transport promises holds from construction. The
+// receiver outlives the transport's thread: stop this one first. Of untrusted bytes nothing is
+// believed: frames, heads, bodies, queues and connections are bounded, and messages that no member
+// sends are dropped, counted, and logged once a minute.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "rpc/http.h"
+#include "server/peer/peer_links.h"
+#include "server/peer/peer_server.h"
+#include "server/transport.h"
+#include "server/url.h"
+
+namespace kvorum::server {
+
+class PeerTransport final : public Transport {
+ public:
+  struct Options {
+    PeerOptions peers;
+    PeerServerOptions server;
+  };
+  struct Hooks {
+    // What is not of the peer protocol: /version, /members. Called on the peer thread, must not
+    // wait; HttpRequest::loop is null.
+    rpc::HttpHandler http;
+    // A member says that we were removed from the cluster; on the peer thread, at most once.
+    std::function<void()> on_removed;
+  };
+
+  explicit PeerTransport(Options options);
+  ~PeerTransport() override;
+
+  // Binds; nothing is accepted yet. Returns the address with the port that was given.
+  Result<std::string> Listen(const Url& url);
+  void Start(PeerIdentity identity, TransportReceiver& receiver, Hooks hooks);
+  // Closes all connections and ends the threads; later calls do nothing.
+  void Stop();
+
+  // ---- Transport ----
+  void Send(std::vector<raft::Message> messages) override;
+  void SendSnapshot(raft::Message message, std::unique_ptr<mvcc::SnapshotSource> content) override;
+  void SetMembers(std::shared_ptr<const MembershipView> view) override;
+  std::optional<TimePoint> ActiveSince(raft::MemberId peer) const override;
+
+  // Any thread.
+  const PeerCounters& counters() const;
+  PeerServerStats server_stats() const;
+  // Of the last probe that was answered.
+  std::optional<Duration> RoundTrip(raft::MemberId peer) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace kvorum::server

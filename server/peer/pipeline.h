@@ -1,0 +1,43 @@
+// Messages to a peer while no stream stands: each in a POST of its own, a few at a time.
+//
+// Of the loop's thread. Bounds: 64 messages that wait, 4 connections.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <functional>
+#include <memory>
+
+#include "server/peer/http_client.h"
+#include "server/peer/peer_links.h"
+
+namespace kvorum::server {
+
+class Pipeline {
+ public:
+  struct Hooks {
+    std::function<void()> on_lost;
+    std::function<void()> on_written;
+  };
+
+  Pipeline(PeerLinks& links, raft::MemberId peer, PeerUrls& urls, Hooks hooks);
+  // False if there is no room.
+  bool Push(raft::Message message);
+
+ private:
+  static constexpr std::size_t kConnections = 4;
+  static constexpr std::size_t kMaxWaiting = 64;
+
+  void Next();
+  void Post(HttpClient& client, const raft::Message& message);
+
+  PeerLinks& links_;
+  const raft::MemberId peer_;
+  PeerUrls& urls_;
+  const Hooks hooks_;
+  std::deque<raft::Message> waiting_;
+  std::array<std::unique_ptr<HttpClient>, kConnections> clients_;
+  LogLimit failures_;
+};
+
+}  // namespace kvorum::server

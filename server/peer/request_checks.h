@@ -1,0 +1,41 @@
+// What a request under /raft must say of its sender, in the order in which etcd's peers look at it,
+// and the answers to those that do not. Pure.
+#pragma once
+
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "rpc/http.h"
+#include "server/membership.h"
+#include "server/peer/http_parser.h"
+#include "server/peer/peer_identity.h"
+#include "server/peer/stream_codec.h"
+
+namespace kvorum::server {
+
+// A plain answer, as Go's http.Error writes it.
+rpc::HttpResponse HttpError(unsigned status, std::string_view text);
+
+// 405 with Allow, then 412 for a version or cluster that is not ours.
+std::optional<rpc::HttpResponse> RefuseRequest(const HttpHead& head, std::string_view method,
+                                               std::uint64_t cluster_id);
+
+struct StreamRequest {
+  StreamKind kind = StreamKind::kMessage;
+  raft::MemberId from = raft::kNone;
+};
+struct StreamRefusal {
+  rpc::HttpResponse response;
+  raft::MemberId unknown_sender = raft::kNone;  // if that is the reason
+};
+// Behind RefuseRequest, of a path under /raft/stream/.
+std::expected<StreamRequest, StreamRefusal> CheckStreamRequest(const HttpHead& head,
+                                                               raft::MemberId local,
+                                                               const MembershipView& view);
+
+// An id in lower- or upper-case hex; nullopt if it is none.
+std::optional<std::uint64_t> ParseId(std::string_view text);
+
+}  // namespace kvorum::server

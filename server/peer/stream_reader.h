@@ -1,0 +1,60 @@
+// A stream that we open at a peer and read its messages from, for as long as it is a member: dials,
+// reads, and dials again, with a growing pause while it fails.
+//
+// Of the loop's thread. Silence past the read time-out breaks the connection: the peer sends link
+// heartbeats when it has nothing else.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "server/peer/peer_links.h"
+#include "server/peer/peer_socket.h"
+#include "server/peer/stream_codec.h"
+
+namespace kvorum::server {
+
+class StreamReader {
+ public:
+  struct Hooks {
+    // Whatever one read brought.
+    std::function<void(std::vector<raft::Message> messages)> on_messages;
+    std::function<void(bool stands)> on_state;
+  };
+
+  // `urls` are shared by all that dial this peer.
+  StreamReader(PeerLinks& links, raft::MemberId peer, StreamKind kind, PeerUrls& urls, Hooks hooks);
+  ~StreamReader();
+  StreamReader(const StreamReader&) = delete;
+  StreamReader& operator=(const StreamReader&) = delete;
+
+  bool stands() const;
+  // The peer is there, it seems: no longer pause than the shortest.
+  void Hurry();
+
+ private:
+  struct Connection;
+
+  void Dial();
+  void OnDialed(std::unique_ptr<PeerSocket> socket);
+  void Read();
+  void OnRead(std::size_t bytes);
+  Result<void> TakeHead(std::size_t& used);
+  Result<void> OnAnswer();
+  Result<void> TakeBody(std::string_view bytes);
+  void Failed(const Error& error);
+  void Close();
+
+  PeerLinks& links_;
+  const raft::MemberId peer_;
+  const StreamKind kind_;
+  PeerUrls& urls_;
+  const Hooks hooks_;
+  PeerTimer timer_;                         // to dial again, or of the read time-out
+  std::shared_ptr<Connection> connection_;  // null: pausing
+  Duration pause_;
+  LogLimit failures_;
+};
+
+}  // namespace kvorum::server

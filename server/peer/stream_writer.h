@@ -1,0 +1,59 @@
+// Our end of a stream that a peer has opened to read from us: a bounded queue of messages, encoded
+// and written as they are taken, everything that is queued in one write.
+//
+// Of the loop's thread. A message that finds the queue full, or that was queued or on its way when
+// the connection broke, is lost; `on_lost` tells of it.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+
+#include "server/peer/peer_links.h"
+#include "server/peer/peer_socket.h"
+#include "server/peer/stream_codec.h"
+
+namespace kvorum::server {
+
+class StreamWriter {
+ public:
+  struct Hooks {
+    std::function<void()> on_lost;
+    std::function<void()> on_written;
+  };
+
+  StreamWriter(PeerLinks& links, raft::MemberId peer, StreamKind kind, Hooks hooks);
+  ~StreamWriter();
+  StreamWriter(const StreamWriter&) = delete;
+  StreamWriter& operator=(const StreamWriter&) = delete;
+
+  bool stands() const { return connection_ != nullptr; }
+  // Takes the place of the connection before.
+  void Attach(std::unique_ptr<PeerSocket> socket);
+  // Queued until Flush; false if there is no room.
+  bool Push(raft::Message message);
+  void Flush();
+  void Close();
+
+ private:
+  struct Connection;
+
+  void WatchForEnd();
+  void Write(ByteChain chain);
+  void OnWritten(const Result<std::size_t>& written);
+  void ArmHeartbeat();
+  void Broken(const Error& error);
+  void DropQueue();
+
+  PeerLinks& links_;
+  const raft::MemberId peer_;
+  const StreamKind kind_;
+  const Hooks hooks_;
+  PeerTimer heartbeat_;
+  std::shared_ptr<Connection> connection_;  // null: no stream stands
+  std::deque<raft::Message> queue_;
+  std::size_t queued_bytes_ = 0;
+  bool was_idle_ = true;  // since the last heartbeat was due
+};
+
+}  // namespace kvorum::server
