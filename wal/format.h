@@ -15,9 +15,9 @@
 //   metadata  whose log it is
 //   state     the last hard state; in the first segment (sequence 0) an empty snapshot instead
 //
-// and a seal. After it come batches: entries and at most one state, or one snapshot, each closed by
-// a SEAL. A seal is a CRC record that carries, as data, what the format lacks (other readers skip
-// it):
+// and a seal. After it come batches: entries and at most one state, or one snapshot (with a state
+// behind it if a peer sent it; wal/log_view.h tells what that means), each closed by a SEAL. A seal
+// is a CRC record that carries, as data, what the format lacks (other readers skip it):
 //
 //   4 bytes  "kvs1"
 //   4 bytes  CRC32C over the bytes of all frames since the seal before (in the head's: since the

@@ -6,6 +6,7 @@
 
 #include "base/failpoint.h"
 #include "wal/log_scan.h"
+#include "wal/log_view.h"
 
 namespace kvorum::wal {
 namespace {
@@ -53,7 +54,8 @@ Result<void> DecodeInto(const Record& record, std::optional<Metadata>& metadata)
 // Collects what Open and Read return, from the records of the log past a marker.
 class ContentsReader {
  public:
-  explicit ContentsReader(const SnapshotMarker& from) : from_(from) {}
+  ContentsReader(const SnapshotMarker& from, raft::Index first_index)
+      : from_(from), view_(first_index) {}
 
   Result<void> Visit(const Record& record) {
     switch (record.type) {
@@ -63,18 +65,20 @@ class ContentsReader {
         return VisitEntry(record.data);
       case RecordType::kState: {
         KV_TRY(contents_.hard_state, raft::DecodeHardState(record.data));
-        return {};
+        return Follow(view_.AddState(contents_.hard_state));
       }
-      case RecordType::kSnapshot:
-        return VisitMarker(record.data);
+      case RecordType::kSnapshot: {
+        KV_TRY(const SnapshotMarker marker, DecodeSnapshotMarker(record.data));
+        return Follow(view_.AddMarker(marker));
+      }
       case RecordType::kCrc:
         return {};
     }
     return {};
   }
 
-  // Of the last entry or marker; the next entry is at most one past it.
-  raft::Index last_index() const { return last_index_; }
+  // The next entry is at most one past it.
+  raft::Index last_index() const { return view_.last_index(); }
 
   Result<Contents> Finish(const std::string& dir) {
     if (!marker_found_) {
@@ -104,9 +108,12 @@ class ContentsReader {
  private:
   Result<void> VisitEntry(std::string_view data) {
     KV_TRY(raft::Entry entry, raft::DecodeEntry(SharedBytes::Copy(data)));
-    last_index_ = entry.index;
-    if (entry.index <= from_.index) return {};
+    KV_RETURN_IF_ERROR(Follow(view_.AddEntry(entry.index, entry.term)));
     std::vector<raft::Entry>& entries = contents_.entries;
+    if (entry.index <= from_.index) {
+      entries.clear();  // it replaces an entry, and all after that one
+      return {};
+    }
     const std::uint64_t position = entry.index - from_.index - 1;
     if (position > entries.size()) {
       return Fail(Code::kDataLoss,
@@ -118,9 +125,18 @@ class ContentsReader {
     return {};
   }
 
-  Result<void> VisitMarker(std::string_view data) {
-    KV_TRY(const SnapshotMarker marker, DecodeSnapshotMarker(data));
-    last_index_ = std::max(last_index_, marker.index);
+  Result<void> Follow(const LogView::Change& change) {
+    if (!change.counts.has_value()) return {};
+    const SnapshotMarker& marker = *change.counts;
+    if (change.restarts) {
+      contents_.entries.clear();
+      if (marker.index > from_.index) {
+        return Fail(Code::kDataLoss, "from here on the log follows a received snapshot at index " +
+                                         std::to_string(marker.index) +
+                                         "; it cannot be read from index " +
+                                         std::to_string(from_.index));
+      }
+    }
     if (marker.index != from_.index) return {};
     if (marker.term != from_.term) {
       return Fail(Code::kDataLoss, "the snapshot marker for index " + std::to_string(marker.index) +
@@ -134,7 +150,7 @@ class ContentsReader {
   const SnapshotMarker& from_;
   std::optional<Metadata> metadata_;
   Contents contents_;
-  raft::Index last_index_ = 0;
+  LogView view_;
   bool marker_found_ = false;
 };
 
@@ -159,7 +175,7 @@ Result<LogContents> ReadContents(FileSystem& fs, const std::string& dir,
                                      ", behind the snapshot at " + std::to_string(from.index));
   }
   const auto first = static_cast<std::size_t>(after - log.segments.begin()) - 1;
-  ContentsReader reader(from);
+  ContentsReader reader(from, log.segments[first].first_index);
   KV_TRY(log.end, ScanLog(fs, dir, std::span(log.segments).subspan(first),
                           [&](const Record& record) { return reader.Visit(record); }));
   KV_TRY(log.contents, reader.Finish(dir));
@@ -239,12 +255,28 @@ Result<std::vector<SnapshotMarker>> ListMarkers(FileSystem& fs, const std::strin
   KV_TRY(const std::vector<SegmentName> segments, ListExistingSegments(fs, dir));
   std::vector<SnapshotMarker> markers;
   raft::HardState state;
+  LogView view(segments.front().first_index);
+  raft::Index restarted_at = 0;
+  const auto follow = [&](LogView::Change change) {
+    if (!change.counts.has_value()) return;
+    const raft::Index index = change.counts->index;
+    // What comes before a received snapshot leads nowhere.
+    if (change.restarts) markers.clear();
+    if (!change.restarts && index < restarted_at) return;
+    if (change.restarts) restarted_at = index;
+    markers.push_back(*std::move(change.counts));
+  };
   const auto visit = [&](const Record& record) -> Result<void> {
     if (record.type == RecordType::kSnapshot) {
-      KV_TRY(SnapshotMarker marker, DecodeSnapshotMarker(record.data));
-      markers.push_back(std::move(marker));
+      KV_TRY(const SnapshotMarker marker, DecodeSnapshotMarker(record.data));
+      follow(view.AddMarker(marker));
     } else if (record.type == RecordType::kState) {
       KV_TRY(state, raft::DecodeHardState(record.data));
+      follow(view.AddState(state));
+    } else if (record.type == RecordType::kEntry) {
+      // Borrowed: only index and term are looked at.
+      KV_TRY(const raft::Entry entry, raft::DecodeEntry(SharedBytes::Static(record.data)));
+      follow(view.AddEntry(entry.index, entry.term));
     }
     return {};
   };

@@ -55,12 +55,13 @@ Result<bool> Exists(FileSystem& fs, const std::string& dir);
 Result<std::unique_ptr<Writer>> Create(FileSystem& fs, const std::string& dir,
                                        const Metadata& metadata, const Options& options);
 
-// The markers that Open may be given, oldest first: those at or below the commit index of the last
-// hard state. Take the newest whose state is on disk. Reads the whole log (about 1 s per 1.5 GB).
+// The markers that Open may be given, oldest first: those that count (wal/log_view.h), from the
+// last received snapshot on, at or below the commit index of the last hard state. Take the newest
+// whose state is on disk. Reads the whole log (about 1 s per 1.5 GB).
 Result<std::vector<SnapshotMarker>> ListMarkers(FileSystem& fs, const std::string& dir);
 
-// What the log holds past the marker, without a lock and without repair: for tools and checks. A
-// torn tail is passed over.
+// What the log holds past the marker (of a received snapshot: nothing from before it), without a
+// lock and without repair: for tools and checks. A torn tail is passed over.
 Result<Contents> Read(FileSystem& fs, const std::string& dir, const SnapshotMarker& from);
 
 // Locks the folder, reads the log past the marker (index and term count), cuts a torn tail off and

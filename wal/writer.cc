@@ -66,17 +66,31 @@ Result<void> Writer::Sync() {
 }
 
 Result<void> Writer::SaveSnapshot(const SnapshotMarker& marker) {
+  KV_RETURN_IF_ERROR(WriteMarker(marker, nullptr));
+  return Sync();
+}
+
+Result<void> Writer::SaveReceivedSnapshot(const SnapshotMarker& marker,
+                                          const raft::HardState& state) {
+  KV_CHECK(state.commit >= marker.index, "a received snapshot that is not committed");
+  KV_RETURN_IF_ERROR(WriteMarker(marker, &state));
+  position_.last_index = marker.index;
+  position_.hard_state = state;
+  return Sync();
+}
+
+Result<void> Writer::WriteMarker(const SnapshotMarker& marker, const raft::HardState* state) {
   if (poison_.has_value()) return Fail(*poison_);
   KV_CHECK(marker.index == 0 || marker.conf_state.has_value(),
            "a snapshot marker without a configuration");
   const std::string data = Encode(marker);
-  const std::size_t bound = Batch::Bound(data.size()) + kMaxSealFrameBytes;
+  std::size_t bound = Batch::Bound(data.size()) + kMaxSealFrameBytes;
+  if (state != nullptr) bound += Batch::Bound(raft::EncodedSize(*state));
   KV_RETURN_IF_ERROR(MakeRoom(bound));
   batch_.Begin(position_.checksums, bound);
   batch_.AddRecord(RecordType::kSnapshot, data);
-  KV_RETURN_IF_ERROR(WriteBatch());
-  position_.last_index = std::max(position_.last_index, marker.index);
-  return Sync();
+  if (state != nullptr) batch_.AddRecord(RecordType::kState, raft::Encode(*state));
+  return WriteBatch();
 }
 
 Result<void> Writer::Cut() {

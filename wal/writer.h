@@ -73,8 +73,12 @@ class Writer {
   Result<void> Append(std::span<const raft::Entry> entries, const raft::HardState* state);
   // fdatasync, if anything was written since the last one.
   Result<void> Sync();
-  // Appends the marker and syncs. Its state must be durable before.
+  // Appends the marker of an entry that the log holds, and syncs. Its state must be durable before.
   Result<void> SaveSnapshot(const SnapshotMarker& marker);
+  // The same for a snapshot that a peer sent, past the log's end or in contradiction to it: what
+  // the log holds is void from here on, and the next entry is the one behind the marker. `state`,
+  // whose commit index is at least the marker's, is written with it.
+  Result<void> SaveReceivedSnapshot(const SnapshotMarker& marker, const raft::HardState& state);
   // Begins a new segment now; Append does so by itself when the current one is full.
   Result<void> Cut();
 
@@ -96,10 +100,13 @@ class Writer {
 
   raft::Index last_index() const { return position_.last_index; }
   std::size_t segment_count() const { return position_.segments.size(); }
+  // The last one appended.
+  const raft::HardState& hard_state() const { return position_.hard_state; }
   const Metadata& metadata() const { return metadata_; }
   const std::string& dir() const { return dir_; }
 
  private:
+  Result<void> WriteMarker(const SnapshotMarker& marker, const raft::HardState* state);
   Result<void> Poison(Result<void> result);
   Result<void> MakeRoom(std::uint64_t size_bytes);
   Result<void> CutFor(std::uint64_t size_bytes);

@@ -1,0 +1,54 @@
+// Which entries the log holds at each point of its reading, by index and term, and what a snapshot
+// marker there means. A marker is one of two kinds, told apart by what was read before it:
+//
+// - of a snapshot that this member made: the log holds the marker's entry. The marker counts at
+//   once and changes nothing.
+// - of a snapshot that a peer sent: the log lacks the entry (it ends before it, or has one of
+//   another term there). All entries so far are void then, and the log goes on behind the marker;
+//   but only once the hard state right behind the marker says that this is committed. Where a crash
+//   came between the two, something else follows, and the marker never counts.
+//
+// A marker below the first entry read is of the first kind: the segment with its entry is gone.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "proto/raft_types.h"
+#include "wal/marker.h"
+
+namespace kvorum::wal {
+
+class LogView {
+ public:
+  // first_index: of the first segment read.
+  explicit LogView(raft::Index first_index);
+
+  // What a record changed.
+  struct Change {
+    std::optional<SnapshotMarker> counts;  // a marker, from now on
+    bool restarts = false;                 // it is a received one: earlier entries are void
+  };
+  Change AddEntry(raft::Index index, raft::Term term);
+  Change AddState(const raft::HardState& state);
+  Change AddMarker(const SnapshotMarker& marker);
+
+  // Of the last entry, or where the next one may be at most, less one.
+  raft::Index last_index() const { return last_; }
+
+ private:
+  // Entries of one term, up to the next run's first.
+  struct Run {
+    raft::Index first = 0;
+    raft::Term term = 0;
+  };
+  std::optional<raft::Term> TermAt(raft::Index index) const;
+  Change RestartAtPending();
+
+  raft::Index first_;  // the entries are [first_, last_]; none if last_ is first_ - 1
+  raft::Index last_;
+  std::vector<Run> runs_;
+  std::optional<SnapshotMarker> pending_;  // a received one, if what follows says so
+};
+
+}  // namespace kvorum::wal
