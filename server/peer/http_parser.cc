@@ -4,6 +4,7 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/http/basic_parser.hpp>
 #include <boost/beast/http/error.hpp>
+#include <limits>
 #include <utility>
 
 namespace kvorum::server {
@@ -48,7 +49,8 @@ struct HttpParser::Parser final : HttpParser::Impl, private http::basic_parser<i
 
   Parser(HttpHead& h, std::size_t max_head_bytes) : head(h) {
     Base::header_limit(static_cast<std::uint32_t>(max_head_bytes));
-    Base::body_limit(boost::none);  // the caller's business
+    // The caller's business. boost::none is a limit of nothing in Boost 1.74.
+    Base::body_limit(std::numeric_limits<std::uint64_t>::max());
   }
 
   std::size_t Put(std::string_view bytes, std::string& out, error_code& error) override {

@@ -31,7 +31,9 @@ Peer::Peer(PeerLinks& links, raft::MemberId id, std::vector<Url> urls, Hooks hoo
   }
 }
 
-Peer::~Peer() = default;
+Peer::~Peer() {
+  if (snapshot_ != nullptr) links_.receiver->SnapshotSent(id_, false);
+}
 
 void Peer::BecomeMember() {
   is_member_ = true;
@@ -41,6 +43,7 @@ void Peer::BecomeMember() {
         StreamReader::Hooks{.on_messages = hooks_.on_messages,
                             .on_state = [this](bool stands) { OnState(stands); }});
   }
+  prober_ = std::make_unique<Prober>(links_, id_, urls_, hooks_.on_round_trip);
 }
 
 void Peer::SetUrls(std::vector<Url> urls) {
@@ -89,6 +92,30 @@ void Peer::Attach(StreamKind kind, std::unique_ptr<PeerSocket> socket) {
   for (auto& reader : readers_) {
     if (reader != nullptr) reader->Hurry();
   }
+}
+
+void Peer::SendSnapshot(raft::Message message, std::unique_ptr<mvcc::SnapshotSource> content) {
+  if (snapshot_ != nullptr) {
+    links_.disk.Post([content = std::move(content)] {});
+    return links_.receiver->SnapshotSent(id_, false);
+  }
+  const raft::Index index = message.snapshot == nullptr ? 0 : message.snapshot->metadata.index;
+  KV_INFO("sending a snapshot", {"peer", IdText(id_)}, {"index", index});
+  snapshot_ = std::make_unique<SnapshotSender>(
+      links_, urls_, std::move(message), std::move(content),
+      [this, index](const Result<std::uint64_t>& sent) {
+        snapshot_.reset();
+        const bool succeeded = sent.has_value();
+        if (succeeded) {
+          links_.counters.sent_snapshots.fetch_add(1, std::memory_order_relaxed);
+          KV_INFO("sent a snapshot", {"peer", IdText(id_)}, {"index", index}, {"bytes", *sent});
+        } else {
+          links_.counters.failed_snapshots.fetch_add(1, std::memory_order_relaxed);
+          KV_WARN("cannot send a snapshot", {"peer", IdText(id_)}, {"index", index},
+                  {"error", sent.error().message});
+        }
+        links_.receiver->SnapshotSent(id_, succeeded);
+      });
 }
 
 void Peer::OnState(bool stands) {

@@ -12,6 +12,8 @@
 
 #include "server/peer/peer_links.h"
 #include "server/peer/pipeline.h"
+#include "server/peer/prober.h"
+#include "server/peer/snapshot_sender.h"
 #include "server/peer/stream_reader.h"
 #include "server/peer/stream_writer.h"
 
@@ -23,6 +25,7 @@ class Peer {
     std::function<void(std::vector<raft::Message> messages)> on_messages;
     // Whether anything of it reaches us by a stream has changed.
     std::function<void(bool is_active)> on_activity;
+    std::function<void(Duration round_trip)> on_round_trip;
   };
 
   Peer(PeerLinks& links, raft::MemberId id, std::vector<Url> urls, Hooks hooks);
@@ -41,6 +44,8 @@ class Peer {
   void Flush();
   // The peer has opened a stream to read from.
   void Attach(StreamKind kind, std::unique_ptr<PeerSocket> socket);
+  // One at a time; the receiver is told of each once.
+  void SendSnapshot(raft::Message message, std::unique_ptr<mvcc::SnapshotSource> content);
 
  private:
   StreamWriter& writer(StreamKind kind) { return *writers_[static_cast<std::size_t>(kind)]; }
@@ -58,6 +63,8 @@ class Peer {
   Pipeline pipeline_;
   std::array<std::unique_ptr<StreamWriter>, 2> writers_;  // by StreamKind
   std::array<std::unique_ptr<StreamReader>, 2> readers_;  // by StreamKind; of a member
+  std::unique_ptr<Prober> prober_;                        // of a member
+  std::unique_ptr<SnapshotSender> snapshot_;
 };
 
 }  // namespace kvorum::server

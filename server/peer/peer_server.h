@@ -6,6 +6,7 @@
 // between the pieces of a body, the size of heads, and the bytes of all bodies that are gathered.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -30,7 +31,7 @@ struct PeerServerOptions {
   std::size_t max_gathered_bytes = std::size_t{256} << 20;  // of all requests' bodies
   Duration head_timeout = std::chrono::seconds(10);         // from the connection's first byte due
   Duration idle_timeout = std::chrono::minutes(1);          // between requests
-  Duration body_timeout = std::chrono::seconds(10);         // between two pieces
+  Duration body_timeout = std::chrono::seconds(30);         // between two pieces
 };
 
 // Takes the body of one request piece by piece. Destroyed early when the connection breaks.
@@ -61,12 +62,13 @@ struct RequestPlan {
   bool is_from_member = false;  // as far as its head tells
 };
 
+// Any thread may read them.
 struct PeerServerStats {
-  std::uint64_t accepted = 0;
-  std::uint64_t open = 0;
-  std::uint64_t evicted = 0;       // to make room, or refused where there was none
-  std::uint64_t bad_requests = 0;  // malformed, too large, too slow
-  std::size_t gathered_bytes = 0;
+  std::atomic<std::uint64_t> accepted{0};
+  std::atomic<std::uint64_t> open{0};
+  std::atomic<std::uint64_t> evicted{0};       // to make room, or refused where there was none
+  std::atomic<std::uint64_t> bad_requests{0};  // malformed, too large, too slow
+  std::atomic<std::size_t> gathered_bytes{0};
 };
 
 class PeerServer {
@@ -80,7 +82,7 @@ class PeerServer {
   void Start(Handler handler);
   // Closes everything.
   void Close();
-  PeerServerStats stats() const { return stats_; }
+  const PeerServerStats& stats() const { return stats_; }
 
  private:
   class Session;

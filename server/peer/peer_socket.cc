@@ -26,6 +26,8 @@ using StreamSocket = asio::generic::stream_protocol::socket;
 
 // Data that the other end does not acknowledge for so long breaks the connection.
 constexpr unsigned kUnacknowledgedMillis = 5'000;
+// Whether a silent end is still there is asked this often.
+constexpr int kKeepaliveSeconds = 5;
 constexpr Duration kAcceptPause = std::chrono::milliseconds(100);
 
 std::unexpected<Error> Broken(const error_code& error) {
@@ -38,9 +40,14 @@ class AsioSocket final : public PeerSocket {
       : socket_(std::move(socket)), address_(std::move(address)) {
     error_code ignored;
     socket_.non_blocking(true, ignored);
-    // Both fail on a unix socket, where neither is needed.
+    // They fail on a unix socket, where none is needed.
     const int on = 1;
     setsockopt(socket_.native_handle(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    setsockopt(socket_.native_handle(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    setsockopt(socket_.native_handle(), IPPROTO_TCP, TCP_KEEPIDLE, &kKeepaliveSeconds,
+               sizeof(kKeepaliveSeconds));
+    setsockopt(socket_.native_handle(), IPPROTO_TCP, TCP_KEEPINTVL, &kKeepaliveSeconds,
+               sizeof(kKeepaliveSeconds));
     setsockopt(socket_.native_handle(), IPPROTO_TCP, TCP_USER_TIMEOUT, &kUnacknowledgedMillis,
                sizeof(kUnacknowledgedMillis));
   }

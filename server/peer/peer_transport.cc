@@ -11,6 +11,7 @@
 #include "server/peer/peer.h"
 #include "server/peer/probe.h"
 #include "server/peer/request_checks.h"
+#include "server/peer/snapshot_receiver.h"
 #include "server/version.h"
 
 namespace kvorum::server {
@@ -46,12 +47,15 @@ struct PeerTransport::Impl {
   void DropPeer(raft::MemberId id);
   std::unique_ptr<Peer> MakePeer(raft::MemberId id, std::vector<Url> urls);
   void SetActive(raft::MemberId id, bool is_active);
+  void SetRoundTrip(raft::MemberId id, Duration round_trip);
   void Deliver(raft::MemberId sender, std::vector<raft::Message> messages);
 
   RequestPlan OnRequest(const HttpHead& head);
   RequestPlan Plan(const HttpHead& head);
   RequestPlan PlanStream(const HttpHead& head);
   RequestPlan PlanPipeline(const HttpHead& head);
+  RequestPlan PlanSnapshot(const HttpHead& head);
+  std::expected<raft::MemberId, rpc::HttpResponse> SenderOfPost(const HttpHead& head);
   RequestPlan PlanProbe();
   RequestPlan PlanPlain();
   rpc::HttpResponse TakePosted(raft::MemberId sender, const SharedBytes& body);
@@ -76,8 +80,9 @@ struct PeerTransport::Impl {
   std::set<raft::MemberId> overflowed;  // whose messages found no room in it
   bool drain_posted = false;
 
-  mutable std::mutex seen_mutex;  // guards the next one
+  mutable std::mutex seen_mutex;  // guards the next two
   std::map<raft::MemberId, TimePoint> active_since;
+  std::map<raft::MemberId, Duration> round_trips;
 };
 
 // Whatever Send was called with since the loop last looked; each stream then writes once.
@@ -116,7 +121,8 @@ std::unique_ptr<Peer> PeerTransport::Impl::MakePeer(raft::MemberId id, std::vect
       Peer::Hooks{
           .on_messages =
               [this, id](std::vector<raft::Message> messages) { Deliver(id, std::move(messages)); },
-          .on_activity = [this, id](bool is_active) { SetActive(id, is_active); }});
+          .on_activity = [this, id](bool is_active) { SetActive(id, is_active); },
+          .on_round_trip = [this, id](Duration round_trip) { SetRoundTrip(id, round_trip); }});
 }
 
 void PeerTransport::Impl::UseMembers(std::shared_ptr<const MembershipView> next) {
@@ -178,6 +184,11 @@ void PeerTransport::Impl::SetActive(raft::MemberId id, bool is_active) {
   }
 }
 
+void PeerTransport::Impl::SetRoundTrip(raft::MemberId id, Duration round_trip) {
+  std::lock_guard lock(seen_mutex);
+  round_trips[id] = round_trip;
+}
+
 void PeerTransport::Impl::Deliver(raft::MemberId sender, std::vector<raft::Message> messages) {
   std::erase_if(messages, [&](const raft::Message& message) {
     const std::string_view refusal = RefusalOf(message, sender, links.identity.member_id);
@@ -219,6 +230,7 @@ RequestPlan PeerTransport::Impl::OnRequest(const HttpHead& head) {
 RequestPlan PeerTransport::Impl::Plan(const HttpHead& head) {
   const std::string_view path = head.Path();
   if (path == kPipelinePath) return PlanPipeline(head);
+  if (path == kSnapshotPath) return PlanSnapshot(head);
   if (path.starts_with(kStreamPrefix)) return PlanStream(head);
   if (path == kProbingPath) return PlanProbe();
   return PlanPlain();
@@ -241,21 +253,38 @@ RequestPlan PeerTransport::Impl::PlanStream(const HttpHead& head) {
           .is_from_member = true};
 }
 
-RequestPlan PeerTransport::Impl::PlanPipeline(const HttpHead& head) {
+std::expected<raft::MemberId, rpc::HttpResponse> PeerTransport::Impl::SenderOfPost(
+    const HttpHead& head) {
   if (auto refusal = RefuseRequest(head, "POST", links.identity.cluster_id))
-    return {.action = *std::move(refusal)};
+    return std::unexpected(*std::move(refusal));
   const auto sender = ParseId(head.Header("x-server-from"));
-  if (!sender.has_value()) return {.action = HttpError(400, "invalid X-Server-From")};
+  if (!sender.has_value()) return std::unexpected(HttpError(400, "invalid X-Server-From"));
+  if (view->removed.contains(*sender))
+    return std::unexpected(HttpError(403, "cannot process message from removed member"));
   Remember(*sender, head.Header("x-peerurls"));
-  return {.action = GatherBody{.max_bytes = options.peers.max_frame_bytes,
-                               .handle =
-                                   [this, sender = *sender](const HttpHead&, SharedBytes body,
-                                                            rpc::HttpReply reply) {
-                                     rpc::HttpResponse answer = TakePosted(sender, body);
-                                     std::ranges::move(OwnHeaders(),
-                                                       std::back_inserter(answer.headers));
-                                     reply.Send(std::move(answer));
-                                   }},
+  if (FindPeer(*sender) == nullptr) return std::unexpected(HttpError(403, "unknown sender"));
+  return *sender;
+}
+
+RequestPlan PeerTransport::Impl::PlanPipeline(const HttpHead& head) {
+  auto sender = SenderOfPost(head);
+  if (!sender.has_value()) return {.action = std::move(sender).error()};
+  const auto take = [this, sender = *sender](const HttpHead&, const SharedBytes& body,
+                                             rpc::HttpReply reply) {
+    rpc::HttpResponse answer = TakePosted(sender, body);
+    std::ranges::move(OwnHeaders(), std::back_inserter(answer.headers));
+    reply.Send(std::move(answer));
+  };
+  return {.action = GatherBody{.max_bytes = options.peers.max_frame_bytes, .handle = take},
+          .is_from_member = KnowsMember(*sender)};
+}
+
+RequestPlan PeerTransport::Impl::PlanSnapshot(const HttpHead& head) {
+  auto sender = SenderOfPost(head);
+  if (!sender.has_value()) return {.action = std::move(sender).error()};
+  if (head.Header("x-kvorum-snapshot-format") != kSnapshotFormat)
+    return {.action = HttpError(415, "a snapshot of another format")};
+  return {.action = StreamBody{std::make_unique<SnapshotReceiver>(links, *sender)},
           .is_from_member = KnowsMember(*sender)};
 }
 
@@ -266,11 +295,10 @@ rpc::HttpResponse PeerTransport::Impl::TakePosted(raft::MemberId sender, const S
   };
   auto message = raft::DecodeMessage(body);
   if (!message.has_value()) return refuse(HttpError(400, "error unmarshalling raft message"));
-  if (view->removed.contains(message->from) || view->removed.contains(sender))
+  if (view->removed.contains(message->from))
     return refuse(HttpError(403, "cannot process message from removed member"));
   if (message->to != links.identity.member_id)
     return refuse(HttpError(403, "cannot process message to mismatch member"));
-  if (FindPeer(sender) == nullptr) return refuse(HttpError(403, "the sender is not known"));
   links.counters.received_bytes.fetch_add(body.size(), std::memory_order_relaxed);
   std::vector<raft::Message> messages;
   messages.push_back(*std::move(message));
@@ -350,8 +378,15 @@ void PeerTransport::Send(std::vector<raft::Message> messages) {
   impl.loop.Post([&impl] { impl.Drain(); });
 }
 
-void PeerTransport::SendSnapshot(raft::Message message, std::unique_ptr<mvcc::SnapshotSource>) {
-  impl_->links.receiver->SnapshotSent(message.to, false);
+void PeerTransport::SendSnapshot(raft::Message message,
+                                 std::unique_ptr<mvcc::SnapshotSource> content) {
+  impl_->loop.Post(
+      [impl = impl_.get(), message = std::move(message), content = std::move(content)]() mutable {
+        Peer* peer = impl->FindPeer(message.to);
+        if (peer != nullptr) return peer->SendSnapshot(std::move(message), std::move(content));
+        impl->disk.Post([content = std::move(content)] {});
+        impl->links.receiver->SnapshotSent(message.to, false);
+      });
 }
 
 void PeerTransport::SetMembers(std::shared_ptr<const MembershipView> view) {
@@ -364,6 +399,15 @@ std::optional<TimePoint> PeerTransport::ActiveSince(raft::MemberId peer) const {
   std::lock_guard lock(impl_->seen_mutex);
   const auto found = impl_->active_since.find(peer);
   if (found == impl_->active_since.end()) return std::nullopt;
+  return found->second;
+}
+
+const PeerServerStats& PeerTransport::server_stats() const { return impl_->server.stats(); }
+
+std::optional<Duration> PeerTransport::RoundTrip(raft::MemberId peer) const {
+  std::lock_guard lock(impl_->seen_mutex);
+  const auto found = impl_->round_trips.find(peer);
+  if (found == impl_->round_trips.end()) return std::nullopt;
   return found->second;
 }
 

@@ -52,7 +52,7 @@ class PeerTransport final : public Transport {
 
   // Any thread.
   const PeerCounters& counters() const;
-  PeerServerStats server_stats() const;
+  const PeerServerStats& server_stats() const;
   // Of the last probe that was answered.
   std::optional<Duration> RoundTrip(raft::MemberId peer) const;
 

@@ -1,0 +1,126 @@
+#include "server/peer/snapshot_receiver.h"
+
+#include <utility>
+
+#include "base/logging.h"
+#include "server/member_id.h"
+#include "server/peer/request_checks.h"
+#include "server/peer/stream_codec.h"
+
+namespace kvorum::server {
+namespace {
+
+// Metadata only: some hundred members.
+constexpr std::size_t kMaxMessageBytes = std::size_t{1} << 20;
+
+rpc::HttpResponse AnswerOf(const Error& error) {
+  switch (error.code) {
+    case Code::kInvalidArgument:
+      return HttpError(400, error.message);
+    case Code::kUnavailable:
+      return HttpError(503, error.message);
+    default:
+      return HttpError(500, "failed to save KV snapshot (" + error.message + ")");
+  }
+}
+
+}  // namespace
+
+Result<std::optional<std::size_t>> SnapshotMessageBytes(std::string_view body) {
+  if (body.size() < kLengthBytes) return std::nullopt;
+  const std::uint64_t length = ReadBig64(body);
+  if (length > kMaxMessageBytes) return Fail(Code::kDataLoss, "error limit exceeded");
+  const std::size_t whole = kLengthBytes + static_cast<std::size_t>(length);
+  if (body.size() < whole) return std::nullopt;
+  return whole;
+}
+
+Result<raft::Message> DecodeSnapshotMessage(std::string_view front) {
+  KV_TRY(raft::Message message, raft::DecodeMessage(SharedBytes::Copy(front.substr(kLengthBytes))));
+  if (message.type != raft::MessageType::kSnap)
+    return Fail(Code::kInvalidArgument, "wrong raft message type");
+  if (message.snapshot == nullptr || message.snapshot->empty())
+    return Fail(Code::kInvalidArgument, "no snapshot");
+  return message;
+}
+
+// Of the disk executor.
+struct SnapshotReceiver::Incoming {
+  raft::Message message;
+  TransportReceiver* receiver = nullptr;
+  std::unique_ptr<mvcc::SnapshotSink> sink;
+
+  Result<void> Take(std::string_view bytes, bool last) {
+    if (sink == nullptr) {
+      KV_TRY(sink, receiver->ReceiveSnapshot(std::move(message)));
+    }
+    if (!bytes.empty()) KV_RETURN_IF_ERROR(sink->Write(bytes));
+    if (last) KV_RETURN_IF_ERROR(sink->Finish());
+    return {};
+  }
+};
+
+SnapshotReceiver::SnapshotReceiver(PeerLinks& links, raft::MemberId sender)
+    : links_(links), sender_(sender) {}
+
+SnapshotReceiver::~SnapshotReceiver() {
+  // Behind what it is doing now.
+  if (incoming_ != nullptr) links_.disk.Post([incoming = std::move(incoming_)] {});
+}
+
+std::optional<rpc::HttpResponse> SnapshotReceiver::TakeMessage(std::string& bytes) {
+  head_.append(bytes);
+  bytes.clear();
+  const auto size = SnapshotMessageBytes(head_);
+  const auto undecodable = [](const Error& error) {
+    return HttpError(400, "failed to decode raft message (" + error.message + ")");
+  };
+  if (!size.has_value()) return undecodable(size.error());
+  if (!size->has_value()) return std::nullopt;
+  auto message = DecodeSnapshotMessage(std::string_view(head_).substr(0, **size));
+  if (!message.has_value()) {
+    return message.error().code == Code::kInvalidArgument ? HttpError(400, message.error().message)
+                                                          : undecodable(message.error());
+  }
+  if (message->to != links_.identity.member_id)
+    return HttpError(403, "cannot process message to mismatch member");
+  if (message->from != sender_) return HttpError(403, "cannot process message of another sender");
+  KV_INFO("receiving a snapshot", {"peer", IdText(sender_)},
+          {"index", message->snapshot->metadata.index}, {"term", message->snapshot->metadata.term});
+  bytes = head_.substr(**size);
+  head_.clear();
+  incoming_ = std::make_shared<Incoming>();
+  incoming_->message = *std::move(message);
+  incoming_->receiver = links_.receiver;
+  return std::nullopt;
+}
+
+void SnapshotReceiver::Take(std::string bytes, bool last, Next next) {
+  if (incoming_ == nullptr) {
+    auto refusal = TakeMessage(bytes);
+    if (refusal.has_value()) {
+      links_.counters.refused_messages.fetch_add(1, std::memory_order_relaxed);
+      return next(std::move(refusal));
+    }
+    if (incoming_ == nullptr) {
+      if (last) return next(HttpError(400, "failed to decode raft message (unexpected EOF)"));
+      return next(std::nullopt);
+    }
+  }
+  links_.disk.Post([incoming = incoming_, &loop = links_.loop, sender = sender_, last,
+                    bytes = std::move(bytes), next = std::move(next)]() mutable {
+    const Result<void> taken = incoming->Take(bytes, last);
+    if (!taken.has_value()) {
+      incoming->sink.reset();
+      KV_WARN("a snapshot was not taken", {"peer", IdText(sender)},
+              {"error", taken.error().message});
+    }
+    loop.Post([taken, last, next = std::move(next)]() mutable {
+      if (!taken.has_value()) return next(AnswerOf(taken.error()));
+      if (!last) return next(std::nullopt);
+      next(rpc::HttpResponse{.status = 204, .content_type = {}, .headers = {}, .body = {}});
+    });
+  });
+}
+
+}  // namespace kvorum::server

@@ -1,0 +1,204 @@
+#include "server/peer/snapshot_sender.h"
+
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include "base/logging.h"
+#include "server/member_id.h"
+#include "server/peer/http_parser.h"
+#include "server/peer/peer_socket.h"
+#include "server/peer/stream_codec.h"
+
+namespace kvorum::server {
+namespace {
+
+// For a chunk to be read, and to be taken by the peer.
+constexpr Duration kChunkTimeout = std::chrono::seconds(30);
+// For the peer to check the whole and to sync it.
+constexpr Duration kFinishTimeout = std::chrono::minutes(10);
+constexpr std::size_t kMaxHeadBytes = std::size_t{64} << 10;
+constexpr std::size_t kMaxRefusalBytes = std::size_t{4} << 10;
+
+SharedBytes ChunkHead(std::size_t size_bytes) {
+  std::array<char, 16> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), size_bytes, 16).ptr;
+  return SharedBytes::Own(std::string(digits.data(), end) + "\r\n");
+}
+
+}  // namespace
+
+class SnapshotSender::Transfer : public std::enable_shared_from_this<Transfer> {
+ public:
+  Transfer(PeerLinks& links, PeerUrls& urls, raft::Message message,
+           std::unique_ptr<mvcc::SnapshotSource> source, Done done)
+      : links_(links),
+        urls_(&urls),
+        message_(std::move(message)),
+        source_(std::make_shared<Source>(std::move(source))),
+        done_(std::move(done)),
+        url_(urls.current()),
+        timer_(links.loop),
+        client_(links.loop),
+        parser_(HttpParser::Kind::kResponse, kMaxHeadBytes) {}
+
+  // Only a peer that says so understands the content.
+  void AskForFormat() {
+    client_.Ask(
+        url_,
+        {SharedBytes::Own(RequestHead(links_.identity, "GET", HostOf(url_), kProbingPath, ""))},
+        links_.options.answer_timeout, [this](const Result<HttpReceived>& answer) {
+          if (!answer.has_value()) return End(std::unexpected(answer.error()));
+          if (answer->head.Header("x-kvorum-snapshot-format") != kSnapshotFormat) {
+            return End(Fail(Code::kUnimplemented,
+                            "the peer does not take snapshots of this server's format"));
+          }
+          Connect();
+        });
+  }
+
+  // Without a call of `done`.
+  void Abandon() {
+    done_ = nullptr;
+    Release();
+  }
+
+ private:
+  using Source = std::unique_ptr<mvcc::SnapshotSource>;  // of the disk executor
+
+  void Connect() {
+    DialPeer(links_.loop, url_, links_.options.dial_timeout,
+             [self = shared_from_this()](Result<std::unique_ptr<PeerSocket>> socket) {
+               if (self->urls_ == nullptr) return;
+               if (!socket.has_value()) return self->End(std::unexpected(socket.error()));
+               self->socket_ = *std::move(socket);
+               self->Begin();
+             });
+  }
+
+  void Begin() {
+    std::string lines = "Content-Type: application/octet-stream\r\nTransfer-Encoding: chunked\r\n";
+    lines.append(kSnapshotFormatHeader).append(": ").append(kSnapshotFormat).append("\r\n");
+    ChainWriter frame;
+    EncodeMessageFrame(message_, frame);
+    ByteChain chain = {
+        SharedBytes::Own(RequestHead(links_.identity, "POST", HostOf(url_), kSnapshotPath, lines))};
+    AppendChunk(chain, frame.size_bytes(), frame.Take());
+    Write(std::move(chain));
+    ReadAnswer();
+  }
+
+  static void AppendChunk(ByteChain& out, std::size_t size_bytes, ByteChain pieces) {
+    out.push_back(ChunkHead(size_bytes));
+    for (SharedBytes& piece : pieces) out.push_back(std::move(piece));
+    out.push_back(SharedBytes::Static("\r\n"));
+  }
+
+  void Write(ByteChain chain) {
+    timer_.Arm(kChunkTimeout, [this] { End(Fail(Code::kUnavailable, "the transfer stalled")); });
+    socket_->Write(std::move(chain), [self = shared_from_this()](const Result<std::size_t>& sent) {
+      if (self->urls_ == nullptr) return;
+      // An answer that came meanwhile says more than the broken connection.
+      if (!sent.has_value()) return self->EndSoon(sent.error());
+      self->sent_bytes_ += *sent;
+      self->ReadSource();
+    });
+  }
+
+  void ReadSource() {
+    timer_.Arm(kChunkTimeout,
+               [this] { End(Fail(Code::kUnavailable, "reading the backend stalled")); });
+    links_.disk.Post([weak = weak_from_this(), source = source_, &loop = links_.loop] {
+      Result<SharedBytes> chunk = (*source)->Next();
+      loop.Post([weak, chunk = std::move(chunk)]() mutable {
+        const auto self = weak.lock();
+        if (self != nullptr && self->urls_ != nullptr) self->OnChunk(std::move(chunk));
+      });
+    });
+  }
+
+  void OnChunk(Result<SharedBytes> chunk) {
+    if (!chunk.has_value()) return End(std::unexpected(chunk.error()));
+    if (!chunk->empty()) {
+      ByteChain chain;
+      const std::size_t size_bytes = chunk->size();
+      AppendChunk(chain, size_bytes, {*std::move(chunk)});
+      return Write(std::move(chain));
+    }
+    timer_.Arm(kFinishTimeout, [this] { End(Fail(Code::kUnavailable, "no answer in time")); });
+    socket_->Write({SharedBytes::Static("0\r\n\r\n")},
+                   [self = shared_from_this()](const Result<std::size_t>& sent) {
+                     if (self->urls_ != nullptr && !sent.has_value()) self->EndSoon(sent.error());
+                   });
+  }
+
+  void ReadAnswer() {
+    socket_->Read(buffer_, [self = shared_from_this()](const Result<std::size_t>& bytes) {
+      if (self->urls_ == nullptr) return;
+      if (!bytes.has_value()) return self->End(std::unexpected(bytes.error()));
+      self->input_.append(self->buffer_.data(), *bytes);
+      while (true) {
+        const Result<std::size_t> used = self->parser_.Put(self->input_, self->body_);
+        if (!used.has_value()) return self->End(std::unexpected(used.error()));
+        self->input_.erase(0, *used);
+        if (self->parser_.done() || self->body_.size() > kMaxRefusalBytes) return self->OnAnswer();
+        if (*used == 0) return self->ReadAnswer();
+      }
+    });
+  }
+
+  void OnAnswer() {
+    const HttpHead& head = parser_.head();
+    if (head.status == 204) return End(sent_bytes_);
+    if (SaysRemoved(head, body_, links_.identity.cluster_id)) links_.on_removed();
+    while (body_.ends_with('\n')) body_.pop_back();
+    End(Fail(Code::kFailedPrecondition,
+             "refused: " + std::to_string(head.status) + " " + body_.substr(0, 200)));
+  }
+
+  void EndSoon(const Error& error) {
+    timer_.Arm(std::chrono::seconds(1), [this, error] { End(std::unexpected(error)); });
+  }
+
+  void End(Result<std::uint64_t> sent) {
+    const auto self = shared_from_this();
+    if (!sent.has_value() && urls_ != nullptr) urls_->Failed(url_.text());
+    auto done = std::exchange(done_, nullptr);
+    Release();
+    if (done != nullptr) done(std::move(sent));
+  }
+
+  void Release() {
+    urls_ = nullptr;
+    timer_.Disarm();
+    if (socket_ != nullptr) socket_->Close();
+    // Behind the read that may be under way.
+    if (source_ != nullptr) links_.disk.Post([source = std::exchange(source_, nullptr)] {});
+  }
+
+  PeerLinks& links_;
+  PeerUrls* urls_;  // null when it has ended
+  const raft::Message message_;
+  std::shared_ptr<Source> source_;
+  Done done_;
+  const Url url_;
+  PeerTimer timer_;
+  HttpClient client_;
+  std::unique_ptr<PeerSocket> socket_;
+  HttpParser parser_;
+  std::array<char, 4096> buffer_{};
+  std::string input_;
+  std::string body_;
+  std::uint64_t sent_bytes_ = 0;
+};
+
+SnapshotSender::SnapshotSender(PeerLinks& links, PeerUrls& urls, raft::Message message,
+                               std::unique_ptr<mvcc::SnapshotSource> source, Done done)
+    : transfer_(std::make_shared<Transfer>(links, urls, std::move(message), std::move(source),
+                                           std::move(done))) {
+  transfer_->AskForFormat();
+}
+
+SnapshotSender::~SnapshotSender() { transfer_->Abandon(); }
+
+}  // namespace kvorum::server

@@ -1,0 +1,378 @@
+// What the peer port answers to whoever speaks HTTP, and how it holds out against those who mean
+// harm: every refusal with its status and text, every bound, and members served meanwhile.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "server/peer/stream_codec.h"
+#include "tests/server/peer_fixture.h"
+
+namespace kvorum::server {
+namespace {
+
+using raft::Message;
+using raft::MessageType;
+
+Message Vote(raft::MemberId from, raft::MemberId to) {
+  return {.type = MessageType::kVote, .to = to, .from = from, .term = 5};
+}
+
+class PeerPortTest : public testing::Test {
+ protected:
+  void Start() {
+    MembershipView view = ViewOf({&peer_});
+    view.members[2] = MemberAt(2, {"http://127.0.0.1:1"});
+    view.removed.insert(3);
+    peer_.Start(std::move(view));
+    started_ = true;
+  }
+  void TearDown() override { peer_.Stop(); }
+
+  // "412 cluster ID mismatch": of a request that is answered with a length.
+  std::string Answer(const std::string& request) {
+    RawClient client(peer_.port());
+    client.Send(request);
+    client.EndSending();
+    return Short(client.ReadToEnd());
+  }
+  static std::string Short(const std::string& answer) {
+    if (!answer.starts_with("HTTP/1.1 ")) return answer;
+    const std::size_t body = answer.find("\r\n\r\n");
+    std::string text = answer.substr(9, 3) + " " + answer.substr(std::min(body + 4, answer.size()));
+    while (text.ends_with('\n') || text.ends_with(' ')) text.pop_back();
+    return text;
+  }
+  std::string Header(const std::string& request, std::string_view name) {
+    RawClient client(peer_.port());
+    client.Send(request);
+    const std::string head = client.ReadUntil("\r\n\r\n");
+    const std::size_t at = head.find("\r\n" + std::string(name) + ": ");
+    if (at == std::string::npos) return "";
+    const std::size_t begin = at + name.size() + 4;
+    return head.substr(begin, head.find("\r\n", begin) - begin);
+  }
+  void ExpectServes() {
+    EXPECT_EQ(Answer(PeerRequest("GET", "/version")), "200 GET /version");
+    const std::size_t before = Received();
+    EXPECT_EQ(Answer(PostOf(Vote(2, 1), 2)), "204");
+    EXPECT_EQ(Received(), before + 1);
+  }
+  std::size_t Received() {
+    std::lock_guard lock(peer_.receiver().mutex);
+    return peer_.receiver().messages.size();
+  }
+  const PeerCounters& counters() { return peer_.transport().counters(); }
+
+  TestPeer peer_{1, Options()};
+  bool started_ = false;
+
+ private:
+  static PeerTransport::Options Options() {
+    PeerTransport::Options options = TestPeer::FastOptions();
+    options.server.max_connections = 40;
+    options.server.max_gathered_bytes = std::size_t{8} << 20;
+    return options;
+  }
+};
+
+TEST_F(PeerPortTest, ChecksComeInOrderWithTheirAnswers) {
+  Start();
+  const auto stream = [](raft::MemberId from, std::string_view to) {
+    return PeerRequest("GET", "/raft/stream/message/" + IdText(from), from,
+                       "X-Raft-To: " + std::string(to) + "\r\n");
+  };
+  EXPECT_EQ(Answer(PeerRequest("POST", "/raft/stream/message/2")), "405 Method Not Allowed");
+  EXPECT_EQ(Answer(PeerRequest("GET", "/raft")), "405 Method Not Allowed");
+  EXPECT_EQ(Answer(PeerRequest("GET", "/raft/snapshot")), "405 Method Not Allowed");
+  EXPECT_EQ(Header(PeerRequest("GET", "/raft"), "Allow"), "POST");
+  EXPECT_EQ(Answer("GET /raft/stream/message/2 HTTP/1.1\r\nHost: x\r\n\r\n"),
+            "412 incompatible version");
+  EXPECT_EQ(Answer(RequestHead({.member_id = 2, .cluster_id = 9, .peer_urls = {}}, "POST", "x",
+                               "/raft", "Content-Length: 3\r\n")),
+            "412 cluster ID mismatch");
+  EXPECT_EQ(Answer(PeerRequest("GET", "/raft/stream/else/2")), "404 invalid path");
+  EXPECT_EQ(Answer(PeerRequest("GET", "/raft/stream/message/x")), "404 invalid from");
+  EXPECT_EQ(Answer(stream(3, "1")), "410 removed member");
+  EXPECT_EQ(Answer(stream(4, "1")), "404 error sender not found");
+  EXPECT_EQ(Answer(stream(2, "7")), "412 to field mismatch");
+  EXPECT_EQ(Header(stream(2, "7"), "X-Etcd-Cluster-ID"), "c1");
+  EXPECT_EQ(Header(stream(2, "7"), "X-Server-Version"), "3.7.1");
+  EXPECT_EQ(Answer(PostOf(Vote(3, 1), 3)), "403 cannot process message from removed member");
+  EXPECT_EQ(Answer(PostOf(Vote(3, 1), 2)), "403 cannot process message from removed member");
+  EXPECT_EQ(Answer(PostOf(Vote(2, 9), 2)), "403 cannot process message to mismatch member");
+  EXPECT_EQ(Answer(PeerRequest("POST", "/raft", 2, "Content-Length: 2\r\n") + "zz"),
+            "400 error unmarshalling raft message");
+  EXPECT_EQ(Received(), 0);
+  EXPECT_GE(counters().refused_requests, 10);
+  ExpectServes();
+}
+
+TEST_F(PeerPortTest, AStreamIsAnsweredAndCarriesLinkHeartbeats) {
+  PeerTransport::Options options = TestPeer::FastOptions();
+  options.peers.read_timeout = std::chrono::milliseconds(30);
+  TestPeer other(1, options);
+  MembershipView view = ViewOf({&other});
+  view.members[2] = MemberAt(2, {"http://127.0.0.1:1"});
+  other.Start(std::move(view));
+  RawClient client(other.port());
+  client.Send(PeerRequest("GET", "/raft/stream/message/2", 2, "X-Raft-To: 1\r\n"));
+  const std::string beat("\0\0\0\0\0\0\0\2\x08\x08", 10);
+  const std::string received = client.ReadUntil(beat + beat);
+  EXPECT_TRUE(received.starts_with("HTTP/1.1 200 OK\r\n"));
+  EXPECT_NE(received.find("X-Server-Version: 3.7.1\r\n"), std::string::npos);
+  other.Stop();
+}
+
+TEST_F(PeerPortTest, AStreamOpenedAnewTakesThePlaceOfTheOldOne) {
+  Start();
+  const std::string request = PeerRequest("GET", "/raft/stream/msgapp/2", 2, "X-Raft-To: 1\r\n");
+  RawClient first(peer_.port());
+  first.Send(request);
+  first.ReadUntil("\r\n\r\n");
+  RawClient second(peer_.port());
+  second.Send(request);
+  second.ReadUntil("\r\n\r\n");
+  EXPECT_TRUE(Short(first.ReadToEnd()).starts_with("200"));  // and it ended
+}
+
+TEST_F(PeerPortTest, WhatIsNotOfTheProtocolGoesToTheOtherHandlers) {
+  Start();
+  EXPECT_EQ(Answer(PeerRequest("GET", "/members?x=1")), "200 GET /members?x=1");
+  EXPECT_EQ(Answer("GET /version HTTP/1.1\r\nHost: x\r\n\r\n"), "200 GET /version");
+  const std::string probe = Answer("GET /raft/probing HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_TRUE(probe.starts_with("200 {\"OK\":true,\"Now\":\"")) << probe;
+  EXPECT_EQ(Answer(PeerRequest("PUT", "/x", 2, "Content-Length: 70000\r\n")),
+            "413 Request Entity Too Large");
+}
+
+TEST_F(PeerPortTest, OneConnectionServesManyRequests) {
+  Start();
+  RawClient client(peer_.port());
+  for (int i = 0; i < 3; ++i) client.Send(PostOf(Vote(2, 1), 2));
+  client.Send(PeerRequest("GET", "/version"));
+  client.EndSending();
+  const std::string received = client.ReadUntil("GET /version");
+  std::size_t answers = 0;
+  for (std::size_t at = 0; (at = received.find("HTTP/1.1 204", at)) != std::string::npos; ++at)
+    ++answers;
+  EXPECT_EQ(answers, 3);
+  EXPECT_EQ(Received(), 3);
+}
+
+TEST_F(PeerPortTest, ASnapshotOfAnotherFormatIsNotTaken) {
+  Start();
+  const std::string chunked = "Transfer-Encoding: chunked\r\n";
+  EXPECT_EQ(Answer(PeerRequest("POST", "/raft/snapshot", 2, chunked) + "3\r\nabc\r\n0\r\n\r\n"),
+            "415 a snapshot of another format");
+  EXPECT_TRUE(peer_.receiver().snapshot_messages.empty());
+}
+
+class PeerSnapshotPortTest : public PeerPortTest {
+ protected:
+  std::string Post(const std::string& body) {
+    return Answer(PeerRequest("POST", "/raft/snapshot", 2,
+                              "X-Kvorum-Snapshot-Format: 1\r\nContent-Length: " +
+                                  std::to_string(body.size()) + "\r\n") +
+                  body);
+  }
+  static std::string Frame(const Message& message) {
+    ChainWriter out;
+    EncodeMessageFrame(message, out);
+    return Join(out.Take());
+  }
+  static Message Snap(raft::MemberId from, raft::MemberId to) {
+    auto snapshot = std::make_shared<raft::Snapshot>();
+    snapshot->metadata = {.conf_state = {.voters = {1, 2}}, .index = 500, .term = 3};
+    return {.type = MessageType::kSnap, .to = to, .from = from, .term = 3, .snapshot = snapshot};
+  }
+};
+
+TEST_F(PeerSnapshotPortTest, ItsFrontIsChecked) {
+  Start();
+  EXPECT_EQ(Post(""), "400 failed to decode raft message (unexpected EOF)");
+  EXPECT_EQ(Post(Frame(Snap(2, 1)).substr(0, 12)),
+            "400 failed to decode raft message (unexpected EOF)");
+  EXPECT_EQ(Post(std::string("\x7f\0\0\0\0\0\0\0", 8)),
+            "400 failed to decode raft message (error limit exceeded)");
+  EXPECT_EQ(Post(Frame(Vote(2, 1))), "400 wrong raft message type");
+  EXPECT_EQ(Post(Frame({.type = MessageType::kSnap, .to = 1, .from = 2, .term = 3})),
+            "400 no snapshot");
+  EXPECT_EQ(Post(Frame(Snap(2, 9))), "403 cannot process message to mismatch member");
+  EXPECT_EQ(Post(Frame(Snap(4, 1))), "403 cannot process message of another sender");
+  EXPECT_TRUE(peer_.receiver().snapshot_messages.empty());
+  EXPECT_EQ(counters().refused_messages, 7);
+  EXPECT_EQ(Post(Frame(Snap(2, 1)) + "content"), "204");
+  EXPECT_EQ(peer_.receiver().snapshots, std::vector<std::string>{"content"});
+}
+
+TEST_F(PeerSnapshotPortTest, WhatTheSinkSaysIsTheAnswer) {
+  Start();
+  peer_.receiver().sink_error = Error{Code::kUnavailable, "another one is under way"};
+  EXPECT_EQ(Post(Frame(Snap(2, 1)) + "x"), "503 another one is under way");
+  peer_.receiver().sink_error = Error{Code::kResourceExhausted, "no space"};
+  EXPECT_EQ(Post(Frame(Snap(2, 1)) + "x"), "500 failed to save KV snapshot (no space)");
+}
+
+TEST_F(PeerSnapshotPortTest, ABodyThatBreaksOffDropsTheSink) {
+  Start();
+  {
+    RawClient client(peer_.port());
+    client.Send(PeerRequest("POST", "/raft/snapshot", 2,
+                            "X-Kvorum-Snapshot-Format: 1\r\nContent-Length: 100000\r\n") +
+                Frame(Snap(2, 1)) + "some");
+    ASSERT_TRUE(
+        peer_.receiver().Until([&] { return !peer_.receiver().snapshot_messages.empty(); }));
+  }
+  ASSERT_TRUE(peer_.receiver().Until([&] { return peer_.receiver().dropped_sinks == 1; }));
+  EXPECT_TRUE(peer_.receiver().snapshots.empty());
+}
+
+// ---- those who mean harm ----
+
+TEST_F(PeerPortTest, MessagesThatNoMemberSendsAreDroppedAndCounted) {
+  Start();
+  std::vector<Message> bad = {Vote(2, 1), Vote(2, 1), Vote(2, 1)};
+  bad[0].type = MessageType::kHup;
+  bad[1].type = MessageType::kStorageAppend;
+  bad[2].from = 1;  // not the sender
+  for (const Message& message : bad) EXPECT_EQ(Answer(PostOf(message, 2)), "204");
+  EXPECT_EQ(counters().refused_messages, 3);
+  EXPECT_EQ(Received(), 0);
+  Message transfer = Vote(7, 1);  // is of the one who is to lead
+  transfer.type = MessageType::kTransferLeader;
+  EXPECT_EQ(Answer(PostOf(transfer, 2)), "204");
+  EXPECT_EQ(Received(), 1);
+}
+
+TEST_F(PeerPortTest, AFloodFromStrangersIsRefusedWithoutGrowth) {
+  Start();
+  for (raft::MemberId from = 100; from < 400; ++from) {
+    EXPECT_EQ(Answer(PostOf(Vote(from, 1), from)), "403 unknown sender");  // tells no URLs
+  }
+  EXPECT_EQ(Received(), 0);
+  for (raft::MemberId from = 100; from < 200; ++from) {
+    EXPECT_EQ(
+        Answer(RequestHead(
+            {.member_id = from, .cluster_id = kTestCluster, .peer_urls = "http://127.0.0.1:1"},
+            "GET", "x", "/raft/stream/message/" + IdText(from), "")),
+        "404 error sender not found");
+  }
+  ExpectServes();
+}
+
+TEST_F(PeerPortTest, MalformedAndOversizedRequestsEndTheirConnectionOnly) {
+  Start();
+  EXPECT_EQ(Answer("nonsense\r\n\r\n"), "400 Bad Request");
+  EXPECT_EQ(Answer(std::string(300, '\0')), "400 Bad Request");
+  EXPECT_EQ(Answer("GET / HTTP/1.1\r\nX: " + std::string(70'000, 'x') + "\r\n\r\n"),
+            "431 Request Header Fields Too Large");
+  EXPECT_EQ(Answer(PeerRequest("POST", "/raft", 2, "Content-Length: 99999999999\r\n")),
+            "413 Request Entity Too Large");
+  EXPECT_EQ(Answer(PeerRequest("POST", "/raft", 2, "Content-Length: -1\r\n")), "400 Bad Request");
+  EXPECT_EQ(Answer(PeerRequest("POST", "/raft", 2, "Transfer-Encoding: chunked\r\n") + "zz\r\n"),
+            "400 Bad Request");
+  EXPECT_GE(peer_.transport().server_stats().bad_requests, 6);
+  ExpectServes();
+}
+
+TEST_F(PeerPortTest, ManySilentConnectionsMakeRoomForAMember) {
+  Start();
+  std::vector<std::unique_ptr<RawClient>> silent;
+  for (int i = 0; i < 100; ++i) {
+    silent.push_back(std::make_unique<RawClient>(peer_.port()));
+    silent.back()->Send("POST /raft HT");
+  }
+  ExpectServes();
+  EXPECT_LE(peer_.transport().server_stats().open, 40);
+  EXPECT_GE(peer_.transport().server_stats().evicted, 60);
+}
+
+TEST_F(PeerPortTest, BodiesThatAreNeverFinishedAreBoundedTogether) {
+  Start();
+  std::vector<std::unique_ptr<RawClient>> slow;
+  const std::string part(1 << 20, 'b');
+  for (int i = 0; i < 20; ++i) {
+    slow.push_back(std::make_unique<RawClient>(peer_.port()));
+    if (slow.back()->Send(PeerRequest("POST", "/raft", 2, "Content-Length: 4000000\r\n")))
+      slow.back()->Send(part);
+  }
+  EXPECT_EQ(Short(slow.back()->ReadUntil("\r\n\r\n")).substr(0, 3), "503");
+  EXPECT_LE(peer_.transport().server_stats().gathered_bytes, std::size_t{10} << 20);
+  slow.clear();
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (peer_.transport().server_stats().gathered_bytes != 0) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+    std::this_thread::yield();
+  }
+  ExpectServes();
+}
+
+// A server in place of a member: what it writes into the streams that are opened at it.
+class FalseMember {
+ public:
+  explicit FalseMember(std::string stream) : stream_(std::move(stream)), loop_("false-member") {
+    listener_ = *PeerListener::Bind(loop_, *Url::Parse("http://127.0.0.1:0"));
+    url_ = "http://" + listener_->address();
+    loop_.Post([this] {
+      listener_->Start([this](std::unique_ptr<PeerSocket> socket) {
+        ++accepted_;
+        sockets_.push_back(std::move(socket));
+        sockets_.back()->Write(
+            {SharedBytes::Own("HTTP/1.1 200 OK\r\nX-Server-Version: 3.7.1\r\n\r\n" + stream_)},
+            [](const Result<std::size_t>&) {});
+      });
+    });
+    loop_.Start();
+  }
+  ~FalseMember() {
+    loop_.Post([this] {
+      listener_->Close();
+      sockets_.clear();
+    });
+    loop_.Stop();
+  }
+  const std::string& url() const { return url_; }
+  int accepted() const { return accepted_; }
+
+ private:
+  const std::string stream_;
+  PeerLoop loop_;
+  std::unique_ptr<PeerListener> listener_;
+  std::string url_;
+  std::vector<std::unique_ptr<PeerSocket>> sockets_;
+  std::atomic<int> accepted_{0};
+};
+
+TEST_F(PeerPortTest, AMemberThatWritesNonsenseIsDialledAgainAndHarmsNobody) {
+  const FalseMember liar(std::string("\x7f\xff\xff\xff\xff\xff\xff\xff nonsense", 17));
+  MembershipView view = ViewOf({&peer_});
+  view.members[2] = MemberAt(2, {liar.url()});
+  peer_.Start(std::move(view));
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (counters().broken_frames < 4) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+    std::this_thread::yield();
+  }
+  ExpectServes();
+}
+
+TEST_F(PeerPortTest, AMemberThatSpeaksForOthersIsNotHeard) {
+  ChainWriter out;
+  for (int i = 0; i < 50; ++i) EncodeMessageFrame(Vote(3, 1), out);
+  EncodeMessageFrame(Vote(2, 5), out);
+  EncodeMessageFrame(Vote(2, 1), out);
+  const FalseMember liar(Join(out.Take()));
+  MembershipView view = ViewOf({&peer_});
+  view.members[2] = MemberAt(2, {liar.url()});
+  peer_.Start(std::move(view));
+  ASSERT_TRUE(peer_.receiver().Until([&] { return !peer_.receiver().messages.empty(); }));
+  for (const Message& message : peer_.receiver().messages) EXPECT_EQ(message, Vote(2, 1));
+  EXPECT_GE(counters().refused_messages, 51);
+}
+
+}  // namespace
+}  // namespace kvorum::server

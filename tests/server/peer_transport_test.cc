@@ -1,0 +1,339 @@
+// Transports that speak with each other over the loopback.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "tests/server/peer_fixture.h"
+
+namespace kvorum::server {
+namespace {
+
+using raft::Message;
+using raft::MessageType;
+
+Message Heartbeat(raft::MemberId from, raft::MemberId to, raft::Term term = 1) {
+  return {.type = MessageType::kHeartbeat, .to = to, .from = from, .term = term};
+}
+Message App(raft::MemberId from, raft::MemberId to, raft::Index index, std::string data) {
+  return {.type = MessageType::kApp,
+          .to = to,
+          .from = from,
+          .term = 1,
+          .log_term = 1,
+          .index = index,
+          .entries = {{.term = 1, .index = index + 1, .data = SharedBytes::Own(std::move(data))}}};
+}
+
+class PeerTransportTest : public testing::Test {
+ protected:
+  void TearDown() override {
+    a_.Stop();
+    b_.Stop();
+  }
+  void StartBoth() {
+    a_.Start(ViewOf({&a_, &b_}));
+    b_.Start(ViewOf({&a_, &b_}));
+  }
+  // Each hears the other by a stream.
+  void AwaitStreams() {
+    AwaitActive(a_, 2);
+    AwaitActive(b_, 1);
+  }
+  static void AwaitActive(TestPeer& peer, raft::MemberId other) {
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    while (!peer.transport().ActiveSince(other).has_value()) {
+      ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+      std::this_thread::yield();
+    }
+  }
+  // Sends until something arrives: what is sent while streams are opened may be lost.
+  static void AwaitDelivery(TestPeer& from, TestPeer& to) {
+    bool arrived = false;
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    while (!arrived) {
+      ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+      from.transport().Send({Heartbeat(from.id(), to.id(), 99)});
+      std::unique_lock lock(to.receiver().mutex);
+      arrived = to.receiver().changed.wait_for(lock, std::chrono::milliseconds(20),
+                                               [&] { return !to.receiver().messages.empty(); });
+    }
+  }
+
+  TestPeer a_{1};
+  TestPeer b_{2};
+};
+
+TEST_F(PeerTransportTest, MessagesArriveInOrderOnEitherStream) {
+  StartBoth();
+  AwaitStreams();
+  AwaitDelivery(a_, b_);
+  constexpr raft::Index kCount = 1000;
+  for (raft::Index i = 1; i <= kCount; ++i) {
+    std::vector<Message> messages = {App(1, 2, i, std::string(i * 7 % 3000, 'e'))};
+    messages.push_back(Heartbeat(1, 2, i));
+    a_.transport().Send(std::move(messages));
+  }
+  std::vector<raft::Index> appended;
+  std::vector<raft::Term> beats;
+  ASSERT_TRUE(b_.receiver().Until([&] {
+    appended.clear();
+    beats.clear();
+    for (const Message& message : b_.receiver().messages) {
+      if (message.term == 99 && message.type == MessageType::kHeartbeat && beats.empty()) continue;
+      if (message.type == MessageType::kApp) {
+        EXPECT_EQ(message.entries.at(0).data.size(), message.index * 7 % 3000);
+        appended.push_back(message.index);
+      } else {
+        beats.push_back(message.term);
+      }
+    }
+    return appended.size() == kCount && beats.size() >= kCount;
+  }));
+  EXPECT_TRUE(std::ranges::is_sorted(appended));
+  EXPECT_EQ(a_.transport().counters().refused_messages + b_.transport().counters().refused_messages,
+            0);
+}
+
+TEST_F(PeerTransportTest, BeforeAnyStreamStandsThePipelineCarriesThem) {
+  // b knows of no member and so opens no stream, but takes what is posted, and can answer.
+  a_.Start(ViewOf({&a_, &b_}));
+  b_.Start({});
+  a_.transport().Send({Heartbeat(1, 2, 7)});
+  ASSERT_TRUE(b_.receiver().Until([&] { return !b_.receiver().messages.empty(); }));
+  EXPECT_EQ(b_.receiver().messages[0], Heartbeat(1, 2, 7));
+  b_.transport().Send({{.type = MessageType::kHeartbeatResp, .to = 1, .from = 2, .term = 7}});
+  ASSERT_TRUE(a_.receiver().Until([&] { return !a_.receiver().messages.empty(); }));
+  EXPECT_EQ(a_.receiver().messages[0].type, MessageType::kHeartbeatResp);
+  EXPECT_FALSE(b_.transport().ActiveSince(1).has_value());
+}
+
+TEST_F(PeerTransportTest, APeerThatIsNotThereIsReportedOnce) {
+  a_.Start(ViewOf({&a_, &b_}));  // b listens, and answers nothing
+  b_.Stop();
+  const std::string nowhere = "http://127.0.0.1:1";
+  MembershipView view = ViewOf({&a_});
+  view.members[3] = MemberAt(3, {nowhere});
+  a_.transport().SetMembers(std::make_shared<const MembershipView>(view));
+  for (int i = 0; i < 500; ++i) a_.transport().Send({Heartbeat(1, 3)});
+  ASSERT_TRUE(a_.receiver().Until([&] { return a_.receiver().unreachable[3] > 0; }));
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (a_.transport().counters().dropped_messages < 500) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(a_.receiver().unreachable[3], 1);
+}
+
+TEST_F(PeerTransportTest, TheNextUrlIsTriedWhenOneFails) {
+  MembershipView view = ViewOf({&a_, &b_});
+  view.members[2].peer_urls = {"http://127.0.0.1:1", "unix:///nowhere/at/all", b_.url()};
+  a_.Start(view);
+  b_.Start(ViewOf({&a_, &b_}));
+  AwaitActive(a_, 2);
+}
+
+TEST_F(PeerTransportTest, AMemberThatMovesIsFoundAtItsNewUrl) {
+  TestPeer elsewhere(2);
+  StartBoth();
+  AwaitStreams();
+  b_.Stop();
+  elsewhere.Start(ViewOf({&a_, &elsewhere}));
+  a_.transport().SetMembers(std::make_shared<const MembershipView>(ViewOf({&a_, &elsewhere})));
+  AwaitActive(elsewhere, 1);
+  AwaitDelivery(a_, elsewhere);
+  elsewhere.Stop();
+}
+
+TEST_F(PeerTransportTest, AMemberThatComesBackIsHeardAgain) {
+  StartBoth();
+  AwaitStreams();
+  MembershipView alone = ViewOf({&b_});
+  b_.transport().SetMembers(std::make_shared<const MembershipView>(alone));
+  ASSERT_TRUE(a_.receiver().Until([&] { return a_.receiver().unreachable[2] > 0; }));
+  b_.transport().SetMembers(std::make_shared<const MembershipView>(ViewOf({&a_, &b_})));
+  AwaitActive(b_, 1);
+  AwaitDelivery(a_, b_);
+}
+
+TEST_F(PeerTransportTest, ARemovedMemberIsToldSo) {
+  StartBoth();
+  AwaitStreams();
+  MembershipView without_b = ViewOf({&a_});
+  without_b.removed.insert(2);
+  a_.transport().SetMembers(std::make_shared<const MembershipView>(without_b));
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (b_.removals() == 0) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+    std::this_thread::yield();
+  }
+  EXPECT_FALSE(a_.transport().ActiveSince(2).has_value());
+}
+
+TEST_F(PeerTransportTest, ProbesTellTheRoundTripTime) {
+  StartBoth();
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (!a_.transport().RoundTrip(2).has_value()) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+    std::this_thread::yield();
+  }
+  EXPECT_GT(a_.transport().RoundTrip(2)->count(), 0);
+}
+
+TEST_F(PeerTransportTest, ForwardedProposalsAreCutIntoMessagesThatFit) {
+  StartBoth();
+  AwaitStreams();
+  AwaitDelivery(a_, b_);
+  Message proposals{.type = MessageType::kProp, .to = 2, .from = 1};
+  for (int i = 0; i < 10; ++i)
+    proposals.entries.push_back({.data = SharedBytes::Own(std::string(900'000, 'p'))});
+  a_.transport().Send({proposals});
+  std::size_t entries = 0;
+  ASSERT_TRUE(b_.receiver().Until([&] {
+    entries = 0;
+    for (const Message& message : b_.receiver().messages) {
+      if (message.type == MessageType::kProp) entries += message.entries.size();
+    }
+    return entries == 10;
+  }));
+}
+
+// ---- snapshots ----
+
+class BytesSource final : public mvcc::SnapshotSource {
+ public:
+  BytesSource(std::string bytes, std::size_t chunk_bytes)
+      : bytes_(std::move(bytes)), chunk_bytes_(chunk_bytes) {}
+  Result<SharedBytes> Next() override {
+    const std::string_view chunk = std::string_view(bytes_).substr(position_, chunk_bytes_);
+    position_ += chunk.size();
+    return SharedBytes::Copy(chunk);
+  }
+
+ private:
+  const std::string bytes_;
+  const std::size_t chunk_bytes_;
+  std::size_t position_ = 0;
+};
+
+class BrokenSource final : public mvcc::SnapshotSource {
+ public:
+  Result<SharedBytes> Next() override {
+    if (calls_++ < 2) return SharedBytes::Static("good so far");
+    return Fail(Code::kDataLoss, "a damaged record");
+  }
+
+ private:
+  int calls_ = 0;
+};
+
+Message Snap(raft::MemberId from, raft::MemberId to) {
+  auto snapshot = std::make_shared<raft::Snapshot>();
+  snapshot->metadata = {.conf_state = {.voters = {1, 2}}, .index = 500, .term = 3};
+  return {.type = MessageType::kSnap, .to = to, .from = from, .term = 3, .snapshot = snapshot};
+}
+
+class PeerSnapshotTest : public PeerTransportTest {
+ protected:
+  // What SnapshotSent said.
+  bool Sent(std::unique_ptr<mvcc::SnapshotSource> source) {
+    a_.transport().SendSnapshot(Snap(1, 2), std::move(source));
+    EXPECT_TRUE(a_.receiver().Until([&] { return !a_.receiver().snapshots_sent.empty(); }));
+    return a_.receiver().snapshots_sent.at(0);
+  }
+  static std::string Content(std::size_t size_bytes) {
+    std::string content(size_bytes, '\0');
+    for (std::size_t i = 0; i < content.size(); ++i) content[i] = static_cast<char>(i * 31 >> 3);
+    return content;
+  }
+};
+
+TEST_F(PeerSnapshotTest, ItsContentArrivesWhole) {
+  StartBoth();
+  const std::string content = Content(3'000'017);
+  EXPECT_TRUE(Sent(std::make_unique<BytesSource>(content, 100'000)));
+  ASSERT_EQ(b_.receiver().snapshots.size(), 1);
+  EXPECT_EQ(b_.receiver().snapshots[0], content);
+  EXPECT_EQ(b_.receiver().snapshot_messages.at(0), Snap(1, 2));
+  EXPECT_EQ(a_.transport().counters().sent_snapshots, 1);
+}
+
+TEST_F(PeerSnapshotTest, AnEmptyContentIsOneToo) {
+  StartBoth();
+  EXPECT_TRUE(Sent(std::make_unique<BytesSource>("", 1)));
+  ASSERT_EQ(b_.receiver().snapshots.size(), 1);
+  EXPECT_EQ(b_.receiver().snapshots[0], "");
+}
+
+TEST_F(PeerSnapshotTest, ASourceThatFailsLeavesNothingAtTheOtherEnd) {
+  StartBoth();
+  EXPECT_FALSE(Sent(std::make_unique<BrokenSource>()));
+  ASSERT_TRUE(b_.receiver().Until([&] {
+    return b_.receiver().dropped_sinks == static_cast<int>(b_.receiver().snapshot_messages.size());
+  }));
+  EXPECT_TRUE(b_.receiver().snapshots.empty());
+}
+
+TEST_F(PeerSnapshotTest, AnEndThatTakesNoneIsAFailure) {
+  b_.receiver().sink_error = Error{Code::kUnavailable, "another snapshot is being received"};
+  StartBoth();
+  EXPECT_FALSE(Sent(std::make_unique<BytesSource>(Content(5'000'000), 100'000)));
+}
+
+TEST_F(PeerSnapshotTest, OnlyOneAtATimeGoesToAPeer) {
+  StartBoth();
+  a_.transport().SendSnapshot(Snap(1, 2),
+                              std::make_unique<BytesSource>(Content(1'000'000), 10'000));
+  a_.transport().SendSnapshot(Snap(1, 2),
+                              std::make_unique<BytesSource>(Content(1'000'000), 10'000));
+  ASSERT_TRUE(a_.receiver().Until([&] { return a_.receiver().snapshots_sent.size() == 2; }));
+  EXPECT_EQ(a_.receiver().snapshots_sent, (std::vector<bool>{false, true}));
+}
+
+TEST_F(PeerSnapshotTest, ToAPeerThatIsGoneItIsAFailure) {
+  a_.Start(ViewOf({&a_}));
+  EXPECT_FALSE(Sent(std::make_unique<BytesSource>("x", 1)));
+}
+
+TEST_F(PeerSnapshotTest, OneUnderWayFailsWhenThePeerIsDropped) {
+  a_.Start(ViewOf({&a_, &b_}));  // b accepts, and never answers
+  a_.transport().SendSnapshot(Snap(1, 2), std::make_unique<BytesSource>(Content(100), 10));
+  a_.transport().SetMembers(std::make_shared<const MembershipView>(ViewOf({&a_})));
+  ASSERT_TRUE(a_.receiver().Until([&] { return !a_.receiver().snapshots_sent.empty(); }));
+  EXPECT_EQ(a_.receiver().snapshots_sent, std::vector<bool>{false});
+}
+
+TEST_F(PeerSnapshotTest, HeartbeatsPassOneThatStands) {
+  class StuckSource final : public mvcc::SnapshotSource {
+   public:
+    explicit StuckSource(std::shared_future<void> go) : go_(std::move(go)) {}
+    Result<SharedBytes> Next() override {
+      if (std::exchange(given_, true)) {
+        go_.wait();
+        return SharedBytes();
+      }
+      return SharedBytes::Own(std::string(1 << 20, 's'));
+    }
+
+   private:
+    std::shared_future<void> go_;
+    bool given_ = false;
+  };
+  StartBoth();
+  AwaitStreams();
+  std::promise<void> go;
+  a_.transport().SendSnapshot(Snap(1, 2), std::make_unique<StuckSource>(go.get_future().share()));
+  ASSERT_TRUE(b_.receiver().Until([&] { return !b_.receiver().snapshot_messages.empty(); }));
+  AwaitDelivery(a_, b_);
+  go.set_value();
+  ASSERT_TRUE(a_.receiver().Until([&] { return !a_.receiver().snapshots_sent.empty(); }));
+  EXPECT_TRUE(a_.receiver().snapshots_sent[0]);
+}
+
+}  // namespace
+}  // namespace kvorum::server
