@@ -109,7 +109,8 @@ Result<void> Load::Connect() {
   epoll_ = epoll_create1(EPOLL_CLOEXEC);
   lanes_.resize(options_.connections);
   for (std::size_t number = 0; number < lanes_.size(); ++number) {
-    KV_TRY(lanes_[number].connection, Http2Connection::Open(options_.endpoint, request_.path()));
+    const std::string& endpoint = options_.endpoints[number % options_.endpoints.size()];
+    KV_TRY(lanes_[number].connection, Http2Connection::Open(endpoint, request_.path()));
     Watch(number, EPOLL_CTL_ADD);
   }
   return {};
@@ -161,8 +162,11 @@ std::size_t Load::Outstanding() const {
 }
 
 Result<std::uint64_t> Load::ServerCpu() {
-  if (options_.server_pid == 0) return 0;
-  KV_TRY(report_.server, ReadProcessStats(options_.server_pid));
+  report_.server = {};
+  for (const pid_t pid : options_.server_pids) {
+    KV_TRY(const ProcessStats stats, ReadProcessStats(pid));
+    report_.server += stats;
+  }
   return report_.server.cpu_nanos;
 }
 

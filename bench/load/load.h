@@ -1,6 +1,6 @@
-// A closed loop of calls against one server: so many connections, so many calls in flight on each,
-// every answer followed at once by the next call. One thread; what it costs itself is in its
-// report.
+// A closed loop of calls against a server, or the members of a cluster in turn: so many
+// connections, so many calls in flight on each, every answer followed at once by the next call. One
+// thread; what it costs itself is in its report.
 #pragma once
 
 #include <sys/types.h>
@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "bench/load/histogram.h"
@@ -19,7 +20,7 @@ namespace kvorum::bench {
 enum class KeyOrder : std::uint8_t { kSequential, kRandom };
 
 struct LoadOptions {
-  std::string endpoint = "127.0.0.1:2379";
+  std::vector<std::string> endpoints = {"127.0.0.1:2379"};  // each the next connection's
   RequestShape shape;
   KeyOrder order = KeyOrder::kRandom;
   std::uint64_t key_space = 100'000;  // keys are numbered from 0
@@ -30,7 +31,7 @@ struct LoadOptions {
   double warmup_seconds = 1;
   double seconds = 5;
   std::uint64_t seed = 1;
-  pid_t server_pid = 0;  // 0: unknown, nothing is reported of the server
+  std::vector<pid_t> server_pids;  // none: nothing is reported of the servers
 };
 
 struct LoadReport {
@@ -41,7 +42,7 @@ struct LoadReport {
   std::uint64_t elapsed_nanos = 0;
   std::uint64_t client_cpu_nanos = 0;
   std::uint64_t server_cpu_nanos = 0;
-  ProcessStats server;  // at the end
+  ProcessStats server;  // at the end, of all of them
 
   double CallsPerSecond() const {
     return static_cast<double>(latency.count()) * 1e9 / static_cast<double>(elapsed_nanos);

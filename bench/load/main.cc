@@ -101,8 +101,15 @@ int Main(int argc, char** argv) {
   bool sequential = false;
   std::uint64_t preload = 0;
   app.add_flag("--json", json, "one JSON object instead of text");
-  app.add_option("--endpoint", options.endpoint, "host:port")->capture_default_str();
-  app.add_option("--pid", options.server_pid, "the server's process id: report its CPU and memory");
+  app.add_option("--endpoint", options.endpoints,
+                 "host:port, or several with commas: connections go to each in turn")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->capture_default_str();
+  app.add_option("--pid", options.server_pids,
+                 "process ids of the servers: report their CPU and memory, summed up")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   app.add_option("--connections", options.connections)
       ->capture_default_str()
       ->check(CLI::Range(1, 10'000));

@@ -38,6 +38,13 @@ std::uint64_t Nanos(const timeval& time) {
 
 }  // namespace
 
+ProcessStats& ProcessStats::operator+=(const ProcessStats& other) {
+  cpu_nanos += other.cpu_nanos;
+  rss_bytes += other.rss_bytes;
+  rss_anon_bytes += other.rss_anon_bytes;
+  return *this;
+}
+
 Result<ProcessStats> ReadProcessStats(pid_t pid) {
   ProcessStats stats;
   KV_TRY(stats.cpu_nanos, ReadCpuNanos(pid));

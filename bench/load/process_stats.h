@@ -13,6 +13,8 @@ struct ProcessStats {
   std::uint64_t cpu_nanos = 0;       // user and system, all threads
   std::uint64_t rss_bytes = 0;       // resident
   std::uint64_t rss_anon_bytes = 0;  // of it: not backed by a file
+
+  ProcessStats& operator+=(const ProcessStats& other);
 };
 
 // Errors: no such process.
