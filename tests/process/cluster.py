@@ -1,0 +1,297 @@
+"""A cluster of kvorum processes for tests: ports and folders of its own, faults by signals, ended by their pids.
+
+Members keep their addresses and data from one start to the next. With a Network (network.py) each runs in a network
+namespace of its own, so that it can be cut off.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+import grpc
+from etcd3.etcdrpc import rpc_pb2, rpc_pb2_grpc
+
+import server
+
+CTL = os.path.join(os.environ["KVORUM_BIN_DIR"], "kvorumctl")
+# Elections are decided in half a second, which a busy machine still manages.
+QUICK = ("--heartbeat-interval", "100", "--election-timeout", "500")
+
+
+def wait_until(condition, what, timeout=60):
+    """The first true value that `condition` returns; it is asked again and again."""
+    end = time.monotonic() + timeout
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError(f"waited {timeout} s in vain for {what}")
+        time.sleep(0.02)
+
+
+def channel_to(endpoint):
+    # Channels share connections and their back-off unless told not to.
+    return grpc.insecure_channel(endpoint, options=[("grpc.use_local_subchannel_pool", 1)])
+
+
+class Member:
+    def __init__(self, cluster, name, host):
+        self.cluster = cluster
+        self.name = name
+        self.host = host
+        self.client_port = server.free_port()
+        self.peer_port = server.free_port()
+        self.data_dir = os.path.join(cluster.folder, name)
+        self.process = None
+        self.starts = 0
+        self.paused = False
+
+    @property
+    def endpoint(self):
+        return f"{self.host}:{self.client_port}"
+
+    @property
+    def peer_url(self):
+        return f"http://{self.host}:{self.peer_port}"
+
+    @property
+    def alive(self):
+        return self.process is not None and self.process.poll() is None
+
+    def log(self):
+        with open(self.log_path, "rb") as log:
+            return log.read()
+
+    def launch(self, *more):
+        """Starts the process; it is ready later (wait_ready)."""
+        assert not self.alive
+        self.starts += 1
+        self.log_path = os.path.join(self.cluster.folder, f"{self.name}.log.{self.starts}")
+        command = [
+            # A test that is killed leaves none behind.
+            "setpriv", "--pdeathsig", "KILL",
+            server.BINARY,
+            "--name", self.name,
+            "--data-dir", self.data_dir,
+            "--listen-client-urls", f"http://{self.endpoint}",
+            "--advertise-client-urls", f"http://{self.endpoint}",
+            "--listen-peer-urls", self.peer_url,
+            "--initial-advertise-peer-urls", self.peer_url,
+            "--initial-cluster", self.cluster.initial_cluster(self),
+            "--initial-cluster-state", self.cluster.state,
+            "--initial-cluster-token", self.cluster.token,
+            *self.cluster.flags,
+            *more,
+        ]
+        if self.cluster.network is not None:
+            command = self.cluster.network.inside(self.host) + command
+        with open(self.log_path, "wb") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                                            env={"PATH": os.environ["PATH"]}, cwd=self.cluster.folder)
+        self.paused = False
+
+    def ready(self):
+        if server.READY in self.log():
+            return True
+        if self.process.poll() is not None:
+            raise AssertionError(f"{self.name} ended with {self.process.returncode}: {self.tail()}")
+        return False
+
+    def wait_ready(self, timeout=60):
+        wait_until(self.ready, f"{self.name} to be ready; its log ends with {self.tail()}", timeout)
+
+    def start(self, *more, timeout=60):
+        self.launch(*more)
+        self.wait_ready(timeout)
+
+    def tail(self):
+        return self.log()[-3000:].decode(errors="replace")
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+        self.paused = False
+
+    def stop(self, timeout=10):
+        """SIGTERM; returns (exit code, seconds it took)."""
+        begin = time.monotonic()
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout), time.monotonic() - begin
+
+    def pause(self):
+        self.process.send_signal(signal.SIGSTOP)
+        self.paused = True
+
+    def resume(self):
+        self.process.send_signal(signal.SIGCONT)
+        self.paused = False
+
+    def wipe(self):
+        assert not self.alive
+        shutil.rmtree(self.data_dir)
+
+    def channel(self):
+        return channel_to(self.endpoint)
+
+    def status(self, timeout=2):
+        """Its Status, or None when it does not answer."""
+        with self.channel() as channel:
+            try:
+                return server.maintenance(channel).Status(rpc_pb2.StatusRequest(), timeout=timeout)
+            except grpc.RpcError:
+                return None
+
+    def resident_bytes(self):
+        with open(f"/proc/{self.process.pid}/status", encoding="utf8") as status:
+            for line in status:
+                if line.startswith("VmRSS:"):
+                    return int(line.split()[1]) * 1024
+        raise AssertionError(f"{self.name} has no VmRSS")
+
+
+class Cluster:
+    """`size` members m1, m2...; start() starts all of them. What runs is killed at the end."""
+
+    def __init__(self, size=3, flags=QUICK, network=None):
+        # Never long: the token and the names stand in every member's environment and log.
+        self.folder = tempfile.mkdtemp(prefix="kvorum-cluster-")
+        self.token = os.path.basename(self.folder)
+        self.flags = list(flags)
+        self.network = network
+        self.state = "new"
+        self.members = []
+        for number in range(1, size + 1):
+            self.new_member(f"m{number}")
+        self.founders = list(self.members)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        self.close(keep=kind is not None)
+
+    def new_member(self, name):
+        """A member that is not started, and not known to the others."""
+        host = "127.0.0.1" if self.network is None else self.network.new_host()
+        member = Member(self, name, host)
+        self.members.append(member)
+        return member
+
+    def forget(self, member):
+        self.members.remove(member)
+
+    def initial_cluster(self, member):
+        # Only the first start reads it.
+        members = self.founders if self.state == "new" else self.members
+        return ",".join(f"{m.name}={m.peer_url}" for m in members if m is member or m.starts > 0 or self.state == "new")
+
+    def start(self, timeout=60):
+        for member in self.members:
+            member.launch()
+        for member in self.members:
+            member.wait_ready(timeout)
+        # Who is started from here on without data joins.
+        self.state = "existing"
+        return self
+
+    def close(self, keep=False):
+        for member in self.members:
+            if member.alive:
+                member.kill()
+        if keep:
+            print(f"the members' data and logs are in {self.folder}", flush=True)
+        else:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    @property
+    def alive(self):
+        return [m for m in self.members if m.alive and not m.paused]
+
+    @property
+    def endpoints(self):
+        return [m.endpoint for m in self.members]
+
+    def leader(self, timeout=60, among=None):
+        """The member that leads and that a majority of the answering members takes for the leader."""
+        def find():
+            answers = [(m, m.status()) for m in (among or self.alive)]
+            answers = [(m, s) for m, s in answers if s is not None]
+            for member, status in answers:
+                votes = sum(1 for _, s in answers if s.leader == status.header.member_id and
+                            s.raftTerm == status.raftTerm)
+                if status.leader == status.header.member_id and votes * 2 > len(answers):
+                    return member
+            return None
+        return wait_until(find, "a leader", timeout)
+
+    def followers(self):
+        leader = self.leader()
+        return [m for m in self.alive if m is not leader]
+
+    def ctl(self, *arguments, endpoints=None, timeout=30):
+        """What kvorumctl prints; it must succeed."""
+        done = subprocess.run(
+            [CTL, "--endpoints", ",".join(endpoints or [m.endpoint for m in self.alive]), *arguments],
+            capture_output=True, timeout=timeout, check=False, stdin=subprocess.DEVNULL)
+        if done.returncode != 0:
+            raise AssertionError(f"kvorumctl {arguments}: {done.stderr.decode()}")
+        return done.stdout.decode()
+
+    def details(self, member):
+        """Status as kvorumctl prints it in JSON: with the applied index and the errors."""
+        return json.loads(self.ctl("endpoint", "status", "-w", "json", endpoints=[member.endpoint]))[0]["Status"]
+
+    def wait_equal(self, timeout=60):
+        """Waits until every member has the same revision; returns it with the HashKV of each."""
+        def same():
+            revisions = set()
+            for member in self.members:
+                status = member.status()
+                revisions.add(None if status is None else status.header.revision)
+            return revisions.pop() if len(revisions) == 1 and None not in revisions else None
+        revision = wait_until(same, "all members to have one revision", timeout)
+        hashes = {}
+        for member in self.members:
+            with member.channel() as channel:
+                answer = server.maintenance(channel).HashKV(rpc_pb2.HashKVRequest(revision=revision), timeout=30)
+                hashes[member.name] = (answer.hash, answer.compact_revision)
+        return revision, hashes
+
+    def check_equal(self, timeout=60):
+        revision, hashes = self.wait_equal(timeout)
+        if len(set(hashes.values())) != 1:
+            raise AssertionError(f"the members differ at revision {revision}: {hashes}")
+        return revision
+
+    def check_logs(self):
+        """No member logged what must not happen in any fault that leaves disks alone."""
+        for member in self.members:
+            for start in range(1, member.starts + 1):
+                path = os.path.join(self.folder, f"{member.name}.log.{start}")
+                with open(path, encoding="utf8", errors="replace") as log:
+                    for line in log:
+                        if '"level":"fatal"' in line or '"level":"panic"' in line or "Sanitizer" in line:
+                            raise AssertionError(f"{path}: {line}")
+
+    def change(self, method, request, without=None):
+        """A membership change through a member that stays; asked again while it is refused for want of health."""
+        through = next(m for m in self.alive if m is not without)
+
+        def attempt():
+            with through.channel() as channel:
+                try:
+                    return getattr(rpc_pb2_grpc.ClusterStub(channel), method)(request, timeout=10)
+                except grpc.RpcError as error:
+                    if "unhealthy cluster" in error.details() or "not enough started" in error.details():
+                        return None
+                    raise
+        return wait_until(attempt, f"{method} to be accepted")
+
+    def listed(self):
+        with self.alive[0].channel() as channel:
+            return rpc_pb2_grpc.ClusterStub(channel).MemberList(rpc_pb2.MemberListRequest(), timeout=10).members

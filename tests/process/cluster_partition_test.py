@@ -1,0 +1,142 @@
+"""The wire between members is cut, both ways and one way, under clients of every member that write down what they see.
+
+Each member is on a host of its own (network.py); clients reach all of them all the time, so a member that is cut off
+from the others is asked for what it cannot know.
+"""
+
+import os
+import random
+import time
+import unittest
+
+import cluster
+import history
+import network
+
+ROUNDS = int(os.environ.get("KVORUM_FAULT_ROUNDS", "1"))
+SEED = int(os.environ.get("KVORUM_FAULT_SEED", "1"))
+
+
+class PartitionTest(unittest.TestCase):
+    def setUp(self):
+        self.fine = False
+        self.network = network.Network()
+        self.addCleanup(self.network.close)
+        self.members = None
+        self.history = history.History()
+        self.rng = random.Random(SEED)
+
+    def start(self, size):
+        self.members = cluster.Cluster(size, [*cluster.QUICK, "--snapshot-count", "500"], network=self.network)
+        self.addCleanup(lambda: self.members.close(keep=not self.fine))
+        self.members.start()
+        self.members.leader()
+        self.history.start_clients(self.members.endpoints, count=size, seed=SEED, pinned=True)
+        self.history.start_clients(self.members.endpoints, count=2, seed=SEED)
+        self.addCleanup(self.stop_clients)
+        self.history.wait_more(100)
+
+    def stop_clients(self):
+        for client in self.history.clients:
+            client.stopping = True
+
+    def without(self, *members):
+        return [m for m in self.members.members if m not in members]
+
+    def hosts(self, members):
+        return [m.host for m in members]
+
+    def clients_of(self, members):
+        endpoints = [m.endpoint for m in members]
+        return [c for c in self.history.clients if len(c.endpoints) == 1 and c.endpoints[0] in endpoints]
+
+    def finish(self, least):
+        self.network.heal()
+        self.members.leader()
+        # Through every member there is progress again.
+        for client in self.history.clients:
+            self.history.wait_more(5, clients=[client])
+        self.history.stop_clients()
+        self.history.read_all(self.members)
+        self.members.check_equal()
+        self.history.check(self.members.folder, least)
+        self.members.check_logs()
+        self.fine = True
+
+    def check_isolated(self, member):
+        """It knows that it does not lead, and says so instead of giving old answers."""
+        cluster.wait_until(lambda: member.status().leader == 0, f"{member.name} to lose its leader")
+
+    def test_a_leader_cut_off_stops_leading_and_the_others_go_on(self):
+        self.start(3)
+        for _ in range(ROUNDS):
+            old = self.members.leader()
+            rest = self.without(old)
+            self.network.part(self.hosts([old]), self.hosts(rest))
+            self.members.leader(among=rest)
+            self.history.wait_more(100, clients=self.clients_of(rest))
+            self.check_isolated(old)
+            self.network.heal()
+            self.members.leader()
+            self.history.wait_more(100)
+        self.finish(least=300)
+
+    def test_a_follower_cut_off_does_not_disturb_the_leader(self):
+        self.start(3)
+        leader = self.members.leader()
+        cut_off = self.without(leader)[0]
+        term = leader.status().raftTerm
+        self.network.part([cut_off.host], self.hosts(self.without(cut_off)))
+        self.check_isolated(cut_off)
+        self.history.wait_more(100, clients=self.clients_of(self.without(cut_off)))
+        self.network.heal()
+        cluster.wait_until(lambda: cut_off.status().leader == leader.status().header.member_id,
+                           "the follower to find its leader again")
+        # Pre-vote: its campaigns were in vain and raised no term.
+        self.assertEqual(leader.status().raftTerm, term)
+        self.finish(least=200)
+
+    def test_one_way_cuts(self):
+        self.start(3)
+        for _ in range(ROUNDS):
+            for hears_nothing in (True, False):
+                for leads in (True, False):
+                    leader = self.members.leader()
+                    member = leader if leads else self.rng.choice(self.without(leader))
+                    for other in self.without(member):
+                        if hears_nothing:
+                            self.network.cut(other.host, member.host)
+                        else:
+                            self.network.cut(member.host, other.host)
+                    rest = self.without(member)
+                    self.members.leader(among=rest)
+                    self.history.wait_more(60, clients=self.clients_of(rest))
+                    time.sleep(self.rng.uniform(0, 1))  # the length of the fault
+                    self.network.heal()
+                    self.members.leader()
+                    self.history.wait_more(60)
+        self.finish(least=400)
+
+    def test_five_members_split_three_to_two(self):
+        self.start(5)
+        leader = self.members.leader()
+        companion = self.without(leader)[0]
+        majority = self.without(leader, companion)
+        self.network.part(self.hosts([leader, companion]), self.hosts(majority))
+        self.members.leader(among=majority)
+        self.history.wait_more(100, clients=self.clients_of(majority))
+        self.check_isolated(leader)
+        self.check_isolated(companion)
+        self.finish(least=200)
+
+    def test_no_member_hears_another_and_then_all_do(self):
+        self.start(3)
+        for one in self.members.members:
+            self.network.part([one.host], self.hosts(self.without(one)))
+        for member in self.members.members:
+            self.check_isolated(member)
+        self.finish(least=100)
+
+
+if __name__ == "__main__":
+    network.run_isolated()
