@@ -1,7 +1,7 @@
 # The commands of a working day; `make help` lists them. The work is in scripts/.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-tsan fuzz lint format bench clean
+.PHONY: help setup build run cluster test test-tsan fuzz lint format bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,6 +17,9 @@ build: ## release build: build/release/bin/kvorum and build/release/bin/kvorumct
 
 run: build ## build, then serve one node on 2379/2380 in the foreground
 	@scripts/run-node
+
+cluster: build ## build, then serve 3 members (N=5: five) on 2379, 22379, 32379... and show them live
+	@scripts/cluster $(or $(N),3)
 
 test: ## every test: units under address+undefined sanitizers, processes on the release build
 	@scripts/setup build test fuzz
