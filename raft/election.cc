@@ -19,9 +19,11 @@ void Node::Reset(Term term) {
       config_.election_ticks +
       static_cast<int>(rng_.Below(static_cast<std::uint64_t>(config_.election_ticks)));
   transferee_ = kNone;
+  has_tried_hand_over_ = false;
   tracker_.ClearVotes();
   reads_.Clear();
   pending_conf_index_ = 0;
+  acknowledged_ = 0;
   is_leaving_ = false;
   uncommitted_size_bytes_ = 0;
   for (auto& [id, progress] : tracker_.progress()) {
@@ -72,7 +74,9 @@ void Node::BecomeLeader() {
   Happened(EventType::kBecameLeader, kNone, log_.last_index());
 }
 
-bool Node::IsPromotable() const { return tracker_.IsVoter(config_.id) && !IsSnapshotPending(); }
+bool Node::IsPromotable() const {
+  return tracker_.IsVoter(config_.id) && !IsSnapshotPending() && !is_disk_stalled_;
+}
 
 // The first committed, unapplied change of the configuration; 0 if there is none.
 Index Node::UnappliedConfChange() const {
@@ -114,6 +118,7 @@ void Node::AskForVotes(CampaignType type) {
 }
 
 void Node::CountVote(MemberId from, bool granted) {
+  if (!tracker_.IsVoter(from)) return;  // not asked
   tracker_.RecordVote(from, granted);
   switch (tracker_.CountVotes()) {
     case VoteResult::kPending:
@@ -172,10 +177,37 @@ void Node::TickLeader() {
     AbortTransfer();  // it had an election time-out to succeed (thesis, section 3.10)
     if (!tracker_.IsVoter(config_.id)) HandOver();
   }
+  if (is_disk_stalled_ && !tracker_.IsOnlyVoter(config_.id)) {
+    StopLeadingWithoutDisk();
+    if (role_ != Role::kLeader) return;
+  }
   if (heartbeat_elapsed_ >= config_.heartbeat_ticks) {
     heartbeat_elapsed_ = 0;
     SendHeartbeats(reads_.RoundToRepeat());
   }
+}
+
+void Node::WatchDisk() {
+  const bool is_stalled =
+      !writes_.empty() &&
+      ticks_ - writes_.oldest().given_at >= static_cast<std::uint64_t>(config_.election_ticks);
+  if (is_stalled == is_disk_stalled_) return;
+  is_disk_stalled_ = is_stalled;
+  has_tried_hand_over_ = false;
+  Happened(is_stalled ? EventType::kDiskStalled : EventType::kDiskRecovered);
+}
+
+// The followers' disks may be quick, but nothing is applied and so nobody answered here before our
+// own has it. Whoever has most of the log takes over without an election time-out's silence; if it
+// does not, the others find one.
+void Node::StopLeadingWithoutDisk() {
+  if (transferee_ != kNone) return;
+  const MemberId successor = BestSuccessor();
+  if (successor == kNone || std::exchange(has_tried_hand_over_, true)) {
+    BecomeFollower(term_, kNone);
+    return;
+  }
+  StartTransfer(successor);
 }
 
 // A leader that does not hear of a quorum makes room, so that its clients look elsewhere (thesis,
@@ -214,17 +246,21 @@ Dropped Node::StartTransfer(MemberId transferee) {
 // over: the others may not know yet that its removal is committed, and would stand by the
 // configuration that needs its vote (the thesis, section 4.2.2, lets it step down: there a
 // configuration counts as soon as it is in the log).
-void Node::HandOver() {
+void Node::HandOver() { StartTransfer(BestSuccessor()); }
+
+// The other voter that has most of the log, of those that were heard of if there are any.
+MemberId Node::BestSuccessor() const {
   MemberId successor = kNone;
-  Index best_match = 0;
+  std::pair<bool, Index> best;
   for (const MemberId id : tracker_.conf_state().voters) {
-    const Index match = tracker_.Find(id)->match;
-    if (successor == kNone || match > best_match) {
-      successor = id;
-      best_match = match;
-    }
+    if (id == config_.id) continue;
+    const Progress& progress = tracker_.progress().at(id);
+    const std::pair<bool, Index> merit(progress.is_active, progress.match);
+    if (successor != kNone && merit <= best) continue;
+    successor = id;
+    best = merit;
   }
-  StartTransfer(successor);
+  return successor;
 }
 
 void Node::SendTimeoutNow(MemberId to) { Send({.type = MessageType::kTimeoutNow, .to = to}); }

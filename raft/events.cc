@@ -68,6 +68,10 @@ std::string_view Name(EventType type) {
       return "transfer aborted";
     case EventType::kTermIgnored:
       return "old term ignored";
+    case EventType::kDiskStalled:
+      return "disk stalled";
+    case EventType::kDiskRecovered:
+      return "disk recovered";
   }
   return "unknown";
 }

@@ -37,6 +37,8 @@ enum class EventType : std::uint8_t {
   kTransferStarted,    // peer: the leader to be
   kTransferAborted,    // peer: the leader that it did not become
   kTermIgnored,        // peer: the sender of a message of an old term
+  kDiskStalled,        // the oldest write has taken an election time-out, and is not done
+  kDiskRecovered,      // it is done
 };
 
 struct Event {

@@ -15,6 +15,14 @@ namespace {
 // Terms and indexes past this are nonsense: no cluster gets there, and arithmetic on them wraps.
 constexpr std::uint64_t kMaxNumber = std::numeric_limits<std::uint64_t>::max() / 2;
 
+// So far ahead of ours a term is nonsense too, but to a member that knows nothing yet: with an
+// election each millisecond it would be seven weeks ahead. A forged one would eat up the numbers
+// that are left, and all members with it.
+constexpr Term kMaxTermLead = Term{1} << 32;
+
+// Names that members give their reads: 8 bytes, as far as we know.
+constexpr std::size_t kMaxContextBytes = 64;
+
 std::unexpected<Error> BadRestart(std::string_view why) {
   return Fail(Code::kDataLoss, "raft: restart: " + std::string(why));
 }
@@ -127,6 +135,8 @@ Index Node::CommittedByConfChanges() const {
 }
 
 void Node::Tick() {
+  ++ticks_;
+  WatchDisk();
   if (role_ == Role::kLeader) {
     TickLeader();
   } else {
@@ -169,6 +179,9 @@ Result<void> Node::CheckMessage(const Message& message) const {
   if (message.to != kNone && message.to != config_.id) return BadMessage(message, "receiver");
   if (message.term > kMaxNumber || message.index > kMaxNumber)
     return BadMessage(message, "a term or index that cannot be");
+  const bool knows_nothing = term_ == 0 && log_.last_index() == 0;
+  if (message.term > term_ && message.term - term_ > kMaxTermLead && !knows_nothing)
+    return BadMessage(message, "a term too far ahead");
   switch (message.type) {
     case MessageType::kApp:
       if (!AreConsecutive(message.entries, message.index, message.log_term))
@@ -182,13 +195,17 @@ Result<void> Node::CheckMessage(const Message& message) const {
       const SnapshotMetadata& metadata = message.snapshot->metadata;
       if (metadata.term > message.term || metadata.index > kMaxNumber)
         return BadMessage(message, "a snapshot that cannot be");
+      if (metadata.conf_state.voters.empty()) return BadMessage(message, "nobody votes in it");
       KV_RETURN_IF_ERROR(CheckConfState(metadata.conf_state));
       break;
     }
     case MessageType::kReadIndex:
     case MessageType::kReadIndexResp:
       if (message.entries.size() != 1) return BadMessage(message, "no context");
-      return {};
+      if (message.entries.front().data.size() > kMaxContextBytes)
+        return BadMessage(message, "a context that is too long");
+      if (message.type == MessageType::kReadIndex) return {};
+      break;
     case MessageType::kProp:
       if (message.entries.empty()) return BadMessage(message, "no entries");
       return {};
@@ -231,11 +248,17 @@ bool Node::AgreeOnTerm(const Message& message) {
     }
     case MessageType::kPreVoteResp:
       // An agreement carries the term that was asked about, a refusal that of the refuser.
-      return !message.reject || follow(kNone);
+      return !message.reject || (tracker_.IsMember(message.from) && follow(kNone));
     case MessageType::kApp:
     case MessageType::kSnap:
     case MessageType::kHeartbeat:
       return follow(message.from);
+    case MessageType::kAppResp:
+    case MessageType::kHeartbeatResp:
+    case MessageType::kVoteResp:
+      // Only members are asked anything. One who was removed, and stands for election all the time,
+      // does not disturb us by its answers.
+      return tracker_.IsMember(message.from) && follow(kNone);
     default:
       return follow(kNone);
   }
@@ -265,9 +288,10 @@ Result<void> Node::StepFollower(Message& message) {
     case MessageType::kSnap:
       return StepFromLeader(message);
     case MessageType::kTimeoutNow:
-      StartCampaign(CampaignType::kTransfer);
+      if (message.from == leader_) StartCampaign(CampaignType::kTransfer);
       return {};
     case MessageType::kReadIndexResp:
+      if (message.from != leader_) return {};
       if (message.entries.front().data.size() != sizeof(std::uint64_t))
         return BadMessage(message, "a context that is not ours");
       read_states_.push_back(
@@ -319,6 +343,10 @@ Result<void> Node::StepFromLeader(Message& message) {
 }
 
 Result<void> Node::StepLeader(Message& message) {
+  // Requests of those who are no members any more, or not yet.
+  if (!tracker_.IsMember(message.from) &&
+      (message.type == MessageType::kProp || message.type == MessageType::kReadIndex))
+    return {};
   switch (message.type) {
     case MessageType::kApp:
     case MessageType::kHeartbeat:
@@ -404,6 +432,7 @@ void Node::Persisted(std::uint64_t ready_number) {
     has_own_vote |= write.term == term_ && write.vote == config_.id;
   }
   if (snapshot_ready_number_ <= ready_number) snapshot_ready_number_ = 0;
+  WatchDisk();
   if (role_ == Role::kLeader) {
     Progress* self = tracker_.Find(config_.id);
     if (self != nullptr && self->Advance(log_.persisted())) MaybeCommit();

@@ -10,7 +10,9 @@
 // to the wal, peer and apply executors, and report back by Persisted and Applied. Writes are
 // asynchronous: an entry counts for the commit here only when Persisted says so, and the leader
 // sends entries to its followers while its own disk is still busy with them (thesis,
-// section 10.2.1).
+// section 10.2.1). A member whose oldest write is not Persisted within an election time-out does
+// not lead: it hands over, or steps down, and does not stand until the write is done. Heartbeats
+// and their answers wait for no write.
 //
 // Costs: an entry's data is shared, never copied; each entry is copied as a 48-byte value into the
 // log, Ready::entries, Ready::committed and each App message. No call is O(log) but Compact
@@ -84,7 +86,8 @@ class Node {
   Dropped TransferLeadership(MemberId to);
 
   // --- reports ---
-  // The writes of all Readys up to this number are durable.
+  // The writes of all Readys up to this number are durable. Never reported late on purpose: the
+  // time it takes decides whether this member may lead.
   void Persisted(std::uint64_t ready_number);
   // Everything up to this index (of committed entries given out, or of the snapshot) is applied.
   void Applied(Index index);
@@ -150,11 +153,14 @@ class Node {
   void HandleVoteRequest(const Message& message);
   void TickFollower();
   void TickLeader();
+  void WatchDisk();
+  void StopLeadingWithoutDisk();
   void CheckQuorum();
   bool IsPromotable() const;
   bool IsInLease() const;
   Index UnappliedConfChange() const;
   Dropped StartTransfer(MemberId transferee);
+  MemberId BestSuccessor() const;
   void HandOver();
   void SendTimeoutNow(MemberId to);
   void AbortTransfer();
@@ -165,6 +171,7 @@ class Node {
   void AppendAsLeader(EntryType type, SharedBytes data);
   void MaybeCommit();
   void CommitTo(Index index);
+  bool IsWindowFull(const Progress& progress) const;
   bool WantsAppend(const Progress& progress) const;
   bool HasFollowersToSendTo() const;
   void SendWhatFollowersLack();
@@ -201,18 +208,21 @@ class Node {
   Tracker tracker_;
 
   // Time, in ticks.
+  std::uint64_t ticks_ = 0;
   int election_elapsed_ = 0;  // as leader: since the last check of the quorum
   int heartbeat_elapsed_ = 0;
   int election_timeout_ = 0;
 
   // As leader.
   MemberId transferee_ = kNone;
-  Index pending_conf_index_ = 0;  // no configuration change is proposed before this is applied
-  bool is_leaving_ = false;       // that change ends this member's vote
+  bool has_tried_hand_over_ = false;  // since the disk stalled
+  Index pending_conf_index_ = 0;      // no configuration change is proposed before this is applied
+  bool is_leaving_ = false;           // that change ends this member's vote
   std::size_t uncommitted_size_bytes_ = 0;  // of the data in (committed, last]
   ReadQueue reads_;
 
   // As follower.
+  Index acknowledged_ = 0;  // to the leader of this term
   // Of the last snapshot, from when it is installed: changes before it may still be being applied.
   std::optional<ConfState> restored_conf_;
   std::shared_ptr<const Snapshot> snapshot_;  // restored, and in no Ready yet
@@ -221,6 +231,7 @@ class Node {
 
   // Ready.
   WriteQueue writes_;
+  bool is_disk_stalled_ = false;
   std::uint64_t ready_number_ = 0;
   HardState given_hard_state_;
   SoftState given_soft_state_;

@@ -23,7 +23,7 @@ Ready Node::TakeReady() {
 
   Ready ready;
   ready.number = ++ready_number_;
-  Write write{.ready_number = ready.number};
+  Write write{.ready_number = ready.number, .given_at = ticks_};
   if (snapshot_ != nullptr) {
     write.last_index = snapshot_->metadata.index;
     snapshot_ready_number_ = ready.number;

@@ -90,14 +90,19 @@ void Node::CommitTo(Index index) {
 
 // --- leader: the followers ---------------------------------------------------------------------
 
+bool Node::IsWindowFull(const Progress& progress) const {
+  return progress.state == ProgressState::kReplicate &&
+         progress.inflights.IsFull(config_.max_inflight_messages, config_.max_inflight_size_bytes);
+}
+
 // Whether there is something to send to a follower, and it may be sent now.
 bool Node::WantsAppend(const Progress& progress) const {
   switch (progress.state) {
     case ProgressState::kProbe:
       return !progress.is_probe_sent;
     case ProgressState::kReplicate: {
-      if (progress.inflights.IsFull(config_.max_inflight_messages, config_.max_inflight_size_bytes))
-        return false;
+      // Past the window nothing but the question where it stands.
+      if (IsWindowFull(progress)) return progress.wants_append;
       const bool has_entries = progress.next <= log_.last_index();
       const bool has_commit = std::min(log_.committed(), progress.next - 1) > progress.sent_commit;
       return has_entries || has_commit || progress.wants_append;
@@ -130,8 +135,9 @@ void Node::SendAppend(MemberId to, Progress& progress) {
     SendSnapshot(to, progress);
     return;
   }
-  const std::span<const Entry> entries =
-      log_.Range(progress.next, log_.last_index(), config_.max_append_size_bytes);
+  std::span<const Entry> entries;
+  if (!IsWindowFull(progress))
+    entries = log_.Range(progress.next, log_.last_index(), config_.max_append_size_bytes);
   std::size_t size_bytes = 0;
   for (const Entry& entry : entries) size_bytes += SizeBytes(entry);
   Send({.type = MessageType::kApp,
@@ -224,13 +230,11 @@ void Node::HandleHeartbeatResponse(const Message& message) {
   Progress* progress = tracker_.Find(message.from);
   if (progress == nullptr) return;
   progress->is_active = true;
-  // It is there, so what it did not answer was lost: let the window move, and ask where it stands.
+  // It is there, so what it did not answer may be lost: ask where it stands. Not by more entries
+  // than the window holds: its disk may be stuck, and they would pile up in its memory.
   progress->is_probe_sent = false;
-  if (progress->state == ProgressState::kReplicate) {
-    if (progress->inflights.IsFull(config_.max_inflight_messages, config_.max_inflight_size_bytes))
-      progress->inflights.FreeFirst();
-    if (progress->match < log_.last_index()) progress->wants_append = true;
-  }
+  if (progress->state == ProgressState::kReplicate && progress->match < log_.last_index())
+    progress->wants_append = true;
   if (message.context.empty()) return;
   reads_.Acknowledge(message.from, DecodeContext(message.context));
   AnswerConfirmedReads();
@@ -271,7 +275,13 @@ Result<void> Node::HandleAppend(const Message& message) {
     for (auto entry = first_new; entry != message.entries.end(); ++entry) log_.Append(*entry);
   }
   const Index last_new = message.index + message.entries.size();
+  const Index committed = log_.committed();
   CommitTo(std::min(message.commit, last_new));
+  // What only brings a commit index needs no answer, when it was told before that we have all up to
+  // there. If that answer was lost, the leader's next question brings no news, and is answered.
+  if (message.entries.empty() && log_.committed() > committed && last_new <= acknowledged_)
+    return {};
+  acknowledged_ = std::max(acknowledged_, last_new);
   Send({.type = MessageType::kAppResp, .to = message.from, .index = last_new});
   return {};
 }

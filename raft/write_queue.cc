@@ -6,11 +6,45 @@
 
 namespace kvorum::raft {
 
+namespace {
+
+bool IsAcknowledgement(const Message& message) {
+  return message.type == MessageType::kAppResp && !message.reject;
+}
+
+// Whether the later message says all that the earlier one does.
+bool Supersedes(const Message& later, const Message& earlier) {
+  return IsAcknowledgement(later) && IsAcknowledgement(earlier) && later.to == earlier.to &&
+         later.term == earlier.term && later.index >= earlier.index;
+}
+
+}  // namespace
+
+void WriteQueue::Promise(Message message) {
+  if (!promised_.empty() && Supersedes(message, promised_.back())) {
+    promised_.back() = std::move(message);
+    return;
+  }
+  if (waiting_messages_ + promised_.size() < kMaxMessages) promised_.push_back(std::move(message));
+}
+
 void WriteQueue::Add(Write write) { writes_.push_back(std::move(write)); }
 
 void WriteQueue::Settle(std::vector<Message>& out) {
-  std::vector<Message>& target = writes_.empty() ? out : writes_.back().messages;
-  std::ranges::move(promised_, std::back_inserter(target));
+  if (writes_.empty()) {
+    std::ranges::move(promised_, std::back_inserter(out));
+    promised_.clear();
+    return;
+  }
+  std::vector<Message>& waiting = writes_.back().messages;
+  for (Message& message : promised_) {
+    if (!waiting.empty() && Supersedes(message, waiting.back())) {
+      waiting.back() = std::move(message);
+    } else {
+      waiting.push_back(std::move(message));
+      ++waiting_messages_;
+    }
+  }
   promised_.clear();
 }
 
@@ -21,6 +55,7 @@ void WriteQueue::TruncateFrom(Index index) {
 std::vector<Write> WriteQueue::TakeUpTo(std::uint64_t ready_number) {
   std::vector<Write> done;
   while (!writes_.empty() && writes_.front().ready_number <= ready_number) {
+    waiting_messages_ -= writes_.front().messages.size();
     done.push_back(std::move(writes_.front()));
     writes_.pop_front();
   }

@@ -16,18 +16,25 @@ namespace kvorum::raft {
 // What one Ready gave to the disk.
 struct Write {
   std::uint64_t ready_number = 0;
-  Index last_index = 0;  // of its entries or its snapshot; 0 if it has none that still count
-  Term term = 0;         // of its hard state; 0 if it has none
+  std::uint64_t given_at = 0;  // in the node's ticks
+  Index last_index = 0;        // of its entries or its snapshot; 0 if it has none that still count
+  Term term = 0;               // of its hard state; 0 if it has none
   MemberId vote = kNone;
   std::vector<Message> messages{};  // that promise what this write holds
 };
 
 class WriteQueue {
  public:
+  // What may wait for a disk that is stuck; further messages are lost, as a network may lose them.
+  static constexpr std::size_t kMaxMessages = 16'384;
+
   bool empty() const { return writes_.empty(); }
+  // The one that the disk has had for longest; there is one.
+  const Write& oldest() const { return writes_.front(); }
   // A message that promises the current state. It leaves with the write that is added next, or with
-  // the last one under way, or at once if there is none.
-  void Promise(Message message) { promised_.push_back(std::move(message)); }
+  // the last one under way, or at once if there is none. An acknowledgement takes the place of the
+  // one before it, which promised less.
+  void Promise(Message message);
   bool HasPromised() const { return !promised_.empty(); }
   void Add(Write write);
   // Attaches the promised messages to the last write; those that need to wait for none go to `out`.
@@ -40,6 +47,7 @@ class WriteQueue {
  private:
   std::deque<Write> writes_;
   std::vector<Message> promised_;
+  std::size_t waiting_messages_ = 0;  // of writes_
 };
 
 }  // namespace kvorum::raft

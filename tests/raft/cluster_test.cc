@@ -29,7 +29,7 @@ namespace {
 struct Coverage {
   std::size_t elections = 0, committed = 0, reads = 0, crashes = 0, torn_writes = 0, partitions = 0,
               snapshots = 0, conf_changes = 0, joint_states = 0, transfers = 0, truncations = 0,
-              lost_quorums = 0, refused_conf_changes = 0;
+              lost_quorums = 0, refused_conf_changes = 0, disk_stalls = 0, stalled_leaders = 0;
 
   void Add(const Coverage& other) {
     elections += other.elections;
@@ -45,6 +45,8 @@ struct Coverage {
     truncations += other.truncations;
     lost_quorums += other.lost_quorums;
     refused_conf_changes += other.refused_conf_changes;
+    disk_stalls += other.disk_stalls;
+    stalled_leaders += other.stalled_leaders;
   }
 };
 
@@ -87,6 +89,7 @@ class History {
   // Everything works from now on: within so many ticks a proposal must be applied by all members.
   void Heal(int max_ticks) {
     groups_.clear();
+    stalled_disk_ = kNone;
     for (auto& [id, member] : cluster_.members()) {
       if (!member.is_up()) member.Start();
     }
@@ -142,6 +145,7 @@ class History {
 
   void TakeReady(Member& member) {
     if (!member.node().HasReady()) return;
+    const bool was_leader = member.node().role() == Role::kLeader;
     const Ready ready = member.TakeReady();
     if (keeps_text_) text_ += std::to_string(member.id()) + ": " + Describe(ready);
     for (const Event& event : ready.events) {
@@ -150,6 +154,8 @@ class History {
       coverage_.lost_quorums += event.type == EventType::kQuorumLost ? 1 : 0;
       coverage_.refused_conf_changes += event.type == EventType::kConfChangeRefused ? 1 : 0;
       coverage_.conf_changes += event.type == EventType::kConfChanged ? 1 : 0;
+      coverage_.disk_stalls += event.type == EventType::kDiskStalled ? 1 : 0;
+      coverage_.stalled_leaders += event.type == EventType::kDiskStalled && was_leader ? 1 : 0;
     }
     for (const Message& message : ready.messages)
       coverage_.transfers += message.type == MessageType::kTimeoutNow ? 1 : 0;
@@ -196,7 +202,8 @@ class History {
       case 6:
       case 7:
       case 8:
-        if (Member& member = Any(); member.is_up() && member.HasWrites()) {
+        if (Member& member = Any();
+            member.is_up() && member.HasWrites() && member.id() != stalled_disk_) {
           if (rng_.OneIn(2)) {
             member.PersistOne();
           } else {
@@ -237,6 +244,9 @@ class History {
         return;
       case 21:
         if (rng_.OneIn(8)) Partition();
+        // A disk that stands still, for long enough to be noticed.
+        if (rng_.OneIn(stalled_disk_ == kNone ? 60 : 10))
+          stalled_disk_ = stalled_disk_ == kNone ? Any().id() : kNone;
         return;
       case 22:
         if (changes_conf_ && rng_.OneIn(2)) ChangeConf();
@@ -318,6 +328,7 @@ class History {
   bool changes_conf_ = false;
   int proposals_ = 0;
   std::vector<std::uint64_t> groups_;  // by member; empty: no partition
+  MemberId stalled_disk_ = kNone;
   Coverage coverage_;
   bool keeps_text_ = false;
   std::string text_;
@@ -345,11 +356,11 @@ TEST(RaftClusterTest, KeepsItsPromisesAndRecovers) {
   std::printf(
       "%zu elections, %zu committed, %zu reads, %zu crashes, %zu torn writes, %zu partitions, "
       "%zu snapshots, %zu configuration changes applied, %zu joint, %zu refused, %zu transfers, "
-      "%zu truncations, %zu lost quorums\n",
+      "%zu truncations, %zu lost quorums, %zu stalled disks, %zu of leaders\n",
       coverage.elections, coverage.committed, coverage.reads, coverage.crashes,
       coverage.torn_writes, coverage.partitions, coverage.snapshots, coverage.conf_changes,
       coverage.joint_states, coverage.refused_conf_changes, coverage.transfers,
-      coverage.truncations, coverage.lost_quorums);
+      coverage.truncations, coverage.lost_quorums, coverage.disk_stalls, coverage.stalled_leaders);
   if (seeds < 100) return;
   EXPECT_GT(coverage.elections, 5 * seeds);
   EXPECT_GT(coverage.committed, 20 * seeds);
@@ -364,6 +375,8 @@ TEST(RaftClusterTest, KeepsItsPromisesAndRecovers) {
   EXPECT_GT(coverage.transfers, seeds / 10);
   EXPECT_GT(coverage.truncations, seeds / 10);
   EXPECT_GT(coverage.lost_quorums, seeds / 5);
+  EXPECT_GT(coverage.disk_stalls, seeds);
+  EXPECT_GT(coverage.stalled_leaders, seeds / 5);
 }
 
 TEST(RaftClusterTest, OneSeedIsOneHistory) {

@@ -3,18 +3,27 @@
 // A block is a command, `----`, the output, and an empty line; lines that begin with # are for the
 // reader. KVORUM_REWRITE=1 writes the scripts anew with what is printed now: read that as a diff.
 //
-//   bootstrap <id>... [option=value]...  members of a new cluster
-//   join <id> [option=value]...          a member with an empty disk, yet to be added
-//   tick <id> [n]                        time passes there
-//   campaign|ready|status|compact <id>
-//   propose <id> <data>...
-//   change <id> [implicit|explicit] [v|l|r<id>]...   a configuration change; none: leave the joint
-//   one read <id> <context> persist <id> [number]                its disk is done with the writes
-//   up to this Ready apply <id>                           its state machine is done deliver|drop
-//   [<id>]                  the messages on their way to this member, or all stabilize [<id>...]
-//   these members work until nothing is left to do crash <id> [steps]                   so many
-//   steps of unsynced writes survive start <id> transfer <id> <to> unreachable <id> <peer> snapshot
-//   <id> <peer> ok|failed       what became of a snapshot that was sent
+// - bootstrap <id>... [option=value]...: members of a new cluster
+// - join <id> [option=value]...: a member with an empty disk, yet to be added
+// - log <id> <n> <term>... [option=value]...: a member of 1 to n that has such a log, and has heard
+// of the last term
+// - tick <id> [n]: time passes there
+// - campaign|ready|status|compact <id>
+// - propose <id> <data>...
+// - change <id> [implicit|explicit] [v|l|r<id>]...: a configuration change; without any: leave the
+//   joint one
+// - read <id> <context>
+// - persist <id> [number]: its disk is done with the writes up to this Ready, or all
+// - apply <id>: its state machine is done
+// - deliver|drop [<id>]: the messages on their way to this member, or all
+// - keep <id>: they are taken off the network, to come late
+// - late <id>: what was kept arrives
+// - stabilize [<id>...]: these members work until nothing is left to do
+// - crash <id> [steps]: so many steps of unsynced writes survive
+// - start <id>
+// - transfer <id> <to>
+// - unreachable <id> <peer>
+// - snapshot <id> <peer> ok|failed: what became of a snapshot that was sent
 // `quiet` before a command prints nothing.
 #include <gtest/gtest.h>
 
@@ -65,6 +74,9 @@ class Script {
 
   void Command(const std::string& name, const Args& args) {
     if (name == "bootstrap" || name == "join") return Add(name == "bootstrap", args);
+    if (name == "log") return AddWithLog(args);
+    if (name == "keep") return Keep(args);
+    if (name == "late") return DeliverLate(args);
     if (name == "deliver") return Deliver(args);
     if (name == "drop") return Drop(args);
     if (name == "stabilize") return Stabilize(args);
@@ -104,12 +116,7 @@ class Script {
     Config config;
     std::vector<FirstMember> members;
     for (const std::string& arg : args) {
-      const std::size_t equals = arg.find('=');
-      if (equals == std::string::npos) {
-        members.push_back({.id = Number(arg), .context = {}});
-      } else {
-        SetOption(config, arg.substr(0, equals), Number(arg.substr(equals + 1)));
-      }
+      if (!SetOption(config, arg)) members.push_back({.id = Number(arg), .context = {}});
     }
     const Bootstrap bootstrap = MakeBootstrap(members);
     for (const FirstMember& first : members) {
@@ -119,6 +126,28 @@ class Script {
                                                .entries = bootstrap.entries}
                                         : Disk{});
     }
+  }
+
+  void AddWithLog(const Args& args) {
+    const MemberId id = Number(args.at(0));
+    Config config{.id = id, .seed = id, .pre_vote = false, .check_quorum = false};
+    Disk disk;
+    for (MemberId voter = 1; voter <= Number(args.at(1)); ++voter)
+      disk.conf_state.voters.push_back(voter);
+    for (std::size_t i = 2; i < args.size(); ++i) {
+      if (SetOption(config, args[i])) continue;
+      disk.entries.push_back({.term = Number(args[i]), .index = i - 1});
+    }
+    disk.hard_state.term = disk.entries.back().term;
+    cluster_.Add(config, std::move(disk));
+  }
+
+  // False if it is none.
+  bool SetOption(Config& config, const std::string& arg) {
+    const std::size_t equals = arg.find('=');
+    if (equals == std::string::npos) return false;
+    SetOption(config, arg.substr(0, equals), Number(arg.substr(equals + 1)));
+    return true;
   }
 
   void SetOption(Config& config, const std::string& name, std::uint64_t value) {
@@ -199,6 +228,25 @@ class Script {
     }
   }
 
+  void Keep(const Args& args) {
+    for (Message& message : TakeMessages(Ids(args))) {
+      out_ += Describe(message) + "\n";
+      kept_.push_back(std::move(message));
+    }
+  }
+
+  void DeliverLate(const Args& args) {
+    const std::set<MemberId> ids = Ids(args);
+    for (const Message& message : std::exchange(kept_, {})) {
+      if (!ids.contains(message.to)) {
+        kept_.push_back(message);
+        continue;
+      }
+      out_ += Describe(message) + "\n";
+      cluster_.Deliver(message);
+    }
+  }
+
   void Drop(const Args& args) {
     for (const Message& message : TakeMessages(Ids(args))) out_ += Describe(message) + "\n";
   }
@@ -223,6 +271,7 @@ class Script {
   }
 
   Cluster cluster_;
+  std::vector<Message> kept_;
   std::string out_;
 };
 
