@@ -106,6 +106,10 @@ class Backend {
  public:
   virtual ~Backend() = default;
 
+  // Gives the file another name, durably; what had that name is gone, though whoever has it open
+  // keeps it. An error is fatal. On the backend executor, or before there is one.
+  virtual Result<void> TakePlace(const std::string& path) = 0;
+
   // One atomic and durable transaction. kResourceExhausted when the disk is full.
   virtual Result<void> Commit(const WriteBatch& batch) = 0;
 

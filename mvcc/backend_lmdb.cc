@@ -71,6 +71,7 @@ class LmdbBackend final : public Backend {
 
   Result<void> Open();
 
+  Result<void> TakePlace(const std::string& path) override;
   Result<void> Commit(const WriteBatch& batch) override;
   Result<Reader> NewReader() override;
   std::uint64_t SizeBytes() const override { return size_bytes_.load(std::memory_order_relaxed); }
@@ -92,7 +93,7 @@ class LmdbBackend final : public Backend {
   Result<void> RefreshSizes();
   void CloseRetired();
 
-  const LmdbOptions options_;
+  LmdbOptions options_;
   // Set by the first failed commit: what is on disk is no longer known.
   std::optional<Error> failed_;
 
@@ -149,6 +150,14 @@ Result<void> LmdbBackend::Create() {
   KV_RETURN_IF_ERROR(current_->WriteFormat());
   bool renamed = false;
   return PutIntoPlace(*current_, options_.path, &renamed);
+}
+
+Result<void> LmdbBackend::TakePlace(const std::string& path) {
+  bool renamed = false;
+  const Result<void> placed = PutIntoPlace(*current_, path, &renamed);
+  if (renamed) options_.path = path;
+  if (!placed.has_value()) failed_ = placed.error();
+  return placed;
 }
 
 int LmdbBackend::TryCommit(const WriteBatch& batch) {

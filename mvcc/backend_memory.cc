@@ -246,6 +246,18 @@ class MemoryBackend final : public Backend {
     return Recover();
   }
 
+  Result<void> TakePlace(const std::string& path) override {
+    KV_FAILPOINT("backendBetweenRenames");
+    Result<void> placed = files_.Rename(path_, path);
+    if (placed.has_value()) {
+      path_ = path;
+      KV_FAILPOINT("backendBeforeDirectorySync");
+      placed = SyncFolder();
+    }
+    if (!placed.has_value()) failed_ = placed.error();
+    return placed;
+  }
+
   Result<void> Commit(const WriteBatch& batch) override {
     if (failed_.has_value()) return Fail(*failed_);
     CheckOrder(batch);
@@ -420,7 +432,7 @@ class MemoryBackend final : public Backend {
   }
 
   FileSystem& files_;
-  const std::string path_;
+  std::string path_;
   std::unique_ptr<File> file_;
   std::optional<Error> failed_;
   std::uint64_t commit_ = 0;

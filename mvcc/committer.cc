@@ -8,16 +8,16 @@ namespace kvorum::mvcc {
 
 Committer::Committer(Backend& backend, WriteBuffer& buffer, Executor& executor, Executor& copier,
                      Options options)
-    : backend_(backend),
-      buffer_(buffer),
+    : backend_(&backend),
+      buffer_(&buffer),
       executor_(executor),
       copier_(copier),
       options_(std::move(options)) {}
 
 void Committer::Publish(std::uint64_t consistent_index) {
-  const WriteBuffer::Waiting waiting = buffer_.Publish(consistent_index);
+  const WriteBuffer::Waiting waiting = buffer_->Publish(consistent_index);
   const bool much = waiting.operations >= options_.batch_operations ||
-                    waiting.bytes >= options_.batch_bytes || buffer_.OverLimit();
+                    waiting.bytes >= options_.batch_bytes || buffer_->OverLimit();
   if (much && !commit_posted_.exchange(true)) {
     executor_.Post([this] {
       // Before the commit takes what is published, so that a later publish asks for the next one.
@@ -33,6 +33,12 @@ void Committer::Publish(std::uint64_t consistent_index) {
   }
 }
 
+void Committer::Retarget(Backend& backend, WriteBuffer& buffer, std::shared_ptr<const void> owner) {
+  backend_ = &backend;
+  buffer_ = &buffer;
+  owner_ = std::move(owner);
+}
+
 void Committer::Flush(Callback done) {
   executor_.Post([this, done = std::move(done)]() mutable {
     if (CommitPublished({})) done();
@@ -40,27 +46,28 @@ void Committer::Flush(Callback done) {
 }
 
 void Committer::PostDeletions(std::vector<Revision> revisions, Callback done) {
-  executor_.Post([this, revisions = std::move(revisions), done = std::move(done)]() mutable {
-    if (CommitPublished(std::move(revisions))) done();
+  executor_.Post([this, target = backend_, revisions = std::move(revisions),
+                  done = std::move(done)]() mutable {
+    if (backend_ == target && CommitPublished(std::move(revisions))) done();
   });
 }
 
 bool Committer::CommitPublished(std::vector<Revision> deletions) {
   if (failed_) return false;
   KV_FAILPOINT("commitBeforePreCommitHook");
-  WriteBuffer::Taken taken = buffer_.Take();
+  WriteBuffer::Taken taken = buffer_->Take();
   KV_FAILPOINT("commitAfterPreCommitHook");
   taken.operations += deletions.size();
   taken.batch.deletions = std::move(deletions);
   if (!taken.batch.empty()) {
     const TimePoint start = executor_.clock().Now();
-    if (const Result<void> committed = backend_.Commit(taken.batch); !committed.has_value()) {
+    if (const Result<void> committed = backend_->Commit(taken.batch); !committed.has_value()) {
       Fail(committed.error());
       return false;
     }
     const Duration duration = executor_.clock().Now() - start;
     KV_FAILPOINT("beforeWritebackBuf");
-    buffer_.Release(taken);
+    buffer_->Release(taken);
     KV_FAILPOINT("afterWritebackBuf");
     if (options_.on_commit) options_.on_commit({taken.operations, taken.bytes, duration});
   }
@@ -95,28 +102,35 @@ void Committer::Defragment(DefragmentDone done) {
 
 void Committer::StartDefragment() {
   if (!CommitPublished({})) return;
-  Result<std::unique_ptr<DefragmentCopy>> copy = backend_.StartDefragment();
+  Result<std::unique_ptr<DefragmentCopy>> copy = backend_->StartDefragment();
   if (!copy.has_value()) {
     AnswerDefragment(kvorum::Fail(copy.error()));
     return;
   }
-  copier_.Post([this, copy = std::move(*copy)]() mutable {
+  copier_.Post([this, source = backend_, owner = owner_, copy = std::move(*copy)]() mutable {
     Result<void> copied = copy->Copy();
-    executor_.Post([this, copy = std::move(copy), copied = std::move(copied)]() mutable {
-      FinishDefragment(std::move(copy), std::move(copied));
+    executor_.Post([this, source, owner = std::move(owner), copy = std::move(copy),
+                    copied = std::move(copied)]() mutable {
+      FinishDefragment(std::move(copy), std::move(copied), source);
     });
   });
 }
 
-void Committer::FinishDefragment(std::unique_ptr<DefragmentCopy> copy, Result<void> copied) {
+void Committer::FinishDefragment(std::unique_ptr<DefragmentCopy> copy, Result<void> copied,
+                                 const Backend* source) {
   if (failed_) return;
+  if (source != backend_) {
+    copy.reset();  // of a file that is no longer ours
+    StartDefragment();
+    return;
+  }
   if (!copied.has_value()) {
     copy.reset();
     AnswerDefragment(copied);
     return;
   }
   if (!CommitPublished({})) return;
-  const auto finished = backend_.FinishDefragment(std::move(copy));
+  const auto finished = backend_->FinishDefragment(std::move(copy));
   if (finished.has_value()) {
     AnswerDefragment({});
   } else if (finished.error().fatal) {

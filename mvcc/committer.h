@@ -53,13 +53,22 @@ class Committer {
   // atomic operations unless a commit must be asked for.
   void Publish(std::uint64_t consistent_index);
 
+  // From now on everything goes to another backend, out of another buffer; what the old ones still
+  // had to do is dropped. Called on the backend executor, while the apply executor publishes
+  // nothing. `owner` keeps both alive for as long as work on them goes on. A defragmentation that
+  // runs begins anew.
+  void Retarget(Backend& backend, WriteBuffer& buffer, std::shared_ptr<const void> owner);
+  // On the backend executor.
+  const Backend& backend() const { return *backend_; }
+
   // Calls `done` once everything published before the call is durable.
   void Flush(Callback done);
 
   // Deletes revisions from the backend in one transaction with everything that was published before
   // (so a revision that still waits in the buffer is deleted too), then calls `done`. Compaction
   // hands over small batches (about 1,000) and pauses between them; changes published before the
-  // last batch, such as the mark that a compaction finished, are durable with it.
+  // last batch, such as the mark that a compaction finished, are durable with it. Called on the
+  // backend executor; nothing happens if it is retargeted before they are done.
   void PostDeletions(std::vector<Revision> revisions, Callback done);
 
   // Commits what is published, then rewrites the backend's file without its free pages while reads
@@ -76,11 +85,14 @@ class Committer {
   bool CommitPublished(std::vector<Revision> deletions);
   void Fail(const Error& error);
   void StartDefragment();
-  void FinishDefragment(std::unique_ptr<DefragmentCopy> copy, Result<void> copied);
+  void FinishDefragment(std::unique_ptr<DefragmentCopy> copy, Result<void> copied,
+                        const Backend* source);
   void AnswerDefragment(const Result<void>& result);
 
-  Backend& backend_;
-  WriteBuffer& buffer_;
+  // Of the backend executor; but the apply executor publishes to the buffer.
+  Backend* backend_;
+  WriteBuffer* buffer_;
+  std::shared_ptr<const void> owner_;
   Executor& executor_;
   Executor& copier_;
   const Options options_;

@@ -1,6 +1,7 @@
 #include "mvcc/compaction.h"
 
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <string>
 #include <utility>
@@ -33,6 +34,8 @@ struct Compactor::Job {
 
   const std::int64_t revision;
   const bool store_hash;
+  std::atomic<bool> abandoned = false;
+  std::shared_ptr<StoreState> state;  // from its start on
   bool published = false;
   std::vector<Callback> waiters;
   // Of the apply executor until the index is done, then of the backend executor, and of the apply
@@ -50,7 +53,7 @@ Compactor::~Compactor() = default;
 
 void Compactor::Schedule(std::int64_t revision, std::int64_t previous, bool store_hash,
                          Callback on_finished) {
-  jobs_.push_back(std::make_unique<Job>(revision, previous, store_hash));
+  jobs_.push_back(std::make_shared<Job>(revision, previous, store_hash));
   if (on_finished) jobs_.back()->waiters.push_back(std::move(on_finished));
 }
 
@@ -68,57 +71,71 @@ void Compactor::OnPublished() {
   StartNext();
 }
 
+std::vector<Compactor::Callback> Compactor::Abandon() {
+  std::vector<Callback> waiters;
+  for (const auto& job : jobs_) {
+    job->abandoned = true;
+    for (Callback& waiter : job->waiters) waiters.push_back(std::move(waiter));
+  }
+  jobs_.clear();
+  running_ = false;
+  return waiters;
+}
+
 std::int64_t Compactor::unfinished() const { return jobs_.empty() ? -1 : jobs_.front()->revision; }
 
 void Compactor::StartNext() {
   if (running_ || jobs_.empty() || !jobs_.front()->published) return;
   running_ = true;
-  jobs_.front()->started = store_.executors_.apply.clock().Now();
-  store_.executors_.apply.Post([this] { StepIndex(); });
+  const std::shared_ptr<Job>& job = jobs_.front();
+  job->state = store_.state_;
+  job->started = store_.executors_.apply.clock().Now();
+  store_.executors_.apply.Post([this, job] { StepIndex(job); });
 }
 
-void Compactor::StepIndex() {
-  Job& job = *jobs_.front();
-  store_.index_->CompactStep(job.revision, store_.options_.compaction.index_step, job.index);
+void Compactor::StepIndex(const std::shared_ptr<Job>& job) {
+  if (job->abandoned) return;
+  job->state->index->CompactStep(job->revision, store_.options_.compaction.index_step, job->index);
   store_.OnIndexCompacted();
-  if (!job.index.done) {
-    store_.executors_.apply.Post([this] { StepIndex(); });
+  if (!job->index.done) {
+    store_.executors_.apply.Post([this, job] { StepIndex(job); });
     return;
   }
-  job.started = store_.executors_.apply.clock().Now();
-  store_.committer_.Flush([this, &job] {
+  job->started = store_.executors_.apply.clock().Now();
+  store_.committer_.Flush([this, job] {
     KV_FAILPOINT("compactAfterCommitScheduledCompact");
     DeleteBatch(job);
   });
 }
 
 // On the backend executor.
-void Compactor::DeleteBatch(Job& job) {
-  const Result<bool> at_end = CollectBatch(job);
+void Compactor::DeleteBatch(const std::shared_ptr<Job>& job) {
+  if (job->abandoned) return;
+  const Result<bool> at_end = CollectBatch(*job);
   if (!at_end) {
     store_.Fatal(at_end.error());
     return;
   }
-  auto go_on = [this, &job, done = *at_end] {
+  auto go_on = [this, job, done = *at_end] {
     KV_FAILPOINT("compactAfterCommitBatch");
     if (done) {
-      store_.executors_.apply.Post([this] { Finish(); });
+      store_.executors_.apply.Post([this, job] { Finish(job); });
       return;
     }
     Executor& backend = store_.executors_.backend;
     backend.PostAt(backend.clock().Now() + store_.options_.compaction.pause,
-                   [this, &job] { DeleteBatch(job); });
+                   [this, job] { DeleteBatch(job); });
   };
-  if (job.deletions.empty()) return go_on();
+  if (job->deletions.empty()) return go_on();
   KV_FAILPOINT("compactBeforeCommitBatch");
-  store_.committer_.PostDeletions(std::exchange(job.deletions, {}), std::move(go_on));
+  store_.committer_.PostDeletions(std::exchange(job->deletions, {}), std::move(go_on));
 }
 
 // Hashes what the next batch finds and lists what to delete of it. True if it was the last.
 Result<bool> Compactor::CollectBatch(Job& job) {
   const std::size_t limit = store_.options_.compaction.batch_limit;
-  const IndexSnapshot index = store_.index_->Snapshot();
-  KV_TRY(const Reader reader, store_.backend_->NewReader());
+  const IndexSnapshot index = job.state->index->Snapshot();
+  KV_TRY(const Reader reader, job.state->backend->NewReader());
   KV_FAILPOINT("compactAfterAcquiredBatchTxLock");
   std::size_t seen = 0;
   bool more = false;
@@ -153,8 +170,8 @@ Result<void> Compactor::Collect(const IndexView& index, Job& job, const Revision
 
 // Only now that all deletions are durable: a crash before the mark is repeats some of them, one
 // after it finds none missing.
-void Compactor::Finish() {
-  const std::unique_ptr<Job> job = std::move(jobs_.front());
+void Compactor::Finish(const std::shared_ptr<Job>& job) {
+  if (job->abandoned) return;
   jobs_.pop_front();
   KV_FAILPOINT("compactBeforeSetFinishedCompact");
   store_.PublishCompactMark(meta_key::kFinishedCompact, job->revision);

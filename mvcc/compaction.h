@@ -52,6 +52,9 @@ class Compactor {
   void WhenIdle(Callback on_finished);
   // The store has published.
   void OnPublished();
+  // The state that the jobs work on is replaced: none of them does anything more. Returns who waits
+  // for them.
+  std::vector<Callback> Abandon();
 
   // The lowest revision whose compaction has not finished, or -1.
   std::int64_t unfinished() const;
@@ -60,14 +63,14 @@ class Compactor {
   struct Job;
 
   void StartNext();
-  void StepIndex();
-  void DeleteBatch(Job& job);
+  void StepIndex(const std::shared_ptr<Job>& job);
+  void DeleteBatch(const std::shared_ptr<Job>& job);
   Result<bool> CollectBatch(Job& job);
   static Result<void> Collect(const IndexView& index, Job& job, const RevisionRecord& record);
-  void Finish();
+  void Finish(const std::shared_ptr<Job>& job);
 
   Store& store_;
-  std::deque<std::unique_ptr<Job>> jobs_;
+  std::deque<std::shared_ptr<Job>> jobs_;
   bool running_ = false;  // the first of them
 };
 

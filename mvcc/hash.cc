@@ -60,6 +60,11 @@ void HashStorage::Store(const KvHash& hash) {
   if (hashes_.size() > kMaxSize) hashes_.erase(hashes_.begin());
 }
 
+void HashStorage::Clear() {
+  std::lock_guard lock(mutex_);
+  hashes_.clear();
+}
+
 std::optional<KvHash> HashStorage::Find(std::int64_t revision) const {
   const std::lock_guard lock(mutex_);
   const auto found = std::ranges::lower_bound(hashes_, revision, {}, &KvHash::revision);

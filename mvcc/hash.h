@@ -58,6 +58,7 @@ class HashStorage {
  public:
   void Store(const KvHash& hash);
   std::optional<KvHash> Find(std::int64_t revision) const;
+  void Clear();
 
  private:
   static constexpr std::size_t kMaxSize = 10;

@@ -57,65 +57,121 @@ Result<std::int64_t> ReadCompactMark(Snapshot& snapshot, std::string_view key) {
 Store::Store(StoreOptions options, std::unique_ptr<Backend> backend, StoreExecutors executors)
     : options_(std::move(options)),
       executors_(executors),
-      backend_(std::move(backend)),
-      buffer_(options_.buffer),
-      committer_(*backend_, buffer_, executors_.backend, executors_.copier, options_.commit),
-      compactor_(*this) {}
+      state_(std::make_shared<StoreState>(std::move(backend), options_.buffer)),
+      committer_(*state_->backend, state_->buffer, executors_.backend, executors_.copier,
+                 [this] {
+                   Committer::Options commit = options_.commit;
+                   commit.on_commit = [this](const Committer::CommitStats& stats) {
+                     RefreshSizes(committer_.backend());
+                     if (options_.commit.on_commit) options_.commit.on_commit(stats);
+                   };
+                   return commit;
+                 }()),
+      compactor_(*this) {
+  committer_.Retarget(*state_->backend, state_->buffer, state_);
+}
 
 Store::~Store() = default;
 
 Result<std::unique_ptr<Store>> Store::Open(StoreOptions options, std::unique_ptr<Backend> backend,
                                            StoreExecutors executors) {
   std::unique_ptr<Store> store(new Store(std::move(options), std::move(backend), executors));
-  KV_RETURN_IF_ERROR(store->Restore());
+  KV_TRY(const Restored restored, Restore(store->options_, *store->state_));
+  store->GoOnFrom(restored);
+  store->RefreshSizes(*store->state_->backend);
+  store->ResumeCompaction(restored);
   return store;
 }
 
-Result<void> Store::Restore() {
-  std::int64_t scheduled = -1;
-  std::int64_t finished = -1;
+Result<Store::Recovered> Store::ReadRecovered(Snapshot& content) {
+  Recovered recovered;
+  KV_TRY(recovered.consistent_index, ReadNumber(content, meta_key::kConsistentIndex));
+  KV_TRY(recovered.term, ReadNumber(content, meta_key::kTerm));
+  KV_TRY(recovered.conf_state, ReadText(content, meta_key::kConfState));
+  KV_TRY(recovered.storage_version, ReadText(content, meta_key::kStorageVersion));
+  return recovered;
+}
+
+Result<Store::Restored> Store::Restore(const StoreOptions& options, StoreState& state) {
+  Restored restored;
   {
-    KV_TRY(const Reader reader, backend_->NewReader());
-    KV_TRY(recovered_.consistent_index, ReadNumber(*reader, meta_key::kConsistentIndex));
-    KV_TRY(recovered_.term, ReadNumber(*reader, meta_key::kTerm));
-    KV_TRY(recovered_.conf_state, ReadText(*reader, meta_key::kConfState));
-    KV_TRY(recovered_.storage_version, ReadText(*reader, meta_key::kStorageVersion));
-    KV_TRY(scheduled, ReadCompactMark(*reader, meta_key::kScheduledCompact));
-    KV_TRY(finished, ReadCompactMark(*reader, meta_key::kFinishedCompact));
+    KV_TRY(const Reader reader, state.backend->NewReader());
+    KV_TRY(restored.recovered, ReadRecovered(*reader));
+    KV_TRY(restored.scheduled_compact, ReadCompactMark(*reader, meta_key::kScheduledCompact));
+    KV_TRY(restored.finished_compact, ReadCompactMark(*reader, meta_key::kFinishedCompact));
   }
-  consistent_index_ = recovered_.consistent_index;
-  term_ = recovered_.term;
-  working_compact_revision_ = std::max(scheduled, finished);
   // A compaction may have removed the records of the newest revisions, which must not be given out
   // a second time.
-  KV_TRY(index_, RestoreIndex(*backend_, {.at_least_revision =
-                                              std::max<std::int64_t>(1, working_compact_revision_),
-                                          .compact_revision = working_compact_revision_,
-                                          .threads = options_.restore_threads,
-                                          .on_lease_attachment = options_.on_lease_attachment}));
-  working_revision_ = index_->Snapshot().mark().current_revision;
-  published_revision_ = working_revision_;
-  published_compact_revision_ = working_compact_revision_;
+  const std::int64_t compacted = restored.compact_revision();
+  KV_TRY(state.index,
+         RestoreIndex(*state.backend, {.at_least_revision = std::max<std::int64_t>(1, compacted),
+                                       .compact_revision = compacted,
+                                       .threads = options.restore_threads,
+                                       .on_lease_attachment = options.on_lease_attachment}));
+  restored.revision = state.index->Snapshot().mark().current_revision;
+  return restored;
+}
+
+void Store::GoOnFrom(const Restored& restored) {
+  recovered_ = restored.recovered;
+  consistent_index_ = recovered_.consistent_index;
+  term_ = recovered_.term;
+  working_revision_ = restored.revision;
+  working_compact_revision_ = restored.compact_revision();
+  published_revision_.store(working_revision_, std::memory_order_release);
+  published_compact_revision_.store(working_compact_revision_, std::memory_order_release);
   KV_INFO("kvstore restored", {"current-rev", working_revision_},
-          {"compact-rev", working_compact_revision_}, {"keys", index_->live_keys()});
-  if (scheduled > finished) {
-    KV_INFO("resume scheduled compaction", {"scheduled-compact-revision", scheduled});
-    // Its hash would miss what it has deleted before the crash.
-    compactor_.Schedule(scheduled, finished, /*store_hash=*/false, nullptr);
-    executors_.apply.Post([this] { compactor_.OnPublished(); });
-  }
-  return {};
+          {"compact-rev", working_compact_revision_}, {"keys", state_->index->live_keys()});
+}
+
+void Store::ResumeCompaction(const Restored& restored) {
+  if (restored.scheduled_compact <= restored.finished_compact) return;
+  KV_INFO("resume scheduled compaction",
+          {"scheduled-compact-revision", restored.scheduled_compact});
+  // Its hash would miss what was deleted before.
+  compactor_.Schedule(restored.scheduled_compact, restored.finished_compact,
+                      /*store_hash=*/false, nullptr);
+  executors_.apply.Post([this] { compactor_.OnPublished(); });
+}
+
+void Store::RefreshSizes(const Backend& backend) {
+  size_bytes_.store(backend.SizeBytes(), std::memory_order_relaxed);
+  size_in_use_bytes_.store(backend.SizeInUseBytes(), std::memory_order_relaxed);
 }
 
 Result<ReadView> Store::Read() {
   for (;;) {
-    IndexSnapshot index = index_->Snapshot();
-    WriteBuffer::View buffer = buffer_.CurrentView();
-    KV_TRY(Reader reader, backend_->NewReader());
+    std::shared_ptr<StoreState> state = State();
+    IndexSnapshot index = state->index->Snapshot();
+    WriteBuffer::View buffer = state->buffer.CurrentView();
+    KV_TRY(Reader reader, state->backend->NewReader());
     // A compaction that was published in between may have deleted by now what the snapshot names.
     if (compact_revision() > index.mark().compact_revision) continue;
-    return ReadView(std::move(index), std::move(buffer), std::move(reader), counters_);
+    return ReadView(std::move(state), std::move(index), std::move(buffer), std::move(reader),
+                    counters_);
   }
+}
+
+Result<void> Store::LookAtDurable(
+    const std::function<Result<void>(Snapshot& content)>& look) const {
+  const std::shared_ptr<StoreState> state = State();
+  KV_TRY(const Reader reader, state->backend->NewReader());
+  return look(*reader);
+}
+
+Result<Store::DurableSnapshot> Store::OpenSnapshot() const {
+  std::shared_ptr<StoreState> state = State();
+  KV_TRY(Reader reader, state->backend->NewReader());
+  KV_TRY(Recovered content, ReadRecovered(*reader));
+  return DurableSnapshot{.content = std::move(content),
+                         .source = MakeSnapshotSource(std::move(reader), std::move(state))};
+}
+
+void Store::Defragment(std::move_only_function<void(Result<void>)> done) {
+  committer_.Defragment([this, done = std::move(done)](Result<void> result) mutable {
+    RefreshSizes(committer_.backend());
+    done(std::move(result));
+  });
 }
 
 Result<KvHash> Store::HashKv(std::int64_t revision) {
@@ -129,7 +185,8 @@ Result<KvHash> Store::HashKv(std::int64_t revision) {
 Result<void> Store::ForEach(Bucket bucket,
                             const std::function<void(std::string_view, std::string_view)>& visit) {
   KV_CHECK(bucket != Bucket::kKey, "revisions are read through a view");
-  KV_TRY(const Reader reader, backend_->NewReader());
+  const std::shared_ptr<StoreState> state = State();
+  KV_TRY(const Reader reader, state->backend->NewReader());
   return reader->Scan(bucket, {}, {}, [&](std::string_view key, std::string_view value) {
     visit(key, value);
     return true;
@@ -138,19 +195,19 @@ Result<void> Store::ForEach(Bucket bucket,
 
 void Store::PutBucket(Bucket bucket, std::string_view key, std::string_view value) {
   KV_CHECK(bucket != Bucket::kKey, "revisions are written by a txn");
-  buffer_.Put(bucket, key, value);
+  state_->buffer.Put(bucket, key, value);
   dirty_ = true;
 }
 
 void Store::DeleteBucket(Bucket bucket, std::string_view key) {
   KV_CHECK(bucket != Bucket::kKey, "revisions are deleted by compaction");
-  buffer_.Remove(bucket, key);
+  state_->buffer.Remove(bucket, key);
   dirty_ = true;
 }
 
 void Store::PutMeta(std::string_view key, std::uint64_t value) {
   const std::array<char, 8> bytes = EncodeNumber(value);
-  buffer_.Put(Bucket::kMeta, key, std::string_view(bytes.data(), bytes.size()));
+  state_->buffer.Put(Bucket::kMeta, key, std::string_view(bytes.data(), bytes.size()));
 }
 
 void Store::PutCompactMark(std::string_view key, std::int64_t revision) {
@@ -177,6 +234,7 @@ Result<void> Store::Compact(std::int64_t revision, std::move_only_function<void(
 
 void Store::Publish(std::uint64_t consistent_index, std::uint64_t term) {
   KV_CHECK(!txn_open_, "a txn of the batch has not ended");
+  KV_CHECK(!installing_, "a batch while a snapshot is installed");
   KV_CHECK(consistent_index >= consistent_index_, "the consistent index goes back");
   KV_CHECK(term >= term_, "the term of applied entries goes back");
   if (!dirty_ && consistent_index == consistent_index_ && term == term_) return;
@@ -202,7 +260,7 @@ void Store::OnIndexCompacted() {
 }
 
 void Store::PublishIndex() {
-  index_->Publish(
+  state_->index->Publish(
       {.current_revision = working_revision_, .compact_revision = working_compact_revision_});
   index_dirty_ = false;
   published_revision_.store(working_revision_, std::memory_order_release);
@@ -212,7 +270,7 @@ void Store::PublishIndex() {
 
 void Store::Reclaim() {
   constexpr std::size_t kStep = 1024;
-  if (reclaim_posted_ || !index_->Reclaim(kStep)) return;
+  if (reclaim_posted_ || !state_->index->Reclaim(kStep)) return;
   reclaim_posted_ = true;
   executors_.apply.Post([this] {
     reclaim_posted_ = false;
@@ -221,7 +279,7 @@ void Store::Reclaim() {
 }
 
 void Store::WhenRoom(Task resume) {
-  buffer_.WhenRoom(
+  state_->buffer.WhenRoom(
       [this, resume = std::move(resume)]() mutable { executors_.apply.Post(std::move(resume)); });
 }
 
@@ -231,7 +289,7 @@ void Store::Fatal(const Error& error) const {
 }
 
 void Store::CheckInvariants() const {
-  index_->CheckInvariants();
+  state_->index->CheckInvariants();
   KV_CHECK(revision() <= working_revision_, "readers are ahead of the writer");
   KV_CHECK(compact_revision() <= working_compact_revision_, "readers are ahead of compactions");
   KV_CHECK(working_compact_revision_ <= working_revision_, "the future is compacted");

@@ -5,6 +5,7 @@
 //   store.Publish(index, term)     after a batch of entries: readers see it, and one backend commit
 //                                  makes it durable together with the consistent index
 //   store.Read()                   a state to read, on any thread
+//   store.Install(…)               a snapshot of another member takes the place of everything
 //
 // Threads: three groups below say who may call.
 // Ownership: owns index, write buffer, backend and committer. The owner stops the executors before
@@ -12,15 +13,19 @@
 // Errors: refusals are those of mvcc/errors.h. A commit that fails is reported through
 // StoreOptions::commit.on_fatal; a damaged record that the apply executor needs stops the process.
 // Invariants (CheckInvariants): the index's own; the published revision is at most the working one
-// and at least the compacted one; an unfinished compaction is at or below the compacted revision.
+// and at least the compacted one; an unfinished compaction is at or below the compacted revision;
+// the published revision never goes back.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -32,7 +37,9 @@
 #include "mvcc/hash.h"
 #include "mvcc/key_index.h"
 #include "mvcc/requests.h"
+#include "mvcc/snapshot_stream.h"
 #include "mvcc/store_counters.h"
+#include "mvcc/store_state.h"
 #include "mvcc/store_txn.h"
 #include "mvcc/store_view.h"
 #include "mvcc/txn.h"
@@ -48,7 +55,8 @@ struct StoreOptions {
   unsigned restore_threads = 0;
   // Which leases a put may name; null: none. Outlives the store.
   const LeaseChecker* leases = nullptr;
-  // Told at Open each key that is attached to a lease, in no order.
+  // Told each key that is attached to a lease, in no order: at Open, and on the copier for the
+  // content that Install brings.
   std::function<void(std::string_view key, std::int64_t lease)> on_lease_attachment;
 };
 
@@ -68,7 +76,8 @@ class Store {
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
-  // What the backend held at Open; zero or empty where it never held any.
+  // What the backend held at Open, or when it was installed; zero or empty where it never held any.
+  // Apply executor.
   struct Recovered {
     std::uint64_t consistent_index = 0;
     std::uint64_t term = 0;
@@ -99,19 +108,32 @@ class Store {
       Bucket bucket,
       const std::function<void(std::string_view key, std::string_view value)>& visit);
 
+  // Looks at what is durable now.
+  Result<void> LookAtDurable(const std::function<Result<void>(Snapshot& content)>& look) const;
+  // The meta bucket's part of any content.
+  static Result<Recovered> ReadRecovered(Snapshot& content);
+
+  // What is durable now, to be sent to another member, and what it is. Its reader pins the pages of
+  // this state for as long as the source lives: the file grows by what is written meanwhile.
+  struct DurableSnapshot {
+    Recovered content;
+    std::unique_ptr<SnapshotSource> source;
+  };
+  Result<DurableSnapshot> OpenSnapshot() const;
+
   // Calls `done` on the backend executor once everything published before is durable.
   void Flush(Committer::Callback done) { committer_.Flush(std::move(done)); }
   // See Committer::Defragment.
-  void Defragment(std::move_only_function<void(Result<void>)> done) {
-    committer_.Defragment(std::move(done));
-  }
+  void Defragment(std::move_only_function<void(Result<void>)> done);
 
   // Of the backend's file; see Backend.
-  std::uint64_t SizeBytes() const { return backend_->SizeBytes(); }
-  std::uint64_t SizeInUseBytes() const { return backend_->SizeInUseBytes(); }
+  std::uint64_t SizeBytes() const { return size_bytes_.load(std::memory_order_relaxed); }
+  std::uint64_t SizeInUseBytes() const {
+    return size_in_use_bytes_.load(std::memory_order_relaxed);
+  }
   StoreCounters::Values counters() const { return counters_.Read(); }
   // What waits to become durable.
-  std::uint64_t PendingBytes() const { return buffer_.PendingBytes(); }
+  std::uint64_t PendingBytes() const { return State()->buffer.PendingBytes(); }
 
   // ---- apply executor ----
 
@@ -137,15 +159,34 @@ class Store {
   void Publish(std::uint64_t consistent_index, std::uint64_t term);
 
   // False when so much waits to become durable that the next batch must wait: memory is bounded.
-  bool HasRoom() const { return !buffer_.OverLimit(); }
+  bool HasRoom() const { return !state_->buffer.OverLimit(); }
   // Calls `resume` on this executor once there is room again. One waiter at a time.
   void WhenRoom(Task resume);
+
+  // Puts the content of a file that a snapshot's sink has finished in the place of everything: of
+  // the index, of what waits to become durable, and of the database at `path`, whose name the file
+  // gets. Readers see the old content until all of the new one is there, and in one step the new
+  // one; a view taken before goes on. A compaction of the old content ends, and goes on in the new
+  // one if that has it unfinished.
+  //
+  // `done` runs on this executor; until then nothing else may be called in this group. The long
+  // part, rebuilding the index, runs on the copier. Errors (a damaged file, one that is older than
+  // what readers have seen) are fatal: the log says already that the content is here.
+  struct InstallRequest {
+    BackendOpener open;
+    std::string snapshot_path;
+    std::string path;
+    std::uint64_t consistent_index = 0;  // what the content must say
+    // On the copier: takes what else the owner needs of the content. May be empty.
+    std::function<Result<void>(Snapshot& content)> load;
+  };
+  void Install(InstallRequest request, Task done);
 
   // What the entries so far have made, published or not.
   std::int64_t working_revision() const { return working_revision_; }
   std::int64_t working_compact_revision() const { return working_compact_revision_; }
-  std::int64_t live_keys() const { return index_->live_keys(); }
-  KeyIndex::Stats index_stats() const { return index_->stats(); }
+  std::int64_t live_keys() const { return state_->index->live_keys(); }
+  KeyIndex::Stats index_stats() const { return state_->index->stats(); }
 
   // Aborts with what is broken. O(n): for tests and the simulation.
   void CheckInvariants() const;
@@ -155,7 +196,28 @@ class Store {
   friend class Compactor;
   Store(StoreOptions options, std::unique_ptr<Backend> backend, StoreExecutors executors);
 
-  Result<void> Restore();
+  // A state's content as the backend has it, with the index made of it.
+  struct Restored {
+    Recovered recovered;
+    std::int64_t revision = 1;
+    std::int64_t scheduled_compact = -1;
+    std::int64_t finished_compact = -1;
+    std::int64_t compact_revision() const { return std::max(scheduled_compact, finished_compact); }
+  };
+  struct Installation;
+  static Result<Restored> Restore(const StoreOptions& options, StoreState& state);
+  // Begins to write on what was restored.
+  void GoOnFrom(const Restored& restored);
+  void ResumeCompaction(const Restored& restored);
+  void RefreshSizes(const Backend& backend);
+  std::shared_ptr<StoreState> State() const {
+    std::lock_guard lock(state_mutex_);
+    return state_;
+  }
+  Result<void> BuildInstallation(Installation& installation) const;
+  void PlaceInstallation(std::shared_ptr<Installation> installation);
+  void ShowInstallation(Installation& installation);
+  void CloseWhenUnused(std::shared_ptr<StoreState> replaced);
   void PutMeta(std::string_view key, std::uint64_t value);
   void PutCompactMark(std::string_view key, std::int64_t revision);
   // For the compactor: puts the mark and publishes it, at once unless a batch is open.
@@ -170,10 +232,12 @@ class Store {
 
   const StoreOptions options_;
   const StoreExecutors executors_;
-  std::unique_ptr<Backend> backend_;
-  WriteBuffer buffer_;
+  // Replaced by the apply executor under the lock, which others hold to take it.
+  std::shared_ptr<StoreState> state_;
+  mutable std::mutex state_mutex_;
+  std::atomic<std::uint64_t> size_bytes_{0};
+  std::atomic<std::uint64_t> size_in_use_bytes_{0};
   Committer committer_;
-  std::unique_ptr<KeyIndex> index_;
   HashStorage hashes_;
   StoreCounters counters_;
   Recovered recovered_;
@@ -191,6 +255,7 @@ class Store {
   bool dirty_ = false;        // something waits for Publish
   bool index_dirty_ = false;  // the index differs from what readers see
   bool reclaim_posted_ = false;
+  bool installing_ = false;
   Compactor compactor_;
 };
 

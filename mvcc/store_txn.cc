@@ -40,7 +40,7 @@ void WriteTxn::End() {
 }
 
 RangeScope WriteTxn::Scope() {
-  return {.index = store_.index_->working(),
+  return {.index = store_.state_->index->working(),
           .records = this,
           .current_revision = revision(),
           .compact_revision = store_.working_compact_revision_};
@@ -48,17 +48,18 @@ RangeScope WriteTxn::Scope() {
 
 Result<std::string_view> WriteTxn::Find(Revision revision) {
   // In this order: what leaves the buffer after we looked is in a reader that is taken then.
-  if (!buffer_) buffer_ = store_.buffer_.CurrentView();
+  if (!buffer_) buffer_ = store_.state_->buffer.CurrentView();
   if (const RevisionRecord* record = buffer_->Find(revision)) return record->value;
-  if (const RevisionRecord* record = store_.buffer_.FindStaged(revision)) return record->value;
-  if (!reader_) reader_ = MustHave(store_.backend_->NewReader());
+  if (const RevisionRecord* record = store_.state_->buffer.FindStaged(revision))
+    return record->value;
+  if (!reader_) reader_ = MustHave(store_.state_->backend->NewReader());
   const std::optional<RevisionRecord> record = MustHave((*reader_)->GetRevision(revision));
   KV_CHECK(record && !record->tombstone, MissingRecord(revision).message);
   return record->value;
 }
 
 void WriteTxn::Append(const KeyValue& kv, bool tombstone) {
-  EncodeTo(kv, store_.buffer_.Append(Next(), tombstone, EncodedSize(kv)));
+  EncodeTo(kv, store_.state_->buffer.Append(Next(), tombstone, EncodedSize(kv)));
   ++changes_;
   store_.dirty_ = true;
   store_.index_dirty_ = true;
@@ -71,14 +72,15 @@ Result<PutResult> WriteTxn::Put(const PutRequest& request) {
   }
   KeyValue kv{.key = request.key, .value = request.value, .lease = request.lease};
   if (request.ignore_value || request.ignore_lease) {
-    const std::optional<IndexItem> item = store_.index_->working().Get(request.key, revision());
+    const std::optional<IndexItem> item =
+        store_.state_->index->working().Get(request.key, revision());
     if (!item) return Refuse(kErrKeyNotFound);
     const KeyValue old = MustHave(DecodeKeyValue(MustHave(Find(item->modified))));
     if (request.ignore_value) kv.value = old.value;
     if (request.ignore_lease) kv.lease = old.lease;
   }
 
-  const KeyIndex::PutResult put = store_.index_->Put(request.key, Next());
+  const KeyIndex::PutResult put = store_.state_->index->Put(request.key, Next());
   kv.create_revision = put.created;
   kv.mod_revision = Next().main;
   kv.version = put.version;
@@ -95,7 +97,7 @@ Result<PutResult> WriteTxn::Put(const PutRequest& request) {
 
 // Deletes one key that lives.
 void WriteTxn::Delete(std::string_view key) {
-  KV_CHECK(store_.index_->Tombstone(key, Next()), "a delete found the key and then did not");
+  KV_CHECK(store_.state_->index->Tombstone(key, Next()), "a delete found the key and then did not");
   KeyValue kv;
   kv.key = key;
   Append(kv, /*tombstone=*/true);
@@ -113,11 +115,11 @@ Result<DeleteRangeResult> WriteTxn::DeleteRange(const DeleteRangeRequest& reques
   std::vector<std::string> keys;
   do {
     keys.clear();
-    store_.index_->working().Visit(KeyRange(next, request.range_end), revision(),
-                                   [&](const IndexItem& item) {
-                                     keys.emplace_back(item.key);
-                                     return keys.size() < kDeleteStep;
-                                   });
+    store_.state_->index->working().Visit(KeyRange(next, request.range_end), revision(),
+                                          [&](const IndexItem& item) {
+                                            keys.emplace_back(item.key);
+                                            return keys.size() < kDeleteStep;
+                                          });
     for (const std::string& key : keys) Delete(key);
     result.deleted += static_cast<std::int64_t>(keys.size());
     if (!keys.empty()) next = keys.back() + '\0';

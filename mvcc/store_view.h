@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 #include "base/error.h"
@@ -25,11 +26,12 @@
 namespace kvorum::mvcc {
 
 class StoreCounters;
+struct StoreState;
 
 class ReadView final : private RecordSource {
  public:
   ReadView(ReadView&&) noexcept = default;
-  ReadView& operator=(ReadView&&) noexcept = default;
+  ReadView& operator=(ReadView&&) = delete;
   ~ReadView() override = default;
 
   // The header revision of what is answered from here.
@@ -61,8 +63,10 @@ class ReadView final : private RecordSource {
 
  private:
   friend class Store;
-  ReadView(IndexSnapshot index, WriteBuffer::View buffer, Reader reader, StoreCounters& counters)
-      : index_(std::move(index)),
+  ReadView(std::shared_ptr<const StoreState> state, IndexSnapshot index, WriteBuffer::View buffer,
+           Reader reader, StoreCounters& counters)
+      : state_(std::move(state)),
+        index_(std::move(index)),
         buffer_(std::move(buffer)),
         reader_(std::move(reader)),
         counters_(&counters) {}
@@ -70,6 +74,7 @@ class ReadView final : private RecordSource {
   Result<std::string_view> Find(Revision revision) override;
   RangeScope Scope();
 
+  std::shared_ptr<const StoreState> state_;  // outlives the others
   IndexSnapshot index_;
   WriteBuffer::View buffer_;
   Reader reader_;

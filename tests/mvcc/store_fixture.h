@@ -114,12 +114,15 @@ class StoreHarness {
     Open();
     index = store->recovered().consistent_index;
   }
-  std::unique_ptr<Backend> OpenBackend() {
-    if (kind_ == Kind::kMemory) return Ok(OpenMemoryBackend(files, "/data/db"));
-    LmdbOptions lmdb;
-    lmdb.path = (folder_ / "db").string();
-    lmdb.map_size_bytes = std::uint64_t{4} << 30;
-    return Ok(OpenLmdbBackend(lmdb));
+  std::unique_ptr<Backend> OpenBackend() { return Ok(Opener()(DatabasePath())); }
+  std::string DatabasePath() const {
+    return kind_ == Kind::kMemory ? "/data/db" : (folder_ / "db").string();
+  }
+  BackendOpener Opener() {
+    return [this](const std::string& path) -> Result<std::unique_ptr<Backend>> {
+      if (kind_ == Kind::kMemory) return OpenMemoryBackend(files, path);
+      return OpenLmdbBackend({.path = path, .map_size_bytes = std::uint64_t{4} << 30});
+    };
   }
   StoreExecutors Executors() {
     return {.apply = executors->apply, .backend = executors->backend, .copier = executors->copier};

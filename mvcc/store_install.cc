@@ -1,0 +1,105 @@
+// Store::Install: on the copier the content is opened and its index built, on the backend executor
+// its file gets the database's name and the committer turns to it, on the apply executor readers
+// get to see it. What a crash leaves is the old file under the database's name and the new one
+// under its own, or the new one under the database's.
+#include <utility>
+
+#include "base/check.h"
+#include "base/failpoint.h"
+#include "base/logging.h"
+#include "mvcc/store.h"
+
+namespace kvorum::mvcc {
+namespace {
+
+// How often a replaced state is looked at until nobody reads it any more.
+constexpr Duration kCloseRetry = std::chrono::milliseconds(100);
+
+}  // namespace
+
+struct Store::Installation {
+  InstallRequest request;
+  Task done;
+  std::int64_t at_least_revision = 0;  // what readers have seen
+  std::vector<Compactor::Callback> compaction_waiters;
+  std::shared_ptr<StoreState> state;
+  Restored restored;
+};
+
+void Store::Install(InstallRequest request, Task done) {
+  KV_CHECK(!installing_ && !txn_open_ && !dirty_, "an installation in the middle of a batch");
+  installing_ = true;
+  auto installation = std::make_shared<Installation>();
+  installation->request = std::move(request);
+  installation->done = std::move(done);
+  installation->at_least_revision = working_revision_;
+  installation->compaction_waiters = compactor_.Abandon();
+  executors_.copier.Post([this, installation = std::move(installation)]() mutable {
+    const Result<void> built = BuildInstallation(*installation);
+    executors_.backend.Post([this, built, installation = std::move(installation)]() mutable {
+      if (!built.has_value()) return Fatal(built.error());
+      PlaceInstallation(std::move(installation));
+    });
+  });
+}
+
+Result<void> Store::BuildInstallation(Installation& installation) const {
+  const InstallRequest& request = installation.request;
+  KV_FAILPOINT("applyBeforeOpenSnapshot");
+  KV_TRY(auto backend, request.open(request.snapshot_path));
+  installation.state = std::make_shared<StoreState>(std::move(backend), options_.buffer);
+  KV_TRY(installation.restored, Restore(options_, *installation.state));
+  const std::uint64_t consistent_index = installation.restored.recovered.consistent_index;
+  if (consistent_index != request.consistent_index) {
+    return Fail(Code::kDataLoss, "mvcc: the snapshot in " + request.snapshot_path +
+                                     " is of index " + std::to_string(consistent_index) +
+                                     " and not of " + std::to_string(request.consistent_index));
+  }
+  if (installation.restored.revision < installation.at_least_revision) {
+    return Fail(Code::kDataLoss,
+                "mvcc: the snapshot in " + request.snapshot_path + " is of revision " +
+                    std::to_string(installation.restored.revision) + ", but this member is at " +
+                    std::to_string(installation.at_least_revision));
+  }
+  KV_FAILPOINT("applyAfterOpenSnapshot");
+  if (!request.load) return {};
+  KV_TRY(const Reader reader, installation.state->backend->NewReader());
+  return request.load(*reader);
+}
+
+void Store::PlaceInstallation(std::shared_ptr<Installation> installation) {
+  StoreState& state = *installation->state;
+  const Result<void> placed = state.backend->TakePlace(installation->request.path);
+  if (!placed.has_value()) return Fatal(placed.error());
+  committer_.Retarget(*state.backend, state.buffer, installation->state);
+  RefreshSizes(*state.backend);
+  executors_.apply.Post(
+      [this, installation = std::move(installation)] { ShowInstallation(*installation); });
+}
+
+void Store::ShowInstallation(Installation& installation) {
+  installing_ = false;
+  index_dirty_ = false;
+  std::shared_ptr<StoreState> replaced = std::move(installation.state);
+  {
+    std::lock_guard lock(state_mutex_);
+    state_.swap(replaced);
+  }
+  hashes_.Clear();
+  GoOnFrom(installation.restored);
+  executors_.backend.Post(
+      [this, replaced = std::move(replaced)]() mutable { CloseWhenUnused(std::move(replaced)); });
+  ResumeCompaction(installation.restored);
+  for (Compactor::Callback& waiter : installation.compaction_waiters)
+    compactor_.WhenIdle(std::move(waiter));
+  installation.done();
+}
+
+void Store::CloseWhenUnused(std::shared_ptr<StoreState> replaced) {
+  if (replaced.use_count() == 1) return;  // closed here
+  executors_.backend.PostAt(
+      executors_.backend.clock().Now() + kCloseRetry,
+      [this, replaced = std::move(replaced)]() mutable { CloseWhenUnused(std::move(replaced)); });
+}
+
+}  // namespace kvorum::mvcc

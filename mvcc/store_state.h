@@ -1,0 +1,25 @@
+// What a store's readers and its writer stand on, and what an installed snapshot replaces as one:
+// the backend, what waits for it, and the index of both.
+#pragma once
+
+#include <memory>
+
+#include "mvcc/backend.h"
+#include "mvcc/key_index.h"
+#include "mvcc/write_buffer.h"
+
+namespace kvorum::mvcc {
+
+// Shared by the store, by read views, and by work that began on it. Its destruction frees an index
+// and closes a file: not the business of a reader's thread, so the store keeps a replaced state
+// until nobody else has it.
+struct StoreState {
+  StoreState(std::unique_ptr<Backend> opened, const WriteBuffer::Options& options)
+      : backend(std::move(opened)), buffer(options) {}
+
+  const std::unique_ptr<Backend> backend;
+  WriteBuffer buffer;
+  std::unique_ptr<KeyIndex> index;  // set once it is restored
+};
+
+}  // namespace kvorum::mvcc
