@@ -1,6 +1,7 @@
 #include "server/alarms.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "proto/wire.h"
 #include "server/kv_decode.h"
@@ -97,6 +98,12 @@ bool Alarms::Deactivate(const Alarm& alarm) {
   const bool removed = alarms_.erase(alarm) != 0;
   UpdateFlags();
   return removed;
+}
+
+void Alarms::Reset(std::set<Alarm> alarms) {
+  std::lock_guard lock(mutex_);
+  alarms_ = std::move(alarms);
+  UpdateFlags();
 }
 
 std::vector<Alarm> Alarms::List(AlarmType type) const {

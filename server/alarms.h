@@ -48,6 +48,8 @@ class Alarms {
   // False if it stood already, or does not stand.
   bool Activate(const Alarm& alarm);
   bool Deactivate(const Alarm& alarm);
+  // Those of an installed snapshot.
+  void Reset(std::set<Alarm> alarms);
 
   // By member, then type; kNone asks for all.
   std::vector<Alarm> List(AlarmType type = AlarmType::kNone) const;

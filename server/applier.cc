@@ -1,11 +1,10 @@
 #include "server/applier.h"
 
-#include <nlohmann/json.hpp>
-
 #include "base/failpoint.h"
 #include "base/logging.h"
 #include "mvcc/bucket.h"
 #include "mvcc/validate.h"
+#include "server/conf_state_json.h"
 #include "server/errors.h"
 #include "server/kv_decode.h"
 #include "server/maintenance_encode.h"
@@ -47,6 +46,12 @@ void Applier::Apply(const std::vector<raft::Entry>& entries) {
     consistent_index_ = applied_index_;
   }
   AnswerAll();
+}
+
+void Applier::Installed(raft::Index index, raft::Term term) {
+  consistent_index_ = index;
+  applied_index_ = index;
+  applied_term_ = term;
 }
 
 Result<void> Applier::ApplyEntry(const raft::Entry& entry) {
@@ -261,13 +266,10 @@ void Applier::StoreMember(raft::MemberId id) {
 }
 
 void Applier::StoreConfState() {
-  nlohmann::ordered_json state;
-  state["voters"] = nlohmann::ordered_json::array();
-  for (const auto& [id, member] : membership_.View()->members) {
-    state[member.is_learner ? "learners" : "voters"].push_back(id);
-  }
-  state["auto_leave"] = false;
-  store_.PutBucket(mvcc::Bucket::kMeta, mvcc::meta_key::kConfState, state.dump());
+  raft::ConfState state;
+  for (const auto& [id, member] : membership_.View()->members)
+    (member.is_learner ? state.learners : state.voters).push_back(id);
+  store_.PutBucket(mvcc::Bucket::kMeta, mvcc::meta_key::kConfState, EncodeConfStateJson(state));
 }
 
 void Applier::AnswerAll() {

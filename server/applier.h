@@ -42,6 +42,9 @@ class Applier {
   // Applies the entries, publishes them as one batch, then answers whoever waits for them.
   void Apply(const std::vector<raft::Entry>& entries);
 
+  // An installed snapshot has brought the state up to this entry.
+  void Installed(raft::Index index, raft::Term term);
+
   raft::Index applied_index() const { return applied_index_; }
 
  private:

@@ -17,53 +17,72 @@ constexpr std::size_t kBatchEntries = 1'000;
 }  // namespace
 
 ApplyLoop::ApplyLoop(mvcc::Store& store, Applier& applier, Executor& apply, raft::Index applied,
-                     Duration slow_apply, AppliedHook on_applied)
+                     Duration slow_apply, AppliedHook on_applied, InstallHook install)
     : store_(store),
       applier_(applier),
       apply_(apply),
       slow_apply_(slow_apply),
       on_applied_(std::move(on_applied)),
+      install_(std::move(install)),
       applied_(applied) {}
 
 void ApplyLoop::Push(std::vector<raft::Entry> entries) {
+  PushItem({.entries = std::move(entries), .snapshot = nullptr});
+}
+
+void ApplyLoop::PushSnapshot(std::shared_ptr<const raft::Snapshot> snapshot) {
+  PushItem({.entries = {}, .snapshot = std::move(snapshot)});
+}
+
+void ApplyLoop::PushItem(Item item) {
   {
     std::lock_guard lock(mutex_);
     if (stopped_) return;
-    queue_.push_back(std::move(entries));
+    queue_.push_back(std::move(item));
     if (std::exchange(drain_posted_, true)) return;
   }
   apply_.Post([this] { Drain(); });
 }
 
-std::vector<raft::Entry> ApplyLoop::TakeBatch() {
+// A batch of entries, or a snapshot, or nothing.
+ApplyLoop::Item ApplyLoop::Take() {
   std::lock_guard lock(mutex_);
-  std::vector<raft::Entry> batch;
-  while (!queue_.empty() &&
-         (batch.empty() || batch.size() + queue_.front().size() <= kBatchEntries)) {
-    if (batch.empty()) {
-      batch = std::move(queue_.front());
-    } else {
-      std::ranges::move(queue_.front(), std::back_inserter(batch));
-    }
+  if (queue_.empty()) {
+    drain_posted_ = false;
+    return {};
+  }
+  Item taken = std::move(queue_.front());
+  queue_.pop_front();
+  while (taken.snapshot == nullptr && !queue_.empty() && queue_.front().snapshot == nullptr &&
+         taken.entries.size() + queue_.front().entries.size() <= kBatchEntries) {
+    std::ranges::move(queue_.front().entries, std::back_inserter(taken.entries));
     queue_.pop_front();
   }
-  if (batch.empty()) drain_posted_ = false;
-  return batch;
+  return taken;
 }
 
 void ApplyLoop::Drain() {
   while (true) {
     if (!store_.HasRoom()) return store_.WhenRoom([this] { Drain(); });
-    const std::vector<raft::Entry> batch = TakeBatch();
-    if (batch.empty()) return;
+    const Item item = Take();
+    if (item.snapshot != nullptr) {
+      return install_(item.snapshot, [this, index = item.snapshot->metadata.index] {
+        SetApplied(index);
+        Drain();
+      });
+    }
+    if (item.entries.empty()) return;
     const TimePoint begin = apply_.clock().Now();
-    applier_.Apply(batch);
-    WarnIfSlow(begin, batch);
-    const raft::Index applied = applier_.applied_index();
-    applied_.store(applied, std::memory_order_release);
-    RunReady(applied);
-    on_applied_(applied);
+    applier_.Apply(item.entries);
+    WarnIfSlow(begin, item.entries);
+    SetApplied(applier_.applied_index());
   }
+}
+
+void ApplyLoop::SetApplied(raft::Index applied) {
+  applied_.store(applied, std::memory_order_release);
+  RunReady(applied);
+  on_applied_(applied);
 }
 
 void ApplyLoop::WarnIfSlow(TimePoint begin, const std::vector<raft::Entry>& batch) const {
@@ -101,11 +120,11 @@ void ApplyLoop::RunReady(raft::Index applied) {
 }
 
 void ApplyLoop::Stop() {
-  std::deque<std::vector<raft::Entry>> entries;
+  std::deque<Item> items;
   std::multimap<raft::Index, Task> tasks;
   std::lock_guard lock(mutex_);
   stopped_ = true;
-  queue_.swap(entries);
+  queue_.swap(items);
   waiting_.swap(tasks);
 }
 

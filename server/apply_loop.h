@@ -1,8 +1,9 @@
 // Feeds committed entries to the Applier in batches, and lets linearizable reads through once what
 // they must see is applied.
 //
-// Push and WaitApplied are thread-safe; entries are pushed in log order by the raft executor. The
-// work runs on the apply executor.
+// Push, PushSnapshot and WaitApplied are thread-safe; entries are pushed in log order by the raft
+// executor. The work runs on the apply executor. A snapshot takes its turn behind the entries that
+// were pushed before it; nothing is applied while it is installed.
 #pragma once
 
 #include <atomic>
@@ -26,11 +27,16 @@ class ApplyLoop {
   using AppliedHook =
       std::function<void(raft::Index applied)>;  // on the apply executor, once per batch
 
+  // Installs a snapshot, then runs `done`, both on the apply executor.
+  using InstallHook =
+      std::function<void(const std::shared_ptr<const raft::Snapshot>& snapshot, Task done)>;
+
   // A batch that takes longer than slow_apply is logged; 0: none is.
   ApplyLoop(mvcc::Store& store, Applier& applier, Executor& apply, raft::Index applied,
-            Duration slow_apply, AppliedHook on_applied);
+            Duration slow_apply, AppliedHook on_applied, InstallHook install);
 
   void Push(std::vector<raft::Entry> entries);
+  void PushSnapshot(std::shared_ptr<const raft::Snapshot> snapshot);
   // Runs the task when everything up to the index is applied: at once on this thread if it is, else
   // on the apply executor.
   void WaitApplied(raft::Index index, Task task);
@@ -39,8 +45,16 @@ class ApplyLoop {
   void Stop();
 
  private:
+  // Entries, or a snapshot.
+  struct Item {
+    std::vector<raft::Entry> entries;
+    std::shared_ptr<const raft::Snapshot> snapshot;
+  };
+
+  void PushItem(Item item);
   void Drain();
-  std::vector<raft::Entry> TakeBatch();
+  Item Take();
+  void SetApplied(raft::Index applied);
   void RunReady(raft::Index applied);
   void WarnIfSlow(TimePoint begin, const std::vector<raft::Entry>& batch) const;
 
@@ -49,10 +63,11 @@ class ApplyLoop {
   Executor& apply_;
   const Duration slow_apply_;
   const AppliedHook on_applied_;
+  const InstallHook install_;
   std::atomic<raft::Index> applied_;
 
   std::mutex mutex_;  // guards what follows
-  std::deque<std::vector<raft::Entry>> queue_;
+  std::deque<Item> queue_;
   bool drain_posted_ = false;
   bool stopped_ = false;
   std::multimap<raft::Index, Task> waiting_;

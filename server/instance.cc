@@ -1,11 +1,12 @@
 #include "server/instance.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
+#include "base/failpoint.h"
 #include "base/logging.h"
 #include "raft/bootstrap.h"
+#include "server/conf_state_json.h"
 #include "server/internal_request.h"
 #include "server/member_id.h"
 #include "server/snapshot_files.h"
@@ -15,6 +16,8 @@ namespace kvorum::server {
 namespace {
 
 constexpr Duration kAlarmTimeout = std::chrono::seconds(7);
+// Each keeps pages of the database from being used again and takes from the network.
+constexpr std::size_t kMaxSnapshotsOnTheirWay = 2;
 
 Result<const Member*> FindSelf(const std::vector<Member>& members, const InstanceOptions& options) {
   const auto self = std::ranges::find(members, options.name, &Member::name);
@@ -37,6 +40,9 @@ class TaskWaiter final : public Waiter {
   Task task_;
 };
 
+// One that comes by itself lacks its content.
+bool IsSnapshot(const raft::Message& message) { return message.type == raft::MessageType::kSnap; }
+
 std::uint64_t ClusterIdOf(const std::vector<Member>& members) {
   std::vector<raft::MemberId> ids;
   for (const Member& member : members) ids.push_back(member.id);
@@ -45,13 +51,14 @@ std::uint64_t ClusterIdOf(const std::vector<Member>& members) {
 
 }  // namespace
 
-Result<std::unique_ptr<Instance>> Instance::Open(
-    FileSystem& fs, const std::function<Result<std::unique_ptr<mvcc::Backend>>()>& open_backend,
-    InstanceExecutors executors, InstanceOptions options, FatalHandler on_fatal) {
-  std::unique_ptr<Instance> instance(new Instance(executors, std::move(on_fatal)));
+Result<std::unique_ptr<Instance>> Instance::Open(FileSystem& fs, mvcc::BackendOpener open_backend,
+                                                 InstanceExecutors executors,
+                                                 InstanceOptions options, FatalHandler on_fatal) {
+  std::unique_ptr<Instance> instance(
+      new Instance(std::move(open_backend), executors, options, std::move(on_fatal)));
   KV_TRY(const bool exists, wal::Exists(fs, options.wal_dir));
   KV_TRY(Log log, exists ? instance->OpenLog(fs, options) : instance->CreateLog(fs, options));
-  KV_TRY(auto backend, open_backend());
+  KV_TRY(auto backend, instance->OpenBackend(fs, log.restart.snapshot_index));
   KV_RETURN_IF_ERROR(instance->OpenStore(fs, std::move(backend), options));
   KV_RETURN_IF_ERROR(instance->CheckTogether(log));
   KV_RETURN_IF_ERROR(instance->LoadReplicatedState());
@@ -112,6 +119,8 @@ Result<Instance::Log> Instance::OpenLog(FileSystem& fs, const InstanceOptions& o
     log.restart.conf_state = snapshot->conf_state;
   }
   KV_TRY(wal::Opened opened, wal::Open(fs, options.wal_dir, from, options.wal));
+  KV_RETURN_IF_ERROR(SetNewerSnapshotFilesAside(fs, options.snap_dir,
+                                                snapshot.value_or(raft::SnapshotMetadata{})));
   if (opened.torn.has_value()) {
     KV_WARN("cut the remains of an unfinished write off the log", {"file", opened.torn->file},
             {"offset", opened.torn->offset}, {"size", opened.torn->size_bytes},
@@ -140,6 +149,31 @@ Result<Instance::Log> Instance::OpenLog(FileSystem& fs, const InstanceOptions& o
           {"snapshot-index", log.restart.snapshot_index}, {"entries", log.restart.entries.size()},
           {"commit-index", log.restart.hard_state.commit});
   return log;
+}
+
+Result<std::unique_ptr<mvcc::Backend>> Instance::OpenBackend(FileSystem& fs,
+                                                             raft::Index snapshot_index) {
+  KV_RETURN_IF_ERROR(RemoveReceivedSnapshots(fs, snap_dir_, snapshot_index));
+  const std::string received = ReceivedSnapshotPath(snap_dir_, snapshot_index);
+  KV_TRY(const bool is_waiting, fs.Exists(received));
+  if (!is_waiting) return open_backend_(DatabasePath());
+  bool is_behind = true;
+  KV_TRY(const bool has_database, fs.Exists(DatabasePath()));
+  if (has_database) {
+    KV_TRY(const auto backend, open_backend_(DatabasePath()));
+    KV_TRY(const mvcc::Reader reader, backend->NewReader());
+    KV_TRY(const mvcc::Store::Recovered content, mvcc::Store::ReadRecovered(*reader));
+    is_behind = content.consistent_index < snapshot_index;
+  }
+  if (is_behind) {
+    KV_INFO("putting a received snapshot into the database's place",
+            {"snapshot-index", snapshot_index}, {"path", received});
+    KV_RETURN_IF_ERROR(fs.Rename(received, DatabasePath()));
+  } else {
+    KV_RETURN_IF_ERROR(fs.Remove(received));
+  }
+  KV_RETURN_IF_ERROR(fs.SyncDirectory(snap_dir_));
+  return open_backend_(DatabasePath());
 }
 
 Result<void> Instance::OpenStore(FileSystem& fs, std::unique_ptr<mvcc::Backend> backend,
@@ -191,43 +225,14 @@ Result<void> Instance::CheckTogether(const Log& log) const {
 }
 
 Result<void> Instance::LoadReplicatedState() {
-  MembershipView view;
-  Result<void> loaded;
-  KV_RETURN_IF_ERROR(
-      store_->ForEach(mvcc::Bucket::kMembers, [&](std::string_view, std::string_view value) {
-        auto member = DecodeMemberJson(value);
-        if (!member.has_value()) {
-          loaded = std::unexpected(std::move(member).error());
-          return;
-        }
-        const raft::MemberId id = member->id;
-        view.members.emplace(id, *std::move(member));
-      }));
-  KV_RETURN_IF_ERROR(
-      store_->ForEach(mvcc::Bucket::kMembersRemoved, [&](std::string_view key, std::string_view) {
-        raft::MemberId id = 0;
-        if (std::from_chars(key.data(), key.data() + key.size(), id, 16).ec != std::errc{}) {
-          loaded = Fail(Code::kDataLoss, "the database names a removed member \"" +
-                                             std::string(key) + "\", which is no id");
-          return;
-        }
-        view.removed.insert(id);
-      }));
-  KV_RETURN_IF_ERROR(
-      store_->ForEach(mvcc::Bucket::kCluster, [&](std::string_view key, std::string_view value) {
-        if (key == "clusterVersion") view.cluster_version = value;
-      }));
-  KV_RETURN_IF_ERROR(
-      store_->ForEach(mvcc::Bucket::kAlarm, [&](std::string_view key, std::string_view) {
-        const auto alarm = DecodeAlarm(key);
-        if (!alarm.has_value()) {
-          loaded = std::unexpected(alarm.error());
-          return;
-        }
-        alarms_.Activate(*alarm);
-      }));
-  membership_ = std::make_unique<Membership>(std::move(view));
-  return loaded;
+  ReplicatedState state;
+  KV_RETURN_IF_ERROR(store_->LookAtDurable([&](mvcc::Snapshot& content) -> Result<void> {
+    KV_TRY(state, server::LoadReplicatedState(content));
+    return {};
+  }));
+  alarms_.Reset(std::move(state.alarms));
+  membership_ = std::make_unique<Membership>(std::move(state.members));
+  return {};
 }
 
 Result<void> Instance::BuildReplica(FileSystem& fs, Log log, InstanceOptions options) {
@@ -255,16 +260,30 @@ Result<void> Instance::BuildReplica(FileSystem& fs, Log log, InstanceOptions opt
       fs, std::move(log.writer), executors_.wal, std::move(options.log),
       LogWriter::Hooks{
           .on_persisted = [this](std::uint64_t number) { replica_->Persisted(number); },
+          .on_snapshot_durable =
+              [this](std::shared_ptr<const raft::Snapshot> snapshot) {
+                apply_loop_->PushSnapshot(std::move(snapshot));
+              },
           .on_snapshot_ended = [this](raft::Index index) { replica_->SnapshotEnded(index); },
           .on_fatal = on_fatal_});
   apply_loop_ = std::make_unique<ApplyLoop>(
       *store_, *applier_, executors_.apply, snapshot_index, options.slow_apply,
-      [this](raft::Index applied) { replica_->Applied(applied); });
+      [this](raft::Index applied) { replica_->Applied(applied); },
+      [this](const std::shared_ptr<const raft::Snapshot>& snapshot, Task done) {
+        InstallSnapshot(snapshot, std::move(done));
+      });
   replica_ = std::make_unique<Replica>(
       std::move(node), *log_, *apply_loop_, waiters_, *ids_, executors_.raft, snapshot_index,
-      options.replica, Replica::Hooks{.send_snapshot = [this](raft::Message message) {
-        SendSnapshot(std::move(message));
-      }});
+      options.replica,
+      Replica::Hooks{
+          .send_snapshot = [this](raft::Message message) { SendSnapshot(std::move(message)); },
+          .snapshot_ignored =
+              [this](raft::Index index) {
+                executors_.wal.Post([this, index] { intake_->Ignored(index); });
+              }});
+  intake_ = std::make_unique<SnapshotIntake>(
+      fs, snap_dir_, open_backend_,
+      [this](raft::Message message) { return replica_->Receive(std::move(message)); });
   return {};
 }
 
@@ -274,23 +293,113 @@ void Instance::Start(Transport& transport) {
   replica_->Start(transport);
 }
 
-void Instance::Receive(raft::Message message) { replica_->Receive(std::move(message)); }
+void Instance::Receive(raft::Message message) {
+  if (IsSnapshot(message)) return;
+  replica_->Receive(std::move(message));
+}
 
 void Instance::ReceiveAll(std::vector<raft::Message> messages) {
+  std::erase_if(messages, IsSnapshot);
   replica_->ReceiveAll(std::move(messages));
 }
 
 void Instance::Unreachable(raft::MemberId peer) { replica_->Unreachable(peer); }
 
 void Instance::SnapshotSent(raft::MemberId peer, bool succeeded) {
+  {
+    std::lock_guard lock(sending_mutex_);
+    sending_.erase(peer);
+  }
   replica_->SnapshotSent(peer, succeeded);
 }
 
-Result<std::unique_ptr<mvcc::SnapshotSink>> Instance::ReceiveSnapshot(raft::Message) {
-  return Fail(Code::kUnimplemented, "snapshots of peers are not taken");
+Result<std::unique_ptr<mvcc::SnapshotSink>> Instance::ReceiveSnapshot(raft::Message message) {
+  const bool is_ours = message.type == raft::MessageType::kSnap && message.to == member_id() &&
+                       message.snapshot != nullptr && !message.snapshot->empty();
+  if (!is_ours) return Fail(Code::kInvalidArgument, "not a snapshot for this member");
+  const raft::Index index = message.snapshot->metadata.index;
+  if (index <= replica_->commit_index()) {
+    // Raft drops it and answers how far we are, so that its leader does not send it again.
+    replica_->Receive(std::move(message));
+    return Fail(Code::kFailedPrecondition, "this member has everything up to the snapshot's index");
+  }
+  return intake_->Begin(std::move(message));
 }
 
-void Instance::SendSnapshot(raft::Message message) { SnapshotSent(message.to, false); }
+void Instance::SendSnapshot(raft::Message message) {
+  const raft::MemberId peer = message.to;
+  {
+    std::lock_guard lock(sending_mutex_);
+    if (sending_.size() >= kMaxSnapshotsOnTheirWay || !sending_.insert(peer).second) {
+      replica_->SnapshotSent(peer, false);  // Raft asks again
+      return;
+    }
+  }
+  store_->Flush(
+      [this, message = std::move(message)]() mutable { SendDurable(std::move(message)); });
+}
+
+void Instance::SendDurable(raft::Message message) {
+  auto opened = store_->OpenSnapshot();
+  Result<raft::SnapshotMetadata> metadata =
+      opened.has_value() ? MetadataOf(opened->content, message.snapshot->metadata.index)
+                         : Fail(opened.error());
+  if (!metadata.has_value()) {
+    KV_WARN("cannot send a snapshot", {"to", IdText(message.to)},
+            {"error", metadata.error().message});
+    SnapshotSent(message.to, false);
+    return;
+  }
+  KV_INFO("sending a snapshot", {"to", IdText(message.to)}, {"snapshot-index", metadata->index},
+          {"snapshot-term", metadata->term}, {"size-in-use-bytes", store_->SizeInUseBytes()});
+  message.snapshot = std::make_shared<const raft::Snapshot>(
+      raft::Snapshot{.data = {}, .metadata = *std::move(metadata)});
+  transport_->SendSnapshot(std::move(message), std::move(opened->source));
+}
+
+Result<raft::SnapshotMetadata> Instance::MetadataOf(const mvcc::Store::Recovered& content,
+                                                    raft::Index at_least) const {
+  if (content.consistent_index < at_least) {
+    return Fail(Code::kUnknown, "the database is at index " +
+                                    std::to_string(content.consistent_index) +
+                                    ", the follower needs " + std::to_string(at_least));
+  }
+  KV_TRY(raft::ConfState conf_state, DecodeConfStateJson(content.conf_state));
+  return raft::SnapshotMetadata{
+      .conf_state = std::move(conf_state), .index = content.consistent_index, .term = content.term};
+}
+
+void Instance::InstallSnapshot(const std::shared_ptr<const raft::Snapshot>& snapshot, Task done) {
+  const raft::SnapshotMetadata& metadata = snapshot->metadata;
+  KV_INFO("installing a snapshot", {"snapshot-index", metadata.index},
+          {"snapshot-term", metadata.term}, {"applied-index", applier_->applied_index()});
+  KV_FAILPOINT("raftBeforeApplySnap");
+  auto loaded = std::make_shared<ReplicatedState>();
+  store_->Install({.open = open_backend_,
+                   .snapshot_path = ReceivedSnapshotPath(snap_dir_, metadata.index),
+                   .path = DatabasePath(),
+                   .consistent_index = metadata.index,
+                   .load = [loaded](mvcc::Snapshot& content) -> Result<void> {
+                     KV_TRY(*loaded, server::LoadReplicatedState(content));
+                     return {};
+                   }},
+                  [this, snapshot, loaded, done = std::move(done)]() mutable {
+                    SnapshotInstalled(snapshot->metadata, std::move(*loaded));
+                    done();
+                  });
+}
+
+void Instance::SnapshotInstalled(const raft::SnapshotMetadata& metadata, ReplicatedState state) {
+  KV_FAILPOINT("raftAfterApplySnap");
+  alarms_.Reset(std::move(state.alarms));
+  membership_->Set(std::move(state.members));
+  applier_->Installed(metadata.index, metadata.term);
+  transport_->SetMembers(membership_->View());
+  replica_->SnapshotInstalled(metadata);
+  intake_->Installed();
+  KV_INFO("installed a snapshot", {"snapshot-index", metadata.index},
+          {"revision", store_->revision()});
+}
 
 bool Instance::DiskTakesWrites() {
   if (log_->SpaceLow()) {

@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,7 +29,9 @@
 #include "server/membership.h"
 #include "server/quota.h"
 #include "server/replica.h"
+#include "server/replicated_state.h"
 #include "server/request_id.h"
+#include "server/snapshot_intake.h"
 #include "server/transport.h"
 #include "server/wait_table.h"
 #include "wal/wal.h"
@@ -67,10 +71,11 @@ class Instance final : public TransportReceiver {
  public:
   using FatalHandler = std::function<void(const Error& error)>;
 
-  // `open_backend` is called once the log is known to be usable.
-  static Result<std::unique_ptr<Instance>> Open(
-      FileSystem& fs, const std::function<Result<std::unique_ptr<mvcc::Backend>>()>& open_backend,
-      InstanceExecutors executors, InstanceOptions options, FatalHandler on_fatal);
+  // `open_backend` opens a backend at a path of `fs`, or makes one: that of the member, `db` in
+  // snap_dir, once the log is known to be usable, and later those of received snapshots.
+  static Result<std::unique_ptr<Instance>> Open(FileSystem& fs, mvcc::BackendOpener open_backend,
+                                                InstanceExecutors executors,
+                                                InstanceOptions options, FatalHandler on_fatal);
 
   // The transport outlives what it is given: it is stopped after Stop has called back.
   void Start(Transport& transport);
@@ -96,8 +101,12 @@ class Instance final : public TransportReceiver {
   RequestIdSource& ids() { return *ids_; }
 
  private:
-  Instance(InstanceExecutors executors, FatalHandler on_fatal)
-      : executors_(executors), on_fatal_(std::move(on_fatal)) {}
+  Instance(mvcc::BackendOpener open_backend, InstanceExecutors executors,
+           const InstanceOptions& options, FatalHandler on_fatal)
+      : open_backend_(std::move(open_backend)),
+        executors_(executors),
+        on_fatal_(std::move(on_fatal)),
+        snap_dir_(options.snap_dir) {}
 
   // What was found in the log, or written into a new one.
   struct Log {
@@ -109,16 +118,29 @@ class Instance final : public TransportReceiver {
   // Writes the first entries of a new cluster.
   Result<void> WriteBootstrap(const InstanceOptions& options, const std::vector<Member>& members,
                               Log& log);
+  // The member's backend. A snapshot that was received, and is marked in the log, and had not taken
+  // the backend's place when the process ended, takes it now.
+  Result<std::unique_ptr<mvcc::Backend>> OpenBackend(FileSystem& fs, raft::Index snapshot_index);
   Result<void> OpenStore(FileSystem& fs, std::unique_ptr<mvcc::Backend> backend,
                          const InstanceOptions& options);
   Result<void> CheckTogether(const Log& log) const;
   Result<void> LoadReplicatedState();
   Result<void> BuildReplica(FileSystem& fs, Log log, InstanceOptions options);
   void RaiseNoSpace(Task answer);
+  // Sending: raft executor, then backend executor once everything applied is durable.
   void SendSnapshot(raft::Message message);
+  void SendDurable(raft::Message message);
+  Result<raft::SnapshotMetadata> MetadataOf(const mvcc::Store::Recovered& content,
+                                            raft::Index at_least) const;
+  // Installing: apply executor.
+  void InstallSnapshot(const std::shared_ptr<const raft::Snapshot>& snapshot, Task done);
+  void SnapshotInstalled(const raft::SnapshotMetadata& metadata, ReplicatedState state);
+  std::string DatabasePath() const { return snap_dir_ + "/db"; }
 
+  const mvcc::BackendOpener open_backend_;
   const InstanceExecutors executors_;
   const FatalHandler on_fatal_;
+  const std::string snap_dir_;
   wal::Metadata metadata_;
   std::unique_ptr<mvcc::Store> store_;
   std::unique_ptr<Membership> membership_;
@@ -131,6 +153,9 @@ class Instance final : public TransportReceiver {
   std::unique_ptr<LogWriter> log_;
   std::unique_ptr<ApplyLoop> apply_loop_;
   std::unique_ptr<Replica> replica_;
+  std::unique_ptr<SnapshotIntake> intake_;
+  std::mutex sending_mutex_;
+  std::set<raft::MemberId> sending_;  // to whom a snapshot is on its way
   Transport* transport_ = nullptr;
 };
 

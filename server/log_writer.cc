@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 #include <utility>
 
-#include "base/check.h"
 #include "base/failpoint.h"
 #include "base/logging.h"
 #include "server/snapshot_files.h"
@@ -57,6 +57,8 @@ bool LogWriter::WriteUnwritten() {
   KV_FAILPOINT("raftAfterSave");
   unwritten_.clear();
   if (durable != 0) hooks_.on_persisted(durable);
+  for (auto& snapshot : std::exchange(received_, {}))
+    hooks_.on_snapshot_durable(std::move(snapshot));
   return true;
 }
 
@@ -80,34 +82,51 @@ bool LogWriter::WriteAll(std::vector<Write>& writes) {
 }
 
 // Neighbours are joined as long as their indexes follow each other; a write that replaces entries
-// is one of its own.
+// is one of its own, and a received snapshot comes between what was before it and its entries.
 Result<void> LogWriter::AppendAll(std::vector<Write>& writes) {
   std::vector<raft::Entry> entries;
   const raft::HardState* state = nullptr;
   std::size_t begin = 0;
+  const auto append_up_to = [&](std::size_t end) -> Result<void> {
+    if (!entries.empty() || state != nullptr) KV_RETURN_IF_ERROR(writer_->Append(entries, state));
+    // What is in the log by now is not written again when the next part meets a full disk.
+    for (Write& done : std::span(writes).subspan(begin, end - begin)) {
+      done.entries.clear();
+      done.hard_state.reset();
+    }
+    begin = end;
+    entries.clear();
+    state = nullptr;
+    return {};
+  };
   for (std::size_t i = 0; i < writes.size(); ++i) {
     Write& write = writes[i];
-    KV_CHECK(write.snapshot == nullptr, "a snapshot of a peer arrived");
     const bool follows = entries.empty() || write.entries.empty() ||
                          write.entries.front().index == entries.back().index + 1;
-    if (!follows) {
-      KV_RETURN_IF_ERROR(writer_->Append(entries, state));
-      // What is in the log by now is not written again when the next part meets a full disk.
-      for (std::size_t done = begin; done < i; ++done)
-        writes[done] = Write{.ready_number = writes[done].ready_number,
-                             .snapshot = {},
-                             .entries = {},
-                             .hard_state = {},
-                             .must_sync = writes[done].must_sync};
-      begin = i;
-      entries.clear();
-      state = nullptr;
-    }
+    if (!follows || write.snapshot != nullptr) KV_RETURN_IF_ERROR(append_up_to(i));
+    if (write.snapshot != nullptr) KV_RETURN_IF_ERROR(SaveReceived(write));
     std::ranges::copy(write.entries, std::back_inserter(entries));
     if (write.hard_state.has_value()) state = &*write.hard_state;
   }
-  if (entries.empty() && state == nullptr) return {};
-  return writer_->Append(entries, state);
+  return append_up_to(writes.size());
+}
+
+// In this order: a marker in the log is believed, so its file is there before it; and the entries
+// behind it mean nothing without it. A crash in between leaves the log as it was.
+Result<void> LogWriter::SaveReceived(Write& write) {
+  const raft::SnapshotMetadata& metadata = write.snapshot->metadata;
+  KV_FAILPOINT("raftBeforeSaveSnap");
+  KV_RETURN_IF_ERROR(SaveSnapshotFile(fs_, options_.snap_dir, metadata));
+  raft::HardState state = write.hard_state.value_or(writer_->hard_state());
+  state.commit = metadata.index;
+  KV_RETURN_IF_ERROR(writer_->SaveReceivedSnapshot(
+      {.index = metadata.index, .term = metadata.term, .conf_state = metadata.conf_state}, state));
+  KV_FAILPOINT("raftAfterSaveSnap");
+  KV_INFO("saved a received snapshot", {"snapshot-index", metadata.index},
+          {"snapshot-term", metadata.term});
+  received_index_ = metadata.index;
+  received_.push_back(std::exchange(write.snapshot, nullptr));
+  return {};
 }
 
 void LogWriter::WatchSpace() {
@@ -131,6 +150,7 @@ void LogWriter::SaveSnapshot(raft::SnapshotMetadata metadata) {
     // wait here.
     TakeQueue();
     if (!WriteUnwritten()) return hooks_.on_snapshot_ended(0);
+    if (metadata.index < received_index_) return hooks_.on_snapshot_ended(0);  // overtaken
     KV_FAILPOINT("raftBeforeSaveSnap");
     if (const auto saved = SaveSnapshotFile(fs_, options_.snap_dir, metadata); !saved.has_value()) {
       if (saved.error().code != Code::kResourceExhausted) return Fatal(saved.error());

@@ -34,6 +34,8 @@ class LogWriter {
   struct Hooks {
     // On the wal executor.
     std::function<void(std::uint64_t ready_number)> on_persisted;
+    // A received snapshot is durable in the log: it may be installed. After on_persisted.
+    std::function<void(std::shared_ptr<const raft::Snapshot> snapshot)> on_snapshot_durable;
     // Once for each SaveSnapshot; 0 if it could not be saved now, for lack of space.
     std::function<void(raft::Index index)> on_snapshot_ended;
     std::function<void(const Error& error)> on_fatal;
@@ -69,6 +71,7 @@ class LogWriter {
   // False if the disk is full and the writes were put back.
   bool WriteAll(std::vector<Write>& writes);
   Result<void> AppendAll(std::vector<Write>& writes);
+  Result<void> SaveReceived(Write& write);
   void Fatal(const Error& error);
 
   FileSystem& fs_;
@@ -86,6 +89,8 @@ class LogWriter {
   // Of the wal executor.
   std::vector<Write>
       unwritten_;  // not yet in the log: a hard state that may wait, or all when the disk is full
+  std::vector<std::shared_ptr<const raft::Snapshot>> received_;  // in the log, and not told yet
+  raft::Index received_index_ = 0;                               // of the last one
   bool closed_ = false;
 };
 

@@ -93,12 +93,17 @@ std::shared_ptr<const MembershipView> Membership::View() const {
   return view_;
 }
 
+void Membership::Set(MembershipView next) {
+  auto view = std::make_shared<const MembershipView>(std::move(next));
+  std::lock_guard lock(mutex_);
+  view_ = std::move(view);
+}
+
 template <class Change>
 void Membership::Replace(Change&& change) {
-  auto next = std::make_shared<MembershipView>(*View());
-  change(*next);
-  std::lock_guard lock(mutex_);
-  view_ = std::move(next);
+  MembershipView next = *View();
+  change(next);
+  Set(std::move(next));
 }
 
 void Membership::Add(Member member) {

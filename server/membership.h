@@ -53,6 +53,7 @@ class Membership {
 
   std::shared_ptr<const MembershipView> View() const;
 
+  void Set(MembershipView next);
   // Each returns what changed by replacing the view; the caller writes the buckets.
   void Add(Member member);
   void Remove(raft::MemberId id);

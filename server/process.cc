@@ -208,11 +208,12 @@ Result<void> Process::Impl::Open() {
   KV_TRY(directory, OpenDataDirectory(fs, options.data_dir, options.wal_dir));
   InstanceOptions instance_options = MakeInstanceOptions(options, directory);
   instance_options.wal.background = &wal_spares;
-  const mvcc::LmdbOptions lmdb{.path = directory.database,
-                               .quota_bytes = instance_options.quota_bytes};
+  const auto open_backend = [quota_bytes = instance_options.quota_bytes](const std::string& path) {
+    return mvcc::OpenLmdbBackend({.path = path, .quota_bytes = quota_bytes});
+  };
   KV_TRY(instance,
          Instance::Open(
-             fs, [&] { return mvcc::OpenLmdbBackend(lmdb); },
+             fs, open_backend,
              {.raft = raft, .wal = wal, .apply = apply, .backend = backend, .copier = copier},
              std::move(instance_options), ExitOnFatal));
   FillContext();

@@ -215,22 +215,28 @@ void Replica::Drain() {
     return;
   }
   if (inbox.persisted != 0) node_->Persisted(inbox.persisted);
-  if (inbox.installed.has_value()) {
-    conf_states_.assign(1, {inbox.installed->index, inbox.installed->conf_state});
-    snapshot_index_ = std::max(snapshot_index_, inbox.installed->index);
-  }
   for (const auto& [index, change] : inbox.conf_changes) {
     const auto state = node_->ApplyConfChange(raft::AsV2(change));
     if (state.has_value()) conf_states_.emplace_back(index, *state);
+  }
+  if (inbox.installed.has_value()) {
+    conf_states_.assign(1, {inbox.installed->index, inbox.installed->conf_state});
+    snapshot_index_ = std::max(snapshot_index_, inbox.installed->index);
   }
   if (inbox.applied != 0) node_->Applied(inbox.applied);
   if (inbox.applied != 0) MaybeCampaignAlone();
   durable_index_ = std::max(durable_index_, inbox.durable);
   for (const raft::MemberId peer : inbox.unreachable) node_->ReportUnreachable(peer);
-  for (const auto& [peer, succeeded] : inbox.snapshots_sent) node_->ReportSnapshot(peer, succeeded);
+  for (const auto& [peer, succeeded] : inbox.snapshots_sent) {
+    catch_up_log_.Ended(peer, succeeded, raft_.clock().Now());
+    node_->ReportSnapshot(peer, succeeded);
+  }
   StepAll(std::move(inbox.messages));
   if (inbox.snapshot_ended) snapshot_running_ = false;
-  if (inbox.compact != 0) node_->Compact(inbox.compact);
+  if (inbox.compact != 0) {
+    compact_index_ = inbox.compact;
+    CompactLog();
+  }
   if (!inbox.proposals.empty()) ProposeAll(std::move(inbox.proposals));
   if (!inbox.reads.empty())
     StartReads(std::move(inbox.reads), raft_.clock().Now() + options_.request_timeout);
@@ -241,7 +247,13 @@ void Replica::Drain() {
 void Replica::StepAll(std::vector<raft::Message> messages) {
   for (raft::Message& message : messages) {
     const raft::MemberId from = message.from;
+    const bool is_snapshot =
+        message.type == raft::MessageType::kSnap && message.snapshot != nullptr;
+    const raft::Index snapshot = is_snapshot ? message.snapshot->metadata.index : 0;
+    const raft::Index committed = node_->log().committed();
     const Result<void> stepped = node_->Step(std::move(message));
+    const bool restored = snapshot > committed && node_->log().snapshot_index() == snapshot;
+    if (is_snapshot && !restored) hooks_.snapshot_ignored(snapshot);
     if (stepped.has_value()) continue;
     if (refused_.size() >= kMaxRefusedSenders) refused_.clear();
     RefusedMessages& refused = refused_[from];
@@ -257,7 +269,10 @@ void Replica::SendAll(std::vector<raft::Message> messages) {
   const auto snapshots = std::ranges::stable_partition(messages, [](const raft::Message& message) {
     return message.type != raft::MessageType::kSnap;
   });
-  for (raft::Message& message : snapshots) hooks_.send_snapshot(std::move(message));
+  for (raft::Message& message : snapshots) {
+    catch_up_log_.Begun(message.to, message.snapshot->metadata.index);
+    hooks_.send_snapshot(std::move(message));
+  }
   messages.erase(snapshots.begin(), snapshots.end());
   if (!messages.empty()) transport_->Send(std::move(messages));
 }
@@ -344,6 +359,7 @@ void Replica::OnTick() {
     return true;
   });
   RetryReads();
+  if (compact_index_ != 0) CompactLog();
   ProcessReady();
   MaybeSnapshot();
 }
@@ -380,6 +396,13 @@ void Replica::HandleReady(raft::Ready ready) {
     RetryReads();
   }
   KV_FAILPOINT("raftBeforeAdvance");
+}
+
+void Replica::CompactLog() {
+  const raft::Index index =
+      catch_up_log_.Bound(compact_index_, node_->log().size_bytes(), raft_.clock().Now());
+  node_->Compact(index);
+  if (index == compact_index_) compact_index_ = 0;  // else again with the next tick
 }
 
 void Replica::PublishState() {

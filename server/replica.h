@@ -24,6 +24,7 @@
 #include "proto/raft_types.h"
 #include "raft/node.h"
 #include "server/apply_loop.h"
+#include "server/catch_up_log.h"
 #include "server/log_writer.h"
 #include "server/proposal.h"
 #include "server/request_batcher.h"
@@ -49,6 +50,8 @@ class Replica {
   struct Hooks {
     // A follower needs a snapshot with at least what this kSnap names.
     std::function<void(raft::Message message)> send_snapshot;
+    // A peer's kSnap of this index came, and Raft has no use for the snapshot.
+    std::function<void(raft::Index index)> snapshot_ignored;
   };
 
   // `conf_state` is that of the node's snapshot.
@@ -136,6 +139,7 @@ class Replica {
   void StartReads(std::vector<ReadTask> tasks, TimePoint deadline);
   void RetryReads();
   void MaybeSnapshot();
+  void CompactLog();
   void PublishState();
 
   Executor& raft_;
@@ -165,6 +169,8 @@ class Replica {
   raft::Index snapshot_index_;  // of the last snapshot begun
   raft::Index durable_index_ = 0;
   bool snapshot_running_ = false;
+  CatchUpLog catch_up_log_;
+  raft::Index compact_index_ = 0;  // up to where the log should be compacted; 0: it is
   std::map<raft::MemberId, RefusedMessages> refused_;                 // by sender
   std::vector<std::pair<raft::Index, raft::ConfState>> conf_states_;  // from which index each holds
 };

@@ -15,6 +15,7 @@ namespace {
 constexpr std::uint64_t kMaxFileBytes = std::uint64_t{64} << 20;
 constexpr std::uint32_t kCrcField = 1;
 constexpr std::uint32_t kDataField = 2;
+constexpr std::string_view kReceivedSuffix = ".snap.db";
 
 std::string FileName(const raft::SnapshotMetadata& metadata) {
   std::array<char, 40> name{};
@@ -81,6 +82,39 @@ Result<std::optional<raft::SnapshotMetadata>> LoadNewestSnapshotFile(
     KV_RETURN_IF_ERROR(fs.Rename(path, path + ".broken"));
   }
   return std::nullopt;
+}
+
+Result<void> SetNewerSnapshotFilesAside(FileSystem& fs, const std::string& dir,
+                                        const raft::SnapshotMetadata& newest) {
+  KV_TRY(const std::vector<std::string> names, NewestFirst(fs, dir));
+  for (const std::string& name : names) {
+    if (name <= FileName(newest)) break;
+    const std::string path = (dir + "/").append(name);
+    KV_INFO("set a snapshot file aside that the log does not know", {"path", path});
+    KV_RETURN_IF_ERROR(fs.Rename(path, path + ".broken"));
+  }
+  return {};
+}
+
+std::string ReceivedSnapshotPath(const std::string& dir, raft::Index index) {
+  std::array<char, 32> name{};
+  std::snprintf(name.data(), name.size(), "/%016llx", static_cast<unsigned long long>(index));
+  return (dir + name.data()).append(kReceivedSuffix);
+}
+
+Result<void> RemoveReceivedSnapshots(FileSystem& fs, const std::string& dir,
+                                     raft::Index except_index) {
+  const std::string kept = ReceivedSnapshotPath(dir, except_index);
+  KV_TRY(const std::vector<std::string> names, fs.List(dir));
+  for (const std::string& name : names) {
+    // Unfinished ones and LMDB's lock files have something behind it.
+    if (name.find(kReceivedSuffix) == std::string::npos) continue;
+    const std::string path = (dir + "/").append(name);
+    if (path == kept) continue;
+    KV_INFO("removing what is left of a received snapshot", {"path", path});
+    KV_RETURN_IF_ERROR(fs.Remove(path));
+  }
+  return {};
 }
 
 Result<void> PurgeSnapshotFiles(FileSystem& fs, const std::string& dir, std::size_t keep) {

@@ -2,7 +2,7 @@
 // raftpb.Snapshot}. They say up to where the backend has the log's content and with which members;
 // the keys themselves are in the backend, so the snapshot's own data is empty.
 //
-// Used by the wal executor, and by start-up before it runs.
+// Used by the wal executor, and by start-up before it runs; ReceivedSnapshotPath by anyone.
 #pragma once
 
 #include <cstddef>
@@ -25,6 +25,18 @@ Result<void> SaveSnapshotFile(FileSystem& fs, const std::string& dir,
 Result<std::optional<raft::SnapshotMetadata>> LoadNewestSnapshotFile(
     FileSystem& fs, const std::string& dir,
     const std::function<bool(const raft::SnapshotMetadata&)>& valid);
+
+// Sets the files aside, as *.broken, that are newer than this one: the log has no marker of them,
+// so a crash came in between, and a purge must not count them as the newest.
+Result<void> SetNewerSnapshotFilesAside(FileSystem& fs, const std::string& dir,
+                                        const raft::SnapshotMetadata& newest);
+
+// Where the content of a received snapshot waits until it is the database:
+// `<snap dir>/<index>.snap.db`.
+std::string ReceivedSnapshotPath(const std::string& dir, raft::Index index);
+// Removes what is left of received snapshots, but for the file of this index.
+Result<void> RemoveReceivedSnapshots(FileSystem& fs, const std::string& dir,
+                                     raft::Index except_index);
 
 // Removes all but the newest `keep` files (0 keeps all).
 Result<void> PurgeSnapshotFiles(FileSystem& fs, const std::string& dir, std::size_t keep);

@@ -33,8 +33,9 @@ class TransportReceiver {
   virtual void SnapshotSent(raft::MemberId peer, bool succeeded) = 0;
   // A peer begins to send a snapshot; `message` is its kSnap. What the returned sink is given
   // becomes the file that Raft is told of when Finish returns (the sink of this call delivers the
-  // message then). Refused (kUnavailable) while another one is received, (kInvalidArgument) if it
-  // is no kSnap for this member.
+  // message then). Refused (kUnavailable) while another one is received or installed,
+  // (kFailedPrecondition) if this member has all of it, which its leader is told,
+  // (kInvalidArgument) if it is no kSnap for this member.
   virtual Result<std::unique_ptr<mvcc::SnapshotSink>> ReceiveSnapshot(raft::Message message) = 0;
 };
 

@@ -41,14 +41,15 @@ class SmallMember {
   // Opens and starts; the error if the member refuses.
   Result<void> Start() {
     KV_TRY(directory_, OpenDataDirectory(fs_, "/data", ""));
-    KV_TRY(instance_, Instance::Open(
-                          fs_, [&] { return mvcc::OpenMemoryBackend(fs_, kDatabase); },
-                          {.raft = lanes_.raft(),
-                           .wal = lanes_.wal(),
-                           .apply = lanes_.apply(),
-                           .backend = lanes_.backend(),
-                           .copier = lanes_.copier()},
-                          options_, [this](const Error& error) { fatal_ = error; }));
+    KV_TRY(instance_,
+           Instance::Open(
+               fs_, [this](const std::string& path) { return mvcc::OpenMemoryBackend(fs_, path); },
+               {.raft = lanes_.raft(),
+                .wal = lanes_.wal(),
+                .apply = lanes_.apply(),
+                .backend = lanes_.backend(),
+                .copier = lanes_.copier()},
+               options_, [this](const Error& error) { fatal_ = error; }));
     instance_->Start(*transport_);
     return {};
   }

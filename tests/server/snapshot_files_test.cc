@@ -123,6 +123,33 @@ TEST_F(SnapshotFilesTest, PurgeKeepsTheNewest) {
   EXPECT_EQ(Names().size(), 2);
 }
 
+// A purge that keeps one would keep a file that the log does not know.
+TEST_F(SnapshotFilesTest, WhatIsNewerThanTheLogKnowsIsSetAside) {
+  for (raft::Index index = 1; index <= 3; ++index) Save(1, index);
+  Save(2, 1);
+  ASSERT_TRUE(
+      SetNewerSnapshotFilesAside(fs_, kDir, {.conf_state = {}, .index = 2, .term = 1}).has_value());
+  EXPECT_EQ(Newest(fs_), 2);
+  ASSERT_TRUE(PurgeSnapshotFiles(fs_, kDir, 1).has_value());
+  EXPECT_THAT(Names(), ElementsAre("0000000000000001-0000000000000002.snap",
+                                   "0000000000000001-0000000000000003.snap.broken",
+                                   "0000000000000002-0000000000000001.snap.broken"));
+  ASSERT_TRUE(SetNewerSnapshotFilesAside(fs_, kDir, {}).has_value());
+  EXPECT_THAT(Names(), testing::Not(testing::Contains(testing::EndsWith(".snap"))));
+}
+
+TEST_F(SnapshotFilesTest, WhatIsLeftOfReceivedSnapshotsIsRemovedButForOne) {
+  Save(1, 5);
+  for (const char* name : {"/0000000000000005.snap.db", "/0000000000000005.snap.db-lock",
+                           "/0000000000000006.snap.db", "/0000000000000007.snap.db.part", "/db"}) {
+    ASSERT_TRUE(fs_.Open(kDir + std::string(name), FileSystem::OpenMode::kCreate).has_value());
+  }
+  EXPECT_EQ(ReceivedSnapshotPath(kDir, 5), kDir + std::string("/0000000000000005.snap.db"));
+  ASSERT_TRUE(RemoveReceivedSnapshots(fs_, kDir, 5).has_value());
+  EXPECT_THAT(Names(), ElementsAre("0000000000000001-0000000000000005.snap",
+                                   "0000000000000005.snap.db", "db"));
+}
+
 // Fault model: base/sim_file_system.h.
 TEST_F(SnapshotFilesTest, APowerCutLeavesTheOldOneOrTheNewOne) {
   Save(1, 10);

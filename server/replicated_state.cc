@@ -1,0 +1,60 @@
+#include "server/replicated_state.h"
+
+#include <charconv>
+#include <functional>
+#include <string>
+#include <utility>
+
+namespace kvorum::server {
+namespace {
+
+using Load = std::function<Result<void>(std::string_view key, std::string_view value)>;
+
+Result<void> LoadBucket(mvcc::Snapshot& content, mvcc::Bucket bucket, const Load& load) {
+  Result<void> loaded;
+  KV_RETURN_IF_ERROR(
+      content.Scan(bucket, {}, {}, [&](std::string_view key, std::string_view value) {
+        loaded = load(key, value);
+        return loaded.has_value();
+      }));
+  return loaded;
+}
+
+}  // namespace
+
+Result<ReplicatedState> LoadReplicatedState(mvcc::Snapshot& content) {
+  ReplicatedState state;
+  KV_RETURN_IF_ERROR(LoadBucket(content, mvcc::Bucket::kMembers,
+                                [&](std::string_view, std::string_view value) -> Result<void> {
+                                  KV_TRY(Member member, DecodeMemberJson(value));
+                                  const raft::MemberId id = member.id;
+                                  state.members.members.emplace(id, std::move(member));
+                                  return {};
+                                }));
+  KV_RETURN_IF_ERROR(LoadBucket(
+      content, mvcc::Bucket::kMembersRemoved,
+      [&](std::string_view key, std::string_view) -> Result<void> {
+        raft::MemberId id = 0;
+        if (std::from_chars(key.data(), key.data() + key.size(), id, 16).ec != std::errc{}) {
+          return Fail(Code::kDataLoss, "the database names a removed member \"" + std::string(key) +
+                                           "\", which is no id");
+        }
+        state.members.removed.insert(id);
+        return {};
+      }));
+  KV_RETURN_IF_ERROR(LoadBucket(content, mvcc::Bucket::kCluster,
+                                [&](std::string_view key, std::string_view value) -> Result<void> {
+                                  if (key == "clusterVersion")
+                                    state.members.cluster_version = value;
+                                  return {};
+                                }));
+  KV_RETURN_IF_ERROR(LoadBucket(content, mvcc::Bucket::kAlarm,
+                                [&](std::string_view key, std::string_view) -> Result<void> {
+                                  KV_TRY(const Alarm alarm, DecodeAlarm(key));
+                                  state.alarms.insert(alarm);
+                                  return {};
+                                }));
+  return state;
+}
+
+}  // namespace kvorum::server

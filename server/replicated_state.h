@@ -1,0 +1,21 @@
+// The replicated state beside the keys, as the backend's small buckets hold it.
+#pragma once
+
+#include <set>
+
+#include "base/error.h"
+#include "mvcc/backend.h"
+#include "server/alarms.h"
+#include "server/membership.h"
+
+namespace kvorum::server {
+
+struct ReplicatedState {
+  MembershipView members;
+  std::set<Alarm> alarms;
+};
+
+// kDataLoss for a bucket that nobody can have written so.
+Result<ReplicatedState> LoadReplicatedState(mvcc::Snapshot& content);
+
+}  // namespace kvorum::server

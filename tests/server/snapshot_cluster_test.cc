@@ -1,0 +1,356 @@
+// A follower that its leader's log cannot help any more gets the database: while writes, reads,
+// compactions and defragmentations go on, twice in a row, and with a power cut at every write of
+// its disk on the way.
+//
+// Fault model: base/sim_file_system.h, on the follower's disk; the others' disks are whole.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "server/catch_up_log.h"
+#include "tests/server/request_bodies.h"
+#include "tests/server/small_cluster.h"
+
+namespace kvorum::server {
+namespace {
+
+using testing::HasSubstr;
+
+class SnapshotCluster {
+ public:
+  explicit SnapshotCluster(std::uint64_t seed) : cluster_(3, seed) {}
+
+  // Elects a leader, writes a little, and loses sight of a follower while much is written.
+  void LeaveOneBehind(int writes = 40) {
+    const auto started = cluster_.StartAll();
+    ASSERT_TRUE(started.has_value()) << started.error().message;
+    ASSERT_TRUE(cluster_.WaitForLeader().has_value());
+    leader_ = *cluster_.Leader();
+    behind_ = (leader_ + 1) % 3;
+    Write(8);
+    ASSERT_TRUE(cluster_.CatchUp());
+    LoseSight(writes);
+  }
+  void LoseSight(int writes) {
+    cluster_.Isolate(behind_);
+    Write(writes);
+    // The leader's log begins behind what the follower has.
+    cluster_.RunFor(std::chrono::milliseconds(500));
+  }
+  void FindAgain() {
+    cluster_.network().MendAll();
+    ASSERT_TRUE(cluster_.CatchUp());
+  }
+
+  static std::string KeyOf(std::int64_t n) { return "key" + std::to_string(n % 7); }
+  static std::string ValueOf(std::int64_t n) {
+    return "value" + std::to_string(n) + std::string(static_cast<std::size_t>(n % 50) * 5, 'x');
+  }
+  // The n-th write is revision n + 1.
+  void Write(int count) {
+    for (int i = 0; i < count; ++i) {
+      ++written_;
+      const auto written =
+          cluster_.Propose(leader_, RequestKind::kPut, PutBody(KeyOf(written_), ValueOf(written_)));
+      ASSERT_TRUE(written.has_value()) << written.error().message;
+    }
+  }
+  // Whatever a member shows is a beginning of what was written.
+  void ExpectHistory(SmallMember& member) const {
+    mvcc::Store& store = member.store();
+    ASSERT_LE(store.revision(), written_ + 1);
+    for (std::int64_t n = 1; n < store.revision(); ++n) {
+      if (n + 1 < store.compact_revision()) continue;
+      const auto value = member.Get(KeyOf(n), n + 1);
+      ASSERT_TRUE(value.has_value()) << value.error().message << " at revision " << n + 1;
+      ASSERT_EQ(value->value_or(""), ValueOf(n)) << "at revision " << n + 1;
+    }
+    store.CheckInvariants();
+  }
+  void ExpectEqual() {
+    const auto hash = leader().store().HashKv(0);
+    ASSERT_TRUE(hash.has_value());
+    for (std::size_t i = 0; i < 3; ++i) {
+      SCOPED_TRACE("member " + std::to_string(i));
+      SmallMember& member = cluster_.member(i);
+      ASSERT_FALSE(member.fatal().has_value()) << member.fatal()->message;
+      EXPECT_EQ(member.store().revision(), written_ + 1);
+      EXPECT_EQ(member.store().HashKv(0).value().hash, hash->hash);
+      EXPECT_EQ(member.instance().membership().View()->members,
+                leader().instance().membership().View()->members);
+      ExpectHistory(member);
+    }
+  }
+
+  SmallCluster& cluster() { return cluster_; }
+  SmallMember& leader() { return cluster_.member(leader_); }
+  SmallMember& behind() { return cluster_.member(behind_); }
+  std::size_t leader_number() const { return leader_; }
+  std::size_t behind_number() const { return behind_; }
+  std::int64_t written() const { return written_; }
+
+  std::vector<std::string> FilesOfSnapshots() {
+    auto names = cluster_.disk(behind_).List(SmallMember::kSnapDir).value();
+    std::erase_if(
+        names, [](const std::string& name) { return name.find(".snap.db") == std::string::npos; });
+    return names;
+  }
+
+ private:
+  SmallCluster cluster_;
+  std::size_t leader_ = 0;
+  std::size_t behind_ = 0;
+  std::int64_t written_ = 0;
+};
+
+class SnapshotClusterTest : public testing::TestWithParam<std::uint64_t> {
+ protected:
+  SnapshotClusterTest() : t_(GetParam()) {}
+  SnapshotCluster t_;
+};
+
+TEST_P(SnapshotClusterTest, AFollowerTooFarBehindGetsTheDatabaseAndGoesOn) {
+  ASSERT_NO_FATAL_FAILURE(t_.LeaveOneBehind());
+  ASSERT_EQ(t_.cluster().network().snapshots_delivered(), 0U);
+  ASSERT_NO_FATAL_FAILURE(t_.FindAgain());
+  EXPECT_GE(t_.cluster().network().snapshots_delivered(), 1U);
+  t_.ExpectEqual();
+  EXPECT_TRUE(t_.FilesOfSnapshots().empty());
+  ASSERT_NO_FATAL_FAILURE(t_.Write(20));
+  ASSERT_TRUE(t_.cluster().CatchUp());
+  t_.ExpectEqual();
+  // And it can restart from what it was given.
+  t_.cluster().Kill(t_.behind_number());
+  const auto restarted = t_.cluster().Start(t_.behind_number());
+  ASSERT_TRUE(restarted.has_value()) << restarted.error().message;
+  ASSERT_TRUE(t_.cluster().CatchUp());
+  t_.ExpectEqual();
+}
+
+TEST_P(SnapshotClusterTest, WritesGoOnWhileASnapshotIsSentAndInstalled) {
+  ASSERT_NO_FATAL_FAILURE(t_.LeaveOneBehind());
+  // The index is slow to build, and more is written than a leader keeps as a rule.
+  Lanes& lanes = t_.behind().lanes();
+  lanes.Hold(lanes.copier(), true);
+  t_.cluster().network().MendAll();
+  ASSERT_NO_FATAL_FAILURE(t_.Write(60));
+  lanes.Hold(lanes.copier(), false);
+  ASSERT_TRUE(t_.cluster().CatchUp());
+  EXPECT_EQ(t_.cluster().network().snapshots_delivered(), 1U) << "one helps";
+  t_.ExpectEqual();
+}
+
+TEST_P(SnapshotClusterTest, ReadsDuringTheInstallationAreOldOrWait) {
+  ASSERT_NO_FATAL_FAILURE(t_.LeaveOneBehind());
+  const std::int64_t old_revision = t_.behind().store().revision();
+  Lanes& lanes = t_.behind().lanes();
+  lanes.Hold(lanes.copier(), true);  // the rebuild of a large index
+  t_.cluster().network().MendAll();
+  ASSERT_TRUE(
+      t_.cluster().RunUntil([&] { return t_.cluster().network().snapshots_delivered() > 0; }));
+  t_.cluster().RunFor(std::chrono::milliseconds(300));
+  // Serializable.
+  EXPECT_EQ(t_.behind().store().revision(), old_revision);
+  t_.ExpectHistory(t_.behind());
+  // Linearizable.
+  bool answered = false;
+  t_.cluster().replica(t_.behind_number()).ReadIndex([&](const Result<void>& result) {
+    answered = true;
+    EXPECT_TRUE(result.has_value());
+    EXPECT_EQ(t_.behind().store().revision(), t_.written() + 1);
+  });
+  t_.cluster().RunFor(std::chrono::milliseconds(1000));
+  EXPECT_FALSE(answered);
+  lanes.Hold(lanes.copier(), false);
+  ASSERT_TRUE(t_.cluster().RunUntil([&] { return answered; }));
+  ASSERT_TRUE(t_.cluster().CatchUp());
+  t_.ExpectEqual();
+}
+
+// The process ends after the log says that the snapshot is here, and before it is.
+TEST_P(SnapshotClusterTest, AMemberThatEndsBeforeTheInstallationHasItAtItsNextStart) {
+  ASSERT_NO_FATAL_FAILURE(t_.LeaveOneBehind());
+  Lanes& lanes = t_.behind().lanes();
+  lanes.Hold(lanes.copier(), true);
+  t_.cluster().network().MendAll();
+  ASSERT_TRUE(
+      t_.cluster().RunUntil([&] { return t_.cluster().network().snapshots_delivered() > 0; }));
+  t_.cluster().RunFor(std::chrono::milliseconds(300));
+  ASSERT_THAT(t_.FilesOfSnapshots(), testing::SizeIs(1));
+  t_.cluster().Crash(t_.behind_number(), SimFileSystem::Keep::kNothing);
+  t_.cluster().Isolate(t_.behind_number());
+  const auto restarted = t_.cluster().Start(t_.behind_number());
+  ASSERT_TRUE(restarted.has_value()) << restarted.error().message;
+  EXPECT_GT(t_.behind().store().revision(), 30) << "before it has spoken with anyone";
+  EXPECT_TRUE(t_.FilesOfSnapshots().empty());
+  t_.ExpectHistory(t_.behind());
+  ASSERT_NO_FATAL_FAILURE(t_.FindAgain());
+  t_.ExpectEqual();
+}
+
+TEST_P(SnapshotClusterTest, InTheMiddleOfCompactionsAndDefragmentationsOnBothSides) {
+  ASSERT_NO_FATAL_FAILURE(t_.LeaveOneBehind());
+  for (int round = 0; round < 4; ++round) {
+    const auto compacted = t_.cluster().Propose(t_.leader_number(), RequestKind::kCompaction,
+                                                CompactBody(t_.written() - 10 + round));
+    ASSERT_TRUE(compacted.has_value()) << compacted.error().message;
+    int defragmented = 0;
+    const auto count = [&](const Result<void>& result) {
+      EXPECT_TRUE(result.has_value());
+      ++defragmented;
+    };
+    t_.leader().store().Defragment(count);
+    t_.behind().store().Defragment(count);
+    t_.cluster().network().MendAll();
+    t_.cluster().RunFor(std::chrono::milliseconds(GetParam() * 7 % 50));
+    t_.behind().store().Defragment(count);
+    t_.leader().store().Defragment(count);
+    ASSERT_NO_FATAL_FAILURE(t_.Write(3));
+    ASSERT_TRUE(t_.cluster().CatchUp());
+    ASSERT_TRUE(t_.cluster().RunUntil([&] { return defragmented == 4; }));
+    t_.cluster().RunFor(std::chrono::seconds(1));
+    t_.ExpectEqual();
+    // The leader keeps its log for who has just got a snapshot.
+    t_.cluster().RunFor(CatchUpLog::kInstallTime);
+    ASSERT_NO_FATAL_FAILURE(t_.LoseSight(30));
+  }
+  ASSERT_NO_FATAL_FAILURE(t_.FindAgain());
+  EXPECT_GE(t_.cluster().network().snapshots_delivered(), 4U);
+  t_.ExpectEqual();
+}
+
+raft::Message SnapMessage(SnapshotCluster& t, raft::Index index) {
+  auto snapshot = std::make_shared<raft::Snapshot>();
+  snapshot->metadata = {
+      .conf_state = {.voters = {t.cluster().id(0), t.cluster().id(1), t.cluster().id(2)}},
+      .index = index,
+      .term = t.leader().instance().replica().term()};
+  return {.type = raft::MessageType::kSnap,
+          .to = t.cluster().id(t.behind_number()),
+          .from = t.cluster().id(t.leader_number()),
+          .term = snapshot->metadata.term,
+          .snapshot = std::move(snapshot)};
+}
+
+TEST_P(SnapshotClusterTest, RefusesWhatItCannotUse) {
+  ASSERT_NO_FATAL_FAILURE(t_.LeaveOneBehind());
+  Instance& instance = t_.behind().instance();
+  const raft::Index committed = instance.replica().commit_index();
+  const auto code_of = [&](raft::Message message) {
+    const auto begun = instance.ReceiveSnapshot(std::move(message));
+    return begun.has_value() ? Code::kOk : begun.error().code;
+  };
+  EXPECT_EQ(code_of(SnapMessage(t_, committed)), Code::kFailedPrecondition);
+  raft::Message message = SnapMessage(t_, committed + 100);
+  message.to = t_.cluster().id(t_.leader_number());
+  EXPECT_EQ(code_of(message), Code::kInvalidArgument);
+  message = SnapMessage(t_, committed + 100);
+  message.snapshot = nullptr;
+  EXPECT_EQ(code_of(message), Code::kInvalidArgument);
+  message = SnapMessage(t_, committed + 100);
+  message.type = raft::MessageType::kApp;
+  EXPECT_EQ(code_of(message), Code::kInvalidArgument);
+  {
+    const auto first = instance.ReceiveSnapshot(SnapMessage(t_, committed + 100));
+    ASSERT_TRUE(first.has_value());
+    EXPECT_EQ(code_of(SnapMessage(t_, committed + 101)), Code::kUnavailable);
+    EXPECT_FALSE((*first)->Write("nonsense of sixteen bytes and more").has_value());
+    EXPECT_FALSE((*first)->Finish().has_value());
+  }
+  EXPECT_EQ(code_of(SnapMessage(t_, committed + 101)), Code::kOk) << "the first one is gone";
+  // Without its content, by the way of the small messages.
+  instance.Receive(SnapMessage(t_, committed + 100));
+  t_.cluster().RunFor(std::chrono::seconds(1));
+  EXPECT_EQ(instance.replica().commit_index(), committed);
+  EXPECT_TRUE(t_.FilesOfSnapshots().empty());
+  ASSERT_NO_FATAL_FAILURE(t_.FindAgain());
+  t_.ExpectEqual();
+}
+
+TEST_P(SnapshotClusterTest, AContentOfAnotherIndexThanItsMessageIsRefused) {
+  ASSERT_NO_FATAL_FAILURE(t_.LeaveOneBehind());
+  auto content = t_.leader().store().OpenSnapshot().value();
+  auto sink =
+      t_.behind().instance().ReceiveSnapshot(SnapMessage(t_, content.content.consistent_index + 1));
+  ASSERT_TRUE(sink.has_value());
+  while (true) {
+    const SharedBytes chunk = content.source->Next().value();
+    if (chunk.empty()) break;
+    ASSERT_TRUE((*sink)->Write(chunk.view()).has_value());
+  }
+  const auto finished = (*sink)->Finish();
+  ASSERT_FALSE(finished.has_value());
+  EXPECT_THAT(finished.error().message, HasSubstr("its message of index"));
+}
+
+// Of a term that is over: Raft does not look at it.
+TEST_P(SnapshotClusterTest, ASnapshotThatRaftIgnoresLeavesNoFile) {
+  ASSERT_NO_FATAL_FAILURE(t_.LeaveOneBehind());
+  auto content = t_.leader().store().OpenSnapshot().value();
+  raft::Message message = SnapMessage(t_, content.content.consistent_index);
+  message.term = 1;
+  {
+    auto sink = t_.behind().instance().ReceiveSnapshot(std::move(message));
+    ASSERT_TRUE(sink.has_value());
+    while (true) {
+      const SharedBytes chunk = content.source->Next().value();
+      if (chunk.empty()) break;
+      ASSERT_TRUE((*sink)->Write(chunk.view()).has_value());
+    }
+    ASSERT_TRUE((*sink)->Finish().has_value());
+  }
+  EXPECT_THAT(t_.FilesOfSnapshots(), testing::SizeIs(1));
+  t_.cluster().RunFor(std::chrono::seconds(1));
+  EXPECT_TRUE(t_.FilesOfSnapshots().empty());
+  ASSERT_NO_FATAL_FAILURE(t_.FindAgain());
+  t_.ExpectEqual();
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, SnapshotClusterTest, testing::Range<std::uint64_t>(1, 9));
+
+class SnapshotCrash : public testing::TestWithParam<std::uint64_t> {};
+
+// From the first byte of the snapshot on, the power goes off at the n-th write of the follower's
+// disk, for every n until it gets through without.
+TEST_P(SnapshotCrash, APowerCutAtAnyWriteLeavesTheOldStateOrTheNewAndItGoesOn) {
+  const std::uint64_t seed = GetParam();
+  const auto keep = SimFileSystem::kAllKeeps.at(seed % SimFileSystem::kAllKeeps.size());
+  int old_states = 0;
+  int new_states = 0;
+  for (std::uint64_t nth = 1;; ++nth) {
+    SCOPED_TRACE("seed " + std::to_string(seed) + ", write operation " + std::to_string(nth));
+    SnapshotCluster t(seed);
+    ASSERT_NO_FATAL_FAILURE(t.LeaveOneBehind(30));
+    const std::size_t behind = t.behind_number();
+    const std::int64_t old_revision = t.behind().store().revision();
+    t.cluster().disk(behind).PowerOffAt(nth);
+    t.cluster().network().MendAll();
+    const bool through = t.cluster().RunUntil([&] {
+      return t.cluster().disk(behind).counters().power_cuts > 0 ||
+             t.behind().store().revision() == t.written() + 1;
+    });
+    ASSERT_TRUE(through);
+    if (t.cluster().disk(behind).counters().power_cuts == 0) break;
+    t.cluster().Crash(behind, keep);
+    t.cluster().Isolate(behind);
+    const auto restarted = t.cluster().Start(behind);
+    ASSERT_TRUE(restarted.has_value()) << restarted.error().message;
+    t.cluster().RunFor(std::chrono::milliseconds(50));
+    ASSERT_FALSE(t.behind().fatal().has_value()) << t.behind().fatal()->message;
+    (t.behind().store().revision() > old_revision ? new_states : old_states)++;
+    ASSERT_NO_FATAL_FAILURE(t.ExpectHistory(t.behind()));
+    ASSERT_NO_FATAL_FAILURE(t.FindAgain());
+    ASSERT_NO_FATAL_FAILURE(t.Write(2));
+    ASSERT_TRUE(t.cluster().CatchUp());
+    ASSERT_NO_FATAL_FAILURE(t.ExpectEqual());
+    ASSERT_TRUE(t.FilesOfSnapshots().empty());
+  }
+  EXPECT_GT(old_states, 10);
+  EXPECT_GT(new_states, 3);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, SnapshotCrash, testing::Range<std::uint64_t>(1, 9));
+
+}  // namespace
+}  // namespace kvorum::server
