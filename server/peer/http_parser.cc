@@ -60,6 +60,7 @@ struct HttpParser::Parser final : HttpParser::Impl, private http::basic_parser<i
     if (!was_done && Base::is_header_done()) {
       head.chunked = Base::chunked();
       head.keep_alive = Base::keep_alive();
+      if (const auto length = Base::content_length()) head.content_length = *length;
     }
     return used;
   }
@@ -84,9 +85,7 @@ struct HttpParser::Parser final : HttpParser::Impl, private http::basic_parser<i
     head.headers.push_back({LowerCase(name), std::string(value)});
   }
   void on_header_impl(error_code&) override {}
-  void on_body_init_impl(boost::optional<std::uint64_t> const& length, error_code&) override {
-    if (length) head.content_length = *length;
-  }
+  void on_body_init_impl(boost::optional<std::uint64_t> const&, error_code&) override {}
   std::size_t on_body_impl(string_view bytes, error_code&) override {
     body->append(bytes.data(), bytes.size());
     return bytes.size();

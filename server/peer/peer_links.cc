@@ -24,13 +24,18 @@ bool SaysRemoved(const HttpHead& head, std::string_view body, std::uint64_t clus
 }
 
 std::string_view RefusalOf(const raft::Message& message, raft::MemberId sender,
-                           raft::MemberId local) {
+                           bool sender_is_member, raft::MemberId local) {
+  using raft::MessageType;
   if (!raft::IsFromPeer(message.type)) return "of a type that is not for members to send";
-  if (message.type == raft::MessageType::kSnap) return "a snapshot without content";
+  if (message.type == MessageType::kSnap) return "a snapshot without content";
   // A request to hand leadership over is of the member that is to get it, whoever forwards it.
-  const bool is_forwarded = message.type == raft::MessageType::kTransferLeader;
+  const bool is_forwarded = message.type == MessageType::kTransferLeader;
   if (message.from != sender && !is_forwarded) return "of another sender";
   if (message.to != local) return "for another member";
+  const bool may_be_ahead =
+      message.type == MessageType::kApp || message.type == MessageType::kHeartbeat ||
+      message.type == MessageType::kVote || message.type == MessageType::kPreVote;
+  if (!sender_is_member && !may_be_ahead) return "of a sender that is no member";
   return {};
 }
 

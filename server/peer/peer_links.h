@@ -101,8 +101,10 @@ std::string HostOf(const Url& url);
 struct HttpHead;
 bool SaysRemoved(const HttpHead& head, std::string_view body, std::uint64_t cluster_id);
 
-// What no member sends, by a stream or post of `sender`: why, or empty if it may pass.
+// Why a message that came by a stream or post of `sender` is not to be heard; empty if it is. One
+// who is no member as far as we know is heard as a leader or candidate only: that it may be, if we
+// are the one who lags behind.
 std::string_view RefusalOf(const raft::Message& message, raft::MemberId sender,
-                           raft::MemberId local);
+                           bool sender_is_member, raft::MemberId local);
 
 }  // namespace kvorum::server

@@ -149,6 +149,7 @@ class PeerServer::Session : public std::enable_shared_from_this<Session> {
         return false;
       }
       if (server_->stats_.gathered_bytes > server_->options_.max_gathered_bytes) {
+        ++server_->stats_.bad_requests;
         Send(HttpError(503, "too many requests"));
         return false;
       }

@@ -67,7 +67,7 @@ struct PeerServerStats {
   std::atomic<std::uint64_t> accepted{0};
   std::atomic<std::uint64_t> open{0};
   std::atomic<std::uint64_t> evicted{0};       // to make room, or refused where there was none
-  std::atomic<std::uint64_t> bad_requests{0};  // malformed, too large, too slow
+  std::atomic<std::uint64_t> bad_requests{0};  // malformed, too large or many, too slow
   std::atomic<std::size_t> gathered_bytes{0};
 };
 

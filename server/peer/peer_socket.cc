@@ -99,7 +99,10 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
         done_(std::move(done)) {}
 
   void Start(Duration timeout) {
-    timeout_.Arm(timeout, [self = shared_from_this()] { self->GiveUp("connect: timed out"); });
+    // What is under way keeps this alive, the timer does not: it is a part of it.
+    timeout_.Arm(timeout, [weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->GiveUp("connect: timed out");
+    });
     if (url_.unix_socket()) {
       if (url_.socket_path().size() >= sizeof(sockaddr_un::sun_path))
         return GiveUp("the socket's path is too long");

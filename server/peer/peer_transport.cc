@@ -19,6 +19,7 @@ namespace {
 
 // Senders that are no members as far as we know, and whose URLs are kept to answer them.
 constexpr std::size_t kMaxRemotes = 16;
+constexpr std::size_t kMaxRefused = 64;
 // Messages that Send handed over and the loop has not seen yet.
 constexpr std::size_t kMaxOutbox = 65'536;
 constexpr std::size_t kMaxPlainBodyBytes = std::size_t{64} << 10;
@@ -59,6 +60,11 @@ struct PeerTransport::Impl {
   RequestPlan PlanProbe();
   RequestPlan PlanPlain();
   rpc::HttpResponse TakePosted(raft::MemberId sender, const SharedBytes& body);
+  // Those of senders that made up their ids go to that of kNone once there are too many.
+  LogLimit& RefusalsOf(raft::MemberId sender) {
+    const bool has_room = refusals.size() < kMaxRefused || refusals.contains(sender);
+    return refusals[has_room ? sender : raft::kNone];
+  }
   bool KnowsMember(raft::MemberId id) const { return view->members.contains(id); }
   std::vector<rpc::HttpHeader> OwnHeaders() const;
 
@@ -71,7 +77,7 @@ struct PeerTransport::Impl {
   std::shared_ptr<const MembershipView> view = std::make_shared<MembershipView>();
   std::map<raft::MemberId, std::unique_ptr<Peer>> peers;
   std::vector<raft::MemberId> remotes;  // of the peers, those that are no members; oldest first
-  LogLimit refusals;
+  std::map<raft::MemberId, LogLimit> refusals;  // by sender
   LogLimit unknown;
   bool said_removed = false;
 
@@ -191,13 +197,15 @@ void PeerTransport::Impl::SetRoundTrip(raft::MemberId id, Duration round_trip) {
 
 void PeerTransport::Impl::Deliver(raft::MemberId sender, std::vector<raft::Message> messages) {
   std::erase_if(messages, [&](const raft::Message& message) {
-    const std::string_view refusal = RefusalOf(message, sender, links.identity.member_id);
+    const std::string_view refusal =
+        RefusalOf(message, sender, KnowsMember(sender), links.identity.member_id);
     if (refusal.empty()) return false;
     links.counters.refused_messages.fetch_add(1, std::memory_order_relaxed);
-    if (refusals.Allows(loop.clock().Now())) {
+    LogLimit& limit = RefusalsOf(sender);
+    if (limit.Allows(loop.clock().Now())) {
       KV_WARN("refused a peer's message", {"peer", IdText(sender)},
               {"type", raft::Name(message.type)}, {"reason", refusal},
-              {"refused-so-far", refusals.count()});
+              {"refused-so-far", limit.count()});
     }
     return true;
   });
@@ -218,10 +226,11 @@ RequestPlan PeerTransport::Impl::OnRequest(const HttpHead& head) {
   if (auto* answer = std::get_if<rpc::HttpResponse>(&plan.action); answer != nullptr && is_raft) {
     std::ranges::move(OwnHeaders(), std::back_inserter(answer->headers));
     links.counters.refused_requests.fetch_add(1, std::memory_order_relaxed);
-    if (refusals.Allows(loop.clock().Now())) {
+    LogLimit& limit = RefusalsOf(ParseId(head.Header("x-server-from")).value_or(raft::kNone));
+    if (limit.Allows(loop.clock().Now())) {
       KV_WARN("refused a request of a peer", {"from", head.Header("x-server-from").substr(0, 64)},
               {"path", path.substr(0, 200)}, {"status", answer->status},
-              {"refused-so-far", refusals.count()});
+              {"refused-so-far", limit.count()});
     }
   }
   return plan;

@@ -98,14 +98,13 @@ std::optional<rpc::HttpResponse> SnapshotReceiver::TakeMessage(std::string& byte
 void SnapshotReceiver::Take(std::string bytes, bool last, Next next) {
   if (incoming_ == nullptr) {
     auto refusal = TakeMessage(bytes);
+    if (!refusal.has_value() && incoming_ == nullptr && last)
+      refusal = HttpError(400, "failed to decode raft message (unexpected EOF)");
     if (refusal.has_value()) {
       links_.counters.refused_messages.fetch_add(1, std::memory_order_relaxed);
       return next(std::move(refusal));
     }
-    if (incoming_ == nullptr) {
-      if (last) return next(HttpError(400, "failed to decode raft message (unexpected EOF)"));
-      return next(std::nullopt);
-    }
+    if (incoming_ == nullptr) return next(std::nullopt);
   }
   links_.disk.Post([incoming = incoming_, &loop = links_.loop, sender = sender_, last,
                     bytes = std::move(bytes), next = std::move(next)]() mutable {

@@ -83,13 +83,13 @@ class SnapshotSender::Transfer : public std::enable_shared_from_this<Transfer> {
     EncodeMessageFrame(message_, frame);
     ByteChain chain = {
         SharedBytes::Own(RequestHead(links_.identity, "POST", HostOf(url_), kSnapshotPath, lines))};
-    AppendChunk(chain, frame.size_bytes(), frame.Take());
+    AppendChunk(chain, frame.Take());
     Write(std::move(chain));
     ReadAnswer();
   }
 
-  static void AppendChunk(ByteChain& out, std::size_t size_bytes, ByteChain pieces) {
-    out.push_back(ChunkHead(size_bytes));
+  static void AppendChunk(ByteChain& out, ByteChain pieces) {
+    out.push_back(ChunkHead(SizeBytes(pieces)));
     for (SharedBytes& piece : pieces) out.push_back(std::move(piece));
     out.push_back(SharedBytes::Static("\r\n"));
   }
@@ -121,8 +121,7 @@ class SnapshotSender::Transfer : public std::enable_shared_from_this<Transfer> {
     if (!chunk.has_value()) return End(std::unexpected(chunk.error()));
     if (!chunk->empty()) {
       ByteChain chain;
-      const std::size_t size_bytes = chunk->size();
-      AppendChunk(chain, size_bytes, {*std::move(chunk)});
+      AppendChunk(chain, {*std::move(chunk)});
       return Write(std::move(chain));
     }
     timer_.Arm(kFinishTimeout, [this] { End(Fail(Code::kUnavailable, "no answer in time")); });
