@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "server/forwarded_entry.h"
 #include "server/member_id.h"
 #include "server/peer/http_parser.h"
 
@@ -36,6 +37,12 @@ std::string_view RefusalOf(const raft::Message& message, raft::MemberId sender,
       message.type == MessageType::kApp || message.type == MessageType::kHeartbeat ||
       message.type == MessageType::kVote || message.type == MessageType::kPreVote;
   if (!sender_is_member && !may_be_ahead) return "of a sender that is no member";
+  if (message.type == MessageType::kProp &&
+      !std::ranges::all_of(message.entries, [](const raft::Entry& entry) {
+        return CheckForwardedEntry(entry).has_value();
+      })) {
+    return "an entry that no member could apply";
+  }
   return {};
 }
 

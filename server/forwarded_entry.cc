@@ -1,0 +1,77 @@
+#include "server/forwarded_entry.h"
+
+#include <limits>
+
+#include "mvcc/validate.h"
+#include "proto/wire.h"
+#include "server/internal_request.h"
+#include "server/kv_decode.h"
+#include "server/maintenance_encode.h"
+#include "server/membership.h"
+
+namespace kvorum::server {
+namespace {
+
+// Discards the value: only whether there is one counts.
+template <class T>
+Result<void> WhetherRead(const Result<T>& decoded) {
+  if (!decoded.has_value()) return std::unexpected(decoded.error());
+  return {};
+}
+
+Result<void> CheckRequest(const InternalRequest& request) {
+  switch (request.kind) {
+    case RequestKind::kPut: {
+      KV_TRY(const mvcc::PutRequest put, DecodePut(request.body));
+      return mvcc::CheckPut(put);
+    }
+    case RequestKind::kDeleteRange: {
+      KV_TRY(const mvcc::DeleteRangeRequest del, DecodeDeleteRange(request.body));
+      return mvcc::CheckDeleteRange(del);
+    }
+    case RequestKind::kTxn: {
+      KV_TRY(const mvcc::TxnRequest txn, DecodeTxn(request.body));
+      return mvcc::CheckTxn(txn, std::numeric_limits<std::size_t>::max());
+    }
+    case RequestKind::kCompaction:
+      return WhetherRead(DecodeCompaction(request.body));
+    case RequestKind::kAlarm:
+      return WhetherRead(DecodeAlarmRequest(request.body));
+    case RequestKind::kClusterVersionSet:
+      return WhetherRead(DecodeClusterVersion(request.body));
+    case RequestKind::kMemberAttributesSet:
+      return WhetherRead(DecodeMemberAttributes(request.body));
+    case RequestKind::kNone:
+      return {};
+  }
+  return {};
+}
+
+Result<void> CheckConfChange(const raft::Entry& entry) {
+  KV_TRY(const raft::ConfChange change, raft::DecodeConfChange(entry.data));
+  if (change.type == raft::ConfChangeType::kRemoveNode) return {};
+  KV_TRY(const Member member, DecodeMemberJson(change.context.view()));
+  if (member.id != change.node_id) {
+    return Fail(Code::kInvalidArgument, "the change is of another member than its record");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> CheckForwardedEntry(const raft::Entry& entry) {
+  switch (entry.type) {
+    case raft::EntryType::kNormal: {
+      if (entry.data.empty()) return {};
+      KV_TRY(const InternalRequest request, DecodeInternalRequest(entry.data.view()));
+      return CheckRequest(request);
+    }
+    case raft::EntryType::kConfChange:
+      return CheckConfChange(entry);
+    case raft::EntryType::kConfChangeV2:
+      break;
+  }
+  return Fail(Code::kUnimplemented, "a kind of entry that is not forwarded");
+}
+
+}  // namespace kvorum::server

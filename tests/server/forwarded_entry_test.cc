@@ -1,0 +1,77 @@
+// Entries that a peer forwards: what apply could not take is refused before it is in the log.
+#include "server/forwarded_entry.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+#include "server/internal_request.h"
+#include "server/maintenance_encode.h"
+#include "server/membership.h"
+#include "tests/server/request_bodies.h"
+
+namespace kvorum::server {
+namespace {
+
+raft::Entry Entry(SharedBytes data, raft::EntryType type = raft::EntryType::kNormal) {
+  raft::Entry entry;
+  entry.type = type;
+  entry.data = std::move(data);
+  return entry;
+}
+
+bool Taken(RequestKind kind, std::string_view body) {
+  return CheckForwardedEntry(Entry(EncodeInternalRequest(7, kind, body))).has_value();
+}
+
+bool ChangeTaken(raft::ConfChangeType type, raft::MemberId id, std::string context) {
+  raft::ConfChange change;
+  change.type = type;
+  change.node_id = id;
+  change.context = SharedBytes::Own(std::move(context));
+  return CheckForwardedEntry(
+             Entry(SharedBytes::Own(raft::Encode(change)), raft::EntryType::kConfChange))
+      .has_value();
+}
+
+TEST(ForwardedEntryTest, WhatMembersForwardIsTaken) {
+  EXPECT_TRUE(Taken(RequestKind::kPut, PutBody("k", "v")));
+  EXPECT_TRUE(Taken(RequestKind::kDeleteRange, DeleteBody("a", "z")));
+  EXPECT_TRUE(Taken(RequestKind::kTxn, TxnBody({OpBody(2, PutBody("k", "v"))})));
+  EXPECT_TRUE(Taken(RequestKind::kCompaction, ""));
+  EXPECT_TRUE(Taken(RequestKind::kAlarm, ""));
+  EXPECT_TRUE(Taken(RequestKind::kClusterVersionSet, EncodeClusterVersion("3.7.0")));
+  EXPECT_TRUE(CheckForwardedEntry(Entry({})).has_value());
+  Member member;
+  member.id = 5;
+  member.peer_urls = {"http://localhost:1"};
+  EXPECT_TRUE(ChangeTaken(raft::ConfChangeType::kAddNode, 5, EncodeMemberJson(member)));
+  EXPECT_TRUE(ChangeTaken(raft::ConfChangeType::kRemoveNode, 5, ""));
+}
+
+TEST(ForwardedEntryTest, WhatApplyCannotReadIsRefused) {
+  EXPECT_FALSE(CheckForwardedEntry(Entry(SharedBytes::Static("\xff\xff\xff"))).has_value());
+  for (const RequestKind kind :
+       {RequestKind::kPut, RequestKind::kDeleteRange, RequestKind::kTxn, RequestKind::kCompaction,
+        RequestKind::kAlarm, RequestKind::kClusterVersionSet, RequestKind::kMemberAttributesSet}) {
+    EXPECT_FALSE(Taken(kind, "\xff\xff\xff")) << static_cast<int>(kind);
+  }
+  // A kind that this version does not know.
+  EXPECT_FALSE(Taken(static_cast<RequestKind>(99), "x"));
+  EXPECT_FALSE(ChangeTaken(raft::ConfChangeType::kAddNode, 5, "no JSON"));
+  Member member;
+  member.id = 6;
+  EXPECT_FALSE(ChangeTaken(raft::ConfChangeType::kAddNode, 5, EncodeMemberJson(member)));
+  EXPECT_FALSE(CheckForwardedEntry(Entry({}, raft::EntryType::kConfChangeV2)).has_value());
+}
+
+TEST(ForwardedEntryTest, WhatNoMemberLetsItsClientsAskForIsRefused) {
+  EXPECT_FALSE(Taken(RequestKind::kPut, PutBody("", "v")));
+  EXPECT_FALSE(Taken(RequestKind::kDeleteRange, DeleteBody("")));
+  EXPECT_FALSE(Taken(RequestKind::kTxn,
+                     TxnBody({OpBody(2, PutBody("k", "1")), OpBody(2, PutBody("k", "2"))})));
+}
+
+}  // namespace
+}  // namespace kvorum::server
