@@ -23,7 +23,6 @@ import time
 import compare
 
 ROOT = compare.ROOT
-KEYS = ("--keys", compare.SMALL_KEY_SPACE)
 # Calls in flight: connections and calls on each.
 FLIGHTS = {1: (1, 1), 64: (8, 8), 256: (8, 32)}
 
@@ -94,7 +93,8 @@ class Cluster:
 class ClusterBench(compare.Bench):
     def call(self, members, endpoints, flight, *arguments, seconds=None):
         connections, streams = FLIGHTS[flight]
-        how_long = ("--count", compare.SMALL_KEY_SPACE) if seconds is None else ("--seconds", seconds)
+        how_long = ("--count", self._options.keys) if seconds is None else \
+            ("--seconds", seconds, "--warmup", self._options.warmup)
         done = subprocess.run(
             [str(self._options.bench), "--json", "--endpoint", ",".join(endpoints), "--pid",
              ",".join(map(str, members.pids)), *map(str, how_long), "--connections", str(connections), "--streams",
@@ -106,7 +106,7 @@ class ClusterBench(compare.Bench):
         return report
 
     def measure(self, name, measure, members, endpoints, flight, *arguments):
-        report = self.call(members, endpoints, flight, *KEYS, *arguments, seconds=self._options.seconds)
+        report = self.call(members, endpoints, flight, "--keys", self._options.keys, *arguments, seconds=self._options.seconds)
         self.record(name, f"{measure} /s", report["per_second"])
         self.record(name, f"{measure} p50 us", report["p50_us"])
         self.record(name, f"{measure} cpu us", report["server_cpu_us"])
@@ -116,7 +116,7 @@ class ClusterBench(compare.Bench):
     def three(self, name, program, folder):
         with Cluster(program, folder, 3) as members:
             members.start(self._options.ctl)
-            self.call(members, members.endpoints, 64, *KEYS, "--sequential", "put")
+            self.call(members, members.endpoints, 64, "--keys", self._options.keys, "--sequential", "put")
             for flight in FLIGHTS:
                 # One call in flight is with one member: with the leader, and with another.
                 leader = members.leader(self._options.ctl)
@@ -129,7 +129,7 @@ class ClusterBench(compare.Bench):
     def one(self, name, program, folder):
         with Cluster(program, folder, 1) as members:
             members.start(self._options.ctl)
-            self.call(members, members.endpoints, 64, *KEYS, "--sequential", "put")
+            self.call(members, members.endpoints, 64, "--keys", self._options.keys, "--sequential", "put")
             for flight in (64, 256):
                 self.measure(name, f"put to one member, {flight} in flight", members, members.endpoints, flight, "put")
 
@@ -168,6 +168,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=4, help="of each measure")
+    parser.add_argument("--warmup", type=float, default=1, help="seconds before each measure")
+    parser.add_argument("--keys", type=int, default=compare.SMALL_KEY_SPACE)
     parser.add_argument("--only", choices=["etcd", "kvorum"])
     parser.add_argument("--data-root", type=pathlib.Path, default=ROOT / "build" / "bench-data")
     parser.add_argument("--etcd", type=pathlib.Path, default=ROOT / "build/peer/usr/bin/etcd")
