@@ -85,6 +85,9 @@ class Replica {
   raft::MemberId leader() const { return leader_.load(std::memory_order_acquire); }
   const Clock& clock() const { return raft_.clock(); }
 
+  // ---- raft executor ----
+  const raft::Node& node() const { return *node_; }
+
   // ---- reports, from the executors that the names say ----
   void Persisted(std::uint64_t ready_number);  // wal
   void SnapshotEnded(raft::Index index);       // wal

@@ -1,0 +1,48 @@
+#include "tests/sim/history.h"
+
+#include <utility>
+
+#include "tests/linearizability/checker.h"
+
+namespace kvorum::sim {
+
+void StateHistory::Observe(const std::string& who, std::int64_t revision,
+                           std::vector<std::string> rows) {
+  const auto [known, is_new] = states_.try_emplace(revision, std::move(rows));
+  if (is_new) return;
+  // try_emplace moves only what it takes.
+  if (known->second != rows)  // NOLINT(bugprone-use-after-move)
+    world_.Fail("{} holds another state at revision {} than others did", who, revision);
+}
+
+void Judge(World& world, const std::vector<Request>& requests, const StateHistory& states) {
+  linearizability::History history;
+  for (const Request& request : requests) {
+    if (request.is_compaction()) continue;
+    const linearizability::Operation& operation = request.operation;
+    if (!operation.acknowledged && request.is_read()) continue;  // says nothing
+    history.operations.push_back(operation);
+    if (operation.acknowledged && operation.revision > states.last_revision()) {
+      return world.Fail("an acknowledged answer has revision {}, and no replica has more than {}",
+                        operation.revision, states.last_revision());
+    }
+  }
+  for (const auto& [revision, rows] : states.states()) {
+    linearizability::Operation seen = ReadOfAll(true).operation;
+    seen.client = "replicas";
+    seen.acknowledged = true;
+    seen.revision = revision;
+    seen.call = world.scheduler.Now().ns;
+    seen.returned = seen.call + 1;
+    linearizability::Answer& answer = seen.answers.emplace_back();
+    for (const std::string& row : rows) answer.kvs.push_back(KeyValueOf(row));
+    history.operations.push_back(std::move(seen));
+  }
+  const linearizability::Verdict verdict = linearizability::CheckHistory(history);
+  if (!verdict.ok()) {
+    world.Fail("not linearizable ({}): {}", linearizability::Name(verdict.flaw),
+               verdict.explanation);
+  }
+}
+
+}  // namespace kvorum::sim

@@ -1,0 +1,36 @@
+// What the replicas hold and what the clients were told, and the judgement of both together.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/linearizability/history.h"
+#include "tests/sim/request.h"
+#include "tests/sim/world.h"
+
+namespace kvorum::sim {
+
+// The state at each revision, the same on all members.
+class StateHistory {
+ public:
+  explicit StateHistory(World& world) : world_(world) {}
+
+  // A member says that these are the encoded rows at the revision.
+  void Observe(const std::string& who, std::int64_t revision, std::vector<std::string> rows);
+  std::int64_t last_revision() const { return states_.empty() ? 1 : states_.rbegin()->first; }
+  std::size_t size() const { return states_.size(); }
+  const std::map<std::int64_t, std::vector<std::string>>& states() const { return states_; }
+
+ private:
+  World& world_;
+  std::map<std::int64_t, std::vector<std::string>> states_;
+};
+
+// The clients' operations must be linearizable, and each state that the replicas held must be the
+// one that these operations make: it joins the history as if somebody had read it. Reports what is
+// wrong to the world.
+void Judge(World& world, const std::vector<Request>& requests, const StateHistory& states);
+
+}  // namespace kvorum::sim

@@ -1,0 +1,52 @@
+// An executor of one simulated process: its tasks run one at a time, in the order they were posted,
+// each a random moment after the one before it, as long as this kind of thread takes. A lane that
+// is held takes tasks and runs none: its thread is busy with something long, or the process stands
+// still.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+
+#include "base/executor.h"
+#include "tests/sim/drifting_clock.h"
+#include "tests/sim/scheduler.h"
+
+namespace kvorum::sim {
+
+class Lane final : public Executor, public std::enable_shared_from_this<Lane> {
+ public:
+  struct Options {
+    Duration least;    // that a task takes
+    Duration most;     // that it takes as a rule
+    Duration stalled;  // now and then: up to this
+  };
+  // `after` runs behind each task; it may end the process.
+  Lane(Scheduler& scheduler, const DriftingClock& clock, Options options,
+       std::function<void()> after)
+      : scheduler_(scheduler), clock_(clock), options_(options), after_(std::move(after)) {}
+
+  void Post(Task task) override;
+  void PostAt(TimePoint when, Task task) override;
+  const Clock& clock() const override { return clock_; }
+
+  // No task begins before this moment (true time).
+  void HoldUntil(TimePoint until);
+  // The thread is gone: tasks are dropped, and those to come.
+  void Stop();
+
+ private:
+  void Arm();
+  void RunNext();
+
+  Scheduler& scheduler_;
+  const DriftingClock& clock_;
+  const Options options_;
+  const std::function<void()> after_;
+  std::deque<Task> queue_;
+  bool armed_ = false;
+  bool stopped_ = false;
+  TimePoint held_until_{};
+};
+
+}  // namespace kvorum::sim

@@ -1,0 +1,197 @@
+#include "tests/sim/machine.h"
+
+#include <utility>
+#include <vector>
+
+#include "server/internal_request.h"
+
+namespace kvorum::sim {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+Lane::Options SpeedOf(LaneKind kind) {
+  switch (kind) {
+    case LaneKind::kRaft:
+    case LaneKind::kApply:
+    case LaneKind::kIo:
+    case LaneKind::kPeer:
+      return {.least = microseconds(1), .most = microseconds(40), .stalled = milliseconds(20)};
+    case LaneKind::kWal:
+      return {.least = microseconds(50), .most = milliseconds(3), .stalled = milliseconds(200)};
+    case LaneKind::kBackend:
+    case LaneKind::kCopier:
+      return {.least = microseconds(200), .most = milliseconds(10), .stalled = milliseconds(500)};
+  }
+  return {};
+}
+
+}  // namespace
+
+Machine::Machine(World& world, MachineWatcher& watcher, std::size_t number, std::string name)
+    : world_(world),
+      watcher_(watcher),
+      number_(number),
+      name_(std::move(name)),
+      disk_(std::make_unique<SimFileSystem>()),
+      clock_(world.scheduler) {}
+
+Machine::~Machine() {
+  if (up()) End();
+}
+
+Result<void> Machine::Start() {
+  ++life_;
+  fatal_.reset();
+  stopped_ = false;
+  files_ = std::make_unique<ProcessFileSystem>(*disk_);
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    const auto kind = static_cast<LaneKind>(i);
+    lanes_[i] = std::make_shared<Lane>(world_.scheduler, clock_, SpeedOf(kind),
+                                       [this, kind] { AfterTask(kind); });
+  }
+  const Result<void> opened = Open();
+  if (opened.has_value()) {
+    member_id_ = instance_->member_id();
+    world_.Note("{} start life {} member {:x} revision {}", name_, life_, member_id_,
+                instance_->store().revision());
+    instance_->Start(transport());
+    return {};
+  }
+  world_.Note("{} refuses to start: {}", name_, opened.error().message);
+  const bool power_cut = disk_->counters().power_cuts != power_cuts_seen_;
+  if (power_cut) {
+    PowerCut(power_cut_due_.value_or(SimFileSystem::Keep::kRandom));
+  } else {
+    EndAfterError();
+  }
+  return opened;
+}
+
+Result<void> Machine::Open() {
+  KV_TRY(directory_, server::OpenDataDirectory(*files_, kDataDir, ""));
+  options_.wal_dir = directory_.wal;
+  options_.snap_dir = directory_.snap;
+  options_.seed = world_.scheduler.rng()();
+  KV_TRY(instance_,
+         server::Instance::Open(
+             *files_,
+             [this](const std::string& path) { return mvcc::OpenMemoryBackend(*files_, path); },
+             {.raft = lane(LaneKind::kRaft),
+              .wal = lane(LaneKind::kWal),
+              .apply = lane(LaneKind::kApply),
+              .backend = lane(LaneKind::kBackend),
+              .copier = lane(LaneKind::kCopier)},
+             options_,
+             [this](const Error& error) {
+               if (!fatal_.has_value()) fatal_ = error;
+             }));
+  return {};
+}
+
+void Machine::AfterTask(LaneKind kind) {
+  if (disk_->counters().power_cuts != power_cuts_seen_) {
+    world_.faults.Add(Fault::kPowerCutAtIo);
+    PowerCut(power_cut_due_.value_or(SimFileSystem::Keep::kRandom));
+    return watcher_.OnEnded(*this);
+  }
+  if (fatal_.has_value()) {
+    world_.Note("{} ends by itself: {}", name_, fatal_->message);
+    EndAfterError();
+    return watcher_.OnEnded(*this);
+  }
+  if (stopped_) {
+    world_.Note("{} has stopped", name_);
+    disk_->Kill();
+    End();
+    return watcher_.OnEnded(*this);
+  }
+  watcher_.AfterTask(*this, kind);
+}
+
+void Machine::EndAfterError() {
+  if (disk_->counters().io_errors != io_errors_seen_) {
+    io_errors_seen_ = disk_->counters().io_errors;
+    return PowerCut(SimFileSystem::Keep::kRandom);
+  }
+  disk_->Kill();
+  End();
+}
+
+void Machine::End() {
+  files_->Die();
+  watcher_.OnEnding(*this);
+  for (auto& lane : lanes_) lane->Stop();
+  instance_.reset();
+  directory_ = {};
+}
+
+void Machine::Kill() {
+  world_.Note("{} is killed", name_);
+  disk_->Kill();
+  End();
+}
+
+void Machine::PowerCut(SimFileSystem::Keep keep) {
+  world_.Note("{} loses power", name_);
+  const SimFileSystem::Counters before = disk_->counters();
+  disk_->Crash(keep, world_.scheduler.rng());
+  CountCrash(before);
+  power_cut_due_.reset();
+  power_cuts_seen_ = disk_->counters().power_cuts;
+  End();
+  clock_.Boot(world_.scheduler.Between(seconds(0), seconds(1000)));
+}
+
+void Machine::CountCrash(const SimFileSystem::Counters& before) {
+  const SimFileSystem::Counters now = disk_->counters();
+  world_.faults.Add(Fault::kPowerCut);
+  world_.faults.Add(Fault::kUnsyncedLost, now.sectors_lost - before.sectors_lost + now.sizes_lost -
+                                              before.sizes_lost + now.name_changes_lost -
+                                              before.name_changes_lost);
+  world_.faults.Add(Fault::kTornWrite, now.sectors_garbage - before.sectors_garbage);
+}
+
+void Machine::PowerCutAt(std::uint64_t nth_operation, SimFileSystem::Keep keep) {
+  power_cut_due_ = keep;
+  disk_->PowerOffAt(nth_operation);
+}
+
+void Machine::Stop() {
+  world_.Note("{} is asked to stop", name_);
+  instance_->Stop([this] { stopped_ = true; });
+}
+
+void Machine::PauseUntil(TimePoint until) {
+  for (auto& lane : lanes_) lane->HoldUntil(until);
+}
+
+void Machine::Wipe() {
+  world_.Note("{} gets an empty disk", name_);
+  disk_ = std::make_unique<SimFileSystem>();
+  power_cut_due_.reset();
+  power_cuts_seen_ = 0;
+  io_errors_seen_ = 0;
+}
+
+void Machine::Propose(server::RequestKind kind, std::string_view body,
+                      std::move_only_function<void(Result<server::ApplyResult::Value>)> done) {
+  struct CallbackWaiter final : server::Waiter {
+    std::move_only_function<void(Result<server::ApplyResult::Value>)> done;
+    void Applied(server::ApplyResult result) override { done(std::move(result.value)); }
+    void Failed(const Error& error) override { done(std::unexpected(error)); }
+  };
+  auto waiter = std::make_unique<CallbackWaiter>();
+  waiter->done = std::move(done);
+  const std::uint64_t id = instance_->ids().Next();
+  std::vector<server::Proposal> proposals;
+  proposals.push_back({.id = id,
+                       .data = server::EncodeInternalRequest(id, kind, body),
+                       .deadline = clock_.Now() + options_.replica.request_timeout,
+                       .waiter = std::move(waiter)});
+  instance_->replica().Propose(std::move(proposals));
+}
+
+}  // namespace kvorum::sim

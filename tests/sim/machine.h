@@ -1,0 +1,115 @@
+// One simulated machine: a disk, clocks, and the life of the server process on it. The process is
+// the production server::Instance over this disk, the backend's in-memory twin and lanes of the
+// run's scheduler.
+//
+// A process ends by Kill (what was written stays), by PowerCut (what was not synced may be lost),
+// by Stop (gracefully), or by itself when it says so (on_fatal); who watches it (MachineWatcher)
+// starts it again.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/sim_file_system.h"
+#include "server/data_directory.h"
+#include "server/instance.h"
+#include "tests/sim/drifting_clock.h"
+#include "tests/sim/lane.h"
+#include "tests/sim/process_file_system.h"
+#include "tests/sim/world.h"
+
+namespace kvorum::sim {
+
+enum class LaneKind : std::uint8_t { kRaft, kWal, kApply, kBackend, kCopier, kIo, kPeer };
+
+class Machine;
+
+class MachineWatcher {
+ public:
+  virtual ~MachineWatcher() = default;
+  // After a task of that executor.
+  virtual void AfterTask(Machine& machine, LaneKind lane) = 0;
+  // The process has ended by itself or by a power cut that was due.
+  virtual void OnEnded(Machine& machine) = 0;
+  // Its remains are about to be destroyed: nothing may refer to its instance any more.
+  virtual void OnEnding(Machine& machine) = 0;
+};
+
+class Machine {
+ public:
+  static constexpr const char* kDataDir = "/data";
+
+  Machine(World& world, MachineWatcher& watcher, std::size_t number, std::string name);
+  ~Machine();
+
+  std::size_t number() const { return number_; }
+  const std::string& name() const { return name_; }
+  SimFileSystem& disk() { return *disk_; }
+  DriftingClock& clock() { return clock_; }
+  // Read at each start.
+  server::InstanceOptions& options() { return options_; }
+  std::function<server::Transport&()> transport;
+
+  bool up() const { return instance_ != nullptr; }
+  // Counts its processes.
+  std::uint64_t life() const { return life_; }
+  server::Instance& instance() { return *instance_; }
+  // Of the last process that got so far.
+  raft::MemberId member_id() const { return member_id_; }
+  Lane& lane(LaneKind kind) { return *lanes_[static_cast<std::size_t>(kind)]; }
+
+  // An error says why it refuses to start.
+  Result<void> Start();
+  void Kill();
+  void PowerCut(SimFileSystem::Keep keep);
+  // Power goes at the nth write operation from now on.
+  void PowerCutAt(std::uint64_t nth_operation, SimFileSystem::Keep keep);
+  // Ends gracefully; calls OnEnded when it is done.
+  void Stop();
+  // The whole process stands still until then.
+  void PauseUntil(TimePoint until);
+  // The disk is replaced by an empty one.
+  void Wipe();
+
+  // Proposes a request, from an I/O thread; `done` gets the outcome unless the process ends first.
+  void Propose(server::RequestKind kind, std::string_view body,
+               std::move_only_function<void(Result<server::ApplyResult::Value>)> done);
+
+ private:
+  Result<void> Open();
+  void AfterTask(LaneKind kind);
+  // After an error of the disk the machine is restarted as well, not the process alone: a sync that
+  // failed leaves in the machine's memory what the disk never got, and a process that was started
+  // on it would take it for durable (docs/simulation.md).
+  void EndAfterError();
+  // The process is gone from one moment to the next. The disk has been dealt with.
+  void End();
+  void CountCrash(const SimFileSystem::Counters& before);
+
+  World& world_;
+  MachineWatcher& watcher_;
+  const std::size_t number_;
+  const std::string name_;
+  std::unique_ptr<SimFileSystem> disk_;
+  DriftingClock clock_;
+  server::InstanceOptions options_;
+  std::uint64_t life_ = 0;
+  raft::MemberId member_id_ = raft::kNone;
+  std::optional<SimFileSystem::Keep> power_cut_due_;
+  std::uint64_t power_cuts_seen_ = 0;
+  std::uint64_t io_errors_seen_ = 0;
+
+  // Of the process.
+  std::unique_ptr<ProcessFileSystem> files_;
+  std::array<std::shared_ptr<Lane>, 7> lanes_;
+  server::DataDirectory directory_;
+  std::unique_ptr<server::Instance> instance_;
+  std::optional<Error> fatal_;
+  bool stopped_ = false;
+};
+
+}  // namespace kvorum::sim

@@ -1,0 +1,272 @@
+#include "tests/sim/nemesis.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace kvorum::sim {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+}  // namespace
+
+Nemesis::Nemesis(World& world, std::vector<std::unique_ptr<Machine>>& machines, Network& network,
+                 std::function<void(Machine&)> ended)
+    : world_(world), machines_(machines), network_(network), ended_(std::move(ended)) {}
+
+void Nemesis::Start() {
+  Rng& rng = world_.scheduler.rng();
+  const auto maybe = [&](Duration mean, std::function<void()> act) {
+    // Between a fourth and twice the rate, or not at all.
+    const Duration rate = world_.scheduler.Between(mean / 2, mean * 4);
+    if (rng.OneIn(3)) return;
+    Every(rate, std::move(act));
+  };
+  maybe(seconds(6), [this] { Crash(); });
+  maybe(seconds(60), [this] { CrashAll(); });
+  maybe(seconds(4), [this] { Partition(); });
+  maybe(seconds(3), [this] { ChangeWeather(); });
+  maybe(seconds(8), [this] { Pause(); });
+  maybe(seconds(6), [this] { SlowDisk(); });
+  maybe(seconds(20), [this] { FillDisk(); });
+  maybe(seconds(20), [this] { BreakDisk(); });
+  maybe(seconds(10), [this] { MoveClock(); });
+  maybe(seconds(20), [this] { StopGracefully(); });
+  maybe(seconds(20), [this] { Rot(); });
+}
+
+void Nemesis::Stop() {
+  stopped_ = true;
+  network_.Heal();
+  network_.SetWeather({});
+  for (const auto& machine : machines_) {
+    machine->disk().ClearFaults();
+    machine->disk().SetCapacity(std::nullopt);
+    machine->disk().PowerOffAt(std::uint64_t{1} << 62);  // never
+    machine->clock().SetRate(DriftingClock::kExact);
+  }
+}
+
+void Nemesis::Every(Duration mean, std::function<void()> act) {
+  world_.scheduler.After(world_.scheduler.Between(Duration(0), 2 * mean),
+                         [this, mean, act = std::move(act)]() mutable {
+                           if (stopped_) return;
+                           act();
+                           Every(mean, std::move(act));
+                         });
+}
+
+// The leader more often than others.
+Machine& Nemesis::Victim() {
+  Rng& rng = world_.scheduler.rng();
+  if (rng.OneIn(2)) {
+    for (const auto& machine : machines_) {
+      if (machine->up() &&
+          machine->instance().replica().leader() == machine->instance().member_id())
+        return *machine;
+    }
+  }
+  return *machines_[rng.Below(machines_.size())];
+}
+
+Machine* Nemesis::UpVictim() {
+  Machine& victim = Victim();
+  return victim.up() ? &victim : nullptr;
+}
+
+SimFileSystem::Keep Nemesis::RandomKeep() {
+  return SimFileSystem::kAllKeeps[world_.scheduler.rng().Below(SimFileSystem::kAllKeeps.size())];
+}
+
+void Nemesis::Crash() {
+  Machine* victim = UpVictim();
+  if (victim == nullptr) return;
+  switch (world_.scheduler.rng().Below(5)) {
+    case 0:
+      world_.faults.Add(Fault::kKill);
+      victim->Kill();
+      return ended_(*victim);
+    case 1:
+      victim->PowerCut(RandomKeep());
+      return ended_(*victim);
+    default:  // its end is reported by the machine
+      victim->PowerCutAt(1 + world_.scheduler.rng().Below(30), world_.scheduler.rng().OneIn(2)
+                                                                   ? SimFileSystem::Keep::kGarbage
+                                                                   : RandomKeep());
+  }
+}
+
+void Nemesis::CrashAll() {
+  bool all = true;
+  for (const auto& machine : machines_) {
+    if (!machine->up()) {
+      all = false;
+      continue;
+    }
+    machine->PowerCut(RandomKeep());
+    ended_(*machine);
+  }
+  if (all) world_.faults.Add(Fault::kAllDown);
+}
+
+void Nemesis::Partition() {
+  Rng& rng = world_.scheduler.rng();
+  const std::size_t count = machines_.size();
+  const auto cut = [&](std::size_t from, std::size_t to) {
+    if (from != to) network_.Cut(from, to);
+  };
+  const std::size_t victim = Victim().number();
+  const std::uint64_t kind = rng.Below(5);
+  world_.Note("partition of kind {} around {}", kind, machines_[victim]->name());
+  switch (kind) {
+    case 0:  // alone
+      for (std::size_t i = 0; i < count; ++i) {
+        cut(i, victim);
+        cut(victim, i);
+      }
+      break;
+    case 1: {  // two halves
+      for (std::size_t i = 0; i < count; ++i) {
+        for (std::size_t j = 0; j < count; ++j) {
+          if ((i % 2 == 0) != (j % 2 == 0)) cut(i, j);
+        }
+      }
+      break;
+    }
+    case 2:  // hears, and is not heard
+      for (std::size_t i = 0; i < count; ++i) cut(victim, i);
+      break;
+    case 3:  // is heard, and hears nothing
+      for (std::size_t i = 0; i < count; ++i) cut(i, victim);
+      break;
+    default:  // single links
+      for (std::size_t i = 0; i < count; ++i) cut(rng.Below(count), rng.Below(count));
+  }
+  world_.scheduler.After(world_.scheduler.Between(milliseconds(50), seconds(6)),
+                         [this, number = ++partition_] {
+                           if (number != partition_) return;
+                           world_.Note("the network is whole again");
+                           network_.Heal();
+                         });
+}
+
+void Nemesis::ChangeWeather() {
+  Rng& rng = world_.scheduler.rng();
+  Network::Weather weather;
+  if (rng.OneIn(2)) weather.lost_permille = rng.Below(200);
+  if (rng.OneIn(2)) weather.repeated_permille = rng.Below(200);
+  if (rng.OneIn(2)) {
+    weather.late_permille = rng.Below(300);
+    weather.late_delay = world_.scheduler.Between(milliseconds(5), seconds(3));
+  }
+  if (rng.OneIn(4))
+    weather.most_delay = world_.scheduler.Between(milliseconds(2), milliseconds(80));
+  network_.SetWeather(weather);
+}
+
+void Nemesis::Pause() {
+  Machine* victim = UpVictim();
+  if (victim == nullptr) return;
+  const Duration pause = world_.scheduler.Between(milliseconds(50), kLongestPause);
+  world_.Note("{} stands still for {} ms", victim->name(), pause.count() / 1'000'000);
+  world_.faults.Add(Fault::kPause);
+  victim->PauseUntil(world_.scheduler.Now() + pause);
+}
+
+void Nemesis::SlowDisk() {
+  Machine* victim = UpVictim();
+  if (victim == nullptr) return;
+  const Duration stall = world_.scheduler.Between(milliseconds(20), kLongestPause);
+  const LaneKind lane = world_.scheduler.rng().OneIn(3) ? LaneKind::kBackend : LaneKind::kWal;
+  world_.Note("the disk of {} takes {} ms ({})", victim->name(), stall.count() / 1'000'000,
+              lane == LaneKind::kWal ? "log" : "backend");
+  world_.faults.Add(Fault::kSlowDisk);
+  victim->lane(lane).HoldUntil(world_.scheduler.Now() + stall);
+}
+
+void Nemesis::FillDisk() {
+  Machine& victim = Victim();
+  world_.Note("the disk of {} is full", victim.name());
+  const std::uint64_t before = victim.disk().counters().no_space_errors;
+  victim.disk().SetCapacity(world_.scheduler.rng().Below(20'000));
+  world_.scheduler.After(
+      world_.scheduler.Between(milliseconds(200), seconds(5)), [this, &victim, before] {
+        victim.disk().SetCapacity(std::nullopt);
+        world_.faults.Add(Fault::kDiskFull, victim.disk().counters().no_space_errors - before);
+      });
+}
+
+void Nemesis::BreakDisk() {
+  Machine* victim = UpVictim();
+  if (victim == nullptr) return;
+  world_.Note("the disk of {} will fail once", victim->name());
+  const std::uint64_t before = victim->disk().counters().io_errors;
+  victim->disk().FailAt(1 + world_.scheduler.rng().Below(20), SimFileSystem::Fault::kIoError);
+  world_.scheduler.After(seconds(5), [this, victim, before] {
+    victim->disk().ClearFaults();
+    world_.faults.Add(Fault::kIoError, victim->disk().counters().io_errors - before);
+  });
+}
+
+void Nemesis::MoveClock() {
+  Machine& victim = Victim();
+  if (world_.scheduler.rng().OneIn(2)) {
+    const Duration jump = world_.scheduler.Between(-hours(2), hours(2));
+    world_.Note("the wall clock of {} jumps by {} s", victim.name(), jump.count() / 1'000'000'000);
+    world_.faults.Add(Fault::kClockJump);
+    victim.clock().JumpWall(jump);
+    return;
+  }
+  const auto rate = static_cast<std::int64_t>(700'000 + world_.scheduler.rng().Below(700'000));
+  world_.Note("the clock of {} runs at {} ppm", victim.name(), rate);
+  world_.faults.Add(Fault::kClockDrift);
+  victim.clock().SetRate(rate);
+}
+
+void Nemesis::StopGracefully() {
+  Machine* victim = UpVictim();
+  if (victim == nullptr) return;
+  world_.faults.Add(Fault::kGracefulStop);
+  victim->Stop();
+}
+
+// Of one machine that is down, in a segment of the log that is not its last one, or in the backend.
+void Nemesis::Rot() {
+  if (rotten_.has_value()) return;
+  for (const auto& machine : machines_) {
+    if (machine->up()) continue;
+    SimFileSystem& disk = machine->disk();
+    std::vector<std::string> files;
+    const std::string wal = std::string(Machine::kDataDir) + "/member/wal";
+    if (const auto names = disk.List(wal); names.has_value()) {
+      for (const std::string& name : *names) {
+        if (name.ends_with(".wal")) files.push_back(wal + "/" + name);
+      }
+      if (!files.empty()) files.pop_back();
+    }
+    files.push_back(std::string(Machine::kDataDir) + "/member/snap/db");
+    Rng& rng = world_.scheduler.rng();
+    RottenByte rotten{.machine = machine->number(),
+                      .file = files[rng.Below(files.size())],
+                      .offset = rng.Below(4000),
+                      .mask = static_cast<std::uint8_t>(1U << rng.Below(8))};
+    if (!disk.Corrupt(rotten.file, rotten.offset, rotten.mask)) return;
+    world_.Note("a bit of {} rots: {} at {}", machine->name(), rotten.file, rotten.offset);
+    world_.faults.Add(Fault::kBitRot);
+    rotten_ = std::move(rotten);
+    return;
+  }
+}
+
+bool Nemesis::RepairRot(Machine& machine) {
+  if (!rotten_.has_value() || rotten_->machine != machine.number()) return false;
+  world_.Note("{} found the damage, and its disk is restored", machine.name());
+  world_.faults.Add(Fault::kBitRotDetected);
+  static_cast<void>(machine.disk().Corrupt(rotten_->file, rotten_->offset, rotten_->mask));
+  rotten_.reset();
+  return true;
+}
+
+}  // namespace kvorum::sim

@@ -1,0 +1,73 @@
+// What goes wrong in the safety phase: each run takes some kinds of faults and their rate from its
+// seed, so that runs differ in what they press on ("swarm testing", Groce et al. 2012).
+//
+// Whatever it does is survivable by the fault model: a power cut takes what was not synced
+// (base/sim_file_system.h); bits rot on one machine at a time, in what the formats promise to find;
+// an error of the disk ends the process that meets it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/sim/machine.h"
+#include "tests/sim/network.h"
+#include "tests/sim/world.h"
+
+namespace kvorum::sim {
+
+class Nemesis {
+ public:
+  // `started_again` is called for each machine whose process the nemesis has ended.
+  Nemesis(World& world, std::vector<std::unique_ptr<Machine>>& machines, Network& network,
+          std::function<void(Machine&)> ended);
+
+  void Start();
+  // Nothing more goes wrong, and what was wrong is over, but for processes that are down and
+  // pauses, which last for kLongestPause at most.
+  void Stop();
+
+  // The machine found damage where bits were flipped: they are flipped back, as if its disk came
+  // from a backup. False if nothing was damaged there.
+  bool RepairRot(Machine& machine);
+
+  static constexpr Duration kLongestPause = std::chrono::seconds(6);
+
+ private:
+  void Every(Duration mean, std::function<void()> act);
+  Machine& Victim();
+  Machine* UpVictim();
+  SimFileSystem::Keep RandomKeep();
+
+  void Crash();
+  void CrashAll();
+  void Partition();
+  void ChangeWeather();
+  void Pause();
+  void SlowDisk();
+  void FillDisk();
+  void BreakDisk();
+  void MoveClock();
+  void StopGracefully();
+  void Rot();
+
+  struct RottenByte {
+    std::size_t machine = 0;
+    std::string file;
+    std::uint64_t offset = 0;
+    std::uint8_t mask = 0;
+  };
+
+  World& world_;
+  std::vector<std::unique_ptr<Machine>>& machines_;
+  Network& network_;
+  std::function<void(Machine&)> ended_;
+  bool stopped_ = false;
+  std::uint64_t partition_ = 0;  // counts them
+  std::optional<RottenByte> rotten_;
+};
+
+}  // namespace kvorum::sim

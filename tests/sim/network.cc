@@ -1,0 +1,266 @@
+#include "tests/sim/network.h"
+
+#include <algorithm>
+
+namespace kvorum::sim {
+namespace {
+
+using std::chrono::milliseconds;
+
+// A peer that was not heard of for so long counts as gone.
+constexpr Duration kActiveFor = std::chrono::seconds(2);
+
+std::string Describe(const raft::Message& message) {
+  return fmt::format("{} term {} log {}/{} commit {}{}{}", raft::Name(message.type), message.term,
+                     message.log_term, message.index, message.commit,
+                     message.entries.empty() ? "" : fmt::format(" +{}", message.entries.size()),
+                     message.reject ? " reject" : "");
+}
+
+}  // namespace
+
+// One machine's end.
+class Network::Port final : public server::Transport {
+ public:
+  Port(Network& network, Machine& machine) : network_(network), machine_(machine) {}
+
+  void Send(std::vector<raft::Message> messages) override {
+    for (raft::Message& message : messages) network_.Send(machine_.number(), std::move(message));
+  }
+  void SendSnapshot(raft::Message message, std::unique_ptr<mvcc::SnapshotSource> source) override {
+    network_.SendSnapshot(machine_.number(), message, std::move(source));
+  }
+  void SetMembers(std::shared_ptr<const server::MembershipView> view) override {
+    view_ = std::move(view);
+  }
+  std::optional<TimePoint> ActiveSince(raft::MemberId peer) const override {
+    const auto heard = heard_.find(peer);
+    if (heard == heard_.end() || machine_.clock().Now() - heard->second.last > kActiveFor)
+      return std::nullopt;
+    return heard->second.since;
+  }
+
+  void Heard(raft::MemberId peer) {
+    const TimePoint now = machine_.clock().Now();
+    Hearing& heard = heard_[peer];
+    if (now - heard.last > kActiveFor) heard.since = now;
+    heard.last = now;
+  }
+  bool IsRemoved(raft::MemberId id) const {
+    return view_ != nullptr && view_->removed.contains(id);
+  }
+  void Forget() {
+    view_.reset();
+    heard_.clear();
+  }
+
+ private:
+  struct Hearing {
+    TimePoint since{};
+    TimePoint last{};
+  };
+
+  Network& network_;
+  Machine& machine_;
+  std::shared_ptr<const server::MembershipView> view_;
+  std::map<raft::MemberId, Hearing> heard_;
+};
+
+Network::Network(World& world) : world_(world) {}
+
+Network::~Network() = default;
+
+void Network::Connect(Machine& machine) {
+  machines_.push_back(&machine);
+  ports_.push_back(std::make_unique<Port>(*this, machine));
+  machine.transport = [this, number = machine.number()]() -> server::Transport& {
+    return *ports_[number];
+  };
+}
+
+void Network::Cut(std::size_t from, std::size_t to) { links_[{from, to}].cut = true; }
+
+void Network::Heal() {
+  for (auto& [ends, link] : links_) link.cut = false;
+}
+
+void Network::Forget(Machine& machine) {
+  ports_[machine.number()]->Forget();
+  // A stream may end others' waiting only: its own callbacks come later.
+  const std::vector<std::shared_ptr<Stream>> streams = streams_;
+  for (const auto& stream : streams) {
+    if (stream->from == machine.number() || stream->to == machine.number())
+      EndStream(*stream, false);
+  }
+}
+
+std::optional<std::size_t> Network::FindMachine(raft::MemberId id) const {
+  const auto found = std::ranges::find(machines_, id, &Machine::member_id);
+  if (found == machines_.end()) return std::nullopt;
+  return (*found)->number();
+}
+
+bool Network::IsCut(std::size_t from, std::size_t to, bool count) {
+  const bool cut = links_[{from, to}].cut;
+  if (cut && count) {
+    world_.faults.Add(links_[{to, from}].cut ? Fault::kPartition : Fault::kOneWayPartition);
+  }
+  return cut;
+}
+
+void Network::ReportUnreachable(std::size_t at, raft::MemberId peer) {
+  world_.scheduler.After(weather_.most_delay, [this, at, peer, life = machines_[at]->life()] {
+    if (Stands(at, life)) machines_[at]->instance().Unreachable(peer);
+  });
+}
+
+void Network::Send(std::size_t from, raft::Message message) {
+  const auto to = FindMachine(message.to);
+  Scheduler& scheduler = world_.scheduler;
+  const bool stands = to.has_value() && machines_[*to]->up();
+  if (!stands || IsCut(from, *to, true)) {
+    if (scheduler.rng().OneIn(3)) ReportUnreachable(from, message.to);
+    return;
+  }
+  if (scheduler.Chance(weather_.lost_permille)) {
+    world_.faults.Add(Fault::kMessageLost);
+    world_.Note("{} -> {} lost: {}", machines_[from]->name(), machines_[*to]->name(),
+                Describe(message));
+    return;
+  }
+  const SharedBytes bytes = SharedBytes::Own(raft::Encode(message));
+  Link& link = links_[{from, *to}];
+  TimePoint when = scheduler.Now() + scheduler.Between(weather_.least_delay, weather_.most_delay);
+  const bool late = scheduler.Chance(weather_.late_permille);
+  if (late) {
+    world_.faults.Add(Fault::kMessageDelayed);
+    when = when + scheduler.Between(milliseconds(0), weather_.late_delay);
+  } else {
+    when = std::max(when, link.last_delivery);
+    link.last_delivery = when;
+  }
+  const std::uint64_t number = ++link.last_sent;
+  Post(from, *to, number, bytes, when);
+  // A proposal on its way to the leader is no message of Raft's, which bears being repeated: it
+  // would be two proposals. The transport promises that it comes once at most.
+  if (message.type != raft::MessageType::kProp && scheduler.Chance(weather_.repeated_permille)) {
+    world_.faults.Add(Fault::kMessageDuplicated);
+    Post(from, *to, number, bytes, when + scheduler.Between(milliseconds(0), weather_.late_delay));
+  }
+}
+
+void Network::Post(std::size_t from, std::size_t to, std::uint64_t number, SharedBytes bytes,
+                   TimePoint when) {
+  world_.scheduler.At(when, [this, from, to, number, bytes = std::move(bytes)] {
+    if (!IsCut(from, to, true)) Deliver(from, to, number, bytes);
+  });
+}
+
+void Network::Deliver(std::size_t from, std::size_t to, std::uint64_t number,
+                      const SharedBytes& bytes) {
+  Machine& machine = *machines_[to];
+  if (!machine.up()) return;
+  auto message = raft::DecodeMessage(bytes);
+  if (!message.has_value()) {
+    return world_.Fail("a message of {} cannot be decoded: {}", machines_[from]->name(),
+                       message.error().message);
+  }
+  Link& link = links_[{from, to}];
+  if (number < link.last_delivered) world_.faults.Add(Fault::kMessageReordered);
+  link.last_delivered = std::max(link.last_delivered, number);
+  if (ports_[to]->IsRemoved(message->from)) return;
+  world_.Note("{} -> {} {}", machines_[from]->name(), machine.name(), Describe(*message));
+  ports_[to]->Heard(message->from);
+  // By the thread that reads the sockets, so that a process that stood still may serve its clients
+  // before it hears what has happened since.
+  machine.lane(LaneKind::kPeer).Post([&machine, message = *std::move(message)]() mutable {
+    machine.instance().Receive(std::move(message));
+  });
+}
+
+void Network::SendSnapshot(std::size_t from, const raft::Message& message,
+                           std::unique_ptr<mvcc::SnapshotSource> source) {
+  const auto to = FindMachine(message.to);
+  auto stream = std::make_shared<Stream>();
+  stream->from = from;
+  stream->to = to.value_or(from);
+  stream->from_life = machines_[from]->life();
+  stream->to_life = machines_[stream->to]->life();
+  stream->message = SharedBytes::Own(raft::Encode(message));
+  stream->receiver = message.to;
+  stream->source = std::move(source);
+  streams_.push_back(stream);
+  world_.Note("{} sends a snapshot to {:x}: {}", machines_[from]->name(), message.to,
+              Describe(message));
+  world_.faults.Add(Fault::kSnapshotSent);
+  if (!to.has_value()) return EndStream(*stream, false);
+  SendChunk(stream);
+}
+
+void Network::SendChunk(const std::shared_ptr<Stream>& stream) {
+  machines_[stream->from]->lane(LaneKind::kPeer).Post([this, stream] {
+    if (stream->over) return;
+    auto chunk = stream->source->Next();
+    if (!chunk.has_value()) return EndStream(*stream, false);
+    const Duration takes = world_.scheduler.Between(weather_.least_delay, 10 * weather_.most_delay);
+    world_.scheduler.After(takes, [this, stream, chunk = *std::move(chunk)] {
+      if (stream->over) return;
+      const bool broken = world_.scheduler.Chance(weather_.snapshot_cut_permille) ||
+                          IsCut(stream->from, stream->to, true) ||
+                          !Stands(stream->to, stream->to_life);
+      if (broken) {
+        world_.faults.Add(Fault::kSnapshotCut);
+        return EndStream(*stream, false);
+      }
+      machines_[stream->to]->lane(LaneKind::kPeer).Post([this, stream, chunk] {
+        TakeChunk(stream, chunk);
+      });
+    });
+  });
+}
+
+void Network::TakeChunk(const std::shared_ptr<Stream>& stream, const SharedBytes& chunk) {
+  if (stream->over) return;
+  const auto whole = WriteChunk(*stream, chunk);
+  if (!whole.has_value()) {
+    world_.Note("{} does not take the snapshot: {}", machines_[stream->to]->name(),
+                whole.error().message);
+    return EndStream(*stream, false);
+  }
+  if (!*whole) return SendChunk(stream);
+  world_.faults.Add(Fault::kSnapshotReceived);
+  // The sender may not learn of it.
+  EndStream(*stream, !world_.scheduler.rng().OneIn(10));
+}
+
+// True once the snapshot is whole.
+Result<bool> Network::WriteChunk(Stream& stream, const SharedBytes& chunk) {
+  if (stream.sink == nullptr) {
+    KV_TRY(auto message, raft::DecodeMessage(stream.message));
+    KV_TRY(stream.sink, machines_[stream.to]->instance().ReceiveSnapshot(std::move(message)));
+  }
+  if (chunk.empty()) {
+    KV_RETURN_IF_ERROR(stream.sink->Finish());
+    return true;
+  }
+  std::string_view rest = chunk.view();
+  while (!rest.empty()) {
+    const std::size_t size = 1 + world_.scheduler.rng().Below(rest.size());
+    KV_RETURN_IF_ERROR(stream.sink->Write(rest.substr(0, size)));
+    rest.remove_prefix(size);
+  }
+  return false;
+}
+
+void Network::EndStream(Stream& stream, bool succeeded) {
+  if (std::exchange(stream.over, true)) return;
+  stream.sink.reset();
+  stream.source.reset();
+  std::erase_if(streams_, [&](const auto& other) { return other.get() == &stream; });
+  world_.scheduler.After(weather_.most_delay, [this, from = stream.from, life = stream.from_life,
+                                               to = stream.receiver, succeeded] {
+    if (Stands(from, life)) machines_[from]->instance().SnapshotSent(to, succeeded);
+  });
+}
+
+}  // namespace kvorum::sim

@@ -1,0 +1,95 @@
+// The network between the simulated machines, with faults: messages are lost, repeated, kept back
+// and overtaken; links are cut, in one direction too. Every message goes through its encoding.
+// Snapshots go as streams of chunks, cut anywhere.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/transport.h"
+#include "tests/sim/machine.h"
+#include "tests/sim/world.h"
+
+namespace kvorum::sim {
+
+class Network {
+ public:
+  struct Weather {
+    Duration least_delay = std::chrono::microseconds(100);
+    Duration most_delay = std::chrono::milliseconds(2);
+    std::uint64_t lost_permille = 0;
+    std::uint64_t repeated_permille = 0;
+    // Kept back for up to late_delay; others overtake it.
+    std::uint64_t late_permille = 0;
+    Duration late_delay = std::chrono::milliseconds(500);
+    // Of the chunks of snapshots: the connection breaks there.
+    std::uint64_t snapshot_cut_permille = 0;
+  };
+
+  explicit Network(World& world);
+  ~Network();
+  Network(const Network&) = delete;
+  Network& operator=(const Network&) = delete;
+
+  void Connect(Machine& machine);
+  void SetWeather(const Weather& weather) { weather_ = weather; }
+
+  // Nothing gets from one machine to the other until Heal.
+  void Cut(std::size_t from, std::size_t to);
+  void Heal();
+  // The process has ended.
+  void Forget(Machine& machine);
+
+ private:
+  class Port;
+  struct Link {
+    bool cut = false;
+    TimePoint last_delivery{};
+    std::uint64_t last_sent = 0;  // messages are numbered as they are sent
+    std::uint64_t last_delivered = 0;
+  };
+
+  // A snapshot on its way.
+  struct Stream {
+    std::size_t from = 0;
+    std::size_t to = 0;
+    std::uint64_t from_life = 0;
+    std::uint64_t to_life = 0;
+    SharedBytes message;  // encoded
+    raft::MemberId receiver = raft::kNone;
+    std::unique_ptr<mvcc::SnapshotSource> source;
+    std::unique_ptr<mvcc::SnapshotSink> sink;
+    bool over = false;
+  };
+
+  void Send(std::size_t from, raft::Message message);
+  void Post(std::size_t from, std::size_t to, std::uint64_t number, SharedBytes bytes,
+            TimePoint when);
+  void Deliver(std::size_t from, std::size_t to, std::uint64_t number, const SharedBytes& bytes);
+  bool IsCut(std::size_t from, std::size_t to, bool count);
+  void SendSnapshot(std::size_t from, const raft::Message& message,
+                    std::unique_ptr<mvcc::SnapshotSource> source);
+  void SendChunk(const std::shared_ptr<Stream>& stream);
+  void TakeChunk(const std::shared_ptr<Stream>& stream, const SharedBytes& chunk);
+  Result<bool> WriteChunk(Stream& stream, const SharedBytes& chunk);
+  void EndStream(Stream& stream, bool succeeded);
+  bool Stands(std::size_t machine, std::uint64_t life) const {
+    return machines_[machine]->up() && machines_[machine]->life() == life;
+  }
+  std::optional<std::size_t> FindMachine(raft::MemberId id) const;
+  void ReportUnreachable(std::size_t at, raft::MemberId peer);
+
+  World& world_;
+  std::vector<Machine*> machines_;
+  std::vector<std::unique_ptr<Port>> ports_;
+  std::map<std::pair<std::size_t, std::size_t>, Link> links_;
+  std::vector<std::shared_ptr<Stream>> streams_;
+  Weather weather_;
+};
+
+}  // namespace kvorum::sim

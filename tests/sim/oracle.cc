@@ -1,0 +1,221 @@
+#include "tests/sim/oracle.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "base/crc32c.h"
+#include "mvcc/errors.h"
+
+namespace kvorum::sim {
+namespace {
+
+std::string_view RoleName(raft::Role role) {
+  switch (role) {
+    case raft::Role::kFollower:
+      return "follower";
+    case raft::Role::kPreCandidate:
+      return "pre-candidate";
+    case raft::Role::kCandidate:
+      return "candidate";
+    case raft::Role::kLeader:
+      return "leader";
+  }
+  return "";
+}
+
+}  // namespace
+
+Oracle::View& Oracle::ViewOf(Machine& machine) {
+  View& view = views_[machine.number()];
+  if (view.life != machine.life()) view = View{.life = machine.life()};
+  return view;
+}
+
+Oracle::CommittedEntry Oracle::Digest(const raft::Entry& entry) {
+  const std::uint32_t checksum = Crc32c(static_cast<std::uint32_t>(entry.type), entry.data.view());
+  return {.term = entry.term, .checksum = checksum};
+}
+
+void Oracle::AfterRaft(Machine& machine) {
+  const raft::Node& node = machine.instance().replica().node();
+  View& view = ViewOf(machine);
+  const raft::Index commit = node.log().committed();
+  if (commit < view.commit)
+    world_.Fail("{}: the commit index went back from {} to {}", machine.name(), view.commit,
+                commit);
+  if (commit > view.commit) {
+    CheckCommitted(machine, node.log(), view.commit + 1, commit);
+    view.commit = commit;
+  }
+  if (node.term() < view.term)
+    world_.Fail("{}: the term went back from {} to {}", machine.name(), view.term, node.term());
+  if (node.role() != view.role || node.term() != view.term) {
+    world_.Note("{} is {} in term {}, commit {}", machine.name(), RoleName(node.role()),
+                node.term(), commit);
+    if (node.role() == raft::Role::kLeader) CheckLeader(machine, node);
+    view.role = node.role();
+    view.term = node.term();
+  }
+}
+
+// Entries from the index on that a member knows to be committed are those that others know.
+void Oracle::CheckCommitted(const Machine& machine, const raft::Log& log, raft::Index from,
+                            raft::Index to) {
+  for (raft::Index index = std::max(from, log.first_index()); index <= to; ++index) {
+    const CommittedEntry digest = Digest(log.Range(index, index).front());
+    if (index <= committed_.size()) {
+      if (committed_[index - 1] != digest) {
+        world_.Fail("{}: another entry is committed at index {} (term {}) than elsewhere (term {})",
+                    machine.name(), index, digest.term, committed_[index - 1].term);
+      }
+      continue;
+    }
+    if (index != committed_.size() + 1) {
+      return world_.Fail("{}: entries up to {} are committed, and nobody has seen those from {}",
+                         machine.name(), to, committed_.size() + 1);
+    }
+    committed_.push_back(digest);
+  }
+}
+
+void Oracle::CheckLeader(Machine& machine, const raft::Node& node) {
+  const auto [leader, is_new] = leaders_.emplace(node.term(), node.id());
+  if (!is_new && leader->second != node.id()) {
+    world_.Fail("two leaders in term {}: {:x} and {:x}", node.term(), leader->second, node.id());
+  }
+  // Leader completeness: of what leaders before it have committed. One that learns of its votes so
+  // late that a later one has led already need not have what that one committed.
+  if (leaders_.rbegin()->first != node.term()) return;
+  const raft::Log& log = node.log();
+  if (log.last_index() < committed_.size()) {
+    world_.Fail("{} leads in term {} with a log that ends at {}, though {} is committed",
+                machine.name(), node.term(), log.last_index(), committed_.size());
+    return;
+  }
+  CheckCommitted(machine, log, log.first_index(), committed_.size());
+}
+
+void Oracle::AfterApply(Machine& machine) {
+  server::Instance& instance = machine.instance();
+  View& view = ViewOf(machine);
+  const raft::Index applied = instance.replica().applied_index();
+  const std::int64_t revision = instance.store().revision();
+  if (revision < view.revision) {
+    world_.Fail("{}: the revision went back from {} to {}", machine.name(), view.revision,
+                revision);
+  }
+  if (revision > view.revision) {
+    // A new process is asked about what nobody has told yet, and about its newest state.
+    const std::int64_t from =
+        view.revision == 0 ? std::min(states_.last_revision() + 1, revision) : view.revision + 1;
+    ObserveStates(machine, from, revision);
+    view.revision = revision;
+  }
+  // What the backend held already is applied again without an effect: until the log has caught up
+  // with it, index and revision do not belong together.
+  if (applied > view.applied && applied >= instance.store().recovered().consistent_index) {
+    const auto [known, is_new] = revision_at_.emplace(applied, revision);
+    if (!is_new && known->second != revision) {
+      world_.Fail("{} has revision {} at applied index {}, another member had {}", machine.name(),
+                  revision, applied, known->second);
+    }
+  }
+  view.applied = std::max(view.applied, applied);
+}
+
+void Oracle::ObserveStates(Machine& machine, std::int64_t from, std::int64_t to) {
+  auto view = machine.instance().store().Read();
+  if (!view.has_value())
+    return world_.Fail("{}: cannot be read: {}", machine.name(), view.error().message);
+  for (std::int64_t revision = std::max<std::int64_t>(from, 2); revision <= to; ++revision) {
+    const auto result = view->Range({.key = "k", .range_end = "l", .revision = revision});
+    if (!result.has_value()) {
+      if (result.error() == mvcc::kErrCompacted) continue;
+      return world_.Fail("{}: revision {} cannot be read: {}", machine.name(), revision,
+                         result.error().message);
+    }
+    std::vector<std::string> rows;
+    for (std::size_t i = 0; i < result->rows.size(); ++i) rows.emplace_back(result->rows[i]);
+    states_.Observe(machine.name(), revision, std::move(rows));
+  }
+}
+
+void Oracle::CheckAll() {
+  std::int64_t least_revision = 0;
+  for (const auto& machine : machines_) {
+    if (!machine->up()) continue;
+    server::Instance& instance = machine->instance();
+    instance.replica().node().CheckInvariants();
+    instance.store().CheckInvariants();
+    const std::int64_t revision = instance.store().revision();
+    least_revision = least_revision == 0 ? revision : std::min(least_revision, revision);
+    for (const auto& other : machines_) {
+      if (other->up() && other->number() < machine->number()) CheckLogsMatch(*machine, *other);
+    }
+  }
+  for (const auto& machine : machines_) {
+    if (machine->up() && least_revision > 1) CheckHash(*machine, least_revision);
+  }
+}
+
+// Two logs with an equal entry are equal up to it.
+void Oracle::CheckLogsMatch(Machine& a, Machine& b) {
+  const raft::Log& log_a = a.instance().replica().node().log();
+  const raft::Log& log_b = b.instance().replica().node().log();
+  const raft::Index first = std::max(log_a.first_index(), log_b.first_index());
+  bool equal = false;
+  for (raft::Index index = std::min(log_a.last_index(), log_b.last_index()); index >= first;
+       --index) {
+    const raft::Entry& entry_a = log_a.Range(index, index).front();
+    const raft::Entry& entry_b = log_b.Range(index, index).front();
+    if (entry_a.term == entry_b.term) {
+      equal = true;
+      if (entry_a.data != entry_b.data || entry_a.type != entry_b.type)
+        world_.Fail("{} and {} have different entries at {} of term {}", a.name(), b.name(), index,
+                    entry_a.term);
+    } else if (equal) {
+      world_.Fail("the logs of {} and {} differ at {}, and are equal behind it", a.name(), b.name(),
+                  index);
+    }
+  }
+}
+
+void Oracle::CheckHash(Machine& machine, std::int64_t revision) {
+  const auto hash = machine.instance().store().HashKv(revision);
+  if (!hash.has_value()) {
+    if (hash.error() == mvcc::kErrCompacted) return;
+    return world_.Fail("{}: no hash at revision {}: {}", machine.name(), revision,
+                       hash.error().message);
+  }
+  const auto [known, is_new] =
+      hashes_.emplace(std::pair(hash->revision, hash->compact_revision), hash->hash);
+  if (!is_new && known->second != hash->hash) {
+    world_.Fail("{}: HashKV at revision {} (compacted {}) is {:08x}, another member had {:08x}",
+                machine.name(), hash->revision, hash->compact_revision, hash->hash, known->second);
+  }
+}
+
+void Oracle::CheckEqual(const std::vector<Machine*>& members) {
+  std::vector<std::string> contents;
+  for (Machine* machine : members) {
+    mvcc::Store& store = machine->instance().store();
+    CheckHash(*machine, store.revision());
+    std::string content;
+    for (const mvcc::Bucket bucket : {mvcc::Bucket::kAlarm, mvcc::Bucket::kCluster,
+                                      mvcc::Bucket::kMembers, mvcc::Bucket::kMembersRemoved}) {
+      const auto read = store.ForEach(bucket, [&](std::string_view key, std::string_view value) {
+        content += fmt::format("{}/{}={}\n", mvcc::BucketName(bucket), key, value);
+      });
+      if (!read.has_value())
+        world_.Fail("{}: cannot be read: {}", machine->name(), read.error().message);
+    }
+    contents.push_back(std::move(content));
+    if (contents.back() != contents.front()) {
+      world_.Fail("{} and {} have different small buckets:\n{}and\n{}", members.front()->name(),
+                  machine->name(), contents.front(), contents.back());
+    }
+  }
+}
+
+}  // namespace kvorum::sim

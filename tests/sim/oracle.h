@@ -1,0 +1,69 @@
+// What must hold at every moment, whatever fails: Raft's promises (paper, figure 3) and equality of
+// the replicas. Looks at each member behind each of its tasks, at the more expensive things now and
+// then, and reports the first thing that is wrong to the world.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "tests/sim/history.h"
+#include "tests/sim/machine.h"
+#include "tests/sim/world.h"
+
+namespace kvorum::sim {
+
+class Oracle {
+ public:
+  Oracle(World& world, std::vector<std::unique_ptr<Machine>>& machines)
+      : world_(world), machines_(machines), states_(world), views_(machines.size()) {}
+
+  void AfterRaft(Machine& machine);
+  void AfterApply(Machine& machine);
+  // Log matching, HashKV, the classes' own invariants. O(n).
+  void CheckAll();
+  // HashKV and the small buckets of members that have applied the same.
+  void CheckEqual(const std::vector<Machine*>& members);
+
+  const StateHistory& states() const { return states_; }
+  raft::Index committed() const { return committed_.size(); }
+  std::uint64_t elections() const { return leaders_.size(); }
+
+ private:
+  struct CommittedEntry {
+    raft::Term term = 0;
+    std::uint32_t checksum = 0;
+    friend bool operator==(const CommittedEntry&, const CommittedEntry&) = default;
+  };
+  // What was seen of one process.
+  struct View {
+    std::uint64_t life = 0;
+    raft::Index commit = 0;
+    raft::Role role = raft::Role::kFollower;
+    raft::Term term = 0;
+    raft::Index applied = 0;
+    std::int64_t revision = 0;
+  };
+
+  View& ViewOf(Machine& machine);
+  static CommittedEntry Digest(const raft::Entry& entry);
+  void CheckCommitted(const Machine& machine, const raft::Log& log, raft::Index from,
+                      raft::Index to);
+  void CheckLeader(Machine& machine, const raft::Node& node);
+  void CheckLogsMatch(Machine& a, Machine& b);
+  void CheckHash(Machine& machine, std::int64_t revision);
+  void ObserveStates(Machine& machine, std::int64_t from, std::int64_t to);
+
+  World& world_;
+  std::vector<std::unique_ptr<Machine>>& machines_;
+  StateHistory states_;
+  std::vector<View> views_;
+  std::vector<CommittedEntry> committed_;  // [i] has index i + 1
+  std::map<raft::Term, raft::MemberId> leaders_;
+  std::map<raft::Index, std::int64_t> revision_at_;  // by applied index, at the ends of batches
+  std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> hashes_;  // revision, compacted
+};
+
+}  // namespace kvorum::sim

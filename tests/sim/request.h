@@ -1,0 +1,38 @@
+// What a simulated client asks for: an operation as the checker of histories knows it, and its way
+// into the log and back.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "server/apply_result.h"
+#include "server/internal_request.h"
+#include "tests/linearizability/history.h"
+
+namespace kvorum::sim {
+
+struct Request {
+  linearizability::Operation operation;
+  std::int64_t compact_revision = 0;  // not 0: a compaction, and no operation
+
+  bool is_compaction() const { return compact_revision != 0; }
+  // One that needs no log entry.
+  bool is_read() const { return !is_compaction() && !linearizability::MayWrite(operation); }
+};
+
+Request PutOf(const std::string& key, const std::string& value);
+Request ReadOfAll(bool serializable);
+
+// All keys of the clients lie in [kFirstKey, kEndOfKeys).
+inline constexpr const char* kFirstKey = "k";
+inline constexpr const char* kEndOfKeys = "l";
+
+server::RequestKind KindOf(const Request& request);
+std::string BodyOf(const Request& request);
+std::string Describe(const Request& request);
+
+// Writes what a request answered into its operation, and returns the revision of the header.
+std::int64_t Record(const server::ApplyResult::Value& value, linearizability::Operation& operation);
+linearizability::KeyValue KeyValueOf(std::string_view encoded);
+
+}  // namespace kvorum::sim

@@ -1,0 +1,55 @@
+// The event log of a run: one line an event, each of which goes into a digest; the last ones are
+// kept for the report of a failure. Equal seeds make equal traces, byte for byte: nothing of this
+// machine (addresses, threads, time) may stand in a line.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <deque>
+#include <string>
+#include <utility>
+
+#include "base/clock.h"
+
+namespace kvorum::sim {
+
+class Trace {
+ public:
+  // The file, if any, gets every line and stays the caller's; keep_all keeps the whole text.
+  explicit Trace(std::FILE* file = nullptr, bool keep_all = false)
+      : file_(file), keep_all_(keep_all) {}
+
+  template <class... Args>
+  void Add(TimePoint now, fmt::format_string<Args...> format, Args&&... args) {
+    line_.clear();
+    AppendTime(now);
+    fmt::format_to(std::back_inserter(line_), format, std::forward<Args>(args)...);
+    line_.push_back('\n');
+    Finish();
+  }
+
+  std::uint64_t digest() const { return digest_; }
+  std::uint64_t lines() const { return lines_; }
+  // With keep_all.
+  const std::string& text() const { return text_; }
+  // The last lines, oldest first.
+  std::string Tail(std::size_t lines) const;
+
+ private:
+  static constexpr std::size_t kTailLines = 400;
+
+  void AppendTime(TimePoint now);
+  void Finish();
+
+  std::FILE* file_;
+  const bool keep_all_;
+  std::string line_;
+  std::string text_;
+  std::deque<std::string> tail_;
+  std::uint64_t digest_ = 14695981039346656037ULL;
+  std::uint64_t lines_ = 0;
+};
+
+}  // namespace kvorum::sim
