@@ -145,7 +145,7 @@ class SmallNetwork {
       KV_TRY(transfer.sink, receiver->ReceiveSnapshot(transfer.message));
     }
     KV_TRY(const SharedBytes chunk, transfer.source->Next());
-    if (chunk.size() == 0) {
+    if (chunk.empty()) {
       KV_RETURN_IF_ERROR(transfer.sink->Finish());
       return false;
     }
