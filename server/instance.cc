@@ -397,7 +397,7 @@ void Instance::SnapshotInstalled(const raft::SnapshotMetadata& metadata, Replica
   transport_->SetMembers(membership_->View());
   replica_->SnapshotInstalled(metadata);
   intake_->Installed();
-  KV_INFO("installed a snapshot", {"snapshot-index", metadata.index},
+  KV_INFO("applied snapshot", {"snapshot-index", metadata.index},
           {"revision", store_->revision()});
 }
 
