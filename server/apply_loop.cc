@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/logging.h"
+#include "server/errors.h"
 
 namespace kvorum::server {
 namespace {
@@ -96,36 +97,56 @@ void ApplyLoop::WarnIfSlow(TimePoint begin, const std::vector<raft::Entry>& batc
           {"first-index", batch.front().index});
 }
 
-void ApplyLoop::WaitApplied(raft::Index index, Task task) {
+void ApplyLoop::WaitApplied(raft::Index index, TimePoint deadline, ReadTask task) {
+  bool stopped = false;
   {
     std::lock_guard lock(mutex_);
-    if (stopped_) return;
-    if (applied_.load(std::memory_order_acquire) < index) {
-      waiting_.emplace(index, std::move(task));
+    stopped = stopped_;
+    if (!stopped && applied_.load(std::memory_order_acquire) < index) {
+      waiting_.emplace(index, WaitingRead{.deadline = deadline, .task = std::move(task)});
       return;
     }
   }
-  task();
+  task(stopped ? kStopped.Fail() : Result<void>());
+}
+
+void ApplyLoop::ExpireWaiting(TimePoint now) {
+  std::vector<ReadTask> expired;
+  {
+    std::lock_guard lock(mutex_);
+    for (auto it = waiting_.begin(); it != waiting_.end();) {
+      if (now < it->second.deadline) {
+        ++it;
+        continue;
+      }
+      expired.push_back(std::move(it->second.task));
+      it = waiting_.erase(it);
+    }
+  }
+  for (ReadTask& task : expired) task(kTimeoutWaitApplied.Fail());
 }
 
 void ApplyLoop::RunReady(raft::Index applied) {
-  std::vector<Task> ready;
+  std::vector<ReadTask> ready;
   {
     std::lock_guard lock(mutex_);
     const auto end = waiting_.upper_bound(applied);
-    for (auto it = waiting_.begin(); it != end; ++it) ready.push_back(std::move(it->second));
+    for (auto it = waiting_.begin(); it != end; ++it) ready.push_back(std::move(it->second.task));
     waiting_.erase(waiting_.begin(), end);
   }
-  for (Task& task : ready) task();
+  for (ReadTask& task : ready) task({});
 }
 
 void ApplyLoop::Stop() {
-  std::deque<Item> items;
-  std::multimap<raft::Index, Task> tasks;
-  std::lock_guard lock(mutex_);
-  stopped_ = true;
-  queue_.swap(items);
-  waiting_.swap(tasks);
+  decltype(queue_) entries;
+  decltype(waiting_) reads;
+  {
+    std::lock_guard lock(mutex_);
+    stopped_ = true;
+    queue_.swap(entries);
+    waiting_.swap(reads);
+  }
+  for (auto& [index, read] : reads) read.task(kStopped.Fail());
 }
 
 }  // namespace kvorum::server

@@ -19,6 +19,7 @@
 #include "mvcc/store.h"
 #include "proto/raft_types.h"
 #include "server/applier.h"
+#include "server/read_task.h"
 
 namespace kvorum::server {
 
@@ -38,10 +39,11 @@ class ApplyLoop {
   void Push(std::vector<raft::Entry> entries);
   void PushSnapshot(std::shared_ptr<const raft::Snapshot> snapshot);
   // Runs the task when everything up to the index is applied: at once on this thread if it is, else
-  // on the apply executor.
-  void WaitApplied(raft::Index index, Task task);
+  // on the apply executor. One that waits past its deadline is failed by the next ExpireWaiting.
+  void WaitApplied(raft::Index index, TimePoint deadline, ReadTask task);
+  void ExpireWaiting(TimePoint now);
   raft::Index applied_index() const { return applied_.load(std::memory_order_acquire); }
-  // Drops what waits and what comes.
+  // Drops the entries that wait and come; reads fail.
   void Stop();
 
  private:
@@ -49,6 +51,11 @@ class ApplyLoop {
   struct Item {
     std::vector<raft::Entry> entries;
     std::shared_ptr<const raft::Snapshot> snapshot;
+  };
+
+  struct WaitingRead {
+    TimePoint deadline;
+    ReadTask task;
   };
 
   void PushItem(Item item);
@@ -70,7 +77,7 @@ class ApplyLoop {
   std::deque<Item> queue_;
   bool drain_posted_ = false;
   bool stopped_ = false;
-  std::multimap<raft::Index, Task> waiting_;
+  std::multimap<raft::Index, WaitingRead> waiting_;
 };
 
 }  // namespace kvorum::server

@@ -27,6 +27,9 @@ inline constexpr ApiError kNoLeader{Code::kUnavailable, "etcdserver: no leader"}
 inline constexpr ApiError kLeaderChanged{Code::kUnavailable, "etcdserver: leader changed"};
 inline constexpr ApiError kStopped{Code::kUnavailable, "etcdserver: server stopped"};
 inline constexpr ApiError kTimeout{Code::kUnavailable, "etcdserver: request timed out"};
+inline constexpr ApiError kTimeoutWaitApplied{
+    Code::kUnavailable,
+    "etcdserver: request timed out, waiting for the applied index took too long"};
 inline constexpr ApiError kInvalidClientApiVersion{Code::kInvalidArgument,
                                                    "etcdserver: invalid client api version"};
 inline constexpr ApiError kDeadlineExceeded{Code::kDeadlineExceeded, "context deadline exceeded"};

@@ -13,23 +13,13 @@
 namespace kvorum::server {
 namespace {
 
-// An attempt that got no answer is made again, under an id of its own, so that a late answer to the
-// first confirms nothing.
-constexpr Duration kReadRetry = std::chrono::milliseconds(500);
 constexpr Duration kRefusalLogPause = std::chrono::minutes(1);
 constexpr std::size_t kMaxRefusedSenders = 64;
 
 std::size_t SizeBytes(const raft::Message& message) {
-  std::size_t size_bytes = sizeof(message);
+  std::size_t size_bytes = sizeof(message) + message.context.size();
   for (const raft::Entry& entry : message.entries) size_bytes += raft::SizeBytes(entry);
   return size_bytes;
-}
-
-void LogEvents(const std::vector<raft::Event>& events) {
-  for (const raft::Event& event : events) {
-    KV_INFO("raft", {"event", raft::Name(event.type)}, {"term", event.term},
-            {"peer", IdText(event.peer)}, {"index", event.index});
-  }
 }
 
 Error RefusalOf(raft::Dropped dropped) {
@@ -59,6 +49,7 @@ Replica::Replica(std::unique_ptr<raft::Node> node, LogWriter& log, ApplyLoop& ap
       options_(options),
       hooks_(std::move(hooks)),
       node_(std::move(node)),
+      reads_([this] { return AskForReads(); }, options.request_timeout),
       snapshot_index_(snapshot_index) {
   conf_states_.emplace_back(snapshot_index, node_->conf_state());
 }
@@ -88,11 +79,7 @@ void Replica::Stop(Task done) {
     for (auto& waiter : waiters_.TakeAll()) {
       if (waiter != nullptr) waiter->Failed(kStopped.ToError());
     }
-    const Result<void> stopped = kStopped.Fail();
-    for (auto& [context, attempt] : reads_) {
-      for (ReadTask& task : attempt.tasks) task(stopped);
-    }
-    reads_.clear();
+    reads_.FailAll(kStopped.ToError());
     leaderless_.clear();
     done();
   });
@@ -137,13 +124,23 @@ void Replica::Propose(std::vector<Proposal> proposals) {
 }
 
 void Replica::ReadIndex(ReadTask task) {
-  HandOver([&](Inbox& inbox) { inbox.reads.push_back(std::move(task)); });
+  if (waiting_reads_.fetch_add(1, std::memory_order_relaxed) >= options_.max_waiting_reads) {
+    waiting_reads_.fetch_sub(1, std::memory_order_relaxed);
+    task(kTooManyRequests.Fail());
+    return;
+  }
+  ReadTask counted = [this, task = std::move(task)](const Result<void>& confirmed) mutable {
+    waiting_reads_.fetch_sub(1, std::memory_order_relaxed);
+    task(confirmed);
+  };
+  HandOver([&](Inbox& inbox) { inbox.reads.push_back(std::move(counted)); });
 }
 
 bool Replica::PutMessage(Inbox& inbox, raft::Message&& message) {
   const std::size_t size_bytes = SizeBytes(message);
   if (inbox.messages.size() >= options_.max_waiting_messages ||
       inbox_message_bytes_ + size_bytes > options_.max_waiting_message_bytes) {
+    refused_messages_.fetch_add(1, std::memory_order_relaxed);
     return false;
   }
   inbox_message_bytes_ += size_bytes;
@@ -238,8 +235,7 @@ void Replica::Drain() {
     CompactLog();
   }
   if (!inbox.proposals.empty()) ProposeAll(std::move(inbox.proposals));
-  if (!inbox.reads.empty())
-    StartReads(std::move(inbox.reads), raft_.clock().Now() + options_.request_timeout);
+  if (!inbox.reads.empty()) reads_.Add(std::move(inbox.reads), raft_.clock().Now());
   ProcessReady();
   MaybeSnapshot();
 }
@@ -255,6 +251,7 @@ void Replica::StepAll(std::vector<raft::Message> messages) {
     const bool restored = snapshot > committed && node_->log().snapshot_index() == snapshot;
     if (is_snapshot && !restored) hooks_.snapshot_ignored(snapshot);
     if (stepped.has_value()) continue;
+    refused_messages_.fetch_add(1, std::memory_order_relaxed);
     if (refused_.size() >= kMaxRefusedSenders) refused_.clear();
     RefusedMessages& refused = refused_[from];
     const TimePoint now = raft_.clock().Now();
@@ -307,38 +304,11 @@ void Replica::FailProposal(std::uint64_t id, const Error& error) {
   }
 }
 
-void Replica::StartReads(std::vector<ReadTask> tasks, TimePoint deadline) {
+// Where nobody leads, or the leader has too much to do, no answer comes, and it is asked again.
+std::uint64_t Replica::AskForReads() {
   const std::uint64_t context = ids_.Next();
-  const raft::Dropped dropped = node_->ReadIndex(context);
-  if (dropped == raft::Dropped::kTooMuchPending) {
-    for (ReadTask& task : tasks) task(kTooManyRequests.Fail());
-    return;
-  }
-  // Without a leader the attempt stands with no answer to come, and is made again in a while.
-  reads_.emplace(
-      context,
-      ReadAttempt{.tasks = std::move(tasks), .asked = raft_.clock().Now(), .deadline = deadline});
-}
-
-void Replica::RetryReads() {
-  const TimePoint now = raft_.clock().Now();
-  std::vector<ReadAttempt> again;
-  for (auto it = reads_.begin(); it != reads_.end();) {
-    ReadAttempt& attempt = it->second;
-    if (now < attempt.asked + kReadRetry) {
-      ++it;
-      continue;
-    }
-    again.push_back(std::move(attempt));
-    it = reads_.erase(it);
-  }
-  for (ReadAttempt& attempt : again) {
-    if (now < attempt.deadline) {
-      StartReads(std::move(attempt.tasks), attempt.deadline);
-      continue;
-    }
-    for (ReadTask& task : attempt.tasks) task(kTimeout.Fail());
-  }
+  node_->ReadIndex(context);
+  return context;
 }
 
 void Replica::ArmTick() {
@@ -358,7 +328,11 @@ void Replica::OnTick() {
     waiting_bytes_.fetch_sub(proposal.data.size(), std::memory_order_relaxed);
     return true;
   });
-  RetryReads();
+  // What waited for a transfer that came to nothing, too.
+  if (!leaderless_.empty() && node_->leader() != raft::kNone)
+    ProposeAll(std::exchange(leaderless_, {}));
+  reads_.Tick(now);
+  apply_.ExpireWaiting(now);
   if (compact_index_ != 0) CompactLog();
   ProcessReady();
   MaybeSnapshot();
@@ -370,7 +344,7 @@ void Replica::ProcessReady() {
 }
 
 void Replica::HandleReady(raft::Ready ready) {
-  LogEvents(ready.events);
+  event_log_.Write(ready.events, raft_.clock().Now());
   if (node_->role() == raft::Role::kLeader) KV_FAILPOINT("raftBeforeLeaderSend");
   SendAll(std::move(ready.messages));
   if (ready.snapshot != nullptr || !ready.entries.empty() || ready.hard_state.has_value()) {
@@ -382,18 +356,14 @@ void Replica::HandleReady(raft::Ready ready) {
   }
   if (!ready.committed.empty()) apply_.Push(std::move(ready.committed));
   for (const raft::ReadState& state : ready.read_states) {
-    const auto it = reads_.find(state.context);
-    if (it == reads_.end()) continue;  // a late answer to an attempt that was made again
-    apply_.WaitApplied(state.index, [tasks = std::move(it->second.tasks)]() mutable {
-      for (ReadTask& task : tasks) task({});
-    });
-    reads_.erase(it);
+    for (ReadRounds::Read& read : reads_.TakeConfirmed(state.context))
+      apply_.WaitApplied(state.index, read.deadline, std::move(read.task));
   }
+  if (!ready.read_states.empty()) reads_.AskNext(raft_.clock().Now());
   const bool found_leader = ready.soft_state.has_value() && ready.soft_state->leader != raft::kNone;
   if (found_leader) {
     if (!leaderless_.empty()) ProposeAll(std::exchange(leaderless_, {}));
-    for (auto& [context, attempt] : reads_) attempt.asked = TimePoint{};  // due at once
-    RetryReads();
+    reads_.LeaderFound(raft_.clock().Now());
   }
   KV_FAILPOINT("raftBeforeAdvance");
 }

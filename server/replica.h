@@ -4,9 +4,9 @@
 //
 // Propose, ReadIndex and the accessors are thread-safe; everything about the core itself runs on
 // the raft executor, which never waits for a disk. The owner stops the replica, then the executors,
-// then destroys it. Bounds: proposals that nobody has answered yet (Options), reads that wait for a
-// quorum (the core's); past them a client is told that there are too many requests. Peers' messages
-// past a bound are dropped: Raft sends again.
+// then destroys it. Bounds (Options): proposals and reads that nobody has answered yet; past them a
+// client is told that there are too many requests. Peers' messages past a bound are dropped: Raft
+// sends again. A message that is nonsense is dropped too, counted, and logged once a minute.
 #pragma once
 
 #include <atomic>
@@ -25,9 +25,11 @@
 #include "raft/node.h"
 #include "server/apply_loop.h"
 #include "server/catch_up_log.h"
+#include "server/event_log.h"
 #include "server/log_writer.h"
 #include "server/proposal.h"
-#include "server/request_batcher.h"
+#include "server/read_rounds.h"
+#include "server/read_task.h"
 #include "server/request_id.h"
 #include "server/transport.h"
 #include "server/wait_table.h"
@@ -45,6 +47,8 @@ class Replica {
     // Of peers' messages that the raft executor has not seen yet.
     std::size_t max_waiting_messages = 16'384;
     std::size_t max_waiting_message_bytes = std::size_t{256} << 20;
+    // Batches of linearizable reads that are not answered yet.
+    std::size_t max_waiting_reads = 50'000;
   };
   // Called on the raft executor.
   struct Hooks {
@@ -83,6 +87,10 @@ class Replica {
   raft::Index applied_index() const { return apply_.applied_index(); }
   raft::Term term() const { return term_.load(std::memory_order_acquire); }
   raft::MemberId leader() const { return leader_.load(std::memory_order_acquire); }
+  // Of peers, that no correct one sends, or for which there was no room.
+  std::uint64_t refused_messages() const {
+    return refused_messages_.load(std::memory_order_relaxed);
+  }
   const Clock& clock() const { return raft_.clock(); }
 
   // ---- raft executor ----
@@ -114,11 +122,6 @@ class Replica {
     bool snapshot_ended = false;
     std::vector<std::pair<raft::Index, raft::ConfChange>> conf_changes;
   };
-  struct ReadAttempt {
-    std::vector<ReadTask> tasks;
-    TimePoint asked;     // this attempt
-    TimePoint deadline;  // of all attempts
-  };
   struct RefusedMessages {
     std::uint64_t count = 0;
     TimePoint logged;
@@ -139,8 +142,7 @@ class Replica {
   void SendAll(std::vector<raft::Message> messages);
   void ProposeAll(std::vector<Proposal> proposals);
   void FailProposal(std::uint64_t id, const Error& error);
-  void StartReads(std::vector<ReadTask> tasks, TimePoint deadline);
-  void RetryReads();
+  std::uint64_t AskForReads();
   void MaybeSnapshot();
   void CompactLog();
   void PublishState();
@@ -162,18 +164,21 @@ class Replica {
   std::atomic<raft::Term> term_{0};
   std::atomic<raft::MemberId> leader_{raft::kNone};
   std::atomic<std::size_t> waiting_bytes_{0};
+  std::atomic<std::size_t> waiting_reads_{0};
+  std::atomic<std::uint64_t> refused_messages_{0};
 
   // Of the raft executor.
   std::unique_ptr<raft::Node> node_;
   Transport* transport_ = nullptr;
   bool stopped_ = false;
   std::vector<Proposal> leaderless_;  // proposed while there was no leader
-  std::map<std::uint64_t, ReadAttempt> reads_;
+  ReadRounds reads_;
   raft::Index snapshot_index_;  // of the last snapshot begun
   raft::Index durable_index_ = 0;
   bool snapshot_running_ = false;
   CatchUpLog catch_up_log_;
   raft::Index compact_index_ = 0;  // up to where the log should be compacted; 0: it is
+  EventLog event_log_;
   std::map<raft::MemberId, RefusedMessages> refused_;                 // by sender
   std::vector<std::pair<raft::Index, raft::ConfState>> conf_states_;  // from which index each holds
 };

@@ -13,14 +13,11 @@
 #include "base/error.h"
 #include "rpc/loop.h"
 #include "server/proposal.h"
+#include "server/read_task.h"
 
 namespace kvorum::server {
 
 class Replica;
-
-// Runs when what was committed before it was asked for has been applied, or with the reason why
-// that is not known.
-using ReadTask = std::move_only_function<void(const Result<void>& confirmed)>;
 
 class RequestBatcher {
  public:

@@ -1,0 +1,32 @@
+// Raft's events as log lines. Those that a peer causes by a message each are written once a second
+// for each kind and peer, with the number that was left out: a flood of messages is none of lines.
+//
+// Threading: used by the raft executor only. Bounded: it remembers 256 pairs of kind and peer.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "raft/events.h"
+
+namespace kvorum::server {
+
+class EventLog {
+ public:
+  void Write(const std::vector<raft::Event>& events, TimePoint now);
+  std::uint64_t suppressed() const { return suppressed_; }
+
+ private:
+  struct Last {
+    TimePoint at;
+    std::uint64_t left_out = 0;
+  };
+
+  std::map<std::pair<raft::EventType, raft::MemberId>, Last> last_;
+  std::uint64_t suppressed_ = 0;
+};
+
+}  // namespace kvorum::server

@@ -1,0 +1,329 @@
+// A member's replica among others: reads on every member, what happens without a leader or a
+// majority, a leader whose disk stalls, and peers that send nonsense.
+#include "server/replica.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "base/rng.h"
+#include "raft/read_queue.h"
+#include "server/errors.h"
+#include "tests/server/request_bodies.h"
+#include "tests/server/small_cluster.h"
+
+namespace kvorum::server {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// Asks for a read and remembers how it ended.
+struct Read {
+  Read(SmallCluster& cluster, std::size_t member) {
+    cluster.replica(member).ReadIndex([end = ended](const Result<void>& result) { *end = result; });
+  }
+  bool has_ended() const { return ended->has_value(); }
+  bool is_confirmed() const { return has_ended() && (*ended)->has_value(); }
+  Error error() const { return (*ended)->error(); }
+  std::shared_ptr<std::optional<Result<void>>> ended =
+      std::make_shared<std::optional<Result<void>>>();
+};
+
+class ReplicaTest : public testing::Test {
+ protected:
+  // Starts a cluster that has a leader and a key; its number.
+  std::size_t Start(std::size_t size, std::function<void(InstanceOptions&)> options = {}) {
+    cluster_ = std::make_unique<SmallCluster>(size, 7, std::move(options));
+    EXPECT_TRUE(cluster_->StartAll().has_value());
+    const std::size_t leader = cluster_->WaitForLeader().value();
+    EXPECT_TRUE(Put(leader, "before").has_value());
+    EXPECT_TRUE(cluster_->CatchUp());
+    return leader;
+  }
+  Result<ApplyResult::Value> Put(std::size_t member, const std::string& value) {
+    return cluster_->Propose(member, RequestKind::kPut, PutBody("key", value));
+  }
+  std::string Value(std::size_t member) {
+    return cluster_->member(member).Get("key", 0).value().value_or("");
+  }
+  std::size_t FollowerOf(std::size_t leader) { return leader == 0 ? 1 : 0; }
+
+  std::unique_ptr<SmallCluster> cluster_;
+};
+
+TEST_F(ReplicaTest, AllReadsOfAFollowerThatWaitShareOneQuestion) {
+  const std::size_t leader = Start(3);
+  const std::size_t follower = FollowerOf(leader);
+  std::size_t questions = 0;
+  cluster_->network().SetFilter([&](raft::Message& message) {
+    questions += message.type == raft::MessageType::kReadIndex ? 1 : 0;
+    return false;
+  });
+  std::vector<Read> reads;
+  reads.emplace_back(*cluster_, follower);
+  ASSERT_TRUE(cluster_->RunUntil([&] { return questions == 1; }));
+  for (int i = 0; i < 999; ++i) reads.emplace_back(*cluster_, follower);
+  ASSERT_TRUE(cluster_->RunUntil([&] {
+    return std::ranges::all_of(reads, [](const Read& read) { return read.is_confirmed(); });
+  }));
+  EXPECT_EQ(questions, 2U);
+}
+
+TEST_F(ReplicaTest, AReadWhoseQuestionIsLostIsAskedAgainUnderAnotherName) {
+  const std::size_t leader = Start(3);
+  const std::size_t follower = FollowerOf(leader);
+  std::set<std::uint64_t> names;
+  cluster_->network().SetFilter([&](raft::Message& message) {
+    if (message.type != raft::MessageType::kReadIndex) return false;
+    names.insert(raft::DecodeContext(message.entries.front().data));
+    return names.size() < 3;
+  });
+  const TimePoint begin = cluster_->scheduler().clock().Now();
+  const Read read(*cluster_, follower);
+  ASSERT_TRUE(cluster_->RunUntil([&] { return read.is_confirmed(); }));
+  EXPECT_EQ(names.size(), 3U);
+  const Duration took = cluster_->scheduler().clock().Now() - begin;
+  EXPECT_GE(took, seconds(1));
+  EXPECT_LT(took, milliseconds(1500));
+}
+
+TEST_F(ReplicaTest, AnAnswerToAnEarlierQuestionConfirmsNothing) {
+  const std::size_t leader = Start(3);
+  const std::size_t follower = FollowerOf(leader);
+  // The first answer is held back; the second is never given.
+  std::optional<raft::Message> answer;
+  cluster_->network().SetFilter([&](raft::Message& message) {
+    if (message.type != raft::MessageType::kReadIndexResp) return false;
+    if (!answer.has_value()) answer = message;
+    return true;
+  });
+  const Read read(*cluster_, follower);
+  cluster_->RunFor(milliseconds(800));
+  ASSERT_TRUE(answer.has_value());
+  cluster_->member(follower).instance().Receive(*answer);
+  cluster_->RunFor(milliseconds(50));
+  EXPECT_FALSE(read.has_ended());
+  cluster_->network().SetFilter({});
+  EXPECT_TRUE(cluster_->RunUntil([&] { return read.is_confirmed(); }, seconds(1)));
+}
+
+TEST_F(ReplicaTest, AReadOutlivesTheLeaderThatItWasAskedOf) {
+  const std::size_t leader = Start(3);
+  const std::size_t follower = FollowerOf(leader);
+  cluster_->Kill(leader);
+  const Read read(*cluster_, follower);
+  ASSERT_TRUE(cluster_->RunUntil([&] { return read.has_ended(); }));
+  EXPECT_TRUE(read.is_confirmed());
+}
+
+TEST_F(ReplicaTest, AReadIsAnsweredFromNoStateThatLacksWhatWasWrittenBeforeIt) {
+  const std::size_t leader = Start(3);
+  const std::size_t follower = FollowerOf(leader);
+  Lanes& lanes = cluster_->member(follower).lanes();
+  lanes.Hold(lanes.apply(), true);
+  ASSERT_TRUE(Put(leader, "after").has_value());
+  const Read read(*cluster_, follower);
+  cluster_->RunFor(seconds(3));
+  EXPECT_FALSE(read.has_ended());
+  lanes.Hold(lanes.apply(), false);
+  ASSERT_TRUE(cluster_->RunUntil([&] { return read.is_confirmed(); }));
+  EXPECT_EQ(Value(follower), "after");
+}
+
+TEST_F(ReplicaTest, AReadThatWaitsForApplyTooLongSaysSo) {
+  const std::size_t leader = Start(3);
+  const std::size_t follower = FollowerOf(leader);
+  Lanes& lanes = cluster_->member(follower).lanes();
+  lanes.Hold(lanes.apply(), true);
+  ASSERT_TRUE(Put(leader, "after").has_value());
+  const Read read(*cluster_, follower);
+  ASSERT_TRUE(cluster_->RunUntil([&] { return read.has_ended(); }, seconds(8)));
+  EXPECT_EQ(read.error(), kTimeoutWaitApplied.ToError());
+}
+
+TEST_F(ReplicaTest, ACutOffLeaderConfirmsNoRead) {
+  const std::size_t leader = Start(3);
+  cluster_->Isolate(leader);
+  const Read read(*cluster_, leader);
+  const std::size_t follower = FollowerOf(leader);
+  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->Leader() != leader; }));
+  ASSERT_TRUE(Put(follower, "after").has_value());
+  ASSERT_TRUE(cluster_->RunUntil([&] { return read.has_ended(); }, seconds(10)));
+  EXPECT_EQ(read.error(), kTimeout.ToError());
+}
+
+TEST_F(ReplicaTest, FiveMembersWithTwoDeadServeEverything) {
+  const std::size_t leader = Start(5);
+  cluster_->Kill(leader);
+  cluster_->Kill((leader + 1) % 5);
+  ASSERT_TRUE(cluster_->WaitForLeader().has_value());
+  for (std::size_t i = 0; i < 5; ++i) {
+    if (!cluster_->is_up(i)) continue;
+    ASSERT_TRUE(Put(i, std::to_string(i)).has_value());
+    ASSERT_TRUE(cluster_->ReadIndex(i).has_value());
+    EXPECT_EQ(Value(i), std::to_string(i));
+  }
+}
+
+TEST_F(ReplicaTest, FiveMembersWithThreeDeadRefuseInTimeAndServeWhatNeedsNobodyElse) {
+  const std::size_t leader = Start(5);
+  for (std::size_t dead = 1; dead <= 3; ++dead) cluster_->Kill((leader + dead) % 5);
+  for (const std::size_t member : {leader, (leader + 4) % 5}) {
+    const TimePoint begin = cluster_->scheduler().clock().Now();
+    const Read read(*cluster_, member);
+    const auto put = Put(member, "after");
+    ASSERT_FALSE(put.has_value());
+    EXPECT_EQ(put.error().code, Code::kUnavailable);
+    EXPECT_TRUE(put.error().message.starts_with("etcdserver: request timed out"));
+    ASSERT_TRUE(cluster_->RunUntil([&] { return read.has_ended(); }, seconds(1)));
+    EXPECT_EQ(read.error(), kTimeout.ToError());
+    EXPECT_LT(cluster_->scheduler().clock().Now() - begin, milliseconds(7500));
+    EXPECT_EQ(Value(member), "before");
+    EXPECT_EQ(cluster_->replica(member).leader(), raft::kNone);
+  }
+}
+
+TEST_F(ReplicaTest, WhatWaitsWithoutALeaderIsBounded) {
+  const std::size_t leader = Start(3, [](InstanceOptions& options) {
+    options.replica.max_waiting_reads = 10;
+    options.replica.max_waiting_proposals = 10;
+  });
+  cluster_->Kill((leader + 1) % 3);
+  cluster_->Kill((leader + 2) % 3);
+  ASSERT_TRUE(
+      cluster_->RunUntil([&] { return cluster_->replica(leader).leader() == raft::kNone; }));
+  std::vector<Read> reads;
+  for (int i = 0; i < 12; ++i) reads.emplace_back(*cluster_, leader);
+  EXPECT_FALSE(reads[9].has_ended());
+  ASSERT_TRUE(reads[10].has_ended());
+  EXPECT_EQ(reads[11].error(), kTooManyRequests.ToError());
+  std::vector<Error> refused;
+  for (int i = 0; i < 12; ++i) {
+    cluster_->member(leader).Propose(
+        RequestKind::kPut, PutBody("key", "x"),
+        [&](const Result<ApplyResult::Value>& outcome) { refused.push_back(outcome.error()); });
+  }
+  ASSERT_EQ(refused.size(), 2U);
+  EXPECT_EQ(refused[0], kTooManyRequests.ToError());
+  // All get their answer, and there is room again.
+  ASSERT_TRUE(cluster_->RunUntil([&] { return refused.size() == 12 && reads[9].has_ended(); }));
+  const Read again(*cluster_, leader);
+  cluster_->RunFor(seconds(1));
+  EXPECT_FALSE(again.has_ended());
+}
+
+TEST_F(ReplicaTest, AProposalWithoutALeaderWaitsForOne) {
+  const std::size_t leader = Start(3);
+  cluster_->Kill(leader);
+  const std::size_t follower = FollowerOf(leader);
+  ASSERT_TRUE(
+      cluster_->RunUntil([&] { return cluster_->replica(follower).leader() == raft::kNone; }));
+  EXPECT_TRUE(Put(follower, "after").has_value());
+}
+
+TEST_F(ReplicaTest, ALeaderWhoseDiskStallsIsSucceededBeforeAnybodyMissesIt) {
+  const std::size_t leader = Start(3);
+  Lanes& lanes = cluster_->member(leader).lanes();
+  lanes.Hold(lanes.wal(), true);
+  const std::size_t follower = FollowerOf(leader);
+  const TimePoint begin = cluster_->scheduler().clock().Now();
+  ASSERT_TRUE(Put(follower, "after").has_value());
+  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->Leader() != leader; }, seconds(3)));
+  ASSERT_TRUE(Put(follower, "later").has_value());
+  // One election time-out to see that the disk is stuck, none to find a successor.
+  EXPECT_LT(cluster_->scheduler().clock().Now() - begin, milliseconds(1400));
+  const raft::Term term = cluster_->replica(follower).term();
+  cluster_->RunFor(seconds(20));
+  EXPECT_EQ(cluster_->replica(follower).term(), term) << "it stood for election";
+  lanes.Hold(lanes.wal(), false);
+  ASSERT_TRUE(cluster_->ReadIndex(leader).has_value());
+  EXPECT_EQ(Value(leader), "later");
+  EXPECT_EQ(cluster_->replica(follower).term(), term);
+}
+
+TEST_F(ReplicaTest, AFollowerWhoseDiskStallsDisturbsNobody) {
+  const std::size_t leader = Start(3);
+  const std::size_t follower = FollowerOf(leader);
+  const raft::Term term = cluster_->replica(leader).term();
+  Lanes& lanes = cluster_->member(follower).lanes();
+  lanes.Hold(lanes.wal(), true);
+  for (int i = 0; i < 30; ++i) {
+    ASSERT_TRUE(Put(leader, std::to_string(i)).has_value());
+    cluster_->RunFor(milliseconds(500));
+  }
+  EXPECT_EQ(cluster_->replica(leader).term(), term);
+  EXPECT_EQ(cluster_->Leader(), leader);
+  lanes.Hold(lanes.wal(), false);
+  ASSERT_TRUE(cluster_->ReadIndex(follower).has_value());
+  EXPECT_EQ(Value(follower), "29");
+}
+
+TEST_F(ReplicaTest, APausedLeaderComesBackAsAFollowerAndReadsNothingStale) {
+  const std::size_t leader = Start(3);
+  const Read read(*cluster_, leader);
+  cluster_->Pause(leader, true);
+  const std::size_t follower = FollowerOf(leader);
+  ASSERT_TRUE(cluster_->RunUntil(
+      [&] { return cluster_->replica(follower).leader() != cluster_->id(leader); }));
+  ASSERT_TRUE(Put(follower, "after").has_value());
+  cluster_->Pause(leader, false);
+  const Read second(*cluster_, leader);
+  ASSERT_TRUE(cluster_->RunUntil([&] { return second.is_confirmed(); }));
+  EXPECT_EQ(Value(leader), "after");
+  EXPECT_TRUE(read.has_ended());
+}
+
+TEST_F(ReplicaTest, AFloodOfPeersMessagesIsDroppedPastTheBound) {
+  const std::size_t leader =
+      Start(3, [](InstanceOptions& options) { options.replica.max_waiting_messages = 100; });
+  Lanes& lanes = cluster_->member(leader).lanes();
+  lanes.Hold(lanes.raft(), true);
+  for (int i = 0; i < 1000; ++i) {
+    cluster_->member(leader).instance().Receive({.type = raft::MessageType::kHeartbeatResp,
+                                                 .to = cluster_->id(leader),
+                                                 .from = cluster_->id(FollowerOf(leader)),
+                                                 .term = 1});
+  }
+  EXPECT_EQ(cluster_->replica(leader).refused_messages(), 900U);
+  lanes.Hold(lanes.raft(), false);
+  EXPECT_TRUE(Put(leader, "after").has_value());
+}
+
+// Whatever a peer says that is plainly wrong, clients are served meanwhile.
+TEST_F(ReplicaTest, NonsenseOfAPeerKeepsNobodyFromBeingServed) {
+  const std::size_t leader = Start(3);
+  constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
+  Rng rng(3);
+  for (int round = 0; round < 200; ++round) {
+    for (std::size_t i = 0; i < 3; ++i) {
+      raft::Message message{.type = static_cast<raft::MessageType>(rng.Below(24)),
+                            .reject = rng.OneIn(2),
+                            .to = cluster_->id(i),
+                            .from = rng.OneIn(2) ? cluster_->id((i + 1) % 3) : rng(),
+                            .term = rng.OneIn(2) ? rng.Below(2) : kMax / 2 + rng.Below(9)};
+      message.log_term = rng.Below(3);
+      message.index = kMax - rng.Below(10);
+      message.commit = kMax - rng.Below(10);
+      message.reject_hint = kMax;
+      if (rng.OneIn(2)) message.entries.push_back({.term = kMax, .index = kMax, .data = {}});
+      cluster_->member(i).instance().Receive(std::move(message));
+    }
+    if (round % 10 == 0) {
+      ASSERT_TRUE(Put(rng.Below(3), std::to_string(round)).has_value());
+    }
+  }
+  EXPECT_EQ(cluster_->Leader(), leader);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_GT(cluster_->replica(i).refused_messages(), 50U);
+    EXPECT_FALSE(cluster_->member(i).fatal().has_value());
+    ASSERT_TRUE(cluster_->ReadIndex(i).has_value());
+    EXPECT_EQ(Value(i), "190");
+  }
+}
+
+}  // namespace
+}  // namespace kvorum::server
