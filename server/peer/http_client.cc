@@ -126,7 +126,7 @@ class HttpClient::Exchange : public std::enable_shared_from_this<Exchange> {
   std::string body_;
 };
 
-HttpClient::HttpClient(PeerLoop& loop) : loop_(loop), exchange_(std::make_shared<Exchange>(loop)) {}
+HttpClient::HttpClient(PeerLoop& loop) : exchange_(std::make_shared<Exchange>(loop)) {}
 
 HttpClient::~HttpClient() { exchange_->Abandon(); }
 

@@ -41,7 +41,6 @@ class HttpClient {
  private:
   class Exchange;
 
-  PeerLoop& loop_;
   std::shared_ptr<Exchange> exchange_;
 };
 
