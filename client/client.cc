@@ -231,6 +231,38 @@ Result<etcdserverpb::CompactionResponse> Client::Compact(
       });
 }
 
+Result<etcdserverpb::MemberAddResponse> Client::MemberAdd(
+    const etcdserverpb::MemberAddRequest& request, const CallOptions& call) {
+  return impl_->Call<etcdserverpb::MemberAddResponse>(
+      request, call, Retry::kNever, [](Connection& c, auto* context, const auto& in, auto* out) {
+        return c.cluster->MemberAdd(context, in, out);
+      });
+}
+
+Result<etcdserverpb::MemberRemoveResponse> Client::MemberRemove(
+    const etcdserverpb::MemberRemoveRequest& request, const CallOptions& call) {
+  return impl_->Call<etcdserverpb::MemberRemoveResponse>(
+      request, call, Retry::kNever, [](Connection& c, auto* context, const auto& in, auto* out) {
+        return c.cluster->MemberRemove(context, in, out);
+      });
+}
+
+Result<etcdserverpb::MemberUpdateResponse> Client::MemberUpdate(
+    const etcdserverpb::MemberUpdateRequest& request, const CallOptions& call) {
+  return impl_->Call<etcdserverpb::MemberUpdateResponse>(
+      request, call, Retry::kNever, [](Connection& c, auto* context, const auto& in, auto* out) {
+        return c.cluster->MemberUpdate(context, in, out);
+      });
+}
+
+Result<etcdserverpb::MemberPromoteResponse> Client::MemberPromote(
+    const etcdserverpb::MemberPromoteRequest& request, const CallOptions& call) {
+  return impl_->Call<etcdserverpb::MemberPromoteResponse>(
+      request, call, Retry::kNever, [](Connection& c, auto* context, const auto& in, auto* out) {
+        return c.cluster->MemberPromote(context, in, out);
+      });
+}
+
 Result<etcdserverpb::MemberListResponse> Client::MemberList(
     const etcdserverpb::MemberListRequest& request, const CallOptions& call) {
   return impl_->Call<etcdserverpb::MemberListResponse>(
@@ -270,6 +302,14 @@ Result<etcdserverpb::DefragmentResponse> Client::Defragment(const CallOptions& c
       etcdserverpb::DefragmentRequest(), call, Retry::kNever,
       [](Connection& c, auto* context, const auto& in, auto* out) {
         return c.maintenance->Defragment(context, in, out);
+      });
+}
+
+Result<etcdserverpb::MoveLeaderResponse> Client::MoveLeader(
+    const etcdserverpb::MoveLeaderRequest& request, const CallOptions& call) {
+  return impl_->Call<etcdserverpb::MoveLeaderResponse>(
+      request, call, Retry::kNever, [](Connection& c, auto* context, const auto& in, auto* out) {
+        return c.maintenance->MoveLeader(context, in, out);
       });
 }
 

@@ -29,8 +29,18 @@ class HashKVRequest;
 class HashKVResponse;
 class HashRequest;
 class HashResponse;
+class MemberAddRequest;
+class MemberAddResponse;
 class MemberListRequest;
 class MemberListResponse;
+class MemberPromoteRequest;
+class MemberPromoteResponse;
+class MemberRemoveRequest;
+class MemberRemoveResponse;
+class MemberUpdateRequest;
+class MemberUpdateResponse;
+class MoveLeaderRequest;
+class MoveLeaderResponse;
 class PutRequest;
 class PutResponse;
 class RangeRequest;
@@ -105,6 +115,14 @@ class Client {
   Result<etcdserverpb::CompactionResponse> Compact(const etcdserverpb::CompactionRequest& request,
                                                    const CallOptions& call = {});
 
+  Result<etcdserverpb::MemberAddResponse> MemberAdd(const etcdserverpb::MemberAddRequest& request,
+                                                    const CallOptions& call = {});
+  Result<etcdserverpb::MemberRemoveResponse> MemberRemove(
+      const etcdserverpb::MemberRemoveRequest& request, const CallOptions& call = {});
+  Result<etcdserverpb::MemberUpdateResponse> MemberUpdate(
+      const etcdserverpb::MemberUpdateRequest& request, const CallOptions& call = {});
+  Result<etcdserverpb::MemberPromoteResponse> MemberPromote(
+      const etcdserverpb::MemberPromoteRequest& request, const CallOptions& call = {});
   Result<etcdserverpb::MemberListResponse> MemberList(
       const etcdserverpb::MemberListRequest& request, const CallOptions& call = {});
 
@@ -114,6 +132,9 @@ class Client {
   Result<etcdserverpb::HashKVResponse> HashKV(const etcdserverpb::HashKVRequest& request,
                                               const CallOptions& call = {});
   Result<etcdserverpb::DefragmentResponse> Defragment(const CallOptions& call = {});
+  // Only the leader does it.
+  Result<etcdserverpb::MoveLeaderResponse> MoveLeader(
+      const etcdserverpb::MoveLeaderRequest& request, const CallOptions& call = {});
 
   // The alarms in force.
   Result<etcdserverpb::AlarmResponse> AlarmList(const CallOptions& call = {});

@@ -63,7 +63,7 @@ Result<void> Applier::ApplyEntry(const raft::Entry& entry) {
       break;
     case raft::EntryType::kConfChange:
       KV_FAILPOINT("beforeApplyOneConfChange");
-      KV_RETURN_IF_ERROR(ApplyConfChange(entry, replayed));
+      if (!replayed) KV_RETURN_IF_ERROR(ApplyConfChange(entry));
       break;
     case raft::EntryType::kConfChangeV2:
       return Fail(Code::kUnimplemented,
@@ -231,33 +231,39 @@ Result<ApplyResult::Value> Applier::SetClusterVersion(std::string_view body) {
   return ApplyResult::Value{};
 }
 
-Result<void> Applier::ApplyConfChange(const raft::Entry& entry, bool replayed) {
-  KV_TRY(const raft::ConfChange change, raft::DecodeConfChange(entry.data));
-  if (!replayed) {
-    switch (change.type) {
-      case raft::ConfChangeType::kAddNode:
-      case raft::ConfChangeType::kAddLearnerNode:
-      case raft::ConfChangeType::kUpdateNode: {
-        KV_TRY(Member member, DecodeMemberJson(change.context.view()));
-        if (member.id != change.node_id) {
-          return Fail(Code::kDataLoss, "membership: the change is of member " +
-                                           IdText(change.node_id) + ", its record of member " +
-                                           IdText(member.id));
-        }
-        membership_.Add(std::move(member));
-        StoreMember(change.node_id);
-        break;
-      }
-      case raft::ConfChangeType::kRemoveNode:
-        membership_.Remove(change.node_id);
-        store_.DeleteBucket(mvcc::Bucket::kMembers, IdText(change.node_id));
-        store_.PutBucket(mvcc::Bucket::kMembersRemoved, IdText(change.node_id), "removed");
-        break;
-    }
-    StoreConfState();
-  }
-  hooks_.on_conf_change(entry.index, change);
+Result<void> Applier::ApplyConfChange(const raft::Entry& entry) {
+  KV_TRY(const raft::ConfChange encoded, raft::DecodeConfChange(entry.data));
+  KV_TRY(const MemberChange change, DecodeMemberChange(encoded));
+  auto value = ChangeMembers(change);
+  const bool changed = value.has_value();
+  outcomes_.push_back(
+      {.id = encoded.id, .result = {.term = entry.term, .value = std::move(value)}});
+  if (changed) hooks_.on_conf_change(entry.index, encoded);
   return {};
+}
+
+Result<ApplyResult::Value> Applier::ChangeMembers(const MemberChange& change) {
+  const auto before = membership_.View();
+  if (auto checked = CheckMemberChange(*before, change); !checked.has_value()) {
+    KV_WARN("refused a configuration change", {"member", IdText(change.id)},
+            {"error", checked.error().message});
+    return std::unexpected(std::move(checked).error());
+  }
+  membership_.Set(ApplyMemberChange(*before, change));
+  if (change.type == raft::ConfChangeType::kRemoveNode) {
+    store_.DeleteBucket(mvcc::Bucket::kMembers, IdText(change.id));
+    store_.PutBucket(mvcc::Bucket::kMembersRemoved, IdText(change.id), "removed");
+    KV_INFO("removed member", {"removed-remote-peer-id", IdText(change.id)});
+  } else {
+    StoreMember(change.id);
+    const Member& member = membership_.View()->members.at(change.id);
+    KV_INFO(change.type == raft::ConfChangeType::kUpdateNode ? "updated member"
+            : change.is_promote                              ? "promote member"
+                                                             : "added member",
+            {"peer-id", IdText(change.id)}, {"is-learner", member.is_learner});
+  }
+  StoreConfState();
+  return MembershipResult{membership_.View()};
 }
 
 void Applier::StoreMember(raft::MemberId id) {
@@ -266,10 +272,8 @@ void Applier::StoreMember(raft::MemberId id) {
 }
 
 void Applier::StoreConfState() {
-  raft::ConfState state;
-  for (const auto& [id, member] : membership_.View()->members)
-    (member.is_learner ? state.learners : state.voters).push_back(id);
-  store_.PutBucket(mvcc::Bucket::kMeta, mvcc::meta_key::kConfState, EncodeConfStateJson(state));
+  store_.PutBucket(mvcc::Bucket::kMeta, mvcc::meta_key::kConfState,
+                   EncodeConfStateJson(ConfStateOf(*membership_.View())));
 }
 
 void Applier::AnswerAll() {

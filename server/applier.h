@@ -18,6 +18,7 @@
 #include "server/alarms.h"
 #include "server/apply_result.h"
 #include "server/internal_request.h"
+#include "server/member_change.h"
 #include "server/membership.h"
 #include "server/quota.h"
 #include "server/wait_table.h"
@@ -27,7 +28,8 @@ namespace kvorum::server {
 class Applier {
  public:
   struct Hooks {
-    // A configuration change took effect (also on a replay, which Raft needs to see).
+    // A configuration change took effect. One that was refused is not told: Raft knows nothing of
+    // members' URLs and removed ids, so to it that entry changes nothing, on every replica alike.
     std::function<void(raft::Index index, const raft::ConfChange& change)> on_conf_change;
     // A write went past the quota and no alarm says so yet: has it raised through the log, then
     // runs `answer`, so that who is refused finds the alarm.
@@ -56,7 +58,7 @@ class Applier {
   // nullopt: nothing to answer now. An error ends the replica.
   Result<void> ApplyEntry(const raft::Entry& entry);
   Result<void> ApplyNormal(const raft::Entry& entry);
-  Result<void> ApplyConfChange(const raft::Entry& entry, bool replayed);
+  Result<void> ApplyConfChange(const raft::Entry& entry);
   Result<ApplyResult::Value> Dispatch(const InternalRequest& request);
 
   Result<ApplyResult::Value> Put(std::string_view body);
@@ -68,6 +70,8 @@ class Applier {
   Result<ApplyResult::Value> SetMemberAttributes(std::string_view body);
   Result<ApplyResult::Value> SetClusterVersion(std::string_view body);
 
+  // The change's answer, or why it is none.
+  Result<ApplyResult::Value> ChangeMembers(const MemberChange& change);
   void StoreMember(raft::MemberId id);
   void StoreConfState();
   void AnswerAll();

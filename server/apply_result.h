@@ -1,6 +1,7 @@
 // What applying one log entry gave, as values that the proposer's side turns into its answer.
 #pragma once
 
+#include <memory>
 #include <variant>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "mvcc/txn.h"
 #include "proto/raft_types.h"
 #include "server/alarms.h"
+#include "server/membership.h"
 
 namespace kvorum::server {
 
@@ -20,11 +22,15 @@ struct AlarmResult {
   std::vector<Alarm> alarms;  // what changed, or what was asked for
 };
 
+struct MembershipResult {
+  std::shared_ptr<const MembershipView> view;  // behind the change
+};
+
 struct ApplyResult {
   raft::Term term = 0;
   // monostate: an entry whose effect needs no words.
   using Value = std::variant<std::monostate, mvcc::PutResult, mvcc::DeleteRangeResult,
-                             mvcc::TxnResult, CompactionResult, AlarmResult>;
+                             mvcc::TxnResult, CompactionResult, AlarmResult, MembershipResult>;
   Result<Value> value;
 };
 

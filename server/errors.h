@@ -30,6 +30,35 @@ inline constexpr ApiError kTimeout{Code::kUnavailable, "etcdserver: request time
 inline constexpr ApiError kTimeoutWaitApplied{
     Code::kUnavailable,
     "etcdserver: request timed out, waiting for the applied index took too long"};
+inline constexpr ApiError kTimeoutDueToLeaderFail{
+    Code::kUnavailable, "etcdserver: request timed out, possibly due to previous leader failure"};
+inline constexpr ApiError kTimeoutDueToConnectionLost{
+    Code::kUnavailable, "etcdserver: request timed out, possibly due to connection lost"};
+inline constexpr ApiError kTimeoutLeaderTransfer{
+    Code::kUnknown, "etcdserver: request timed out, leader transfer took too long"};
+inline constexpr ApiError kUnhealthy{Code::kUnavailable, "etcdserver: unhealthy cluster"};
+inline constexpr ApiError kNotLeader{Code::kFailedPrecondition, "etcdserver: not leader"};
+inline constexpr ApiError kBadLeaderTransferee{Code::kFailedPrecondition,
+                                               "etcdserver: bad leader transferee"};
+inline constexpr ApiError kNotSupportedForLearner{Code::kFailedPrecondition,
+                                                  "etcdserver: rpc not supported for learner"};
+inline constexpr ApiError kMemberBadUrls{Code::kInvalidArgument,
+                                         "etcdserver: given member URLs are invalid"};
+inline constexpr ApiError kMemberNotFound{Code::kNotFound, "etcdserver: member not found"};
+inline constexpr ApiError kMemberExist{Code::kFailedPrecondition,
+                                       "etcdserver: member ID already exist"};
+inline constexpr ApiError kPeerUrlExist{Code::kFailedPrecondition,
+                                        "etcdserver: Peer URLs already exists"};
+// Sent with code Unknown, as kTooManyRequests.
+inline constexpr ApiError kNotEnoughStarted{
+    Code::kUnknown, "etcdserver: re-configuration failed due to not enough started members"};
+inline constexpr ApiError kMemberNotLearner{Code::kFailedPrecondition,
+                                            "etcdserver: can only promote a learner member"};
+inline constexpr ApiError kLearnerNotReady{
+    Code::kFailedPrecondition,
+    "etcdserver: can only promote a learner member which is in sync with leader"};
+inline constexpr ApiError kTooManyLearners{Code::kFailedPrecondition,
+                                           "etcdserver: too many learner members in cluster"};
 inline constexpr ApiError kInvalidClientApiVersion{Code::kInvalidArgument,
                                                    "etcdserver: invalid client api version"};
 inline constexpr ApiError kDeadlineExceeded{Code::kDeadlineExceeded, "context deadline exceeded"};

@@ -1,13 +1,16 @@
 #include "server/instance.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/failpoint.h"
 #include "base/logging.h"
 #include "raft/bootstrap.h"
 #include "server/conf_state_json.h"
+#include "server/force_new_cluster.h"
 #include "server/internal_request.h"
+#include "server/member_change.h"
 #include "server/member_id.h"
 #include "server/snapshot_files.h"
 #include "server/version.h"
@@ -23,8 +26,7 @@ Result<const Member*> FindSelf(const std::vector<Member>& members, const Instanc
   const auto self = std::ranges::find(members, options.name, &Member::name);
   if (self == members.end()) {
     return Fail(Code::kInvalidArgument, "couldn't find local name \"" + options.name +
-                                            "\" in the initial cluster configuration \"" +
-                                            options.initial_cluster + "\"");
+                                            "\" in the initial cluster configuration");
   }
   return &*self;
 }
@@ -62,19 +64,21 @@ Result<std::unique_ptr<Instance>> Instance::Open(FileSystem& fs, mvcc::BackendOp
   KV_RETURN_IF_ERROR(instance->OpenStore(fs, std::move(backend), options));
   KV_RETURN_IF_ERROR(instance->CheckTogether(log));
   KV_RETURN_IF_ERROR(instance->LoadReplicatedState());
+  KV_RETURN_IF_ERROR(instance->CheckMember(options));
+  if (options.force_new_cluster) KV_RETURN_IF_ERROR(instance->ForceNewCluster(options, log));
   KV_RETURN_IF_ERROR(instance->BuildReplica(fs, std::move(log), std::move(options)));
   return instance;
 }
 
 Result<Instance::Log> Instance::CreateLog(FileSystem& fs, const InstanceOptions& options) {
-  if (options.join_existing) {
-    return Fail(Code::kUnavailable,
-                "cannot fetch cluster info from peer urls: could not retrieve cluster information "
-                "from the given URLs");
-  }
   KV_TRY(const std::vector<Member> members,
          ParseInitialCluster(options.initial_cluster, options.initial_cluster_token));
   KV_TRY(const Member* self, FindSelf(members, options));
+  if (options.join_existing) return CreateJoiningLog(fs, options, members);
+  if (options.peers != nullptr) {
+    KV_RETURN_IF_ERROR(
+        CheckNotBootstrapped(*options.peers, members, options.name, options.bootstrap_timeout));
+  }
   metadata_ = {.node_id = self->id, .cluster_id = ClusterIdOf(members)};
   Log log;
   KV_TRY(log.writer, wal::Create(fs, options.wal_dir, metadata_, options.wal));
@@ -83,6 +87,37 @@ Result<Instance::Log> Instance::CreateLog(FileSystem& fs, const InstanceOptions&
           {"cluster-id", IdText(metadata_.cluster_id)},
           {"initial-cluster", options.initial_cluster});
   return log;
+}
+
+Result<Instance::Log> Instance::CreateJoiningLog(FileSystem& fs, const InstanceOptions& options,
+                                                 const std::vector<Member>& members) {
+  if (options.peers == nullptr) {
+    return Fail(Code::kUnavailable,
+                "cannot fetch cluster info from peer urls: could not retrieve cluster information "
+                "from the given URLs");
+  }
+  KV_TRY(Joined joined,
+         JoinCluster(*options.peers, members, options.name, options.replica.request_timeout));
+  metadata_ = {.node_id = joined.self, .cluster_id = joined.cluster_id};
+  remotes_ = std::move(joined.members);
+  Log log;
+  KV_TRY(log.writer, wal::Create(fs, options.wal_dir, metadata_, options.wal));
+  KV_INFO("joining a cluster", {"local-member-id", IdText(metadata_.node_id)},
+          {"cluster-id", IdText(metadata_.cluster_id)});
+  return log;
+}
+
+Result<void> Instance::BeginAgain(const InstanceOptions& options, Log& log) {
+  KV_TRY(const std::vector<Member> members,
+         ParseInitialCluster(options.initial_cluster, options.initial_cluster_token));
+  KV_TRY(const Member* self, FindSelf(members, options));
+  if (self->id == metadata_.node_id && ClusterIdOf(members) == metadata_.cluster_id)
+    return WriteBootstrap(options, members, log);
+  if (options.join_existing) return {};
+  return Fail(Code::kFailedPrecondition,
+              "the log in " + options.wal_dir +
+                  " was begun for another member or cluster; start with the flags of the first "
+                  "start, or remove the data directory");
 }
 
 Result<void> Instance::WriteBootstrap(const InstanceOptions&, const std::vector<Member>& members,
@@ -131,18 +166,7 @@ Result<Instance::Log> Instance::OpenLog(FileSystem& fs, const InstanceOptions& o
   log.restart.hard_state = opened.contents.hard_state;
   log.restart.entries = std::move(opened.contents.entries);
   if (!snapshot.has_value() && log.restart.hard_state.empty()) {
-    // The process ended before the cluster's first entries, and the hard state behind them, were
-    // whole.
-    KV_TRY(const std::vector<Member> members,
-           ParseInitialCluster(options.initial_cluster, options.initial_cluster_token));
-    KV_TRY(const Member* self, FindSelf(members, options));
-    if (self->id != metadata_.node_id || ClusterIdOf(members) != metadata_.cluster_id) {
-      return Fail(Code::kFailedPrecondition,
-                  "the log in " + options.wal_dir +
-                      " was begun for another member or cluster; start with the flags "
-                      "of the first start, or remove the data directory");
-    }
-    KV_RETURN_IF_ERROR(WriteBootstrap(options, members, log));
+    KV_RETURN_IF_ERROR(BeginAgain(options, log));
   }
   KV_INFO("restarting a member", {"local-member-id", IdText(metadata_.node_id)},
           {"cluster-id", IdText(metadata_.cluster_id)},
@@ -231,18 +255,103 @@ Result<void> Instance::LoadReplicatedState() {
     return {};
   }));
   alarms_.Reset(std::move(state.alarms));
-  membership_ = std::make_unique<Membership>(std::move(state.members));
+  membership_ = std::make_unique<Membership>(std::move(state.members), metadata_.node_id);
+  return {};
+}
+
+// Refuses to run for a member that was removed. One that its own state does not know yet asks again
+// who the others are: they are not in its data.
+Result<void> Instance::CheckMember(const InstanceOptions& options) {
+  const auto view = membership_->View();
+  if (view->removed.contains(metadata_.node_id)) {
+    return Fail(Code::kFailedPrecondition,
+                "the member has been permanently removed from the cluster; data-dir used by this "
+                "member must be removed");
+  }
+  if (view->members.contains(metadata_.node_id) || !remotes_.empty() || !options.join_existing ||
+      options.peers == nullptr)
+    return {};
+  KV_TRY(const std::vector<Member> members,
+         ParseInitialCluster(options.initial_cluster, options.initial_cluster_token));
+  auto cluster =
+      FetchCluster(*options.peers, OthersUrls(members, options.name), options.bootstrap_timeout);
+  if (!cluster.has_value()) {
+    KV_WARN("cannot fetch cluster info from peer urls", {"error", cluster.error().message});
+    return {};
+  }
+  if (cluster->id != metadata_.cluster_id) {
+    return Fail(Code::kFailedPrecondition,
+                "the data directory is of cluster " + IdText(metadata_.cluster_id) +
+                    ", the peers are of cluster " + IdText(cluster->id) +
+                    ": cluster ID mismatch; remove the data directory to join theirs");
+  }
+  remotes_ = std::move(cluster->members);
+  return {};
+}
+
+Result<void> Instance::ForceNewCluster(const InstanceOptions& options, Log& log) {
+  raft::Restart& restart = log.restart;
+  const raft::Index applied =
+      std::max<raft::Index>(restart.applied, store_->recovered().consistent_index);
+  const raft::Index committed = std::max(restart.hard_state.commit, applied);
+  const std::size_t found = restart.entries.size();
+  std::erase_if(restart.entries, [&](const raft::Entry& entry) { return entry.index > committed; });
+  KV_TRY(std::vector<raft::Entry> changes,
+         MakeForcedChanges({.applied_view = *membership_->View(),
+                            .applied = applied,
+                            .entries = restart.entries,
+                            .committed = committed,
+                            .term = restart.hard_state.term,
+                            .self = metadata_.node_id,
+                            .own_peer_urls = options.advertise_peer_urls}));
+  KV_WARN("forcing a new cluster of this member alone",
+          {"local-member-id", IdText(metadata_.node_id)},
+          {"cluster-id", IdText(metadata_.cluster_id)}, {"commit-index", committed},
+          {"dropped-entries", found - restart.entries.size()}, {"changes", changes.size()});
+  if (changes.empty()) return {};
+  restart.hard_state.commit = changes.back().index;
+  KV_RETURN_IF_ERROR(log.writer->Append(changes, &restart.hard_state));
+  KV_RETURN_IF_ERROR(log.writer->Sync());
+  forced_index_ = changes.back().index;
+  std::ranges::move(changes, std::back_inserter(restart.entries));
+  return {};
+}
+
+std::shared_ptr<const MembershipView> Instance::PeersView() const {
+  auto view = membership_->View();
+  const bool is_known = view->members.contains(metadata_.node_id);
+  const bool is_forced = applier_->applied_index() < forced_index_;
+  if (!is_forced && (is_known || remotes_.empty())) return view;
+  MembershipView peers = *view;
+  if (is_forced) {
+    std::erase_if(peers.members,
+                  [&](const auto& entry) { return entry.first != metadata_.node_id; });
+  } else {
+    for (const Member& member : remotes_) {
+      if (!peers.removed.contains(member.id)) peers.members.emplace(member.id, member);
+    }
+  }
+  return std::make_shared<const MembershipView>(std::move(peers));
+}
+
+// What the backend holds was committed and is applied, whatever the last hard state on disk says;
+// the configuration is in it too. So Raft never hands out an entry again that the backend has, and
+// a configuration change that was refused when it was applied stays refused.
+Result<void> Instance::StartAtBackend(raft::Restart& restart) const {
+  const mvcc::Store::Recovered& recovered = store_->recovered();
+  if (recovered.consistent_index <= restart.applied) return {};
+  restart.applied = recovered.consistent_index;
+  KV_TRY(restart.conf_state, DecodeConfStateJson(recovered.conf_state));
   return {};
 }
 
 Result<void> Instance::BuildReplica(FileSystem& fs, Log log, InstanceOptions options) {
+  on_removed_ = std::move(options.on_removed);
   options.raft.id = metadata_.node_id;
   options.raft.seed = options.seed;
   const raft::Index snapshot_index = log.restart.snapshot_index;
-  // What the backend holds was committed, whatever the last hard state on disk says.
-  raft::HardState& hard_state = log.restart.hard_state;
-  hard_state.commit =
-      std::max<raft::Index>(hard_state.commit, store_->recovered().consistent_index);
+  KV_RETURN_IF_ERROR(StartAtBackend(log.restart));
+  const raft::Index applied = log.restart.applied;
   KV_TRY(auto node, raft::Node::Create(options.raft, std::move(log.restart)));
 
   ids_ = std::make_unique<RequestIdSource>(metadata_.node_id, executors_.raft.clock().WallNanos());
@@ -251,7 +360,10 @@ Result<void> Instance::BuildReplica(FileSystem& fs, Log log, InstanceOptions opt
       Applier::Hooks{.on_conf_change =
                          [this](raft::Index index, const raft::ConfChange& change) {
                            replica_->ConfChanged(index, change);
-                           transport_->SetMembers(membership_->View());
+                           if (change.type == raft::ConfChangeType::kRemoveNode &&
+                               change.node_id == metadata_.node_id && on_removed_)
+                             on_removed_();
+                           transport_->SetMembers(PeersView());
                          },
                      .on_no_space = [this](Task answer) { RaiseNoSpace(std::move(answer)); },
                      .on_fatal = on_fatal_});
@@ -267,8 +379,8 @@ Result<void> Instance::BuildReplica(FileSystem& fs, Log log, InstanceOptions opt
           .on_snapshot_ended = [this](raft::Index index) { replica_->SnapshotEnded(index); },
           .on_fatal = on_fatal_});
   apply_loop_ = std::make_unique<ApplyLoop>(
-      *store_, *applier_, executors_.apply, snapshot_index, options.slow_apply,
-      [this](raft::Index applied) { replica_->Applied(applied); },
+      *store_, *applier_, executors_.apply, applied, options.slow_apply,
+      [this](raft::Index applied_index) { replica_->Applied(applied_index); },
       [this](const std::shared_ptr<const raft::Snapshot>& snapshot, Task done) {
         InstallSnapshot(snapshot, std::move(done));
       });
@@ -289,7 +401,7 @@ Result<void> Instance::BuildReplica(FileSystem& fs, Log log, InstanceOptions opt
 
 void Instance::Start(Transport& transport) {
   transport_ = &transport;
-  transport.SetMembers(membership_->View());
+  transport.SetMembers(PeersView());
   replica_->Start(transport);
 }
 
@@ -394,11 +506,11 @@ void Instance::SnapshotInstalled(const raft::SnapshotMetadata& metadata, Replica
   alarms_.Reset(std::move(state.alarms));
   membership_->Set(std::move(state.members));
   applier_->Installed(metadata.index, metadata.term);
-  transport_->SetMembers(membership_->View());
+  transport_->SetMembers(PeersView());
+  if (membership_->View()->removed.contains(metadata_.node_id) && on_removed_) on_removed_();
   replica_->SnapshotInstalled(metadata);
   intake_->Installed();
-  KV_INFO("applied snapshot", {"snapshot-index", metadata.index},
-          {"revision", store_->revision()});
+  KV_INFO("applied snapshot", {"snapshot-index", metadata.index}, {"revision", store_->revision()});
 }
 
 bool Instance::DiskTakesWrites() {

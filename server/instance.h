@@ -25,8 +25,10 @@
 #include "server/applier.h"
 #include "server/apply_loop.h"
 #include "server/disk_space.h"
+#include "server/joining.h"
 #include "server/log_writer.h"
 #include "server/membership.h"
+#include "server/peer_request.h"
 #include "server/quota.h"
 #include "server/replica.h"
 #include "server/replicated_state.h"
@@ -44,6 +46,15 @@ struct InstanceOptions {
   std::string initial_cluster;
   std::string initial_cluster_token;
   bool join_existing = false;  // there is a cluster already, which this member would join
+  // To ask the others before there is data; may be null: then nobody can be asked.
+  PeerRequester* peers = nullptr;
+  // How long a member of a new cluster waits for others that may know it already.
+  Duration bootstrap_timeout = std::chrono::seconds(2);
+
+  // Makes a cluster of this member alone of the data that it has: what was not committed is
+  // dropped, and entries are added that remove all others (server/force_new_cluster.h).
+  bool force_new_cluster = false;
+  std::vector<std::string> advertise_peer_urls;
 
   std::string wal_dir;
   std::string snap_dir;
@@ -57,6 +68,10 @@ struct InstanceOptions {
   wal::Options wal;
   mvcc::StoreOptions store;  // hooks are set by the instance
   mvcc::LeaseChecker* leases = nullptr;
+
+  // This member's own removal was applied; on the apply executor. The owner stops the instance a
+  // little later, so that the others still learn of it.
+  std::function<void()> on_removed;
 };
 
 struct InstanceExecutors {
@@ -115,6 +130,11 @@ class Instance final : public TransportReceiver {
   };
   Result<Log> OpenLog(FileSystem& fs, const InstanceOptions& options);
   Result<Log> CreateLog(FileSystem& fs, const InstanceOptions& options);
+  Result<Log> CreateJoiningLog(FileSystem& fs, const InstanceOptions& options,
+                               const std::vector<Member>& members);
+  // What a log without entries says of how it began: with a new cluster, whose first entries were
+  // lost with the process, or as one that joined and has heard nothing yet.
+  Result<void> BeginAgain(const InstanceOptions& options, Log& log);
   // Writes the first entries of a new cluster.
   Result<void> WriteBootstrap(const InstanceOptions& options, const std::vector<Member>& members,
                               Log& log);
@@ -125,6 +145,11 @@ class Instance final : public TransportReceiver {
                          const InstanceOptions& options);
   Result<void> CheckTogether(const Log& log) const;
   Result<void> LoadReplicatedState();
+  Result<void> CheckMember(const InstanceOptions& options);
+  Result<void> ForceNewCluster(const InstanceOptions& options, Log& log);
+  // Whom the transport is to know.
+  std::shared_ptr<const MembershipView> PeersView() const;
+  Result<void> StartAtBackend(raft::Restart& restart) const;
   Result<void> BuildReplica(FileSystem& fs, Log log, InstanceOptions options);
   void RaiseNoSpace(Task answer);
   // Sending: raft executor, then backend executor once everything applied is durable.
@@ -141,7 +166,10 @@ class Instance final : public TransportReceiver {
   const InstanceExecutors executors_;
   const FatalHandler on_fatal_;
   const std::string snap_dir_;
+  std::function<void()> on_removed_;
   wal::Metadata metadata_;
+  std::vector<Member> remotes_;   // of the cluster that is joined, until its log tells of us
+  raft::Index forced_index_ = 0;  // until it is applied, there is nobody but us
   std::unique_ptr<mvcc::Store> store_;
   std::unique_ptr<Membership> membership_;
   Alarms alarms_;

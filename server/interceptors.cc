@@ -7,6 +7,7 @@
 #include "base/logging.h"
 #include "base/utf8.h"
 #include "server/errors.h"
+#include "server/kv_decode.h"
 
 namespace kvorum::server {
 namespace {
@@ -22,6 +23,20 @@ Result<void> CheckMetadata(const ServiceContext& context, const rpc::CallContext
   if (call.Metadata(kRequireLeader) == "true" && context.replica->leader() == raft::kNone)
     return kNoLeader.Fail();
   return {};
+}
+
+bool IsServedByLearner(OnLearner rule, const SharedBytes& request) {
+  switch (rule) {
+    case OnLearner::kRefused:
+      return false;
+    case OnLearner::kServed:
+      return true;
+    case OnLearner::kSerializableRange: {
+      const auto range = DecodeRange(request.view());
+      return !range.has_value() || range->serializable;  // what is malformed is told so
+    }
+  }
+  return false;
 }
 
 double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
@@ -42,9 +57,13 @@ std::uint64_t CallCounters::ended(std::uint32_t method, Code code) const {
   return rows_[method].by_code[static_cast<std::size_t>(code)].load(std::memory_order_relaxed);
 }
 
-rpc::UnaryMethod Intercepted(const ServiceContext& context, rpc::UnaryMethod method) {
-  return [&context, method = std::move(method)](std::shared_ptr<rpc::CallContext> call,
-                                                SharedBytes request, rpc::UnaryReply reply) {
+rpc::UnaryMethod Intercepted(const ServiceContext& context, rpc::UnaryMethod method,
+                             OnLearner on_learner) {
+  return [&context, method = std::move(method), on_learner](
+             std::shared_ptr<rpc::CallContext> call, SharedBytes request, rpc::UnaryReply reply) {
+    if (context.membership->is_learner() && !IsServedByLearner(on_learner, request)) {
+      return reply.Fail(kNotSupportedForLearner.ToError());
+    }
     if (const auto allowed = CheckMetadata(context, *call); !allowed.has_value()) {
       return reply.Fail(allowed.error());
     }
@@ -54,6 +73,9 @@ rpc::UnaryMethod Intercepted(const ServiceContext& context, rpc::UnaryMethod met
 
 rpc::StreamMethod Intercepted(const ServiceContext& context, rpc::StreamMethod method) {
   return [&context, method = std::move(method)](std::shared_ptr<rpc::ServerStream> stream) {
+    if (context.membership->is_learner()) {
+      return stream->Finish(kNotSupportedForLearner.ToError());
+    }
     if (const auto allowed = CheckMetadata(context, stream->context()); !allowed.has_value()) {
       return stream->Finish(allowed.error());
     }

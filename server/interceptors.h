@@ -35,9 +35,18 @@ class CallCounters {
   std::unique_ptr<Counters[]> rows_;
 };
 
-// Wraps a handler: refuses a client-api-version that is not UTF-8, and a call that requires a
-// leader (metadata hasleader) while there is none.
-rpc::UnaryMethod Intercepted(const ServiceContext& context, rpc::UnaryMethod method);
+// What a learner, which must not promise anything in the cluster's name, serves of a unary method.
+enum class OnLearner : std::uint8_t {
+  kRefused,
+  kServed,
+  kSerializableRange,  // a RangeRequest that asks for no more than this member's own state
+};
+
+// Wraps a handler: refuses what a learner does not serve (of streams: all of them), a
+// client-api-version that is not UTF-8, and a call that requires a leader (metadata hasleader)
+// while there is none.
+rpc::UnaryMethod Intercepted(const ServiceContext& context, rpc::UnaryMethod method,
+                             OnLearner on_learner = OnLearner::kRefused);
 rpc::StreamMethod Intercepted(const ServiceContext& context, rpc::StreamMethod method);
 
 // Counts every call, and logs one that took longer than `slow` with its caller's address. Called

@@ -76,16 +76,18 @@ SharedBytes EncodeCompaction(const ResponseHeader& header, const CompactionResul
 }  // namespace
 
 void KvService::Register(rpc::Router& router) {
-  const auto unary = [&](std::string_view name, auto member) {
+  const auto unary = [&](std::string_view name, auto member,
+                         OnLearner on_learner = OnLearner::kRefused) {
     router.AddUnary(
         kService, name,
         Intercepted(context_,
                     rpc::UnaryMethod([this, member](std::shared_ptr<rpc::CallContext> call,
                                                     SharedBytes request, rpc::UnaryReply reply) {
                       (this->*member)(*call, std::move(request), std::move(reply));
-                    })));
+                    }),
+                    on_learner));
   };
-  unary("Range", &KvService::Range);
+  unary("Range", &KvService::Range, OnLearner::kSerializableRange);
   unary("Put", &KvService::Put);
   unary("DeleteRange", &KvService::DeleteRange);
   unary("Txn", &KvService::Txn);

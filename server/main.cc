@@ -17,6 +17,9 @@
 namespace kvorum::server {
 namespace {
 
+// What the process tells its main thread when it must end.
+constexpr int kEndedByItself = SIGUSR1;
+
 LogLevel LevelOf(const std::string& name) {
   if (name == "debug") return LogLevel::kDebug;
   if (name == "warn") return LogLevel::kWarn;
@@ -33,6 +36,7 @@ sigset_t BlockSignals() {
   sigemptyset(&ends);
   sigaddset(&ends, SIGTERM);
   sigaddset(&ends, SIGINT);
+  sigaddset(&ends, kEndedByItself);
   pthread_sigmask(SIG_BLOCK, &ends, nullptr);
   return ends;
 }
@@ -74,11 +78,12 @@ int Run(const ParsedCommandLine& command_line) {
 
   auto process = Process::Create(options);
   if (!process.has_value()) return Refuse(process.error());
-  (*process)->Start();
+  (*process)->Start([] { kill(getpid(), kEndedByItself); });
 
   int signal_number = 0;
   sigwait(&ends, &signal_number);
-  KV_INFO("received signal; shutting down", {"signal", strsignal(signal_number)});
+  if (signal_number != kEndedByItself)
+    KV_INFO("received signal; shutting down", {"signal", strsignal(signal_number)});
   pthread_sigmask(SIG_UNBLOCK, &ends, nullptr);  // a second one ends the process at once
   (*process)->Stop();
   process->reset();

@@ -10,16 +10,6 @@ std::unexpected<Error> MalformedEntry() {
   return Fail(Code::kDataLoss, "a log entry's attributes are malformed");
 }
 
-std::string EncodeMember(const Member& member) {
-  std::string out;
-  wire::AppendUint(out, 1, member.id);
-  wire::AppendBytes(out, 2, member.name);
-  for (const std::string& url : member.peer_urls) wire::AppendBytesAlways(out, 3, url);
-  for (const std::string& url : member.client_urls) wire::AppendBytesAlways(out, 4, url);
-  wire::AppendBool(out, 5, member.is_learner);
-  return out;
-}
-
 }  // namespace
 
 SharedBytes EncodeStatusResponse(const ResponseHeader& header, const Status& status) {
@@ -65,14 +55,6 @@ SharedBytes EncodeAlarmResponse(const ResponseHeader& header, const std::vector<
   return SharedBytes::Own(std::move(out));
 }
 
-SharedBytes EncodeMemberListResponse(const ResponseHeader& header, const MembershipView& view) {
-  std::string out;
-  AppendHeader(out, header);
-  for (const auto& [id, member] : view.members)
-    wire::AppendBytesAlways(out, 2, EncodeMember(member));
-  return SharedBytes::Own(std::move(out));
-}
-
 Result<std::int64_t> DecodeHashKvRequest(std::string_view bytes) {
   std::int64_t revision = 0;
   wire::Reader reader(bytes);
@@ -87,18 +69,18 @@ Result<std::int64_t> DecodeHashKvRequest(std::string_view bytes) {
   return revision;
 }
 
-Result<bool> DecodeMemberListRequest(std::string_view bytes) {
-  bool linearizable = false;
+Result<raft::MemberId> DecodeMoveLeaderRequest(std::string_view bytes) {
+  raft::MemberId target = raft::kNone;
   wire::Reader reader(bytes);
   while (reader.Next()) {
     if (reader.field() == 1) {
-      linearizable = reader.Bool();
+      target = reader.Varint();
     } else {
       reader.Skip();
     }
   }
   if (!reader.ok()) return MalformedRequest();
-  return linearizable;
+  return target;
 }
 
 std::string EncodeMemberAttributes(const MemberAttributes& attributes) {

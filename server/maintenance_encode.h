@@ -1,4 +1,4 @@
-// Answers of the Maintenance and Cluster services, and the two attribute entries of the log, on the
+// Answers of the Maintenance service, and the two attribute entries of the log, on the
 // wire.
 #pragma once
 
@@ -34,11 +34,11 @@ SharedBytes EncodeHashResponse(const ResponseHeader& header, std::uint32_t hash)
 SharedBytes EncodeHashKvResponse(const ResponseHeader& header, std::uint32_t hash,
                                  std::int64_t compact_revision, std::int64_t hash_revision);
 SharedBytes EncodeAlarmResponse(const ResponseHeader& header, const std::vector<Alarm>& alarms);
-SharedBytes EncodeMemberListResponse(const ResponseHeader& header, const MembershipView& view);
 
-// HashKVRequest.revision and MemberListRequest.linearizable.
+// HashKVRequest.revision.
 Result<std::int64_t> DecodeHashKvRequest(std::string_view bytes);
-Result<bool> DecodeMemberListRequest(std::string_view bytes);
+// MoveLeaderRequest.targetID.
+Result<raft::MemberId> DecodeMoveLeaderRequest(std::string_view bytes);
 
 // membershippb.ClusterMemberAttrSetRequest and ClusterVersionSetRequest, as log entries hold them.
 struct MemberAttributes {

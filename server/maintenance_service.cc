@@ -1,5 +1,6 @@
 #include "server/maintenance_service.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/logging.h"
@@ -20,22 +21,24 @@ SharedBytes EncodeAlarms(const ResponseHeader& header, const AlarmResult& result
 }  // namespace
 
 void MaintenanceService::Register(rpc::Router& router) {
-  const auto unary = [&](std::string_view service, std::string_view name, auto member) {
+  const auto unary = [&](std::string_view service, std::string_view name, auto member,
+                         OnLearner on_learner = OnLearner::kRefused) {
     router.AddUnary(
         service, name,
         Intercepted(context_,
                     rpc::UnaryMethod([this, member](std::shared_ptr<rpc::CallContext> call,
                                                     SharedBytes request, rpc::UnaryReply reply) {
                       (this->*member)(*call, std::move(request), std::move(reply));
-                    })));
+                    }),
+                    on_learner));
   };
   constexpr std::string_view kMaintenance = "etcdserverpb.Maintenance";
-  unary(kMaintenance, "Status", &MaintenanceService::GetStatus);
+  unary(kMaintenance, "Status", &MaintenanceService::GetStatus, OnLearner::kServed);
   unary(kMaintenance, "Alarm", &MaintenanceService::HandleAlarm);
   unary(kMaintenance, "Hash", &MaintenanceService::Hash);
   unary(kMaintenance, "HashKV", &MaintenanceService::HashKv);
   unary(kMaintenance, "Defragment", &MaintenanceService::Defragment);
-  unary("etcdserverpb.Cluster", "MemberList", &MaintenanceService::MemberList);
+  unary(kMaintenance, "MoveLeader", &MaintenanceService::MoveLeader);
 }
 
 void MaintenanceService::GetStatus(const rpc::CallContext&, SharedBytes, rpc::UnaryReply reply) {
@@ -104,20 +107,17 @@ void MaintenanceService::Defragment(const rpc::CallContext&, SharedBytes, rpc::U
   });
 }
 
-void MaintenanceService::MemberList(const rpc::CallContext& call, SharedBytes bytes,
+void MaintenanceService::MoveLeader(const rpc::CallContext& call, SharedBytes bytes,
                                     rpc::UnaryReply reply) {
-  const auto linearizable = DecodeMemberListRequest(bytes.view());
-  if (!linearizable.has_value()) return reply.Fail(linearizable.error());
-  auto answer = [this](rpc::UnaryReply& to) {
-    const ResponseHeader header = context_.Header(0);  // Cluster's headers carry no revision
-    to.Send(EncodeMemberListResponse(header, *context_.membership->View()));
-  };
-  if (!*linearizable) return answer(reply);
-  context_.batcher->Read(call.loop(),
-                         [answer, reply = std::move(reply)](const Result<void>& confirmed) mutable {
-                           if (!confirmed.has_value()) return reply.Fail(confirmed.error());
-                           answer(reply);
-                         });
+  const auto target = DecodeMoveLeaderRequest(bytes.view());
+  if (!target.has_value()) return reply.Fail(target.error());
+  const TimePoint latest = context_.replica->clock().Now() + context_.limits.request_timeout;
+  context_.replica->MoveLeader(*target, std::min(call.deadline().value_or(latest), latest),
+                               [reply = std::move(reply)](Result<void> moved) mutable {
+                                 if (!moved.has_value())
+                                   return reply.Fail(std::move(moved).error());
+                                 reply.Send(SharedBytes());  // the answer has no header
+                               });
 }
 
 }  // namespace kvorum::server

@@ -1,4 +1,4 @@
-// etcdserverpb.Maintenance (Status, Alarm, Hash, HashKV, Defragment) and Cluster.MemberList.
+// etcdserverpb.Maintenance (Status, Alarm, Hash, HashKV, Defragment, MoveLeader).
 // Transport-free handlers, called on any I/O loop; what reads the whole store runs on the
 // hasher.
 #pragma once
@@ -18,7 +18,7 @@ class MaintenanceService {
   void Hash(const rpc::CallContext& call, SharedBytes request, rpc::UnaryReply reply);
   void HashKv(const rpc::CallContext& call, SharedBytes request, rpc::UnaryReply reply);
   void Defragment(const rpc::CallContext& call, SharedBytes request, rpc::UnaryReply reply);
-  void MemberList(const rpc::CallContext& call, SharedBytes request, rpc::UnaryReply reply);
+  void MoveLeader(const rpc::CallContext& call, SharedBytes request, rpc::UnaryReply reply);
 
  private:
   ServiceContext& context_;

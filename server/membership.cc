@@ -85,18 +85,13 @@ Result<std::vector<Member>> ParseInitialCluster(std::string_view initial_cluster
   return members;
 }
 
-Membership::Membership(MembershipView initial)
-    : view_(std::make_shared<const MembershipView>(std::move(initial))) {}
+Membership::Membership(MembershipView initial, raft::MemberId self) : self_(self) {
+  Set(std::move(initial));
+}
 
 std::shared_ptr<const MembershipView> Membership::View() const {
   std::lock_guard lock(mutex_);
   return view_;
-}
-
-void Membership::Set(MembershipView next) {
-  auto view = std::make_shared<const MembershipView>(std::move(next));
-  std::lock_guard lock(mutex_);
-  view_ = std::move(view);
 }
 
 template <class Change>
@@ -106,15 +101,13 @@ void Membership::Replace(Change&& change) {
   Set(std::move(next));
 }
 
-void Membership::Add(Member member) {
-  Replace([&](MembershipView& view) { view.members[member.id] = std::move(member); });
-}
-
-void Membership::Remove(raft::MemberId id) {
-  Replace([&](MembershipView& view) {
-    view.members.erase(id);
-    view.removed.insert(id);
-  });
+void Membership::Set(MembershipView next) {
+  const auto self = next.members.find(self_);
+  is_learner_.store(self != next.members.end() && self->second.is_learner,
+                    std::memory_order_relaxed);
+  auto view = std::make_shared<const MembershipView>(std::move(next));
+  std::lock_guard lock(mutex_);
+  view_ = std::move(view);
 }
 
 bool Membership::SetAttributes(raft::MemberId id, std::string name,

@@ -2,9 +2,10 @@
 // changes and attribute entries of the log make, stored in the buckets `members`, `members_removed`
 // and `cluster`.
 //
-// Written by the apply executor only; View() may be called by any thread.
+// Written by the apply executor only; View() and is_learner() may be called by any thread.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -49,14 +50,15 @@ struct MembershipView {
 
 class Membership {
  public:
-  explicit Membership(MembershipView initial);
+  explicit Membership(MembershipView initial, raft::MemberId self = raft::kNone);
 
   std::shared_ptr<const MembershipView> View() const;
+  raft::MemberId self() const { return self_; }
+  // Whether this member is one that has no vote. Cheap: asked for every request.
+  bool is_learner() const { return is_learner_.load(std::memory_order_relaxed); }
 
+  // Each replaces the view; the caller writes the buckets.
   void Set(MembershipView next);
-  // Each returns what changed by replacing the view; the caller writes the buckets.
-  void Add(Member member);
-  void Remove(raft::MemberId id);
   // False if there is no such member.
   bool SetAttributes(raft::MemberId id, std::string name, std::vector<std::string> client_urls);
   void SetClusterVersion(std::string version);
@@ -65,6 +67,8 @@ class Membership {
   template <class Change>
   void Replace(Change&& change);
 
+  const raft::MemberId self_;
+  std::atomic<bool> is_learner_{false};
   mutable std::mutex mutex_;  // guards the pointer only
   std::shared_ptr<const MembershipView> view_;
 };

@@ -45,6 +45,7 @@ struct Options {
   std::string initial_cluster_token = "etcd-cluster";
   std::string advertise_client_urls = "http://localhost:2379";
   bool strict_reconfig_check = true;
+  std::uint64_t max_learners = 1;
   bool pre_vote = true;
 
   std::vector<std::string> log_outputs = {"default"};
@@ -55,6 +56,7 @@ struct Options {
 
   std::int64_t compaction_batch_limit = 0;                // 0: 1,000 revisions
   std::chrono::nanoseconds compaction_sleep_interval{0};  // 0: 10 ms
+  bool force_new_cluster = false;
   bool unsafe_no_fsync = false;
 
   std::uint64_t io_threads = 0;  // ours: 0 chooses by the machine (docs/decisions/0003)

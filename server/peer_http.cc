@@ -1,29 +1,74 @@
 #include "server/peer_http.h"
 
+#include <charconv>
 #include <string>
 #include <utility>
 
+#include "base/logging.h"
 #include "server/http_handlers.h"
+#include "server/joining.h"
 #include "server/member_id.h"
+#include "server/promote_forwarder.h"
 
 namespace kvorum::server {
+namespace {
 
-rpc::HttpHandler MakePeerHttpHandler(ServiceContext& context) {
+constexpr std::string_view kPromotePrefix = "/members/promote/";
+
+rpc::HttpResponse WithClusterId(const ServiceContext& context, rpc::HttpResponse response) {
+  response.headers.push_back({"X-Etcd-Cluster-ID", IdText(context.cluster_id)});
+  return response;
+}
+
+// A follower sends its client's promotion here.
+void ServePromote(ServiceContext& context, ClusterService& cluster, const rpc::HttpRequest& request,
+                  rpc::HttpReply reply) {
+  if (request.method != "POST") {
+    rpc::HttpResponse refusal = rpc::HttpResponse::Text(405, "Method Not Allowed\n");
+    refusal.headers.push_back({"Allow", "POST"});
+    return reply.Send(WithClusterId(context, std::move(refusal)));
+  }
+  const std::string_view text = request.Path().substr(kPromotePrefix.size());
+  raft::MemberId id = raft::kNone;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
+  if (text.empty() || error != std::errc{} || end != text.data() + text.size()) {
+    return reply.Send(WithClusterId(
+        context,
+        rpc::HttpResponse::Text(404, "member " + std::string(text) + " not found in cluster\n")));
+  }
+  const TimePoint deadline = context.replica->clock().Now() + context.limits.request_timeout;
+  cluster.PromoteAsLeader(
+      id, deadline,
+      [&context, id,
+       reply = std::move(reply)](Result<std::shared_ptr<const MembershipView>> members) mutable {
+        if (members.has_value()) {
+          return reply.Send(
+              WithClusterId(context, rpc::HttpResponse::Json(200, EncodeMembersJson(**members))));
+        }
+        KV_WARN("failed to promote a member", {"member-id", IdText(id)},
+                {"error", members.error().message});
+        reply.Send(
+            WithClusterId(context, rpc::HttpResponse::Text(PromoteStatusOf(members.error()),
+                                                           PromoteTextOf(members.error()) + "\n")));
+      });
+}
+
+}  // namespace
+
+rpc::HttpHandler MakePeerHttpHandler(ServiceContext& context, ClusterService& cluster) {
   rpc::HttpMux mux;
   mux.Handle("/version", [&context](rpc::HttpRequest request, rpc::HttpReply reply) {
     ServeVersion(context, request, std::move(reply));
   });
   mux.Handle("/members", [&context](const rpc::HttpRequest& request, rpc::HttpReply reply) {
     if (!MethodIsGet(request, reply)) return;
-    std::string body = "[";
-    for (const auto& [id, member] : context.membership->View()->members) {
-      if (body.size() > 1) body += ',';
-      body += EncodeMemberJson(member);
-    }
-    rpc::HttpResponse response = rpc::HttpResponse::Json(200, body + "]\n");
-    response.headers.push_back({"X-Etcd-Cluster-ID", IdText(context.cluster_id)});
-    reply.Send(std::move(response));
+    reply.Send(WithClusterId(
+        context, rpc::HttpResponse::Json(200, EncodeMembersJson(*context.membership->View()))));
   });
+  mux.HandlePrefix(std::string(kPromotePrefix),
+                   [&context, &cluster](const rpc::HttpRequest& request, rpc::HttpReply reply) {
+                     ServePromote(context, cluster, request, std::move(reply));
+                   });
   return rpc::HttpMux::ToHandler(std::move(mux));
 }
 

@@ -3,11 +3,12 @@
 #pragma once
 
 #include "rpc/http.h"
+#include "server/cluster_service.h"
 #include "server/service_context.h"
 
 namespace kvorum::server {
 
-// The context outlives the handler.
-rpc::HttpHandler MakePeerHttpHandler(ServiceContext& context);
+// Both outlive the handler.
+rpc::HttpHandler MakePeerHttpHandler(ServiceContext& context, ClusterService& cluster);
 
 }  // namespace kvorum::server

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <future>
 #include <thread>
@@ -15,6 +16,7 @@
 #include "base/rng.h"
 #include "rpc/health.h"
 #include "rpc/server.h"
+#include "server/cluster_service.h"
 #include "server/data_directory.h"
 #include "server/http_handlers.h"
 #include "server/instance.h"
@@ -26,10 +28,13 @@
 #include "server/notify.h"
 #include "server/peer/peer_transport.h"
 #include "server/peer_http.h"
+#include "server/peer_request.h"
+#include "server/promote_forwarder.h"
 #include "server/service_context.h"
 #include "server/unimplemented.h"
 #include "server/url.h"
 #include "server/version.h"
+#include "server/version_monitor.h"
 
 namespace kvorum::server {
 namespace {
@@ -40,6 +45,13 @@ constexpr std::uint64_t kMessageOverheadBytes = 512 * 1024;
 constexpr std::uint64_t kReservedDescriptors = 150;
 constexpr std::chrono::milliseconds kShutdownGrace(700);
 constexpr Duration kPublishRetry = std::chrono::milliseconds(500);
+constexpr Duration kVersionPoll = std::chrono::milliseconds(5);
+// How long a stopping leader waits for its successor.
+constexpr Duration kHandOverLimit = std::chrono::milliseconds(500);
+// A removed member stays for a while, so that it can still tell others that its removal is
+// committed.
+constexpr Duration kRemovalDelay = std::chrono::seconds(1);
+constexpr Duration kPeerDialTimeout = std::chrono::seconds(1);
 
 [[noreturn]] void ExitOnFatal(const Error& error) {
   KV_LOG(LogLevel::kFatal, "the replica cannot go on", {"error", error.message});
@@ -80,6 +92,11 @@ InstanceOptions MakeInstanceOptions(const Options& options, const DataDirectory&
   instance.initial_cluster = options.EffectiveInitialCluster();
   instance.initial_cluster_token = options.initial_cluster_token;
   instance.join_existing = options.initial_cluster_state == "existing";
+  instance.bootstrap_timeout = kPeerDialTimeout + std::chrono::milliseconds(options.election_ms);
+  instance.force_new_cluster = options.force_new_cluster;
+  if (const auto urls = ParseUrls(options.initial_advertise_peer_urls); urls.has_value()) {
+    for (const Url& url : *urls) instance.advertise_peer_urls.push_back(url.text());
+  }
   instance.slow_apply = options.warning_apply_duration;
   instance.wal_dir = directory.wal;
   instance.snap_dir = directory.snap;
@@ -90,6 +107,7 @@ InstanceOptions MakeInstanceOptions(const Options& options, const DataDirectory&
   instance.raft.pre_vote = options.pre_vote;
   instance.raft.catch_up_entries = options.snapshot_catchup_entries;
   instance.replica.tick = std::chrono::milliseconds(options.heartbeat_ms);
+  instance.replica.election_timeout = std::chrono::milliseconds(options.election_ms);
   instance.replica.snapshot_count = options.snapshot_count;
   instance.replica.request_timeout = options.RequestTimeout();
   instance.log.max_wals = options.max_wals;
@@ -145,13 +163,19 @@ Result<std::vector<std::string>> ListenAll(rpc::Server& server, std::string_view
 
 struct Process::Impl {
   explicit Impl(const Options& o)
-      : options(o), kv(context), maintenance(context), transport(MakeTransportOptions(o)) {}
+      : options(o),
+        kv(context),
+        maintenance(context),
+        cluster(context),
+        transport(MakeTransportOptions(o)) {}
 
   Result<void> Bind();
   Result<void> Open();
   void FillContext();
   void Publish();
-  void PublishClusterVersion();
+  void WaitForClusterVersion();
+  // The member was removed; any thread, any number of times.
+  void EndRemoved();
   void Serve();
 
   const Options options;
@@ -161,13 +185,19 @@ struct Process::Impl {
   ServiceContext context;
   KvService kv;
   MaintenanceService maintenance;
+  ClusterService cluster;
   rpc::Health health;
   std::unique_ptr<CallCounters> counters;
   std::unique_ptr<rpc::Server> clients;
   std::vector<std::string> client_addresses;
 
   PeerTransport transport;
+  HttpPeerRequester requester;
   std::unique_ptr<Instance> instance;
+  std::unique_ptr<PromoteForwarder> promote_forwarder;
+  std::unique_ptr<VersionMonitor> version_monitor;
+  std::function<void()> on_end;
+  std::atomic<bool> is_removed{false};
   std::unique_ptr<RequestBatcher> batcher;
 
   // Declared last: destroyed, and so ended, before what their tasks use.
@@ -179,6 +209,7 @@ struct Process::Impl {
   ThreadExecutor copier{"copier"};
   ThreadExecutor readers{"readers"};
   ThreadExecutor hasher{"hasher"};
+  ThreadExecutor members{"members"};  // asks peers, and waits for them
   ThreadExecutor control{"control"};
 };
 
@@ -186,6 +217,7 @@ Result<void> Process::Impl::Bind() {
   rpc::Router router;
   kv.Register(router);
   maintenance.Register(router);
+  cluster.Register(router);
   RegisterUnimplemented(router);
   health.Register(router);
   counters = std::make_unique<CallCounters>(router.methods().size());
@@ -208,6 +240,8 @@ Result<void> Process::Impl::Open() {
   KV_TRY(directory, OpenDataDirectory(fs, options.data_dir, options.wal_dir));
   InstanceOptions instance_options = MakeInstanceOptions(options, directory);
   instance_options.wal.background = &wal_spares;
+  instance_options.peers = &requester;
+  instance_options.on_removed = [this] { EndRemoved(); };
   const auto open_backend = [quota_bytes = instance_options.quota_bytes](const std::string& path) {
     return mvcc::OpenLmdbBackend({.path = path, .quota_bytes = quota_bytes});
   };
@@ -234,6 +268,13 @@ void Process::Impl::FillContext() {
   context.instance = instance.get();
   context.ids = &instance->ids();
   context.batcher = batcher.get();
+  context.transport = &transport;
+  promote_forwarder = std::make_unique<PromoteForwarder>(members, requester, instance->replica(),
+                                                         instance->membership());
+  context.promote_forwarder = promote_forwarder.get();
+  version_monitor = std::make_unique<VersionMonitor>(
+      members, requester, context,
+      kPeerDialTimeout + std::chrono::milliseconds(options.election_ms));
   context.readers = &readers;
   context.hasher = &hasher;
   context.cluster_id = instance->cluster_id();
@@ -241,7 +282,9 @@ void Process::Impl::FillContext() {
   context.limits = {.max_request_bytes = options.max_request_bytes,
                     .max_txn_ops = options.max_txn_ops,
                     .quota_bytes = options.ReportedQuotaBytes(),
-                    .request_timeout = options.RequestTimeout()};
+                    .request_timeout = options.RequestTimeout(),
+                    .strict_reconfig_check = options.strict_reconfig_check,
+                    .max_learners = options.max_learners};
 }
 
 // The member tells its name and client URLs through the log; once that is applied it is part of the
@@ -253,21 +296,25 @@ void Process::Impl::Publish() {
   for (const Url& url : *urls) attributes.client_urls.push_back(url.text());
   context.Propose(nullptr, RequestKind::kMemberAttributesSet, EncodeMemberAttributes(attributes),
                   std::make_unique<CallbackWaiter>([this](bool applied) {
-                    if (applied) return control.Post([this] { PublishClusterVersion(); });
+                    if (applied) return control.Post([this] { WaitForClusterVersion(); });
                     control.PostAt(control.clock().Now() + kPublishRetry, [this] { Publish(); });
                   }),
                   options.RequestTimeout());
 }
 
-void Process::Impl::PublishClusterVersion() {
-  if (context.membership->View()->cluster_version == kClusterVersion) return Serve();
-  context.Propose(nullptr, RequestKind::kClusterVersionSet, EncodeClusterVersion(kClusterVersion),
-                  std::make_unique<CallbackWaiter>([this](bool applied) {
-                    if (applied) return control.Post([this] { Serve(); });
-                    control.PostAt(control.clock().Now() + kPublishRetry,
-                                   [this] { PublishClusterVersion(); });
-                  }),
-                  options.RequestTimeout());
+// The leader decides it as soon as it leads.
+void Process::Impl::WaitForClusterVersion() {
+  if (!context.membership->View()->cluster_version.empty()) return Serve();
+  control.PostAt(control.clock().Now() + kVersionPoll, [this] { WaitForClusterVersion(); });
+}
+
+void Process::Impl::EndRemoved() {
+  if (is_removed.exchange(true)) return;
+  control.PostAt(control.clock().Now() + kRemovalDelay, [this] {
+    KV_WARN("server error", {"error", "the member has been permanently removed from the cluster"});
+    KV_WARN("data-dir used by this member must be removed");
+    on_end();
+  });
 }
 
 void Process::Impl::Serve() {
@@ -295,14 +342,17 @@ Result<std::unique_ptr<Process>> Process::Create(const Options& options) {
   return std::unique_ptr<Process>(new Process(std::move(impl)));
 }
 
-void Process::Start() {
+void Process::Start(std::function<void()> on_end) {
   Impl& impl = *impl_;
+  impl.on_end = std::move(on_end);
   impl.instance->Start(impl.transport);
   impl.transport.Start({.member_id = impl.context.member_id,
                         .cluster_id = impl.context.cluster_id,
                         .peer_urls = impl.options.initial_advertise_peer_urls},
                        *impl.instance,
-                       {.http = MakePeerHttpHandler(impl.context), .on_removed = nullptr});
+                       {.http = MakePeerHttpHandler(impl.context, impl.cluster),
+                        .on_removed = [&impl] { impl.EndRemoved(); }});
+  impl.version_monitor->Start();
   impl_->control.Post([impl = impl_.get()] { impl->Publish(); });
 }
 
@@ -310,6 +360,11 @@ void Process::Stop() {
   KV_INFO("stopping");
   NotifySupervisor("STOPPING=1");
   impl_->control.Stop();  // from here on this thread owns the servers
+  impl_->requester.Stop();
+  impl_->members.Stop();
+  std::promise<void> handed_over;
+  impl_->instance->replica().GiveUpLeadership(kHandOverLimit, [&] { handed_over.set_value(); });
+  handed_over.get_future().wait();
   impl_->health.SetServing(false);
   impl_->clients->Shutdown(kShutdownGrace);
   std::promise<void> stopped;

@@ -22,8 +22,9 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  // Joins the cluster and, once the member is published, serves clients.
-  void Start();
+  // Joins the cluster and, once the member is published, serves clients. `on_end` is called, on a
+  // thread of the process, when the process must end by itself: its member was removed.
+  void Start(std::function<void()> on_end);
   // Ends everything in order: calls in flight, the log sealed, the backend committed.
   void Stop();
 

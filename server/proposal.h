@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/shared_bytes.h"
+#include "proto/raft_types.h"
 #include "server/wait_table.h"
 
 namespace kvorum::server {
@@ -15,6 +16,7 @@ struct Proposal {
   SharedBytes data;
   TimePoint deadline;
   std::unique_ptr<Waiter> waiter;  // may be null
+  raft::EntryType type = raft::EntryType::kNormal;
 };
 
 }  // namespace kvorum::server

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <iterator>
+#include <tuple>
 #include <utility>
 
 #include "base/check.h"
 #include "base/failpoint.h"
 #include "base/logging.h"
+#include "raft/conf_change.h"
 #include "server/errors.h"
 #include "server/member_id.h"
 
@@ -81,6 +83,8 @@ void Replica::Stop(Task done) {
     }
     reads_.FailAll(kStopped.ToError());
     leaderless_.clear();
+    pending_changes_.clear();
+    for (Transfer& transfer : std::exchange(transfers_, {})) transfer.callback(kStopped.Fail());
     done();
   });
 }
@@ -222,6 +226,8 @@ void Replica::Drain() {
   }
   if (inbox.applied != 0) node_->Applied(inbox.applied);
   if (inbox.applied != 0) MaybeCampaignAlone();
+  if (inbox.applied != 0 && !pending_changes_.empty())
+    ProposeAll(std::exchange(pending_changes_, {}));
   durable_index_ = std::max(durable_index_, inbox.durable);
   for (const raft::MemberId peer : inbox.unreachable) node_->ReportUnreachable(peer);
   for (const auto& [peer, succeeded] : inbox.snapshots_sent) {
@@ -275,6 +281,15 @@ void Replica::SendAll(std::vector<raft::Message> messages) {
 }
 
 void Replica::ProposeAll(std::vector<Proposal> proposals) {
+  const auto is_change = [](const Proposal& proposal) {
+    return proposal.type != raft::EntryType::kNormal;
+  };
+  if (std::ranges::any_of(proposals, is_change)) {
+    const auto normal = std::ranges::stable_partition(proposals, is_change);
+    for (auto it = proposals.begin(); it != normal.begin(); ++it) ProposeConfChange(std::move(*it));
+    proposals.erase(proposals.begin(), normal.begin());
+    if (proposals.empty()) return;
+  }
   std::vector<SharedBytes> batch;
   batch.reserve(proposals.size());
   std::size_t bytes = 0;
@@ -296,6 +311,141 @@ void Replica::ProposeAll(std::vector<Proposal> proposals) {
   }
   const Error refusal = RefusalOf(result.dropped);
   for (const Proposal& proposal : rest) FailProposal(proposal.id, refusal);
+}
+
+void Replica::ProposeConfChange(Proposal proposal) {
+  waiting_bytes_.fetch_sub(proposal.data.size(), std::memory_order_relaxed);
+  const raft::Dropped dropped = node_->ProposeConfChange(proposal.type, proposal.data).dropped;
+  switch (dropped) {
+    case raft::Dropped::kNot:
+      return;
+    case raft::Dropped::kNoLeader:
+    case raft::Dropped::kTransferring:
+    case raft::Dropped::kConfChangePending:
+      waiting_bytes_.fetch_add(proposal.data.size(), std::memory_order_relaxed);
+      (dropped == raft::Dropped::kConfChangePending ? pending_changes_ : leaderless_)
+          .push_back(std::move(proposal));
+      return;
+    case raft::Dropped::kNotMember:
+    case raft::Dropped::kTooMuchPending:
+      return FailProposal(proposal.id, RefusalOf(dropped));
+  }
+}
+
+void Replica::CheckLearner(raft::MemberId id, Callback callback) {
+  raft_.Post([this, id, callback = std::move(callback)]() mutable {
+    if (stopped_) return callback(kStopped.Fail());
+    if (node_->role() != raft::Role::kLeader) return callback(kNotLeader.Fail());
+    const auto& progress = node_->tracker().progress();
+    const auto learner = progress.find(id);
+    const auto self = progress.find(node_->id());
+    if (learner == progress.end()) return callback(kMemberNotFound.Fail());
+    const raft::Index own = self == progress.end() ? node_->log().persisted() : self->second.match;
+    if (learner->second.match * 10 < own * 9) return callback(kLearnerNotReady.Fail());
+    callback({});
+  });
+}
+
+void Replica::MoveLeader(raft::MemberId to, TimePoint deadline, Callback callback) {
+  raft_.Post([this, to, deadline, callback = std::move(callback)]() mutable {
+    if (stopped_) return callback(kStopped.Fail());
+    if (node_->role() != raft::Role::kLeader) return callback(kNotLeader.Fail());
+    if (!raft::IsVoterOf(node_->conf_state(), to)) return callback(kBadLeaderTransferee.Fail());
+    KV_INFO("leadership transfer starting", {"current-leader-member-id", IdText(node_->id())},
+            {"transferee-member-id", IdText(to)});
+    node_->TransferLeadership(to);
+    transfers_.push_back({.to = to, .deadline = deadline, .callback = std::move(callback)});
+    ProcessReady();
+  });
+}
+
+void Replica::GiveUpLeadership(Duration limit, Task done) {
+  raft_.Post([this, limit, done = std::move(done)]() mutable {
+    const raft::MemberId successor = stopped_ ? raft::kNone : BestSuccessor();
+    if (successor == raft::kNone) return done();
+    KV_INFO("leadership transfer starting", {"current-leader-member-id", IdText(node_->id())},
+            {"transferee-member-id", IdText(successor)});
+    node_->TransferLeadership(successor);
+    const TimePoint deadline = raft_.clock().Now() + limit;
+    transfers_.push_back({.to = raft::kNone,
+                          .deadline = deadline,
+                          .callback = [done = std::move(done)](const Result<void>& result) mutable {
+                            if (!result.has_value())
+                              KV_WARN("leadership transfer failed",
+                                      {"error", result.error().message});
+                            done();
+                          }});
+    raft_.PostAt(deadline, [this] { EndTransfers(); });
+    ProcessReady();
+  });
+}
+
+// The voter that needs least to lead: connected, with most of the log, connected for longest.
+raft::MemberId Replica::BestSuccessor() const {
+  if (node_->role() != raft::Role::kLeader) return raft::kNone;
+  using Rank = std::tuple<bool, raft::Index, std::int64_t>;
+  raft::MemberId best = raft::kNone;
+  Rank best_rank;
+  for (const raft::MemberId id : node_->conf_state().voters) {
+    if (id == node_->id()) continue;
+    const auto since = transport_->ActiveSince(id);
+    const Rank rank(since.has_value(), node_->tracker().progress().at(id).match,
+                    since.has_value() ? -since->ns : 0);
+    if (best != raft::kNone && rank <= best_rank) continue;
+    best = id;
+    best_rank = rank;
+  }
+  return best;
+}
+
+void Replica::EndTransfers() {
+  const raft::MemberId leader = node_->leader();
+  const TimePoint now = raft_.clock().Now();
+  std::vector<Transfer> ended;
+  std::erase_if(transfers_, [&](Transfer& transfer) {
+    const bool moved = transfer.to == raft::kNone ? leader != raft::kNone && leader != node_->id()
+                                                  : leader == transfer.to;
+    if (!moved && now < transfer.deadline) return false;
+    ended.push_back(std::move(transfer));
+    return true;
+  });
+  for (Transfer& transfer : ended) {
+    const bool moved = now < transfer.deadline || leader == transfer.to;
+    if (moved) KV_INFO("leadership transfer finished", {"leader-member-id", IdText(leader)});
+    transfer.callback(moved ? Result<void>() : kTimeoutLeaderTransfer.Fail());
+  }
+}
+
+bool Replica::IsConnectedSince(raft::MemberId peer, TimePoint since) const {
+  const auto active = transport_->ActiveSince(peer);
+  return active.has_value() && *active < since;
+}
+
+Error Replica::TimeoutError() const {
+  const TimePoint asked = raft_.clock().Now() - options_.request_timeout;
+  if (asked > elected_ - 2 * options_.election_timeout && asked < elected_)
+    return kTimeoutDueToLeaderFail.ToError();
+  const raft::MemberId leader = node_->leader();
+  if (leader == raft::kNone) return kTimeout.ToError();
+  if (leader != node_->id()) {
+    return IsConnectedSince(leader, asked) ? kTimeout.ToError()
+                                           : kTimeoutDueToConnectionLost.ToError();
+  }
+  std::size_t members = 0;
+  std::size_t connected = 0;
+  for (const auto& [id, progress] : node_->tracker().progress()) {
+    ++members;
+    if (id == node_->id() || IsConnectedSince(id, asked)) ++connected;
+  }
+  return connected > members / 2 ? kTimeout.ToError() : kTimeoutDueToConnectionLost.ToError();
+}
+
+void Replica::DropExpired(std::vector<Proposal>& proposals, TimePoint now) {
+  std::erase_if(proposals, [&](const Proposal& proposal) {
+    if (proposal.deadline > now) return false;
+    waiting_bytes_.fetch_sub(proposal.data.size(), std::memory_order_relaxed);
+    return true;
+  });
 }
 
 void Replica::FailProposal(std::uint64_t id, const Error& error) {
@@ -322,15 +472,16 @@ void Replica::ArmTick() {
 void Replica::OnTick() {
   node_->Tick();
   const TimePoint now = raft_.clock().Now();
-  for (auto& waiter : waiters_.TakeExpired(now)) waiter->Failed(kTimeout.ToError());
-  std::erase_if(leaderless_, [&](const Proposal& proposal) {
-    if (proposal.deadline > now) return false;
-    waiting_bytes_.fetch_sub(proposal.data.size(), std::memory_order_relaxed);
-    return true;
-  });
+  if (auto expired = waiters_.TakeExpired(now); !expired.empty()) {
+    const Error error = TimeoutError();
+    for (auto& waiter : expired) waiter->Failed(error);
+  }
+  DropExpired(leaderless_, now);
+  DropExpired(pending_changes_, now);
   // What waited for a transfer that came to nothing, too.
   if (!leaderless_.empty() && node_->leader() != raft::kNone)
     ProposeAll(std::exchange(leaderless_, {}));
+  if (!pending_changes_.empty()) ProposeAll(std::exchange(pending_changes_, {}));
   reads_.Tick(now);
   apply_.ExpireWaiting(now);
   if (compact_index_ != 0) CompactLog();
@@ -362,6 +513,7 @@ void Replica::HandleReady(raft::Ready ready) {
   if (!ready.read_states.empty()) reads_.AskNext(raft_.clock().Now());
   const bool found_leader = ready.soft_state.has_value() && ready.soft_state->leader != raft::kNone;
   if (found_leader) {
+    if (ready.soft_state->leader == node_->id()) elected_ = raft_.clock().Now();
     if (!leaderless_.empty()) ProposeAll(std::exchange(leaderless_, {}));
     reads_.LeaderFound(raft_.clock().Now());
   }
@@ -379,6 +531,7 @@ void Replica::PublishState() {
   commit_index_.store(node_->log().committed(), std::memory_order_release);
   term_.store(node_->term(), std::memory_order_release);
   leader_.store(node_->leader(), std::memory_order_release);
+  if (!transfers_.empty()) EndTransfers();
 }
 
 void Replica::MaybeSnapshot() {

@@ -41,6 +41,7 @@ class Replica {
   struct Options {
     Duration tick = std::chrono::milliseconds(100);
     std::uint64_t snapshot_count = 10'000;
+    Duration election_timeout = std::chrono::seconds(1);
     Duration request_timeout = std::chrono::seconds(7);
     std::size_t max_waiting_proposals = 50'000;
     std::size_t max_waiting_proposal_bytes = std::size_t{256} << 20;
@@ -83,6 +84,18 @@ class Replica {
   void Unreachable(raft::MemberId peer);
   void SnapshotSent(raft::MemberId peer, bool succeeded);
 
+  // Their callbacks run on the raft executor.
+  using Callback = std::move_only_function<void(Result<void>)>;
+  // Whether a learner could vote: its log has at least 90 % of the leader's. kNotLeader,
+  // kMemberNotFound, kLearnerNotReady.
+  void CheckLearner(raft::MemberId id, Callback callback);
+  // Hands leadership to a voter, and calls back when it leads. kNotLeader, kBadLeaderTransferee,
+  // kTimeoutLeaderTransfer.
+  void MoveLeader(raft::MemberId to, TimePoint deadline, Callback callback);
+  // If this member leads and another one can: hands leadership to the one that is connected and has
+  // most of the log. `done` runs when it leads, or after `limit`.
+  void GiveUpLeadership(Duration limit, Task done);
+
   raft::Index commit_index() const { return commit_index_.load(std::memory_order_acquire); }
   raft::Index applied_index() const { return apply_.applied_index(); }
   raft::Term term() const { return term_.load(std::memory_order_acquire); }
@@ -122,6 +135,11 @@ class Replica {
     bool snapshot_ended = false;
     std::vector<std::pair<raft::Index, raft::ConfChange>> conf_changes;
   };
+  struct Transfer {
+    raft::MemberId to;  // kNone: whoever
+    TimePoint deadline;
+    Callback callback;
+  };
   struct RefusedMessages {
     std::uint64_t count = 0;
     TimePoint logged;
@@ -141,8 +159,16 @@ class Replica {
   void StepAll(std::vector<raft::Message> messages);
   void SendAll(std::vector<raft::Message> messages);
   void ProposeAll(std::vector<Proposal> proposals);
+  void ProposeConfChange(Proposal proposal);
   void FailProposal(std::uint64_t id, const Error& error);
   std::uint64_t AskForReads();
+  raft::MemberId BestSuccessor() const;
+  void EndTransfers();
+  // What a proposal is told that got no answer in time.
+  Error TimeoutError() const;
+  bool IsConnectedSince(raft::MemberId peer, TimePoint since) const;
+  // Proposals whose time is over are with nobody any more.
+  void DropExpired(std::vector<Proposal>& proposals, TimePoint now);
   void MaybeSnapshot();
   void CompactLog();
   void PublishState();
@@ -171,7 +197,10 @@ class Replica {
   std::unique_ptr<raft::Node> node_;
   Transport* transport_ = nullptr;
   bool stopped_ = false;
-  std::vector<Proposal> leaderless_;  // proposed while there was no leader
+  std::vector<Proposal> leaderless_;       // proposed while there was no leader
+  std::vector<Proposal> pending_changes_;  // of the configuration, behind one that is not applied
+  std::vector<Transfer> transfers_;
+  TimePoint elected_{};  // when this member last became the leader
   ReadRounds reads_;
   raft::Index snapshot_index_;  // of the last snapshot begun
   raft::Index durable_index_ = 0;

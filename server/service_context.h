@@ -18,14 +18,20 @@
 #include "server/replica.h"
 #include "server/request_batcher.h"
 #include "server/request_id.h"
+#include "server/strict_reconfig.h"
+#include "server/transport.h"
 
 namespace kvorum::server {
+
+class PromoteForwarder;
 
 struct ServiceLimits {
   std::size_t max_request_bytes = 0;
   std::size_t max_txn_ops = 0;
   std::int64_t quota_bytes = 0;  // for Status; negative: no quota
   Duration request_timeout{};
+  bool strict_reconfig_check = true;
+  std::size_t max_learners = 1;
 };
 
 struct ServiceContext {
@@ -37,8 +43,10 @@ struct ServiceContext {
   Instance* instance = nullptr;  // for what it tells of the disks
   RequestBatcher* batcher = nullptr;
   RequestIdSource* ids = nullptr;
-  Executor* readers = nullptr;  // for what reads too much for an I/O loop
-  Executor* hasher = nullptr;   // for what reads everything
+  const Transport* transport = nullptr;
+  PromoteForwarder* promote_forwarder = nullptr;  // may be null: then only the leader promotes
+  Executor* readers = nullptr;                    // for what reads too much for an I/O loop
+  Executor* hasher = nullptr;                     // for what reads everything
   std::uint64_t cluster_id = 0;
   raft::MemberId member_id = raft::kNone;
   ServiceLimits limits;
@@ -48,6 +56,10 @@ struct ServiceContext {
         .cluster_id = cluster_id, .member_id = member_id, .revision = revision, .raft_term = term};
   }
   ResponseHeader Header(std::int64_t revision) const { return Header(revision, replica->term()); }
+
+  Connections Connected() const {
+    return {.self = member_id, .transport = transport, .now = replica->clock().Now()};
+  }
 
   // Checks what every proposal must satisfy (the applied index keeps up, the entry is not too
   // large), then hands it over. The waiter is told of a refusal like of any other failure.

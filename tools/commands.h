@@ -19,6 +19,7 @@ Command EndpointCommand();
 Command AlarmCommand();
 Command DefragCommand();
 Command MemberCommand();
+Command MoveLeaderCommand();
 Command VersionCommand();
 Command CompletionCommand();
 Command CompleteCommand();  // hidden: what the completion scripts call

@@ -43,8 +43,8 @@ Command KvorumctlCommand() {
           .inherited_flags = GlobalFlags(),
           .children = {GetCommand(), PutCommand(), DelCommand(), TxnCommand(), CompactionCommand(),
                        AlarmCommand(), DefragCommand(), EndpointCommand(), MemberCommand(),
-                       VersionCommand(), CompletionCommand(), CompleteCommand(), OptionsCommand(),
-                       HelpCommand()},
+                       MoveLeaderCommand(), VersionCommand(), CompletionCommand(),
+                       CompleteCommand(), OptionsCommand(), HelpCommand()},
           .group_order = {kKeyValueGroup, kClusterGroup, kUtilityGroup}};
 }
 

@@ -56,6 +56,15 @@ bool IsNumberPart(char c) { return c == '.' || (c >= '0' && c <= '9'); }
 
 }  // namespace
 
+Parsed<std::uint64_t> ParseHexId(std::string_view text) {
+  std::uint64_t id = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id, 16);
+  if (text.empty() || end != text.data() + text.size() || error == std::errc::invalid_argument)
+    return Malformed("ParseUint", text, "invalid syntax");
+  if (error != std::errc{}) return Malformed("ParseUint", text, "value out of range");
+  return id;
+}
+
 Parsed<std::int64_t> ParseInt(std::string_view text, int base) {
   std::string_view digits = text;
   const bool negative = digits.starts_with('-');

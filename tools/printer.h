@@ -2,6 +2,7 @@
 // is refused with an error that says so.
 #pragma once
 
+#include <cstdint>
 #include <iosfwd>
 #include <memory>
 #include <string>
@@ -40,6 +41,21 @@ class Printer {
   virtual Outcome<void> Delete(const etcdserverpb::DeleteRangeResponse&) { return Refuse(); }
   virtual Outcome<void> Txn(const etcdserverpb::TxnResponse&) { return Refuse(); }
   virtual Outcome<void> Alarm(const etcdserverpb::AlarmResponse&) { return Refuse(); }
+  virtual Outcome<void> MemberAdd(const etcdserverpb::MemberAddResponse&) { return Refuse(); }
+  // These are told the id that was asked for: the answers do not name it.
+  virtual Outcome<void> MemberRemove(std::uint64_t, const etcdserverpb::MemberRemoveResponse&) {
+    return Refuse();
+  }
+  virtual Outcome<void> MemberUpdate(std::uint64_t, const etcdserverpb::MemberUpdateResponse&) {
+    return Refuse();
+  }
+  virtual Outcome<void> MemberPromote(std::uint64_t, const etcdserverpb::MemberPromoteResponse&) {
+    return Refuse();
+  }
+  virtual Outcome<void> MoveLeader(std::uint64_t /*from*/, std::uint64_t /*to*/,
+                                   const etcdserverpb::MoveLeaderResponse&) {
+    return Refuse();
+  }
   virtual Outcome<void> MemberList(const etcdserverpb::MemberListResponse&) { return Refuse(); }
   virtual Outcome<void> Health(const std::vector<EndpointHealth>&) { return Refuse(); }
   virtual Outcome<void> Status(const std::vector<EndpointStatus>&) { return Refuse(); }

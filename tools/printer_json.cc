@@ -77,12 +77,32 @@ class JsonPrinter final : public Printer {
     return Write(JsonMessage(response));
   }
 
-  Outcome<void> MemberList(const etcdserverpb::MemberListResponse& response) override {
+  Outcome<void> MemberAdd(const etcdserverpb::MemberAddResponse& response) override {
     if (!hex_) return Write(JsonMessage(response));
     return Write(JsonObject()
                      .Add("header", HexHeader(response.header()))
-                     .Add("members", JsonList(response.members(), HexMember))
+                     .Add("member", HexMember(response.member()))
+                     .Add("members", HexMembers(response))
                      .Finish());
+  }
+  Outcome<void> MemberRemove(std::uint64_t,
+                             const etcdserverpb::MemberRemoveResponse& response) override {
+    return WriteMembers(response);
+  }
+  Outcome<void> MemberUpdate(std::uint64_t,
+                             const etcdserverpb::MemberUpdateResponse& response) override {
+    return WriteMembers(response);
+  }
+  Outcome<void> MemberPromote(std::uint64_t,
+                              const etcdserverpb::MemberPromoteResponse& response) override {
+    return WriteMembers(response);
+  }
+  Outcome<void> MemberList(const etcdserverpb::MemberListResponse& response) override {
+    return WriteMembers(response);
+  }
+  Outcome<void> MoveLeader(std::uint64_t, std::uint64_t,
+                           const etcdserverpb::MoveLeaderResponse& response) override {
+    return Write(JsonMessage(response));
   }
 
   Outcome<void> Health(const std::vector<EndpointHealth>& endpoints) override {
@@ -115,6 +135,21 @@ class JsonPrinter final : public Printer {
   }
 
  private:
+  // [] and not null where there is none.
+  template <class Response>
+  static std::string HexMembers(const Response& response) {
+    return response.members().empty() ? "[]" : JsonList(response.members(), HexMember);
+  }
+
+  template <class Response>
+  Outcome<void> WriteMembers(const Response& response) {
+    if (!hex_) return Write(JsonMessage(response));
+    return Write(JsonObject()
+                     .Add("header", HexHeader(response.header()))
+                     .Add("members", HexMembers(response))
+                     .Finish());
+  }
+
   Outcome<void> Write(const std::string& json) {
     out_ << json << '\n';
     return {};

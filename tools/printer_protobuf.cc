@@ -21,6 +21,25 @@ class ProtobufPrinter final : public Printer {
   Outcome<void> Alarm(const etcdserverpb::AlarmResponse& response) override {
     return Write(response);
   }
+  Outcome<void> MemberAdd(const etcdserverpb::MemberAddResponse& response) override {
+    return Write(response);
+  }
+  Outcome<void> MemberRemove(std::uint64_t,
+                             const etcdserverpb::MemberRemoveResponse& response) override {
+    return Write(response);
+  }
+  Outcome<void> MemberUpdate(std::uint64_t,
+                             const etcdserverpb::MemberUpdateResponse& response) override {
+    return Write(response);
+  }
+  Outcome<void> MemberPromote(std::uint64_t,
+                              const etcdserverpb::MemberPromoteResponse& response) override {
+    return Write(response);
+  }
+  Outcome<void> MoveLeader(std::uint64_t, std::uint64_t,
+                           const etcdserverpb::MoveLeaderResponse& response) override {
+    return Write(response);
+  }
   Outcome<void> MemberList(const etcdserverpb::MemberListResponse& response) override {
     return Write(response);
   }

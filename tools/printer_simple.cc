@@ -74,6 +74,30 @@ class SimplePrinter final : public Printer {
     return {};
   }
 
+  Outcome<void> MemberAdd(const etcdserverpb::MemberAddResponse& response) override {
+    out_ << fmt::format("Member {:16x} added{}to cluster {:16x}\n", response.member().id(),
+                        response.member().islearner() ? " as learner " : " ",
+                        response.header().cluster_id());
+    return {};
+  }
+  Outcome<void> MemberRemove(std::uint64_t id,
+                             const etcdserverpb::MemberRemoveResponse& response) override {
+    return Changed(id, "removed from", response.header());
+  }
+  Outcome<void> MemberUpdate(std::uint64_t id,
+                             const etcdserverpb::MemberUpdateResponse& response) override {
+    return Changed(id, "updated in", response.header());
+  }
+  Outcome<void> MemberPromote(std::uint64_t id,
+                              const etcdserverpb::MemberPromoteResponse& response) override {
+    return Changed(id, "promoted in", response.header());
+  }
+  Outcome<void> MoveLeader(std::uint64_t from, std::uint64_t to,
+                           const etcdserverpb::MoveLeaderResponse&) override {
+    out_ << fmt::format("Leadership transferred from {:x} to {:x}\n", from, to);
+    return {};
+  }
+
   Outcome<void> MemberList(const etcdserverpb::MemberListResponse& response) override {
     out_ << JoinRows(MemberTable(response));
     return {};
@@ -101,6 +125,12 @@ class SimplePrinter final : public Printer {
   }
 
  private:
+  Outcome<void> Changed(std::uint64_t id, std::string_view what,
+                        const etcdserverpb::ResponseHeader& header) {
+    out_ << fmt::format("Member {:16x} {} cluster {:16x}\n", id, what, header.cluster_id());
+    return {};
+  }
+
   void Write(const mvccpb::KeyValue& kv) {
     if (!options_.values_only) out_ << (options_.hex ? Hex(kv.key()) : kv.key()) << '\n';
     out_ << (options_.hex ? Hex(kv.value()) : kv.value()) << '\n';

@@ -137,12 +137,6 @@ class RefusalTest(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("cannot fetch cluster info from peer urls", said)
 
-    def test_a_cluster_of_several_members(self):
-        code, said = self.member.refuse(
-            "--initial-cluster", "default=http://localhost:2380,b=http://localhost:3380")
-        self.assertEqual(code, 1)
-        self.assertIn("this version runs clusters of one", said)
-
     def test_bad_flags(self):
         cases = [
             (["--no-such-flag"], 2, "flag provided but not defined: -no-such-flag"),

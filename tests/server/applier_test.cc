@@ -220,16 +220,46 @@ TEST_F(ApplierTest, ALearnerIsNoVoterAndARemovedMemberIsRemembered) {
             (std::map<std::string, std::string>{{"7", "removed"}}));
 }
 
-// Raft's configuration lives in memory only, so it is told of what the backend holds already.
-TEST_F(ApplierTest, AReplayedChangeIsToldAndNotStored) {
+// The node starts with the configuration that the backend holds.
+TEST_F(ApplierTest, AReplayedChangeChangesNothing) {
   const raft::Entry entry = ConfEntry(raft::ConfChangeType::kAddNode, MemberSeven());
   applier_->Apply({entry});
   Settle();
   Restart();
   conf_changes_.clear();
   applier_->Apply({entry});
-  EXPECT_THAT(conf_changes_, ElementsAre(std::pair(1, 7)));
+  EXPECT_THAT(conf_changes_, IsEmpty());
   EXPECT_THAT(membership_->View()->members, IsEmpty()) << "start-up loads them from the bucket";
+  EXPECT_EQ(applier_->applied_index(), 1);
+}
+
+TEST_F(ApplierTest, AChangeIsAnsweredWithTheMembersBehindIt) {
+  const raft::Entry entry = ConfEntry(raft::ConfChangeType::kAddNode, MemberSeven());
+  const auto outcome = Wait(1);
+  applier_->Apply({entry});
+  ASSERT_TRUE(outcome->has_value());
+  ASSERT_TRUE((*outcome)->value.has_value());
+  EXPECT_EQ(std::get<MembershipResult>(*(*outcome)->value).view->members.at(7), MemberSeven());
+}
+
+TEST_F(ApplierTest, ARefusedChangeIsNoChangeForRaftAndForTheBuckets) {
+  applier_->Apply({ConfEntry(raft::ConfChangeType::kAddNode, MemberSeven())});
+  const auto members = Bucket(mvcc::Bucket::kMembers);
+  conf_changes_.clear();
+  Member other = MemberSeven();
+  other.id = 8;
+  const auto outcome = Wait(1);
+  const raft::Entry same_url = ConfEntry(raft::ConfChangeType::kAddNode, other);
+  applier_->Apply({same_url});
+  ASSERT_TRUE(outcome->has_value());
+  EXPECT_EQ((*outcome)->value.error(), kPeerUrlExist.ToError());
+  EXPECT_THAT(conf_changes_, IsEmpty());
+  EXPECT_EQ(Bucket(mvcc::Bucket::kMembers), members);
+  EXPECT_EQ(Bucket(mvcc::Bucket::kMeta)[std::string(mvcc::meta_key::kConfState)],
+            R"({"voters":[7],"auto_leave":false})");
+  EXPECT_EQ(applier_->applied_index(), same_url.index) << "the entry itself counts";
+  Restart();
+  EXPECT_EQ(store->recovered().consistent_index, same_url.index);
 }
 
 TEST_F(ApplierTest, AttributesAreStoredForMembersOnly) {

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "proto/rpc.pb.h"
+#include "server/cluster_encode.h"
 #include "server/maintenance_encode.h"
 
 namespace kvorum::server {
@@ -234,7 +235,7 @@ TEST(MaintenanceEncodeTest, HashesAlarmsAndMembers) {
                      .client_urls = {"http://c:3"}};
   view.members[8] = {.id = 8, .peer_urls = {}, .is_learner = false, .name = {}, .client_urls = {}};
   const auto list =
-      Parsed<etcdserverpb::MemberListResponse>(EncodeMemberListResponse(kHeader, view).view());
+      Parsed<etcdserverpb::MemberListResponse>(EncodeMembersResponse(kHeader, view).view());
   ASSERT_EQ(list.members_size(), 2);
   EXPECT_EQ(list.members(0).id(), 7);
   EXPECT_EQ(list.members(0).name(), "n");

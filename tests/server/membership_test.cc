@@ -100,15 +100,28 @@ TEST(InitialClusterTest, RefusalsSayWhatIsWrong) {
 TEST(MembershipTest, AViewStaysWhatItWas) {
   Membership membership({});
   const auto before = membership.View();
-  membership.Add(Full());
+  membership.Set({.members = {{Full().id, Full()}}, .removed = {}, .cluster_version = {}});
   const auto added = membership.View();
   EXPECT_TRUE(before->members.empty());
   EXPECT_EQ(added->members.at(Full().id), Full());
-  membership.Remove(Full().id);
+  membership.Set({.members = {}, .removed = {Full().id}, .cluster_version = {}});
   EXPECT_TRUE(membership.View()->members.empty());
   EXPECT_THAT(membership.View()->removed, ElementsAre(Full().id));
   EXPECT_EQ(added->members.size(), 1);
   EXPECT_TRUE(added->removed.empty());
+}
+
+TEST(MembershipTest, KnowsWhetherThisMemberIsALearner) {
+  Member self = Full();
+  Membership membership({.members = {{self.id, self}}, .removed = {}, .cluster_version = {}},
+                        self.id);
+  EXPECT_TRUE(membership.is_learner());
+  self.is_learner = false;
+  membership.Set({.members = {{self.id, self}}, .removed = {}, .cluster_version = {}});
+  EXPECT_FALSE(membership.is_learner());
+  EXPECT_FALSE(Membership({.members = {{Full().id, Full()}}, .removed = {}, .cluster_version = {}},
+                          Full().id + 1)
+                   .is_learner());
 }
 
 TEST(MembershipTest, AttributesAreOfMembersOnly) {
@@ -117,7 +130,7 @@ TEST(MembershipTest, AttributesAreOfMembersOnly) {
   EXPECT_TRUE(membership.View()->members.empty());
   Member member{
       .id = 1, .peer_urls = {"http://a:1"}, .is_learner = false, .name = {}, .client_urls = {}};
-  membership.Add(member);
+  membership.Set({.members = {{1, member}}, .removed = {}, .cluster_version = {}});
   EXPECT_FALSE(membership.View()->members.at(1).started());
   EXPECT_TRUE(membership.SetAttributes(1, "n", {"http://c:3"}));
   member.name = "n";

@@ -557,7 +557,7 @@ TEST(OptionsTest, WhatIsNotThereIsRefusedUnlessItAsksForNothing) {
   for (const std::string name :
        {"memory-mlock", "socket-reuse-port", "client-cert-auth", "auto-tls",
         "peer-client-cert-auth", "peer-auto-tls", "peer-skip-client-san-verification",
-        "enable-distributed-tracing", "enable-log-rotation", "force-new-cluster"}) {
+        "enable-distributed-tracing", "enable-log-rotation"}) {
     EXPECT_EQ(Refusal({("--" + name).c_str()}), refused(name));
     EXPECT_EQ(Refusal({("--" + name + "=0").c_str()}), "accepted");
   }

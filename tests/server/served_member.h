@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "rpc/health.h"
 #include "rpc/service.h"
+#include "server/cluster_service.h"
 #include "server/kv_service.h"
 #include "server/maintenance_service.h"
 #include "server/request_batcher.h"
@@ -92,6 +93,7 @@ class ServedMember {
       : disk_(std::move(disk)), member_(*disk_, seed) {
     kv_.Register(router_);
     maintenance_.Register(router_);
+    cluster_.Register(router_);
     RegisterUnimplemented(router_);
     health_.Register(router_);
   }
@@ -117,6 +119,7 @@ class ServedMember {
     context_.instance = &instance;
     context_.ids = &instance.ids();
     context_.batcher = batcher_.get();
+    context_.transport = &transport_;
     context_.readers = &lanes().readers();
     context_.hasher = &lanes().readers();
     context_.cluster_id = instance.cluster_id();
@@ -175,6 +178,7 @@ class ServedMember {
 
   const rpc::Router& router() const { return router_; }
   ServiceContext& context() { return context_; }
+  ClusterService& cluster() { return cluster_; }
   SmallMember& member() { return member_; }
   mvcc::Store& store() { return member_.store(); }
   Lanes& lanes() { return member_.lanes(); }
@@ -192,9 +196,11 @@ class ServedMember {
   ServiceContext context_;
   KvService kv_{context_};
   MaintenanceService maintenance_{context_};
+  ClusterService cluster_{context_};
   rpc::Health health_;
   rpc::Router router_;
   std::unique_ptr<RequestBatcher> batcher_;
+  NoTransport transport_;
   SmallMember member_;
 };
 

@@ -104,6 +104,9 @@ class SmallNetwork {
     if (cut_.contains({from, to})) return;
     TransportReceiver* receiver = ReceiverOf(to);
     if (receiver == nullptr) return ReportUnreachable(from, to);
+    // A removed member is not listened to, as by the real transport.
+    const auto& members = ports_.at(to)->members;
+    if (members != nullptr && members->removed.contains(from)) return;
     Result<raft::Message> message = raft::DecodeMessage(bytes);
     KV_CHECK(message.has_value(), "a message that no peer can read");
     active_since_.emplace(std::pair(from, to), scheduler_.clock().Now());

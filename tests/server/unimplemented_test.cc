@@ -19,7 +19,11 @@ namespace {
 using google::protobuf::MethodDescriptor;
 
 const std::set<std::string> kServed = {
+    "/etcdserverpb.Cluster/MemberAdd",
     "/etcdserverpb.Cluster/MemberList",
+    "/etcdserverpb.Cluster/MemberPromote",
+    "/etcdserverpb.Cluster/MemberRemove",
+    "/etcdserverpb.Cluster/MemberUpdate",
     "/etcdserverpb.KV/Compact",
     "/etcdserverpb.KV/DeleteRange",
     "/etcdserverpb.KV/Put",
@@ -30,6 +34,7 @@ const std::set<std::string> kServed = {
     "/etcdserverpb.Maintenance/Defragment",
     "/etcdserverpb.Maintenance/Hash",
     "/etcdserverpb.Maintenance/HashKV",
+    "/etcdserverpb.Maintenance/MoveLeader",
     "/etcdserverpb.Maintenance/Status",
     "/grpc.health.v1.Health/Check",
     "/grpc.health.v1.Health/Watch",

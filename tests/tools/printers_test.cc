@@ -163,6 +163,42 @@ etcdserverpb::MemberListResponse TwoMembers() {
   return response;
 }
 
+etcdserverpb::MemberAddResponse AddedLearner() {
+  etcdserverpb::MemberAddResponse response;
+  *response.mutable_header() = TwoMembers().header();
+  *response.mutable_members() = TwoMembers().members();
+  *response.mutable_member() = TwoMembers().members(1);
+  return response;
+}
+
+TEST(PrintersTest, AnAddedMember) {
+  const auto print = [](std::string_view format, PrinterOptions options = {}) {
+    return PrintWith(format, options, [](Printer& p) { return p.MemberAdd(AddedLearner()); }).out;
+  };
+  EXPECT_EQ(print("simple"),
+            "Member                1 added as learner to cluster               ff\n");
+  EXPECT_EQ(print("json", {.hex = true}),
+            R"({"header":{"cluster_id":"ff","member_id":"10","raft_term":2},)"
+            R"("member":{"ID":"1","isLearner":true},"members":[{"ID":"abc","name":"n1",)"
+            R"("peerURLs":["http://a:1","http://b:1"],"clientURLs":["http://a:2"]},)"
+            R"({"ID":"1","isLearner":true}]})"
+            "\n");
+  EXPECT_EQ(print("protobuf"), AddedLearner().SerializeAsString());
+  EXPECT_EQ(print("table"), "") << "refused";
+  EXPECT_EQ(print("fields"), "");
+}
+
+TEST(PrintersTest, ChangesOfAMemberNameItAndTheCluster) {
+  etcdserverpb::MemberRemoveResponse removed;
+  Fill(*removed.mutable_header());
+  EXPECT_EQ(PrintWith("simple", {}, [&](Printer& p) { return p.MemberRemove(0xabc, removed); }).out,
+            "Member              abc removed from cluster               ff\n");
+  EXPECT_EQ(PrintWith("simple", {}, [&](Printer& p) { return p.MoveLeader(0xabc, 0x1, {}); }).out,
+            "Leadership transferred from abc to 1\n");
+  EXPECT_EQ(PrintWith("json", {}, [&](Printer& p) { return p.MoveLeader(0xabc, 0x1, {}); }).out,
+            "{}\n");
+}
+
 std::string PrintMembers(std::string_view format, PrinterOptions options = {}) {
   return PrintWith(format, options, [](Printer& p) { return p.MemberList(TwoMembers()); }).out;
 }

@@ -9,9 +9,11 @@
 A script is text: `@ flags` starts the server with these flags more, `$ ...` is a line to run, the
 `< ...` after it its standard input (`<* N text`: the text N times); what follows is expected: `| ...` on the standard output, `! ...`
 on the error stream, `? N` the exit code unless it is 0. `#` begins a comment.
+In a line to run, ENDPOINT and PEER stand for the server's addresses, MEMBER for its id, ADDED for that
+of the member that was added last.
 
 Each script gets a fresh server. What differs from run to run is shown as a word: ENDPOINT, PEER,
-CLUSTER and MEMBER (ids), DURATION, SIZE, INDEX. Lines of the error stream that are JSON are log lines
+CLUSTER, MEMBER and ADDED (ids), DURATION, SIZE, INDEX. Lines of the error stream that are JSON are log lines
 and are left out.
 """
 
@@ -107,6 +109,10 @@ class Runner:
         text = re.sub(r"\b\d+%", "PERCENT", text)
         # Go writes one space or two between a message's fields, as a build's checksum has it.
         text = text.replace("MEMBER  alarm:", "MEMBER alarm:")
+        # Members are listed by their ids, which are new each time.
+        text = re.sub(r'(?<=ETCD_INITIAL_CLUSTER=")[^"]*',
+                      lambda pairs: ",".join(sorted(pairs[0].split(","))), text)
+        text = re.sub(r"(?m)^(MEMBER, .*\n)(ADDED, .*\n)", r"\2\1", text)
         # A table is as wide as its cells.
         text = re.sub("^[┌├│└].*$", lambda line: re.sub("([ ─])+", r"\1", line[0]), text,
                       flags=re.MULTILINE)
@@ -121,12 +127,21 @@ class Runner:
     def line(self, command, standard_input):
         """The script's lines that tell what this one prints."""
         environment = {}
-        words = shlex.split(command.replace("ENDPOINT", self.endpoint))
+        command = command.replace("ENDPOINT", self.endpoint)
+        command = command.replace("PEER", f"127.0.0.1:{self.server.peer_port}")
+        for number, name in self.ids[1:]:
+            command = re.sub(rf"\b{name}\b", f"{number:x}", command)
+        words = shlex.split(command)
         while "=" in words[0]:
             name, _, value = words.pop(0).partition("=")
             environment[name] = value
         assert words[0] == "kvorumctl", command
         done = self.run(words[1:], standard_input, environment)
+        added = (re.search(rb"^Member +([0-9a-f]+) added", done.stdout) or
+                 re.search(rb'"member":{"ID":(\d+)', done.stdout))
+        if added:
+            number = int(added[1], 16 if done.stdout.startswith(b"Member") else 10)
+            self.ids = self.ids[:2] + [(number, "ADDED")]
         shown = []
         for mark, stream in (("|", done.stdout), ("!", done.stderr)):
             text = self.mask(stream.decode(errors="backslashreplace"))

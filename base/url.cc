@@ -1,10 +1,10 @@
-#include "server/url.h"
+#include "base/url.h"
 
 #include <arpa/inet.h>
 
 #include <charconv>
 
-namespace kvorum::server {
+namespace kvorum {
 namespace {
 
 constexpr std::string_view kSchemes[] = {"http", "https", "unix", "unixs"};
@@ -81,4 +81,4 @@ Result<std::vector<Url>> ParseUrls(std::string_view list) {
   }
 }
 
-}  // namespace kvorum::server
+}  // namespace kvorum

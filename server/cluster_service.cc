@@ -1,0 +1,226 @@
+#include "server/cluster_service.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/logging.h"
+#include "server/cluster_encode.h"
+#include "server/errors.h"
+#include "server/interceptors.h"
+#include "server/member_id.h"
+#include "server/promote_forwarder.h"
+#include "server/strict_reconfig.h"
+#include "server/url.h"
+
+namespace kvorum::server {
+namespace {
+
+constexpr std::string_view kService = "etcdserverpb.Cluster";
+constexpr std::int64_t kNanosPerSecond = 1'000'000'000;
+
+// In order, as ids are made of them and members list them.
+Result<std::vector<std::string>> ParsePeerUrls(const std::vector<std::string>& texts) {
+  if (texts.empty()) return kMemberBadUrls.Fail();
+  std::vector<std::string> urls;
+  for (const std::string& text : texts) {
+    const auto url = Url::Parse(text);
+    if (!url.has_value()) return kMemberBadUrls.Fail();
+    urls.push_back(url->text());
+  }
+  std::ranges::sort(urls);
+  return urls;
+}
+
+// Tells the members behind a change.
+class ChangeWaiter final : public Waiter {
+ public:
+  explicit ChangeWaiter(ClusterService::MembersCallback callback)
+      : callback_(std::move(callback)) {}
+  void Applied(ApplyResult result) override {
+    if (!result.value.has_value()) return callback_(std::unexpected(result.value.error()));
+    callback_(std::get<MembershipResult>(*result.value).view);
+  }
+  void Failed(const Error& error) override { callback_(std::unexpected(error)); }
+
+ private:
+  ClusterService::MembersCallback callback_;
+};
+
+}  // namespace
+
+void ClusterService::Register(rpc::Router& router) {
+  const auto unary = [&](std::string_view name, auto member) {
+    router.AddUnary(
+        kService, name,
+        Intercepted(context_,
+                    rpc::UnaryMethod([this, member](std::shared_ptr<rpc::CallContext> call,
+                                                    SharedBytes request, rpc::UnaryReply reply) {
+                      (this->*member)(*call, std::move(request), std::move(reply));
+                    })));
+  };
+  unary("MemberAdd", &ClusterService::MemberAdd);
+  unary("MemberRemove", &ClusterService::MemberRemove);
+  unary("MemberUpdate", &ClusterService::MemberUpdate);
+  unary("MemberPromote", &ClusterService::MemberPromote);
+  unary("MemberList", &ClusterService::MemberList);
+}
+
+TimePoint ClusterService::Deadline() const {
+  return context_.replica->clock().Now() + context_.limits.request_timeout;
+}
+
+// Cluster's headers carry no revision.
+static ClusterService::MembersCallback AnswerWithMembers(const ServiceContext& context,
+                                                         rpc::UnaryReply reply) {
+  return [&context,
+          reply = std::move(reply)](Result<std::shared_ptr<const MembershipView>> members) mutable {
+    if (!members.has_value()) return reply.Fail(std::move(members).error());
+    reply.Send(EncodeMembersResponse(context.Header(0), **members));
+  };
+}
+
+void ClusterService::MemberAdd(const rpc::CallContext& call, SharedBytes bytes,
+                               rpc::UnaryReply reply) {
+  const auto request = DecodeMemberAddRequest(bytes.view());
+  if (!request.has_value()) return reply.Fail(request.error());
+  auto urls = ParsePeerUrls(request->peer_urls);
+  if (!urls.has_value()) return reply.Fail(std::move(urls).error());
+  Member member;
+  // No token: the time tells members with the same URLs apart.
+  member.id = ComputeMemberId(*urls, "", context_.replica->clock().WallNanos() / kNanosPerSecond);
+  member.peer_urls = *std::move(urls);
+  member.is_learner = request->is_learner;
+  if (context_.limits.strict_reconfig_check) {
+    if (auto strict = CheckStrictAdd(*context_.membership->View(), member, context_.Connected());
+        !strict.has_value())
+      return reply.Fail(std::move(strict).error());
+  }
+  MemberChange change = MemberChange::Add(member);
+  ReadThenChange(call, std::move(change),
+                 [this, member = std::move(member), reply = std::move(reply)](
+                     Result<std::shared_ptr<const MembershipView>> members) mutable {
+                   if (!members.has_value()) return reply.Fail(std::move(members).error());
+                   reply.Send(EncodeMemberAddResponse(context_.Header(0), member, **members));
+                 });
+}
+
+void ClusterService::MemberRemove(const rpc::CallContext& call, SharedBytes bytes,
+                                  rpc::UnaryReply reply) {
+  const auto request = DecodeMemberIdRequest(bytes.view());
+  if (!request.has_value()) return reply.Fail(request.error());
+  if (context_.limits.strict_reconfig_check) {
+    if (auto strict =
+            CheckStrictRemove(*context_.membership->View(), request->id, context_.Connected());
+        !strict.has_value())
+      return reply.Fail(std::move(strict).error());
+  }
+  ReadThenChange(call, MemberChange::Remove(request->id),
+                 AnswerWithMembers(context_, std::move(reply)));
+}
+
+void ClusterService::MemberUpdate(const rpc::CallContext& call, SharedBytes bytes,
+                                  rpc::UnaryReply reply) {
+  const auto request = DecodeMemberIdRequest(bytes.view());
+  if (!request.has_value()) return reply.Fail(request.error());
+  auto urls = ParsePeerUrls(request->peer_urls);
+  if (!urls.has_value()) return reply.Fail(std::move(urls).error());
+  ReadThenChange(call, MemberChange::Update(request->id, *std::move(urls)),
+                 AnswerWithMembers(context_, std::move(reply)));
+}
+
+void ClusterService::MemberPromote(const rpc::CallContext&, SharedBytes bytes,
+                                   rpc::UnaryReply reply) {
+  const auto request = DecodeMemberIdRequest(bytes.view());
+  if (!request.has_value()) return reply.Fail(request.error());
+  Promote(request->id, Deadline(), AnswerWithMembers(context_, std::move(reply)));
+}
+
+// Only the leader knows how far the learner is.
+void ClusterService::Promote(raft::MemberId id, TimePoint deadline, MembersCallback callback) {
+  PromoteAsLeader(
+      id, deadline,
+      [this, id, deadline, callback = std::move(callback)](
+          Result<std::shared_ptr<const MembershipView>> members) mutable {
+        const bool forward = !members.has_value() && members.error() == kNotLeader.ToError() &&
+                             context_.promote_forwarder != nullptr;
+        if (!forward) return callback(std::move(members));
+        context_.promote_forwarder->Forward(
+            id, deadline,
+            [this, id, deadline,
+             callback = std::move(callback)](Result<MembershipView> forwarded) mutable {
+              if (forwarded.has_value()) {
+                return callback(std::make_shared<const MembershipView>(*std::move(forwarded)));
+              }
+              // Leadership came here meanwhile.
+              if (forwarded.error() == kNotLeader.ToError())
+                return Promote(id, deadline, std::move(callback));
+              callback(std::unexpected(std::move(forwarded).error()));
+            });
+      });
+}
+
+void ClusterService::PromoteAsLeader(raft::MemberId id, TimePoint deadline,
+                                     MembersCallback callback) {
+  context_.replica->CheckLearner(
+      id, [this, id, deadline, callback = std::move(callback)](Result<void> ready) mutable {
+        if (!ready.has_value()) return callback(std::unexpected(std::move(ready).error()));
+        if (context_.limits.strict_reconfig_check) {
+          if (auto strict = CheckStrictPromote(*context_.membership->View()); !strict.has_value())
+            return callback(std::unexpected(std::move(strict).error()));
+        }
+        Change(nullptr, MemberChange::Promote(id), deadline, std::move(callback));
+      });
+}
+
+void ClusterService::MemberList(const rpc::CallContext& call, SharedBytes bytes,
+                                rpc::UnaryReply reply) {
+  const auto linearizable = DecodeMemberListRequest(bytes.view());
+  if (!linearizable.has_value()) return reply.Fail(linearizable.error());
+  auto answer = [this](rpc::UnaryReply& to) {
+    to.Send(EncodeMembersResponse(context_.Header(0), *context_.membership->View()));
+  };
+  if (!*linearizable) return answer(reply);
+  context_.batcher->Read(call.loop(),
+                         [answer, reply = std::move(reply)](const Result<void>& confirmed) mutable {
+                           if (!confirmed.has_value()) return reply.Fail(confirmed.error());
+                           answer(reply);
+                         });
+}
+
+void ClusterService::ReadThenChange(const rpc::CallContext& call, MemberChange change,
+                                    MembersCallback callback) {
+  rpc::Loop* const loop = call.loop();
+  context_.batcher->Read(loop,
+                         [this, loop, deadline = Deadline(), change = std::move(change),
+                          callback = std::move(callback)](const Result<void>& confirmed) mutable {
+                           if (!confirmed.has_value())
+                             return callback(std::unexpected(confirmed.error()));
+                           Change(loop, change, deadline, std::move(callback));
+                         });
+}
+
+void ClusterService::Change(rpc::Loop* loop, const MemberChange& change, TimePoint deadline,
+                            MembersCallback callback) {
+  const auto view = context_.membership->View();
+  auto checked = CheckMemberChange(*view, change);
+  // Each member's own limit, so not asked again when the change is applied.
+  if (checked.has_value() && change.type == raft::ConfChangeType::kAddLearnerNode)
+    checked = CheckLearnerLimit(*view, context_.limits.max_learners);
+  if (!checked.has_value()) {
+    KV_WARN("rejecting a configuration change", {"member", IdText(change.id)},
+            {"error", checked.error().message});
+    return callback(std::unexpected(std::move(checked).error()));
+  }
+  const std::uint64_t id = context_.ids->Next();
+  context_.batcher->Propose(
+      loop, Proposal{.id = id,
+                     .data = SharedBytes::Own(raft::Encode(EncodeMemberChange(id, change))),
+                     .deadline = deadline,
+                     .waiter = std::make_unique<ChangeWaiter>(std::move(callback)),
+                     .type = raft::EntryType::kConfChange});
+}
+
+}  // namespace kvorum::server

@@ -1,0 +1,55 @@
+// Single requests to the peer ports of others, for what is rare: joining a cluster, asking
+// versions, promoting a learner. What members exchange all the time goes through the Transport.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+
+namespace kvorum::server {
+
+struct PeerAnswer {
+  unsigned status = 0;
+  std::string cluster_id;  // X-Etcd-Cluster-ID
+  std::string body;
+};
+
+// Thread-safe; a call blocks its thread.
+class PeerRequester {
+ public:
+  virtual ~PeerRequester() = default;
+  // `url` is a member's peer URL. kUnavailable if there is no answer in time.
+  Result<PeerAnswer> Ask(std::string_view method, const std::string& url, std::string_view path,
+                         Duration timeout);
+  // Asks all URLs at the same time. `take` is told each outcome as it comes, on this thread, and
+  // says whether that is enough.
+  using Take = std::function<bool(const std::string& url, Result<PeerAnswer> answer)>;
+  virtual void AskAll(std::string_view method, const std::vector<std::string>& urls,
+                      std::string_view path, Duration timeout, const Take& take) = 0;
+  // The URL with its host as an address, so that two names of one can be compared; unchanged if it
+  // does not resolve.
+  virtual std::string Resolve(const std::string& url) = 0;
+};
+
+// Over HTTP/1.1, a connection a request. Answers of more than 4 MiB are refused.
+class HttpPeerRequester final : public PeerRequester {
+ public:
+  HttpPeerRequester();
+  ~HttpPeerRequester() override;
+  void AskAll(std::string_view method, const std::vector<std::string>& urls, std::string_view path,
+              Duration timeout, const Take& take) override;
+  std::string Resolve(const std::string& url) override;
+  // From any thread: ends what is under way and refuses what comes.
+  void Stop();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace kvorum::server

@@ -1,0 +1,124 @@
+// Small members' services within a small cluster: calls of the Cluster and KV services at any of
+// them, and what peers answer each other beside the peer protocol.
+#pragma once
+
+#include <charconv>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "rpc/service.h"
+#include "server/cluster_service.h"
+#include "server/joining.h"
+#include "server/kv_service.h"
+#include "server/maintenance_encode.h"
+#include "server/maintenance_service.h"
+#include "server/member_id.h"
+#include "server/request_batcher.h"
+#include "tests/server/small_cluster.h"
+
+namespace kvorum::server {
+
+// Answers as the peer ports of the members that are up would.
+class SmallPeers final : public PeerRequester {
+ public:
+  void Watch(SmallCluster& cluster) { cluster_ = &cluster; }
+  void AskAll(std::string_view, const std::vector<std::string>& urls, std::string_view path,
+              Duration, const Take& take) override {
+    for (const std::string& url : urls) {
+      if (take(url, AnswerOf(url, path))) return;
+    }
+  }
+  std::string Resolve(const std::string& url) override { return url; }
+
+  std::string version = "3.7.0";  // of the cluster
+
+ private:
+  Result<PeerAnswer> AnswerOf(const std::string& url, std::string_view path) {
+    for (std::size_t i = 0; cluster_ != nullptr && i < cluster_->size(); ++i) {
+      if (SmallCluster::PeerUrlOf(i) != url || !cluster_->is_up(i)) continue;
+      Instance& instance = cluster_->member(i).instance();
+      PeerAnswer answer{.status = 200, .cluster_id = IdText(instance.cluster_id()), .body = {}};
+      answer.body = path == "/members"
+                        ? EncodeMembersJson(*instance.membership().View())
+                        : R"({"etcdserver":"3.7.1","etcdcluster":")" + version + R"("})";
+      return answer;
+    }
+    return Fail(Code::kUnavailable, url + ": connection refused");
+  }
+
+  SmallCluster* cluster_ = nullptr;
+};
+
+// The services of member i, for as long as it is up.
+class ClusterFront {
+ public:
+  ClusterFront(SmallCluster& cluster, std::size_t i)
+      : cluster_(cluster), batcher_(cluster.replica(i), 0) {
+    Instance& instance = cluster.member(i).instance();
+    context_.replica = &instance.replica();
+    context_.store = &instance.store();
+    context_.membership = &instance.membership();
+    context_.alarms = &instance.alarms();
+    context_.quota = &instance.quota();
+    context_.instance = &instance;
+    context_.ids = &instance.ids();
+    context_.transport = &cluster.network().PortOf(cluster.id(i));
+    context_.batcher = &batcher_;
+    context_.readers = &cluster.member(i).lanes().readers();
+    context_.hasher = context_.readers;
+    context_.cluster_id = instance.cluster_id();
+    context_.member_id = instance.member_id();
+    context_.limits = {.max_request_bytes = 1'572'864,
+                       .max_txn_ops = 128,
+                       .quota_bytes = 0,
+                       .request_timeout = std::chrono::seconds(7)};
+    cluster_service_.Register(router_);
+    kv_.Register(router_);
+    maintenance_.Register(router_);
+  }
+  ClusterFront(const ClusterFront&) = delete;
+  ClusterFront& operator=(const ClusterFront&) = delete;
+
+  ServiceContext& context() { return context_; }
+  ClusterService& service() { return cluster_service_; }
+  const rpc::Router& router() const { return router_; }
+
+  // Hands a request over; the answer comes when the cluster runs.
+  std::shared_ptr<std::optional<Result<std::string>>> Send(std::string_view path,
+                                                           std::string_view request) {
+    auto answer = std::make_shared<std::optional<Result<std::string>>>();
+    router_.Find(path)->unary(std::make_shared<rpc::CallContext>(), SharedBytes::Copy(request),
+                              rpc::UnaryReply::ToFunction([answer](Result<ByteChain> reply) {
+                                *answer = reply.has_value()
+                                              ? Result<std::string>(Join(*reply))
+                                              : std::unexpected(std::move(reply).error());
+                              }));
+    return answer;
+  }
+  template <class Response>
+  Result<Response> Call(std::string_view path, const std::string& request) {
+    const auto answer = Send(path, request);
+    if (!cluster_.RunUntil([&] { return answer->has_value(); }))
+      return Fail(Code::kUnknown, "no answer");
+    if (!(*answer)->has_value()) return std::unexpected((*answer)->error());
+    Response response;
+    if (!response.ParseFromString(***answer)) return Fail(Code::kUnknown, "not its message");
+    return response;
+  }
+
+ private:
+  SmallCluster& cluster_;
+  RequestBatcher batcher_;
+  ServiceContext context_;
+  ClusterService cluster_service_{context_};
+  KvService kv_{context_};
+  MaintenanceService maintenance_{context_};
+  rpc::Router router_;
+};
+
+}  // namespace kvorum::server

@@ -1,0 +1,177 @@
+// What a member without data finds out from the others, and what it refuses.
+#include "server/joining.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/errors.h"
+#include "server/promote_forwarder.h"
+
+namespace kvorum::server {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// Answers as the test says; whoever it does not name is not there.
+class FakePeers final : public PeerRequester {
+ public:
+  void AskAll(std::string_view, const std::vector<std::string>& urls, std::string_view path,
+              Duration, const Take& take) override {
+    for (const std::string& url : urls) {
+      asked.push_back(url);
+      const auto found = answers.find({url, std::string(path)});
+      if (take(url, found == answers.end() ? Result<PeerAnswer>(Fail(Code::kUnavailable, "refused"))
+                                           : Result<PeerAnswer>(found->second)))
+        return;
+    }
+  }
+  std::string Resolve(const std::string& url) override {
+    const auto found = addresses.find(url);
+    return found == addresses.end() ? url : found->second;
+  }
+
+  // A member at the URL that answers with these members.
+  void Add(const std::string& url, std::string members, std::string cluster_id = "abc",
+           std::string version = "3.7.0") {
+    answers[{url, "/members"}] = {
+        .status = 200, .cluster_id = std::move(cluster_id), .body = std::move(members)};
+    answers[{url, "/version"}] = {
+        .status = 200,
+        .cluster_id = {},
+        .body = R"({"etcdserver":"3.7.1","etcdcluster":")" + version + R"("})"};
+  }
+
+  std::map<std::pair<std::string, std::string>, PeerAnswer> answers;
+  std::map<std::string, std::string> addresses;
+  std::vector<std::string> asked;
+};
+
+constexpr const char* kTwo =
+    R"([{"id":11,"peerURLs":["http://a:1"],"name":"a","clientURLs":["http://a:2"]},)"
+    R"({"id":22,"peerURLs":["http://b:1"],"isLearner":true}])"
+    "\n";
+
+std::vector<Member> Local() {
+  return ParseInitialCluster("a=http://a:1,b=http://b:1", "token").value();
+}
+
+std::string JoinError(FakePeers& peers, const std::vector<Member>& local = Local()) {
+  const auto joined = JoinCluster(peers, local, "b", std::chrono::seconds(7));
+  return joined.has_value() ? "joined" : joined.error().message;
+}
+
+TEST(JoiningTest, TheClusterSaysWhoWeAre) {
+  FakePeers peers;
+  peers.Add("http://a:1", kTwo);
+  const auto joined = JoinCluster(peers, Local(), "b", std::chrono::seconds(7));
+  ASSERT_TRUE(joined.has_value()) << joined.error().message;
+  EXPECT_EQ(joined->cluster_id, 0xabc);
+  EXPECT_EQ(joined->self, 22);
+  ASSERT_EQ(joined->members.size(), 2);
+  EXPECT_EQ(joined->members[0].id, 11);
+  EXPECT_THAT(peers.asked, testing::Not(testing::Contains("http://b:1"))) << "not ourselves";
+}
+
+TEST(JoiningTest, WithoutAnAnswerThereIsNothingToJoin) {
+  FakePeers peers;
+  constexpr const char* kNone =
+      "cannot fetch cluster info from peer urls: could not retrieve cluster information from the "
+      "given URLs";
+  EXPECT_EQ(JoinError(peers), kNone);
+  peers.Add("http://a:1", "nonsense");
+  EXPECT_EQ(JoinError(peers), kNone);
+  peers.Add("http://a:1", kTwo, "no id");
+  EXPECT_EQ(JoinError(peers), kNone);
+  peers.Add("http://a:1", R"([{"id":"11"}])");
+  EXPECT_EQ(JoinError(peers), kNone);
+  peers.Add("http://a:1", "[]");
+  EXPECT_EQ(JoinError(peers),
+            "cannot fetch cluster info from peer urls: failed to get raft cluster member(s) from "
+            "the given URLs");
+}
+
+TEST(JoiningTest, TheMembersMustBeThoseOfTheFlags) {
+  FakePeers peers;
+  peers.Add("http://a:1", kTwo);
+  EXPECT_THAT(
+      JoinError(peers, ParseInitialCluster("a=http://a:1,b=http://b:1,c=http://c:1", "").value()),
+      HasSubstr("error validating peerURLs"));
+  EXPECT_THAT(
+      JoinError(peers, ParseInitialCluster("a=http://a:1,b=http://b:1,c=http://c:1", "").value()),
+      HasSubstr("member count is unequal"));
+  EXPECT_THAT(JoinError(peers, ParseInitialCluster("a=http://a:1,b=http://x:1", "").value()),
+              HasSubstr("PeerURLs: no match found for existing member (16, [http://b:1])"));
+}
+
+TEST(JoiningTest, TwoNamesOfOneAddressAreTheSame) {
+  FakePeers peers;
+  peers.Add("http://a:1", kTwo);
+  peers.addresses = {{"http://b:1", "http://10.0.0.2:1"}, {"http://bee:1", "http://10.0.0.2:1"}};
+  EXPECT_EQ(JoinError(peers, ParseInitialCluster("a=http://a:1,b=http://bee:1", "").value()),
+            "joined");
+}
+
+TEST(JoiningTest, AClusterOfAnotherVersionIsNotJoined) {
+  FakePeers peers;
+  constexpr const char* kIncompatible = "incompatible with current running cluster";
+  peers.Add("http://a:1", kTwo, "abc", "3.8.0");
+  EXPECT_EQ(JoinError(peers), kIncompatible);
+  peers.Add("http://a:1", kTwo, "abc", "2.3.0");
+  EXPECT_EQ(JoinError(peers), kIncompatible);
+  peers.Add("http://a:1", kTwo, "abc", "not_decided");
+  EXPECT_EQ(JoinError(peers), kIncompatible);
+  peers.Add("http://a:1", kTwo, "abc", "3.0.0");
+  EXPECT_EQ(JoinError(peers), "joined");
+}
+
+TEST(JoiningTest, AMemberThatHasRunDoesNotBeginAnew) {
+  const std::vector<Member> local = Local();
+  const auto self = std::ranges::find(local, "b", &Member::name);
+  const auto check = [&](FakePeers& peers) {
+    const auto result = CheckNotBootstrapped(peers, local, "b", std::chrono::seconds(2));
+    return result.has_value() ? "ok" : result.error().message;
+  };
+  FakePeers peers;
+  EXPECT_EQ(check(peers), "ok") << "nobody is there yet";
+  MembershipView view;
+  for (const Member& member : local) view.members.emplace(member.id, member);
+  peers.Add("http://a:1", EncodeMembersJson(view));
+  EXPECT_EQ(check(peers), "ok") << "it has not published itself";
+  view.members.at(self->id).client_urls = {"http://b:2"};
+  peers.Add("http://a:1", EncodeMembersJson(view));
+  EXPECT_THAT(check(peers), HasSubstr(" has already been bootstrapped"));
+}
+
+TEST(MembersJsonTest, ComesBackAsItWas) {
+  const auto members = DecodeMembersJson(kTwo);
+  ASSERT_TRUE(members.has_value());
+  MembershipView view;
+  for (const Member& member : *members) view.members.emplace(member.id, member);
+  EXPECT_EQ(EncodeMembersJson(view), kTwo);
+  EXPECT_EQ(EncodeMembersJson({}), "[]\n");
+}
+
+TEST(PromoteAnswerTest, ARefusalIsTheSameOnBothEnds) {
+  for (const ApiError& error :
+       {kMemberNotFound, kLearnerNotReady, kMemberNotLearner, kNotEnoughStarted}) {
+    EXPECT_EQ(
+        PromoteErrorOf(PromoteStatusOf(error.ToError()), PromoteTextOf(error.ToError()) + "\n"),
+        error.ToError());
+  }
+  EXPECT_EQ(PromoteStatusOf(kMemberNotFound.ToError()), 404);
+  EXPECT_EQ(PromoteStatusOf(kLearnerNotReady.ToError()), 412);
+  EXPECT_EQ(PromoteErrorOf(PromoteStatusOf(kTimeout.ToError()), "etcdserver: request timed out"),
+            std::nullopt)
+      << "worth another attempt";
+  EXPECT_EQ(PromoteErrorOf(412, "something else"), std::nullopt);
+  EXPECT_EQ(PromoteErrorOf(503, "membership: ID not found"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace kvorum::server
