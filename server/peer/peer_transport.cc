@@ -35,8 +35,8 @@ std::vector<Url> UsableUrls(const std::vector<std::string>& texts) {
 }  // namespace
 
 struct PeerTransport::Impl {
-  explicit Impl(Options o)
-      : options(std::move(o)),
+  explicit Impl(const Options& o)
+      : options(o),
         links{.loop = loop, .disk = disk, .options = options.peers},
         server(loop, options.server) {}
 
@@ -340,7 +340,7 @@ RequestPlan PeerTransport::Impl::PlanPlain() {
               }}};
 }
 
-PeerTransport::PeerTransport(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+PeerTransport::PeerTransport(const Options& options) : impl_(std::make_unique<Impl>(options)) {}
 
 PeerTransport::~PeerTransport() { Stop(); }
 

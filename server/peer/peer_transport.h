@@ -35,7 +35,7 @@ class PeerTransport final : public Transport {
     std::function<void()> on_removed;
   };
 
-  explicit PeerTransport(Options options);
+  explicit PeerTransport(const Options& options);
   ~PeerTransport() override;
 
   // Binds; nothing is accepted yet. Returns the address with the port that was given.

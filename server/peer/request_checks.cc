@@ -28,7 +28,8 @@ std::optional<MajorMinor> ParseVersion(std::string_view text) {
     if (error != std::errc{}) return std::nullopt;
     position = next;
     if (part == parts.back()) break;
-    if (position == end || *position++ != '.') return std::nullopt;
+    if (position == end || *position != '.') return std::nullopt;
+    ++position;
   }
   if (position != end && *position != '-' && *position != '+') return std::nullopt;
   return version;
