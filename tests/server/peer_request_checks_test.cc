@@ -24,9 +24,9 @@ HttpHead Head(std::string method, std::string target) {
   return head;
 }
 
-void Set(HttpHead& head, std::string_view name, std::string value) {
+void Set(HttpHead& head, std::string_view name, std::string_view value) {
   for (rpc::HttpHeader& header : head.headers) {
-    if (header.name == name) header.value = std::move(value);
+    if (header.name == name) header.value = value;
   }
 }
 
