@@ -15,7 +15,10 @@ std::optional<Version> Version::Parse(std::string_view text) {
   const char* at = text.data();
   const char* const end = text.data() + text.size();
   for (std::uint32_t* part : {&version.major, &version.minor, &version.patch}) {
-    if (part != &version.major && (at == end || *at++ != '.')) return std::nullopt;
+    if (part != &version.major) {
+      if (at == end || *at != '.') return std::nullopt;
+      ++at;
+    }
     const auto [next, error] = std::from_chars(at, end, *part);
     if (error != std::errc{}) return std::nullopt;
     at = next;

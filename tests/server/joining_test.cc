@@ -15,7 +15,6 @@
 namespace kvorum::server {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 // Answers as the test says; whoever it does not name is not there.
