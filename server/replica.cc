@@ -269,27 +269,22 @@ void Replica::StepAll(std::vector<raft::Message> messages) {
 }
 
 void Replica::SendAll(std::vector<raft::Message> messages) {
-  const auto snapshots = std::ranges::stable_partition(messages, [](const raft::Message& message) {
-    return message.type != raft::MessageType::kSnap;
-  });
-  for (raft::Message& message : snapshots) {
+  std::erase_if(messages, [&](raft::Message& message) {
+    if (message.type != raft::MessageType::kSnap) return false;
     catch_up_log_.Begun(message.to, message.snapshot->metadata.index);
     hooks_.send_snapshot(std::move(message));
-  }
-  messages.erase(snapshots.begin(), snapshots.end());
+    return true;
+  });
   if (!messages.empty()) transport_->Send(std::move(messages));
 }
 
 void Replica::ProposeAll(std::vector<Proposal> proposals) {
-  const auto is_change = [](const Proposal& proposal) {
-    return proposal.type != raft::EntryType::kNormal;
-  };
-  if (std::ranges::any_of(proposals, is_change)) {
-    const auto normal = std::ranges::stable_partition(proposals, is_change);
-    for (auto it = proposals.begin(); it != normal.begin(); ++it) ProposeConfChange(std::move(*it));
-    proposals.erase(proposals.begin(), normal.begin());
-    if (proposals.empty()) return;
-  }
+  std::erase_if(proposals, [&](Proposal& proposal) {
+    if (proposal.type == raft::EntryType::kNormal) return false;
+    ProposeConfChange(std::move(proposal));
+    return true;
+  });
+  if (proposals.empty()) return;
   std::vector<SharedBytes> batch;
   batch.reserve(proposals.size());
   std::size_t bytes = 0;

@@ -9,7 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "server/internal_request.h"
 #include "tests/server/peer_fixture.h"
+#include "tests/server/request_bodies.h"
 
 namespace kvorum::server {
 namespace {
@@ -191,7 +193,9 @@ TEST_F(PeerTransportTest, ForwardedProposalsAreCutIntoMessagesThatFit) {
   AwaitDelivery(a_, b_);
   Message proposals{.type = MessageType::kProp, .to = 2, .from = 1};
   for (int i = 0; i < 10; ++i)
-    proposals.entries.push_back({.data = SharedBytes::Own(std::string(900'000, 'p'))});
+    proposals.entries.push_back(
+        {.data = EncodeInternalRequest(1, RequestKind::kPut,
+                                       PutBody("key", std::string(900'000, 'p')))});
   a_.transport().Send({proposals});
   std::size_t entries = 0;
   ASSERT_TRUE(b_.receiver().Until([&] {

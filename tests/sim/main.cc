@@ -43,13 +43,18 @@ bool Parse(const std::vector<std::string_view>& words, CommandLine& line) {
     std::uint64_t number = 0;
     if (flag == "--trace") {
       line.trace_path = value;
-    } else if (flag == "--flaw" && value == "unsynced-log") {
+      continue;
+    }
+    if (flag == "--flaw" && value == "unsynced-log") {
       line.options.flaw = Flaw::kUnsyncedLog;
-    } else if (flag == "--flaw" && value == "lease-reads") {
+      continue;
+    }
+    if (flag == "--flaw" && value == "lease-reads") {
       line.options.flaw = Flaw::kLeaseReads;
-    } else if (!ParseNumber(value, number)) {
-      return false;
-    } else if (flag == "--seed") {
+      continue;
+    }
+    if (!ParseNumber(value, number)) return false;
+    if (flag == "--seed") {
       line.options.seed = number;
     } else if (flag == "--seeds") {
       line.seeds = number;

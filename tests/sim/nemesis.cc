@@ -242,7 +242,7 @@ void Nemesis::Rot() {
     const std::string wal = std::string(Machine::kDataDir) + "/member/wal";
     if (const auto names = disk.List(wal); names.has_value()) {
       for (const std::string& name : *names) {
-        if (name.ends_with(".wal")) files.push_back(wal + "/" + name);
+        if (name.ends_with(".wal")) files.push_back((wal + "/").append(name));
       }
       if (!files.empty()) files.pop_back();
     }
