@@ -6,7 +6,8 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <deque>
+#include <iterator>
+#include <list>
 #include <sstream>
 
 #include "base/logging.h"
@@ -182,10 +183,11 @@ class Replay {
 
   std::string ReadHeld(const RangeRequest& request, Rng& rng) {
     if (held_.empty()) return "";
-    const std::size_t i = rng.Below(held_.size());
+    const auto held =
+        std::next(held_.begin(), static_cast<std::ptrdiff_t>(rng.Below(held_.size())));
     const std::string wrong =
-        Differs(ShowAnswer(held_[i].view.Range(request)), held_[i].model.Range(request));
-    if (rng.OneIn(3)) held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(i));
+        Differs(ShowAnswer(held->view.Range(request)), held->model.Range(request));
+    if (rng.OneIn(3)) held_.erase(held);
     return wrong;
   }
 
@@ -209,7 +211,7 @@ class Replay {
   StoreModel model_;
   StoreModel published_{harness_.leases.leases};
   std::map<std::uint64_t, StoreModel> by_index_;
-  std::deque<Held> held_;
+  std::list<Held> held_;
   int compactions_ = 0;
 };
 
