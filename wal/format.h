@@ -55,6 +55,8 @@
 //   sectors were all written, so nothing was torn.
 // - After the cut, what lies behind B is made zero and synced before anything is appended, since
 //   remains of the old write could otherwise be taken for a continuation of the new one.
+// - What lies between the last SYNCED before B and B may be in the kernel's cache only, and beyond
+//   the help of a sync where one has failed before. It is written once more and synced.
 //
 // So the PROMISE: whatever a Sync confirmed is there after a crash. A byte that changes later,
 // before the last batch, is always found, and the log is refused. Within the last batch it is found

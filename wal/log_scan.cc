@@ -56,6 +56,7 @@ Result<LogEnd> ScanLog(FileSystem& fs, const std::string& dir,
     if (is_last) {
       KV_TRY(end.torn, JudgeTail(reader, step));
       end.offset = reader.offset();
+      end.synced_offset = reader.synced_offset();
       end.sealed = reader.sealed();
     }
     end.checksums = reader.checksums();

@@ -18,6 +18,8 @@ namespace kvorum::wal {
 
 struct LogEnd {
   std::uint64_t offset = 0;  // in the last segment
+  // In it, too: of the records from here on nothing tells that they are durable.
+  std::uint64_t synced_offset = 0;
   Checksums checksums;
   bool sealed = false;
   std::optional<TornTail> torn;

@@ -126,6 +126,7 @@ Result<SegmentReader::Step> SegmentReader::AcceptCrc(std::string_view frame, con
                        "the lengths or types of the records before it were changed");
   }
   told_size_bytes_ = std::max(told_size_bytes_, seal->file_size_bytes);
+  synced_offset_ = std::max(synced_offset_, seal->synced_offset);
   sealed_ = seal->synced_offset == offset_;
   Consume(frame, record.data.size());
   checksums_.frames = 0;

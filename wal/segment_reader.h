@@ -44,6 +44,8 @@ class SegmentReader {
   bool has_head() const { return records_ >= kHeadRecords; }
   // The last good frame is a seal that was written after everything before it was synced.
   bool sealed() const { return sealed_; }
+  // The highest SYNCED of the seals so far: what is before it had been durable once.
+  std::uint64_t synced_offset() const { return synced_offset_; }
   std::uint64_t size_bytes() const { return size_bytes_; }
   // The largest size of the file that a seal tells.
   std::uint64_t told_size_bytes() const { return told_size_bytes_; }
@@ -79,6 +81,7 @@ class SegmentReader {
   std::size_t records_ = 0;
   Checksums checksums_;
   bool sealed_ = false;
+  std::uint64_t synced_offset_ = 0;
   std::uint64_t told_size_bytes_ = 0;
   Record record_;
   std::string bad_reason_;

@@ -16,6 +16,7 @@ constexpr std::string_view kBrokenSuffix = ".broken";
 // Of a torn tail, for whoever wants to look at it later.
 constexpr std::uint64_t kMaxBrokenBytes = std::uint64_t{16} << 20;
 constexpr std::size_t kZeroBytes = std::size_t{1} << 20;
+constexpr std::size_t kCopyBytes = std::size_t{1} << 20;
 
 Result<std::unique_ptr<FileLock>> LockFolder(FileSystem& fs, const std::string& dir) {
   Result<std::unique_ptr<FileLock>> lock = fs.Lock((dir + "/").append(kLockName));
@@ -203,6 +204,23 @@ Result<void> ZeroTornTail(File& file, const TornTail& torn) {
   return {};
 }
 
+// What was read may be in the kernel's cache only: a sync that fails leaves pages that count as
+// clean there, and later syncs pass them over. Written once more, they are dirty again. A crash
+// meanwhile does no harm: every sector is replaced by itself.
+Result<void> WriteAgain(File& file, std::uint64_t begin, std::uint64_t end) {
+  std::string bytes;
+  for (std::uint64_t at = begin; at < end; at += bytes.size()) {
+    bytes.resize(static_cast<std::size_t>(std::min<std::uint64_t>(kCopyBytes, end - at)));
+    KV_TRY(const std::size_t got, file.ReadAt(at, bytes.data(), bytes.size()));
+    if (got < bytes.size()) {
+      return Fail(Code::kDataLoss, file.path() + " became shorter while it was read");
+    }
+    const std::array<std::string_view, 1> part = {bytes};
+    KV_RETURN_IF_ERROR(file.WriteAt(at, part));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<bool> Exists(FileSystem& fs, const std::string& dir) {
@@ -309,10 +327,12 @@ Result<Opened> Open(FileSystem& fs, const std::string& dir, const SnapshotMarker
       tail->Allocate(options.segment_size_bytes).has_value()) {
     capacity = options.segment_size_bytes;  // else the disk is full, and the next Append will tell
   }
-  // A process that was killed may have written this and not synced it; the cluster is told of it
-  // from now on.
+  // A process that was killed may have written this and not synced it, or one that ended at a
+  // failed sync; the cluster is told of it from now on.
+  KV_RETURN_IF_ERROR(WriteAgain(*tail, log.end.synced_offset, log.end.offset));
   KV_RETURN_IF_ERROR(tail->Sync());
   KV_RETURN_IF_ERROR(fs.SyncDirectory(dir));
+  KV_RETURN_IF_ERROR(fs.SyncDirectory(ParentDirectory(dir)));
 
   Writer::Position position;
   position.segments = std::move(log.segments);

@@ -66,7 +66,7 @@ Result<Contents> Read(FileSystem& fs, const std::string& dir, const SnapshotMark
 
 // Locks the folder, reads the log past the marker (index and term count), cuts a torn tail off and
 // makes all that it returns durable: what a killed process had written but not synced counts as
-// synced afterwards.
+// synced afterwards, and so does what a failed sync had left in the kernel's cache alone.
 Result<Opened> Open(FileSystem& fs, const std::string& dir, const SnapshotMarker& from,
                     const Options& options);
 

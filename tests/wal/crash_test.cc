@@ -306,6 +306,28 @@ TEST_P(CrashTest, NothingConfirmedIsLostWhenAnOperationFails) {
   }
 }
 
+// An operation fails, the process ends for it, and another one begins on the same machine: it reads
+// what a failed sync has left in the cache, tells the cluster of it, and only then the power goes.
+TEST_P(CrashTest, WhatARestartReadsAfterAFailedOperationSurvivesAPowerCut) {
+  std::uint64_t total = 0;
+  {
+    SimFileSystem fs;
+    Workload workload(fs, GetParam());
+    ASSERT_OK(workload.Run(25));
+    total = fs.operations();
+  }
+  for (std::uint64_t n = 4; n <= total; ++n) {
+    SimFileSystem fs;
+    Workload workload(fs, GetParam());
+    fs.FailAt(n, SimFileSystem::Fault::kIoError);
+    static_cast<void>(workload.Run(25));
+    fs.Kill();
+    Rng rng(n);
+    CheckSurvivor(fs, workload, rng, ("restart after operation " + std::to_string(n)).c_str());
+    if (HasFatalFailure()) return;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Seeds, CrashTest, testing::Range<std::uint64_t>(1, 7));
 
 class KillTest : public LogFixture {};
@@ -322,6 +344,49 @@ TEST_F(KillTest, WhatAKilledProcessHadWrittenCountsOnceItWasRead) {
   fs_.Crash(Keep::kNothing, rng);
   Reopen();
   EXPECT_EQ(contents_.entries.size(), 4u);
+}
+
+TEST_F(KillTest, WhatAFailedSyncLeftInTheCacheIsMadeDurable) {
+  Create();
+  AppendAndSync(MakeEntries(1, 1, 1));
+  Append(MakeEntries(2, 1, 1, 1500));  // over sectors that no later entry shares
+  fs_.FailAt(1, SimFileSystem::Fault::kIoError);
+  ASSERT_FALSE(writer_->Sync().has_value());
+  fs_.Kill();
+  Reopen();
+  ASSERT_EQ(contents_.entries.size(), 2u);
+  AppendAndSync(MakeEntries(3, 1, 1));
+  AppendAndSync(MakeEntries(4, 1, 1));
+  Rng rng(1);
+  fs_.Crash(Keep::kNothing, rng);
+  Reopen();
+  EXPECT_EQ(contents_.entries.size(), 4u);
+}
+
+// Its seal fills a sector of its own at some of the sizes.
+TEST_F(KillTest, ACloseWhoseLastSyncFailedIsMadeDurable) {
+  for (std::size_t size_bytes = 20; size_bytes < 20 + SimFileSystem::kSectorBytes;
+       size_bytes += kFrameAlignment) {
+    const std::string dir = std::string(kDir) + std::to_string(size_bytes);
+    auto writer = wal::Create(fs_, dir, kMetadata, SmallOptions());
+    ASSERT_OK(writer);
+    ASSERT_OK((*writer)->Append(MakeEntries(1, 1, 1, size_bytes), nullptr));
+    ASSERT_OK((*writer)->Sync());
+    fs_.FailAt(2, SimFileSystem::Fault::kIoError);  // its write, then its sync
+    ASSERT_FALSE((*writer)->Close().has_value());
+    fs_.Kill();
+    writer->reset();
+    for (raft::Index index = 2; index <= 3; ++index) {
+      auto opened = wal::Open(fs_, dir, {}, SmallOptions());
+      ASSERT_TRUE(opened.has_value()) << size_bytes << ": " << opened.error().message;
+      ASSERT_OK(opened->writer->Append(MakeEntries(index, 1, 1, 600), nullptr));
+      ASSERT_OK(opened->writer->Sync());
+      ASSERT_OK(opened->writer->Append(MakeEntries(index + 1, 1, 1, 600), nullptr));
+      ASSERT_OK(opened->writer->Sync());
+      Rng rng(1);
+      fs_.Crash(Keep::kNothing, rng);
+    }
+  }
 }
 
 TEST_F(KillTest, TheFolderIsFreeAfterAKill) {
