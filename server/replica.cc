@@ -252,10 +252,11 @@ void Replica::StepAll(std::vector<raft::Message> messages) {
     const bool is_snapshot =
         message.type == raft::MessageType::kSnap && message.snapshot != nullptr;
     const raft::Index snapshot = is_snapshot ? message.snapshot->metadata.index : 0;
-    const raft::Index committed = node_->log().committed();
     const Result<void> stepped = node_->Step(std::move(message));
-    const bool restored = snapshot > committed && node_->log().snapshot_index() == snapshot;
-    if (is_snapshot && !restored) hooks_.snapshot_ignored(snapshot);
+    // Also when it came once more while the first one waits to be installed.
+    const raft::Log& log = node_->log();
+    const bool is_wanted = log.snapshot_index() == snapshot && log.applied() < snapshot;
+    if (is_snapshot && !is_wanted) hooks_.snapshot_ignored(snapshot);
     if (stepped.has_value()) continue;
     refused_messages_.fetch_add(1, std::memory_order_relaxed);
     if (refused_.size() >= kMaxRefusedSenders) refused_.clear();

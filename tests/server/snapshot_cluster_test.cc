@@ -284,6 +284,29 @@ TEST_P(SnapshotClusterTest, AContentOfAnotherIndexThanItsMessageIsRefused) {
   EXPECT_THAT(finished.error().message, HasSubstr("its message of index"));
 }
 
+// A leader that has not heard of the first one's arrival yet, since the disk of the log is slow.
+TEST_P(SnapshotClusterTest, TheSameSnapshotAgainWhileItIsInstalledChangesNothing) {
+  ASSERT_NO_FATAL_FAILURE(t_.LeaveOneBehind());
+  Lanes& lanes = t_.behind().lanes();
+  lanes.Hold(lanes.copier(), true);
+  t_.cluster().network().MendAll();
+  ASSERT_TRUE(
+      t_.cluster().RunUntil([&] { return t_.cluster().network().snapshots_delivered() > 0; }));
+  t_.cluster().RunFor(std::chrono::milliseconds(300));
+  ASSERT_THAT(t_.FilesOfSnapshots(), testing::SizeIs(1));
+  Instance& instance = t_.behind().instance();
+  const raft::Index index = instance.replica().node().log().snapshot_index();
+  ASSERT_GT(index, instance.replica().applied_index());
+  const auto again = instance.ReceiveSnapshot(SnapMessage(t_, index));
+  ASSERT_FALSE(again.has_value());
+  EXPECT_EQ(again.error().code, Code::kFailedPrecondition);
+  t_.cluster().RunFor(std::chrono::milliseconds(300));
+  EXPECT_THAT(t_.FilesOfSnapshots(), testing::SizeIs(1));
+  lanes.Hold(lanes.copier(), false);
+  ASSERT_TRUE(t_.cluster().CatchUp());
+  t_.ExpectEqual();
+}
+
 // Of a term that is over: Raft does not look at it.
 TEST_P(SnapshotClusterTest, ASnapshotThatRaftIgnoresLeavesNoFile) {
   ASSERT_NO_FATAL_FAILURE(t_.LeaveOneBehind());
