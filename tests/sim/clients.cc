@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/errors.h"
+
 namespace kvorum::sim {
 namespace {
 
@@ -125,6 +127,10 @@ void Clients::Serve(std::size_t number, const std::shared_ptr<Call>& call) {
     return;
   }
   machine.lane(LaneKind::kIo).Post([this, &machine, call] {
+    const Request& request = requests_[call->request];
+    const bool is_serializable = request.is_read() && request.operation.serializable;
+    if (machine.instance().membership().is_learner() && !is_serializable)
+      return Reply(call, server::kNotSupportedForLearner.Fail());
     if (requests_[call->request].is_read()) {
       ServeRead(machine, call);
     } else {

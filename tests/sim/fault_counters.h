@@ -19,7 +19,7 @@ enum class Fault : std::uint8_t {
   kKill,             // kill -9: what was written stays
   kPowerCut,         // what was not synced may be lost
   kPowerCutAtIo,     // at a chosen write operation, in the middle of whatever it belongs to
-  kAllDown,          // every member lost power at once
+  kAllDown,          // every member that was up lost power at once
   kUnsyncedLost,     // sectors, sizes or names that a power cut took
   kTornWrite,        // sectors that a power cut left as garbage
   kGracefulStop,
@@ -35,9 +35,26 @@ enum class Fault : std::uint8_t {
   kSnapshotSent,
   kSnapshotCut,
   kSnapshotReceived,
+  kSnapshotInstalled,     // a member went on from another one's database
+  kCrashWhileReceiving,   // the process ended with a snapshot half received
+  kCrashWhileInstalling,  // ended between Raft's decision for a snapshot and its being in place
+  kMemberAdded,           // as a voter
+  kLearnerAdded,
+  kMemberJoined,    // the process of an added member runs
+  kMemberReplaced,  // one that took the machine of a member whose disk was lost
+  kLearnerPromoted,
+  kMemberUpdated,
+  kMemberRemoved,
+  kRemovedRefused,  // a removed member was started again, and knew it
+  kRemovedTold,     // a removed member learnt it from the others
+  kChangeRefused,   // of the members
+  kDiskLost,
+  kLeaderMoved,
+  kAlarmRaised,
+  kAlarmDisarmed,
   kUnknownResult,  // a client that did not learn what became of its write
 };
-inline constexpr std::array<std::string_view, 26> kFaultNames = {"message-lost",
+inline constexpr std::array<std::string_view, 43> kFaultNames = {"message-lost",
                                                                  "message-delayed",
                                                                  "message-duplicated",
                                                                  "message-reordered",
@@ -62,6 +79,23 @@ inline constexpr std::array<std::string_view, 26> kFaultNames = {"message-lost",
                                                                  "snapshot-sent",
                                                                  "snapshot-cut",
                                                                  "snapshot-received",
+                                                                 "snapshot-installed",
+                                                                 "crash-while-receiving",
+                                                                 "crash-while-installing",
+                                                                 "member-added",
+                                                                 "learner-added",
+                                                                 "member-joined",
+                                                                 "member-replaced",
+                                                                 "learner-promoted",
+                                                                 "member-updated",
+                                                                 "member-removed",
+                                                                 "removed-refused",
+                                                                 "removed-told",
+                                                                 "change-refused",
+                                                                 "disk-lost",
+                                                                 "leader-moved",
+                                                                 "alarm-raised",
+                                                                 "alarm-disarmed",
                                                                  "unknown-result"};
 
 static_assert(static_cast<std::size_t>(Fault::kUnknownResult) + 1 == kFaultNames.size());

@@ -12,6 +12,10 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+// As server/process.cc does it.
+constexpr Duration kHandOverLimit = seconds(3);
+constexpr Duration kRemovalDelay = seconds(1);
+
 Lane::Options SpeedOf(LaneKind kind) {
   switch (kind) {
     case LaneKind::kRaft:
@@ -45,7 +49,9 @@ Machine::~Machine() {
 Result<void> Machine::Start() {
   ++life_;
   fatal_.reset();
+  stopping_ = false;
   stopped_ = false;
+  removed_ = false;
   files_ = std::make_unique<ProcessFileSystem>(*disk_);
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     const auto kind = static_cast<LaneKind>(i);
@@ -75,6 +81,7 @@ Result<void> Machine::Open() {
   options_.wal_dir = directory_.wal;
   options_.snap_dir = directory_.snap;
   options_.seed = world_.scheduler.rng()();
+  options_.on_removed = [this] { EndRemoved(); };
   KV_TRY(instance_,
          server::Instance::Open(
              *files_,
@@ -160,8 +167,16 @@ void Machine::PowerCutAt(std::uint64_t nth_operation, SimFileSystem::Keep keep) 
 }
 
 void Machine::Stop() {
+  if (std::exchange(stopping_, true)) return;
   world_.Note("{} is asked to stop", name_);
-  instance_->Stop([this] { stopped_ = true; });
+  instance_->replica().GiveUpLeadership(kHandOverLimit,
+                                        [this] { instance_->Stop([this] { stopped_ = true; }); });
+}
+
+void Machine::EndRemoved() {
+  if (std::exchange(removed_, true)) return;
+  world_.Note("{} learns that its member was removed", name_);
+  lane(LaneKind::kIo).PostAt(clock_.Now() + kRemovalDelay, [this] { Stop(); });
 }
 
 void Machine::PauseUntil(TimePoint until) {
@@ -170,6 +185,7 @@ void Machine::PauseUntil(TimePoint until) {
 
 void Machine::Wipe() {
   world_.Note("{} gets an empty disk", name_);
+  ++disks_;
   disk_ = std::make_unique<SimFileSystem>();
   power_cut_due_.reset();
   power_cuts_seen_ = 0;

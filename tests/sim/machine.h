@@ -50,9 +50,11 @@ class Machine {
   const std::string& name() const { return name_; }
   SimFileSystem& disk() { return *disk_; }
   DriftingClock& clock() { return clock_; }
+  const DriftingClock& clock() const { return clock_; }
   // Read at each start.
   server::InstanceOptions& options() { return options_; }
   std::function<server::Transport&()> transport;
+  static std::string WalDir() { return std::string(kDataDir) + "/member/wal"; }
 
   bool up() const { return instance_ != nullptr; }
   // Counts its processes.
@@ -68,12 +70,16 @@ class Machine {
   void PowerCut(SimFileSystem::Keep keep);
   // Power goes at the nth write operation from now on.
   void PowerCutAt(std::uint64_t nth_operation, SimFileSystem::Keep keep);
-  // Ends gracefully; calls OnEnded when it is done.
+  // Hands leadership over and ends gracefully; calls OnEnded when it is done.
   void Stop();
+  // Its member was removed, as it has just learnt: ends a little later.
+  void EndRemoved();
   // The whole process stands still until then.
   void PauseUntil(TimePoint until);
-  // The disk is replaced by an empty one.
+  // The disk is replaced by an empty one. The process is down.
   void Wipe();
+  // Counts them.
+  std::uint64_t disks() const { return disks_; }
 
   // Proposes a request, from an I/O thread; `done` gets the outcome unless the process ends first.
   void Propose(server::RequestKind kind, std::string_view body,
@@ -98,6 +104,7 @@ class Machine {
   DriftingClock clock_;
   server::InstanceOptions options_;
   std::uint64_t life_ = 0;
+  std::uint64_t disks_ = 1;
   raft::MemberId member_id_ = raft::kNone;
   std::optional<SimFileSystem::Keep> power_cut_due_;
   std::uint64_t power_cuts_seen_ = 0;
@@ -109,7 +116,9 @@ class Machine {
   server::DataDirectory directory_;
   std::unique_ptr<server::Instance> instance_;
   std::optional<Error> fatal_;
+  bool stopping_ = false;
   bool stopped_ = false;
+  bool removed_ = false;
 };
 
 }  // namespace kvorum::sim

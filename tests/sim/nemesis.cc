@@ -25,6 +25,7 @@ void Nemesis::Start() {
     Every(rate, std::move(act));
   };
   maybe(seconds(6), [this] { Crash(); });
+  if (!rng.OneIn(3)) CrashReceivers();
   maybe(seconds(60), [this] { CrashAll(); });
   maybe(seconds(4), [this] { Partition(); });
   maybe(seconds(3), [this] { ChangeWeather(); });
@@ -98,17 +99,30 @@ void Nemesis::Crash() {
   }
 }
 
+// Those that receive a snapshot, from its first part to behind its installation.
+void Nemesis::CrashReceivers() {
+  network_.on_receiving = [this](Machine& machine) {
+    Rng& rng = world_.scheduler.rng();
+    if (stopped_ || rng.OneIn(2)) return;
+    if (rng.OneIn(2)) return machine.PowerCutAt(1 + rng.Below(25), RandomKeep());
+    world_.scheduler.After(world_.scheduler.Between(milliseconds(0), milliseconds(200)),
+                           [this, &machine, life = machine.life()] {
+                             if (stopped_ || !machine.up() || machine.life() != life) return;
+                             machine.PowerCut(RandomKeep());
+                             ended_(machine);
+                           });
+  };
+}
+
 void Nemesis::CrashAll() {
-  bool all = true;
+  std::size_t up = 0;
   for (const auto& machine : machines_) {
-    if (!machine->up()) {
-      all = false;
-      continue;
-    }
+    if (!machine->up()) continue;
+    ++up;
     machine->PowerCut(RandomKeep());
     ended_(*machine);
   }
-  if (all) world_.faults.Add(Fault::kAllDown);
+  if (up > machines_.size() / 2) world_.faults.Add(Fault::kAllDown);
 }
 
 void Nemesis::Partition() {
@@ -163,6 +177,7 @@ void Nemesis::ChangeWeather() {
   }
   if (rng.OneIn(4))
     weather.most_delay = world_.scheduler.Between(milliseconds(2), milliseconds(80));
+  if (rng.OneIn(2)) weather.snapshot_cut_permille = rng.Below(200);
   network_.SetWeather(weather);
 }
 
@@ -190,9 +205,11 @@ void Nemesis::FillDisk() {
   Machine& victim = Victim();
   world_.Note("the disk of {} is full", victim.name());
   const std::uint64_t before = victim.disk().counters().no_space_errors;
+  const std::uint64_t disk = victim.disks();
   victim.disk().SetCapacity(world_.scheduler.rng().Below(20'000));
   world_.scheduler.After(
-      world_.scheduler.Between(milliseconds(200), seconds(5)), [this, &victim, before] {
+      world_.scheduler.Between(milliseconds(200), seconds(5)), [this, &victim, disk, before] {
+        if (victim.disks() != disk) return;
         victim.disk().SetCapacity(std::nullopt);
         world_.faults.Add(Fault::kDiskFull, victim.disk().counters().no_space_errors - before);
       });
@@ -204,7 +221,8 @@ void Nemesis::BreakDisk() {
   world_.Note("the disk of {} will fail once", victim->name());
   const std::uint64_t before = victim->disk().counters().io_errors;
   victim->disk().FailAt(1 + world_.scheduler.rng().Below(20), SimFileSystem::Fault::kIoError);
-  world_.scheduler.After(seconds(5), [this, victim, before] {
+  world_.scheduler.After(seconds(5), [this, victim, disk = victim->disks(), before] {
+    if (victim->disks() != disk) return;
     victim->disk().ClearFaults();
     world_.faults.Add(Fault::kIoError, victim->disk().counters().io_errors - before);
   });
@@ -234,7 +252,7 @@ void Nemesis::StopGracefully() {
 
 // Of one machine that is down, in a segment of the log that is not its last one, or in the backend.
 void Nemesis::Rot() {
-  if (rotten_.has_value()) return;
+  if (rotten_.has_value() && machines_[rotten_->machine]->disks() == rotten_->disk) return;
   for (const auto& machine : machines_) {
     if (machine->up()) continue;
     SimFileSystem& disk = machine->disk();
@@ -249,10 +267,11 @@ void Nemesis::Rot() {
     files.push_back(std::string(Machine::kDataDir) + "/member/snap/db");
     Rng& rng = world_.scheduler.rng();
     RottenByte rotten{.machine = machine->number(),
+                      .disk = machine->disks(),
                       .file = files[rng.Below(files.size())],
                       .offset = rng.Below(4000),
                       .mask = static_cast<std::uint8_t>(1U << rng.Below(8))};
-    if (!disk.Corrupt(rotten.file, rotten.offset, rotten.mask)) return;
+    if (!disk.Corrupt(rotten.file, rotten.offset, rotten.mask)) continue;
     world_.Note("a bit of {} rots: {} at {}", machine->name(), rotten.file, rotten.offset);
     world_.faults.Add(Fault::kBitRot);
     rotten_ = std::move(rotten);
@@ -261,7 +280,9 @@ void Nemesis::Rot() {
 }
 
 bool Nemesis::RepairRot(Machine& machine) {
-  if (!rotten_.has_value() || rotten_->machine != machine.number()) return false;
+  if (!rotten_.has_value() || rotten_->machine != machine.number() ||
+      rotten_->disk != machine.disks())
+    return false;
   world_.Note("{} found the damage, and its disk is restored", machine.name());
   world_.faults.Add(Fault::kBitRotDetected);
   static_cast<void>(machine.disk().Corrupt(rotten_->file, rotten_->offset, rotten_->mask));

@@ -43,6 +43,7 @@ class Nemesis {
   SimFileSystem::Keep RandomKeep();
 
   void Crash();
+  void CrashReceivers();
   void CrashAll();
   void Partition();
   void ChangeWeather();
@@ -56,6 +57,7 @@ class Nemesis {
 
   struct RottenByte {
     std::size_t machine = 0;
+    std::uint64_t disk = 0;  // of the machine's disks
     std::string file;
     std::uint64_t offset = 0;
     std::uint8_t mask = 0;

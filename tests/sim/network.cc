@@ -9,6 +9,8 @@ using std::chrono::milliseconds;
 
 // A peer that was not heard of for so long counts as gone.
 constexpr Duration kActiveFor = std::chrono::seconds(2);
+// Of a snapshot's stream, so that one of a few revisions takes several, too.
+constexpr std::size_t kMostPartBytes = 8192;
 
 std::string Describe(const raft::Message& message) {
   return fmt::format("{} term {} log {}/{} commit {}{}{}", raft::Name(message.type), message.term,
@@ -48,6 +50,11 @@ class Network::Port final : public server::Transport {
   }
   bool IsRemoved(raft::MemberId id) const {
     return view_ != nullptr && view_->removed.contains(id);
+  }
+  // Members, and those that have called: the new ones among them are no members here yet.
+  bool Knows(raft::MemberId id) const {
+    return view_ != nullptr && !IsRemoved(id) &&
+           (view_->members.contains(id) || heard_.contains(id));
   }
   void Forget() {
     view_.reset();
@@ -89,8 +96,10 @@ void Network::Forget(Machine& machine) {
   // A stream may end others' waiting only: its own callbacks come later.
   const std::vector<std::shared_ptr<Stream>> streams = streams_;
   for (const auto& stream : streams) {
-    if (stream->from == machine.number() || stream->to == machine.number())
-      EndStream(*stream, false);
+    if (stream->from != machine.number() && stream->to != machine.number()) continue;
+    if (stream->to == machine.number() && stream->sink != nullptr)
+      world_.faults.Add(Fault::kCrashWhileReceiving);
+    EndStream(*stream, false);
   }
 }
 
@@ -117,7 +126,7 @@ void Network::ReportUnreachable(std::size_t at, raft::MemberId peer) {
 void Network::Send(std::size_t from, raft::Message message) {
   const auto to = FindMachine(message.to);
   Scheduler& scheduler = world_.scheduler;
-  const bool stands = to.has_value() && machines_[*to]->up();
+  const bool stands = to.has_value() && machines_[*to]->up() && ports_[from]->Knows(message.to);
   if (!stands || IsCut(from, *to, true)) {
     if (scheduler.rng().OneIn(3)) ReportUnreachable(from, message.to);
     return;
@@ -168,13 +177,26 @@ void Network::Deliver(std::size_t from, std::size_t to, std::uint64_t number,
   Link& link = links_[{from, to}];
   if (number < link.last_delivered) world_.faults.Add(Fault::kMessageReordered);
   link.last_delivered = std::max(link.last_delivered, number);
-  if (ports_[to]->IsRemoved(message->from)) return;
+  // A connection is one member's; the machine may be another's by now.
+  if (message->to != machine.member_id()) return;
+  if (ports_[to]->IsRemoved(message->from)) return Refuse(from, to, message->from);
   world_.Note("{} -> {} {}", machines_[from]->name(), machine.name(), Describe(*message));
   ports_[to]->Heard(message->from);
   // By the thread that reads the sockets, so that a process that stood still may serve its clients
   // before it hears what has happened since.
   machine.lane(LaneKind::kPeer).Post([&machine, message = *std::move(message)]() mutable {
     machine.instance().Receive(std::move(message));
+  });
+}
+
+// Who is no member any more is told so when it calls, now and then.
+void Network::Refuse(std::size_t caller, std::size_t by, raft::MemberId sender) {
+  if (IsCut(by, caller, false) || !world_.scheduler.rng().OneIn(4)) return;
+  world_.scheduler.After(weather_.most_delay, [this, caller, sender] {
+    Machine& machine = *machines_[caller];
+    if (!machine.up() || machine.member_id() != sender) return;
+    world_.faults.Add(Fault::kRemovedTold);
+    machine.EndRemoved();
   });
 }
 
@@ -194,16 +216,28 @@ void Network::SendSnapshot(std::size_t from, const raft::Message& message,
               Describe(message));
   world_.faults.Add(Fault::kSnapshotSent);
   if (!to.has_value()) return EndStream(*stream, false);
-  SendChunk(stream);
+  SendPart(stream);
 }
 
-void Network::SendChunk(const std::shared_ptr<Stream>& stream) {
+Result<SharedBytes> Network::NextPart(Stream& stream) {
+  if (stream.unsent.empty()) {
+    KV_TRY(stream.unsent, stream.source->Next());
+  }
+  if (stream.unsent.empty()) return SharedBytes();
+  const std::size_t most = std::min(stream.unsent.size(), kMostPartBytes);
+  const std::size_t size = 1 + world_.scheduler.rng().Below(most);
+  SharedBytes part = stream.unsent.Slice(0, size);
+  stream.unsent = stream.unsent.Slice(size, stream.unsent.size() - size);
+  return part;
+}
+
+void Network::SendPart(const std::shared_ptr<Stream>& stream) {
   machines_[stream->from]->lane(LaneKind::kPeer).Post([this, stream] {
     if (stream->over) return;
-    auto chunk = stream->source->Next();
-    if (!chunk.has_value()) return EndStream(*stream, false);
+    auto part = NextPart(*stream);
+    if (!part.has_value()) return EndStream(*stream, false);
     const Duration takes = world_.scheduler.Between(weather_.least_delay, 10 * weather_.most_delay);
-    world_.scheduler.After(takes, [this, stream, chunk = *std::move(chunk)] {
+    world_.scheduler.After(takes, [this, stream, part = *std::move(part)] {
       if (stream->over) return;
       const bool broken = world_.scheduler.Chance(weather_.snapshot_cut_permille) ||
                           IsCut(stream->from, stream->to, true) ||
@@ -212,43 +246,39 @@ void Network::SendChunk(const std::shared_ptr<Stream>& stream) {
         world_.faults.Add(Fault::kSnapshotCut);
         return EndStream(*stream, false);
       }
-      machines_[stream->to]->lane(LaneKind::kPeer).Post([this, stream, chunk] {
-        TakeChunk(stream, chunk);
+      machines_[stream->to]->lane(LaneKind::kPeer).Post([this, stream, part] {
+        TakePart(stream, part);
       });
     });
   });
 }
 
-void Network::TakeChunk(const std::shared_ptr<Stream>& stream, const SharedBytes& chunk) {
+void Network::TakePart(const std::shared_ptr<Stream>& stream, const SharedBytes& part) {
   if (stream->over) return;
-  const auto whole = WriteChunk(*stream, chunk);
+  const auto whole = WritePart(*stream, part);
   if (!whole.has_value()) {
     world_.Note("{} does not take the snapshot: {}", machines_[stream->to]->name(),
                 whole.error().message);
     return EndStream(*stream, false);
   }
-  if (!*whole) return SendChunk(stream);
+  if (!*whole) return SendPart(stream);
   world_.faults.Add(Fault::kSnapshotReceived);
   // The sender may not learn of it.
   EndStream(*stream, !world_.scheduler.rng().OneIn(10));
 }
 
 // True once the snapshot is whole.
-Result<bool> Network::WriteChunk(Stream& stream, const SharedBytes& chunk) {
+Result<bool> Network::WritePart(Stream& stream, const SharedBytes& part) {
   if (stream.sink == nullptr) {
     KV_TRY(auto message, raft::DecodeMessage(stream.message));
     KV_TRY(stream.sink, machines_[stream.to]->instance().ReceiveSnapshot(std::move(message)));
+    on_receiving(*machines_[stream.to]);
   }
-  if (chunk.empty()) {
+  if (part.empty()) {
     KV_RETURN_IF_ERROR(stream.sink->Finish());
     return true;
   }
-  std::string_view rest = chunk.view();
-  while (!rest.empty()) {
-    const std::size_t size = 1 + world_.scheduler.rng().Below(rest.size());
-    KV_RETURN_IF_ERROR(stream.sink->Write(rest.substr(0, size)));
-    rest.remove_prefix(size);
-  }
+  KV_RETURN_IF_ERROR(stream.sink->Write(part.view()));
   return false;
 }
 

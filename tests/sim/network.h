@@ -1,9 +1,10 @@
 // The network between the simulated machines, with faults: messages are lost, repeated, kept back
 // and overtaken; links are cut, in one direction too. Every message goes through its encoding.
-// Snapshots go as streams of chunks, cut anywhere.
+// Snapshots go as streams of parts, cut anywhere.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -27,7 +28,7 @@ class Network {
     // Kept back for up to late_delay; others overtake it.
     std::uint64_t late_permille = 0;
     Duration late_delay = std::chrono::milliseconds(500);
-    // Of the chunks of snapshots: the connection breaks there.
+    // Of the parts of snapshots: the connection breaks there.
     std::uint64_t snapshot_cut_permille = 0;
   };
 
@@ -42,8 +43,14 @@ class Network {
   // Nothing gets from one machine to the other until Heal.
   void Cut(std::size_t from, std::size_t to);
   void Heal();
+  bool Reaches(std::size_t from, std::size_t to) const {
+    const auto link = links_.find({from, to});
+    return link == links_.end() || !link->second.cut;
+  }
   // The process has ended.
   void Forget(Machine& machine);
+  // Called when a member begins to receive a snapshot.
+  std::function<void(Machine&)> on_receiving = [](Machine&) {};
 
  private:
   class Port;
@@ -64,6 +71,7 @@ class Network {
     raft::MemberId receiver = raft::kNone;
     std::unique_ptr<mvcc::SnapshotSource> source;
     std::unique_ptr<mvcc::SnapshotSink> sink;
+    SharedBytes unsent;  // of the source's last chunk
     bool over = false;
   };
 
@@ -71,12 +79,15 @@ class Network {
   void Post(std::size_t from, std::size_t to, std::uint64_t number, SharedBytes bytes,
             TimePoint when);
   void Deliver(std::size_t from, std::size_t to, std::uint64_t number, const SharedBytes& bytes);
+  void Refuse(std::size_t caller, std::size_t by, raft::MemberId sender);
   bool IsCut(std::size_t from, std::size_t to, bool count);
   void SendSnapshot(std::size_t from, const raft::Message& message,
                     std::unique_ptr<mvcc::SnapshotSource> source);
-  void SendChunk(const std::shared_ptr<Stream>& stream);
-  void TakeChunk(const std::shared_ptr<Stream>& stream, const SharedBytes& chunk);
-  Result<bool> WriteChunk(Stream& stream, const SharedBytes& chunk);
+  // The next part of its content, of any size; empty at the end.
+  Result<SharedBytes> NextPart(Stream& stream);
+  void SendPart(const std::shared_ptr<Stream>& stream);
+  void TakePart(const std::shared_ptr<Stream>& stream, const SharedBytes& part);
+  Result<bool> WritePart(Stream& stream, const SharedBytes& part);
   void EndStream(Stream& stream, bool succeeded);
   bool Stands(std::size_t machine, std::uint64_t life) const {
     return machines_[machine]->up() && machines_[machine]->life() == life;

@@ -6,6 +6,9 @@
 
 #include "base/crc32c.h"
 #include "mvcc/errors.h"
+#include "server/alarms.h"
+#include "server/joining.h"
+#include "server/member_change.h"
 
 namespace kvorum::sim {
 namespace {
@@ -44,6 +47,10 @@ void Oracle::AfterRaft(Machine& machine) {
   if (commit < view.commit)
     world_.Fail("{}: the commit index went back from {} to {}", machine.name(), view.commit,
                 commit);
+  // A log is compacted up to what was applied before this task, so the index is a snapshot's.
+  if (view.has_run && node.log().snapshot_index() > view.commit)
+    view.installing = node.log().snapshot_index();
+  view.has_run = true;
   if (commit > view.commit) {
     CheckCommitted(machine, node.log(), view.commit + 1, commit);
     view.commit = commit;
@@ -76,6 +83,10 @@ void Oracle::CheckCommitted(const Machine& machine, const raft::Log& log, raft::
                          machine.name(), to, committed_.size() + 1);
     }
     committed_.push_back(digest);
+  }
+  if (to > committed_.size()) {
+    world_.Fail("{}: entries up to {} are committed, and nobody has seen those from {}",
+                machine.name(), to, committed_.size() + 1);
   }
 }
 
@@ -120,8 +131,55 @@ void Oracle::AfterApply(Machine& machine) {
       world_.Fail("{} has revision {} at applied index {}, another member had {}", machine.name(),
                   revision, applied, known->second);
     }
+    CheckMembers(machine, applied);
   }
   view.applied = std::max(view.applied, applied);
+  if (view.installing != 0 && view.installing <= applied) {
+    world_.faults.Add(Fault::kSnapshotInstalled);
+    world_.Note("{} goes on from a snapshot of index {}", machine.name(), view.installing);
+    view.installing = 0;
+  }
+}
+
+// Members and alarms are the same at an equal applied index.
+void Oracle::CheckMembers(Machine& machine, raft::Index applied) {
+  View& view = ViewOf(machine);
+  auto members = machine.instance().membership().View();
+  if (members != view.members) {
+    std::string text = server::EncodeMembersJson(*members) + members->cluster_version;
+    for (const raft::MemberId id : members->removed) text += fmt::format(" {:x}", id);
+    view.members_digest = Crc32c(0, text);
+    view.members = members;
+  }
+  std::uint32_t digest = view.members_digest;
+  for (const server::Alarm& alarm : machine.instance().alarms().List())
+    digest = Crc32c(digest, server::AlarmText(alarm));
+  const auto [known, is_new] = members_at_.emplace(applied, digest);
+  if (!is_new && known->second != digest) {
+    world_.Fail("{} has other members or alarms at applied index {} than another member had: {}",
+                machine.name(), applied, server::EncodeMembersJson(*members));
+  }
+  if (applied <= newest_applied_) return;
+  newest_applied_ = applied;
+  newest_members_ = std::move(members);
+}
+
+// Raft counts those that the members are, once it knows how far they are applied.
+void Oracle::CheckConfState(Machine& machine) {
+  const raft::Node& node = machine.instance().replica().node();
+  if (node.log().applied() != machine.instance().replica().applied_index() ||
+      node.log().applied() < machine.instance().store().recovered().consistent_index)
+    return;
+  const raft::ConfState counted = ConfStateOf(*machine.instance().membership().View());
+  if (node.conf_state() != counted) {
+    world_.Fail("{} counts {} voters and {} learners in Raft, and has {} and {} at index {}",
+                machine.name(), node.conf_state().voters.size(), node.conf_state().learners.size(),
+                counted.voters.size(), counted.learners.size(), node.log().applied());
+  }
+}
+
+void Oracle::OnEnding(Machine& machine) {
+  if (ViewOf(machine).installing != 0) world_.faults.Add(Fault::kCrashWhileInstalling);
 }
 
 void Oracle::ObserveStates(Machine& machine, std::int64_t from, std::int64_t to) {
@@ -148,6 +206,7 @@ void Oracle::CheckAll() {
     server::Instance& instance = machine->instance();
     instance.replica().node().CheckInvariants();
     instance.store().CheckInvariants();
+    CheckConfState(*machine);
     const std::int64_t revision = instance.store().revision();
     least_revision = least_revision == 0 ? revision : std::min(least_revision, revision);
     for (const auto& other : machines_) {

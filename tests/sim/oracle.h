@@ -22,11 +22,16 @@ class Oracle {
 
   void AfterRaft(Machine& machine);
   void AfterApply(Machine& machine);
+  // The process is about to be gone.
+  void OnEnding(Machine& machine);
   // Log matching, HashKV, the classes' own invariants. O(n).
   void CheckAll();
   // HashKV and the small buckets of members that have applied the same.
   void CheckEqual(const std::vector<Machine*>& members);
 
+  // Who belongs to the cluster, by the newest configuration that any member has applied; nullptr
+  // before there is one.
+  const server::MembershipView* members() const { return newest_members_.get(); }
   const StateHistory& states() const { return states_; }
   raft::Index committed() const { return committed_.size(); }
   std::uint64_t elections() const { return leaders_.size(); }
@@ -40,11 +45,15 @@ class Oracle {
   // What was seen of one process.
   struct View {
     std::uint64_t life = 0;
+    bool has_run = false;
     raft::Index commit = 0;
     raft::Role role = raft::Role::kFollower;
     raft::Term term = 0;
     raft::Index applied = 0;
     std::int64_t revision = 0;
+    std::shared_ptr<const server::MembershipView> members{};
+    std::uint32_t members_digest = 0;
+    raft::Index installing = 0;  // index of a snapshot that Raft has taken, and the store has not
   };
 
   View& ViewOf(Machine& machine);
@@ -53,6 +62,8 @@ class Oracle {
                       raft::Index to);
   void CheckLeader(Machine& machine, const raft::Node& node);
   void CheckLogsMatch(Machine& a, Machine& b);
+  void CheckMembers(Machine& machine, raft::Index applied);
+  void CheckConfState(Machine& machine);
   void CheckHash(Machine& machine, std::int64_t revision);
   void ObserveStates(Machine& machine, std::int64_t from, std::int64_t to);
 
@@ -63,6 +74,10 @@ class Oracle {
   std::vector<CommittedEntry> committed_;  // [i] has index i + 1
   std::map<raft::Term, raft::MemberId> leaders_;
   std::map<raft::Index, std::int64_t> revision_at_;  // by applied index, at the ends of batches
+  // What the members and the alarms are, by applied index.
+  std::map<raft::Index, std::uint32_t> members_at_;
+  std::shared_ptr<const server::MembershipView> newest_members_;
+  raft::Index newest_applied_ = 0;
   std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> hashes_;  // revision, compacted
 };
 

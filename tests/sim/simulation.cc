@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <utility>
 
 #include "base/logging.h"
+#include "tests/sim/operator.h"
+#include "tests/sim/peer_ports.h"
 
 namespace kvorum::sim {
 namespace {
@@ -17,6 +20,8 @@ constexpr std::size_t kTailLines = 120;
 // a restart, elections, the retries of clients.
 constexpr Duration kLivenessBound = seconds(60);
 
+constexpr const char* kToken = "simulation";
+
 const World* running = nullptr;
 
 class Simulation final : public MachineWatcher {
@@ -26,6 +31,8 @@ class Simulation final : public MachineWatcher {
         network_(world_),
         machines_(MakeMachines()),
         oracle_(world_, machines_),
+        operator_(world_, machines_, oracle_, FirstMembers(),
+                  [this](Machine& machine) { StartLater(machine); }),
         clients_(world_, machines_, ClientOptions()),
         nemesis_(world_, machines_, network_, [this](Machine& machine) { StartLater(machine); }) {
     running = &world_;
@@ -40,7 +47,10 @@ class Simulation final : public MachineWatcher {
   Report Run() {
     for (const auto& machine : machines_) StartLater(*machine);
     clients_.Start();
-    world_.scheduler.After(seconds(2), [this] { nemesis_.Start(); });
+    world_.scheduler.After(seconds(2), [this] {
+      nemesis_.Start();
+      operator_.Start();
+    });
     Periodically();
     RunUntil(world_.scheduler.Now() + seconds(world_.options.seconds), [] { return false; });
     if (!world_.failed()) Converge();
@@ -69,21 +79,22 @@ class Simulation final : public MachineWatcher {
     if (lane == LaneKind::kApply) oracle_.AfterApply(machine);
   }
   void OnEnded(Machine& machine) override { StartLater(machine); }
-  void OnEnding(Machine& machine) override { network_.Forget(machine); }
+  void OnEnding(Machine& machine) override {
+    network_.Forget(machine);
+    oracle_.OnEnding(machine);
+  }
 
  private:
   std::vector<std::unique_ptr<Machine>> MakeMachines() {
-    std::string cluster;
-    for (std::size_t i = 0; i < world_.options.members; ++i)
-      cluster += fmt::format("{}m{}=http://10.0.0.{}:2380", i == 0 ? "" : ",", i + 1, i + 1);
     Rng& rng = world_.scheduler.rng();
     server::InstanceOptions options;
-    options.initial_cluster = cluster;
-    options.initial_cluster_token = "simulation";
+    options.initial_cluster_token = kToken;
     constexpr std::array kTicks = {milliseconds(20), milliseconds(50), milliseconds(100)};
     options.replica.tick = kTicks[rng.Below(kTicks.size())];
     options.replica.request_timeout = seconds(5) + 20 * options.replica.tick;
-    options.replica.snapshot_count = 1'000'000'000;
+    // So that followers that were away need a snapshot, most of them often.
+    options.replica.snapshot_count = 10 + rng.Below(rng.OneIn(4) ? 2000 : 200);
+    options.raft.catch_up_entries = rng.Below(30);
     constexpr std::array<std::size_t, 3> kAppendBytes = {1, 300, 1 << 20};
     options.raft.max_append_size_bytes = kAppendBytes[rng.Below(kAppendBytes.size())];
     constexpr std::array<std::size_t, 3> kInflight = {2, 16, 512};
@@ -100,16 +111,29 @@ class Simulation final : public MachineWatcher {
     if (world_.options.flaw == Flaw::kLeaseReads) options.raft.read_mode = raft::ReadMode::kLease;
 
     std::vector<std::unique_ptr<Machine>> machines;
-    for (std::size_t i = 0; i < world_.options.members; ++i) {
+    // Spare ones for members that are added later.
+    const std::size_t count = world_.options.members + rng.Below(3);
+    for (std::size_t i = 0; i < count; ++i) {
       machines.push_back(std::make_unique<Machine>(world_, *this, i, fmt::format("m{}", i + 1)));
       machines.back()->options() = options;
       machines.back()->options().name = machines.back()->name();
+      peer_ports_.push_back(std::make_unique<PeerPorts>(world_, machines_, network_, i));
+      machines.back()->options().peers = peer_ports_.back().get();
       network_.Connect(*machines.back());
     }
-    world_.Note("{} members, seed {}, tick {} ms, appends of {} bytes, {} in flight",
-                machines.size(), world_.options.seed, options.replica.tick.count() / 1'000'000,
-                options.raft.max_append_size_bytes, options.raft.max_inflight_messages);
+    stays_down_.resize(count);
+    world_.Note("{} members of {} machines, seed {}, tick {} ms, appends of {} bytes, {} in flight",
+                world_.options.members, count, world_.options.seed,
+                options.replica.tick.count() / 1'000'000, options.raft.max_append_size_bytes,
+                options.raft.max_inflight_messages);
     return machines;
+  }
+
+  std::vector<server::Member> FirstMembers() const {
+    std::string cluster;
+    for (std::size_t i = 0; i < world_.options.members; ++i)
+      cluster += fmt::format("{}m{}={}", i == 0 ? "" : ",", i + 1, PeerUrlOf(i));
+    return server::ParseInitialCluster(cluster, kToken).value();
   }
 
   Clients::Options ClientOptions() {
@@ -130,14 +154,16 @@ class Simulation final : public MachineWatcher {
 
   void StartNow(Machine& machine) {
     if (machine.up() || world_.failed() || stays_down_.at(machine.number())) return;
+    if (!operator_.Prepare(machine)) return StartLater(machine);
     const SimFileSystem::Counters before = machine.disk().counters();
     const Result<void> started = machine.Start();
-    if (started.has_value()) return;
+    if (started.has_value()) return operator_.Started(machine);
     const SimFileSystem::Counters after = machine.disk().counters();
     const bool disk_failed = after.io_errors != before.io_errors ||
                              after.no_space_errors != before.no_space_errors ||
                              after.power_cuts != before.power_cuts;
-    if (disk_failed || nemesis_.RepairRot(machine)) return StartLater(machine);
+    if (disk_failed || nemesis_.RepairRot(machine) || operator_.MayRefuse(machine, started.error()))
+      return StartLater(machine);
     world_.Fail("{} refuses to start: {}", machine.name(), started.error().message);
   }
 
@@ -161,70 +187,106 @@ class Simulation final : public MachineWatcher {
   void Converge() {
     clients_.Stop();
     nemesis_.Stop();
+    operator_.Stop();
     world_.Note("---- the faults are over ----");
     // A minority may be gone for good.
-    if (world_.scheduler.rng().OneIn(3)) {
-      const std::size_t gone = (machines_.size() - 1) / 2;
-      const std::size_t first = world_.scheduler.rng().Below(machines_.size());
-      for (std::size_t i = 0; i < gone; ++i) {
-        Machine& machine = *machines_[(first + i) % machines_.size()];
-        stays_down_[machine.number()] = true;
-        if (machine.up()) machine.Kill();
-      }
-    }
-    std::vector<Machine*> live;
-    for (const auto& machine : machines_) {
-      if (stays_down_[machine->number()]) continue;
-      live.push_back(machine.get());
-      WriteAndRead(*machine);
-    }
+    if (world_.scheduler.rng().OneIn(2)) KillMinority();
+    for (const auto& machine : machines_) WriteAndRead(*machine);
     const TimePoint end = world_.scheduler.Now() + kLivenessBound;
-    const bool converged = RunUntil(end, [&] {
-      return proven_.size() == live.size() && clients_.pending() == 0 && AreEqual(live);
-    });
-    if (world_.failed()) return;
-    if (!converged) {
-      std::string states;
-      for (Machine* machine : live) {
-        if (!machine->up()) {
-          states += machine->name() + " is down; ";
-          continue;
-        }
-        server::Replica& replica = machine->instance().replica();
-        states += fmt::format("{} term {} leader {:x} commit {} applied {}; ", machine->name(),
-                              replica.term(), replica.leader(), replica.commit_index(),
-                              replica.applied_index());
-      }
-      return world_.Fail("not converged {} s after the faults: {}{} of {} members proven",
-                         kLivenessBound.count() / 1'000'000'000, states, proven_.size(),
-                         live.size());
-    }
-    FlushAll(live);
-    if (world_.failed()) return;
+    std::vector<Machine*> live;
+    raft::Index applied = 0;
+    // Members that have just started still tell their names: what is compared must not move.
+    do {
+      const bool converged =
+          RunUntil(end, [&] { return clients_.pending() == 0 && AreEqual(Live()); });
+      if (world_.failed()) return;
+      if (!converged) return FailToConverge();
+      live = Live();
+      applied = live.front()->instance().replica().applied_index();
+      FlushAll(live);
+      if (world_.failed()) return;
+    } while (!AreEqual(live) || live.front()->instance().replica().applied_index() != applied);
     oracle_.CheckAll();
     oracle_.CheckEqual(live);
   }
 
-  // A member is proven once it has taken a write and then answered a linearizable read.
+  void KillMinority() {
+    if (operator_.AwaitsRemoval()) return;
+    std::vector<Machine*> voters;
+    std::size_t lost = 0;
+    for (const auto& machine : machines_) {
+      const server::Member* member = operator_.MemberOf(machine->number());
+      if (member == nullptr || member->is_learner) continue;
+      voters.push_back(machine.get());
+      lost += operator_.IsLost(machine->number()) ? 1 : 0;
+    }
+    const std::size_t most = (voters.size() - 1) / 2;
+    if (most <= lost) return;
+    const std::size_t first = world_.scheduler.rng().Below(voters.size());
+    for (std::size_t i = 0; i < voters.size() && lost < most; ++i) {
+      Machine& machine = *voters[(first + i) % voters.size()];
+      if (operator_.IsLost(machine.number())) continue;
+      ++lost;
+      stays_down_[machine.number()] = true;
+      if (machine.up()) machine.Kill();
+    }
+  }
+
+  // Those that have to be there in the end.
+  std::vector<Machine*> Live() {
+    std::vector<Machine*> live;
+    for (const auto& machine : machines_) {
+      const std::size_t number = machine->number();
+      if (operator_.MemberOf(number) == nullptr || operator_.IsLost(number) || stays_down_[number])
+        continue;
+      live.push_back(machine.get());
+    }
+    return live;
+  }
+
+  void FailToConverge() {
+    std::string states;
+    for (Machine* machine : Live()) {
+      if (!machine->up()) {
+        states += machine->name() + " is down; ";
+        continue;
+      }
+      server::Replica& replica = machine->instance().replica();
+      states += fmt::format("{} {:x} term {} leader {:x} commit {} applied {}; ", machine->name(),
+                            machine->member_id(), replica.term(), replica.leader(),
+                            replica.commit_index(), replica.applied_index());
+    }
+    world_.Fail("not converged {} s after the faults: {}{} members proven",
+                kLivenessBound.count() / 1'000'000'000, states, proven_.size());
+  }
+
+  // A voter is proven once it has taken a write and then answered a linearizable read.
   void WriteAndRead(Machine& machine) {
     if (world_.failed()) return;
     const auto again = [this, &machine] {
       world_.scheduler.After(milliseconds(200), [this, &machine] { WriteAndRead(machine); });
     };
-    if (!machine.up()) return again();
+    if (!machine.up() || !IsVoter(machine)) return again();
     Request put = PutOf(clients_.RandomKey(), clients_.NewValue());
     clients_.Ask(machine.number(), std::move(put), [this, &machine, again](bool written) {
       if (!written) return again();
       clients_.Ask(machine.number(), ReadOfAll(false), [this, &machine, again](bool answered) {
         if (!answered) return again();
-        proven_.push_back(machine.number());
+        proven_.insert(machine.member_id());
       });
     });
   }
 
+  bool IsVoter(const Machine& machine) const {
+    const server::Member* member = operator_.MemberOf(machine.number());
+    return member != nullptr && member->id == machine.member_id() && !member->is_learner;
+  }
+
   bool AreEqual(const std::vector<Machine*>& live) const {
     for (Machine* machine : live) {
-      if (!machine->up()) return false;
+      const server::Member* member = operator_.MemberOf(machine->number());
+      if (!machine->up() || machine->member_id() != member->id) return false;
+      if (!member->is_learner && !proven_.contains(member->id)) return false;
     }
     const server::Replica& first = live.front()->instance().replica();
     return std::ranges::all_of(live, [&](Machine* machine) {
@@ -238,17 +300,20 @@ class Simulation final : public MachineWatcher {
   void FlushAll(const std::vector<Machine*>& live) {
     std::size_t flushed = 0;
     for (Machine* machine : live) machine->instance().store().Flush([&flushed] { ++flushed; });
-    if (!RunUntil(world_.scheduler.Now() + seconds(20), [&] { return flushed == live.size(); }))
+    const auto done = [&] { return flushed == live.size(); };
+    if (!RunUntil(world_.scheduler.Now() + seconds(20), done))
       world_.Fail("a backend does not commit");
   }
 
   World world_;
   const TimePoint began_ = world_.scheduler.Now();
-  std::vector<bool> stays_down_ = std::vector<bool>(world_.options.members);
-  std::vector<std::size_t> proven_;
+  std::vector<bool> stays_down_;
+  std::set<raft::MemberId> proven_;
   Network network_;
+  std::vector<std::unique_ptr<PeerPorts>> peer_ports_;
   std::vector<std::unique_ptr<Machine>> machines_;
   Oracle oracle_;
+  Operator operator_;
   Clients clients_;
   Nemesis nemesis_;
 };
