@@ -67,6 +67,11 @@ struct HttpParser::Parser final : HttpParser::Impl, private http::basic_parser<i
   void PutEnd(error_code& error) override {
     std::string nothing;
     body = &nothing;
+    // Beast takes the end of a message only behind a first byte of it.
+    if (!Base::got_some()) {
+      error = http::error::end_of_stream;
+      return;
+    }
     Base::put_eof(error);
   }
   bool head_done() const override { return Base::is_header_done(); }

@@ -9,6 +9,8 @@ namespace {
 
 constexpr std::int64_t kSecondNs = 1'000'000'000;
 constexpr std::size_t kSecondsTextBytes = 19;  // 2026-08-01T12:00:00
+// What 64 bits of nanoseconds hold ends in 2262.
+constexpr int kLastYear = 2200;
 
 }  // namespace
 
@@ -33,6 +35,7 @@ std::optional<std::int64_t> DecodeProbeAnswer(std::string_view body) {
   std::tm at{};
   const char* rest = strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &at);
   if (rest == nullptr || text.size() < kSecondsTextBytes) return std::nullopt;
+  if (const int year = at.tm_year + 1900; year < 1970 || year > kLastYear) return std::nullopt;
   std::int64_t ns = timegm(&at) * kSecondNs;
   if (*rest == '.') {
     std::int64_t unit = kSecondNs / 10;

@@ -141,7 +141,9 @@ TEST(ProbeTest, AnAnswerTellsTheTime) {
   for (const char* nonsense :
        {"", "{}", "[]", R"({"OK":false,"Now":"2026-08-01T12:00:00Z"})", R"({"OK":true,"Now":1})",
         R"({"OK":true,"Now":"yesterday"})", R"({"OK":true,"Now":"2026-08-01T12:00:00"})",
-        R"({"OK":true,"Now":"2026-08-01T12:00:00+2"})"}) {
+        R"({"OK":true,"Now":"2026-08-01T12:00:00+2"})",
+        R"({"OK":true,"Now":"7366-08-01T12:00:00Z"})",
+        R"({"OK":true,"Now":"0001-01-01T00:00:00Z"})"}) {
     EXPECT_EQ(DecodeProbeAnswer(nonsense), std::nullopt) << nonsense;
   }
 }
