@@ -71,6 +71,7 @@ struct Server::Impl {
 
 Result<std::string> Server::Impl::AddListener(Result<ListenSocket> socket) {
   if (!socket) return std::unexpected(std::move(socket).error());
+  KV_RETURN_IF_ERROR(socket->Listen());
   std::string address = socket->address();
   auto acceptor =
       std::make_unique<Acceptor>(accept_loop(), std::move(*socket), budget,

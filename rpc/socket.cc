@@ -120,7 +120,6 @@ Result<FileDescriptor> BindTcp(const std::string& host, std::uint16_t port, bool
   }
   if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&binding.address), binding.length) != 0)
     return Fail(ListenError("tcp", wanted, "bind", errno));
-  if (listen(fd.get(), kBacklog) != 0) return Fail(ListenError("tcp", wanted, "listen", errno));
   return fd;
 }
 
@@ -189,13 +188,16 @@ Result<ListenSocket> ListenSocket::Unix(const std::string& path) {
   if (fd.get() < 0) return Fail(ListenError("unix", path, "socket", errno));
   if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0)
     return Fail(ListenError("unix", path, "bind", errno));
-  ListenSocket result(std::move(fd), path, path);
-  if (listen(result.fd(), kBacklog) != 0) return Fail(ListenError("unix", path, "listen", errno));
-  return result;
+  return ListenSocket(std::move(fd), path, path);
 }
 
 ListenSocket::~ListenSocket() {
   if (fd_.get() >= 0 && !unix_path_.empty()) unlink(unix_path_.c_str());
+}
+
+Result<void> ListenSocket::Listen() const {
+  if (listen(fd(), kBacklog) == 0) return {};
+  return Fail(ListenError(unix_path_.empty() ? "tcp" : "unix", address_, "listen", errno));
 }
 
 std::expected<Accepted, AcceptFailure> ListenSocket::Accept() {

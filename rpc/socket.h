@@ -79,7 +79,7 @@ enum class AcceptFailure : std::uint8_t {
   kExhausted,  // no descriptors or memory: try again later
 };
 
-// A listening socket; removes a unix socket's path at the end.
+// A bound socket, and from Listen on a listening one; removes a unix socket's path at the end.
 class ListenSocket {
  public:
   static Result<ListenSocket> Tcp(const std::string& host, std::uint16_t port);
@@ -88,6 +88,9 @@ class ListenSocket {
   ListenSocket& operator=(ListenSocket&&) = delete;
   ~ListenSocket();
 
+  // Until then connections are refused. An error if another one that is bound to the same port was
+  // faster.
+  Result<void> Listen() const;
   // The next connection. One that was given up before it was accepted is skipped.
   std::expected<Accepted, AcceptFailure> Accept();
   int fd() const { return fd_.get(); }

@@ -82,7 +82,7 @@ Result<Instance::Log> Instance::CreateLog(FileSystem& fs, const InstanceOptions&
   metadata_ = {.node_id = self->id, .cluster_id = ClusterIdOf(members)};
   Log log;
   KV_TRY(log.writer, wal::Create(fs, options.wal_dir, metadata_, options.wal));
-  KV_RETURN_IF_ERROR(WriteBootstrap(options, members, log));
+  KV_RETURN_IF_ERROR(WriteBootstrap(members, log));
   KV_INFO("started a new cluster", {"local-member-id", IdText(metadata_.node_id)},
           {"cluster-id", IdText(metadata_.cluster_id)},
           {"initial-cluster", options.initial_cluster});
@@ -112,7 +112,7 @@ Result<void> Instance::BeginAgain(const InstanceOptions& options, Log& log) {
          ParseInitialCluster(options.initial_cluster, options.initial_cluster_token));
   KV_TRY(const Member* self, FindSelf(members, options));
   if (self->id == metadata_.node_id && ClusterIdOf(members) == metadata_.cluster_id)
-    return WriteBootstrap(options, members, log);
+    return WriteBootstrap(members, log);
   if (options.join_existing) return {};
   return Fail(Code::kFailedPrecondition,
               "the log in " + options.wal_dir +
@@ -120,8 +120,8 @@ Result<void> Instance::BeginAgain(const InstanceOptions& options, Log& log) {
                   "start, or remove the data directory");
 }
 
-Result<void> Instance::WriteBootstrap(const InstanceOptions&, const std::vector<Member>& members,
-                                      Log& log) {
+Result<void> Instance::WriteBootstrap(const std::vector<Member>& members, Log& log) {
+  remotes_ = members;
   std::vector<raft::FirstMember> first;
   for (const Member& member : members) {
     Member unstarted = member;  // its name and client URLs are published once it runs
@@ -319,9 +319,8 @@ Result<void> Instance::ForceNewCluster(const InstanceOptions& options, Log& log)
 
 std::shared_ptr<const MembershipView> Instance::PeersView() const {
   auto view = membership_->View();
-  const bool is_known = view->members.contains(metadata_.node_id);
   const bool is_forced = applier_->applied_index() < forced_index_;
-  if (!is_forced && (is_known || remotes_.empty())) return view;
+  if (!is_forced && remotes_.empty()) return view;
   MembershipView peers = *view;
   if (is_forced) {
     std::erase_if(peers.members,

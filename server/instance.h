@@ -136,8 +136,7 @@ class Instance final : public TransportReceiver {
   // lost with the process, or as one that joined and has heard nothing yet.
   Result<void> BeginAgain(const InstanceOptions& options, Log& log);
   // Writes the first entries of a new cluster.
-  Result<void> WriteBootstrap(const InstanceOptions& options, const std::vector<Member>& members,
-                              Log& log);
+  Result<void> WriteBootstrap(const std::vector<Member>& members, Log& log);
   // The member's backend. A snapshot that was received, and is marked in the log, and had not taken
   // the backend's place when the process ended, takes it now.
   Result<std::unique_ptr<mvcc::Backend>> OpenBackend(FileSystem& fs, raft::Index snapshot_index);
@@ -168,7 +167,7 @@ class Instance final : public TransportReceiver {
   const std::string snap_dir_;
   std::function<void()> on_removed_;
   wal::Metadata metadata_;
-  std::vector<Member> remotes_;   // of the cluster that is joined, until its log tells of us
+  std::vector<Member> remotes_;   // whom we know of before the log has told of them
   raft::Index forced_index_ = 0;  // until it is applied, there is nobody but us
   std::unique_ptr<mvcc::Store> store_;
   std::unique_ptr<Membership> membership_;

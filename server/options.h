@@ -45,6 +45,7 @@ struct Options {
   std::string initial_cluster_token = "etcd-cluster";
   std::string advertise_client_urls = "http://localhost:2379";
   bool strict_reconfig_check = true;
+  bool initial_election_tick_advance = true;
   std::uint64_t max_learners = 1;
   bool pre_vote = true;
 

@@ -108,6 +108,7 @@ InstanceOptions MakeInstanceOptions(const Options& options, const DataDirectory&
   instance.raft.catch_up_entries = options.snapshot_catchup_entries;
   instance.replica.tick = std::chrono::milliseconds(options.heartbeat_ms);
   instance.replica.election_timeout = std::chrono::milliseconds(options.election_ms);
+  instance.replica.hurry_first_election = options.initial_election_tick_advance;
   instance.replica.snapshot_count = options.snapshot_count;
   instance.replica.request_timeout = options.RequestTimeout();
   instance.log.max_wals = options.max_wals;
@@ -190,6 +191,7 @@ struct Process::Impl {
   std::unique_ptr<CallCounters> counters;
   std::unique_ptr<rpc::Server> clients;
   std::vector<std::string> client_addresses;
+  std::vector<std::string> peer_addresses;
 
   PeerTransport transport;
   HttpPeerRequester requester;
@@ -227,8 +229,8 @@ Result<void> Process::Impl::Bind() {
   KV_TRY(client_addresses, ListenAll(*clients, options.listen_client_urls));
   KV_TRY(const std::vector<Url> peer_urls, ParseUrls(options.listen_peer_urls));
   for (const Url& url : peer_urls) {
-    KV_TRY(const std::string address, transport.Listen(url));
-    KV_INFO("listening for peers", {"address", address});
+    KV_TRY(std::string address, transport.Bind(url));
+    peer_addresses.push_back(std::move(address));
   }
   return {};
 }
@@ -339,6 +341,9 @@ Result<std::unique_ptr<Process>> Process::Create(const Options& options) {
   auto impl = std::make_unique<Impl>(options);
   KV_RETURN_IF_ERROR(impl->Bind());
   KV_RETURN_IF_ERROR(impl->Open());
+  KV_RETURN_IF_ERROR(impl->transport.Listen());
+  for (const std::string& address : impl->peer_addresses)
+    KV_INFO("listening for peers", {"address", address});
   return std::unique_ptr<Process>(new Process(std::move(impl)));
 }
 

@@ -17,6 +17,9 @@ namespace {
 
 constexpr Duration kRefusalLogPause = std::chrono::minutes(1);
 constexpr std::size_t kMaxRefusedSenders = 64;
+// How long a member that starts waits for the others to be there, to elect a leader without delay.
+constexpr Duration kHurryLimit = std::chrono::seconds(5);
+constexpr std::int64_t kLastTicks = 2;
 
 std::size_t SizeBytes(const raft::Message& message) {
   std::size_t size_bytes = sizeof(message) + message.context.size();
@@ -59,6 +62,7 @@ Replica::Replica(std::unique_ptr<raft::Node> node, LogWriter& log, ApplyLoop& ap
 void Replica::Start(Transport& transport) {
   raft_.Post([this, &transport] {
     transport_ = &transport;
+    if (options_.hurry_first_election) hurry_until_ = raft_.clock().Now() + kHurryLimit;
     MaybeCampaignAlone();
     ProcessReady();
     ArmTick();
@@ -72,6 +76,27 @@ void Replica::MaybeCampaignAlone() {
       node_->log().applied() >= node_->log().committed()) {
     node_->Campaign();
   }
+}
+
+// An election time-out has to pass before a follower stands, so that a leader can make itself
+// known. Where a majority is connected and none has, all but the last ticks of it are left out,
+// once. A leader that is there nevertheless is not disturbed: that is what the pre-vote is for.
+void Replica::HurryFirstElection() {
+  if (hurry_until_ == TimePoint{}) return;
+  const std::vector<raft::MemberId>& voters = node_->conf_state().voters;
+  const auto connected = std::ranges::count_if(voters, [this](raft::MemberId id) {
+    return id == node_->id() || transport_->ActiveSince(id).has_value();
+  });
+  const bool is_over = node_->leader() != raft::kNone || node_->role() != raft::Role::kFollower ||
+                       raft_.clock().Now() > hurry_until_;
+  const bool has_majority = static_cast<std::size_t>(connected) > voters.size() / 2;
+  if (!is_over && !has_majority) return;
+  hurry_until_ = {};
+  if (is_over) return;
+  const auto ticks = options_.election_timeout / options_.tick;
+  KV_INFO("initialized peer connections; fast-forwarding election ticks",
+          {"local-member-id", IdText(node_->id())}, {"forward-ticks", ticks - kLastTicks});
+  for (auto tick = kLastTicks; tick < ticks; ++tick) node_->Tick();
 }
 
 void Replica::Stop(Task done) {
@@ -467,6 +492,7 @@ void Replica::ArmTick() {
 
 void Replica::OnTick() {
   node_->Tick();
+  HurryFirstElection();
   const TimePoint now = raft_.clock().Now();
   if (auto expired = waiters_.TakeExpired(now); !expired.empty()) {
     const Error error = TimeoutError();

@@ -42,6 +42,8 @@ class Replica {
     Duration tick = std::chrono::milliseconds(100);
     std::uint64_t snapshot_count = 10'000;
     Duration election_timeout = std::chrono::seconds(1);
+    // A member that starts, and finds a majority there and no leader, stands for election sooner.
+    bool hurry_first_election = true;
     Duration request_timeout = std::chrono::seconds(7);
     std::size_t max_waiting_proposals = 50'000;
     std::size_t max_waiting_proposal_bytes = std::size_t{256} << 20;
@@ -152,6 +154,7 @@ class Replica {
   void Drain();
   // A member that is the only voter need not wait for a time-out to know that nobody else leads.
   void MaybeCampaignAlone();
+  void HurryFirstElection();
   void OnTick();
   void ArmTick();
   void ProcessReady();
@@ -200,6 +203,7 @@ class Replica {
   std::vector<Proposal> leaderless_;       // proposed while there was no leader
   std::vector<Proposal> pending_changes_;  // of the configuration, behind one that is not applied
   std::vector<Transfer> transfers_;
+  TimePoint hurry_until_{};  // after which the first election takes its time
   TimePoint elected_{};  // when this member last became the leader
   ReadRounds reads_;
   raft::Index snapshot_index_;  // of the last snapshot begun

@@ -266,10 +266,15 @@ PeerServer::PeerServer(PeerLoop& loop, PeerServerOptions options)
 
 PeerServer::~PeerServer() { Close(); }
 
-Result<std::string> PeerServer::Listen(const Url& url) {
+Result<std::string> PeerServer::Bind(const Url& url) {
   KV_TRY(auto listener, PeerListener::Bind(loop_, url));
   listeners_.push_back(std::move(listener));
   return listeners_.back()->address();
+}
+
+Result<void> PeerServer::Listen() {
+  for (auto& listener : listeners_) KV_RETURN_IF_ERROR(listener->Listen());
+  return {};
 }
 
 void PeerServer::Start(Handler handler) {

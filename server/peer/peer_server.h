@@ -78,7 +78,9 @@ class PeerServer {
   PeerServer(PeerLoop& loop, PeerServerOptions options);
   ~PeerServer();
   // Returns the address with the port that was given.
-  Result<std::string> Listen(const Url& url);
+  Result<std::string> Bind(const Url& url);
+  // Connections are refused before. An error if another process listens there by now.
+  Result<void> Listen();
   void Start(Handler handler);
   // Closes everything.
   void Close();

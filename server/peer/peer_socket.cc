@@ -175,6 +175,7 @@ class AsioListener final : public PeerListener {
   }
   ~AsioListener() override { Close(); }
 
+  Result<void> Listen() override { return socket_.Listen(); }
   void Start(Accepted accepted) override {
     accepted_ = std::move(accepted);
     Wait();

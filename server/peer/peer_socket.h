@@ -47,6 +47,8 @@ class PeerListener {
   // `address` becomes the address with the port that was given. Errors read like Go's.
   static Result<std::unique_ptr<PeerListener>> Bind(PeerLoop& loop, const Url& url);
   virtual ~PeerListener() = default;
+  // Connections are refused until Listen; those from then on wait for Start.
+  virtual Result<void> Listen() = 0;
   virtual void Start(Accepted accepted) = 0;
   // On the loop's thread, or once that has ended.
   virtual void Close() = 0;

@@ -344,7 +344,9 @@ PeerTransport::PeerTransport(const Options& options) : impl_(std::make_unique<Im
 
 PeerTransport::~PeerTransport() { Stop(); }
 
-Result<std::string> PeerTransport::Listen(const Url& url) { return impl_->server.Listen(url); }
+Result<std::string> PeerTransport::Bind(const Url& url) { return impl_->server.Bind(url); }
+
+Result<void> PeerTransport::Listen() { return impl_->server.Listen(); }
 
 void PeerTransport::Start(PeerIdentity identity, TransportReceiver& receiver, Hooks hooks) {
   impl_->links.identity = std::move(identity);

@@ -1,7 +1,7 @@
 // The transport between processes: etcd's peer protocol over HTTP/1.1 (server/peer/stream_codec.h,
 // server/peer/request_checks.h), on one thread of its own.
 //
-// Listen, then Start, then it runs until Stop; what Transport promises holds from construction. The
+// Bind, Listen, then Start, then it runs until Stop; what Transport promises holds from construction. The
 // receiver outlives the transport's thread: stop this one first. Of untrusted bytes nothing is
 // believed: frames, heads, bodies, queues and connections are bounded, and messages that no member
 // sends are dropped, counted, and logged once a minute.
@@ -38,8 +38,10 @@ class PeerTransport final : public Transport {
   explicit PeerTransport(const Options& options);
   ~PeerTransport() override;
 
-  // Binds; nothing is accepted yet. Returns the address with the port that was given.
-  Result<std::string> Listen(const Url& url);
+  // Returns the address with the port that was given. Connections are refused until Listen, which
+  // comes right before Start: peers that ask a member which is not ready must not wait for it.
+  Result<std::string> Bind(const Url& url);
+  Result<void> Listen();
   void Start(PeerIdentity identity, TransportReceiver& receiver, Hooks hooks);
   // Closes all connections and ends the threads; later calls do nothing.
   void Stop();

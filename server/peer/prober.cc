@@ -46,8 +46,11 @@ void Prober::OnAnswer(TimePoint asked, const HttpReceived& answer) {
   if (!its_time.has_value()) return;
   const Duration round_trip = links_.loop.clock().Now() - asked;
   on_answer_(round_trip);
-  const Duration difference(links_.loop.clock().WallNanos() - *its_time - round_trip.count() / 2);
-  const bool is_far = difference > kMaxClockDifference || difference < -kMaxClockDifference;
+  // Its clock was read at some time in between.
+  const Duration half = round_trip / 2;
+  const Duration difference = Duration(links_.loop.clock().WallNanos() - *its_time) - half;
+  const Duration limit = kMaxClockDifference + half;
+  const bool is_far = difference > limit || difference < -limit;
   if (is_far && differences_.Allows(links_.loop.clock().Now())) {
     KV_WARN("a peer's clock is far from ours", {"peer", IdText(peer_)},
             {"difference-ms",

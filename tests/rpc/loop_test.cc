@@ -222,11 +222,41 @@ TEST_F(OutputBatchTest, ABrokenSocketIsReported) {
 TEST(ListenSocketTest, PortInUseIsNamed) {
   const auto first = ListenSocket::Tcp("127.0.0.1", 0);
   ASSERT_TRUE(first.has_value());
+  ASSERT_TRUE(first->Listen().has_value());
   const std::string& address = first->address();
   const auto port = static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
   const auto second = ListenSocket::Tcp("127.0.0.1", port);
   ASSERT_FALSE(second.has_value());
   EXPECT_EQ(second.error().message, "listen tcp " + address + ": bind: address already in use");
+}
+
+TEST(ListenSocketTest, AConnectionIsRefusedUntilItListens) {
+  const auto socket = ListenSocket::Tcp("127.0.0.1", 0);
+  ASSERT_TRUE(socket.has_value());
+  sockaddr_in address{};
+  socklen_t length = sizeof(address);
+  ASSERT_EQ(getsockname(socket->fd(), reinterpret_cast<sockaddr*>(&address), &length), 0);
+  const auto connect_to_it = [&] {
+    const FileDescriptor client(::socket(AF_INET, SOCK_STREAM, 0));
+    return connect(client.get(), reinterpret_cast<const sockaddr*>(&address), length) == 0 ? 0
+                                                                                           : errno;
+  };
+  EXPECT_EQ(connect_to_it(), ECONNREFUSED);
+  ASSERT_TRUE(socket->Listen().has_value());
+  EXPECT_EQ(connect_to_it(), 0);
+}
+
+TEST(ListenSocketTest, OfTwoThatAreBoundToAPortTheFirstToListenHasIt) {
+  const auto first = ListenSocket::Tcp("127.0.0.1", 0);
+  ASSERT_TRUE(first.has_value());
+  const std::string& address = first->address();
+  const auto port = static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
+  const auto second = ListenSocket::Tcp("127.0.0.1", port);
+  ASSERT_TRUE(second.has_value());
+  ASSERT_TRUE(second->Listen().has_value());
+  const auto late = first->Listen();
+  ASSERT_FALSE(late.has_value());
+  EXPECT_EQ(late.error().message, "listen tcp " + address + ": listen: address already in use");
 }
 
 TEST(ListenSocketTest, LocalhostIsIPv4First) {

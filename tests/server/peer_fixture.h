@@ -102,9 +102,10 @@ class TestPeer {
 
   explicit TestPeer(raft::MemberId id, PeerTransport::Options options = FastOptions())
       : id_(id), transport_(std::make_unique<PeerTransport>(options)) {
-    const auto address = transport_->Listen(*Url::Parse("http://127.0.0.1:0"));
+    const auto address = transport_->Bind(*Url::Parse("http://127.0.0.1:0"));
     EXPECT_TRUE(address.has_value());
     url_ = "http://" + *address;
+    EXPECT_TRUE(transport_->Listen().has_value());
   }
 
   void Start(MembershipView view) {

@@ -55,6 +55,42 @@ class ReplicaTest : public testing::Test {
   std::unique_ptr<SmallCluster> cluster_;
 };
 
+TEST_F(ReplicaTest, MembersThatStartTogetherDoNotWaitOutAnElectionTimeout) {
+  const auto time_to_lead = [](bool hurry, std::uint64_t seed) {
+    SmallCluster cluster(3, seed, [hurry](InstanceOptions& options) {
+      options.replica.hurry_first_election = hurry;
+    });
+    EXPECT_TRUE(cluster.StartAll().has_value());
+    const TimePoint begin = cluster.scheduler().clock().Now();
+    EXPECT_TRUE(cluster.WaitForLeader().has_value());
+    return cluster.scheduler().clock().Now() - begin;
+  };
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    const Duration patient = time_to_lead(false, seed);
+    EXPECT_GE(patient, seconds(1)) << seed;
+    EXPECT_EQ(patient - time_to_lead(true, seed), milliseconds(800)) << seed;
+  }
+}
+
+TEST_F(ReplicaTest, AMemberThatFindsALeaderAtItsStartDoesNotDisturbIt) {
+  const std::size_t leader = Start(3);
+  const raft::Term term = cluster_->replica(leader).term();
+  const std::size_t follower = FollowerOf(leader);
+  cluster_->Kill(follower);
+  ASSERT_TRUE(cluster_->Start(follower).has_value());
+  cluster_->RunFor(seconds(5));
+  EXPECT_EQ(cluster_->Leader(), leader);
+  EXPECT_EQ(cluster_->replica(follower).term(), term);
+}
+
+TEST_F(ReplicaTest, AMemberAloneAmongThreeDoesNotHurry) {
+  SmallCluster cluster(3, 7);
+  ASSERT_TRUE(cluster.Start(0).has_value());
+  cluster.RunFor(milliseconds(900));
+  EXPECT_EQ(cluster.member(0).instance().replica().term(), 1U);
+  EXPECT_FALSE(cluster.Leader().has_value());
+}
+
 TEST_F(ReplicaTest, AllReadsOfAFollowerThatWaitShareOneQuestion) {
   const std::size_t leader = Start(3);
   const std::size_t follower = FollowerOf(leader);

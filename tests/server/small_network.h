@@ -37,6 +37,14 @@ class SmallNetwork {
     std::erase_if(active_since_, [&](const auto& item) {
       return item.first.first == id || item.first.second == id;
     });
+    if (receiver == nullptr) return;
+    // Connections are opened at once.
+    const TimePoint now = scheduler_.clock().Now();
+    for (const auto& [other, port] : ports_) {
+      if (other == id || port->receiver == nullptr) continue;
+      if (!cut_.contains({id, other})) active_since_[{id, other}] = now;
+      if (!cut_.contains({other, id})) active_since_[{other, id}] = now;
+    }
   }
 
   // One way.
