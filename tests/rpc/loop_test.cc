@@ -2,6 +2,7 @@
 #include "rpc/loop.h"
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
