@@ -351,9 +351,10 @@ Result<void> Instance::BuildReplica(FileSystem& fs, Log log, InstanceOptions opt
   const raft::Index snapshot_index = log.restart.snapshot_index;
   KV_RETURN_IF_ERROR(StartAtBackend(log.restart));
   const raft::Index applied = log.restart.applied;
+  ids_ = std::make_unique<RequestIdSource>(metadata_.node_id, executors_.raft.clock().WallNanos());
+  ids_->GoOnBehind(log.restart.entries);
   KV_TRY(auto node, raft::Node::Create(options.raft, std::move(log.restart)));
 
-  ids_ = std::make_unique<RequestIdSource>(metadata_.node_id, executors_.raft.clock().WallNanos());
   applier_ = std::make_unique<Applier>(
       *store_, *membership_, alarms_, *quota_, waiters_,
       Applier::Hooks{.on_conf_change =

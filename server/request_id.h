@@ -1,12 +1,17 @@
-// Ids of proposals, unique among the members and across their restarts: the low 16 bits of the
-// member id, then 40 bits of the start time in milliseconds, then a counter of 8 bits that carries
-// into the time.
+// Ids of proposals and of questions to the leader, unique among the members and across their
+// restarts: the low 16 bits of the member id, then 40 bits of the start time in milliseconds, then
+// a counter of 8 bits that carries into the time.
 //
-// Thread-safe.
+// A clock that went back while the member was down would make an earlier process's ids again, and
+// what that one had proposed, applied late, would be taken for the outcome of a new proposal. So
+// the entries of the log have a say too (GoOnBehind).
+//
+// Next is thread-safe.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <span>
 
 #include "proto/raft_types.h"
 
@@ -17,6 +22,11 @@ class RequestIdSource {
   RequestIdSource(raft::MemberId member, std::int64_t wall_ns)
       : prefix_(member << 48),
         suffix_((static_cast<std::uint64_t>(wall_ns / 1'000'000) & kTimeMask) << 8) {}
+
+  // Before the first Next: the log that an earlier process left. Ids begin far behind those of
+  // this member in it, since reads take ids that no log has, and what was sent to the leader last
+  // may be in its log only.
+  void GoOnBehind(std::span<const raft::Entry> entries);
 
   std::uint64_t Next() {
     return prefix_ | (suffix_.fetch_add(1, std::memory_order_relaxed) & kSuffixMask);

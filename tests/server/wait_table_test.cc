@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "server/request_id.h"
 
 namespace kvorum::server {
 namespace {
@@ -71,21 +70,6 @@ TEST_F(WaitTableTest, AllCanBeTaken) {
   EXPECT_EQ(table_.TakeAll().size(), 2);
   EXPECT_EQ(table_.size(), 0);
   EXPECT_EQ(NamesOf(table_.Take({1})), Names{"-"});
-}
-
-TEST(RequestIdTest, CountsUpFromMemberAndStartTime) {
-  RequestIdSource ids(0x1234'5678'9abc'beef, 0x01'0203'0405 * std::int64_t{1'000'000} + 999'999);
-  EXPECT_EQ(ids.Next(), 0xbeef'0102'0304'0500);
-  EXPECT_EQ(ids.Next(), 0xbeef'0102'0304'0501);
-  for (int i = 2; i < 256; ++i) ids.Next();
-  EXPECT_EQ(ids.Next(), 0xbeef'0102'0304'0600) << "the counter carries into the time";
-}
-
-TEST(RequestIdTest, TheCarryStaysOutOfTheMember) {
-  RequestIdSource ids(1, ((std::int64_t{1} << 40) - 1) * 1'000'000);
-  for (int i = 0; i < 255; ++i) ids.Next();
-  EXPECT_EQ(ids.Next(), 0x0001'ffff'ffff'ffff);
-  EXPECT_EQ(ids.Next(), 0x0001'0000'0000'0000);
 }
 
 }  // namespace

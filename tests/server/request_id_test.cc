@@ -1,0 +1,117 @@
+// Ids that no two proposals share, whatever the clock does.
+#include "server/request_id.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/sim_file_system.h"
+#include "server/member_change.h"
+#include "tests/server/request_bodies.h"
+#include "tests/server/small_member.h"
+
+namespace kvorum::server {
+namespace {
+
+constexpr raft::MemberId kSelf = 0xaaaa'0000'0000'0007;
+constexpr std::int64_t kStart = 1'000'000 * std::int64_t{5'000'000};
+
+TEST(RequestIdTest, CountsUpFromMemberAndStartTime) {
+  RequestIdSource ids(0x1234'5678'9abc'beef, 0x01'0203'0405 * std::int64_t{1'000'000} + 999'999);
+  EXPECT_EQ(ids.Next(), 0xbeef'0102'0304'0500);
+  EXPECT_EQ(ids.Next(), 0xbeef'0102'0304'0501);
+  for (int i = 2; i < 256; ++i) ids.Next();
+  EXPECT_EQ(ids.Next(), 0xbeef'0102'0304'0600) << "the counter carries into the time";
+}
+
+TEST(RequestIdTest, TheCarryStaysOutOfTheMember) {
+  RequestIdSource ids(1, ((std::int64_t{1} << 40) - 1) * 1'000'000);
+  for (int i = 0; i < 255; ++i) ids.Next();
+  EXPECT_EQ(ids.Next(), 0x0001'ffff'ffff'ffff);
+  EXPECT_EQ(ids.Next(), 0x0001'0000'0000'0000);
+}
+
+raft::Entry EntryOf(std::uint64_t id) {
+  return {.term = 1,
+          .index = 1,
+          .type = raft::EntryType::kNormal,
+          .data = EncodeInternalRequest(id, RequestKind::kPut, PutBody("k", "v"))};
+}
+
+raft::Entry ChangeOf(std::uint64_t id) {
+  return {.term = 1,
+          .index = 1,
+          .type = raft::EntryType::kConfChange,
+          .data = SharedBytes::Own(raft::Encode(EncodeMemberChange(id, MemberChange::Remove(3))))};
+}
+
+std::uint64_t FirstBehind(std::vector<raft::Entry> log, std::int64_t wall_ns = kStart) {
+  RequestIdSource ids(kSelf, wall_ns);
+  ids.GoOnBehind(log);
+  return ids.Next();
+}
+
+TEST(RequestIdTest, GoesOnFarBehindWhatTheLogHas) {
+  RequestIdSource earlier(kSelf, kStart);
+  const std::uint64_t first = earlier.Next();
+  const std::uint64_t second = earlier.Next();
+  constexpr std::uint64_t kPlenty = 1'000'000'000;
+  EXPECT_GT(FirstBehind({EntryOf(first), EntryOf(second)}), second + kPlenty);
+  EXPECT_GT(FirstBehind({EntryOf(second), EntryOf(first)}), second + kPlenty);
+  EXPECT_GT(FirstBehind({EntryOf(first), ChangeOf(second)}), second + kPlenty);
+  EXPECT_GT(FirstBehind({EntryOf(second)}, kStart / 2), second + kPlenty) << "the clock went back";
+}
+
+TEST(RequestIdTest, TheTimeCountsWhereItIsLater) {
+  const std::int64_t later = 2 * kStart * 100;
+  const std::uint64_t by_time = RequestIdSource(kSelf, later).Next();
+  EXPECT_EQ(FirstBehind({EntryOf(RequestIdSource(kSelf, kStart).Next())}, later), by_time);
+  EXPECT_EQ(FirstBehind({}, later), by_time);
+}
+
+TEST(RequestIdTest, OtherMembersIdsAndWhatIsNoRequestSayNothing) {
+  const std::uint64_t by_time = RequestIdSource(kSelf, kStart).Next();
+  raft::Entry junk = EntryOf(1);
+  junk.data = SharedBytes::Static("\xff\xff");
+  raft::Entry empty = EntryOf(1);
+  empty.data = {};
+  EXPECT_EQ(FirstBehind({EntryOf(RequestIdSource(8, kStart).Next()), junk, empty}), by_time);
+}
+
+TEST(RequestIdTest, GoesRoundWithoutMeetingTheIdsBefore) {
+  const std::uint64_t last =
+      RequestIdSource(kSelf, ((std::int64_t{1} << 40) - 1) * 1'000'000).Next();
+  const std::uint64_t next = FirstBehind({EntryOf(last)}, 0);
+  EXPECT_EQ(next >> 48, last >> 48);
+  EXPECT_NE(next, RequestIdSource(kSelf, 0).Next());
+  EXPECT_LT(next, last) << "behind the end comes the begin";
+}
+
+// The backend lacks what the killed process had applied, so that it is applied again while the new
+// process, whose clock says the same, waits for a proposal of its own.
+TEST(RequestIdTest, ALateOutcomeOfAnEarlierProcessAnswersNobody) {
+  SimFileSystem fs;
+  const auto put = [](SmallMember& member, std::string value) {
+    std::optional<Result<ApplyResult::Value>> outcome;
+    member.Propose(RequestKind::kPut, PutBody("key", value),
+                   [&](Result<ApplyResult::Value> got) { outcome = std::move(got); });
+    EXPECT_TRUE(member.lanes().RunUntil([&] { return outcome.has_value(); }));
+    return std::get<mvcc::PutResult>(**outcome).revision;
+  };
+  {
+    SmallMember member(fs, 1);
+    ASSERT_TRUE(member.Start().has_value());
+    EXPECT_EQ(put(member, "old"), 2);
+  }
+  fs.Kill();
+  SmallMember member(fs, 1);
+  ASSERT_TRUE(member.Start().has_value());
+  EXPECT_EQ(put(member, "new"), 3);
+  EXPECT_EQ(member.Get("key", 0).value(), "new");
+}
+
+}  // namespace
+}  // namespace kvorum::server
