@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "server/forwarded_entry.h"
+#include "server/entry_check.h"
 #include "server/member_id.h"
 #include "server/peer/http_parser.h"
 
@@ -37,9 +37,10 @@ std::string_view RefusalOf(const raft::Message& message, raft::MemberId sender,
       message.type == MessageType::kApp || message.type == MessageType::kHeartbeat ||
       message.type == MessageType::kVote || message.type == MessageType::kPreVote;
   if (!sender_is_member && !may_be_ahead) return "of a sender that is no member";
-  if (message.type == MessageType::kProp &&
-      !std::ranges::all_of(message.entries, [](const raft::Entry& entry) {
-        return CheckForwardedEntry(entry).has_value();
+  const bool brings_entries =
+      message.type == MessageType::kProp || message.type == MessageType::kApp;
+  if (brings_entries && !std::ranges::all_of(message.entries, [](const raft::Entry& entry) {
+        return CheckPeersEntry(entry).has_value();
       })) {
     return "an entry that no member could apply";
   }

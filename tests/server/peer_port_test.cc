@@ -8,8 +8,10 @@
 #include <thread>
 #include <vector>
 
+#include "server/internal_request.h"
 #include "server/peer/stream_codec.h"
 #include "tests/server/peer_fixture.h"
+#include "tests/server/request_bodies.h"
 
 namespace kvorum::server {
 namespace {
@@ -245,6 +247,24 @@ TEST_F(PeerPortTest, MessagesThatNoMemberSendsAreDroppedAndCounted) {
   Message transfer = Vote(7, 1);  // is of the one who is to lead
   transfer.type = MessageType::kTransferLeader;
   EXPECT_EQ(Answer(PostOf(transfer, 2)), "204");
+  EXPECT_EQ(Received(), 1);
+}
+
+TEST_F(PeerPortTest, EntriesThatNoMemberCouldApplyAreNotTakenFromALeaderEither) {
+  Start();
+  const auto append = [](SharedBytes data, raft::EntryType type = raft::EntryType::kNormal) {
+    const raft::Entry entry{.term = 1, .index = 2, .type = type, .data = std::move(data)};
+    const raft::Entry fine{.term = 1, .index = 1};
+    return PostOf(
+        {.type = MessageType::kApp, .to = 1, .from = 2, .term = 1, .entries = {fine, entry}}, 2);
+  };
+  EXPECT_EQ(Answer(append(SharedBytes::Static("junk"))), "204");
+  EXPECT_EQ(Answer(append(EncodeInternalRequest(1, RequestKind::kPut, "junk"))), "204");
+  EXPECT_EQ(Answer(append(EncodeInternalRequest(1, static_cast<RequestKind>(99), ""))), "204");
+  EXPECT_EQ(Answer(append(SharedBytes::Static("junk"), raft::EntryType::kConfChange)), "204");
+  EXPECT_EQ(counters().refused_messages, 4);
+  EXPECT_EQ(Received(), 0);
+  EXPECT_EQ(Answer(append(EncodeInternalRequest(1, RequestKind::kPut, PutBody("k", "v")))), "204");
   EXPECT_EQ(Received(), 1);
 }
 

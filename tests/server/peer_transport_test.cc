@@ -22,14 +22,16 @@ using raft::MessageType;
 Message Heartbeat(raft::MemberId from, raft::MemberId to, raft::Term term = 1) {
   return {.type = MessageType::kHeartbeat, .to = to, .from = from, .term = term};
 }
-Message App(raft::MemberId from, raft::MemberId to, raft::Index index, std::string data) {
+Message App(raft::MemberId from, raft::MemberId to, raft::Index index, std::string_view data) {
   return {.type = MessageType::kApp,
           .to = to,
           .from = from,
           .term = 1,
           .log_term = 1,
           .index = index,
-          .entries = {{.term = 1, .index = index + 1, .data = SharedBytes::Own(std::move(data))}}};
+          .entries = {{.term = 1,
+                       .index = index + 1,
+                       .data = EncodeInternalRequest(1, RequestKind::kPut, PutBody("key", data))}}};
 }
 
 class PeerTransportTest : public testing::Test {
@@ -89,7 +91,7 @@ TEST_F(PeerTransportTest, MessagesArriveInOrderOnEitherStream) {
     for (const Message& message : b_.receiver().messages) {
       if (message.term == 99 && message.type == MessageType::kHeartbeat && beats.empty()) continue;
       if (message.type == MessageType::kApp) {
-        EXPECT_EQ(message.entries.at(0).data.size(), message.index * 7 % 3000);
+        EXPECT_EQ(message, App(1, 2, message.index, std::string(message.index * 7 % 3000, 'e')));
         appended.push_back(message.index);
       } else {
         beats.push_back(message.term);

@@ -1,5 +1,5 @@
-// Entries that a peer forwards: what apply could not take is refused before it is in the log.
-#include "server/forwarded_entry.h"
+// Entries of peers: what apply could not take is refused before it is in the log.
+#include "server/entry_check.h"
 
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ raft::Entry Entry(SharedBytes data, raft::EntryType type = raft::EntryType::kNor
 }
 
 bool Taken(RequestKind kind, std::string_view body) {
-  return CheckForwardedEntry(Entry(EncodeInternalRequest(7, kind, body))).has_value();
+  return CheckPeersEntry(Entry(EncodeInternalRequest(7, kind, body))).has_value();
 }
 
 bool ChangeTaken(raft::ConfChangeType type, raft::MemberId id, std::string context) {
@@ -30,19 +30,19 @@ bool ChangeTaken(raft::ConfChangeType type, raft::MemberId id, std::string conte
   change.type = type;
   change.node_id = id;
   change.context = SharedBytes::Own(std::move(context));
-  return CheckForwardedEntry(
+  return CheckPeersEntry(
              Entry(SharedBytes::Own(raft::Encode(change)), raft::EntryType::kConfChange))
       .has_value();
 }
 
-TEST(ForwardedEntryTest, WhatMembersForwardIsTaken) {
+TEST(EntryCheckTest, WhatMembersSendIsTaken) {
   EXPECT_TRUE(Taken(RequestKind::kPut, PutBody("k", "v")));
   EXPECT_TRUE(Taken(RequestKind::kDeleteRange, DeleteBody("a", "z")));
   EXPECT_TRUE(Taken(RequestKind::kTxn, TxnBody({OpBody(2, PutBody("k", "v"))})));
   EXPECT_TRUE(Taken(RequestKind::kCompaction, ""));
   EXPECT_TRUE(Taken(RequestKind::kAlarm, ""));
   EXPECT_TRUE(Taken(RequestKind::kClusterVersionSet, EncodeClusterVersion("3.7.0")));
-  EXPECT_TRUE(CheckForwardedEntry(Entry({})).has_value());
+  EXPECT_TRUE(CheckPeersEntry(Entry({})).has_value());
   Member member;
   member.id = 5;
   member.peer_urls = {"http://localhost:1"};
@@ -50,8 +50,8 @@ TEST(ForwardedEntryTest, WhatMembersForwardIsTaken) {
   EXPECT_TRUE(ChangeTaken(raft::ConfChangeType::kRemoveNode, 5, ""));
 }
 
-TEST(ForwardedEntryTest, WhatApplyCannotReadIsRefused) {
-  EXPECT_FALSE(CheckForwardedEntry(Entry(SharedBytes::Static("\xff\xff\xff"))).has_value());
+TEST(EntryCheckTest, WhatApplyCannotReadIsRefused) {
+  EXPECT_FALSE(CheckPeersEntry(Entry(SharedBytes::Static("\xff\xff\xff"))).has_value());
   for (const RequestKind kind :
        {RequestKind::kPut, RequestKind::kDeleteRange, RequestKind::kTxn, RequestKind::kCompaction,
         RequestKind::kAlarm, RequestKind::kClusterVersionSet, RequestKind::kMemberAttributesSet}) {
@@ -63,10 +63,10 @@ TEST(ForwardedEntryTest, WhatApplyCannotReadIsRefused) {
   Member member;
   member.id = 6;
   EXPECT_FALSE(ChangeTaken(raft::ConfChangeType::kAddNode, 5, EncodeMemberJson(member)));
-  EXPECT_FALSE(CheckForwardedEntry(Entry({}, raft::EntryType::kConfChangeV2)).has_value());
+  EXPECT_FALSE(CheckPeersEntry(Entry({}, raft::EntryType::kConfChangeV2)).has_value());
 }
 
-TEST(ForwardedEntryTest, WhatNoMemberLetsItsClientsAskForIsRefused) {
+TEST(EntryCheckTest, WhatNoMemberLetsItsClientsAskForIsRefused) {
   EXPECT_FALSE(Taken(RequestKind::kPut, PutBody("", "v")));
   EXPECT_FALSE(Taken(RequestKind::kDeleteRange, DeleteBody("")));
   EXPECT_FALSE(Taken(RequestKind::kTxn,

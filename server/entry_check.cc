@@ -1,4 +1,4 @@
-#include "server/forwarded_entry.h"
+#include "server/entry_check.h"
 
 #include <limits>
 
@@ -7,7 +7,7 @@
 #include "server/internal_request.h"
 #include "server/kv_decode.h"
 #include "server/maintenance_encode.h"
-#include "server/membership.h"
+#include "server/member_change.h"
 
 namespace kvorum::server {
 namespace {
@@ -47,31 +47,23 @@ Result<void> CheckRequest(const InternalRequest& request) {
   return {};
 }
 
-Result<void> CheckConfChange(const raft::Entry& entry) {
-  KV_TRY(const raft::ConfChange change, raft::DecodeConfChange(entry.data));
-  if (change.type == raft::ConfChangeType::kRemoveNode) return {};
-  KV_TRY(const Member member, DecodeMemberJson(change.context.view()));
-  if (member.id != change.node_id) {
-    return Fail(Code::kInvalidArgument, "the change is of another member than its record");
-  }
-  return {};
-}
-
 }  // namespace
 
-Result<void> CheckForwardedEntry(const raft::Entry& entry) {
+Result<void> CheckPeersEntry(const raft::Entry& entry) {
   switch (entry.type) {
     case raft::EntryType::kNormal: {
       if (entry.data.empty()) return {};
       KV_TRY(const InternalRequest request, DecodeInternalRequest(entry.data.view()));
       return CheckRequest(request);
     }
-    case raft::EntryType::kConfChange:
-      return CheckConfChange(entry);
+    case raft::EntryType::kConfChange: {
+      KV_TRY(const raft::ConfChange change, raft::DecodeConfChange(entry.data));
+      return WhetherRead(DecodeMemberChange(change));
+    }
     case raft::EntryType::kConfChangeV2:
       break;
   }
-  return Fail(Code::kUnimplemented, "a kind of entry that is not forwarded");
+  return Fail(Code::kUnimplemented, "a kind of entry that this version does not know");
 }
 
 }  // namespace kvorum::server
