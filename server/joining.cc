@@ -1,7 +1,6 @@
 #include "server/joining.h"
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -14,13 +13,6 @@ namespace kvorum::server {
 namespace {
 
 constexpr Duration kFetchTimeout = std::chrono::seconds(10);
-
-std::optional<std::uint64_t> ParseId(std::string_view text) {
-  std::uint64_t id = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id, 16);
-  if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return id;
-}
 
 bool SameUrls(PeerRequester& peers, std::vector<std::string> a, std::vector<std::string> b) {
   if (a.size() != b.size()) return false;
@@ -85,7 +77,7 @@ Result<RemoteCluster> FetchCluster(PeerRequester& peers, const std::vector<std::
                    return false;
                  }
                  auto members = DecodeMembersJson(answer->body);
-                 const auto id = ParseId(answer->cluster_id);
+                 const auto id = ParseIdText(answer->cluster_id);
                  if (!members.has_value() || !id.has_value()) {
                    KV_INFO("failed to unmarshal cluster response", {"address", url},
                            {"cluster-id", answer->cluster_id});

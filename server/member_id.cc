@@ -44,4 +44,11 @@ std::string IdText(std::uint64_t id) {
   return {digits.data(), end};
 }
 
+std::optional<std::uint64_t> ParseIdText(std::string_view text) {
+  std::uint64_t id = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id, 16);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return id;
+}
+
 }  // namespace kvorum::server

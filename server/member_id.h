@@ -22,5 +22,7 @@ std::uint64_t ComputeClusterId(std::vector<raft::MemberId> members);
 
 // Lower-case hex without padding, as ids are shown.
 std::string IdText(std::uint64_t id);
+// Of the text as a whole; nullopt for anything else, such as digits with something behind them.
+std::optional<std::uint64_t> ParseIdText(std::string_view text);
 
 }  // namespace kvorum::server

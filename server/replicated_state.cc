@@ -1,9 +1,10 @@
 #include "server/replicated_state.h"
 
-#include <charconv>
 #include <functional>
 #include <string>
 #include <utility>
+
+#include "server/member_id.h"
 
 namespace kvorum::server {
 namespace {
@@ -31,17 +32,17 @@ Result<ReplicatedState> LoadReplicatedState(mvcc::Snapshot& content) {
                                   state.members.members.emplace(id, std::move(member));
                                   return {};
                                 }));
-  KV_RETURN_IF_ERROR(LoadBucket(
-      content, mvcc::Bucket::kMembersRemoved,
-      [&](std::string_view key, std::string_view) -> Result<void> {
-        raft::MemberId id = 0;
-        if (std::from_chars(key.data(), key.data() + key.size(), id, 16).ec != std::errc{}) {
-          return Fail(Code::kDataLoss, "the database names a removed member \"" + std::string(key) +
-                                           "\", which is no id");
-        }
-        state.members.removed.insert(id);
-        return {};
-      }));
+  KV_RETURN_IF_ERROR(LoadBucket(content, mvcc::Bucket::kMembersRemoved,
+                                [&](std::string_view key, std::string_view) -> Result<void> {
+                                  const auto id = ParseIdText(key);
+                                  if (!id.has_value()) {
+                                    return Fail(Code::kDataLoss,
+                                                "the database names a removed member \"" +
+                                                    std::string(key) + "\", which is no id");
+                                  }
+                                  state.members.removed.insert(*id);
+                                  return {};
+                                }));
   KV_RETURN_IF_ERROR(LoadBucket(content, mvcc::Bucket::kCluster,
                                 [&](std::string_view key, std::string_view value) -> Result<void> {
                                   if (key == "clusterVersion")

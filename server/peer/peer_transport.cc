@@ -226,7 +226,7 @@ RequestPlan PeerTransport::Impl::OnRequest(const HttpHead& head) {
   if (auto* answer = std::get_if<rpc::HttpResponse>(&plan.action); answer != nullptr && is_raft) {
     std::ranges::move(OwnHeaders(), std::back_inserter(answer->headers));
     links.counters.refused_requests.fetch_add(1, std::memory_order_relaxed);
-    LogLimit& limit = RefusalsOf(ParseId(head.Header("x-server-from")).value_or(raft::kNone));
+    LogLimit& limit = RefusalsOf(ParseIdText(head.Header("x-server-from")).value_or(raft::kNone));
     if (limit.Allows(loop.clock().Now())) {
       KV_WARN("refused a request of a peer", {"from", head.Header("x-server-from").substr(0, 64)},
               {"path", path.substr(0, 200)}, {"status", answer->status},
@@ -266,7 +266,7 @@ std::expected<raft::MemberId, rpc::HttpResponse> PeerTransport::Impl::SenderOfPo
     const HttpHead& head) {
   if (auto refusal = RefuseRequest(head, "POST", links.identity.cluster_id))
     return std::unexpected(*std::move(refusal));
-  const auto sender = ParseId(head.Header("x-server-from"));
+  const auto sender = ParseIdText(head.Header("x-server-from"));
   if (!sender.has_value()) return std::unexpected(HttpError(400, "invalid X-Server-From"));
   if (view->removed.contains(*sender))
     return std::unexpected(HttpError(403, "cannot process message from removed member"));

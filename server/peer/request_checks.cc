@@ -87,7 +87,7 @@ std::expected<StreamRequest, StreamRefusal> CheckStreamRequest(const HttpHead& h
     return refuse(404, "invalid path");
   }
   request.kind = kind == PathName(StreamKind::kAppend) ? StreamKind::kAppend : StreamKind::kMessage;
-  const auto from = ParseId(path.substr(slash + 1));
+  const auto from = ParseIdText(path.substr(slash + 1));
   if (!from.has_value()) return refuse(404, "invalid from");
   request.from = *from;
   if (view.removed.contains(*from)) return refuse(410, "removed member");
@@ -95,13 +95,6 @@ std::expected<StreamRequest, StreamRefusal> CheckStreamRequest(const HttpHead& h
     return refuse(404, "error sender not found", *from);
   if (head.Header("x-raft-to") != IdText(local)) return refuse(412, "to field mismatch");
   return request;
-}
-
-std::optional<std::uint64_t> ParseId(std::string_view text) {
-  std::uint64_t id = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id, 16);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return id;
 }
 
 }  // namespace kvorum::server

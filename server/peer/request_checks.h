@@ -35,7 +35,4 @@ std::expected<StreamRequest, StreamRefusal> CheckStreamRequest(const HttpHead& h
                                                                raft::MemberId local,
                                                                const MembershipView& view);
 
-// An id in lower- or upper-case hex; nullopt if it is none.
-std::optional<std::uint64_t> ParseId(std::string_view text);
-
 }  // namespace kvorum::server

@@ -38,5 +38,13 @@ TEST(MemberIdTest, IsShownInHexWithoutPadding) {
   EXPECT_EQ(IdText(~std::uint64_t{0}), "ffffffffffffffff");
 }
 
+TEST(MemberIdTest, IsReadFromTheWholeTextOnly) {
+  for (const std::uint64_t id : {std::uint64_t{0}, std::uint64_t{0xabc}, ~std::uint64_t{0}})
+    EXPECT_EQ(ParseIdText(IdText(id)), id);
+  for (const char* text :
+       {"", "12xyz", "xyz", " 12", "12 ", "-1", "+1", "0x12", "1ffffffffffffffff"})
+    EXPECT_EQ(ParseIdText(text), std::nullopt) << text;
+}
+
 }  // namespace
 }  // namespace kvorum::server
