@@ -75,6 +75,9 @@ Result<Instance::Log> Instance::CreateLog(FileSystem& fs, const InstanceOptions&
          ParseInitialCluster(options.initial_cluster, options.initial_cluster_token));
   KV_TRY(const Member* self, FindSelf(members, options));
   if (options.join_existing) return CreateJoiningLog(fs, options, members);
+  if (!options.advertise_peer_urls.empty()) {
+    KV_RETURN_IF_ERROR(CheckAdvertisedUrls(options.peers, *self, options.advertise_peer_urls));
+  }
   if (options.peers != nullptr) {
     KV_RETURN_IF_ERROR(
         CheckNotBootstrapped(*options.peers, members, options.name, options.bootstrap_timeout));

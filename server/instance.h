@@ -54,6 +54,7 @@ struct InstanceOptions {
   // Makes a cluster of this member alone of the data that it has: what was not committed is
   // dropped, and entries are added that remove all others (server/force_new_cluster.h).
   bool force_new_cluster = false;
+  // Checked against initial_cluster, unless there are none.
   std::vector<std::string> advertise_peer_urls;
 
   std::string wal_dir;

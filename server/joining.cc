@@ -14,22 +14,53 @@ namespace {
 
 constexpr Duration kFetchTimeout = std::chrono::seconds(10);
 
-bool SameUrls(PeerRequester& peers, std::vector<std::string> a, std::vector<std::string> b) {
+// Sorted; by address, if that takes a resolver.
+bool SameUrls(PeerRequester* peers, std::vector<std::string> a, std::vector<std::string> b) {
   if (a.size() != b.size()) return false;
   std::ranges::sort(a);
   std::ranges::sort(b);
   if (a == b) return true;
+  if (peers == nullptr) return false;
   for (auto* urls : {&a, &b}) {
-    for (std::string& url : *urls) url = peers.Resolve(url);
+    for (std::string& url : *urls) url = peers->Resolve(url);
     std::ranges::sort(*urls);
   }
   return a == b;
 }
 
-std::string Join(const std::vector<std::string>& parts) {
+std::string Join(const std::vector<std::string>& parts, std::string_view separator = " ") {
   std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : " ") + part;
+  for (const std::string& part : parts) {
+    if (!text.empty()) text += separator;
+    text += part;
+  }
   return text;
+}
+
+// `prefix` and each of the first that is none of the second, in order.
+std::vector<std::string> Missing(std::vector<std::string> urls,
+                                 const std::vector<std::string>& others,
+                                 const std::string& prefix) {
+  std::ranges::sort(urls);
+  std::vector<std::string> missing;
+  for (const std::string& url : urls) {
+    if (std::ranges::find(others, url) == others.end()) missing.push_back(prefix + url);
+  }
+  return missing;
+}
+
+// As Go prints a list of strings.
+std::string Quoted(const std::vector<std::string>& parts) {
+  return "[\"" + Join(parts, "\" \"") + "\"]";
+}
+
+// What is said of two lists that differ.
+std::string Difference(const std::vector<std::string>& advertised,
+                       const std::vector<std::string>& expected) {
+  if (advertised.size() != expected.size())
+    return "(len(" + Quoted(advertised) + ") != len(" + Quoted(expected) + "))";
+  const auto differs = std::ranges::mismatch(advertised, expected);
+  return "(resolved urls: \"" + *differs.in1 + "\" != \"" + *differs.in2 + "\")";
 }
 
 }  // namespace
@@ -103,7 +134,7 @@ Result<std::vector<Member>> MatchMembers(PeerRequester& peers, std::vector<Membe
     return Fail(Code::kFailedPrecondition, "member count is unequal");
   for (const Member& member : remote.members) {
     const auto match = std::ranges::find_if(local, [&](const Member& candidate) {
-      return SameUrls(peers, member.peer_urls, candidate.peer_urls);
+      return SameUrls(&peers, member.peer_urls, candidate.peer_urls);
     });
     if (match == local.end()) {
       return Fail(Code::kFailedPrecondition, "PeerURLs: no match found for existing member (" +
@@ -152,6 +183,24 @@ Result<Joined> JoinCluster(PeerRequester& peers, const std::vector<Member>& loca
   if (!IsCompatible(peers, remote->members, self->id, request_timeout))
     return Fail(Code::kFailedPrecondition, "incompatible with current running cluster");
   return Joined{.cluster_id = remote->id, .self = self->id, .members = remote->members};
+}
+
+Result<void> CheckAdvertisedUrls(PeerRequester* peers, const Member& self,
+                                 const std::vector<std::string>& advertised) {
+  if (SameUrls(peers, advertised, self.peer_urls)) return {};
+  std::vector<std::string> ours = advertised;
+  std::ranges::sort(ours);
+  std::vector<std::string> expected = self.peer_urls;
+  std::ranges::sort(expected);
+  const std::string name = self.name + "=";
+  if (const auto missing = Missing(expected, ours, name); !missing.empty()) {
+    return Fail(Code::kInvalidArgument, "--initial-cluster has " + Join(missing, ",") +
+                                            " but missing from --initial-advertise-peer-urls=" +
+                                            Join(ours, ",") + " " + Difference(ours, expected));
+  }
+  return Fail(Code::kInvalidArgument,
+              "--initial-advertise-peer-urls has " + Join(Missing(ours, expected, ""), ",") +
+                  " but missing from --initial-cluster=" + Join(Missing(ours, {}, name), ","));
 }
 
 Result<void> CheckNotBootstrapped(PeerRequester& peers, const std::vector<Member>& local,

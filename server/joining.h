@@ -51,6 +51,12 @@ struct Joined {
 Result<Joined> JoinCluster(PeerRequester& peers, const std::vector<Member>& local,
                            const std::string& name, Duration request_timeout);
 
+// kInvalidArgument unless a member of a new cluster tells the others the URLs under which
+// --initial-cluster has it: they would look for it elsewhere. Names of one address are the same.
+// `peers` may be null: then only the texts are compared.
+Result<void> CheckAdvertisedUrls(PeerRequester* peers, const Member& self,
+                                 const std::vector<std::string>& advertised);
+
 // kFailedPrecondition if a peer already knows this member of a new cluster as one that has run: its
 // data is lost, and to vote again without it could undo what it had voted for.
 Result<void> CheckNotBootstrapped(PeerRequester& peers, const std::vector<Member>& local,

@@ -154,6 +154,10 @@ class RefusalTest(unittest.TestCase):
             (["--initial-cluster-state", "old"], 2, "invalid value"),
             (["--initial-cluster", "default"], 1, "expected name=url"),
             (["--name", "x", "--initial-cluster", "y=http://localhost:2380"], 1, "couldn't find local name"),
+            (["--initial-cluster", "default=http://127.0.0.1:1", "--initial-advertise-peer-urls",
+              "http://127.0.0.1:2"], 1,
+             "--initial-cluster has default=http://127.0.0.1:1 but missing from "
+             "--initial-advertise-peer-urls=http://127.0.0.1:2"),
             (["--cert-file", "/x"], 1, "--cert-file is not supported by this version"),
             (["--max-txn-ops", "0"], 1, "--max-txn-ops must be >0"),
         ]

@@ -125,7 +125,8 @@ class ForceNewClusterTest : public testing::Test {
     force_ = false;
     cluster_ = std::make_unique<SmallCluster>(3, seed, [this](InstanceOptions& options) {
       options.force_new_cluster = force_;
-      options.advertise_peer_urls = {SmallCluster::PeerUrlOf(0)};
+      const auto number = static_cast<std::size_t>(options.name.back() - '0');
+      options.advertise_peer_urls = {SmallCluster::PeerUrlOf(number)};
     });
     ASSERT_TRUE(cluster_->StartAll().has_value());
     const auto leader = cluster_->WaitForLeader();

@@ -172,5 +172,39 @@ TEST(PromoteAnswerTest, ARefusalIsTheSameOnBothEnds) {
   EXPECT_EQ(PromoteErrorOf(503, "membership: ID not found"), std::nullopt);
 }
 
+std::string AdvertisedError(FakePeers* peers, const std::string& initial_cluster,
+                            const std::vector<std::string>& advertised) {
+  const Member self = ParseInitialCluster(initial_cluster, "token").value().at(0);
+  const auto checked = CheckAdvertisedUrls(peers, self, advertised);
+  return checked.has_value() ? "fine" : checked.error().message;
+}
+
+// The texts are etcd's.
+TEST(JoiningTest, AMemberOfANewClusterAdvertisesWhatTheInitialClusterSays) {
+  FakePeers peers;
+  peers.addresses["http://localhost:1"] = "http://127.0.0.1:1";
+  EXPECT_EQ(AdvertisedError(&peers, "a=http://x:1,a=http://x:2", {"http://x:2", "http://x:1"}),
+            "fine");
+  EXPECT_EQ(AdvertisedError(&peers, "a=http://127.0.0.1:1", {"http://localhost:1"}), "fine");
+  EXPECT_EQ(AdvertisedError(&peers, "a=http://127.0.0.1:1", {"http://127.0.0.1:3"}),
+            "--initial-cluster has a=http://127.0.0.1:1 but missing from "
+            "--initial-advertise-peer-urls=http://127.0.0.1:3 (resolved urls: "
+            "\"http://127.0.0.1:3\" != \"http://127.0.0.1:1\")");
+  EXPECT_EQ(
+      AdvertisedError(&peers, "a=http://127.0.0.1:1,a=http://127.0.0.1:7", {"http://127.0.0.1:1"}),
+      "--initial-cluster has a=http://127.0.0.1:7 but missing from "
+      "--initial-advertise-peer-urls=http://127.0.0.1:1 (len([\"http://127.0.0.1:1\"]) != "
+      "len([\"http://127.0.0.1:1\" \"http://127.0.0.1:7\"]))");
+  EXPECT_EQ(
+      AdvertisedError(&peers, "a=http://127.0.0.1:1", {"http://127.0.0.1:1", "http://127.0.0.1:5"}),
+      "--initial-advertise-peer-urls has http://127.0.0.1:5 but missing from "
+      "--initial-cluster=a=http://127.0.0.1:1,a=http://127.0.0.1:5");
+}
+
+TEST(JoiningTest, WithoutAResolverTheTextsCount) {
+  EXPECT_EQ(AdvertisedError(nullptr, "a=http://x:1", {"http://x:1"}), "fine");
+  EXPECT_NE(AdvertisedError(nullptr, "a=http://127.0.0.1:1", {"http://localhost:1"}), "fine");
+}
+
 }  // namespace
 }  // namespace kvorum::server
