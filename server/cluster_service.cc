@@ -99,6 +99,7 @@ void ClusterService::MemberAdd(const rpc::CallContext& call, SharedBytes bytes,
       return reply.Fail(std::move(strict).error());
   }
   MemberChange change = MemberChange::Add(member);
+  if (member.is_learner) change.max_learners = context_.limits.max_learners;
   ReadThenChange(call, std::move(change),
                  [this, member = std::move(member), reply = std::move(reply)](
                      Result<std::shared_ptr<const MembershipView>> members) mutable {
@@ -204,11 +205,7 @@ void ClusterService::ReadThenChange(const rpc::CallContext& call, MemberChange c
 
 void ClusterService::Change(rpc::Loop* loop, const MemberChange& change, TimePoint deadline,
                             MembersCallback callback) {
-  const auto view = context_.membership->View();
-  auto checked = CheckMemberChange(*view, change);
-  // Each member's own limit, so not asked again when the change is applied.
-  if (checked.has_value() && change.type == raft::ConfChangeType::kAddLearnerNode)
-    checked = CheckLearnerLimit(*view, context_.limits.max_learners);
+  auto checked = CheckMemberChange(*context_.membership->View(), change);
   if (!checked.has_value()) {
     KV_WARN("rejecting a configuration change", {"member", IdText(change.id)},
             {"error", checked.error().message});

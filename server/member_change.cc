@@ -13,6 +13,8 @@ namespace {
 using raft::ConfChangeType;
 
 constexpr const char* kIsPromote = "isPromote";
+// Ours; members of etcd pass over it.
+constexpr const char* kMaxLearners = "maxLearners";
 
 bool UrlsAreTaken(const MembershipView& view, const MemberChange& change) {
   return std::ranges::any_of(view.members, [&](const auto& entry) {
@@ -30,6 +32,11 @@ bool IsOnlyVoter(const MembershipView& view, raft::MemberId id) {
   });
 }
 
+std::size_t CountLearners(const MembershipView& view) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      view.members, [](const auto& entry) { return entry.second.is_learner; }));
+}
+
 Result<void> CheckAddition(const MembershipView& view, const MemberChange& change) {
   const auto known = view.members.find(change.id);
   if (change.is_promote) {
@@ -39,6 +46,8 @@ Result<void> CheckAddition(const MembershipView& view, const MemberChange& chang
   }
   if (known != view.members.end()) return kMemberExist.Fail();
   if (UrlsAreTaken(view, change)) return kPeerUrlExist.Fail();
+  if (change.max_learners.has_value() && CountLearners(view) >= *change.max_learners)
+    return kTooManyLearners.Fail();
   return {};
 }
 
@@ -72,9 +81,10 @@ raft::ConfChange EncodeMemberChange(std::uint64_t id, const MemberChange& change
   raft::ConfChange encoded{.id = id, .type = change.type, .node_id = change.id};
   if (change.type == ConfChangeType::kRemoveNode) return encoded;
   std::string context = EncodeMemberJson(change.member);
-  if (change.is_promote) {
+  if (change.is_promote || change.max_learners.has_value()) {
     auto json = nlohmann::ordered_json::parse(context);
-    json[kIsPromote] = true;
+    if (change.is_promote) json[kIsPromote] = true;
+    if (change.max_learners.has_value()) json[kMaxLearners] = *change.max_learners;
     context = json.dump();
   }
   encoded.context = SharedBytes::Own(std::move(context));
@@ -95,6 +105,10 @@ Result<MemberChange> DecodeMemberChange(const raft::ConfChange& change) {
   const auto promote = json.find(kIsPromote);
   decoded.is_promote = change.type == ConfChangeType::kAddNode && promote != json.end() &&
                        promote->is_boolean() && promote->get<bool>();
+  const auto limit = json.find(kMaxLearners);
+  if (change.type == ConfChangeType::kAddLearnerNode && limit != json.end() &&
+      limit->is_number_unsigned())
+    decoded.max_learners = limit->get<std::size_t>();
   return decoded;
 }
 

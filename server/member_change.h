@@ -4,8 +4,9 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "proto/raft_types.h"
@@ -19,6 +20,9 @@ struct MemberChange {
   raft::MemberId id = raft::kNone;
   Member member;            // of an addition and an update
   bool is_promote = false;  // an addition that makes a voter of a learner
+  // Of the addition of a learner: the limit of the member that was asked (--max-learners). It
+  // travels with the change, so that all decide alike whatever their own flags say.
+  std::optional<std::size_t> max_learners{};
 
   static MemberChange Add(Member member);
   static MemberChange Remove(raft::MemberId id);
@@ -32,7 +36,8 @@ raft::ConfChange EncodeMemberChange(std::uint64_t id, const MemberChange& change
 Result<MemberChange> DecodeMemberChange(const raft::ConfChange& change);
 
 // The answers of the API: kMemberNotFound (also of an id that was removed), kMemberExist,
-// kPeerUrlExist, kMemberNotLearner; kNotEnoughStarted for the removal of the only voter.
+// kPeerUrlExist, kMemberNotLearner, kTooManyLearners; kNotEnoughStarted for the removal of the only
+// voter.
 Result<void> CheckMemberChange(const MembershipView& view, const MemberChange& change);
 // The membership after a change that CheckMemberChange let through.
 MembershipView ApplyMemberChange(MembershipView view, const MemberChange& change);

@@ -73,11 +73,4 @@ Result<void> CheckStrictPromote(const MembershipView& view) {
   return {};
 }
 
-Result<void> CheckLearnerLimit(const MembershipView& view, std::size_t max_learners) {
-  const auto learners = static_cast<std::size_t>(std::ranges::count_if(
-      view.members, [](const auto& entry) { return entry.second.is_learner; }));
-  if (learners + 1 > max_learners) return kTooManyLearners.Fail();
-  return {};
-}
-
 }  // namespace kvorum::server

@@ -31,7 +31,4 @@ Result<void> CheckStrictRemove(const MembershipView& view, raft::MemberId id,
                                const Connections& connections);
 Result<void> CheckStrictPromote(const MembershipView& view);
 
-// kTooManyLearners if there is no room for one more.
-Result<void> CheckLearnerLimit(const MembershipView& view, std::size_t max_learners);
-
 }  // namespace kvorum::server

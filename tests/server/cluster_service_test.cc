@@ -268,6 +268,19 @@ TEST_F(ClusterServiceTest, TheOnlyMemberStays) {
 
 // --- learners ----------------------------------------------------------------------------------
 
+// Both are asked for before either is in the log: the one that is applied second is one too many.
+TEST_F(ClusterServiceTest, LearnersThatAreAddedAtTheSameTimeStayWithinTheLimit) {
+  Begin(3);
+  const auto one = TrustingFront(Leader()).Send(kAdd, AddBody({"http://10.0.0.4:2380"}, true));
+  const auto two = TrustingFront(Follower()).Send(kAdd, AddBody({"http://10.0.0.5:2380"}, true));
+  ASSERT_TRUE(cluster_->RunUntil([&] { return one->has_value() && two->has_value(); }));
+  const auto& refused = (*one)->has_value() ? *two : *one;
+  EXPECT_NE((*one)->has_value(), (*two)->has_value());
+  EXPECT_EQ(ErrorOf(*refused), kTooManyLearners.ToError());
+  ASSERT_TRUE(cluster_->CatchUp());
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(View(i).members.size(), 4);
+}
+
 TEST_F(ClusterServiceTest, ALearnerJoinsCatchesUpAndIsPromoted) {
   Begin(3);
   for (int i = 0; i < 5; ++i) {

@@ -127,6 +127,22 @@ TEST(MemberChangeTest, HasTheBytesThatTheLogHas) {
   EXPECT_THAT(context(MemberChange::Remove(4)), Pair(raft::ConfChangeType::kRemoveNode, ""));
 }
 
+TEST(MemberChangeTest, TheLimitOfLearnersTravelsWithTheChange) {
+  MemberChange add = MemberChange::Add(Learner(4, "http://d:4"));
+  add.max_learners = 1;
+  const raft::ConfChange encoded = EncodeMemberChange(1, add);
+  EXPECT_EQ(encoded.context.view(),
+            R"({"id":4,"peerURLs":["http://d:4"],"isLearner":true,"maxLearners":1})");
+  const MemberChange decoded = DecodeMemberChange(encoded).value();
+  EXPECT_EQ(decoded.max_learners, 1);
+  // 3 is a learner already.
+  EXPECT_EQ(CheckMemberChange(Three(), decoded).error(), kTooManyLearners.ToError());
+  add.max_learners = 2;
+  EXPECT_TRUE(CheckMemberChange(Three(), add).has_value());
+  add.max_learners.reset();  // of a member of etcd, which goes by its own
+  EXPECT_TRUE(CheckMemberChange(Three(), add).has_value());
+}
+
 TEST(MemberChangeTest, ComesBackFromItsBytes) {
   for (const MemberChange& change :
        {MemberChange::Add(Voter(4, "http://d:4")), MemberChange::Add(Learner(4, "http://d:4")),
