@@ -465,8 +465,9 @@ void Instance::SendDurable(raft::Message message) {
     SnapshotSent(message.to, false);
     return;
   }
-  KV_INFO("sending a snapshot", {"to", IdText(message.to)}, {"snapshot-index", metadata->index},
-          {"snapshot-term", metadata->term}, {"size-in-use-bytes", store_->SizeInUseBytes()});
+  KV_INFO("sending database snapshot", {"snapshot-index", metadata->index},
+          {"snapshot-term", metadata->term}, {"remote-peer-id", IdText(message.to)},
+          {"size-in-use-bytes", store_->SizeInUseBytes()});
   message.snapshot = std::make_shared<const raft::Snapshot>(
       raft::Snapshot{.data = {}, .metadata = *std::move(metadata)});
   transport_->SendSnapshot(std::move(message), std::move(opened->source));

@@ -56,7 +56,7 @@ class SnapshotIntake::Sink final : public mvcc::SnapshotSink {
 
   Result<void> Finish() override {
     KV_RETURN_IF_ERROR(content_->Finish());
-    KV_INFO("received a snapshot", {"snapshot-index", index_}, {"path", path_});
+    KV_INFO("received and saved database snapshot", {"snapshot-index", index_}, {"path", path_});
     // First, since Raft may come to a decision within the call.
     shared_->Move(Phase::kReceiving, Phase::kDelivered, index_);
     if (deliver_(std::move(message_))) return {};

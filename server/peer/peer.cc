@@ -100,7 +100,6 @@ void Peer::SendSnapshot(raft::Message message, std::unique_ptr<mvcc::SnapshotSou
     return links_.receiver->SnapshotSent(id_, false);
   }
   const raft::Index index = message.snapshot == nullptr ? 0 : message.snapshot->metadata.index;
-  KV_INFO("sending a snapshot", {"peer", IdText(id_)}, {"index", index});
   snapshot_ = std::make_unique<SnapshotSender>(
       links_, urls_, std::move(message), std::move(content),
       [this, index](const Result<std::uint64_t>& sent) {
@@ -108,11 +107,12 @@ void Peer::SendSnapshot(raft::Message message, std::unique_ptr<mvcc::SnapshotSou
         const bool succeeded = sent.has_value();
         if (succeeded) {
           links_.counters.sent_snapshots.fetch_add(1, std::memory_order_relaxed);
-          KV_INFO("sent a snapshot", {"peer", IdText(id_)}, {"index", index}, {"bytes", *sent});
+          KV_INFO("sent database snapshot", {"snapshot-index", index},
+                  {"remote-peer-id", IdText(id_)}, {"bytes", *sent});
         } else {
           links_.counters.failed_snapshots.fetch_add(1, std::memory_order_relaxed);
-          KV_WARN("cannot send a snapshot", {"peer", IdText(id_)}, {"index", index},
-                  {"error", sent.error().message});
+          KV_WARN("failed to send database snapshot", {"snapshot-index", index},
+                  {"remote-peer-id", IdText(id_)}, {"error", sent.error().message});
         }
         links_.receiver->SnapshotSent(id_, succeeded);
       });
