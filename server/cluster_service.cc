@@ -53,13 +53,7 @@ class ChangeWaiter final : public Waiter {
 
 void ClusterService::Register(rpc::Router& router) {
   const auto unary = [&](std::string_view name, auto member) {
-    router.AddUnary(
-        kService, name,
-        Intercepted(context_,
-                    rpc::UnaryMethod([this, member](std::shared_ptr<rpc::CallContext> call,
-                                                    SharedBytes request, rpc::UnaryReply reply) {
-                      (this->*member)(*call, std::move(request), std::move(reply));
-                    })));
+    AddUnary(router, context_, kService, name, *this, member);
   };
   unary("MemberAdd", &ClusterService::MemberAdd);
   unary("MemberRemove", &ClusterService::MemberRemove);

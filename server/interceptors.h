@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 #include "rpc/service.h"
 #include "server/service_context.h"
@@ -48,6 +48,22 @@ enum class OnLearner : std::uint8_t {
 rpc::UnaryMethod Intercepted(const ServiceContext& context, rpc::UnaryMethod method,
                              OnLearner on_learner = OnLearner::kRefused);
 rpc::StreamMethod Intercepted(const ServiceContext& context, rpc::StreamMethod method);
+
+// Registers a service's own handler, wrapped.
+template <class Service>
+void AddUnary(rpc::Router& router, const ServiceContext& context, std::string_view service,
+              std::string_view name, Service& object,
+              void (Service::*handler)(const rpc::CallContext&, SharedBytes, rpc::UnaryReply),
+              OnLearner on_learner = OnLearner::kRefused) {
+  router.AddUnary(
+      service, name,
+      Intercepted(context,
+                  rpc::UnaryMethod([&object, handler](std::shared_ptr<rpc::CallContext> call,
+                                                      SharedBytes request, rpc::UnaryReply reply) {
+                    (object.*handler)(*call, std::move(request), std::move(reply));
+                  }),
+                  on_learner));
+}
 
 // Counts every call, and logs one that took longer than `slow` with its caller's address. Called
 // once, when all methods are registered; the counters outlive the router.

@@ -78,14 +78,7 @@ SharedBytes EncodeCompaction(const ResponseHeader& header, const CompactionResul
 void KvService::Register(rpc::Router& router) {
   const auto unary = [&](std::string_view name, auto member,
                          OnLearner on_learner = OnLearner::kRefused) {
-    router.AddUnary(
-        kService, name,
-        Intercepted(context_,
-                    rpc::UnaryMethod([this, member](std::shared_ptr<rpc::CallContext> call,
-                                                    SharedBytes request, rpc::UnaryReply reply) {
-                      (this->*member)(*call, std::move(request), std::move(reply));
-                    }),
-                    on_learner));
+    AddUnary(router, context_, kService, name, *this, member, on_learner);
   };
   unary("Range", &KvService::Range, OnLearner::kSerializableRange);
   unary("Put", &KvService::Put);

@@ -21,24 +21,17 @@ SharedBytes EncodeAlarms(const ResponseHeader& header, const AlarmResult& result
 }  // namespace
 
 void MaintenanceService::Register(rpc::Router& router) {
-  const auto unary = [&](std::string_view service, std::string_view name, auto member,
-                         OnLearner on_learner = OnLearner::kRefused) {
-    router.AddUnary(
-        service, name,
-        Intercepted(context_,
-                    rpc::UnaryMethod([this, member](std::shared_ptr<rpc::CallContext> call,
-                                                    SharedBytes request, rpc::UnaryReply reply) {
-                      (this->*member)(*call, std::move(request), std::move(reply));
-                    }),
-                    on_learner));
-  };
   constexpr std::string_view kMaintenance = "etcdserverpb.Maintenance";
-  unary(kMaintenance, "Status", &MaintenanceService::GetStatus, OnLearner::kServed);
-  unary(kMaintenance, "Alarm", &MaintenanceService::HandleAlarm);
-  unary(kMaintenance, "Hash", &MaintenanceService::Hash);
-  unary(kMaintenance, "HashKV", &MaintenanceService::HashKv);
-  unary(kMaintenance, "Defragment", &MaintenanceService::Defragment);
-  unary(kMaintenance, "MoveLeader", &MaintenanceService::MoveLeader);
+  const auto unary = [&](std::string_view name, auto member,
+                         OnLearner on_learner = OnLearner::kRefused) {
+    AddUnary(router, context_, kMaintenance, name, *this, member, on_learner);
+  };
+  unary("Status", &MaintenanceService::GetStatus, OnLearner::kServed);
+  unary("Alarm", &MaintenanceService::HandleAlarm);
+  unary("Hash", &MaintenanceService::Hash);
+  unary("HashKV", &MaintenanceService::HashKv);
+  unary("Defragment", &MaintenanceService::Defragment);
+  unary("MoveLeader", &MaintenanceService::MoveLeader);
 }
 
 void MaintenanceService::GetStatus(const rpc::CallContext&, SharedBytes, rpc::UnaryReply reply) {

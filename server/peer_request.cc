@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "server/peer/peer_links.h"
 #include "server/url.h"
 
 namespace kvorum::server {
@@ -23,11 +24,6 @@ namespace http = beast::http;
 using boost::system::error_code;
 
 constexpr std::uint64_t kMaxBodyBytes = std::uint64_t{4} << 20;
-
-std::string HostOf(const Url& url) {
-  const bool is_ipv6 = url.host().find(':') != std::string::npos;
-  return (is_ipv6 ? "[" + url.host() + "]" : url.host()) + ":" + std::to_string(url.port());
-}
 
 // One request on a connection of its own, until its outcome is told.
 class Exchange {
@@ -46,7 +42,7 @@ class ExchangeOver final : public Exchange {
     request_.method_string({method.data(), method.size()});
     request_.target({path.data(), path.size()});
     request_.version(11);
-    request_.set(http::field::host, url_.unix_socket() ? "localhost" : HostOf(url_));
+    request_.set(http::field::host, HostOf(url_));
     request_.set(http::field::connection, "close");
     if (method != "GET") request_.content_length(0);
     parser_.body_limit(kMaxBodyBytes);

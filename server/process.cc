@@ -262,13 +262,7 @@ void Process::Impl::FillContext() {
     rpc::Loop& loop = clients->loop(i);
     loop.AddBatchHook([this, &loop] { batcher->Flush(loop); });
   }
-  context.replica = &instance->replica();
-  context.store = &instance->store();
-  context.membership = &instance->membership();
-  context.alarms = &instance->alarms();
-  context.quota = &instance->quota();
-  context.instance = instance.get();
-  context.ids = &instance->ids();
+  context.Use(*instance);
   context.batcher = batcher.get();
   context.transport = &transport;
   promote_forwarder = std::make_unique<PromoteForwarder>(members, requester, instance->replica(),
@@ -279,8 +273,6 @@ void Process::Impl::FillContext() {
       kPeerDialTimeout + std::chrono::milliseconds(options.election_ms));
   context.readers = &readers;
   context.hasher = &hasher;
-  context.cluster_id = instance->cluster_id();
-  context.member_id = instance->member_id();
   context.limits = {.max_request_bytes = options.max_request_bytes,
                     .max_txn_ops = options.max_txn_ops,
                     .quota_bytes = options.ReportedQuotaBytes(),

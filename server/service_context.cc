@@ -10,6 +10,18 @@ constexpr raft::Index kMaxGapEntries = 5'000;
 
 }  // namespace
 
+void ServiceContext::Use(Instance& of) {
+  replica = &of.replica();
+  store = &of.store();
+  membership = &of.membership();
+  alarms = &of.alarms();
+  quota = &of.quota();
+  instance = &of;
+  ids = &of.ids();
+  cluster_id = of.cluster_id();
+  member_id = of.member_id();
+}
+
 void ServiceContext::Propose(rpc::Loop* loop, RequestKind kind, std::string_view body,
                              std::unique_ptr<Waiter> waiter, Duration timeout) {
   if (replica->commit_index() > replica->applied_index() + kMaxGapEntries) {

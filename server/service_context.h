@@ -51,6 +51,9 @@ struct ServiceContext {
   raft::MemberId member_id = raft::kNone;
   ServiceLimits limits;
 
+  // Fills in what the instance is and has; the other fields are the owner's.
+  void Use(Instance& of);
+
   ResponseHeader Header(std::int64_t revision, raft::Term term) const {
     return {
         .cluster_id = cluster_id, .member_id = member_id, .revision = revision, .raft_term = term};

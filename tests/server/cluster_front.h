@@ -59,20 +59,11 @@ class ClusterFront {
  public:
   ClusterFront(SmallCluster& cluster, std::size_t i)
       : cluster_(cluster), batcher_(cluster.replica(i), 0) {
-    Instance& instance = cluster.member(i).instance();
-    context_.replica = &instance.replica();
-    context_.store = &instance.store();
-    context_.membership = &instance.membership();
-    context_.alarms = &instance.alarms();
-    context_.quota = &instance.quota();
-    context_.instance = &instance;
-    context_.ids = &instance.ids();
+    context_.Use(cluster.member(i).instance());
     context_.transport = &cluster.network().PortOf(cluster.id(i));
     context_.batcher = &batcher_;
     context_.readers = &cluster.member(i).lanes().readers();
     context_.hasher = context_.readers;
-    context_.cluster_id = instance.cluster_id();
-    context_.member_id = instance.member_id();
     context_.limits = {.max_request_bytes = 1'572'864,
                        .max_txn_ops = 128,
                        .quota_bytes = 0,

@@ -109,21 +109,12 @@ class ServedMember {
   Result<void> Open() {
     const std::uint64_t quota_bytes = member_.options().quota_bytes;
     KV_RETURN_IF_ERROR(member_.Start());
-    Instance& instance = member_.instance();
-    batcher_ = std::make_unique<RequestBatcher>(instance.replica(), 0);
-    context_.replica = &instance.replica();
-    context_.store = &instance.store();
-    context_.membership = &instance.membership();
-    context_.alarms = &instance.alarms();
-    context_.quota = &instance.quota();
-    context_.instance = &instance;
-    context_.ids = &instance.ids();
+    batcher_ = std::make_unique<RequestBatcher>(member_.instance().replica(), 0);
+    context_.Use(member_.instance());
     context_.batcher = batcher_.get();
     context_.transport = &transport_;
     context_.readers = &lanes().readers();
     context_.hasher = &lanes().readers();
-    context_.cluster_id = instance.cluster_id();
-    context_.member_id = instance.member_id();
     context_.limits = {.max_request_bytes = 1'572'864,
                        .max_txn_ops = 128,
                        .quota_bytes = static_cast<std::int64_t>(quota_bytes),

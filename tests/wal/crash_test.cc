@@ -226,7 +226,17 @@ SimFileSystem::Counters Sum(const SimFileSystem::Counters& a, const SimFileSyste
   return sum;
 }
 
-class CrashTest : public testing::TestWithParam<std::uint64_t> {};
+class CrashTest : public testing::TestWithParam<std::uint64_t> {
+ protected:
+  static constexpr int kShortRun = 25;
+
+  static std::uint64_t OperationsOfShortRun() {
+    SimFileSystem fs;
+    Workload workload(fs, GetParam());
+    EXPECT_OK(workload.Run(kShortRun));
+    return fs.operations();
+  }
+};
 
 // A picture of the disk before every operation, four times for the random ways to lose.
 TEST_P(CrashTest, NothingConfirmedIsLostAtAnyWriteOrSync) {
@@ -260,19 +270,13 @@ TEST_P(CrashTest, NothingConfirmedIsLostAtAnyWriteOrSync) {
 // The power goes in the middle of an operation: it is done, or half done, and was answered by an
 // error.
 TEST_P(CrashTest, NothingConfirmedIsLostWhenThePowerGoesDuringAnOperation) {
-  std::uint64_t total = 0;
-  {
-    SimFileSystem fs;
-    Workload workload(fs, GetParam());
-    ASSERT_OK(workload.Run(25));
-    total = fs.operations();
-  }
+  const std::uint64_t total = OperationsOfShortRun();
   for (std::uint64_t n = 1; n <= total; ++n) {
     for (const Keep keep : SimFileSystem::kAllKeeps) {
       SimFileSystem fs;
       Workload workload(fs, GetParam());
       fs.PowerOffAt(n);
-      EXPECT_FALSE(workload.Run(25).has_value());
+      EXPECT_FALSE(workload.Run(kShortRun).has_value());
       Rng rng(n);
       fs.Crash(keep, rng);
       const std::string when = "operation " + std::to_string(n) + " of " + std::to_string(total) +
@@ -286,18 +290,12 @@ TEST_P(CrashTest, NothingConfirmedIsLostWhenThePowerGoesDuringAnOperation) {
 
 // An operation fails, the process ends for it, the disk loses what it had given up.
 TEST_P(CrashTest, NothingConfirmedIsLostWhenAnOperationFails) {
-  std::uint64_t total = 0;
-  {
-    SimFileSystem fs;
-    Workload workload(fs, GetParam());
-    ASSERT_OK(workload.Run(25));
-    total = fs.operations();
-  }
+  const std::uint64_t total = OperationsOfShortRun();
   for (std::uint64_t n = 4; n <= total; ++n) {
     SimFileSystem fs;
     Workload workload(fs, GetParam());
     fs.FailAt(n, SimFileSystem::Fault::kIoError);
-    static_cast<void>(workload.Run(25));  // a failed trim or purge is passed over
+    static_cast<void>(workload.Run(kShortRun));  // a failed trim or purge is passed over
     fs.Kill();
     Rng rng(n);
     fs.Crash(Keep::kRandom, rng);
@@ -309,18 +307,12 @@ TEST_P(CrashTest, NothingConfirmedIsLostWhenAnOperationFails) {
 // An operation fails, the process ends for it, and another one begins on the same machine: it reads
 // what a failed sync has left in the cache, tells the cluster of it, and only then the power goes.
 TEST_P(CrashTest, WhatARestartReadsAfterAFailedOperationSurvivesAPowerCut) {
-  std::uint64_t total = 0;
-  {
-    SimFileSystem fs;
-    Workload workload(fs, GetParam());
-    ASSERT_OK(workload.Run(25));
-    total = fs.operations();
-  }
+  const std::uint64_t total = OperationsOfShortRun();
   for (std::uint64_t n = 4; n <= total; ++n) {
     SimFileSystem fs;
     Workload workload(fs, GetParam());
     fs.FailAt(n, SimFileSystem::Fault::kIoError);
-    static_cast<void>(workload.Run(25));
+    static_cast<void>(workload.Run(kShortRun));
     fs.Kill();
     Rng rng(n);
     CheckSurvivor(fs, workload, rng, ("restart after operation " + std::to_string(n)).c_str());
