@@ -18,32 +18,12 @@ SEED = int(os.environ.get("KVORUM_FAULT_SEED", "1"))
 PAUSE_SECONDS = 1.6
 
 
-class FaultsTest(unittest.TestCase):
+class FaultsTest(history.HistoryCase):
     def setUp(self):
         # Small limits, so that faults meet snapshots of the log and commits of the backend.
-        self.members = cluster.Cluster(3, [*cluster.QUICK, "--snapshot-count", "500",
-                                           "--backend-batch-interval", "20ms"])
-        self.addCleanup(lambda: self.members.close(keep=not self.fine))
-        self.fine = False
-        self.members.start()
-        self.members.leader()
-        self.history = history.History()
-        self.addCleanup(self.stop_clients)
+        self.begin(cluster.Cluster(3, [*cluster.QUICK, "--snapshot-count", "500",
+                                       "--backend-batch-interval", "20ms"]))
         self.rng = random.Random(SEED)
-
-    def stop_clients(self):
-        for client in self.history.clients:
-            client.stopping = True
-
-    def finish(self, least):
-        self.history.wait_more(100)
-        self.history.stop_clients()
-        self.members.leader()
-        self.history.read_all(self.members)
-        self.members.check_equal()
-        self.history.check(self.members.folder, least)
-        self.members.check_logs()
-        self.fine = True
 
     def test_kill_9_of_leader_and_followers(self):
         self.history.start_clients(self.members.endpoints, seed=SEED)

@@ -14,29 +14,9 @@ BENCH = os.path.join(os.environ["KVORUM_BIN_DIR"], "kvorum-bench")
 ENTRIES_BEHIND = int(os.environ.get("KVORUM_ENTRIES_BEHIND", "100000"))
 
 
-class MembersTest(unittest.TestCase):
+class MembersTest(history.HistoryCase):
     def setUp(self):
-        self.fine = False
-        self.members = cluster.Cluster(3)
-        self.addCleanup(lambda: self.members.close(keep=not self.fine))
-        self.members.start()
-        self.members.leader()
-        self.history = history.History()
-        self.addCleanup(self.stop_clients)
-
-    def stop_clients(self):
-        for client in self.history.clients:
-            client.stopping = True
-
-    def finish(self, least):
-        self.history.wait_more(100)
-        self.history.stop_clients()
-        self.members.leader()
-        self.history.read_all(self.members)
-        self.members.check_equal()
-        self.history.check(self.members.folder, least)
-        self.members.check_logs()
-        self.fine = True
+        self.begin(cluster.Cluster(3))
 
     def remove(self, member):
         identity = next(m.ID for m in self.members.listed() if m.name == member.name)
@@ -95,7 +75,9 @@ class MembersTest(unittest.TestCase):
         self.history.start_clients([behind.endpoint], count=1, pinned=True)
         behind.wait_ready()
         self.history.wait_more(20, clients=[self.history.clients[-1]])
-        self.assertIn(b"applied snapshot", behind.log())
+        for line in (b"received and saved database snapshot", b"applied snapshot"):
+            self.assertIn(line, behind.log())
+        self.assertTrue(any(b"sent database snapshot" in m.log() for m in self.members.members if m is not behind))
         # It keeps what it got.
         behind.kill()
         behind.start()

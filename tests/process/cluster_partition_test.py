@@ -7,7 +7,6 @@ from the others is asked for what it cannot know.
 import os
 import random
 import time
-import unittest
 
 import cluster
 import history
@@ -17,28 +16,17 @@ ROUNDS = int(os.environ.get("KVORUM_FAULT_ROUNDS", "1"))
 SEED = int(os.environ.get("KVORUM_FAULT_SEED", "1"))
 
 
-class PartitionTest(unittest.TestCase):
+class PartitionTest(history.HistoryCase):
     def setUp(self):
-        self.fine = False
         self.network = network.Network()
         self.addCleanup(self.network.close)
-        self.members = None
-        self.history = history.History()
         self.rng = random.Random(SEED)
 
     def start(self, size):
-        self.members = cluster.Cluster(size, [*cluster.QUICK, "--snapshot-count", "500"], network=self.network)
-        self.addCleanup(lambda: self.members.close(keep=not self.fine))
-        self.members.start()
-        self.members.leader()
+        self.begin(cluster.Cluster(size, [*cluster.QUICK, "--snapshot-count", "500"], network=self.network))
         self.history.start_clients(self.members.endpoints, count=size, seed=SEED, pinned=True)
         self.history.start_clients(self.members.endpoints, count=2, seed=SEED)
-        self.addCleanup(self.stop_clients)
         self.history.wait_more(100)
-
-    def stop_clients(self):
-        for client in self.history.clients:
-            client.stopping = True
 
     def without(self, *members):
         return [m for m in self.members.members if m not in members]
@@ -57,11 +45,7 @@ class PartitionTest(unittest.TestCase):
         for client in self.history.clients:
             self.history.wait_more(5, clients=[client])
         self.history.stop_clients()
-        self.history.read_all(self.members)
-        self.members.check_equal()
-        self.history.check(self.members.folder, least)
-        self.members.check_logs()
-        self.fine = True
+        self.judge(least)
 
     def check_isolated(self, member):
         """It knows that it does not lead, and says so instead of giving old answers."""

@@ -9,6 +9,7 @@ import random
 import subprocess
 import threading
 import time
+import unittest
 
 import grpc
 from etcd3.etcdrpc import rpc_pb2
@@ -188,3 +189,33 @@ class Client(threading.Thread):
                            f"txn if mod({key})={revision} then put {key} {value} else get {key}", answer_of)
         kvs = [] if answer.succeeded else answer.responses[0].response_range.kvs
         self.seen[key] = answer.header.revision if answer.succeeded else kvs[0].mod_revision if kvs else 0
+
+
+class HistoryCase(unittest.TestCase):
+    """A cluster whose clients write down what they see, until it is judged: begin, the story, finish."""
+
+    def begin(self, members):
+        self.fine = False
+        self.members = members
+        self.addCleanup(lambda: self.members.close(keep=not self.fine))
+        self.members.start()
+        self.members.leader()
+        self.history = History()
+        self.addCleanup(self.stop_clients)
+
+    def stop_clients(self):
+        for client in self.history.clients:
+            client.stopping = True
+
+    def finish(self, least):
+        self.history.wait_more(100)
+        self.history.stop_clients()
+        self.judge(least)
+
+    def judge(self, least):
+        self.members.leader()
+        self.history.read_all(self.members)
+        self.members.check_equal()
+        self.history.check(self.members.folder, least)
+        self.members.check_logs()
+        self.fine = True

@@ -88,26 +88,17 @@ class FakeMember(http.server.BaseHTTPRequestHandler):
         pass
 
 
-class PeerInputTest(unittest.TestCase):
+class PeerInputTest(history.HistoryCase):
     def setUp(self):
-        self.fine = False
-        self.members = cluster.Cluster(3)
-        self.addCleanup(lambda: self.members.close(keep=not self.fine))
-        self.members.start()
+        self.begin(cluster.Cluster(3))
         self.leader = self.members.leader()
         status = self.leader.status()
         self.cluster_id = status.header.cluster_id
         self.term = status.raftTerm
         self.ids = {m: m.status().header.member_id for m in self.members.members}
         self.before = {m: m.resident_bytes() for m in self.members.members}
-        self.history = history.History()
         self.history.start_clients(self.members.endpoints, count=3, seed=SEED, pinned=True)
-        self.addCleanup(self.stop_clients)
         self.history.wait_more(50)
-
-    def stop_clients(self):
-        for client in self.history.clients:
-            client.stopping = True
 
     def finish(self, may_elect=False):
         for client in self.history.clients:
@@ -120,12 +111,7 @@ class PeerInputTest(unittest.TestCase):
             self.assertEqual(member.starts, 1)
             self.assertTrue(member.alive, member.tail())
             self.assertLess(member.resident_bytes() - self.before[member], GROWTH_BYTES, member.name)
-        self.members.leader()
-        self.history.read_all(self.members)
-        self.members.check_equal()
-        self.history.check(self.members.folder, least=100)
-        self.members.check_logs()
-        self.fine = True
+        self.judge(least=100)
 
     def headers(self, sender, **changes):
         headers = {"X-Server-From": f"{sender:x}", "X-Server-Version": "3.7.1", "X-Min-Cluster-Version": "3.0.0",
