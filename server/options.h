@@ -93,7 +93,4 @@ std::expected<ParsedCommandLine, UsageError> ParseCommandLine(
 // The text of --help, made from the table.
 std::string HelpText();
 
-// Go's duration notation: "300ms", "1h30m", "-2s", "0". kInvalidArgument for anything else.
-Result<std::chrono::nanoseconds> ParseDuration(std::string_view text);
-
 }  // namespace kvorum::server

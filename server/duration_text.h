@@ -1,0 +1,14 @@
+// Go's notation of durations, as flags have them.
+#pragma once
+
+#include <chrono>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace kvorum::server {
+
+// "300ms", "1h30m", "-2s", "0". kInvalidArgument for anything else.
+Result<std::chrono::nanoseconds> ParseDuration(std::string_view text);
+
+}  // namespace kvorum::server
