@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <map>
 #include <memory>
 #include <set>
 #include <vector>
@@ -259,6 +260,32 @@ TEST_F(ReplicaTest, AProposalWithoutALeaderWaitsForOne) {
   ASSERT_TRUE(
       cluster_->RunUntil([&] { return cluster_->replica(follower).leader() == raft::kNone; }));
   EXPECT_TRUE(Put(follower, "after").has_value());
+}
+
+// What was forwarded to a leader that died is lost with it, and its outcome unknown. Whoever leads
+// next says what happened; the third does not know more than that it took too long.
+TEST_F(ReplicaTest, AProposalForwardedToADyingLeaderTimesOutForThatReason) {
+  const std::size_t leader = Start(3);
+  std::map<std::size_t, Error> failed;
+  cluster_->Isolate(leader);
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (i == leader) continue;
+    ASSERT_EQ(cluster_->replica(i).leader(), cluster_->id(leader));
+    cluster_->member(i).Propose(RequestKind::kPut, PutBody("key", "lost"),
+                                [&failed, i](const Result<ApplyResult::Value>& outcome) {
+                                  if (!outcome.has_value()) failed[i] = outcome.error();
+                                });
+  }
+  cluster_->RunFor(milliseconds(50));  // it is on its way
+  cluster_->Kill(leader);
+  const std::size_t next = cluster_->WaitForLeader().value();
+  ASSERT_TRUE(cluster_->RunUntil([&] { return failed.size() == 2; }));
+  EXPECT_EQ(failed[next], kTimeoutDueToLeaderFail.ToError());
+  const Error& other = failed[3 - leader - next];
+  EXPECT_EQ(other.code, Code::kUnavailable);
+  EXPECT_TRUE(other == kTimeout.ToError() || other == kTimeoutDueToConnectionLost.ToError())
+      << other.message;
+  EXPECT_EQ(Value(next), "before");
 }
 
 TEST_F(ReplicaTest, ALeaderWhoseDiskStallsIsSucceededBeforeAnybodyMissesIt) {
