@@ -362,6 +362,7 @@ class FalseMember {
  public:
   explicit FalseMember(std::string stream) : stream_(std::move(stream)), loop_("false-member") {
     listener_ = *PeerListener::Bind(loop_, *Url::Parse("http://127.0.0.1:0"));
+    EXPECT_TRUE(listener_->Listen().has_value());
     url_ = "http://" + listener_->address();
     loop_.Post([this] {
       listener_->Start([this](std::unique_ptr<PeerSocket> socket) {
