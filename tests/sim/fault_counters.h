@@ -49,12 +49,13 @@ enum class Fault : std::uint8_t {
   kRemovedTold,     // a removed member learnt it from the others
   kChangeRefused,   // of the members
   kDiskLost,
+  kDeadForGood,  // in the liveness phase
   kLeaderMoved,
   kAlarmRaised,
   kAlarmDisarmed,
   kUnknownResult,  // a client that did not learn what became of its write
 };
-inline constexpr std::array<std::string_view, 43> kFaultNames = {"message-lost",
+inline constexpr std::array<std::string_view, 44> kFaultNames = {"message-lost",
                                                                  "message-delayed",
                                                                  "message-duplicated",
                                                                  "message-reordered",
@@ -93,6 +94,7 @@ inline constexpr std::array<std::string_view, 43> kFaultNames = {"message-lost",
                                                                  "removed-told",
                                                                  "change-refused",
                                                                  "disk-lost",
+                                                                 "dead-for-good",
                                                                  "leader-moved",
                                                                  "alarm-raised",
                                                                  "alarm-disarmed",

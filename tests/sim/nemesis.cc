@@ -1,6 +1,7 @@
 #include "tests/sim/nemesis.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace kvorum::sim {
@@ -25,12 +26,16 @@ void Nemesis::Start() {
     Every(rate, std::move(act));
   };
   maybe(seconds(6), [this] { Crash(); });
-  if (!rng.OneIn(3)) CrashReceivers();
+  if (!rng.OneIn(3)) PressReceivers();
+  constexpr std::array<std::uint64_t, 5> kPresses = {0, 0, 1, 2, 4};
+  presses_one_in_ = kPresses[rng.Below(kPresses.size())];
   maybe(seconds(60), [this] { CrashAll(); });
   maybe(seconds(4), [this] { Partition(); });
   maybe(seconds(3), [this] { ChangeWeather(); });
   maybe(seconds(8), [this] { Pause(); });
-  maybe(seconds(6), [this] { SlowDisk(); });
+  maybe(seconds(6), [this] {
+    if (Machine* victim = UpVictim(); victim != nullptr) SlowDisk(*victim);
+  });
   maybe(seconds(20), [this] { FillDisk(); });
   maybe(seconds(20), [this] { BreakDisk(); });
   maybe(seconds(10), [this] { MoveClock(); });
@@ -99,19 +104,78 @@ void Nemesis::Crash() {
   }
 }
 
-// Those that receive a snapshot, from its first part to behind its installation.
-void Nemesis::CrashReceivers() {
+// Those that receive a snapshot, from its first part to behind its installation: they lose power,
+// or their disk is slow, so that nobody hears that it has arrived.
+void Nemesis::PressReceivers() {
   network_.on_receiving = [this](Machine& machine) {
     Rng& rng = world_.scheduler.rng();
-    if (stopped_ || rng.OneIn(2)) return;
-    if (rng.OneIn(2)) return machine.PowerCutAt(1 + rng.Below(25), RandomKeep());
-    world_.scheduler.After(world_.scheduler.Between(milliseconds(0), milliseconds(200)),
-                           [this, &machine, life = machine.life()] {
-                             if (stopped_ || !machine.up() || machine.life() != life) return;
-                             machine.PowerCut(RandomKeep());
-                             ended_(machine);
-                           });
+    if (stopped_) return;
+    switch (rng.Below(6)) {
+      case 0:
+        return machine.PowerCutAt(1 + rng.Below(25), RandomKeep());
+      case 1:
+        return CutPowerSoon(machine, milliseconds(200));
+      case 2:
+      case 3:
+        return SlowDisk(machine);
+      default:
+        return;
+    }
   };
+}
+
+void Nemesis::CutPowerSoon(Machine& machine, Duration limit) {
+  world_.scheduler.After(world_.scheduler.Between(milliseconds(0), limit),
+                         [this, &machine, life = machine.life()] {
+                           if (stopped_ || !machine.up() || machine.life() != life) return;
+                           machine.PowerCut(RandomKeep());
+                           ended_(machine);
+                         });
+}
+
+// Leaders that are gone before they have done much leave logs behind that differ: some cannot even
+// tell anybody of their first entry, others not of their first commit (figure 8 of the paper).
+void Nemesis::Elected(Machine& machine) {
+  Rng& rng = world_.scheduler.rng();
+  if (stopped_ || presses_one_in_ == 0 || !rng.OneIn(presses_one_in_)) return;
+  switch (rng.Below(5)) {
+    case 0:
+    case 1:
+      return IsolateSoon(machine, Duration(0));
+    case 2:
+      return IsolateSoon(machine, SoonOrLater());
+    case 3:
+      return CutPowerSoon(machine, SoonOrLater());
+    default:
+      waits_for_commit_of_ = machine.member_id();
+  }
+}
+
+void Nemesis::FirstCommit(Machine& machine) {
+  if (stopped_ || machine.member_id() != waits_for_commit_of_) return;
+  IsolateSoon(machine, Duration(0));
+}
+
+void Nemesis::IsolateSoon(Machine& machine, Duration when) {
+  const bool comes_back = world_.scheduler.rng().OneIn(2);
+  world_.scheduler.After(when, [this, &machine, comes_back] {
+    if (stopped_) return;
+    Isolate(machine.number());
+    HealLater(seconds(2));
+    if (!comes_back) CutPowerSoon(machine, milliseconds(400));
+  });
+}
+
+void Nemesis::Voted(Machine& machine) {
+  if (stopped_ || presses_one_in_ == 0 || !world_.scheduler.rng().OneIn(5)) return;
+  CutPowerSoon(machine, SoonOrLater());
+}
+
+// A moment of any size: a message takes one millisecond, an election hundreds.
+Duration Nemesis::SoonOrLater() {
+  constexpr std::array kMost = {milliseconds(1), milliseconds(4), milliseconds(12),
+                                milliseconds(40), milliseconds(400)};
+  return world_.scheduler.Between(Duration(0), kMost[world_.scheduler.rng().Below(kMost.size())]);
 }
 
 void Nemesis::CrashAll() {
@@ -135,11 +199,8 @@ void Nemesis::Partition() {
   const std::uint64_t kind = rng.Below(5);
   world_.Note("partition of kind {} around {}", kind, machines_[victim]->name());
   switch (kind) {
-    case 0:  // alone
-      for (std::size_t i = 0; i < count; ++i) {
-        cut(i, victim);
-        cut(victim, i);
-      }
+    case 0:
+      Isolate(victim);
       break;
     case 1: {  // two halves
       for (std::size_t i = 0; i < count; ++i) {
@@ -158,7 +219,20 @@ void Nemesis::Partition() {
     default:  // single links
       for (std::size_t i = 0; i < count; ++i) cut(rng.Below(count), rng.Below(count));
   }
-  world_.scheduler.After(world_.scheduler.Between(milliseconds(50), seconds(6)),
+  HealLater(seconds(6));
+}
+
+void Nemesis::Isolate(std::size_t machine) {
+  world_.Note("{} is cut off", machines_[machine]->name());
+  for (std::size_t i = 0; i < machines_.size(); ++i) {
+    if (i == machine) continue;
+    network_.Cut(i, machine);
+    network_.Cut(machine, i);
+  }
+}
+
+void Nemesis::HealLater(Duration limit) {
+  world_.scheduler.After(world_.scheduler.Between(milliseconds(50), limit),
                          [this, number = ++partition_] {
                            if (number != partition_) return;
                            world_.Note("the network is whole again");
@@ -190,15 +264,13 @@ void Nemesis::Pause() {
   victim->PauseUntil(world_.scheduler.Now() + pause);
 }
 
-void Nemesis::SlowDisk() {
-  Machine* victim = UpVictim();
-  if (victim == nullptr) return;
+void Nemesis::SlowDisk(Machine& machine) {
   const Duration stall = world_.scheduler.Between(milliseconds(20), kLongestPause);
   const LaneKind lane = world_.scheduler.rng().OneIn(3) ? LaneKind::kBackend : LaneKind::kWal;
-  world_.Note("the disk of {} takes {} ms ({})", victim->name(), stall.count() / 1'000'000,
+  world_.Note("the disk of {} takes {} ms ({})", machine.name(), stall.count() / 1'000'000,
               lane == LaneKind::kWal ? "log" : "backend");
   world_.faults.Add(Fault::kSlowDisk);
-  victim->lane(lane).HoldUntil(world_.scheduler.Now() + stall);
+  machine.lane(lane).HoldUntil(world_.scheduler.Now() + stall);
 }
 
 void Nemesis::FillDisk() {

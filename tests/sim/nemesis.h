@@ -26,6 +26,10 @@ class Nemesis {
           std::function<void(Machine&)> ended);
 
   void Start();
+  // The machine's member has begun to lead, has committed for the first time since, has voted.
+  void Elected(Machine& machine);
+  void FirstCommit(Machine& machine);
+  void Voted(Machine& machine);
   // Nothing more goes wrong, and what was wrong is over, but for processes that are down and
   // pauses, which last for kLongestPause at most.
   void Stop();
@@ -43,12 +47,17 @@ class Nemesis {
   SimFileSystem::Keep RandomKeep();
 
   void Crash();
-  void CrashReceivers();
+  void PressReceivers();
+  void CutPowerSoon(Machine& machine, Duration limit);
+  void Isolate(std::size_t machine);
+  void IsolateSoon(Machine& machine, Duration when);
+  void HealLater(Duration limit);
+  Duration SoonOrLater();
   void CrashAll();
   void Partition();
   void ChangeWeather();
   void Pause();
-  void SlowDisk();
+  void SlowDisk(Machine& machine);
   void FillDisk();
   void BreakDisk();
   void MoveClock();
@@ -68,7 +77,9 @@ class Nemesis {
   Network& network_;
   std::function<void(Machine&)> ended_;
   bool stopped_ = false;
-  std::uint64_t partition_ = 0;  // counts them
+  raft::MemberId waits_for_commit_of_ = raft::kNone;
+  std::uint64_t presses_one_in_ = 0;  // elections; 0: none
+  std::uint64_t partition_ = 0;       // counts them
   std::optional<RottenByte> rotten_;
 };
 

@@ -41,13 +41,15 @@ std::string InitialCluster(const server::MembershipView& view) {
   return text;
 }
 
-// As `at` would add it.
-Member NewMember(const Machine& at, std::size_t machine, bool as_learner) {
+// As `at` would propose it.
+MemberChange Addition(const Machine& at, std::size_t machine, bool as_learner) {
   Member member;
   member.peer_urls = {PeerUrlOf(machine)};
   member.is_learner = as_learner;
   member.id = server::ComputeMemberId(member.peer_urls, "", at.clock().WallNanos() / 1'000'000'000);
-  return member;
+  MemberChange change = MemberChange::Add(std::move(member));
+  if (as_learner) change.max_learners = kMostLearners;
+  return change;
 }
 
 bool HasVote(const Member& member) { return !member.is_learner; }
@@ -145,6 +147,29 @@ bool Operator::AwaitsRemoval() const {
   return std::ranges::any_of(removals_, [this](const auto& removal) {
     return !members().removed.contains(removal.second);
   });
+}
+
+bool Operator::KnowsMembers(Machine& machine) const {
+  if (!machine.up()) return false;
+  raft::Index durable = 0;
+  const auto looked =
+      machine.instance().store().LookAtDurable([&](mvcc::Snapshot& content) -> Result<void> {
+        KV_TRY(const auto recovered, mvcc::Store::ReadRecovered(content));
+        durable = recovered.consistent_index;
+        return {};
+      });
+  return looked.has_value() && durable >= oracle_.members_index();
+}
+
+bool Operator::CanDoWithout(const std::set<raft::MemberId>& gone) const {
+  if (AwaitsRemoval()) return false;
+  std::size_t knowing = 0;
+  for (const auto& [id, member] : members().members) {
+    if (member.is_learner || gone.contains(id)) continue;
+    Machine& machine = *machines_[MachineAt(member.peer_urls.front())];
+    if (machine.member_id() == id && KnowsMembers(machine)) ++knowing;
+  }
+  return knowing > Voters() / 2;
 }
 
 Machine* Operator::AnyUp() {
@@ -256,8 +281,7 @@ void Operator::Add(bool as_learner) {
   machine.Wipe();
   Machine* at = AnyUp();
   if (at == nullptr) return;
-  Member member = NewMember(*at, machine.number(), as_learner);
-  ReadThenChange(*at, MemberChange::Add(std::move(member)),
+  ReadThenChange(*at, Addition(*at, machine.number(), as_learner),
                  as_learner ? Fault::kLearnerAdded : Fault::kMemberAdded);
 }
 
@@ -288,18 +312,20 @@ void Operator::Update() {
   Machine* at = AnyUp();
   if (at == nullptr || member == nullptr) return;
   const std::size_t machine = MachineAt(member->peer_urls.front());
-  const bool other_port = member->peer_urls.front() == PeerUrlOf(machine);
-  ReadThenChange(*at, MemberChange::Update(member->id, {PeerUrlOf(machine, other_port)}),
-                 Fault::kMemberUpdated);
+  // The first URL stays, so that no other member can be added on the machine.
+  std::vector<std::string> urls = {PeerUrlOf(machine)};
+  if (member->peer_urls.size() == 1) urls.push_back(PeerUrlOf(machine, true));
+  ReadThenChange(*at, MemberChange::Update(member->id, std::move(urls)), Fault::kMemberUpdated);
 }
 
 // A disk is gone for good: the member is removed, and another one takes its machine.
 void Operator::LoseDisk() {
-  if (HasLost() || Voters() < 3 || AwaitsRemoval()) return;
+  if (HasLost()) return;
   const Member* member = AnyMember([](const Member& candidate) { return candidate.started(); });
   if (member == nullptr) return;
   Machine& machine = *machines_[MachineAt(member->peer_urls.front())];
   if (machine.member_id() != member->id) return;  // has not joined yet
+  if (!CanDoWithout({member->id})) return;
   if (machine.up()) {
     machine.Kill();
     ended_(machine);
@@ -319,8 +345,7 @@ void Operator::ReplaceLost(std::size_t number) {
     ReadThenChange(*at, MemberChange::Remove(lost->second), Fault::kMemberRemoved);
   } else if (at != nullptr && MemberOf(number) == nullptr) {
     const bool as_learner = world_.scheduler.rng().OneIn(2);
-    Member member = NewMember(*at, number, as_learner);
-    ReadThenChange(*at, MemberChange::Add(std::move(member)),
+    ReadThenChange(*at, Addition(*at, number, as_learner),
                    as_learner ? Fault::kLearnerAdded : Fault::kMemberAdded);
   }
   world_.scheduler.After(world_.scheduler.Between(milliseconds(500), seconds(4)),
@@ -363,8 +388,6 @@ void Operator::Change(Machine& at, const MemberChange& change, Fault counts_as) 
   const auto view = at.instance().membership().View();
   auto checked = CheckMemberChange(*view, change);
   if (checked.has_value() && change.is_promote) checked = CheckStrict(at, change);
-  if (checked.has_value() && change.type == raft::ConfChangeType::kAddLearnerNode)
-    checked = server::CheckLearnerLimit(*view, kMostLearners);
   // What was right when it was asked may not be any more.
   const bool is_removal = change.type == raft::ConfChangeType::kRemoveNode;
   if (is_removal && !MayRemove(change.id)) return;

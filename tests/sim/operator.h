@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -48,10 +49,15 @@ class Operator {
   const server::Member* MemberOf(std::size_t machine) const;
   // Its member has lost its disk, and is not removed yet.
   bool IsLost(std::size_t machine) const;
-  bool AwaitsRemoval() const;
+  // Whether the cluster must be able to go on without this voter, besides those that are lost
+  // already: nobody knows of a removal that may still come true, and a majority of the others knows
+  // the members as they are, whatever happens to it.
+  bool CanDoWithout(const std::set<raft::MemberId>& gone) const;
 
  private:
   bool IsOutdated(const Machine& machine) const;
+  bool AwaitsRemoval() const;
+  bool KnowsMembers(Machine& machine) const;
   std::size_t Voters() const;
   bool HasLost() const;
   bool MayRemove(raft::MemberId id) const;

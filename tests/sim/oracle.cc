@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/crc32c.h"
 #include "mvcc/errors.h"
@@ -54,13 +55,22 @@ void Oracle::AfterRaft(Machine& machine) {
   if (commit > view.commit) {
     CheckCommitted(machine, node.log(), view.commit + 1, commit);
     view.commit = commit;
+    if (std::exchange(view.awaits_commit, false) && node.role() == raft::Role::kLeader)
+      on_first_commit(machine);
   }
   if (node.term() < view.term)
     world_.Fail("{}: the term went back from {} to {}", machine.name(), view.term, node.term());
+  const raft::MemberId vote = node.hard_state().vote;
+  if (std::exchange(view.vote, vote) != vote && vote != raft::kNone && vote != node.id())
+    on_voted(machine);
   if (node.role() != view.role || node.term() != view.term) {
     world_.Note("{} is {} in term {}, commit {}", machine.name(), RoleName(node.role()),
                 node.term(), commit);
-    if (node.role() == raft::Role::kLeader) CheckLeader(machine, node);
+    if (node.role() == raft::Role::kLeader) {
+      CheckLeader(machine, node);
+      view.awaits_commit = true;
+      on_elected(machine);
+    }
     view.role = node.role();
     view.term = node.term();
   }
@@ -161,6 +171,9 @@ void Oracle::CheckMembers(Machine& machine, raft::Index applied) {
   }
   if (applied <= newest_applied_) return;
   newest_applied_ = applied;
+  if (newest_members_ == nullptr || newest_members_->members != members->members ||
+      newest_members_->removed != members->removed)
+    newest_members_index_ = applied;
   newest_members_ = std::move(members);
 }
 

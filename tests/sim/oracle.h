@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <utility>
@@ -20,6 +21,12 @@ class Oracle {
   Oracle(World& world, std::vector<std::unique_ptr<Machine>>& machines)
       : world_(world), machines_(machines), states_(world), views_(machines.size()) {}
 
+  // Called when a member begins to lead, when the first commit of that leader comes, and when a
+  // member has voted for another one.
+  std::function<void(Machine&)> on_elected = [](Machine&) {};
+  std::function<void(Machine&)> on_first_commit = [](Machine&) {};
+  std::function<void(Machine&)> on_voted = [](Machine&) {};
+
   void AfterRaft(Machine& machine);
   void AfterApply(Machine& machine);
   // The process is about to be gone.
@@ -32,6 +39,8 @@ class Oracle {
   // Who belongs to the cluster, by the newest configuration that any member has applied; nullptr
   // before there is one.
   const server::MembershipView* members() const { return newest_members_.get(); }
+  // The index at which they were first seen.
+  raft::Index members_index() const { return newest_members_index_; }
   const StateHistory& states() const { return states_; }
   raft::Index committed() const { return committed_.size(); }
   std::uint64_t elections() const { return leaders_.size(); }
@@ -49,6 +58,8 @@ class Oracle {
     raft::Index commit = 0;
     raft::Role role = raft::Role::kFollower;
     raft::Term term = 0;
+    raft::MemberId vote = raft::kNone;
+    bool awaits_commit = false;  // has begun to lead, and nothing was committed since
     raft::Index applied = 0;
     std::int64_t revision = 0;
     std::shared_ptr<const server::MembershipView> members{};
@@ -77,6 +88,7 @@ class Oracle {
   // What the members and the alarms are, by applied index.
   std::map<raft::Index, std::uint32_t> members_at_;
   std::shared_ptr<const server::MembershipView> newest_members_;
+  raft::Index newest_members_index_ = 0;
   raft::Index newest_applied_ = 0;
   std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> hashes_;  // revision, compacted
 };

@@ -45,6 +45,9 @@ class Simulation final : public MachineWatcher {
   Simulation& operator=(const Simulation&) = delete;
 
   Report Run() {
+    oracle_.on_elected = [this](Machine& machine) { nemesis_.Elected(machine); };
+    oracle_.on_first_commit = [this](Machine& machine) { nemesis_.FirstCommit(machine); };
+    oracle_.on_voted = [this](Machine& machine) { nemesis_.Voted(machine); };
     for (const auto& machine : machines_) StartLater(*machine);
     clients_.Start();
     world_.scheduler.After(seconds(2), [this] {
@@ -95,9 +98,9 @@ class Simulation final : public MachineWatcher {
     // So that followers that were away need a snapshot, most of them often.
     options.replica.snapshot_count = 10 + rng.Below(rng.OneIn(4) ? 2000 : 200);
     options.raft.catch_up_entries = rng.Below(30);
-    constexpr std::array<std::size_t, 3> kAppendBytes = {1, 300, 1 << 20};
+    constexpr std::array<std::size_t, 4> kAppendBytes = {1, 1, 300, 1 << 20};
     options.raft.max_append_size_bytes = kAppendBytes[rng.Below(kAppendBytes.size())];
-    constexpr std::array<std::size_t, 3> kInflight = {2, 16, 512};
+    constexpr std::array<std::size_t, 4> kInflight = {1, 2, 16, 512};
     options.raft.max_inflight_messages = kInflight[rng.Below(kInflight.size())];
     options.log.max_wals = 1;
     options.log.max_snapshots = 1;
@@ -148,7 +151,9 @@ class Simulation final : public MachineWatcher {
 
   // The operator's supervisor.
   void StartLater(Machine& machine) {
-    world_.scheduler.After(world_.scheduler.Between(milliseconds(20), seconds(4)),
+    // Half of them are back before anybody else has stood for election.
+    const Duration most = world_.scheduler.rng().OneIn(2) ? milliseconds(100) : seconds(4);
+    world_.scheduler.After(world_.scheduler.Between(milliseconds(2), most),
                            [this, &machine] { StartNow(machine); });
   }
 
@@ -211,22 +216,20 @@ class Simulation final : public MachineWatcher {
   }
 
   void KillMinority() {
-    if (operator_.AwaitsRemoval()) return;
     std::vector<Machine*> voters;
-    std::size_t lost = 0;
+    std::set<raft::MemberId> gone;
     for (const auto& machine : machines_) {
       const server::Member* member = operator_.MemberOf(machine->number());
       if (member == nullptr || member->is_learner) continue;
       voters.push_back(machine.get());
-      lost += operator_.IsLost(machine->number()) ? 1 : 0;
     }
     const std::size_t most = (voters.size() - 1) / 2;
-    if (most <= lost) return;
     const std::size_t first = world_.scheduler.rng().Below(voters.size());
-    for (std::size_t i = 0; i < voters.size() && lost < most; ++i) {
+    for (std::size_t i = 0; i < most; ++i) {
       Machine& machine = *voters[(first + i) % voters.size()];
-      if (operator_.IsLost(machine.number())) continue;
-      ++lost;
+      gone.insert(operator_.MemberOf(machine.number())->id);
+      if (!operator_.CanDoWithout(gone)) return;
+      world_.faults.Add(Fault::kDeadForGood);
       stays_down_[machine.number()] = true;
       if (machine.up()) machine.Kill();
     }
