@@ -1,10 +1,10 @@
 // The transport between processes: etcd's peer protocol over HTTP/1.1 (server/peer/stream_codec.h,
 // server/peer/request_checks.h), on one thread of its own.
 //
-// Bind, Listen, then Start, then it runs until Stop; what Transport promises holds from construction. The
-// receiver outlives the transport's thread: stop this one first. Of untrusted bytes nothing is
-// believed: frames, heads, bodies, queues and connections are bounded, and messages that no member
-// sends are dropped, counted, and logged once a minute.
+// Bind, Listen, then Start, then it runs until Stop; what Transport promises holds from
+// construction. The receiver outlives the transport's thread: stop this one first. Of untrusted
+// bytes nothing is believed: frames, heads, bodies, queues and connections are bounded, and
+// messages that no member sends are dropped, counted, and logged once a minute.
 #pragma once
 
 #include <memory>
