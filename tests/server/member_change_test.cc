@@ -136,7 +136,7 @@ TEST(MemberChangeTest, TheLimitOfLearnersTravelsWithTheChange) {
   const MemberChange decoded = DecodeMemberChange(encoded).value();
   EXPECT_EQ(decoded.max_learners, 1);
   // 3 is a learner already.
-  EXPECT_EQ(CheckMemberChange(Three(), decoded).error(), kTooManyLearners.ToError());
+  EXPECT_EQ(Refusal(Three(), decoded), kTooManyLearners.message);
   add.max_learners = 2;
   EXPECT_TRUE(CheckMemberChange(Three(), add).has_value());
   add.max_learners.reset();  // of a member of etcd, which goes by its own
