@@ -32,11 +32,14 @@ std::optional<std::uint64_t> IdOf(const raft::Entry& entry) {
 }  // namespace
 
 void RequestIdSource::GoOnBehind(std::span<const raft::Entry> entries) {
-  std::uint64_t next = suffix_.load(std::memory_order_relaxed);
+  const std::uint64_t by_time = suffix_.load(std::memory_order_relaxed);
+  std::uint64_t next = by_time;
   for (const raft::Entry& entry : entries) {
     const std::optional<std::uint64_t> id = IdOf(entry);
     if (!id.has_value() || (*id & ~kSuffixMask) != prefix_) continue;
-    const std::uint64_t least = (*id + kUnseenIds) & kSuffixMask;
+    // The time still counts in it: an earlier process may have found the same log, and what it
+    // proposed be in the logs of others only.
+    const std::uint64_t least = (*id + kUnseenIds + by_time % kUnseenIds) & kSuffixMask;
     // Ids go round: of two, the one that is less than half a round ahead of the other is later.
     const bool is_ahead = ((next - least) & kSuffixMask) <= kSuffixMask / 2;
     if (!is_ahead) next = least;

@@ -65,6 +65,15 @@ TEST(RequestIdTest, GoesOnFarBehindWhatTheLogHas) {
   EXPECT_GT(FirstBehind({EntryOf(second)}, kStart / 2), second + kPlenty) << "the clock went back";
 }
 
+// What the first of them proposes goes to the leader, and is not in its own log when it ends.
+TEST(RequestIdTest, TwoProcessesThatFindTheSameLogTakeDifferentIds) {
+  const std::vector<raft::Entry> log = {EntryOf(RequestIdSource(kSelf, kStart).Next())};
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  constexpr std::uint64_t kIdsOfASecond = 256'000;
+  EXPECT_GE(FirstBehind(log, kStart + kSecond), FirstBehind(log, kStart) + kIdsOfASecond);
+  EXPECT_NE(FirstBehind(log, kStart / 2 + kSecond), FirstBehind(log, kStart / 2)) << "set back";
+}
+
 TEST(RequestIdTest, TheTimeCountsWhereItIsLater) {
   const std::int64_t later = 2 * kStart * 100;
   const std::uint64_t by_time = RequestIdSource(kSelf, later).Next();

@@ -158,6 +158,10 @@ void Clients::ServeWrite(Machine& machine, const std::shared_ptr<Call>& call) {
                     if (!outcome.has_value()) return Reply(call, std::unexpected(outcome.error()));
                     linearizability::Operation answered = requests_[call->request].operation;
                     answered.revision = Record(*outcome, answered);
+                    if (!Fits(requests_[call->request], *outcome, answered)) {
+                      return world_.Fail("#{} was answered with what became of another request",
+                                         call->request);
+                    }
                     Reply(call, std::move(answered));
                   });
 }

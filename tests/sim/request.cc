@@ -155,6 +155,14 @@ std::int64_t Record(const server::ApplyResult::Value& value, Operation& operatio
   return 0;
 }
 
+bool Fits(const Request& request, const server::ApplyResult::Value& value,
+          const Operation& recorded) {
+  if (request.is_compaction()) return std::holds_alternative<server::CompactionResult>(value);
+  if (recorded.is_txn != std::holds_alternative<mvcc::TxnResult>(value)) return false;
+  return recorded.answers.size() ==
+         (recorded.succeeded ? recorded.success : recorded.failure).size();
+}
+
 linearizability::KeyValue KeyValueOf(std::string_view encoded) {
   const auto kv = mvcc::DecodeKeyValue(encoded);
   KV_CHECK(kv.has_value(), "the store gave out what is no key-value");

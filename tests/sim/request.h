@@ -33,6 +33,9 @@ std::string Describe(const Request& request);
 
 // Writes what a request answered into its operation, and returns the revision of the header.
 std::int64_t Record(const server::ApplyResult::Value& value, linearizability::Operation& operation);
+// Whether the outcome, once recorded, can be that of such a request at all.
+bool Fits(const Request& request, const server::ApplyResult::Value& value,
+          const linearizability::Operation& recorded);
 linearizability::KeyValue KeyValueOf(std::string_view encoded);
 
 }  // namespace kvorum::sim
