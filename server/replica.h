@@ -204,7 +204,7 @@ class Replica {
   std::vector<Proposal> pending_changes_;  // of the configuration, behind one that is not applied
   std::vector<Transfer> transfers_;
   TimePoint hurry_until_{};  // after which the first election takes its time
-  TimePoint elected_{};  // when this member last became the leader
+  TimePoint elected_{};      // when this member last became the leader
   ReadRounds reads_;
   raft::Index snapshot_index_;  // of the last snapshot begun
   raft::Index durable_index_ = 0;
