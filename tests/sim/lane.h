@@ -4,6 +4,7 @@
 // still.
 #pragma once
 
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -32,6 +33,7 @@ class Lane final : public Executor, public std::enable_shared_from_this<Lane> {
 
   // No task begins before this moment (true time).
   void HoldUntil(TimePoint until);
+  std::size_t waiting() const { return queue_.size(); }
   // The thread is gone: tasks are dropped, and those to come.
   void Stop();
 

@@ -9,6 +9,9 @@ using std::chrono::milliseconds;
 
 // A peer that was not heard of for so long counts as gone.
 constexpr Duration kActiveFor = std::chrono::seconds(2);
+// Messages that a process has not read yet: past them its peers' queues are full (4,096 is what one
+// of etcd's peers holds).
+constexpr std::size_t kMostUnread = 4096;
 // Of a snapshot's stream, so that one of a few revisions takes several, too.
 constexpr std::size_t kMostPartBytes = 8192;
 
@@ -180,6 +183,10 @@ void Network::Deliver(std::size_t from, std::size_t to, std::uint64_t number,
   // A connection is one member's; the machine may be another's by now.
   if (message->to != machine.member_id()) return;
   if (ports_[to]->IsRemoved(message->from)) return Refuse(from, to, message->from);
+  if (machine.lane(LaneKind::kPeer).waiting() >= kMostUnread) {
+    world_.faults.Add(Fault::kMessageLost);
+    return ReportUnreachable(from, message->to);
+  }
   world_.Note("{} -> {} {}", machines_[from]->name(), machine.name(), Describe(*message));
   ports_[to]->Heard(message->from);
   // By the thread that reads the sockets, so that a process that stood still may serve its clients
