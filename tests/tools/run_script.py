@@ -104,6 +104,8 @@ class Runner:
         text = text.replace(f"127.0.0.1:{self.server.peer_port}", "PEER")
         for number, name in self.ids:
             text = re.sub(rf"\b({number}|{number:x})\b", name, text)
+        # Ids of less than 16 digits are padded in sentences.
+        text = re.sub(r"\b(cluster|Member) +(CLUSTER|MEMBER|ADDED)\b", r"\1 \2", text)
         text = re.sub(r"\b\d+(\.\d+)?(ns|µs|ms|s)(?=[\"\s.,]|$)", "DURATION", text)
         text = re.sub(r"\b\d+(\.\d+)? (B|kB|MB|GB)\b", "SIZE", text)
         text = re.sub(r"\b\d+%", "PERCENT", text)
