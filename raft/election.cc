@@ -1,5 +1,6 @@
 // Who leads: roles, votes, time-outs, transfer (paper, section 5.2; thesis,
 // chapters 3.10, 4.2, 9.6).
+#include <algorithm>
 #include <utility>
 
 #include "raft/node.h"
@@ -20,6 +21,7 @@ void Node::Reset(Term term) {
       static_cast<int>(rng_.Below(static_cast<std::uint64_t>(config_.election_ticks)));
   transferee_ = kNone;
   has_tried_hand_over_ = false;
+  campaigns_when_applied_ = false;
   tracker_.ClearVotes();
   reads_.Clear();
   pending_conf_index_ = 0;
@@ -42,6 +44,7 @@ void Node::BecomePreCandidate() {
   // Neither the term nor the vote change: a pre-vote is only a question (thesis, section 9.6).
   role_ = Role::kPreCandidate;
   leader_ = kNone;
+  campaigns_when_applied_ = false;
   tracker_.ClearVotes();
   Happened(EventType::kBecamePreCandidate);
 }
@@ -91,6 +94,7 @@ void Node::StartCampaign(CampaignType type) {
   if (const Index index = UnappliedConfChange(); index != 0) {
     // We would count votes by a configuration that is over.
     Happened(EventType::kCampaignSkipped, kNone, index);
+    campaigns_when_applied_ |= type == CampaignType::kTransfer;
     return;
   }
   if (type == CampaignType::kPreElection) {
@@ -263,7 +267,18 @@ MemberId Node::BestSuccessor() const {
   return successor;
 }
 
-void Node::SendTimeoutNow(MemberId to) { Send({.type = MessageType::kTimeoutNow, .to = to}); }
+// The commit index goes with it. A successor that does not know that the leader's removal is
+// committed would count votes by the configuration before it, and depose the only one who tells the
+// others; if that one then goes, its vote is missing for ever.
+void Node::SendTimeoutNow(MemberId to) {
+  Send({.type = MessageType::kTimeoutNow, .to = to, .commit = log_.committed()});
+}
+
+// Sent to one who has all of the leader's log, so ours agrees with it up to there.
+void Node::HandleTimeoutNow(const Message& message) {
+  CommitTo(std::min(message.commit, log_.last_index()));
+  StartCampaign(CampaignType::kTransfer);
+}
 
 void Node::AbortTransfer() {
   if (transferee_ == kNone) return;

@@ -288,7 +288,7 @@ Result<void> Node::StepFollower(Message& message) {
     case MessageType::kSnap:
       return StepFromLeader(message);
     case MessageType::kTimeoutNow:
-      if (message.from == leader_) StartCampaign(CampaignType::kTransfer);
+      if (message.from == leader_) HandleTimeoutNow(message);
       return {};
     case MessageType::kReadIndexResp:
       if (message.from != leader_) return {};
@@ -455,6 +455,7 @@ void Node::Applied(Index index) {
   }
   if (pending_conf_index_ <= index) is_leaving_ = false;  // and the configuration says so, if it is
   MaybeLeaveJoint();
+  if (campaigns_when_applied_ && UnappliedConfChange() == 0) StartCampaign(CampaignType::kTransfer);
 }
 
 Result<ConfState> Node::ApplyConfChange(const ConfChangeV2& change) {

@@ -163,6 +163,7 @@ class Node {
   MemberId BestSuccessor() const;
   void HandOver();
   void SendTimeoutNow(MemberId to);
+  void HandleTimeoutNow(const Message& message);
   void AbortTransfer();
 
   // replication.cc: entries, from the leader to the followers.
@@ -222,7 +223,8 @@ class Node {
   ReadQueue reads_;
 
   // As follower.
-  Index acknowledged_ = 0;  // to the leader of this term
+  Index acknowledged_ = 0;               // to the leader of this term
+  bool campaigns_when_applied_ = false;  // the leader's order met a configuration change
   // Of the last snapshot, from when it is installed: changes before it may still be being applied.
   std::optional<ConfState> restored_conf_;
   std::shared_ptr<const Snapshot> snapshot_;  // restored, and in no Ready yet

@@ -51,6 +51,8 @@ constexpr Duration kHandOverLimit = std::chrono::milliseconds(500);
 // A removed member stays for a while, so that it can still tell others that its removal is
 // committed.
 constexpr Duration kRemovalDelay = std::chrono::seconds(1);
+// And as long as it still leads then: nobody else may know yet that the removal is committed.
+constexpr Duration kRemovedHandOverLimit = std::chrono::seconds(5);
 constexpr Duration kPeerDialTimeout = std::chrono::seconds(1);
 
 [[noreturn]] void ExitOnFatal(const Error& error) {
@@ -305,9 +307,12 @@ void Process::Impl::WaitForClusterVersion() {
 void Process::Impl::EndRemoved() {
   if (is_removed.exchange(true)) return;
   control.PostAt(control.clock().Now() + kRemovalDelay, [this] {
-    KV_WARN("server error", {"error", "the member has been permanently removed from the cluster"});
-    KV_WARN("data-dir used by this member must be removed");
-    on_end();
+    instance->replica().GiveUpLeadership(kRemovedHandOverLimit, [this] {
+      KV_WARN("server error",
+              {"error", "the member has been permanently removed from the cluster"});
+      KV_WARN("data-dir used by this member must be removed");
+      on_end();
+    });
   });
 }
 

@@ -167,7 +167,7 @@ bool Operator::CanDoWithout(const std::set<raft::MemberId>& gone) const {
   for (const auto& [id, member] : members().members) {
     if (member.is_learner || gone.contains(id)) continue;
     Machine& machine = *machines_[MachineAt(member.peer_urls.front())];
-    if (machine.member_id() == id && KnowsMembers(machine)) ++knowing;
+    if (HasJoined(member) && KnowsMembers(machine)) ++knowing;
   }
   return knowing > Voters() / 2;
 }
@@ -207,19 +207,30 @@ bool Operator::HasLost() const {
                              [this](const auto& machine) { return IsLost(machine->number()); });
 }
 
-// Not while another one's disk is lost, and never one of the last two voters, also if all orders
-// that are under way come true: the one who is left could not know that the other one is gone.
+// Not while another one's disk is lost, and only if those who stay are a majority of today's
+// voters, also if all orders that are under way come true: they may not know that the removal is
+// committed, and get no vote of who is gone. Nor of who has not joined yet.
 bool Operator::MayRemove(raft::MemberId id) const {
   std::set<raft::MemberId> leaving{id};
   for (const auto& [order, member] : removals_) leaving.insert(member);
   for (const auto& [machine, lost] : lost_) {
     if (IsLost(machine)) return lost == id;
   }
-  const auto leaving_voters =
-      static_cast<std::size_t>(std::ranges::count_if(members().members, [&](const auto& entry) {
-        return HasVote(entry.second) && leaving.contains(entry.first);
-      }));
-  return leaving_voters == 0 || Voters() - leaving_voters >= 2;
+  std::size_t leaving_voters = 0;
+  std::size_t staying_voters = 0;
+  for (const auto& [member_id, member] : members().members) {
+    if (!HasVote(member)) continue;
+    if (leaving.contains(member_id)) {
+      ++leaving_voters;
+    } else if (HasJoined(member)) {
+      ++staying_voters;
+    }
+  }
+  return leaving_voters == 0 || staying_voters > Voters() / 2;
+}
+
+bool Operator::HasJoined(const Member& member) const {
+  return machines_[MachineAt(member.peer_urls.front())]->member_id() == member.id;
 }
 
 // ---- what a machine runs ----
@@ -324,7 +335,7 @@ void Operator::LoseDisk() {
   const Member* member = AnyMember([](const Member& candidate) { return candidate.started(); });
   if (member == nullptr) return;
   Machine& machine = *machines_[MachineAt(member->peer_urls.front())];
-  if (machine.member_id() != member->id) return;  // has not joined yet
+  if (!HasJoined(*member)) return;
   if (!CanDoWithout({member->id})) return;
   if (machine.up()) {
     machine.Kill();

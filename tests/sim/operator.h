@@ -61,6 +61,8 @@ class Operator {
   std::size_t Voters() const;
   bool HasLost() const;
   bool MayRemove(raft::MemberId id) const;
+  // Whether its machine has run it yet.
+  bool HasJoined(const server::Member& member) const;
   void Every(Duration mean, std::function<void()> act);
   Machine* AnyUp();
   Machine* Leader();
