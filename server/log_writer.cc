@@ -27,15 +27,16 @@ LogWriter::LogWriter(FileSystem& fs, std::unique_ptr<wal::Writer> writer, Execut
 void LogWriter::Push(Write write) {
   {
     std::lock_guard lock(mutex_);
+    // One that only moves the commit index waits for the next one that needs the disk.
+    const bool can_wait = !write.must_sync;
     queue_.push_back(std::move(write));
-    if (std::exchange(drain_posted_, true)) return;
+    if (can_wait || std::exchange(drain_posted_, true)) return;
   }
   wal_.Post([this] { Drain(); });
 }
 
 void LogWriter::Drain() {
   TakeQueue();
-  // A write that only moves the commit index waits for the next one that needs the disk.
   if (std::ranges::any_of(unwritten_, &Write::must_sync)) static_cast<void>(WriteUnwritten());
 }
 

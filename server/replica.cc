@@ -518,6 +518,8 @@ void Replica::ProcessReady() {
 
 void Replica::HandleReady(raft::Ready ready) {
   event_log_.Write(ready.events, raft_.clock().Now());
+  // First, since clients wait for it; then what the followers can do while our own disk works.
+  if (!ready.committed.empty()) apply_.Push(std::move(ready.committed));
   if (node_->role() == raft::Role::kLeader) KV_FAILPOINT("raftBeforeLeaderSend");
   SendAll(std::move(ready.messages));
   if (ready.snapshot != nullptr || !ready.entries.empty() || ready.hard_state.has_value()) {
@@ -527,7 +529,6 @@ void Replica::HandleReady(raft::Ready ready) {
                .hard_state = ready.hard_state,
                .must_sync = ready.must_sync});
   }
-  if (!ready.committed.empty()) apply_.Push(std::move(ready.committed));
   for (const raft::ReadState& state : ready.read_states) {
     for (ReadRounds::Read& read : reads_.TakeConfirmed(state.context))
       apply_.WaitApplied(state.index, read.deadline, std::move(read.task));
