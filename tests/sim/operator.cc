@@ -364,6 +364,8 @@ void Operator::ReplaceLost(std::size_t number) {
 }
 
 void Operator::ReadThenChange(Machine& at, MemberChange change, Fault counts_as) {
+  // Before that it would not serve clients, nor can anybody join.
+  if (at.instance().membership().View()->cluster_version.empty()) return;
   world_.Note("{} is asked to {}", at.name(), Describe(change));
   if (const auto strict = CheckStrict(at, change); !strict.has_value())
     return Refused(at, change, strict.error());
