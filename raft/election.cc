@@ -13,6 +13,7 @@ void Node::Reset(Term term) {
     vote_ = kNone;
   }
   leader_ = kNone;
+  departed_leader_ = kNone;
   election_elapsed_ = 0;
   heartbeat_elapsed_ = 0;
   // Between one and two time-outs, so that members seldom stand against each other (paper, 5.2).
@@ -75,6 +76,22 @@ void Node::BecomeLeader() {
     if (entry.type != EntryType::kNormal) NoteIfLeaving(entry);
   }
   Happened(EventType::kBecameLeader, kNone, log_.last_index());
+}
+
+// The leader's vote has been taken from it: it takes no proposals, and soon nobody hears of it. What
+// it still says of the log is true. Its successor stands at once, if the order to do so gets
+// through; else somebody does without an election time-out's silence.
+void Node::LeaderDeparts() {
+  departed_leader_ = std::exchange(leader_, kNone);
+  Happened(EventType::kLeaderDeparted, departed_leader_);
+  const auto half = static_cast<std::uint64_t>(std::max(config_.election_ticks / 2, 1));
+  const int wait = 1 + static_cast<int>(rng_.Below(half));
+  election_elapsed_ = std::max(election_elapsed_, election_timeout_ - wait);
+}
+
+// One who lags behind applied an old departure, and by now the leader's return.
+void Node::ForgetDeparture() {
+  if (tracker_.IsVoter(departed_leader_)) departed_leader_ = kNone;
 }
 
 bool Node::IsPromotable() const {

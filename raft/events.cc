@@ -20,6 +20,8 @@ std::string_view Name(EventType type) {
   switch (type) {
     case EventType::kBecameFollower:
       return "became follower";
+    case EventType::kLeaderDeparted:
+      return "leader departed";
     case EventType::kBecamePreCandidate:
       return "became pre-candidate";
     case EventType::kBecameCandidate:

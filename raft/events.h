@@ -13,6 +13,7 @@ enum class Role : std::uint8_t { kFollower, kPreCandidate, kCandidate, kLeader }
 
 enum class EventType : std::uint8_t {
   kBecameFollower,  // peer: the leader, kNone if unknown
+  kLeaderDeparted,  // peer: the leader, which has lost its vote
   kBecamePreCandidate,
   kBecameCandidate,
   kBecameLeader,       // index: of the empty entry that starts the term

@@ -288,7 +288,7 @@ Result<void> Node::StepFollower(Message& message) {
     case MessageType::kSnap:
       return StepFromLeader(message);
     case MessageType::kTimeoutNow:
-      if (message.from == leader_) HandleTimeoutNow(message);
+      if (message.from == leader_ || message.from == departed_leader_) HandleTimeoutNow(message);
       return {};
     case MessageType::kReadIndexResp:
       if (message.from != leader_) return {};
@@ -311,7 +311,8 @@ Result<void> Node::StepCandidate(Message& message) {
     case MessageType::kApp:
     case MessageType::kHeartbeat:
     case MessageType::kSnap:
-      BecomeFollower(term_, message.from);  // somebody else won this term
+      // Somebody else won this term, or leads it still.
+      if (message.from != departed_leader_) BecomeFollower(term_, message.from);
       return StepFromLeader(message);
     case MessageType::kVoteResp:
       if (role_ == Role::kCandidate) CountVote(message.from, !message.reject);
@@ -328,8 +329,9 @@ Result<void> Node::StepCandidate(Message& message) {
 Result<void> Node::StepFromLeader(Message& message) {
   if (leader_ != kNone && leader_ != message.from)
     return BadMessage(message, "a second leader in one term");
-  election_elapsed_ = 0;
-  if (leader_ == kNone) {
+  const bool departs = message.from == departed_leader_;
+  if (!departs) election_elapsed_ = 0;
+  if (leader_ == kNone && !departs) {
     leader_ = message.from;
     Happened(EventType::kBecameFollower, leader_);
   }
@@ -451,6 +453,7 @@ void Node::Applied(Index index) {
   log_.SetApplied(index);
   if (restored_conf_.has_value() && index >= log_.snapshot_index()) {
     tracker_.SetConfState(*std::exchange(restored_conf_, std::nullopt), log_.last_index() + 1);
+    ForgetDeparture();
     Happened(EventType::kConfChanged, kNone, index);
   }
   if (pending_conf_index_ <= index) is_leaving_ = false;  // and the configuration says so, if it is
@@ -460,13 +463,19 @@ void Node::Applied(Index index) {
 
 Result<ConfState> Node::ApplyConfChange(const ConfChangeV2& change) {
   KV_TRY(ConfState conf, ApplyChange(tracker_.conf_state(), change));
+  // One who lags behind may not know yet that its leader is a voter.
+  const bool had_vote = tracker_.IsVoter(leader_);
   tracker_.SetConfState(std::move(conf), std::max<Index>(log_.last_index(), 1));
   Happened(EventType::kConfChanged);
   if (role_ == Role::kLeader) {
     MaybeCommit();  // a smaller quorum may have been waited for
     AnswerConfirmedReads();
     if (transferee_ != kNone && !tracker_.IsVoter(transferee_)) AbortTransfer();
-    if (!tracker_.IsVoter(config_.id)) HandOver();
+    if (!tracker_.IsVoter(config_.id) && transferee_ == kNone) HandOver();
+  } else if (had_vote && !tracker_.IsVoter(leader_)) {
+    LeaderDeparts();
+  } else {
+    ForgetDeparture();
   }
   return tracker_.conf_state();
 }

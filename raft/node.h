@@ -156,6 +156,8 @@ class Node {
   void WatchDisk();
   void StopLeadingWithoutDisk();
   void CheckQuorum();
+  void LeaderDeparts();
+  void ForgetDeparture();
   bool IsPromotable() const;
   bool IsInLease() const;
   Index UnappliedConfChange() const;
@@ -205,6 +207,7 @@ class Node {
   MemberId vote_;
   Role role_ = Role::kFollower;
   MemberId leader_ = kNone;
+  MemberId departed_leader_ = kNone;  // of this term, since its vote was taken from it
   Log log_;
   Tracker tracker_;
 

@@ -11,11 +11,11 @@ namespace kvorum::raft {
 // --- leader: the own log -----------------------------------------------------------------------
 
 Dropped Node::WhyNotPropose() const {
-  if (transferee_ != kNone) return Dropped::kTransferring;
   // Nothing goes behind the entry that removes the leader. The others then need not have more than
   // that entry to get the vote of this member, which they may still ask for: they need not know yet
   // that its removal is committed.
   if (is_leaving_ || !tracker_.IsVoter(config_.id)) return Dropped::kNotMember;
+  if (transferee_ != kNone) return Dropped::kTransferring;
   return Dropped::kNot;
 }
 
@@ -78,6 +78,8 @@ void Node::MaybeCommit() {
   const bool is_first_of_term = !HasCommittedInTerm();
   CommitTo(index);
   if (is_first_of_term) ReleasePostponedReads();
+  // As soon as its removal is certain, and while those who apply it still listen to this leader.
+  if (is_leaving_ && pending_conf_index_ <= index && transferee_ == kNone) HandOver();
 }
 
 void Node::CommitTo(Index index) {
@@ -193,6 +195,7 @@ Result<void> Node::HandleAppendResponse(const Message& message) {
   if (!message.reject && message.index > log_.last_index())
     return Fail(Code::kInvalidArgument, "raft: refused AppResp: it has more than we sent");
   progress->is_active = true;
+  const bool is_awaited = message.from == transferee_;
   if (message.reject) {
     if (progress->state == ProgressState::kSnapshot) return {};
     // Its entry at reject_hint is of log_term. Where ours are of later terms up to there, they
@@ -221,8 +224,7 @@ Result<void> Node::HandleAppendResponse(const Message& message) {
       break;
   }
   if (is_news) MaybeCommit();
-  if (message.from == transferee_ && progress->match == log_.last_index())
-    SendTimeoutNow(message.from);
+  if (is_awaited && progress->match == log_.last_index()) SendTimeoutNow(message.from);
   return {};
 }
 

@@ -25,6 +25,7 @@ bool IsOfOneMessage(raft::EventType type) {
     case raft::EventType::kTermIgnored:
       return true;
     case raft::EventType::kBecameFollower:
+    case raft::EventType::kLeaderDeparted:
     case raft::EventType::kBecamePreCandidate:
     case raft::EventType::kBecameCandidate:
     case raft::EventType::kBecameLeader:

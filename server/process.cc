@@ -52,7 +52,8 @@ constexpr Duration kHandOverLimit = std::chrono::milliseconds(500);
 // committed.
 constexpr Duration kRemovalDelay = std::chrono::seconds(1);
 // And as long as it still leads then: nobody else may know yet that the removal is committed.
-constexpr Duration kRemovedHandOverLimit = std::chrono::seconds(5);
+constexpr Duration kRemovedLeadingLimit = std::chrono::seconds(6);
+constexpr Duration kRemovedPoll = std::chrono::milliseconds(100);
 constexpr Duration kPeerDialTimeout = std::chrono::seconds(1);
 
 [[noreturn]] void ExitOnFatal(const Error& error) {
@@ -179,6 +180,7 @@ struct Process::Impl {
   void WaitForClusterVersion();
   // The member was removed; any thread, any number of times.
   void EndRemoved();
+  void EndUnlessLeading(TimePoint limit);
   void Serve();
 
   const Options options;
@@ -306,14 +308,20 @@ void Process::Impl::WaitForClusterVersion() {
 
 void Process::Impl::EndRemoved() {
   if (is_removed.exchange(true)) return;
-  control.PostAt(control.clock().Now() + kRemovalDelay, [this] {
-    instance->replica().GiveUpLeadership(kRemovedHandOverLimit, [this] {
-      KV_WARN("server error",
-              {"error", "the member has been permanently removed from the cluster"});
-      KV_WARN("data-dir used by this member must be removed");
-      on_end();
-    });
-  });
+  const TimePoint now = control.clock().Now();
+  control.PostAt(now + kRemovalDelay,
+                 [this, limit = now + kRemovedLeadingLimit] { EndUnlessLeading(limit); });
+}
+
+void Process::Impl::EndUnlessLeading(TimePoint limit) {
+  const TimePoint now = control.clock().Now();
+  if (instance->replica().leader() == context.member_id && now < limit) {
+    control.PostAt(now + kRemovedPoll, [this, limit] { EndUnlessLeading(limit); });
+    return;
+  }
+  KV_WARN("server error", {"error", "the member has been permanently removed from the cluster"});
+  KV_WARN("data-dir used by this member must be removed");
+  on_end();
 }
 
 void Process::Impl::Serve() {
