@@ -84,5 +84,23 @@ class MembersTest(history.HistoryCase):
         self.finish(least=200)
 
 
+class LeaderTest(unittest.TestCase):
+    def test_a_leader_is_removed_and_no_write_is_lost_at_it(self):
+        members = cluster.Cluster(3)
+        self.addCleanup(members.close)
+        members.start()
+        leader = members.leader()
+        identity = next(m.ID for m in members.listed() if m.name == leader.name)
+        members.change("MemberRemove", rpc_pb2.MemberRemoveRequest(ID=identity), without=leader)
+        # One that is sent on to who leads no more fails when its time is over.
+        for member in members.members:
+            if member is not leader:
+                with member.channel() as channel:
+                    server.put(server.kv(channel), member.name.encode(), b"v")
+        self.assertEqual(leader.process.wait(30), 0, leader.tail())
+        members.forget(leader)
+        members.check_equal()
+
+
 if __name__ == "__main__":
     unittest.main()
