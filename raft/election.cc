@@ -78,8 +78,8 @@ void Node::BecomeLeader() {
   Happened(EventType::kBecameLeader, kNone, log_.last_index());
 }
 
-// The leader's vote has been taken from it: it takes no proposals, and soon nobody hears of it. What
-// it still says of the log is true. Its successor stands at once, if the order to do so gets
+// The leader's vote has been taken from it: it takes no proposals, and soon nobody hears of it.
+// What it still says of the log is true. Its successor stands at once, if the order to do so gets
 // through; else somebody does without an election time-out's silence.
 void Node::LeaderDeparts() {
   departed_leader_ = std::exchange(leader_, kNone);
