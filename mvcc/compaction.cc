@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -29,10 +30,10 @@ std::string DurationText(Duration duration) {
 }  // namespace
 
 struct Compactor::Job {
-  Job(std::int64_t r, std::int64_t previous, bool store)
-      : revision(r), store_hash(store), hasher(KvHasher::ForCompaction(previous, r)) {}
+  Job(std::int64_t r, std::int64_t p, bool store) : revision(r), previous(p), store_hash(store) {}
 
   const std::int64_t revision;
+  const std::int64_t previous;  // the compaction before it
   const bool store_hash;
   std::atomic<bool> abandoned = false;
   std::shared_ptr<StoreState> state;  // from its start on
@@ -42,7 +43,7 @@ struct Compactor::Job {
   // executor again for the end.
   TimePoint started;
   KeyIndex::CompactProgress index;
-  KvHasher hasher;
+  std::optional<KvHasher> hasher;  // from the first batch on
   Revision next;
   std::vector<Revision> deletions;
   std::uint64_t deleted = 0;
@@ -135,6 +136,8 @@ void Compactor::DeleteBatch(const std::shared_ptr<Job>& job) {
 Result<bool> Compactor::CollectBatch(Job& job) {
   const std::size_t limit = store_.options_.compaction.batch_limit;
   const IndexSnapshot index = job.state->index->Snapshot();
+  if (!job.hasher.has_value())
+    job.hasher = KvHasher::ForCompaction(job.previous, job.revision, index.view());
   KV_TRY(const Reader reader, job.state->backend->NewReader());
   KV_FAILPOINT("compactAfterAcquiredBatchTxLock");
   std::size_t seen = 0;
@@ -157,7 +160,7 @@ Result<bool> Compactor::CollectBatch(Job& job) {
 }
 
 Result<void> Compactor::Collect(const IndexView& index, Job& job, const RevisionRecord& record) {
-  KV_RETURN_IF_ERROR(job.hasher.Add(index, record));
+  KV_RETURN_IF_ERROR(job.hasher->Add(index, record));
   // Who watches from the compacted revision on must learn of its deletes, even of one that the same
   // txn has undone by a put.
   if (record.tombstone && record.revision.main == job.revision) return {};
@@ -177,7 +180,7 @@ void Compactor::Finish(const std::shared_ptr<Job>& job) {
   store_.PublishCompactMark(meta_key::kFinishedCompact, job->revision);
   KV_FAILPOINT("compactAfterSetFinishedCompact");
   running_ = false;
-  const KvHash hash = job->hasher.Finish();
+  const KvHash hash = job->hasher->Finish();
   if (job->store_hash) store_.hashes_.Store(hash);
   store_.counters_.AddCompacted(job->deleted);
   KV_INFO("finished scheduled compaction", {"compact-revision", job->revision},

@@ -10,26 +10,34 @@
 
 namespace kvorum::mvcc {
 
-KvHasher::KvHasher(std::int64_t compact_revision, std::int64_t revision, std::int64_t keep_revision,
-                   KeepRule rule)
+namespace {
+
+bool AnythingLives(const IndexView& index, std::int64_t revision) {
+  const KeyRange everything({}, std::string_view("\0", 1));
+  return revision > 0 && index.Cursor(everything, revision).valid();
+}
+
+}  // namespace
+
+KvHasher::KvHasher(std::int64_t compact_revision, std::int64_t revision,
+                   std::optional<std::int64_t> keep_revision)
     : compact_revision_(compact_revision),
       revision_(revision),
       keep_revision_(keep_revision),
-      rule_(rule),
       crc_(Crc32c(0, BucketName(Bucket::kKey))) {}
 
+// When nothing lives at the revision there is nothing to measure old records by, and etcd counts
+// all that its disk still has: in the end those that the last compaction has kept.
 KvHasher KvHasher::ForHistory(std::int64_t compact_revision, std::int64_t revision,
                               const IndexView& index) {
-  // When nothing lives at the revision there is nothing to measure old records by, and etcd counts
-  // all that its disk still has: in the end those that the last compaction has kept.
-  const KeyRange everything({}, std::string_view("\0", 1));
-  const bool nothing_lives = revision <= 0 || index.Count(everything, revision) == 0;
-  return KvHasher(compact_revision, revision, nothing_lives ? compact_revision : revision,
-                  KeepRule::kHash);
+  return KvHasher(compact_revision, revision,
+                  AnythingLives(index, revision) ? revision : compact_revision);
 }
 
-KvHasher KvHasher::ForCompaction(std::int64_t compact_revision, std::int64_t revision) {
-  return KvHasher(compact_revision, revision, revision, KeepRule::kCompaction);
+KvHasher KvHasher::ForCompaction(std::int64_t compact_revision, std::int64_t revision,
+                                 const IndexView& index) {
+  if (!AnythingLives(index, revision)) return KvHasher(compact_revision, revision, std::nullopt);
+  return KvHasher(compact_revision, revision, revision);
 }
 
 Result<bool> KvHasher::Counts(const IndexView& index, const RevisionRecord& record) const {
@@ -37,8 +45,9 @@ Result<bool> KvHasher::Counts(const IndexView& index, const RevisionRecord& reco
   if (main > revision_) return false;
   if (main > compact_revision_) return true;
   if (main == compact_revision_ && record.tombstone) return false;
+  if (!keep_revision_.has_value()) return true;
   KV_TRY(const KeyValue kv, DecodeKeyValue(record.value));
-  return index.IsKept(kv.key, record.revision, keep_revision_, rule_);
+  return index.IsKept(kv.key, record.revision, *keep_revision_, KeepRule::kHash);
 }
 
 Result<void> KvHasher::Add(const IndexView& index, const RevisionRecord& record) {

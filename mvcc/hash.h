@@ -32,8 +32,10 @@ class KvHasher {
   // last compaction.
   static KvHasher ForHistory(std::int64_t compact_revision, std::int64_t revision,
                              const IndexView& index);
-  // What a compaction at `revision` finds, when compact_revision was the one before it.
-  static KvHasher ForCompaction(std::int64_t compact_revision, std::int64_t revision);
+  // The same of what a compaction at `revision` finds on the disk, when compact_revision was the
+  // one before it and has finished. `index` may be compacted at `revision` already.
+  static KvHasher ForCompaction(std::int64_t compact_revision, std::int64_t revision,
+                                const IndexView& index);
 
   // `index` knows the compacted revision and all after it. kDataLoss for a value that is no
   // KeyValue.
@@ -41,14 +43,14 @@ class KvHasher {
   KvHash Finish() const;
 
  private:
-  KvHasher(std::int64_t compact_revision, std::int64_t revision, std::int64_t keep_revision,
-           KeepRule rule);
+  KvHasher(std::int64_t compact_revision, std::int64_t revision,
+           std::optional<std::int64_t> keep_revision);
   Result<bool> Counts(const IndexView& index, const RevisionRecord& record) const;
 
   std::int64_t compact_revision_;
   std::int64_t revision_;
-  std::int64_t keep_revision_;  // old records count if a compaction at this one keeps them
-  KeepRule rule_;
+  // Old records count if a compaction at this one keeps them; without it all that there are.
+  std::optional<std::int64_t> keep_revision_;
   std::uint32_t crc_;
 };
 

@@ -102,8 +102,7 @@ class CrashHistory {
     (*store)->CheckInvariants();
     ReadView view = Ok((*store)->Read());
     ASSERT_EQ(ShowAnswer(view.Range(GetAll())), model.Range(GetAll()));
-    ASSERT_EQ(Ok(view.HashKv(0)).hash,
-              model.Hash(model.compact_revision(), model.revision(), /*stored=*/false));
+    ASSERT_EQ(Ok(view.HashKv(0)).hash, model.Hash(model.compact_revision(), model.revision()));
     FinishCompaction(executors, opened, model);
   }
 

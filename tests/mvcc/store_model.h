@@ -117,16 +117,15 @@ class StoreModel {
     return "compacted";
   }
 
-  // HashKV by its definition, for a compaction at `compacted`. `stored`: taken while a compaction
-  // at `revision` ran.
-  std::uint32_t Hash(std::int64_t compacted, std::int64_t revision, bool stored) const {
+  // HashKV by its definition, for a compaction at `compacted`.
+  std::uint32_t Hash(std::int64_t compacted, std::int64_t revision) const {
     const std::set<Revision> live = LiveRevisions(revision);
     const std::set<Revision> on_disk = LiveRevisions(compacted);
     std::uint32_t crc = Crc32c(0, "key");
     for (const Change& change : changes_) {
       if (change.at.main > revision) break;
       if (change.at.main <= compacted) {
-        if (!live.contains(change.at) && (stored || !live.empty())) continue;
+        if (!live.contains(change.at) && !live.empty()) continue;
         if (!on_disk.contains(change.at)) continue;
       }
       crc = Crc32c(crc, RevisionKey(change.at, change.tombstone).view());

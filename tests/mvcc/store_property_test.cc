@@ -171,8 +171,7 @@ class Replay {
       }
       return "hash: " + real.error().message;
     }
-    const bool stored = real->compact_revision != published_.compact_revision();
-    const std::uint32_t expected = published_.Hash(real->compact_revision, asked, stored);
+    const std::uint32_t expected = published_.Hash(real->compact_revision, asked);
     if (real->revision != asked || real->hash != expected) {
       return "hash of " + std::to_string(asked) + " compacted at " +
              std::to_string(real->compact_revision) + " is " + std::to_string(real->hash) +

@@ -33,6 +33,7 @@ class RandomRequests {
   }
 
   DeleteRangeRequest Delete() {
+    if (rng_.OneIn(8)) return {.key = kOpenEnd, .range_end = kOpenEnd};  // all there is
     return {.key = Key(), .range_end = End(), .prev_kv = rng_.OneIn(2)};
   }
 
