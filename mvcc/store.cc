@@ -139,6 +139,10 @@ void Store::RefreshSizes(const Backend& backend) {
   size_in_use_bytes_.store(backend.SizeInUseBytes(), std::memory_order_relaxed);
 }
 
+std::int64_t Store::readable_revision() const {
+  return State()->index->Snapshot().mark().current_revision;
+}
+
 Result<ReadView> Store::Read() {
   for (;;) {
     std::shared_ptr<StoreState> state = State();
@@ -243,9 +247,25 @@ void Store::Publish(std::uint64_t consistent_index, std::uint64_t term) {
   consistent_index_ = consistent_index;
   term_ = term;
   dirty_ = false;
+  std::optional<WriteBuffer::View> records = RecordsForListener();
   committer_.Publish(consistent_index);  // first: the index may name only what the buffer shows
-  if (index_dirty_) PublishIndex();
+  if (index_dirty_) ShowRevisions(std::move(records));
   compactor_.OnPublished();
+}
+
+std::optional<WriteBuffer::View> Store::RecordsForListener() const {
+  const bool wanted =
+      listener_ != nullptr && working_revision_ != revision() && listener_->WantsRecords();
+  if (!wanted) return std::nullopt;
+  return state_->buffer.StagedView();
+}
+
+void Store::ShowRevisions(std::optional<WriteBuffer::View> records) {
+  const std::int64_t before = revision();
+  PublishIndex();
+  if (listener_ == nullptr || working_revision_ == before) return;
+  listener_->OnPublished(
+      {.first = before + 1, .last = working_revision_, .records = std::move(records)});
 }
 
 void Store::PublishCompactMark(std::string_view key, std::int64_t revision) {

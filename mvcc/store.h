@@ -23,6 +23,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,7 @@
 #include "mvcc/errors.h"
 #include "mvcc/hash.h"
 #include "mvcc/key_index.h"
+#include "mvcc/publish_listener.h"
 #include "mvcc/requests.h"
 #include "mvcc/snapshot_stream.h"
 #include "mvcc/store_counters.h"
@@ -96,6 +98,8 @@ class Store {
   std::int64_t compact_revision() const {
     return published_compact_revision_.load(std::memory_order_acquire);
   }
+  // What a Read now would see: at least revision(), and at most a moment ahead of it.
+  std::int64_t readable_revision() const;
 
   // The history's checksum up to a revision (0: the newest), equal to etcd's for the same history.
   // Reads all of it, so not for an I/O thread; a revision that one of the last ten compactions left
@@ -136,6 +140,9 @@ class Store {
   std::uint64_t PendingBytes() const { return State()->buffer.PendingBytes(); }
 
   // ---- apply executor ----
+
+  // Who hears of every revision from now on; null: nobody. It outlives the store's last entry.
+  void SetPublishListener(PublishListener* listener) { listener_ = listener; }
 
   // One at a time; ended before Publish.
   [[nodiscard]] WriteTxn Begin() { return WriteTxn(*this); }
@@ -218,6 +225,10 @@ class Store {
   void PlaceInstallation(std::shared_ptr<Installation> installation);
   void ShowInstallation(Installation& installation);
   void CloseWhenUnused(std::shared_ptr<StoreState> replaced);
+  // Publishes the index, and tells the listener what became visible.
+  void ShowRevisions(std::optional<WriteBuffer::View> records);
+  // The records that are about to be published, if somebody wants them.
+  std::optional<WriteBuffer::View> RecordsForListener() const;
   void PutMeta(std::string_view key, std::uint64_t value);
   void PutCompactMark(std::string_view key, std::int64_t revision);
   // For the compactor: puts the mark and publishes it, at once unless a batch is open.
@@ -251,6 +262,7 @@ class Store {
   std::int64_t working_compact_revision_ = -1;
   std::uint64_t consistent_index_ = 0;
   std::uint64_t term_ = 0;
+  PublishListener* listener_ = nullptr;
   bool txn_open_ = false;
   bool dirty_ = false;        // something waits for Publish
   bool index_dirty_ = false;  // the index differs from what readers see

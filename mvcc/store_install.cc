@@ -90,6 +90,7 @@ void Store::ShowInstallation(Installation& installation) {
   executors_.backend.Post(
       [this, replaced = std::move(replaced)]() mutable { CloseWhenUnused(std::move(replaced)); });
   ResumeCompaction(installation.restored);
+  if (listener_ != nullptr) listener_->OnInstalled(working_revision_);
   for (Compactor::Callback& waiter : installation.compaction_waiters)
     compactor_.WhenIdle(std::move(waiter));
   installation.done();

@@ -95,16 +95,37 @@ Result<KvHash> ReadView::HashKv(std::int64_t revision) {
     added = hasher.Add(index_.view(), record);
     return added.has_value();
   };
-  // What the buffer shows is whole from its first record on; the reader may have some of it too.
-  const Revision end{.main = revision + 1, .sub = 0};
-  const RevisionRecord* buffered = buffer_.First();
-  const Revision reader_end = buffered == nullptr ? end : std::min(end, buffered->revision);
-  KV_RETURN_IF_ERROR(reader_->ScanRevisions(Revision{}, reader_end, add));
-  KV_RETURN_IF_ERROR(added);
-  buffer_.Scan(Revision{},
-               [&](const RevisionRecord& record) { return record.revision < end && add(record); });
+  KV_RETURN_IF_ERROR(ScanRecords(Revision{}, {.main = revision + 1, .sub = 0}, add));
   KV_RETURN_IF_ERROR(added);
   return hasher.Finish();
+}
+
+Result<std::string_view> ReadView::Get(std::string_view key, std::int64_t revision) {
+  if (revision < compact_revision()) return std::string_view();
+  const std::optional<IndexItem> item = index_->Get(key, revision);
+  if (!item) return std::string_view();
+  return Find(item->modified);
+}
+
+Result<void> ReadView::ScanRecords(std::int64_t from, const VisitRecord& visit) {
+  return ScanRecords({.main = from, .sub = 0}, {.main = revision() + 1, .sub = 0}, visit);
+}
+
+// What the buffer shows is whole from its first record on; the reader may have some of it too.
+Result<void> ReadView::ScanRecords(Revision from, Revision end, const VisitRecord& visit) {
+  const RevisionRecord* buffered = buffer_.First();
+  const Revision reader_end = buffered == nullptr ? end : std::min(end, buffered->revision);
+  bool goes_on = true;
+  if (from < reader_end) {
+    KV_RETURN_IF_ERROR(reader_->ScanRevisions(from, reader_end, [&](const RevisionRecord& record) {
+      goes_on = visit(record);
+      return goes_on;
+    }));
+  }
+  if (!goes_on) return {};
+  buffer_.Scan(
+      from, [&](const RevisionRecord& record) { return record.revision < end && visit(record); });
+  return {};
 }
 
 Result<std::uint32_t> ReadView::HashBackend() { return reader_->Hash(); }

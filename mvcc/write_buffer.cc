@@ -173,6 +173,10 @@ const RevisionRecord* WriteBuffer::FindStaged(Revision revision) const {
   return FindIn(writing_, next_sequence_, revision);
 }
 
+WriteBuffer::View WriteBuffer::StagedView() const {
+  return {std::make_shared<const SegmentList>(writing_.begin(), writing_.end()), next_sequence_};
+}
+
 WriteBuffer::Waiting WriteBuffer::Publish(std::uint64_t consistent_index) {
   for (const auto& [key, value] : staged_changes_.map()) {
     staged_bytes_ += key.key.size() + (value ? value->size() : 0) + kChangeOverheadBytes;

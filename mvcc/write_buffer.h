@@ -76,6 +76,9 @@ class WriteBuffer {
   void Remove(Bucket bucket, std::string_view key) { staged_changes_.Remove(bucket, key); }
   // A record appended since the last Publish (older ones are in a View); valid until the next.
   const RevisionRecord* FindStaged(Revision revision) const;
+  // Shows what was appended since the last Publish, and maybe some of what was before. Taken before
+  // Publish it keeps these records whatever becomes durable meanwhile. One allocation.
+  View StagedView() const;
   // Makes what was appended, put and removed since the last call visible to readers and ready for
   // the committer, as one atomic unit. `consistent_index` is opaque here; whoever passes it has put
   // it into the meta bucket as part of the unit. Returns what waits for the committer. Callers use

@@ -1,0 +1,299 @@
+#include "watch/catch_up.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "base/check.h"
+#include "base/logging.h"
+#include "mvcc/key_value.h"
+#include "watch/event_batch.h"
+#include "watch/shard.h"
+
+namespace kvorum::watch {
+namespace {
+
+// When the store has no reader to give.
+constexpr Duration kReadRetry = std::chrono::milliseconds(10);
+
+// Values before an event, out of the round's view.
+class ViewPreviousValues final : public PreviousValues {
+ public:
+  explicit ViewPreviousValues(mvcc::ReadView& view) : view_(view) {}
+  std::string_view Find(std::string_view key, std::int64_t revision) override {
+    const auto value = view_.Get(key, revision);
+    if (value.has_value()) return *value;
+    KV_ERROR("no previous value for a watcher", {"error", value.error().message});
+    return {};
+  }
+
+ private:
+  mvcc::ReadView& view_;
+};
+
+}  // namespace
+
+// One scan and its jobs.
+struct CatchUp::Round {
+  // Jobs of exactly the same range, and the events found in it.
+  struct Group {
+    explicit Group(const mvcc::KeyRange& of) : watched(of) {}
+    mvcc::KeyRange range() const { return watched.view(); }
+    const WatchedRange watched;
+    std::vector<std::uint32_t> jobs;
+    std::vector<std::uint32_t> matches;
+  };
+  struct State {
+    Group* group = nullptr;     // null: the job is not part of the scan
+    std::int64_t revision = 0;  // the last one of which it got something
+    std::int64_t stop = std::numeric_limits<std::int64_t>::max();  // the first one it gets no more
+  };
+
+  Round(CatchUp& owner, mvcc::ReadView& the_view, std::vector<CatchUpJob> the_jobs,
+        std::uint64_t the_number)
+      : catch_up(owner),
+        view(the_view),
+        jobs(std::move(the_jobs)),
+        number(the_number),
+        groups(owner.seed_ + the_number),
+        results(jobs.size()) {}
+
+  void Run();
+  void Enter(std::uint32_t job);
+  void Scan();
+  void Match(const mvcc::RevisionRecord& record);
+  // Whether the job takes an event of this revision.
+  bool Takes(std::uint32_t job, std::int64_t revision, bool is_delete, std::size_t size_bytes);
+  void MakeResults();
+  void PostResults();
+
+  CatchUp& catch_up;
+  mvcc::ReadView& view;
+  std::vector<CatchUpJob> jobs;
+  const std::uint64_t number;
+  RangeIndex<Group> groups;
+  std::vector<State> states;
+  std::shared_ptr<EventBatch> found;
+  std::int64_t start = std::numeric_limits<std::int64_t>::max();
+  std::int64_t scanned_to = 0;
+  std::size_t open_jobs = 0;
+  std::size_t bytes = 0;
+  std::vector<std::optional<CaughtUp>> results;
+};
+
+CatchUp::CatchUp(mvcc::Store& store, Executor& executor, CatchUpLimits limits, BodyLimits bodies,
+                 std::uint64_t seed)
+    : store_(store), executor_(executor), limits_(limits), body_limits_(bodies), seed_(seed) {}
+
+void CatchUp::Add(std::vector<CatchUpJob> jobs) {
+  {
+    std::lock_guard lock(mutex_);
+    std::ranges::move(jobs, std::back_inserter(inbox_));
+    if (std::exchange(posted_, true)) return;
+  }
+  executor_.Post([this] { Run(); });
+}
+
+void CatchUp::RunLater(Duration delay) {
+  {
+    std::lock_guard lock(mutex_);
+    if (std::exchange(posted_, true)) return;
+  }
+  if (delay == Duration::zero()) return executor_.Post([this] { Run(); });
+  executor_.PostAt(executor_.clock().Now() + delay, [this] { Run(); });
+}
+
+void CatchUp::TakeInbox() {
+  std::vector<CatchUpJob> jobs;
+  {
+    std::lock_guard lock(mutex_);
+    jobs.swap(inbox_);
+    posted_ = false;
+  }
+  std::ranges::move(jobs, std::back_inserter(queue_));
+  std::erase_if(queue_, [](const CatchUpJob& job) {
+    return job.account->closed.load(std::memory_order_relaxed);
+  });
+}
+
+void CatchUp::Run() {
+  TakeInbox();
+  if (queue_.empty()) return;
+  auto view = store_.Read();
+  if (!view.has_value()) return RunLater(kReadRetry);
+  Round(*this, *view, Choose(), ++rounds_).Run();
+  if (!queue_.empty()) RunLater(Duration::zero());
+}
+
+std::vector<CatchUpJob> CatchUp::Choose() {
+  const CatchUpJob& head = queue_.front();
+  const std::int64_t low = head.must_lead ? head.next : head.next - limits_.join_revisions;
+  const std::int64_t high =
+      head.next > std::numeric_limits<std::int64_t>::max() - limits_.join_revisions
+          ? head.next
+          : head.next + limits_.join_revisions;
+  std::vector<CatchUpJob> chosen;
+  std::deque<CatchUpJob> left;
+  for (CatchUpJob& job : queue_) {
+    const bool joins = chosen.size() < limits_.jobs && job.next >= low && job.next <= high;
+    if (joins) {
+      chosen.push_back(std::move(job));
+    } else {
+      left.push_back(std::move(job));
+    }
+  }
+  queue_ = std::move(left);
+  return chosen;
+}
+
+void CatchUp::Round::Run() {
+  states.resize(jobs.size());
+  for (std::uint32_t i = 0; i < jobs.size(); ++i) {
+    if (jobs[i].next < view.compact_revision()) {
+      results[i] = CaughtUp{.compact_revision = view.compact_revision()};
+    } else {
+      Enter(i);
+    }
+  }
+  if (open_jobs != 0) {
+    Scan();
+    MakeResults();
+  }
+  PostResults();
+}
+
+void CatchUp::Round::Enter(std::uint32_t job) {
+  Group& group = groups.Add(jobs[job].range.view());
+  group.jobs.push_back(job);
+  states[job].group = &group;
+  start = std::min(start, jobs[job].next);
+  ++open_jobs;
+  CatchUpAccount& account = *jobs[job].account;
+  if (std::exchange(account.round, number) != number) account.round_bytes = 0;
+}
+
+void CatchUp::Round::Scan() {
+  const CatchUpLimits& limits = catch_up.limits_;
+  found = std::make_shared<EventBatch>(start);
+  scanned_to = view.revision() + 1;
+  std::int64_t revision = 0;
+  std::size_t records = 0;
+  const auto scanned = view.ScanRecords(start, [&](const mvcc::RevisionRecord& record) {
+    if (record.revision.main != revision) {
+      if (records >= limits.records || bytes >= limits.bytes || open_jobs == 0) {
+        scanned_to = record.revision.main;
+        return false;
+      }
+      revision = record.revision.main;
+    }
+    ++records;
+    Match(record);
+    return true;
+  });
+  if (scanned.has_value()) return;
+  KV_ERROR("watchers cannot be caught up", {"error", scanned.error().message});
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (states[i].group != nullptr) results[i] = CaughtUp{.error = scanned.error()};
+    states[i].group = nullptr;
+  }
+}
+
+void CatchUp::Round::Match(const mvcc::RevisionRecord& record) {
+  const auto kv = mvcc::DecodeKeyValue(record.value);
+  KV_CHECK(kv.has_value(), "a record of the store is no key-value pair");
+  std::optional<std::uint32_t> place;
+  groups.Match(kv->key, [&](Group& group) {
+    bool taken = false;
+    for (const std::uint32_t job : group.jobs) {
+      taken |= Takes(job, record.revision.main, record.tombstone, record.value.size());
+    }
+    if (!taken) return;
+    if (!place) place = found->Add(record);
+    group.matches.push_back(*place);
+    bytes += record.value.size();
+  });
+}
+
+bool CatchUp::Round::Takes(std::uint32_t job, std::int64_t revision, bool is_delete,
+                           std::size_t size_bytes) {
+  const CatchUpJob& of = jobs[job];
+  State& state = states[job];
+  if (revision < of.next || revision >= state.stop) return false;
+  if (is_delete ? of.wanted.no_delete : of.wanted.no_put) return false;
+  if (state.revision != revision && of.account->round_bytes >= catch_up.limits_.stream_bytes) {
+    state.stop = revision;
+    --open_jobs;
+    return false;
+  }
+  state.revision = revision;
+  of.account->round_bytes += size_bytes;
+  return true;
+}
+
+void CatchUp::Round::MakeResults() {
+  ViewPreviousValues previous(view);
+  struct Made {
+    Wanted wanted;
+    std::size_t begin = 0;
+    std::size_t end = 0;
+    std::shared_ptr<const std::vector<Body>> bodies;
+  };
+  groups.ForEach([&](Group& group) {
+    std::vector<Made> made;
+    const auto place_of = [&](std::int64_t revision) {
+      const auto at = std::ranges::partition_point(
+          group.matches, [&](std::uint32_t m) { return (*found)[m].revision.main < revision; });
+      return static_cast<std::size_t>(at - group.matches.begin());
+    };
+    for (const std::uint32_t i : group.jobs) {
+      if (states[i].group == nullptr) continue;
+      const CatchUpJob& job = jobs[i];
+      // Not reached: it stays in the queue.
+      if (job.next >= scanned_to && scanned_to <= view.revision()) continue;
+      CaughtUp& result = results[i].emplace();
+      result.store_revision = view.revision();
+      result.next = std::max(job.next, std::min(scanned_to, states[i].stop));
+      const std::size_t begin = place_of(job.next);
+      const std::size_t end = place_of(result.next);
+      if (begin == end) continue;
+      auto same = std::ranges::find_if(made, [&](const Made& m) {
+        return m.wanted == job.wanted && m.begin == begin && m.end == end;
+      });
+      if (same == made.end()) {
+        const std::span<const std::uint32_t> matches(group.matches);
+        made.push_back({.wanted = job.wanted,
+                        .begin = begin,
+                        .end = end,
+                        .bodies = std::make_shared<const std::vector<Body>>(
+                            MakeBodies(*found, matches.subspan(begin, end - begin), job.wanted,
+                                       catch_up.body_limits_, previous))});
+        same = std::prev(made.end());
+      }
+      result.bodies = same->bodies;
+    }
+  });
+}
+
+void CatchUp::Round::PostResults() {
+  std::map<Shard*, std::vector<CaughtUp>> by_shard;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (results[i]) {
+      results[i]->ticket = jobs[i].ticket;
+      by_shard[jobs[i].shard].push_back(*std::move(results[i]));
+    } else if (i == 0) {
+      // The one that has waited longest was not reached.
+      jobs[i].must_lead = true;
+      catch_up.queue_.push_front(std::move(jobs[i]));
+    } else {
+      catch_up.queue_.push_back(std::move(jobs[i]));
+    }
+  }
+  for (auto& [shard, of_shard] : by_shard) {
+    shard->executor_.Post([shard = shard, of_shard = std::move(of_shard)]() mutable {
+      shard->OnCaughtUp(std::move(of_shard));
+    });
+  }
+}
+
+}  // namespace kvorum::watch

@@ -1,0 +1,98 @@
+// Reads for watchers what they have missed: on an executor of its own, in rounds of bounded work,
+// many watchers at near revisions by one scan of the store's history.
+//
+// A round takes the job that has waited longest and those that are at most a few thousand revisions
+// away, scans from the lowest of their revisions on, and ends at the store's newest revision or at
+// one of its bounds: records looked at, bytes found, bytes for one stream. Whoever is not done
+// comes with a new job when its stream has room. No view of the store lives longer than a round.
+//
+// Threads: Add is thread-safe; the work runs on the watch executor; results are posted to the
+// executors of the shards, which outlive the last round. A job whose stream has closed is dropped.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "base/error.h"
+#include "base/executor.h"
+#include "mvcc/store.h"
+#include "watch/body.h"
+#include "watch/range_index.h"
+
+namespace kvorum::watch {
+
+class Shard;
+
+// What a stream and its jobs share.
+struct CatchUpAccount {
+  std::atomic<bool> closed{false};
+  // The watch executor's: what the round has read for the stream.
+  std::uint64_t round = 0;
+  std::size_t round_bytes = 0;
+};
+
+struct CatchUpLimits {
+  std::int64_t join_revisions = 4'000;  // jobs this near to each other share a scan
+  std::size_t jobs = 4'096;
+  std::size_t records = 20'000;
+  std::size_t bytes = std::size_t{8} << 20;           // of bodies, each counted once
+  std::size_t stream_bytes = std::size_t{256} << 10;  // for the watchers of one stream together
+};
+
+struct CatchUpJob {
+  Shard* shard = nullptr;
+  std::uint64_t ticket = 0;
+  std::shared_ptr<CatchUpAccount> account;
+  WatchedRange range;
+  Wanted wanted;
+  std::int64_t next = 0;   // the first revision it needs
+  bool must_lead = false;  // a scan that began before it did not get to it
+};
+
+struct CaughtUp {
+  std::uint64_t ticket = 0;
+  std::shared_ptr<const std::vector<Body>> bodies = {};  // null if nothing was found
+  std::int64_t next = 0;              // the first revision that was not looked at
+  std::int64_t store_revision = 0;    // when it was
+  std::int64_t compact_revision = 0;  // not 0: what the watcher needs was compacted up to here
+  std::optional<Error> error = {};    // what it needs cannot be read
+};
+
+class CatchUp {
+ public:
+  CatchUp(mvcc::Store& store, Executor& executor, CatchUpLimits limits, BodyLimits bodies,
+          std::uint64_t seed);
+
+  void Add(std::vector<CatchUpJob> jobs);
+
+ private:
+  struct Round;
+
+  void Run();
+  void RunLater(Duration delay);
+  void TakeInbox();
+  // The jobs of the next round, out of the queue.
+  std::vector<CatchUpJob> Choose();
+
+  mvcc::Store& store_;
+  Executor& executor_;
+  const CatchUpLimits limits_;
+  const BodyLimits body_limits_;
+  const std::uint64_t seed_;
+
+  // The executor's.
+  std::deque<CatchUpJob> queue_;
+  std::uint64_t rounds_ = 0;
+
+  std::mutex mutex_;  // guards what follows
+  std::vector<CatchUpJob> inbox_;
+  bool posted_ = false;
+};
+
+}  // namespace kvorum::watch

@@ -1,0 +1,50 @@
+#include "watch/hub.h"
+
+#include <utility>
+
+#include "base/rng.h"
+
+namespace kvorum::watch {
+
+Hub::Hub(mvcc::Store& store, Executor& watch, HubOptions options)
+    : store_(store),
+      options_(options),
+      catch_up_(store, watch, options.catch_up, options.bodies, options.seed),
+      last_revision_(store.revision()) {}
+
+Hub::~Hub() = default;
+
+Shard& Hub::NewShard(Executor& executor) {
+  const std::uint64_t seed = options_.seed + shards_.size() + 1;
+  return *shards_.emplace_back(std::make_unique<Shard>(*this, executor, seed));
+}
+
+void Hub::OnPublished(Published published) {
+  std::shared_ptr<const EventBatch> batch;
+  if (published.records.has_value()) batch = std::make_shared<const EventBatch>(published);
+  Feed(batch, published.last);
+}
+
+void Hub::OnInstalled(std::int64_t revision) { Feed(nullptr, revision); }
+
+void Hub::Feed(const std::shared_ptr<const EventBatch>& batch, std::int64_t revision) {
+  std::vector<Shard*> to_wake;
+  {
+    std::lock_guard lock(mutex_);
+    last_revision_ = revision;
+    for (Shard* shard : active_shards_) {
+      const bool full = shard->inbox_.size() >= options_.inbox_batches ||
+                        shard->inbox_bytes_ >= options_.inbox_bytes;
+      if (full) {
+        shard->inbox_.clear();
+        shard->inbox_bytes_ = 0;
+      }
+      shard->inbox_.push_back({.batch = full ? nullptr : batch, .revision = revision});
+      if (batch != nullptr && !full) shard->inbox_bytes_ += batch->record_bytes();
+      if (!std::exchange(shard->drain_posted_, true)) to_wake.push_back(shard);
+    }
+  }
+  for (Shard* shard : to_wake) shard->executor_.Post([shard] { shard->Drain(); });
+}
+
+}  // namespace kvorum::watch

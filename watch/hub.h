@@ -1,0 +1,75 @@
+// Where the store's revisions go to watchers: told of each batch by the apply executor, it leaves
+// the batch with every shard that has watchers and returns; the shards match and answer on their
+// own executors, and what watchers missed is read on the watch executor (docs/decisions/0012).
+//
+// Threads: NewShard before entries are applied; the rest is thread-safe, or the apply executor's.
+// Ownership: outlives the store's last entry, the streams, and what is posted to the executors of
+// shards and catch-up. Not destroyed before those have ended.
+// Bounds: a shard whose executor does not get to its inbox loses batches there, not events: its
+// watchers are then caught up from the store.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/executor.h"
+#include "mvcc/publish_listener.h"
+#include "mvcc/store.h"
+#include "watch/body.h"
+#include "watch/catch_up.h"
+#include "watch/shard.h"
+
+namespace kvorum::watch {
+
+struct HubOptions {
+  // Between two notifications of progress; up to a tenth is added at random, chosen per stream.
+  Duration progress_interval = std::chrono::minutes(10);
+  std::uint64_t seed = 1;
+  BodyLimits bodies = {};
+  CatchUpLimits catch_up = {};
+  // Batches that wait for a shard; past one of these bounds they are dropped for a jump.
+  std::size_t inbox_batches = 256;
+  std::size_t inbox_bytes = std::size_t{16} << 20;
+  // Batches that a shard keeps while a watcher is caught up.
+  std::size_t recent_bytes = std::size_t{4} << 20;
+};
+
+class Hub final : public mvcc::PublishListener {
+ public:
+  Hub(mvcc::Store& store, Executor& watch, HubOptions options);
+  ~Hub() override;
+  Hub(const Hub&) = delete;
+  Hub& operator=(const Hub&) = delete;
+
+  Shard& NewShard(Executor& executor);
+  std::size_t shards() const { return shards_.size(); }
+  Shard& shard(std::size_t i) { return *shards_[i]; }
+
+  // ---- mvcc::PublishListener ----
+  bool WantsRecords() const override { return active_.load(std::memory_order_relaxed) != 0; }
+  void OnPublished(Published published) override;
+  void OnInstalled(std::int64_t revision) override;
+
+ private:
+  friend class Shard;
+  friend class Stream;
+
+  void Feed(const std::shared_ptr<const EventBatch>& batch, std::int64_t revision);
+
+  mvcc::Store& store_;
+  const HubOptions options_;
+  CatchUp catch_up_;
+  std::vector<std::unique_ptr<Shard>> shards_;
+  std::atomic<std::size_t> active_{0};  // shards that have watchers
+
+  std::mutex mutex_;  // guards the shards' inboxes and what follows; held for a few lines
+  std::int64_t last_revision_;
+  std::vector<Shard*> active_shards_;
+};
+
+}  // namespace kvorum::watch

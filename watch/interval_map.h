@@ -1,0 +1,186 @@
+// Values under half-open intervals of keys, found by a key that lies in them: a treap by begin and
+// end, each node of which knows the furthest end below it (an interval tree).
+//
+// Not thread-safe. Pointers to values stay valid until they are erased. Insert and Erase cost
+// O(log n) expected, Stab O(log n) for each value that it finds. The seed keeps an adversary from
+// choosing intervals that make the tree high.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "base/rng.h"
+#include "mvcc/key_range.h"
+
+namespace kvorum::watch {
+
+// Value has a function `mvcc::KeyRange range() const`, of a range that is not single, whose bytes
+// live as long as the value.
+template <class Value>
+class IntervalMap {
+ public:
+  explicit IntervalMap(std::uint64_t seed) : rng_(seed) {}
+
+  // Null if there is none under exactly this interval.
+  Value* Find(const mvcc::KeyRange& range) const {
+    const Node* node = root_.get();
+    while (node != nullptr) {
+      const auto order = Compare(range, node->value->range());
+      if (order == 0) return node->value.get();
+      node = order < 0 ? node->left.get() : node->right.get();
+    }
+    return nullptr;
+  }
+  // Its interval is not in the map yet.
+  void Insert(std::unique_ptr<Value> value) {
+    auto node = std::make_unique<Node>();
+    node->value = std::move(value);
+    node->priority = rng_();
+    node->Update();
+    InsertInto(root_, std::move(node));
+    ++size_;
+  }
+  // The interval is in the map.
+  void Erase(const mvcc::KeyRange& range) {
+    EraseFrom(root_, range);
+    --size_;
+  }
+  // Calls visit(Value&) for each interval that the key lies in. The map must not be changed there.
+  template <class Visit>
+  void Stab(std::string_view key, Visit&& visit) const {
+    StabIn(root_.get(), key, visit);
+  }
+  template <class Visit>
+  void ForEach(Visit&& visit) const {
+    VisitAll(root_.get(), visit);
+  }
+  std::size_t size() const { return size_; }
+
+  // Whether order, heap and furthest ends are right. O(n), for tests.
+  bool Holds() const { return HoldsIn(root_.get()); }
+
+ private:
+  struct Node {
+    std::unique_ptr<Value> value;
+    std::uint64_t priority = 0;
+    std::unique_ptr<Node> left;
+    std::unique_ptr<Node> right;
+    const Node* furthest = nullptr;  // the node here or below whose interval ends last
+
+    void Update() {
+      furthest = this;
+      for (const Node* child : {left.get(), right.get()}) {
+        if (child != nullptr &&
+            EndsBefore(furthest->value->range(), child->furthest->value->range()))
+          furthest = child->furthest;
+      }
+    }
+  };
+
+  static bool EndsBefore(const mvcc::KeyRange& a, const mvcc::KeyRange& b) {
+    if (a.open() || b.open()) return !a.open();
+    return a.end() < b.end();
+  }
+  static std::strong_ordering Compare(const mvcc::KeyRange& a, const mvcc::KeyRange& b) {
+    if (const auto order = a.begin() <=> b.begin(); order != 0) return order;
+    if (a.open() || b.open()) return a.open() <=> b.open();
+    return a.end() <=> b.end();
+  }
+
+  // Of the two trees, all keys of the first being smaller.
+  static std::unique_ptr<Node> Join(std::unique_ptr<Node> left, std::unique_ptr<Node> right) {
+    if (left == nullptr) return right;
+    if (right == nullptr) return left;
+    if (left->priority > right->priority) {
+      left->right = Join(std::move(left->right), std::move(right));
+      left->Update();
+      return left;
+    }
+    right->left = Join(std::move(left), std::move(right->left));
+    right->Update();
+    return right;
+  }
+
+  // Parts a tree into what is before the range and what is after it.
+  static void Split(std::unique_ptr<Node> node, const mvcc::KeyRange& range,
+                    std::unique_ptr<Node>& before, std::unique_ptr<Node>& after) {
+    if (node == nullptr) {
+      before = nullptr;
+      after = nullptr;
+    } else if (Compare(range, node->value->range()) < 0) {
+      std::unique_ptr<Node> left = std::move(node->left);
+      Split(std::move(left), range, before, node->left);
+      node->Update();
+      after = std::move(node);
+    } else {
+      std::unique_ptr<Node> right = std::move(node->right);
+      Split(std::move(right), range, node->right, after);
+      node->Update();
+      before = std::move(node);
+    }
+  }
+
+  static void InsertInto(std::unique_ptr<Node>& at, std::unique_ptr<Node> node) {
+    if (at == nullptr || node->priority > at->priority) {
+      std::unique_ptr<Node> tree = std::move(at);
+      Split(std::move(tree), node->value->range(), node->left, node->right);
+      node->Update();
+      at = std::move(node);
+      return;
+    }
+    const bool is_left = Compare(node->value->range(), at->value->range()) < 0;
+    InsertInto(is_left ? at->left : at->right, std::move(node));
+    at->Update();
+  }
+
+  static void EraseFrom(std::unique_ptr<Node>& at, const mvcc::KeyRange& range) {
+    const auto order = Compare(range, at->value->range());
+    if (order == 0) {
+      at = Join(std::move(at->left), std::move(at->right));
+      return;
+    }
+    EraseFrom(order < 0 ? at->left : at->right, range);
+    at->Update();
+  }
+
+  template <class Visit>
+  static void StabIn(const Node* node, std::string_view key, Visit& visit) {
+    while (node != nullptr && node->furthest->value->range().BeforeEnd(key)) {
+      StabIn(node->left.get(), key, visit);
+      const mvcc::KeyRange range = node->value->range();
+      if (key < range.begin()) return;
+      if (range.BeforeEnd(key)) visit(*node->value);
+      node = node->right.get();
+    }
+  }
+
+  template <class Visit>
+  static void VisitAll(const Node* node, Visit& visit) {
+    for (; node != nullptr; node = node->right.get()) {
+      VisitAll(node->left.get(), visit);
+      visit(*node->value);
+    }
+  }
+
+  static bool HoldsIn(const Node* node) {
+    if (node == nullptr) return true;
+    for (const Node* child : {node->left.get(), node->right.get()}) {
+      if (child == nullptr) continue;
+      if (child->priority > node->priority || !HoldsIn(child)) return false;
+      if (EndsBefore(node->furthest->value->range(), child->furthest->value->range())) return false;
+      const bool is_left = child == node->left.get();
+      if ((Compare(child->value->range(), node->value->range()) < 0) != is_left) return false;
+    }
+    return !EndsBefore(node->furthest->value->range(), node->value->range());
+  }
+
+  Rng rng_;
+  std::unique_ptr<Node> root_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace kvorum::watch

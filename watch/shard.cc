@@ -1,0 +1,442 @@
+#include "watch/shard.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/logging.h"
+#include "watch/hub.h"
+
+namespace kvorum::watch {
+
+std::string_view StorePreviousValues::Find(std::string_view key, std::int64_t revision) {
+  if (!view_) {
+    auto view = store_.Read();
+    if (!view.has_value()) {
+      KV_ERROR("no previous value for a watcher", {"error", view.error().message});
+      return {};
+    }
+    view_.emplace(*std::move(view));
+  }
+  const auto value = view_->Get(key, revision);
+  if (value.has_value()) return *value;
+  KV_ERROR("no previous value for a watcher", {"error", value.error().message});
+  return {};
+}
+
+Shard::Shard(Hub& hub, Executor& executor, std::uint64_t seed)
+    : hub_(hub), executor_(executor), rng_(seed), groups_(rng_()), previous_(hub.store_) {}
+
+Shard::~Shard() = default;
+
+std::unique_ptr<Stream> Shard::Open(StreamSink& sink) {
+  return std::unique_ptr<Stream>(new Stream(*this, sink));
+}
+
+// ---- What is published ----
+
+void Shard::Drain() {
+  TakeFeeds();
+  if (active_ && watchers_ == 0) {
+    std::lock_guard lock(hub_.mutex_);
+    std::erase(hub_.active_shards_, this);
+    hub_.active_.fetch_sub(1, std::memory_order_relaxed);
+    inbox_.clear();
+    inbox_bytes_ = 0;
+    active_ = false;
+  }
+  FlushAll();
+}
+
+void Shard::TakeFeeds() {
+  std::vector<Feed> feeds;
+  {
+    std::lock_guard lock(hub_.mutex_);
+    feeds.swap(inbox_);
+    inbox_bytes_ = 0;
+    drain_posted_ = false;
+  }
+  for (const Feed& feed : feeds) {
+    if (feed.batch != nullptr) {
+      OnBatch(feed.batch);
+    } else {
+      OnJump(feed.revision);
+    }
+  }
+}
+
+std::int64_t Shard::ReachPresent() {
+  if (!active_) {
+    std::lock_guard lock(hub_.mutex_);
+    hub_.active_shards_.push_back(this);
+    hub_.active_.fetch_add(1, std::memory_order_relaxed);
+    revision_ = hub_.last_revision_;
+    active_ = true;
+  }
+  TakeFeeds();
+  FlushAll();
+  return std::max(revision_, hub_.store_.readable_revision());
+}
+
+void Shard::OnBatch(const std::shared_ptr<const EventBatch>& batch) {
+  KV_CHECK(batch->first_revision() == revision_ + 1, "revisions for watchers have a gap");
+  revision_ = batch->last_revision();
+  matched_.clear();
+  for (std::uint32_t i = 0; i < batch->size(); ++i) {
+    groups_.Match((*batch)[i].key, [&](WatchGroup& group) {
+      if (group.synced.empty()) return;
+      if (group.match == 0) {
+        matched_.push_back(&group);
+        group.match = static_cast<std::uint32_t>(matched_.size());
+        if (matches_.size() < matched_.size()) matches_.emplace_back();
+      }
+      matches_[group.match - 1].push_back(i);
+    });
+  }
+  for (std::size_t i = 0; i < matched_.size(); ++i) {
+    matched_[i]->match = 0;
+    Deliver(*matched_[i], *batch, matches_[i]);
+    matches_[i].clear();
+  }
+  if (catching_up_.empty()) return;
+  recent_.push_back(batch);
+  recent_bytes_ += batch->record_bytes();
+  while (!recent_.empty() && recent_bytes_ > hub_.options_.recent_bytes) {
+    recent_bytes_ -= recent_.front()->record_bytes();
+    recent_.pop_front();
+  }
+}
+
+void Shard::OnJump(std::int64_t revision) {
+  if (revision <= revision_) return;
+  const std::int64_t first_missed = revision_ + 1;
+  revision_ = revision;
+  recent_.clear();
+  recent_bytes_ = 0;
+  for (Stream* stream : streams_) {
+    for (const auto& [id, watcher] : stream->watchers_) {
+      if (watcher->state != Watcher::State::kSynced || watcher->next > revision) continue;
+      watcher->next = std::max(watcher->next, first_missed);
+      ReadFor(*watcher);
+    }
+  }
+}
+
+void Shard::Deliver(WatchGroup& group, const EventBatch& batch,
+                    std::span<const std::uint32_t> matches) {
+  BodyCache cache;
+  // Backwards: a watcher that lags gives its place to the last one, which was served before it.
+  for (std::size_t i = group.synced.size(); i-- > 0;) {
+    Watcher& watcher = *group.synced[i];
+    if (watcher.next > batch.first_revision()) {
+      const auto from = std::ranges::partition_point(
+          matches, [&](std::uint32_t m) { return batch[m].revision.main < watcher.next; });
+      DeliverTo(watcher, MakeBodies(batch, {from, matches.end()}, watcher.wanted,
+                                    hub_.options_.bodies, previous_));
+      continue;
+    }
+    auto found = std::ranges::find(cache, watcher.wanted, &BodyCache::value_type::first);
+    if (found == cache.end()) {
+      cache.emplace_back(watcher.wanted, MakeBodies(batch, matches, watcher.wanted,
+                                                    hub_.options_.bodies, previous_));
+      found = std::prev(cache.end());
+    }
+    DeliverTo(watcher, found->second);
+  }
+}
+
+bool Shard::DeliverTo(Watcher& watcher, std::span<const Body> bodies) {
+  for (const Body& body : bodies) {
+    if (!body.continues && !watcher.stream.sink_.HasRoom()) {
+      Lag(watcher, body.first_revision);
+      return false;
+    }
+    SendEvents(watcher, body, body.last_revision);
+  }
+  return true;
+}
+
+void Shard::SendEvents(Watcher& watcher, const Body& body, std::int64_t header_revision) {
+  watcher.quiet = false;
+  watcher.stream.sink_.Send({.watch_id = watcher.id,
+                             .revision = header_revision,
+                             .fragment = body.more && watcher.wanted.fragment},
+                            &body);
+  QueueFlush(watcher.stream);
+}
+
+// ---- What is read ----
+
+void Shard::OnCaughtUp(std::vector<CaughtUp> results) {
+  TakeFeeds();
+  for (const CaughtUp& result : results) {
+    if (const auto found = catching_up_.find(result.ticket); found != catching_up_.end())
+      TakeResult(*found->second, result);
+  }
+  FlushAll();
+}
+
+void Shard::TakeResult(Watcher& watcher, const CaughtUp& result) {
+  Stream& stream = watcher.stream;
+  if (result.compact_revision != 0) return EndByCompaction(watcher, result.compact_revision);
+  if (result.error) {
+    const std::int64_t id = watcher.id;
+    Remove(watcher);
+    stream.watchers_.erase(id);
+    stream.sink_.Send({.watch_id = id,
+                       .revision = revision_,
+                       .canceled = true,
+                       .cancel_reason = result.error->message},
+                      nullptr);
+    return QueueFlush(stream);
+  }
+  if (result.bodies != nullptr) {
+    for (const Body& body : *result.bodies) SendEvents(watcher, body, result.store_revision);
+  }
+  watcher.next = result.next;
+  const bool reached = result.next > result.store_revision;
+  if (reached && Bridge(watcher)) return;
+  ReadFor(watcher);
+}
+
+bool Shard::Bridge(Watcher& watcher) {
+  if (watcher.next > revision_) {
+    Sync(watcher);
+    return true;
+  }
+  if (recent_.empty() || recent_.front()->first_revision() > watcher.next) return false;
+  const mvcc::KeyRange range = watcher.group.range();
+  std::vector<std::uint32_t> matches;
+  for (const auto& batch : recent_) {
+    matches.clear();
+    for (std::uint32_t i = 0; i < batch->size(); ++i) {
+      const Event& event = (*batch)[i];
+      if (event.revision.main >= watcher.next && range.Contains(event.key)) matches.push_back(i);
+    }
+    if (matches.empty()) continue;
+    const auto bodies =
+        MakeBodies(*batch, matches, watcher.wanted, hub_.options_.bodies, previous_);
+    if (!DeliverTo(watcher, bodies)) return true;  // and recent_ may be gone
+  }
+  watcher.next = revision_ + 1;
+  Sync(watcher);
+  return true;
+}
+
+void Shard::EndByCompaction(Watcher& watcher, std::int64_t compact_revision) {
+  Stream& stream = watcher.stream;
+  const std::int64_t id = watcher.id;
+  Remove(watcher);
+  stream.watchers_.erase(id);
+  stream.compacted_.insert(id);
+  stream.sink_.Send({.watch_id = id, .canceled = true, .compact_revision = compact_revision},
+                    nullptr);
+  QueueFlush(stream);
+}
+
+// ---- Watchers and where they are ----
+
+void Shard::AddWatcher(Stream& stream, const CreateRequest& request, const mvcc::KeyRange& range,
+                       std::int64_t id, std::int64_t present) {
+  WatchGroup& group = groups_.Add(range);
+  ++group.members;
+  ++watchers_;
+  // Linked into its group first, as one that is synced.
+  auto made = std::make_unique<Watcher>(Watcher{.stream = stream,
+                                                .group = group,
+                                                .id = id,
+                                                .next = request.start_revision,
+                                                .wanted = request.wanted,
+                                                .progress_notify = request.progress_notify,
+                                                .quiet = true});
+  Watcher& watcher = *made;
+  stream.watchers_.emplace(id, std::move(made));
+  watcher.place = static_cast<std::uint32_t>(group.synced.size());
+  group.synced.push_back(&watcher);
+  if (request.progress_notify) ScheduleProgress(stream);
+  if (request.start_revision == 0) {
+    watcher.next = present + 1;
+  } else if (request.start_revision > present) {
+    watcher.starts_later = true;
+    stream.some_start_later_ = true;
+  } else {
+    ReadFor(watcher);
+  }
+}
+
+void Shard::Unlink(Watcher& watcher) {
+  const auto take_out = [&](std::vector<Watcher*>& from) {
+    from[watcher.place] = from.back();
+    from[watcher.place]->place = watcher.place;
+    from.pop_back();
+  };
+  switch (watcher.state) {
+    case Watcher::State::kSynced:
+      take_out(watcher.group.synced);
+      return;
+    case Watcher::State::kLagging:
+      take_out(watcher.stream.lagging_);
+      break;
+    case Watcher::State::kCatchingUp:
+      catching_up_.erase(watcher.ticket);
+      if (catching_up_.empty()) {
+        recent_.clear();
+        recent_bytes_ = 0;
+      }
+      break;
+  }
+  --watcher.stream.unsynced_;
+}
+
+void Shard::Remove(Watcher& watcher) {
+  Unlink(watcher);
+  if (--watcher.group.members == 0) groups_.Remove(watcher.group);
+  --watchers_;
+}
+
+void Shard::Sync(Watcher& watcher) {
+  Unlink(watcher);
+  watcher.state = Watcher::State::kSynced;
+  watcher.place = static_cast<std::uint32_t>(watcher.group.synced.size());
+  watcher.group.synced.push_back(&watcher);
+}
+
+void Shard::Lag(Watcher& watcher, std::int64_t next) {
+  Unlink(watcher);
+  Stream& stream = watcher.stream;
+  watcher.state = Watcher::State::kLagging;
+  watcher.starts_later = false;
+  watcher.next = next;
+  watcher.place = static_cast<std::uint32_t>(stream.lagging_.size());
+  stream.lagging_.push_back(&watcher);
+  ++stream.unsynced_;
+}
+
+void Shard::ReadFor(Watcher& watcher) {
+  Stream& stream = watcher.stream;
+  if (watcher.state != Watcher::State::kLagging && !stream.sink_.HasRoom())
+    return Lag(watcher, watcher.next);
+  Unlink(watcher);
+  watcher.state = Watcher::State::kCatchingUp;
+  watcher.starts_later = false;
+  watcher.ticket = ++last_ticket_;
+  catching_up_.emplace(watcher.ticket, &watcher);
+  ++stream.unsynced_;
+  new_jobs_.push_back({.shard = this,
+                       .ticket = watcher.ticket,
+                       .account = stream.account_,
+                       .range = watcher.group.watched,
+                       .wanted = watcher.wanted,
+                       .next = watcher.next});
+}
+
+// ---- Ends of work, and time ----
+
+void Shard::QueueFlush(Stream& stream) {
+  if (!std::exchange(stream.flush_queued_, true)) flushes_.push_back(&stream);
+}
+
+void Shard::FlushAll() {
+  previous_.Release();
+  if (!new_jobs_.empty()) hub_.catch_up_.Add(std::exchange(new_jobs_, {}));
+  for (Stream* stream : flushes_) {
+    stream->flush_queued_ = false;
+    stream->sink_.Flush();
+  }
+  flushes_.clear();
+}
+
+void Shard::ScheduleProgress(Stream& stream) {
+  if (stream.progress_interval_ != Duration::zero()) return;
+  const Duration interval = hub_.options_.progress_interval;
+  const auto spread = static_cast<std::uint64_t>(std::max<std::int64_t>(interval.count() / 10, 1));
+  stream.progress_interval_ = interval + Duration(rng_.Below(spread));
+  stream.progress_due_ = executor_.clock().Now() + stream.progress_interval_;
+  progress_.emplace(stream.progress_due_, &stream);
+  ArmProgressTimer();
+}
+
+void Shard::UnscheduleProgress(Stream& stream) {
+  if (stream.progress_interval_ == Duration::zero()) return;
+  const auto [begin, end] = progress_.equal_range(stream.progress_due_);
+  for (auto it = begin; it != end; ++it) {
+    if (it->second != &stream) continue;
+    progress_.erase(it);
+    return;
+  }
+}
+
+void Shard::ArmProgressTimer() {
+  if (progress_.empty()) return;
+  const TimePoint when = progress_.begin()->first;
+  if (progress_armed_ && *progress_armed_ <= when) return;
+  progress_armed_ = when;
+  executor_.PostAt(when, [this, when] {
+    if (progress_armed_ == when) OnProgressTimer();
+  });
+}
+
+void Shard::OnProgressTimer() {
+  progress_armed_.reset();
+  if (progress_.empty()) return;
+  ReachPresent();
+  const TimePoint now = executor_.clock().Now();
+  while (!progress_.empty() && progress_.begin()->first <= now) {
+    Stream& stream = *progress_.begin()->second;
+    progress_.erase(progress_.begin());
+    stream.NotifyProgress();
+    stream.progress_due_ = now + stream.progress_interval_;
+    progress_.emplace(stream.progress_due_, &stream);
+  }
+  ArmProgressTimer();
+  FlushAll();
+}
+
+void Shard::CheckInvariants() const {
+  std::size_t watchers = 0;
+  std::size_t synced = 0;
+  std::size_t catching_up = 0;
+  for (const Stream* stream : streams_) {
+    std::size_t unsynced = 0;
+    for (const auto& [id, watcher] : stream->watchers_) {
+      ++watchers;
+      KV_CHECK(watcher->id == id && &watcher->stream == stream, "a watcher of another stream");
+      switch (watcher->state) {
+        case Watcher::State::kSynced:
+          ++synced;
+          KV_CHECK(watcher->group.synced.at(watcher->place) == watcher.get(),
+                   "a synced watcher is not in its group");
+          break;
+        case Watcher::State::kLagging:
+          ++unsynced;
+          KV_CHECK(stream->lagging_.at(watcher->place) == watcher.get(),
+                   "a lagging watcher is not where it lags");
+          break;
+        case Watcher::State::kCatchingUp:
+          ++unsynced;
+          ++catching_up;
+          KV_CHECK(catching_up_.at(watcher->ticket) == watcher.get(),
+                   "a ticket of another watcher");
+          break;
+      }
+    }
+    KV_CHECK(stream->unsynced_ == unsynced, "a stream miscounts its watchers");
+  }
+  KV_CHECK(watchers == watchers_, "the shard miscounts its watchers");
+  KV_CHECK(catching_up == catching_up_.size(), "a ticket of a watcher that is gone");
+  std::size_t members = 0;
+  groups_.ForEach([&](const WatchGroup& group) {
+    KV_CHECK(group.members > 0 && group.synced.size() <= group.members, "an empty group stays");
+    members += group.members;
+    synced -= group.synced.size();
+  });
+  KV_CHECK(members == watchers && synced == 0, "groups and watchers differ");
+  for (std::size_t i = 1; i < recent_.size(); ++i) {
+    KV_CHECK(recent_[i]->first_revision() == recent_[i - 1]->last_revision() + 1,
+             "the batches that are kept have a gap");
+  }
+  KV_CHECK(recent_.empty() || recent_.back()->last_revision() == revision_,
+           "the batches that are kept end before the present");
+}
+
+}  // namespace kvorum::watch

@@ -1,0 +1,149 @@
+// The watchers of the streams of one executor (an I/O loop), matched and answered there: the apply
+// executor only leaves each batch in the shard's inbox, and no lock is held while watchers are
+// looked for or messages made.
+//
+// Threads: everything belongs to the shard's executor but the inbox, which the hub's lock guards.
+// Ownership: the hub's. Streams do not outlive it.
+//
+// Order: a shard has handled all revisions up to revision(). A synced watcher has been given all of
+// them that it wants; any other watcher has a `next` at or below revision(), from which it is
+// caught up. While one is being caught up the shard keeps the batches that come (up to a bound), so
+// that what is read and what is fed meet without a gap: without them a watcher would have to be
+// read for again and again while writes go on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "base/executor.h"
+#include "base/rng.h"
+#include "mvcc/store.h"
+#include "watch/body.h"
+#include "watch/catch_up.h"
+#include "watch/event_batch.h"
+#include "watch/range_index.h"
+#include "watch/stream.h"
+#include "watch/watcher.h"
+
+namespace kvorum::watch {
+
+class Hub;
+
+// Looks values up in a view of the store that is taken when the first is asked for.
+class StorePreviousValues final : public PreviousValues {
+ public:
+  explicit StorePreviousValues(mvcc::Store& store) : store_(store) {}
+  std::string_view Find(std::string_view key, std::int64_t revision) override;
+  void Release() { view_.reset(); }
+
+ private:
+  mvcc::Store& store_;
+  std::optional<mvcc::ReadView> view_;
+};
+
+class Shard {
+ public:
+  Shard(Hub& hub, Executor& executor, std::uint64_t seed);
+  ~Shard();
+  Shard(const Shard&) = delete;
+  Shard& operator=(const Shard&) = delete;
+
+  std::unique_ptr<Stream> Open(StreamSink& sink);
+
+  Executor& executor() { return executor_; }
+  std::int64_t revision() const { return revision_; }
+  std::size_t watchers() const { return watchers_; }
+
+  // Aborts with what is broken. O(watchers).
+  void CheckInvariants() const;
+
+ private:
+  friend class CatchUp;
+  friend class Hub;
+  friend class Stream;
+
+  // A batch, or (null) the news that the store is at this revision by another way.
+  struct Feed {
+    std::shared_ptr<const EventBatch> batch;
+    std::int64_t revision = 0;
+  };
+  // Bodies of one group's matches, by what is wanted.
+  using BodyCache = std::vector<std::pair<Wanted, std::vector<Body>>>;
+
+  // Handles what is in the inbox.
+  void Drain();
+  void TakeFeeds();
+  void OnBatch(const std::shared_ptr<const EventBatch>& batch);
+  void OnJump(std::int64_t revision);
+  void Deliver(WatchGroup& group, const EventBatch& batch, std::span<const std::uint32_t> matches);
+  // False if the watcher lags now.
+  bool DeliverTo(Watcher& watcher, std::span<const Body> bodies);
+  void SendEvents(Watcher& watcher, const Body& body, std::int64_t header_revision);
+
+  // What was read; on the shard's executor.
+  void OnCaughtUp(std::vector<CaughtUp> results);
+  void TakeResult(Watcher& watcher, const CaughtUp& result);
+  // Gives a watcher what came while it was read for, and syncs it (or lets it lag); false if the
+  // batches kept do not reach back far enough.
+  bool Bridge(Watcher& watcher);
+  void EndByCompaction(Watcher& watcher, std::int64_t compact_revision);
+
+  // Makes sure that all that is published is handled, and tells the revision that a client may have
+  // seen by now.
+  std::int64_t ReachPresent();
+  void AddWatcher(Stream& stream, const CreateRequest& request, const mvcc::KeyRange& range,
+                  std::int64_t id, std::int64_t present);
+  // Out of wherever its state has it.
+  void Unlink(Watcher& watcher);
+  void Remove(Watcher& watcher);
+  void Sync(Watcher& watcher);
+  void Lag(Watcher& watcher, std::int64_t next);
+  void ReadFor(Watcher& watcher);
+
+  void QueueFlush(Stream& stream);
+  // Ends a piece of work: jobs go to the catch-up, streams flush.
+  void FlushAll();
+  void ScheduleProgress(Stream& stream);
+  void UnscheduleProgress(Stream& stream);
+  void ArmProgressTimer();
+  void OnProgressTimer();
+
+  Hub& hub_;
+  Executor& executor_;
+  Rng rng_;
+  RangeIndex<WatchGroup> groups_;
+  std::unordered_set<Stream*> streams_;
+  std::size_t watchers_ = 0;
+  std::int64_t revision_ = 0;
+  bool active_ = false;
+  StorePreviousValues previous_;
+
+  std::uint64_t last_ticket_ = 0;
+  std::unordered_map<std::uint64_t, Watcher*> catching_up_;
+  std::vector<CatchUpJob> new_jobs_;
+  std::deque<std::shared_ptr<const EventBatch>> recent_;  // while catching_up_ is not empty
+  std::size_t recent_bytes_ = 0;
+
+  std::vector<Stream*> flushes_;
+  std::multimap<TimePoint, Stream*> progress_;
+  std::optional<TimePoint> progress_armed_;
+
+  // Of one batch, kept for its memory.
+  std::vector<WatchGroup*> matched_;
+  std::vector<std::vector<std::uint32_t>> matches_;
+
+  // Guarded by the hub's lock.
+  std::vector<Feed> inbox_;
+  std::size_t inbox_bytes_ = 0;
+  bool drain_posted_ = false;
+};
+
+}  // namespace kvorum::watch

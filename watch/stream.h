@@ -1,0 +1,117 @@
+// One client's stream of watchers: creates, cancels, answers, in the order in which they must
+// arrive. What it says goes to a StreamSink, which encodes and sends it.
+//
+// Used by its shard's executor only. The sink outlives it; the shard as well. Destroying it removes
+// its watchers.
+//
+// A stream whose sink has no room gets no events: its watchers leave the synced group at the first
+// revision that they miss, and are caught up from the store once there is room again. So a client
+// that does not read costs what its sink holds, and a watcher that waits costs nothing per event.
+//
+// Progress: a response that says "all events up to this revision were sent" goes into the same
+// sink, behind those events, and only while no watcher that it speaks for misses any.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "base/clock.h"
+#include "watch/body.h"
+#include "watch/catch_up.h"
+#include "watch/watcher.h"
+
+namespace kvorum::watch {
+
+class Shard;
+
+// The id that stands for no watcher, or for all of a stream.
+inline constexpr std::int64_t kNoWatchId = -1;
+
+struct CreateRequest {
+  std::string_view key = {};  // empty: the smallest one
+  std::string_view range_end = {};
+  std::int64_t start_revision = 0;  // 0: from now on
+  std::int64_t watch_id = 0;        // 0: the stream chooses
+  bool progress_notify = false;
+  Wanted wanted = {};
+};
+
+// A WatchResponse without its events; zero fields say nothing.
+struct Response {
+  std::int64_t watch_id = 0;
+  std::int64_t revision = 0;  // the header's
+  bool created = false;
+  bool canceled = false;
+  bool fragment = false;
+  std::int64_t compact_revision = 0;
+  std::string_view cancel_reason = {};
+};
+
+// Calls nothing of the stream's from within.
+class StreamSink {
+ public:
+  virtual ~StreamSink() = default;
+  // Queues a response, with events or without (null). Always takes it: what may come without asking
+  // HasRoom is bounded by the client's own requests and one message a watcher.
+  virtual void Send(const Response& response, const Body* events) = 0;
+  // Whether it should be given more events. Once it has said no, its owner calls Stream::OnRoom
+  // when there is room again.
+  virtual bool HasRoom() const = 0;
+  // Everything that is to be said now was queued.
+  virtual void Flush() = 0;
+};
+
+class Stream {
+ public:
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  // Answers `created`, with `canceled` beside it if it is refused: the range is empty, the id is
+  // taken, the revision is negative. Events follow from start_revision on.
+  void Create(const CreateRequest& request);
+  // Answers as a Create that is refused for this reason.
+  void Refuse(std::string_view reason);
+  // Answers `canceled`, if there is such a watcher.
+  void Cancel(std::int64_t watch_id);
+  // Answers with the revision up to which every watcher has been sent its events, unless one lags.
+  void RequestProgress();
+  // The sink has room again.
+  void OnRoom();
+
+  std::size_t watchers() const { return watchers_.size(); }
+
+ private:
+  friend class Shard;
+  Stream(Shard& shard, StreamSink& sink);
+
+  std::int64_t ChooseId();
+  bool IsTaken(std::int64_t watch_id) const {
+    return watchers_.contains(watch_id) || compacted_.contains(watch_id);
+  }
+  // The revision of progress that the watcher would not contradict; 0 if there is none.
+  bool IsAt(Watcher& watcher) const;
+  void NotifyProgress();
+
+  Shard& shard_;
+  StreamSink& sink_;
+  std::unordered_map<std::int64_t, std::unique_ptr<Watcher>> watchers_;
+  // Ended by a compaction, and not cancelled by the client since: their ids stay taken.
+  std::unordered_set<std::int64_t> compacted_;
+  std::vector<Watcher*> lagging_;
+  std::size_t unsynced_ = 0;  // watchers that lag or are being caught up
+  std::int64_t next_id_ = 0;
+  std::shared_ptr<CatchUpAccount> account_;
+  bool some_start_later_ = false;
+  bool flush_queued_ = false;
+  // Of progress notifications; zero until a watcher asks for them.
+  Duration progress_interval_{};
+  TimePoint progress_due_;
+};
+
+}  // namespace kvorum::watch

@@ -1,0 +1,49 @@
+// One watcher, and the group of those that watch exactly the same range. Plain data of the shard
+// that owns them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "mvcc/key_range.h"
+#include "watch/body.h"
+#include "watch/range_index.h"
+
+namespace kvorum::watch {
+
+class Stream;
+struct Watcher;
+
+struct WatchGroup {
+  explicit WatchGroup(const mvcc::KeyRange& range) : watched(range) {}
+  mvcc::KeyRange range() const { return watched.view(); }
+
+  const WatchedRange watched;
+  std::vector<Watcher*> synced;
+  std::uint32_t members = 0;  // synced or not
+  std::uint32_t match = 0;    // while a batch is matched: 1 + the place of its matches
+};
+
+struct Watcher {
+  enum class State : std::uint8_t {
+    kSynced,      // in its group: gets each batch
+    kLagging,     // its stream has no room
+    kCatchingUp,  // is read for
+  };
+
+  Stream& stream;
+  WatchGroup& group;
+  const std::int64_t id;
+  // The first revision that it has not been given yet; of a synced one that waits for a later
+  // start, that start.
+  std::int64_t next = 0;
+  std::uint64_t ticket = 0;  // kCatchingUp: what the result will name
+  std::uint32_t place = 0;   // in group.synced or the stream's lagging_
+  State state = State::kSynced;
+  const Wanted wanted;
+  const bool progress_notify;
+  bool starts_later = false;  // synced, asked for a start that is still to come
+  bool quiet = false;         // no event since the last tick of progress
+};
+
+}  // namespace kvorum::watch
