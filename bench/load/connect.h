@@ -1,0 +1,17 @@
+// Blocking connects of the load generator's connections.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace kvorum::bench {
+
+// What errno says of a call.
+Error SystemError(std::string_view what);
+
+// A connected TCP socket to "host:port", without Nagle's delay.
+Result<int> ConnectSocket(const std::string& endpoint);
+
+}  // namespace kvorum::bench
