@@ -8,6 +8,7 @@
 
 #include "client/connections.h"
 #include "client/error_text.h"
+#include "client/watch_impl.h"
 #include "proto/rpc.pb.h"
 
 namespace kvorum::client {
@@ -120,6 +121,13 @@ class Client::Impl {
     return {};
   }
 
+  std::unique_ptr<Watch> NewWatch(const etcdserverpb::WatchCreateRequest& request, bool leader) {
+    return std::make_unique<Watch>(std::make_unique<Watch::Impl>(
+        *connections_, request, [this, leader](grpc::ClientContext& context) {
+          Prepare(context, {.require_leader = leader});
+        }));
+  }
+
  private:
   template <class Response, class Request, class Method>
   Result<Response> Attempts(const Request& request, const CallOptions& call, Retry retry,
@@ -196,6 +204,11 @@ Result<etcdserverpb::RangeResponse> Client::Range(const etcdserverpb::RangeReque
 Result<void> Client::RangeStream(const etcdserverpb::RangeRequest& request, const OnChunk& on_chunk,
                                  const CallOptions& call) {
   return impl_->RangeStream(request, on_chunk, call);
+}
+
+std::unique_ptr<Watch> Client::NewWatch(const etcdserverpb::WatchCreateRequest& request,
+                                        const CallOptions& call) {
+  return impl_->NewWatch(request, call.require_leader);
 }
 
 Result<etcdserverpb::PutResponse> Client::Put(const etcdserverpb::PutRequest& request,

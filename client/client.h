@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "client/watch.h"
 
 namespace etcdserverpb {
 class AlarmRequest;
@@ -49,6 +50,7 @@ class StatusRequest;
 class StatusResponse;
 class TxnRequest;
 class TxnResponse;
+class WatchCreateRequest;
 }  // namespace etcdserverpb
 
 namespace kvorum::client {
@@ -114,6 +116,10 @@ class Client {
                                         const CallOptions& call = {});
   Result<etcdserverpb::CompactionResponse> Compact(const etcdserverpb::CompactionRequest& request,
                                                    const CallOptions& call = {});
+
+  // Nothing is sent before Watch::Run; the options' deadline is not looked at.
+  std::unique_ptr<Watch> NewWatch(const etcdserverpb::WatchCreateRequest& request,
+                                  const CallOptions& call = {});
 
   Result<etcdserverpb::MemberAddResponse> MemberAdd(const etcdserverpb::MemberAddRequest& request,
                                                     const CallOptions& call = {});

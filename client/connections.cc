@@ -95,6 +95,7 @@ std::chrono::system_clock::time_point WallDeadline(CallOptions::Deadline deadlin
 Connection::Connection(std::shared_ptr<grpc::Channel> channel_in)
     : channel(std::move(channel_in)),
       kv(etcdserverpb::KV::NewStub(channel)),
+      watch(etcdserverpb::Watch::NewStub(channel)),
       cluster(etcdserverpb::Cluster::NewStub(channel)),
       maintenance(etcdserverpb::Maintenance::NewStub(channel)),
       auth(etcdserverpb::Auth::NewStub(channel)) {}

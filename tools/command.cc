@@ -133,13 +133,14 @@ int Execute(const Command& root, std::span<const std::string> line, World& world
   }
   const Command& command = *found->path.back();
   FlagSet flags = KnownFlags(found->path);
-  auto args = flags.Parse(found->rest);
+  std::optional<std::size_t> separator;
+  auto args = flags.Parse(found->rest, &separator);
   if (!args) return ReportWithUsage(args.error(), found->path, world);
   if (flags.Switch("help") || !command.run) {
     world.out << HelpText(found->path);
     return 0;
   }
-  Invocation invocation{root, found->path, flags, *std::move(args), world};
+  Invocation invocation{root, found->path, flags, *std::move(args), world, separator};
   if (command.check) {
     if (const auto checked = command.check(invocation); !checked)
       return ReportWithUsage(checked.error(), found->path, world);

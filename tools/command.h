@@ -32,6 +32,8 @@ struct Invocation {
   FlagSet& flags;
   std::vector<std::string> args;
   World& world;
+  // How many of the arguments stood before "--"; nothing if the line had none.
+  std::optional<std::size_t> separator = {};
 };
 
 struct Command {

@@ -14,12 +14,14 @@ Command PutCommand();
 Command GetCommand();
 Command DelCommand();
 Command TxnCommand();
+Command WatchCommand();
 Command CompactionCommand();
 Command EndpointCommand();
 Command AlarmCommand();
 Command DefragCommand();
 Command MemberCommand();
 Command MoveLeaderCommand();
+Command MakeMirrorCommand();
 Command VersionCommand();
 Command CompletionCommand();
 Command CompleteCommand();  // hidden: what the completion scripts call

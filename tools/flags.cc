@@ -144,7 +144,8 @@ Outcome<std::span<const std::string>> FlagSet::ParseShort(std::string_view lette
   return rest;
 }
 
-Outcome<std::vector<std::string>> FlagSet::Parse(std::span<const std::string> args) {
+Outcome<std::vector<std::string>> FlagSet::Parse(std::span<const std::string> args,
+                                                 std::optional<std::size_t>* separator) {
   std::vector<std::string> positional;
   while (!args.empty()) {
     const std::string& arg = args.front();
@@ -154,6 +155,7 @@ Outcome<std::vector<std::string>> FlagSet::Parse(std::span<const std::string> ar
       continue;
     }
     if (arg == "--") {
+      if (separator != nullptr) *separator = positional.size();
       positional.insert(positional.end(), args.begin(), args.end());
       break;
     }

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -43,8 +44,10 @@ class FlagSet {
   // A flag is added once; its default must be a value of its type.
   void Add(const Flag& flag);
 
-  // Sets what the arguments say and returns those that are no flags.
-  Outcome<std::vector<std::string>> Parse(std::span<const std::string> args);
+  // Sets what the arguments say and returns those that are no flags; `separator` gets how many of
+  // them stood before "--", if there is one.
+  Outcome<std::vector<std::string>> Parse(std::span<const std::string> args,
+                                          std::optional<std::size_t>* separator = nullptr);
   // The error is the reason alone.
   std::expected<void, std::string> Set(std::string_view name, std::string_view text);
 

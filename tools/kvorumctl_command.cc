@@ -41,10 +41,10 @@ Command KvorumctlCommand() {
   return {.use = "kvorumctl",
           .brief = "A command line client for kvorum and etcd.",
           .inherited_flags = GlobalFlags(),
-          .children = {GetCommand(), PutCommand(), DelCommand(), TxnCommand(), CompactionCommand(),
-                       AlarmCommand(), DefragCommand(), EndpointCommand(), MemberCommand(),
-                       MoveLeaderCommand(), VersionCommand(), CompletionCommand(),
-                       CompleteCommand(), OptionsCommand(), HelpCommand()},
+          .children = {GetCommand(), PutCommand(), DelCommand(), TxnCommand(), WatchCommand(),
+                       CompactionCommand(), AlarmCommand(), DefragCommand(), EndpointCommand(),
+                       MemberCommand(), MoveLeaderCommand(), MakeMirrorCommand(), VersionCommand(),
+                       CompletionCommand(), CompleteCommand(), OptionsCommand(), HelpCommand()},
           .group_order = {kKeyValueGroup, kClusterGroup, kUtilityGroup}};
 }
 

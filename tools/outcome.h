@@ -14,6 +14,7 @@ enum class ExitCode : int {
   kBadConnection = 2,
   kInvalidInput = 3,  // a txn that can't be read
   kBadFeature = 4,    // a valid flag with a value that we don't know
+  kInterrupted = 5,   // the server ended what should have gone on
   kBadArguments = 128,
 };
 

@@ -40,6 +40,7 @@ class Printer {
   virtual Outcome<void> Get(const etcdserverpb::RangeResponse&) { return Refuse(); }
   virtual Outcome<void> Delete(const etcdserverpb::DeleteRangeResponse&) { return Refuse(); }
   virtual Outcome<void> Txn(const etcdserverpb::TxnResponse&) { return Refuse(); }
+  virtual Outcome<void> Watch(const etcdserverpb::WatchResponse&) { return Refuse(); }
   virtual Outcome<void> Alarm(const etcdserverpb::AlarmResponse&) { return Refuse(); }
   virtual Outcome<void> MemberAdd(const etcdserverpb::MemberAddResponse&) { return Refuse(); }
   // These are told the id that was asked for: the answers do not name it.

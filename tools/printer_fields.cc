@@ -62,6 +62,16 @@ class FieldsPrinter final : public Printer {
     return {};
   }
 
+  Outcome<void> Watch(const etcdserverpb::WatchResponse& response) override {
+    Header(response.header());
+    for (const mvccpb::Event& event : response.events()) {
+      Line("Type", mvccpb::Event_EventType_Name(event.type()));
+      if (event.has_prev_kv()) KeyValue("Prev", event.prev_kv());
+      KeyValue("", event.kv());
+    }
+    return {};
+  }
+
   Outcome<void> Alarm(const etcdserverpb::AlarmResponse& response) override {
     Header(response.header());
     for (const etcdserverpb::AlarmMember& alarm : response.alarms()) {

@@ -73,6 +73,19 @@ class JsonPrinter final : public Printer {
   Outcome<void> Txn(const etcdserverpb::TxnResponse& response) override {
     return Write(TxnJson(response));
   }
+  Outcome<void> Watch(const etcdserverpb::WatchResponse& response) override {
+    const auto flag = [](bool value) { return std::string(value ? "true" : "false"); };
+    const auto event = [](const mvccpb::Event& e) { return JsonMessage(e); };
+    return Write(
+        JsonObject()
+            .Add("Header", JsonMessage(response.header()))
+            .Add("Events", response.events().empty() ? "null" : JsonList(response.events(), event))
+            .Add("CompactRevision", std::to_string(response.compact_revision()))
+            .Add("Canceled", flag(response.canceled()))
+            .Add("Created", flag(response.created()))
+            .Add("CancelReason", JsonString(response.cancel_reason()))
+            .Finish());
+  }
   Outcome<void> Alarm(const etcdserverpb::AlarmResponse& response) override {
     return Write(JsonMessage(response));
   }

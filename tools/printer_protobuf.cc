@@ -18,6 +18,13 @@ class ProtobufPrinter final : public Printer {
     return Write(response);
   }
   Outcome<void> Txn(const etcdserverpb::TxnResponse& response) override { return Write(response); }
+  // Without its watch id: the watch is the command's own.
+  Outcome<void> Watch(const etcdserverpb::WatchResponse& response) override {
+    etcdserverpb::WatchResponse shown = response;
+    shown.clear_watch_id();
+    shown.clear_cancel_reason();
+    return Write(shown);
+  }
   Outcome<void> Alarm(const etcdserverpb::AlarmResponse& response) override {
     return Write(response);
   }

@@ -62,6 +62,15 @@ class SimplePrinter final : public Printer {
     return {};
   }
 
+  Outcome<void> Watch(const etcdserverpb::WatchResponse& response) override {
+    for (const mvccpb::Event& event : response.events()) {
+      out_ << mvccpb::Event_EventType_Name(event.type()) << '\n';
+      if (event.has_prev_kv()) Write(event.prev_kv());
+      Write(event.kv());
+    }
+    return {};
+  }
+
   Outcome<void> Alarm(const etcdserverpb::AlarmResponse& response) override {
     // The message's text form: fields at their zero value are left out.
     for (const etcdserverpb::AlarmMember& alarm : response.alarms()) {

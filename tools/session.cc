@@ -268,6 +268,35 @@ Outcome<std::unique_ptr<client::Client>> Session::ConnectTo(const std::string& e
   return NewClient(options);
 }
 
+Outcome<std::unique_ptr<client::Client>> Session::ConnectToDestination(
+    const Invocation& invocation) const {
+  const FlagSet& flags = invocation.flags;
+  client::Options options = options_;
+  options.endpoints = {invocation.args.front()};
+  options.tls = {};
+  options.tls.certificate_file = flags.String("dest-cert");
+  options.tls.key_file = flags.String("dest-key");
+  options.tls.ca_file = flags.String("dest-cacert");
+  options.tls.enabled = !flags.Switch("dest-insecure-transport") ||
+                        !options.tls.certificate_file.empty() || !options.tls.key_file.empty() ||
+                        !options.tls.ca_file.empty();
+  options.token.clear();
+  options.user = flags.String("dest-user");
+  options.password = flags.String("dest-password");
+  if (!options.user.empty() && options.password.empty()) {
+    const std::size_t colon = options.user.find(':');
+    if (colon != std::string::npos) {
+      options.password = options.user.substr(colon + 1);
+      options.user.resize(colon);
+    } else {
+      const auto password = AskPassword("Destination Password: ", invocation.world.out);
+      if (!password) return std::unexpected(password.error());
+      options.password = *password;
+    }
+  }
+  return NewClient(options);
+}
+
 Outcome<std::vector<std::string>> Session::Endpoints() const {
   if (!whole_cluster_) return options_.endpoints;
   const auto connected = Connect();

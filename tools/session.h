@@ -26,6 +26,9 @@ class Session {
   Outcome<std::unique_ptr<client::Client>> Connect() const;
   Outcome<std::unique_ptr<client::Client>> ConnectTo(const std::string& endpoint) const;
 
+  // A client of another cluster's endpoint, as the flags that begin with dest- say.
+  Outcome<std::unique_ptr<client::Client>> ConnectToDestination(const Invocation& invocation) const;
+
   // The endpoints given, or with --cluster those that the members say they serve at.
   Outcome<std::vector<std::string>> Endpoints() const;
 
