@@ -40,13 +40,19 @@ void Call::Read(ServerStream::ReadCallback callback) {
 }
 
 void Call::Write(ByteChain message, ServerStream::WriteCallback callback) {
+  WriteFrames(std::move(message), /*messages=*/0, std::move(callback));
+}
+
+void Call::WriteFrames(ByteChain frames, std::size_t messages,
+                       ServerStream::WriteCallback callback) {
   {
     std::lock_guard lock(stream_->mutex);
     KV_CHECK(!stream_->write_outstanding, "a second Write on a stream");
     KV_CHECK(!stream_->finished, "a Write after Finish");
     stream_->write_outstanding = true;
     stream_->operations.has_write = true;
-    stream_->operations.message = std::move(message);
+    stream_->operations.framed_messages = messages;
+    stream_->operations.message = std::move(frames);
     stream_->operations.written = std::move(callback);
   }
   Push();
@@ -59,6 +65,15 @@ void Call::Finish(Error status) {
     stream_->finished = true;
     stream_->operations.has_finish = true;
     stream_->operations.status = std::move(status);
+  }
+  Push();
+}
+
+void Call::Cut(Error reason) {
+  {
+    std::lock_guard lock(stream_->mutex);
+    if (stream_->finished) return;
+    stream_->operations.cut = std::move(reason);
   }
   Push();
 }
@@ -90,10 +105,15 @@ void Call::DeliverOperations() {
   if (operations.read) stream_->read_callback = std::move(operations.read);
   if (!operations.has_write && stream_->write_callback && !sending_) RunWritten();
   if (operations.has_write) stream_->write_callback = std::move(operations.written);
-  if (session_ == nullptr || decided_) {
+  if (session_ == nullptr || decided_ || cut_) {
     return FailCallbacks(cancelled() ? cancel_reason() : CanceledError());
   }
-  if (operations.has_write) session_->Send(*this, {}, std::move(operations.message));
+  if (operations.framed_messages != 0) {
+    session_->SendFrames(*this, std::move(operations.message), operations.framed_messages);
+  } else if (operations.has_write) {
+    session_->Send(*this, {}, std::move(operations.message));
+  }
+  if (operations.cut) return session_->Cut(*this, *operations.cut);
   if (operations.has_finish && !decided_) return session_->FinishStream(*this, operations.status);
   if (stream_->read_callback && !decided_) session_->ServeRead(*this);
 }

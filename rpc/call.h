@@ -42,7 +42,9 @@ class Call final : public CallContext,
   void Complete(Error status, SharedBytes first, ByteChain rest) override;
   void Read(ServerStream::ReadCallback callback);
   void Write(ByteChain message, ServerStream::WriteCallback callback);
+  void WriteFrames(ByteChain frames, std::size_t messages, ServerStream::WriteCallback callback);
   void Finish(Error status);
+  void Cut(Error reason);
   // Finish, unless it was called before.
   void Abandon();
   std::size_t buffered_bytes() const { return unsent_bytes_.load(std::memory_order_relaxed); }
@@ -58,10 +60,12 @@ class Call final : public CallContext,
   struct Operations {
     ServerStream::ReadCallback read;
     bool has_write = false;
+    std::size_t framed_messages = 0;  // that `message` holds, with their prefixes; 0: it is one
     ByteChain message;
     ServerStream::WriteCallback written;
     bool has_finish = false;
     Error status;
+    std::optional<Error> cut;
   };
   // What only streams need; unary calls do without it.
   struct StreamSide {
@@ -102,6 +106,7 @@ class Call final : public CallContext,
   bool response_begun_ = false;  // HEADERS were submitted
   bool sending_ = false;         // a message is on its way through flow control
   bool finish_waits_ = false;    // status_ follows the message that is on its way
+  bool cut_ = false;             // over for its handler, though the status may wait to be sent
   bool decided_ = false;         // the call is over for its handler; status_ tells how
   Error status_;
   MessageReader reader_;
@@ -139,8 +144,12 @@ class StreamHandle final : public ServerStream {
   void Write(ByteChain message, WriteCallback callback) override {
     call_->Write(std::move(message), std::move(callback));
   }
+  void WriteFrames(ByteChain frames, std::size_t messages, WriteCallback callback) override {
+    call_->WriteFrames(std::move(frames), messages, std::move(callback));
+  }
   std::size_t buffered_bytes() const override { return call_->buffered_bytes(); }
   void Finish(Error status) override { call_->Finish(std::move(status)); }
+  void Cut(Error reason) override { call_->Cut(std::move(reason)); }
 
  private:
   const std::shared_ptr<Call> call_;

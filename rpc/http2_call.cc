@@ -337,6 +337,19 @@ void Http2Session::FinishStream(Call& call, const Error& status) {
   if (call.stream_->read_callback) call.RunRead(Fail(CanceledError()));
 }
 
+void Http2Session::Cut(Call& call, const Error& reason) {
+  call.cut_ = true;
+  call.CallContext::Cancel(reason);
+  if (call.sending_) {
+    call.status_ = reason;
+    call.finish_waits_ = true;
+  } else {
+    Decide(call, reason);
+    SubmitTrailers(call);
+  }
+  call.FailCallbacks(reason);
+}
+
 void Http2Session::Expire(Call& call) { Cancel(call, DeadlineError()); }
 
 void Http2Session::Decide(Call& call, Error status) {
@@ -388,12 +401,28 @@ void Http2Session::Send(Call& call, SharedBytes first, ByteChain rest) {
   call.first_ = std::move(first);
   call.rest_ = std::move(rest);
   call.part_ = 0;
-  call.part_sent_bytes_ = 0;
-  call.sending_ = true;
-  call.unsent_bytes_.store(kMessagePrefixBytes + size_bytes, std::memory_order_relaxed);
-  unsent_bytes_ += kMessagePrefixBytes + size_bytes;
   ++call.end_.sent_messages;
   call.end_.sent_bytes += size_bytes;
+  SubmitUnsent(call, kMessagePrefixBytes + size_bytes);
+}
+
+void Http2Session::SendFrames(Call& call, ByteChain frames, std::size_t messages) {
+  const std::size_t size_bytes = SizeBytes(frames);
+  BeginResponse(call);
+  call.prefix_sent_bytes_ = call.prefix_.size();  // the frames have theirs
+  call.first_ = {};
+  call.rest_ = std::move(frames);
+  call.part_ = 1;  // the first of rest_
+  call.end_.sent_messages += messages;
+  call.end_.sent_bytes += size_bytes - messages * kMessagePrefixBytes;
+  SubmitUnsent(call, size_bytes);
+}
+
+void Http2Session::SubmitUnsent(Call& call, std::size_t size_bytes) {
+  call.part_sent_bytes_ = 0;
+  call.sending_ = true;
+  call.unsent_bytes_.store(size_bytes, std::memory_order_relaxed);
+  unsent_bytes_ += size_bytes;
   SubmitMessage(session_, call.stream_id_, call);
   host_.WantFlush();
 }

@@ -50,7 +50,11 @@ class Http2Session final : public Session {
   void Answer(Call& call, Error status, SharedBytes first, ByteChain rest);
   // One message of the answer: `first`, then `rest`.
   void Send(Call& call, SharedBytes first, ByteChain rest);
+  // Several messages with their prefixes.
+  void SendFrames(Call& call, ByteChain frames, std::size_t messages);
   void FinishStream(Call& call, const Error& status);
+  // As FinishStream, for its handler as if the client had left.
+  void Cut(Call& call, const Error& reason);
   // Completes the outstanding Read if it can be.
   void ServeRead(Call& call);
   // The call's deadline has passed.
@@ -120,6 +124,7 @@ class Http2Session final : public Session {
   // Resets the stream of a header block that is not HTTP/2.
   void RefuseStream(Call& call, std::uint32_t error_code);
   void Reset(Call& call, std::uint32_t error_code);
+  void SubmitUnsent(Call& call, std::size_t size_bytes);
   void AppendMessage(Call& call, std::size_t size_bytes);
   void OnMessageSent(Call& call);
   void Detach(Call& call);

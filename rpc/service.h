@@ -88,6 +88,10 @@ class ServerStream {
   // Messages go out in order; the slices are shared and not copied where that pays.
   virtual void Write(ByteChain message, WriteCallback callback) = 0;
 
+  // As Write, of several messages at once: each stands behind its prefix (grpc_protocol.h). For who
+  // says much at a time: the messages share frames of HTTP/2 and one wake-up.
+  virtual void WriteFrames(ByteChain frames, std::size_t messages, WriteCallback callback) = 0;
+
   // Bytes of the outstanding Write that the client's windows do not let through yet.
   virtual std::size_t buffered_bytes() const = 0;
 
@@ -95,6 +99,11 @@ class ServerStream {
   // may follow. An outstanding Read ends with a Canceled error.
   virtual void Finish(Error status) = 0;
   void FinishOk() { Finish(Error{Code::kOk, {}}); }
+
+  // Ends the stream from outside of its handler: the client gets the status, behind a message that
+  // is on its way, and to the handler it is as if the client had left, with this reason. Does
+  // nothing to a stream that has ended.
+  virtual void Cut(Error reason) = 0;
 };
 
 // The request is the message's bytes; they are copied once out of the socket's buffer, so keeping

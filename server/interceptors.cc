@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "server/errors.h"
 #include "server/kv_decode.h"
+#include "server/leader_streams.h"
 
 namespace kvorum::server {
 namespace {
@@ -15,13 +16,14 @@ namespace {
 constexpr std::string_view kClientApiVersion = "client-api-version";
 constexpr std::string_view kRequireLeader = "hasleader";
 
+bool WantsLeader(const rpc::CallContext& call) { return call.Metadata(kRequireLeader) == "true"; }
+
 Result<void> CheckMetadata(const ServiceContext& context, const rpc::CallContext& call) {
   if (const auto version = call.Metadata(kClientApiVersion);
       version.has_value() && !IsValidUtf8(*version)) {
     return kInvalidClientApiVersion.Fail();
   }
-  if (call.Metadata(kRequireLeader) == "true" && context.replica->leader() == raft::kNone)
-    return kNoLeader.Fail();
+  if (WantsLeader(call) && context.replica->leader() == raft::kNone) return kNoLeader.Fail();
   return {};
 }
 
@@ -79,6 +81,8 @@ rpc::StreamMethod Intercepted(const ServiceContext& context, rpc::StreamMethod m
     if (const auto allowed = CheckMetadata(context, stream->context()); !allowed.has_value()) {
       return stream->Finish(allowed.error());
     }
+    if (context.leader_streams != nullptr && WantsLeader(stream->context()))
+      context.leader_streams->Add(stream);
     method(std::move(stream));
   };
 }

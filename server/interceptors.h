@@ -44,7 +44,7 @@ enum class OnLearner : std::uint8_t {
 
 // Wraps a handler: refuses what a learner does not serve (of streams: all of them), a
 // client-api-version that is not UTF-8, and a call that requires a leader (metadata hasleader)
-// while there is none.
+// while there is none; a stream of such a call is cut when there has been none for a while.
 rpc::UnaryMethod Intercepted(const ServiceContext& context, rpc::UnaryMethod method,
                              OnLearner on_learner = OnLearner::kRefused);
 rpc::StreamMethod Intercepted(const ServiceContext& context, rpc::StreamMethod method);

@@ -223,8 +223,8 @@ std::span<const Flag> Flags() {
        "Most revisions deleted in one compaction batch (0 is 1000)."},
       {"compaction-sleep-interval", "Features", kEffective, &Options::compaction_sleep_interval,
        "0s", "Pause between compaction batches (0 is 10ms)."},
-      {"watch-progress-notify-interval", "Features", kIgnored, kText, "0s",
-       "Interval of watch progress (0 is 10m)."},
+      {"watch-progress-notify-interval", "Features", kEffective,
+       &Options::watch_progress_notify_interval, "0s", "Interval of watch progress (0 is 10m)."},
       {"downgrade-check-time", "Features", kIgnored, kText, "5s", "Interval of downgrade checks."},
       {"warning-apply-duration", "Features", kEffective, &Options::warning_apply_duration, "100ms",
        "An apply that takes longer is logged."},
@@ -550,6 +550,11 @@ std::string Options::EffectiveInitialCluster() const {
     members += (members.empty() ? "" : ",") + name + "=" + url;
   }
   return members;
+}
+
+nanoseconds Options::EffectiveWatchProgressInterval() const {
+  if (watch_progress_notify_interval.count() <= 0) return std::chrono::minutes(10);
+  return std::max<nanoseconds>(watch_progress_notify_interval, std::chrono::milliseconds(100));
 }
 
 std::expected<ParsedCommandLine, UsageError> ParseCommandLine(

@@ -55,8 +55,9 @@ struct Options {
   std::chrono::nanoseconds warning_unary_request_duration = std::chrono::milliseconds(300);
   std::chrono::nanoseconds warning_apply_duration = std::chrono::milliseconds(100);
 
-  std::int64_t compaction_batch_limit = 0;                // 0: 1,000 revisions
-  std::chrono::nanoseconds compaction_sleep_interval{0};  // 0: 10 ms
+  std::int64_t compaction_batch_limit = 0;                     // 0: 1,000 revisions
+  std::chrono::nanoseconds compaction_sleep_interval{0};       // 0: 10 ms
+  std::chrono::nanoseconds watch_progress_notify_interval{0};  // 0 and below: 10 minutes
   bool force_new_cluster = false;
   bool unsafe_no_fsync = false;
 
@@ -69,6 +70,8 @@ struct Options {
   // How long a proposal may take when the client set no deadline: 5 s and two elections.
   std::chrono::milliseconds RequestTimeout() const;
   std::string EffectiveInitialCluster() const;
+  // At least 100 ms.
+  std::chrono::nanoseconds EffectiveWatchProgressInterval() const;
 };
 
 enum class ParseOutcome : std::uint8_t { kRun, kVersion, kHelp };

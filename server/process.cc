@@ -22,6 +22,7 @@
 #include "server/instance.h"
 #include "server/interceptors.h"
 #include "server/kv_service.h"
+#include "server/leader_streams.h"
 #include "server/maintenance_encode.h"
 #include "server/maintenance_service.h"
 #include "server/member_id.h"
@@ -35,6 +36,8 @@
 #include "server/url.h"
 #include "server/version.h"
 #include "server/version_monitor.h"
+#include "server/watch_service.h"
+#include "watch/hub.h"
 
 namespace kvorum::server {
 namespace {
@@ -171,11 +174,13 @@ struct Process::Impl {
         kv(context),
         maintenance(context),
         cluster(context),
+        watch_service(context),
         transport(MakeTransportOptions(o)) {}
 
   Result<void> Bind();
   Result<void> Open();
   void FillContext();
+  void MakeHub();
   void Publish();
   void WaitForClusterVersion();
   // The member was removed; any thread, any number of times.
@@ -191,7 +196,10 @@ struct Process::Impl {
   KvService kv;
   MaintenanceService maintenance;
   ClusterService cluster;
+  WatchService watch_service;
   rpc::Health health;
+  std::unique_ptr<watch::Hub> watches;  // outlives the calls
+  std::unique_ptr<LeaderStreams> leader_streams;
   std::unique_ptr<CallCounters> counters;
   std::unique_ptr<rpc::Server> clients;
   std::vector<std::string> client_addresses;
@@ -215,6 +223,7 @@ struct Process::Impl {
   ThreadExecutor copier{"copier"};
   ThreadExecutor readers{"readers"};
   ThreadExecutor hasher{"hasher"};
+  ThreadExecutor watch{"watch"};
   ThreadExecutor members{"members"};  // asks peers, and waits for them
   ThreadExecutor control{"control"};
 };
@@ -224,6 +233,7 @@ Result<void> Process::Impl::Bind() {
   kv.Register(router);
   maintenance.Register(router);
   cluster.Register(router);
+  watch_service.Register(router);
   RegisterUnimplemented(router);
   health.Register(router);
   counters = std::make_unique<CallCounters>(router.methods().size());
@@ -275,6 +285,10 @@ void Process::Impl::FillContext() {
   version_monitor = std::make_unique<VersionMonitor>(
       members, requester, context,
       kPeerDialTimeout + std::chrono::milliseconds(options.election_ms));
+  leader_streams =
+      std::make_unique<LeaderStreams>(control, std::chrono::milliseconds(options.election_ms),
+                                      [this] { return context.replica->leader() != raft::kNone; });
+  context.leader_streams = leader_streams.get();
   context.readers = &readers;
   context.hasher = &hasher;
   context.limits = {.max_request_bytes = options.max_request_bytes,
@@ -283,6 +297,23 @@ void Process::Impl::FillContext() {
                     .request_timeout = options.RequestTimeout(),
                     .strict_reconfig_check = options.strict_reconfig_check,
                     .max_learners = options.max_learners};
+  MakeHub();
+}
+
+void Process::Impl::MakeHub() {
+  watch::HubOptions hub;
+  hub.progress_interval = options.EffectiveWatchProgressInterval();
+  if (options.watch_progress_notify_interval.count() > 0 &&
+      hub.progress_interval != options.watch_progress_notify_interval) {
+    KV_WARN("adjusting watch progress notify interval to minimum period",
+            {"min-watch-progress-notify-interval", "100ms"});
+  }
+  hub.seed = EntropySeed();
+  hub.bodies.fragment_bytes = options.max_request_bytes + kMessageOverheadBytes;
+  watches = std::make_unique<watch::Hub>(instance->store(), watch, hub);
+  for (std::size_t i = 0; i < clients->loop_count(); ++i) watches->NewShard(clients->loop(i));
+  instance->store().SetPublishListener(watches.get());
+  context.watches = watches.get();
 }
 
 // The member tells its name and client URLs through the log; once that is applied it is part of the
@@ -363,6 +394,7 @@ void Process::Start(std::function<void()> on_end) {
                        {.http = MakePeerHttpHandler(impl.context, impl.cluster),
                         .on_removed = [&impl] { impl.EndRemoved(); }});
   impl.version_monitor->Start();
+  impl.leader_streams->Start();
   impl_->control.Post([impl = impl_.get()] { impl->Publish(); });
 }
 
@@ -383,6 +415,7 @@ void Process::Stop() {
   impl_->transport.Stop();
   impl_->readers.Stop();
   impl_->hasher.Stop();
+  impl_->watch.Stop();
   impl_->raft.Stop();
   for (ThreadExecutor* executor :
        {&impl_->wal, &impl_->wal_spares, &impl_->apply, &impl_->backend, &impl_->copier}) {

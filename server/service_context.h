@@ -21,8 +21,13 @@
 #include "server/strict_reconfig.h"
 #include "server/transport.h"
 
+namespace kvorum::watch {
+class Hub;
+}  // namespace kvorum::watch
+
 namespace kvorum::server {
 
+class LeaderStreams;
 class PromoteForwarder;
 
 struct ServiceLimits {
@@ -45,6 +50,8 @@ struct ServiceContext {
   RequestIdSource* ids = nullptr;
   const Transport* transport = nullptr;
   PromoteForwarder* promote_forwarder = nullptr;  // may be null: then only the leader promotes
+  LeaderStreams* leader_streams = nullptr;        // may be null: then none is cut
+  watch::Hub* watches = nullptr;                  // a shard for each I/O loop
   Executor* readers = nullptr;                    // for what reads too much for an I/O loop
   Executor* hasher = nullptr;                     // for what reads everything
   std::uint64_t cluster_id = 0;

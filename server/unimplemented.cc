@@ -13,7 +13,6 @@ struct ApiMethod {
 };
 
 constexpr ApiMethod kMethods[] = {
-    {"etcdserverpb.Watch", "Watch", rpc::MethodKind::kBidiStream},
     {"etcdserverpb.Lease", "LeaseGrant"},
     {"etcdserverpb.Lease", "LeaseRevoke"},
     {"etcdserverpb.Lease", "LeaseKeepAlive", rpc::MethodKind::kBidiStream},

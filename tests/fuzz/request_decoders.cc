@@ -3,6 +3,7 @@
 //
 // The first byte of the input chooses the method, in the order in which they are registered; the
 // rest is the request. A member serves many inputs, so that they meet what earlier ones wrote.
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -36,6 +37,8 @@ class Target {
       const auto answer = served_->Send(method.info.path, request);
       Require(served_->lanes().RunUntil([&] { return answer->times > 0 || Fatal(); }));
       Require(answer->times == 1);
+    } else if (method.info.service == "etcdserverpb.Watch") {
+      Watch(request);
     } else {
       const auto stream = served_->OpenStream(method.info.path, std::string(request));
       Require(served_->RunUntilFinished(*stream));
@@ -45,6 +48,15 @@ class Target {
   }
 
  private:
+  // A stream that ends with its client only.
+  void Watch(std::string_view request) {
+    const auto stream = served_->OpenStream("/etcdserverpb.Watch/Watch", std::string(request));
+    served_->lanes().RunFor(std::chrono::milliseconds(1));
+    stream->context().Cancel({Code::kCanceled, "context canceled"});
+    served_->lanes().RunFor(std::chrono::milliseconds(1));
+    served_->context().watches->shard(0).CheckInvariants();
+    Require(stream.use_count() == 1);
+  }
   // What the last member wrote must be what the next start finds.
   void Restart() {
     inputs_ = 0;

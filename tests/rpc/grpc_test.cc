@@ -269,6 +269,26 @@ TEST_F(GrpcTest, BidiStreamAnswersEachMessage) {
   EXPECT_TRUE(stream->Finish().ok());
 }
 
+TEST_F(GrpcTest, MessagesThatShareAWriteAreSeparate) {
+  auto stream = client_.Open("Repeat");
+  for (const std::string message : {"a", "bcd", ""}) {
+    ASSERT_TRUE(stream->Write(message));
+    EXPECT_EQ(stream->Read(), message);
+    EXPECT_EQ(stream->Read(), message);
+  }
+}
+
+TEST_F(GrpcTest, AStreamThatIsCutHasItsStatusAndTellsItsHandler) {
+  auto stream = client_.Open("Repeat");
+  ASSERT_TRUE(stream->Write("a"));
+  EXPECT_EQ(stream->Read(), "a");
+  EXPECT_EQ(stream->Read(), "a");
+  ASSERT_TRUE(stream->Write("cut"));
+  EXPECT_EQ(stream->Read(), std::nullopt);
+  ExpectStatus(stream->Finish(), grpc::StatusCode::UNAVAILABLE, "cut off");
+  EXPECT_TRUE(Eventually([&] { return server_.cancelled == 1; }));
+}
+
 TEST_F(GrpcTest, StreamRefusesATooLargeMessage) {
   auto stream = client_.Open("Chat");
   stream->Write(std::string(3 * 1024 * 1024, 'x'));

@@ -25,6 +25,21 @@ void Expand(const Stream& stream, int left, std::atomic<std::size_t>& largest) {
   if (buffered > largest) largest = buffered;
 }
 
+// Says what it reads as two messages in one write; a "cut" is cut.
+void Repeat(const Stream& stream) {
+  stream->Read([stream](Result<std::optional<SharedBytes>> message) {
+    if (!message || !*message) return;
+    const std::string text((*message)->view());
+    if (text == "cut") return stream->Cut({Code::kUnavailable, "cut off"});
+    const std::string prefix{0, 0, 0, 0, static_cast<char>(text.size())};
+    stream->WriteFrames({SharedBytes::Own(prefix + text), SharedBytes::Own(std::string(prefix)),
+                         SharedBytes::Copy(text)},
+                        2, [stream](Result<void> written) {
+                          if (written) Repeat(stream);
+                        });
+  });
+}
+
 void Collect(const Stream& stream, std::size_t sum) {
   stream->Read([stream, sum](Result<std::optional<SharedBytes>> message) {
     if (!message) return;
@@ -132,6 +147,10 @@ Router TestServer::MakeRouter() {
                     });
                     reply.Send(SharedBytes::Own(std::move(text)));
                   });
+  router.AddStream(kService, "Repeat", MethodKind::kBidiStream, [this](const Stream& stream) {
+    stream->context().OnCancel([this](const Error&) { ++cancelled; });
+    Repeat(stream);
+  });
   router.AddStream(kService, "Expand", MethodKind::kServerStream, [this](const Stream& stream) {
     stream->Read([this, stream](Result<std::optional<SharedBytes>> request) {
       if (!request) return;

@@ -106,6 +106,7 @@ class Lanes {
   Executor& copier() { return *lanes_[4]; }
   Executor& readers() { return *lanes_[5]; }
   Executor& io() { return *lanes_[6]; }  // of a client's connection
+  Executor& watch() { return *lanes_[7]; }
   ManualClock& clock() { return scheduler_.clock(); }
   Scheduler& scheduler() { return scheduler_; }
 
@@ -134,7 +135,7 @@ class Lanes {
 
   std::unique_ptr<Scheduler> own_;
   Scheduler& scheduler_;
-  std::array<std::unique_ptr<Scheduler::Lane>, 7> lanes_;
+  std::array<std::unique_ptr<Scheduler::Lane>, 8> lanes_;
 };
 
 }  // namespace kvorum::server

@@ -260,6 +260,7 @@ TEST(OptionsTest, EffectiveFlagsReachTheirFields) {
                                   "--warning-apply-duration=2s",
                                   "--compaction-batch-limit=9",
                                   "--compaction-sleep-interval=10ms",
+                                  "--watch-progress-notify-interval=5s",
                                   "--unsafe-no-fsync",
                                   "--io-threads=11"});
   EXPECT_EQ(options.name, "n1");
@@ -294,6 +295,12 @@ TEST(OptionsTest, EffectiveFlagsReachTheirFields) {
   EXPECT_EQ(options.warning_apply_duration, 2s);
   EXPECT_EQ(options.compaction_batch_limit, 9);
   EXPECT_EQ(options.compaction_sleep_interval, 10ms);
+  EXPECT_EQ(options.EffectiveWatchProgressInterval(), 5s);
+  EXPECT_EQ(Parsed({}).EffectiveWatchProgressInterval(), 10min);
+  EXPECT_EQ(Parsed({"--watch-progress-notify-interval=1ms"}).EffectiveWatchProgressInterval(),
+            100ms);
+  EXPECT_EQ(Parsed({"--watch-progress-notify-interval=-1s"}).EffectiveWatchProgressInterval(),
+            10min);
   EXPECT_TRUE(options.unsafe_no_fsync);
   EXPECT_EQ(options.io_threads, 11);
   EXPECT_EQ(Parsed({"--initial-cluster=x=http://y:1"}).EffectiveInitialCluster(), "x=http://y:1");
@@ -568,7 +575,7 @@ TEST(OptionsTest, WhatIsNotThereIsRefusedUnlessItAsksForNothing) {
 TEST(OptionsTest, WhatHasNoSubjectHereIsAccepted) {
   EXPECT_EQ(Refusal({"--logger=zap", "--backend-bbolt-freelist-type=array",
                      "--feature-gates=InitialCorruptCheck=true", "--enable-pprof",
-                     "--metrics=extensive", "--watch-progress-notify-interval=5s",
+                     "--metrics=extensive",
                      "--auto-compaction-mode=revision", "--v2-deprecation=gone"}),
             "accepted");
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "rpc/grpc_protocol.h"
 #include "rpc/health.h"
 #include "rpc/service.h"
 #include "server/cluster_service.h"
@@ -19,7 +20,9 @@
 #include "server/request_batcher.h"
 #include "server/service_context.h"
 #include "server/unimplemented.h"
+#include "server/watch_service.h"
 #include "tests/server/small_member.h"
+#include "watch/hub.h"
 
 namespace kvorum::server {
 
@@ -43,12 +46,18 @@ class FakeStream final : public rpc::ServerStream, public std::enable_shared_fro
 
   rpc::CallContext& context() override { return context_; }
   void Read(ReadCallback callback) override {
-    io_.Post([self = shared_from_this(), callback = std::move(callback)]() mutable {
-      if (self->requests_.empty()) return callback(std::nullopt);
-      SharedBytes next = SharedBytes::Own(std::move(self->requests_.front()));
-      self->requests_.pop_front();
-      callback(std::move(next));
-    });
+    read_ = std::move(callback);
+    if (!requests_.empty() || !stays_open_) PassRead();
+  }
+  // The client may say more, until it closes its side.
+  void StayOpen() { stays_open_ = true; }
+  void Say(std::string request) {
+    requests_.push_back(std::move(request));
+    if (read_) PassRead();
+  }
+  void CloseSide() {
+    stays_open_ = false;
+    if (read_) PassRead();
   }
   void Write(ByteChain message, WriteCallback callback) override {
     KV_CHECK(!outstanding_ && !status_, "one write at a time, and none after the end");
@@ -56,7 +65,27 @@ class FakeStream final : public rpc::ServerStream, public std::enable_shared_fro
     messages_.push_back(Join(message));
     if (reading_) PassWrite();
   }
+  void WriteFrames(ByteChain frames, std::size_t messages, WriteCallback callback) override {
+    KV_CHECK(!outstanding_ && !status_, "one write at a time, and none after the end");
+    outstanding_ = std::move(callback);
+    const std::string joined = Join(frames);
+    std::string_view left = joined;
+    for (; messages > 0; --messages) {
+      std::size_t size = 0;
+      for (std::size_t i = 1; i < rpc::kMessagePrefixBytes; ++i)
+        size = size << 8 | static_cast<unsigned char>(left.at(i));
+      messages_.emplace_back(left.substr(rpc::kMessagePrefixBytes, size));
+      left.remove_prefix(rpc::kMessagePrefixBytes + size);
+    }
+    KV_CHECK(left.empty(), "frames that are not the messages told");
+    if (reading_) PassWrite();
+  }
   std::size_t buffered_bytes() const override { return 0; }
+  void Cut(Error reason) override {
+    if (status_) return;
+    status_ = reason;
+    context_.Cancel(std::move(reason));
+  }
   void Finish(Error status) override {
     KV_CHECK(!status_, "a stream was finished twice");
     status_ = std::move(status);
@@ -71,6 +100,16 @@ class FakeStream final : public rpc::ServerStream, public std::enable_shared_fro
   const std::optional<Error>& status() const { return status_; }
 
  private:
+  void PassRead() {
+    io_.Post([self = shared_from_this()] {
+      if (!self->read_) return;
+      ReadCallback callback = std::exchange(self->read_, nullptr);
+      if (self->requests_.empty()) return callback(std::nullopt);
+      SharedBytes next = SharedBytes::Own(std::move(self->requests_.front()));
+      self->requests_.pop_front();
+      callback(std::move(next));
+    });
+  }
   void PassWrite() {
     io_.Post([self = shared_from_this()] { std::exchange(self->outstanding_, nullptr)({}); });
   }
@@ -79,6 +118,8 @@ class FakeStream final : public rpc::ServerStream, public std::enable_shared_fro
   std::deque<std::string> requests_;
   rpc::CallContext context_;
   bool reading_ = true;
+  bool stays_open_ = false;
+  ReadCallback read_;
   WriteCallback outstanding_;
   std::vector<std::string> messages_;
   std::optional<Error> status_;
@@ -94,6 +135,7 @@ class ServedMember {
     kv_.Register(router_);
     maintenance_.Register(router_);
     cluster_.Register(router_);
+    watch_.Register(router_);
     RegisterUnimplemented(router_);
     health_.Register(router_);
   }
@@ -113,6 +155,10 @@ class ServedMember {
     context_.Use(member_.instance());
     context_.batcher = batcher_.get();
     context_.transport = &transport_;
+    watches_ = std::make_unique<watch::Hub>(store(), lanes().watch(), hub_options_);
+    watches_->NewShard(lanes().io());
+    store().SetPublishListener(watches_.get());
+    context_.watches = watches_.get();
     context_.readers = &lanes().readers();
     context_.hasher = &lanes().readers();
     context_.limits = {.max_request_bytes = 1'572'864,
@@ -175,6 +221,8 @@ class ServedMember {
   Lanes& lanes() { return member_.lanes(); }
   SimFileSystem& disk() { return *disk_; }
   InstanceOptions& options() { return member_.options(); }
+  // Read by Open.
+  watch::HubOptions& hub_options() { return hub_options_; }
 
  private:
   const rpc::Router::Method& Method(std::string_view path) const {
@@ -188,10 +236,13 @@ class ServedMember {
   KvService kv_{context_};
   MaintenanceService maintenance_{context_};
   ClusterService cluster_{context_};
+  WatchService watch_{context_};
   rpc::Health health_;
   rpc::Router router_;
   std::unique_ptr<RequestBatcher> batcher_;
   NoTransport transport_;
+  watch::HubOptions hub_options_;
+  std::unique_ptr<watch::Hub> watches_;
   SmallMember member_;
 };
 

@@ -19,6 +19,7 @@ namespace {
 using google::protobuf::MethodDescriptor;
 
 const std::set<std::string> kServed = {
+    "/etcdserverpb.Watch/Watch",
     "/etcdserverpb.Cluster/MemberAdd",
     "/etcdserverpb.Cluster/MemberList",
     "/etcdserverpb.Cluster/MemberPromote",

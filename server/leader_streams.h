@@ -1,0 +1,43 @@
+// The running streams whose clients asked for a leader (metadata hasleader): when this member has
+// known of none for three election time-outs, all of them are cut with `no leader`, so that their
+// clients go to a member that has one.
+//
+// Thread-safe. Streams are not kept alive.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/executor.h"
+#include "rpc/service.h"
+
+namespace kvorum::server {
+
+class LeaderStreams {
+ public:
+  using HasLeader = std::function<bool()>;
+
+  // Looks once per election time-out, on the executor, which ends before this object.
+  LeaderStreams(Executor& executor, Duration election_timeout, HasLeader has_leader);
+  void Start();
+
+  void Add(const std::shared_ptr<rpc::ServerStream>& stream);
+
+ private:
+  void LookLater();
+  void Look();
+
+  Executor& executor_;
+  const Duration election_timeout_;
+  const HasLeader has_leader_;
+  int leaderless_ = 0;  // looks without a leader; the executor's
+
+  std::mutex mutex_;  // guards what follows
+  std::vector<std::weak_ptr<rpc::ServerStream>> streams_;
+  std::size_t sweep_at_ = 64;  // when there are so many, those that have ended are forgotten
+};
+
+}  // namespace kvorum::server
