@@ -19,7 +19,6 @@ namespace {
 using google::protobuf::MethodDescriptor;
 
 const std::set<std::string> kServed = {
-    "/etcdserverpb.Watch/Watch",
     "/etcdserverpb.Cluster/MemberAdd",
     "/etcdserverpb.Cluster/MemberList",
     "/etcdserverpb.Cluster/MemberPromote",
@@ -37,6 +36,7 @@ const std::set<std::string> kServed = {
     "/etcdserverpb.Maintenance/HashKV",
     "/etcdserverpb.Maintenance/MoveLeader",
     "/etcdserverpb.Maintenance/Status",
+    "/etcdserverpb.Watch/Watch",
     "/grpc.health.v1.Health/Check",
     "/grpc.health.v1.Health/Watch",
 };
