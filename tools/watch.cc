@@ -138,6 +138,8 @@ Outcome<void> TakeLine(const std::string& text, Invocation& invocation,
 
 Outcome<void> RunInteractive(Invocation& invocation, const WatchEnvironment& environment,
                              client::Client& client, Printer& printer) {
+  // Reading must not flush what a watch is writing on its own thread.
+  invocation.world.in.tie(nullptr);
   WatchOutput output(invocation.world, printer);
   std::vector<Running> running;
   Outcome<void> result = Fail(ExitCode::kInvalidInput, "error reading watch request line: EOF");

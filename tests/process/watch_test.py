@@ -223,7 +223,8 @@ class MajorityLostTest(unittest.TestCase):
 
 class OneServerTest(unittest.TestCase):
     def setUp(self):
-        self.member = server.Server()
+        # Few entries of the log stay in memory.
+        self.member = server.Server("--snapshot-count=100", "--snapshot-catchup-entries=100")
         self.addCleanup(self.member.close)
         self.member.start()
 
