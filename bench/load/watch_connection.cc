@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 #include "bench/load/connect.h"
 #include "bench/load/request.h"
@@ -108,7 +107,7 @@ struct WatchConnection::Callbacks {
     auto& stream = *static_cast<Stream*>(source->ptr);
     const std::size_t size = std::min(limit, stream.requests.size() - stream.sent);
     if (size == 0) return NGHTTP2_ERR_DEFERRED;  // the stream stays open
-    std::memcpy(out, stream.requests.data() + stream.sent, size);
+    std::copy_n(stream.requests.data() + stream.sent, size, out);
     stream.sent += size;
     if (stream.sent == stream.requests.size()) stream.requests = {};
     if (stream.requests.empty()) stream.sent = 0;

@@ -23,7 +23,6 @@ namespace {
 using etcdserverpb::WatchRequest;
 using etcdserverpb::WatchResponse;
 using testing::ElementsAre;
-using testing::IsEmpty;
 
 constexpr std::string_view kWatch = "/etcdserverpb.Watch/Watch";
 
