@@ -1,0 +1,34 @@
+// A lease as the backend's bucket `lease` holds it, and as etcd's members do: under its id as 8
+// bytes, big-endian, a leasepb.Lease. The one home of these bytes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace kvorum::lease {
+
+// Any number but 0, which stands for "no lease"; clients choose negative ones too.
+using LeaseId = std::int64_t;
+inline constexpr LeaseId kNoLease = 0;
+
+struct LeaseRecord {
+  LeaseId id = kNoLease;         // 1
+  std::int64_t ttl_s = 0;        // 2: what was granted
+  std::int64_t remaining_s = 0;  // 3: what was left at the last checkpoint; 0: the whole ttl
+
+  friend bool operator==(const LeaseRecord&, const LeaseRecord&) = default;
+};
+
+using LeaseKey = std::array<char, 8>;
+LeaseKey EncodeLeaseKey(LeaseId id);
+inline std::string_view View(const LeaseKey& key) { return {key.data(), key.size()}; }
+
+std::string EncodeLease(const LeaseRecord& record);
+// kDataLoss for bytes that are no lease, or have no id.
+Result<LeaseRecord> DecodeLease(std::string_view bytes);
+
+}  // namespace kvorum::lease

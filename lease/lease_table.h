@@ -1,0 +1,106 @@
+// Which leases there are, for how long they were granted, and which keys are attached to each: the
+// replicated part of leases, the same on every member that has applied the same entries.
+//
+// Not thread-safe. Owns copies of the attached keys.
+// Memory: about 100 bytes a lease and 110 bytes with the key an attached key. Its hash tables are
+// cut in parts, so that no single call pays for the growth of a large one: a call is O(1).
+// Invariants (CheckInvariants): a key is attached to one lease, and hangs in that lease's list.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.h"
+#include "lease/lease_record.h"
+
+namespace kvorum::lease {
+
+struct AttachedKey;
+
+struct Lease {
+  LeaseRecord record;
+  AttachedKey* first_key = nullptr;  // in no order
+  std::uint32_t keys = 0;
+
+  // Of the primary (lessor.h); without meaning elsewhere.
+  static constexpr std::uint32_t kNotQueued = UINT32_MAX;
+  std::uint32_t heap_position = kNotQueued;
+  bool expired = false;              // its revocation is on its way
+  bool checkpoint_proposed = false;  // and may not be applied yet
+};
+
+struct AttachedKey {
+  const std::string* key = nullptr;
+  Lease* lease = nullptr;
+  AttachedKey* previous = nullptr;
+  AttachedKey* next = nullptr;
+};
+
+class LeaseTable {
+ public:
+  LeaseTable() = default;
+  // Leases and keys point at each other, and stay where they are.
+  LeaseTable(LeaseTable&&) noexcept = default;
+  LeaseTable& operator=(LeaseTable&&) noexcept = default;
+  LeaseTable(const LeaseTable&) = delete;
+  LeaseTable& operator=(const LeaseTable&) = delete;
+
+  // nullptr if there is none.
+  Lease* Find(LeaseId id);
+  const Lease* Find(LeaseId id) const;
+  // nullptr if there is one of this id.
+  Lease* Add(const LeaseRecord& record);
+  // With its attachments. There is such a lease.
+  void Remove(LeaseId id);
+
+  // The key belongs to this lease from now on and to no other; kNoLease, or one that does not
+  // exist, attaches it to none.
+  void Attach(std::string_view key, LeaseId id);
+  // kNoLease if it is attached to none.
+  LeaseId LeaseOf(std::string_view key) const;
+  // In their order, which is that in which a revocation deletes them on every member.
+  static std::vector<std::string> KeysOf(const Lease& lease);
+
+  std::size_t size() const { return size_; }
+  std::size_t attached_keys() const { return attached_keys_; }
+  // In no order. `visit` may change what is the primary's.
+  void ForEach(const std::function<void(Lease& lease)>& visit);
+  void ForEach(const std::function<void(const Lease& lease)>& visit) const;
+
+  // Aborts with what is broken. O(n).
+  void CheckInvariants() const;
+
+ private:
+  struct HashKey {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view key) const {
+      return std::hash<std::string_view>{}(key);
+    }
+  };
+  using Leases = std::unordered_map<LeaseId, Lease>;
+  using Keys = std::unordered_map<std::string, AttachedKey, HashKey, std::equal_to<>>;
+
+  static constexpr int kPartBits = 8;
+  static constexpr std::size_t kParts = std::size_t{1} << kPartBits;
+  static std::size_t PartOf(std::uint64_t hash) {
+    return (hash * 0x9e3779b97f4a7c15U) >> (64 - kPartBits);
+  }
+  Leases& Part(LeaseId id) { return leases_[PartOf(static_cast<std::uint64_t>(id))]; }
+  Keys& Part(std::string_view key) { return keys_[PartOf(HashKey{}(key))]; }
+
+  static void Unlink(AttachedKey& attached);
+  static void Link(AttachedKey& attached, Lease& lease);
+
+  std::vector<Leases> leases_ = std::vector<Leases>(kParts);
+  std::vector<Keys> keys_ = std::vector<Keys>(kParts);
+  std::size_t size_ = 0;
+  std::size_t attached_keys_ = 0;
+};
+
+}  // namespace kvorum::lease

@@ -1,0 +1,175 @@
+#include "lease/lessor.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "base/check.h"
+
+namespace kvorum::lease {
+namespace {
+
+constexpr TimePoint kNever{std::numeric_limits<std::int64_t>::max()};
+constexpr std::int64_t kNanosPerSecond = 1'000'000'000;
+
+// The longest lease is longer than a clock that has run for years has left.
+TimePoint After(TimePoint now, std::int64_t seconds, Duration extension) {
+  const std::int64_t room = kNever.ns - now.ns - extension.count();
+  if (seconds > room / kNanosPerSecond) return kNever;
+  return now + std::chrono::seconds(seconds) + extension;
+}
+
+// Whoever wrote the checkpoint, a lease has at most what it was granted.
+std::int64_t TimeOf(const LeaseRecord& record) {
+  return record.remaining_s > 0 ? std::min(record.remaining_s, record.ttl_s) : record.ttl_s;
+}
+
+std::int64_t SecondsUp(Duration duration) {
+  return (duration.count() + kNanosPerSecond - 1) / kNanosPerSecond;
+}
+
+}  // namespace
+
+Lessor::Granted Lessor::Grant(LeaseId id, std::int64_t ttl_s, TimePoint now) {
+  if (id == kNoLease) return {.refusal = Refusal::kNoId, .record = {}};
+  if (ttl_s > kMaxTtlSeconds) return {.refusal = Refusal::kTtlTooLarge, .record = {}};
+  const LeaseRecord record{.id = id, .ttl_s = std::max(ttl_s, options_.min_ttl_s)};
+  Lease* lease = table_.Add(record);
+  if (lease == nullptr) return {.refusal = Refusal::kExists, .record = {}};
+  if (is_primary_) {
+    heap_.Set(*lease, After(now, record.ttl_s, Duration::zero()));
+    ScheduleCheckpoint(*lease, now);
+  }
+  return {.refusal = {}, .record = record};
+}
+
+bool Lessor::Revoke(LeaseId id) {
+  Lease* lease = table_.Find(id);
+  if (lease == nullptr) return false;
+  if (is_primary_) heap_.Erase(*lease);
+  table_.Remove(id);
+  return true;
+}
+
+std::optional<LeaseRecord> Lessor::Checkpoint(LeaseId id, std::int64_t remaining_s) {
+  Lease* lease = table_.Find(id);
+  if (lease == nullptr) return std::nullopt;
+  lease->record.remaining_s = remaining_s;
+  lease->checkpoint_proposed = false;
+  return lease->record;
+}
+
+void Lessor::Install(LeaseTable table) {
+  KV_CHECK(!is_primary_, "a primary's leases are replaced");
+  table_ = std::move(table);
+  table_.ForEach(
+      [&](Lease& lease) { lease.record.ttl_s = std::max(lease.record.ttl_s, options_.min_ttl_s); });
+}
+
+void Lessor::Promote(TimePoint now, Duration extension) {
+  is_primary_ = true;
+  checkpoints_.clear();
+  std::vector<DeadlineHeap::Item> items;
+  items.reserve(table_.size());
+  table_.ForEach([&](Lease& lease) {
+    lease.expired = false;
+    lease.checkpoint_proposed = false;
+    items.push_back({.deadline = After(now, TimeOf(lease.record), extension), .lease = &lease});
+    ScheduleCheckpoint(lease, now);
+  });
+  heap_.Assign(std::move(items));
+}
+
+void Lessor::Demote() {
+  if (!std::exchange(is_primary_, false)) return;
+  for (const DeadlineHeap::Item& item : heap_.items())
+    item.lease->heap_position = Lease::kNotQueued;
+  heap_.Clear();
+  checkpoints_.clear();
+}
+
+Lessor::Renewed Lessor::Renew(LeaseId id, TimePoint now) {
+  if (!is_primary_) return {.outcome = Renewal::kNotPrimary};
+  Lease* lease = table_.Find(id);
+  if (lease == nullptr) return {.outcome = Renewal::kNotFound};
+  if (lease->expired || heap_.DeadlineOf(*lease) <= now) return {.outcome = Renewal::kExpired};
+  if (lease->record.remaining_s > 0 || lease->checkpoint_proposed)
+    return {.outcome = Renewal::kNeedsCheckpoint};
+  heap_.Set(*lease, After(now, lease->record.ttl_s, Duration::zero()));
+  return {.outcome = Renewal::kRenewed, .ttl_s = lease->record.ttl_s};
+}
+
+std::vector<LeaseId> Lessor::TakeExpired(TimePoint now, std::size_t limit) {
+  std::vector<LeaseId> expired;
+  while (HasExpired(now) && expired.size() < limit) {
+    Lease& lease = *heap_.front().lease;
+    lease.expired = true;
+    expired.push_back(lease.record.id);
+    heap_.Set(lease, now + options_.retry);
+  }
+  return expired;
+}
+
+void Lessor::RetryExpired(LeaseId id, TimePoint when) {
+  Lease* lease = table_.Find(id);
+  if (!is_primary_ || lease == nullptr || !lease->expired) return;
+  heap_.Set(*lease, when);
+}
+
+bool Lessor::IsCheckpointed(const Lease& lease) const {
+  return options_.checkpoints &&
+         std::chrono::seconds(lease.record.ttl_s) > options_.checkpoint_interval;
+}
+
+void Lessor::ScheduleCheckpoint(const Lease& lease, TimePoint now) {
+  if (!IsCheckpointed(lease)) return;
+  checkpoints_.push_back({.when = now + options_.checkpoint_interval, .id = lease.record.id});
+}
+
+std::vector<LeaseRecord> Lessor::TakeCheckpoints(TimePoint now, std::size_t limit) {
+  std::vector<LeaseRecord> due;
+  while (is_primary_ && due.size() < limit && !checkpoints_.empty() &&
+         checkpoints_.front().when <= now) {
+    Lease* lease = table_.Find(checkpoints_.front().id);
+    checkpoints_.pop_front();
+    // The entry may be of an earlier lease with this id.
+    if (lease == nullptr || lease->expired || !IsCheckpointed(*lease)) continue;
+    const TimePoint deadline = heap_.DeadlineOf(*lease);
+    if (deadline <= now) continue;
+    ScheduleCheckpoint(*lease, now);
+    const std::int64_t remaining_s = SecondsUp(deadline - now);
+    if (remaining_s >= lease->record.ttl_s) continue;  // renewed just now, or extended
+    lease->checkpoint_proposed = true;
+    due.push_back(
+        {.id = lease->record.id, .ttl_s = lease->record.ttl_s, .remaining_s = remaining_s});
+  }
+  return due;
+}
+
+std::optional<Lessor::TimeLeft> Lessor::TimeToLive(LeaseId id, TimePoint now) const {
+  const Lease* lease = table_.Find(id);
+  if (lease == nullptr) return std::nullopt;
+  TimeLeft left{.ttl_s = 0, .granted_s = lease->record.ttl_s};
+  if (!is_primary_ || lease->expired) return left;
+  const Duration remaining = heap_.DeadlineOf(*lease) - now;
+  left.ttl_s = std::max<std::int64_t>(0, remaining.count() / kNanosPerSecond);
+  return left;
+}
+
+std::vector<Lessor::Listed> Lessor::List() const {
+  std::vector<Listed> listed;
+  listed.reserve(table_.size());
+  table_.ForEach([&](const Lease& lease) {
+    listed.push_back(
+        {.deadline = is_primary_ ? heap_.DeadlineOf(lease) : kNever, .id = lease.record.id});
+  });
+  return listed;
+}
+
+void Lessor::CheckInvariants() const {
+  table_.CheckInvariants();
+  heap_.CheckInvariants();
+  KV_CHECK(heap_.size() == (is_primary_ ? table_.size() : 0), "a lease without a deadline");
+}
+
+}  // namespace kvorum::lease
