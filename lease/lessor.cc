@@ -59,9 +59,9 @@ std::optional<LeaseRecord> Lessor::Checkpoint(LeaseId id, std::int64_t remaining
   return lease->record;
 }
 
-void Lessor::Install(LeaseTable table) {
+void Lessor::Exchange(LeaseTable& table) {
   KV_CHECK(!is_primary_, "a primary's leases are replaced");
-  table_ = std::move(table);
+  std::swap(table_, table);
   table_.ForEach(
       [&](Lease& lease) { lease.record.ttl_s = std::max(lease.record.ttl_s, options_.min_ttl_s); });
 }

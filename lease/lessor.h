@@ -62,8 +62,9 @@ class Lessor {
   // What is to be stored; nullopt if there is no such lease. Changes no deadline.
   std::optional<LeaseRecord> Checkpoint(LeaseId id, std::int64_t remaining_s);
   void Attach(std::string_view key, LeaseId id) { table_.Attach(key, id); }
-  // All of another state: what a member starts with, or what a snapshot brings. Not primary.
-  void Install(LeaseTable table);
+  // All of another state: what a member starts with, or what a snapshot brings; `table` gets what
+  // was there. Not primary.
+  void Exchange(LeaseTable& table);
 
   const LeaseTable& table() const { return table_; }
 

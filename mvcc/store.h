@@ -57,6 +57,8 @@ struct StoreOptions {
   unsigned restore_threads = 0;
   // Which leases a put may name; null: none. Outlives the store.
   const LeaseChecker* leases = nullptr;
+  // Told of every change as it is applied; may be null. Outlives the store.
+  LeaseAttachments* attachments = nullptr;
   // Told each key that is attached to a lease, in no order: at Open, and on the copier for the
   // content that Install brings.
   std::function<void(std::string_view key, std::int64_t lease)> on_lease_attachment;

@@ -60,6 +60,7 @@ Result<std::string_view> WriteTxn::Find(Revision revision) {
 
 void WriteTxn::Append(const KeyValue& kv, bool tombstone) {
   EncodeTo(kv, store_.state_->buffer.Append(Next(), tombstone, EncodedSize(kv)));
+  if (store_.options_.attachments != nullptr) store_.options_.attachments->Attach(kv.key, kv.lease);
   ++changes_;
   store_.dirty_ = true;
   store_.index_dirty_ = true;

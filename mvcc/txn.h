@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -39,6 +40,15 @@ class LeaseChecker {
  public:
   virtual ~LeaseChecker() = default;
   virtual bool LeaseExists(std::int64_t lease) const = 0;
+};
+
+// Who keeps, beside the store, which key is attached to which lease.
+class LeaseAttachments {
+ public:
+  virtual ~LeaseAttachments() = default;
+  // The lease of a key that was put, 0 of one that has none or was deleted; once for each change.
+  // Apply executor.
+  virtual void Attach(std::string_view key, std::int64_t lease) = 0;
 };
 
 }  // namespace kvorum::mvcc

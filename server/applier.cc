@@ -1,5 +1,6 @@
 #include "server/applier.h"
 
+#include "base/check.h"
 #include "base/failpoint.h"
 #include "base/logging.h"
 #include "mvcc/bucket.h"
@@ -7,6 +8,7 @@
 #include "server/conf_state_json.h"
 #include "server/errors.h"
 #include "server/kv_decode.h"
+#include "server/lease_messages.h"
 #include "server/maintenance_encode.h"
 #include "server/member_id.h"
 #include "server/version.h"
@@ -22,11 +24,12 @@ std::unexpected<Error> DamagedEntry(const Error& error) {
 }  // namespace
 
 Applier::Applier(mvcc::Store& store, Membership& membership, Alarms& alarms, Quota& quota,
-                 WaitTable& waiters, Hooks hooks)
+                 Leases& leases, WaitTable& waiters, Hooks hooks)
     : store_(store),
       membership_(membership),
       alarms_(alarms),
       quota_(quota),
+      leases_(leases),
       waiters_(waiters),
       hooks_(std::move(hooks)),
       consistent_index_(store.recovered().consistent_index) {}
@@ -103,6 +106,14 @@ Result<ApplyResult::Value> Applier::Dispatch(const InternalRequest& request) {
     case RequestKind::kTxn:
       if (corrupt) return kCorrupt.Fail();
       return Txn(request.body);
+    case RequestKind::kLeaseGrant:
+      if (corrupt) return kCorrupt.Fail();
+      return GrantLease(request.body);
+    case RequestKind::kLeaseRevoke:
+      if (corrupt) return kCorrupt.Fail();
+      return RevokeLease(request.body);
+    case RequestKind::kLeaseCheckpoint:
+      return CheckpointLeases(request.body);
     case RequestKind::kAlarm:
       return ApplyAlarm(request.body);
     case RequestKind::kMemberAttributesSet:
@@ -185,6 +196,46 @@ void Applier::Compact(const InternalRequest& request, raft::Term term) {
   outcomes_.push_back(std::move(outcome));
 }
 
+Result<ApplyResult::Value> Applier::GrantLease(std::string_view body) {
+  const auto request = DecodeLeaseGrant(body);
+  if (!request.has_value()) return DamagedEntry(request.error());
+  if (alarms_.Stands(AlarmType::kNoSpace)) return kNoSpace.Fail();
+  const bool fits = quota_.Fits(kLeaseQuotaCost);
+  KV_TRY(const lease::LeaseRecord record, leases_.Grant(request->id, request->ttl_s));
+  StoreLease(record);
+  if (!fits) return kNoSpace.Fail();
+  return LeaseGrantResult{
+      .revision = store_.working_revision(), .id = record.id, .ttl_s = record.ttl_s};
+}
+
+// All keys at one revision, which is the entry's, and in their order, so that every member's
+// sub-revisions are the same.
+Result<ApplyResult::Value> Applier::RevokeLease(std::string_view body) {
+  const auto id = DecodeLeaseId(body);
+  if (!id.has_value()) return DamagedEntry(id.error());
+  if (!leases_.LeaseExists(*id)) return mvcc::Refuse(mvcc::kErrLeaseNotFound);
+  mvcc::WriteTxn txn = store_.Begin();
+  for (const std::string& key : leases_.KeysOf(*id)) {
+    const auto deleted = txn.DeleteRange({.key = key, .range_end = {}});
+    KV_CHECK(deleted.has_value(), "a key of a lease cannot be deleted");
+  }
+  txn.End();
+  store_.DeleteBucket(mvcc::Bucket::kLease, lease::View(lease::EncodeLeaseKey(*id)));
+  leases_.Revoke(*id);
+  return LeaseRevokeResult{.revision = store_.working_revision()};
+}
+
+Result<ApplyResult::Value> Applier::CheckpointLeases(std::string_view body) {
+  const auto checkpoints = DecodeLeaseCheckpoints(body);
+  if (!checkpoints.has_value()) return DamagedEntry(checkpoints.error());
+  for (const LeaseCheckpoint& checkpoint : *checkpoints) {
+    const auto record = leases_.Checkpoint(checkpoint.id, checkpoint.remaining_s);
+    if (!record.has_value()) continue;  // revoked meanwhile
+    StoreLease(*record);
+  }
+  return ApplyResult::Value{};
+}
+
 Result<ApplyResult::Value> Applier::ApplyAlarm(std::string_view body) {
   const auto request = DecodeAlarmRequest(body);
   if (!request.has_value()) return DamagedEntry(request.error());
@@ -264,6 +315,11 @@ Result<ApplyResult::Value> Applier::ChangeMembers(const MemberChange& change) {
   }
   StoreConfState();
   return MembershipResult{membership_.View()};
+}
+
+void Applier::StoreLease(const lease::LeaseRecord& record) {
+  store_.PutBucket(mvcc::Bucket::kLease, lease::View(lease::EncodeLeaseKey(record.id)),
+                   lease::EncodeLease(record));
 }
 
 void Applier::StoreMember(raft::MemberId id) {

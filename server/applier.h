@@ -18,6 +18,7 @@
 #include "server/alarms.h"
 #include "server/apply_result.h"
 #include "server/internal_request.h"
+#include "server/leases.h"
 #include "server/member_change.h"
 #include "server/membership.h"
 #include "server/quota.h"
@@ -38,7 +39,7 @@ class Applier {
     std::function<void(const Error& error)> on_fatal;
   };
 
-  Applier(mvcc::Store& store, Membership& membership, Alarms& alarms, Quota& quota,
+  Applier(mvcc::Store& store, Membership& membership, Alarms& alarms, Quota& quota, Leases& leases,
           WaitTable& waiters, Hooks hooks);
 
   // Applies the entries, publishes them as one batch, then answers whoever waits for them.
@@ -48,6 +49,8 @@ class Applier {
   void Installed(raft::Index index, raft::Term term);
 
   raft::Index applied_index() const { return applied_index_; }
+  // Of the last entry that was applied: everything of earlier terms is.
+  raft::Term applied_term() const { return applied_term_; }
 
  private:
   struct Outcome {
@@ -66,12 +69,16 @@ class Applier {
   Result<ApplyResult::Value> Txn(std::string_view body);
   // Answers by itself, later, if the client asked to wait for the deletion.
   void Compact(const InternalRequest& request, raft::Term term);
+  Result<ApplyResult::Value> GrantLease(std::string_view body);
+  Result<ApplyResult::Value> RevokeLease(std::string_view body);
+  Result<ApplyResult::Value> CheckpointLeases(std::string_view body);
   Result<ApplyResult::Value> ApplyAlarm(std::string_view body);
   Result<ApplyResult::Value> SetMemberAttributes(std::string_view body);
   Result<ApplyResult::Value> SetClusterVersion(std::string_view body);
 
   // The change's answer, or why it is none.
   Result<ApplyResult::Value> ChangeMembers(const MemberChange& change);
+  void StoreLease(const lease::LeaseRecord& record);
   void StoreMember(raft::MemberId id);
   void StoreConfState();
   void AnswerAll();
@@ -80,6 +87,7 @@ class Applier {
   Membership& membership_;
   Alarms& alarms_;
   Quota& quota_;
+  Leases& leases_;
   WaitTable& waiters_;
   Hooks hooks_;
 

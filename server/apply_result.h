@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "lease/lease_record.h"
 #include "mvcc/txn.h"
 #include "proto/raft_types.h"
 #include "server/alarms.h"
@@ -26,11 +27,22 @@ struct MembershipResult {
   std::shared_ptr<const MembershipView> view;  // behind the change
 };
 
+struct LeaseGrantResult {
+  std::int64_t revision = 0;
+  lease::LeaseId id = lease::kNoLease;
+  std::int64_t ttl_s = 0;
+};
+
+struct LeaseRevokeResult {
+  std::int64_t revision = 0;  // behind the deletion of its keys
+};
+
 struct ApplyResult {
   raft::Term term = 0;
   // monostate: an entry whose effect needs no words.
   using Value = std::variant<std::monostate, mvcc::PutResult, mvcc::DeleteRangeResult,
-                             mvcc::TxnResult, CompactionResult, AlarmResult, MembershipResult>;
+                             mvcc::TxnResult, CompactionResult, AlarmResult, MembershipResult,
+                             LeaseGrantResult, LeaseRevokeResult>;
   Result<Value> value;
 };
 

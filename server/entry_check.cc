@@ -6,6 +6,7 @@
 #include "proto/wire.h"
 #include "server/internal_request.h"
 #include "server/kv_decode.h"
+#include "server/lease_messages.h"
 #include "server/maintenance_encode.h"
 #include "server/member_change.h"
 
@@ -35,6 +36,12 @@ Result<void> CheckRequest(const InternalRequest& request) {
     }
     case RequestKind::kCompaction:
       return WhetherRead(DecodeCompaction(request.body));
+    case RequestKind::kLeaseGrant:
+      return WhetherRead(DecodeLeaseGrant(request.body));
+    case RequestKind::kLeaseRevoke:
+      return WhetherRead(DecodeLeaseId(request.body));
+    case RequestKind::kLeaseCheckpoint:
+      return WhetherRead(DecodeLeaseCheckpoints(request.body));
     case RequestKind::kAlarm:
       return WhetherRead(DecodeAlarmRequest(request.body));
     case RequestKind::kClusterVersionSet:

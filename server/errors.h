@@ -59,6 +59,11 @@ inline constexpr ApiError kLearnerNotReady{
     "etcdserver: can only promote a learner member which is in sync with leader"};
 inline constexpr ApiError kTooManyLearners{Code::kFailedPrecondition,
                                            "etcdserver: too many learner members in cluster"};
+inline constexpr ApiError kLeaseExist{Code::kFailedPrecondition,
+                                      "etcdserver: lease already exists"};
+inline constexpr ApiError kLeaseTtlTooLarge{Code::kOutOfRange, "etcdserver: too large lease TTL"};
+// What one who leads no more, or not for sure, answers about leases.
+inline constexpr ApiError kNotPrimary{Code::kUnknown, "not a primary lessor"};
 inline constexpr ApiError kInvalidClientApiVersion{Code::kInvalidArgument,
                                                    "etcdserver: invalid client api version"};
 inline constexpr ApiError kDeadlineExceeded{Code::kDeadlineExceeded, "context deadline exceeded"};

@@ -203,11 +203,23 @@ Result<std::unique_ptr<mvcc::Backend>> Instance::OpenBackend(FileSystem& fs,
   return open_backend_(DatabasePath());
 }
 
+Result<void> Instance::LoadLeases(mvcc::Backend& backend) {
+  KV_TRY(const mvcc::Reader reader, backend.NewReader());
+  KV_TRY(restored_leases_, Leases::Load(*reader));
+  return {};
+}
+
 Result<void> Instance::OpenStore(FileSystem& fs, std::unique_ptr<mvcc::Backend> backend,
                                  const InstanceOptions& options) {
   disk_space_ = std::make_unique<DiskSpace>(fs, options.snap_dir);
   mvcc::StoreOptions store_options = options.store;
-  store_options.leases = options.leases;
+  leases_ = std::make_unique<Leases>(options.lease, executors_.apply.clock());
+  KV_RETURN_IF_ERROR(LoadLeases(*backend));
+  store_options.leases = leases_.get();
+  store_options.attachments = leases_.get();
+  store_options.on_lease_attachment = [this](std::string_view key, std::int64_t lease) {
+    restored_leases_.Attach(key, lease);
+  };
   store_options.commit.on_fatal = on_fatal_;
   store_options.commit.on_commit = [this](const mvcc::Committer::CommitStats&) {
     disk_space_->Refresh();
@@ -219,6 +231,7 @@ Result<void> Instance::OpenStore(FileSystem& fs, std::unique_ptr<mvcc::Backend> 
                                    {.apply = executors_.apply,
                                     .backend = executors_.backend,
                                     .copier = executors_.copier}));
+  leases_->Install(std::exchange(restored_leases_, {}));
   const std::string& version = store_->recovered().storage_version;
   if (!version.empty() && version != kStorageVersion) {
     return Fail(Code::kFailedPrecondition, "the database has storage version " + version +
@@ -359,7 +372,7 @@ Result<void> Instance::BuildReplica(FileSystem& fs, Log log, InstanceOptions opt
   KV_TRY(auto node, raft::Node::Create(options.raft, std::move(log.restart)));
 
   applier_ = std::make_unique<Applier>(
-      *store_, *membership_, alarms_, *quota_, waiters_,
+      *store_, *membership_, alarms_, *quota_, *leases_, waiters_,
       Applier::Hooks{.on_conf_change =
                          [this](raft::Index index, const raft::ConfChange& change) {
                            replica_->ConfChanged(index, change);
@@ -383,7 +396,10 @@ Result<void> Instance::BuildReplica(FileSystem& fs, Log log, InstanceOptions opt
           .on_fatal = on_fatal_});
   apply_loop_ = std::make_unique<ApplyLoop>(
       *store_, *applier_, executors_.apply, applied, options.slow_apply,
-      [this](raft::Index applied_index) { replica_->Applied(applied_index); },
+      [this](raft::Index applied_index) {
+        replica_->Applied(applied_index);
+        lease_expiry_->OnApplied();
+      },
       [this](const std::shared_ptr<const raft::Snapshot>& snapshot, Task done) {
         InstallSnapshot(snapshot, std::move(done));
       });
@@ -395,7 +411,12 @@ Result<void> Instance::BuildReplica(FileSystem& fs, Log log, InstanceOptions opt
           .snapshot_ignored =
               [this](raft::Index index) {
                 executors_.wal.Post([this, index] { intake_->Ignored(index); });
-              }});
+              },
+          .leadership_changed = [this] { lease_expiry_->LeadershipChanged(); }});
+  options.lease_expiry.election_timeout = options.replica.election_timeout;
+  options.lease_expiry.request_timeout = options.replica.request_timeout;
+  lease_expiry_ = std::make_unique<LeaseExpiry>(*leases_, *replica_, *applier_, alarms_, *ids_,
+                                                executors_.apply, options.lease_expiry);
   intake_ = std::make_unique<SnapshotIntake>(
       fs, snap_dir_, open_backend_,
       [this](raft::Message message) { return replica_->Receive(std::move(message)); });
@@ -406,6 +427,7 @@ void Instance::Start(Transport& transport) {
   transport_ = &transport;
   transport.SetMembers(PeersView());
   replica_->Start(transport);
+  lease_expiry_->Start();
 }
 
 void Instance::Receive(raft::Message message) {
@@ -491,24 +513,30 @@ void Instance::InstallSnapshot(const std::shared_ptr<const raft::Snapshot>& snap
           {"snapshot-term", metadata.term}, {"applied-index", applier_->applied_index()});
   KV_FAILPOINT("raftBeforeApplySnap");
   auto loaded = std::make_shared<ReplicatedState>();
-  store_->Install({.open = open_backend_,
-                   .snapshot_path = ReceivedSnapshotPath(snap_dir_, metadata.index),
-                   .path = DatabasePath(),
-                   .consistent_index = metadata.index,
-                   .load = [loaded](mvcc::Snapshot& content) -> Result<void> {
-                     KV_TRY(*loaded, server::LoadReplicatedState(content));
-                     return {};
-                   }},
-                  [this, snapshot, loaded, done = std::move(done)]() mutable {
-                    SnapshotInstalled(snapshot->metadata, std::move(*loaded));
-                    done();
-                  });
+  store_->Install(
+      {.open = [this](const std::string& path) -> Result<std::unique_ptr<mvcc::Backend>> {
+         KV_TRY(auto backend, open_backend_(path));
+         KV_RETURN_IF_ERROR(LoadLeases(*backend));
+         return backend;
+       },
+       .snapshot_path = ReceivedSnapshotPath(snap_dir_, metadata.index),
+       .path = DatabasePath(),
+       .consistent_index = metadata.index,
+       .load = [loaded](mvcc::Snapshot& content) -> Result<void> {
+         KV_TRY(*loaded, server::LoadReplicatedState(content));
+         return {};
+       }},
+      [this, snapshot, loaded, done = std::move(done)]() mutable {
+        SnapshotInstalled(snapshot->metadata, std::move(*loaded));
+        done();
+      });
 }
 
 void Instance::SnapshotInstalled(const raft::SnapshotMetadata& metadata, ReplicatedState state) {
   KV_FAILPOINT("raftAfterApplySnap");
   alarms_.Reset(std::move(state.alarms));
   membership_->Set(std::move(state.members));
+  leases_->Install(std::exchange(restored_leases_, {}));
   applier_->Installed(metadata.index, metadata.term);
   transport_->SetMembers(PeersView());
   if (membership_->View()->removed.contains(metadata_.node_id) && on_removed_) on_removed_();
@@ -539,6 +567,7 @@ void Instance::RaiseNoSpace(Task answer) {
 }
 
 void Instance::Stop(Task done) {
+  lease_expiry_->Stop();
   replica_->Stop([this, done = std::move(done)]() mutable {
     log_->Close([this, done = std::move(done)]() mutable { store_->Flush(std::move(done)); });
   });

@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/executor.h"
 #include "base/file_system.h"
+#include "lease/lessor.h"
 #include "mvcc/backend.h"
 #include "mvcc/store.h"
 #include "server/alarms.h"
@@ -26,6 +27,8 @@
 #include "server/apply_loop.h"
 #include "server/disk_space.h"
 #include "server/joining.h"
+#include "server/lease_expiry.h"
+#include "server/leases.h"
 #include "server/log_writer.h"
 #include "server/membership.h"
 #include "server/peer_request.h"
@@ -68,7 +71,8 @@ struct InstanceOptions {
   Duration slow_apply{};   // ApplyLoop
   wal::Options wal;
   mvcc::StoreOptions store;  // hooks are set by the instance
-  mvcc::LeaseChecker* leases = nullptr;
+  lease::Lessor::Options lease;
+  LeaseExpiry::Options lease_expiry;  // its time-outs are set by the instance
 
   // This member's own removal was applied; on the apply executor. The owner stops the instance a
   // little later, so that the others still learn of it.
@@ -115,6 +119,7 @@ class Instance final : public TransportReceiver {
   bool DiskTakesWrites();
   Quota& quota() { return *quota_; }
   RequestIdSource& ids() { return *ids_; }
+  Leases& leases() { return *leases_; }
 
  private:
   Instance(mvcc::BackendOpener open_backend, InstanceExecutors executors,
@@ -141,6 +146,8 @@ class Instance final : public TransportReceiver {
   // The member's backend. A snapshot that was received, and is marked in the log, and had not taken
   // the backend's place when the process ended, takes it now.
   Result<std::unique_ptr<mvcc::Backend>> OpenBackend(FileSystem& fs, raft::Index snapshot_index);
+  // Before the index of a backend is built, so that its keys find their leases.
+  Result<void> LoadLeases(mvcc::Backend& backend);
   Result<void> OpenStore(FileSystem& fs, std::unique_ptr<mvcc::Backend> backend,
                          const InstanceOptions& options);
   Result<void> CheckTogether(const Log& log) const;
@@ -170,6 +177,8 @@ class Instance final : public TransportReceiver {
   wal::Metadata metadata_;
   std::vector<Member> remotes_;   // whom we know of before the log has told of them
   raft::Index forced_index_ = 0;  // until it is applied, there is nobody but us
+  std::unique_ptr<Leases> leases_;
+  lease::LeaseTable restored_leases_;  // of the content whose index is built
   std::unique_ptr<mvcc::Store> store_;
   std::unique_ptr<Membership> membership_;
   Alarms alarms_;
@@ -181,6 +190,7 @@ class Instance final : public TransportReceiver {
   std::unique_ptr<LogWriter> log_;
   std::unique_ptr<ApplyLoop> apply_loop_;
   std::unique_ptr<Replica> replica_;
+  std::unique_ptr<LeaseExpiry> lease_expiry_;
   std::unique_ptr<SnapshotIntake> intake_;
   std::mutex sending_mutex_;
   std::set<raft::MemberId> sending_;  // to whom a snapshot is on its way

@@ -15,7 +15,10 @@ Result<RequestKind> KindOf(std::uint32_t field) {
     case RequestKind::kDeleteRange:
     case RequestKind::kTxn:
     case RequestKind::kCompaction:
+    case RequestKind::kLeaseGrant:
+    case RequestKind::kLeaseRevoke:
     case RequestKind::kAlarm:
+    case RequestKind::kLeaseCheckpoint:
     case RequestKind::kClusterVersionSet:
     case RequestKind::kMemberAttributesSet:
       return static_cast<RequestKind>(field);

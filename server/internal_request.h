@@ -18,7 +18,10 @@ enum class RequestKind : std::uint16_t {
   kDeleteRange = 5,
   kTxn = 6,
   kCompaction = 7,
+  kLeaseGrant = 8,
+  kLeaseRevoke = 9,
   kAlarm = 10,
+  kLeaseCheckpoint = 11,
   kClusterVersionSet = 1300,
   kMemberAttributesSet = 1301,
 };

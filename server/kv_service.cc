@@ -103,25 +103,10 @@ void KvService::Range(const rpc::CallContext& call, SharedBytes bytes, rpc::Unar
                       ServeRange);
 }
 
-bool KvService::RefusedForSpace(rpc::Loop* loop, std::uint64_t cost_bytes, rpc::UnaryReply& reply) {
-  if (cost_bytes == 0) return false;
-  if (context_.quota->Fits(cost_bytes) && context_.instance->DiskTakesWrites()) return false;
-  if (context_.alarms->Stands(AlarmType::kNoSpace)) {
-    reply.Fail(kNoSpace.ToError());
-    return true;
-  }
-  const AlarmRequest raise{.action = AlarmAction::kActivate,
-                           .alarm = {.member = context_.member_id, .type = AlarmType::kNoSpace}};
-  context_.Propose(loop, RequestKind::kAlarm, EncodeAlarmRequest(raise),
-                   std::make_unique<RefuseWaiter>(std::move(reply), kNoSpace),
-                   context_.limits.request_timeout);
-  return true;
-}
-
 void KvService::Put(const rpc::CallContext& call, SharedBytes bytes, rpc::UnaryReply reply) {
   const auto request = DecodePut(bytes.view());
   if (!request.has_value()) return reply.Fail(request.error());
-  if (RefusedForSpace(call.loop(), mvcc::QuotaCost(*request), reply)) return;
+  if (context_.RefusedForSpace(call.loop(), mvcc::QuotaCost(*request), reply)) return;
   if (const auto valid = mvcc::CheckPut(*request); !valid.has_value())
     return reply.Fail(valid.error());
   context_.Propose(
@@ -145,7 +130,7 @@ void KvService::DeleteRange(const rpc::CallContext& call, SharedBytes bytes,
 void KvService::Txn(const rpc::CallContext& call, SharedBytes bytes, rpc::UnaryReply reply) {
   auto request = DecodeTxn(bytes.view());
   if (!request.has_value()) return reply.Fail(request.error());
-  if (RefusedForSpace(call.loop(), mvcc::QuotaCost(*request), reply)) return;
+  if (context_.RefusedForSpace(call.loop(), mvcc::QuotaCost(*request), reply)) return;
   if (const auto valid = mvcc::CheckTxn(*request, context_.limits.max_txn_ops);
       !valid.has_value()) {
     return reply.Fail(valid.error());

@@ -26,9 +26,6 @@ class KvService {
 
  private:
   void StartRangeStream(std::shared_ptr<rpc::ServerStream> stream, SharedBytes request);
-  // True if the write must be refused for lack of space: then the reply is taken, and answered once
-  // the alarm stands.
-  bool RefusedForSpace(rpc::Loop* loop, std::uint64_t cost_bytes, rpc::UnaryReply& reply);
 
   ServiceContext& context_;
 };

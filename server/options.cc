@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "server/duration_text.h"
+#include "server/feature_gates.h"
 #include "server/url.h"
 
 namespace kvorum::server {
@@ -102,7 +103,8 @@ std::span<const Flag> Flags() {
       {"raft-read-timeout", "Member", kIgnored, kText, "5s", "Read time-out of peer connections."},
       {"raft-write-timeout", "Member", kIgnored, kText, "5s",
        "Write time-out of peer connections."},
-      {"feature-gates", "Member", kIgnored, kText, "", "Feature gates of the API level."},
+      {"feature-gates", "Member", kEffective, &Options::feature_gates, "",
+       "Features to turn on or off: LeaseCheckpoint; others have no effect."},
       {"io-threads", "Member", kEffective, &Options::io_threads, "0",
        "Threads that serve client connections (0 chooses by the machine)."},
 
@@ -522,6 +524,10 @@ std::optional<UsageError> Validate(const Options& options, const Seen& seen) {
         std::pair("warning-unary-request-duration", options.warning_unary_request_duration)}) {
     if (duration < nanoseconds(0)) return refuse("--" + std::string(flag) + " must be >=0");
   }
+  if (const auto gates = ParseFeatureGates(options.feature_gates); !gates.has_value()) {
+    return UsageError{2, "invalid value \"" + options.feature_gates +
+                             "\" for flag -feature-gates: " + gates.error()};
+  }
   if (options.io_threads > 64) return refuse("--io-threads must be <=64");
   return std::nullopt;
 }
@@ -541,6 +547,11 @@ std::int64_t Options::ReportedQuotaBytes() const {
 
 std::chrono::milliseconds Options::RequestTimeout() const {
   return std::chrono::seconds(5) + 2 * std::chrono::milliseconds(election_ms);
+}
+
+std::int64_t Options::MinLeaseTtlSeconds() const {
+  const std::uint64_t min_ms = 3 * (election_ms / heartbeat_ms) / 2 * heartbeat_ms;
+  return static_cast<std::int64_t>((min_ms + 999) / 1000);
 }
 
 std::string Options::EffectiveInitialCluster() const {

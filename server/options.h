@@ -36,6 +36,7 @@ struct Options {
   std::chrono::nanoseconds grpc_keepalive_min_time = std::chrono::seconds(5);
   std::chrono::nanoseconds grpc_keepalive_interval = std::chrono::hours(2);
   std::chrono::nanoseconds grpc_keepalive_timeout = std::chrono::seconds(20);
+  std::string feature_gates;
   std::uint64_t backend_batch_limit = 0;               // 0: 10,000 operations
   std::chrono::nanoseconds backend_batch_interval{0};  // 0: 100 ms
 
@@ -69,6 +70,8 @@ struct Options {
   std::int64_t ReportedQuotaBytes() const;
   // How long a proposal may take when the client set no deadline: 5 s and two elections.
   std::chrono::milliseconds RequestTimeout() const;
+  // No lease is shorter: one and a half elections, in whole seconds.
+  std::int64_t MinLeaseTtlSeconds() const;
   std::string EffectiveInitialCluster() const;
   // At least 100 ms.
   std::chrono::nanoseconds EffectiveWatchProgressInterval() const;

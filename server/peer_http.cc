@@ -7,6 +7,7 @@
 #include "base/logging.h"
 #include "server/http_handlers.h"
 #include "server/joining.h"
+#include "server/lease_http.h"
 #include "server/member_id.h"
 #include "server/promote_forwarder.h"
 
@@ -55,8 +56,10 @@ void ServePromote(ServiceContext& context, ClusterService& cluster, const rpc::H
 
 }  // namespace
 
-rpc::HttpHandler MakePeerHttpHandler(ServiceContext& context, ClusterService& cluster) {
+rpc::HttpHandler MakePeerHttpHandler(ServiceContext& context, ClusterService& cluster,
+                                     LeaseAccess& leases) {
   rpc::HttpMux mux;
+  HandleLeases(mux, leases);
   mux.Handle("/version", [&context](rpc::HttpRequest request, rpc::HttpReply reply) {
     ServeVersion(context, request, std::move(reply));
   });

@@ -18,11 +18,13 @@
 #include "rpc/server.h"
 #include "server/cluster_service.h"
 #include "server/data_directory.h"
+#include "server/feature_gates.h"
 #include "server/http_handlers.h"
 #include "server/instance.h"
 #include "server/interceptors.h"
 #include "server/kv_service.h"
 #include "server/leader_streams.h"
+#include "server/lease_service.h"
 #include "server/maintenance_encode.h"
 #include "server/maintenance_service.h"
 #include "server/member_id.h"
@@ -117,6 +119,10 @@ InstanceOptions MakeInstanceOptions(const Options& options, const DataDirectory&
   instance.replica.hurry_first_election = options.initial_election_tick_advance;
   instance.replica.snapshot_count = options.snapshot_count;
   instance.replica.request_timeout = options.RequestTimeout();
+  instance.lease.min_ttl_s = options.MinLeaseTtlSeconds();
+  if (const auto gates = ParseFeatureGates(options.feature_gates); gates.has_value())
+    instance.lease.checkpoints = gates->lease_checkpoint;
+  instance.lease.retry = options.RequestTimeout();
   instance.log.max_wals = options.max_wals;
   instance.log.max_snapshots = options.max_snapshots;
   instance.log.unsafe_no_fsync = options.unsafe_no_fsync;
@@ -173,6 +179,7 @@ struct Process::Impl {
       : options(o),
         kv(context),
         maintenance(context),
+        lease(context),
         cluster(context),
         watch_service(context),
         transport(MakeTransportOptions(o)) {}
@@ -195,6 +202,7 @@ struct Process::Impl {
   ServiceContext context;
   KvService kv;
   MaintenanceService maintenance;
+  LeaseService lease;
   ClusterService cluster;
   WatchService watch_service;
   rpc::Health health;
@@ -232,6 +240,7 @@ Result<void> Process::Impl::Bind() {
   rpc::Router router;
   kv.Register(router);
   maintenance.Register(router);
+  lease.Register(router);
   cluster.Register(router);
   watch_service.Register(router);
   RegisterUnimplemented(router);
@@ -289,12 +298,15 @@ void Process::Impl::FillContext() {
       std::make_unique<LeaderStreams>(control, std::chrono::milliseconds(options.election_ms),
                                       [this] { return context.replica->leader() != raft::kNone; });
   context.leader_streams = leader_streams.get();
+  context.poster = &transport;
+  context.timers = &control;
   context.readers = &readers;
   context.hasher = &hasher;
   context.limits = {.max_request_bytes = options.max_request_bytes,
                     .max_txn_ops = options.max_txn_ops,
                     .quota_bytes = options.ReportedQuotaBytes(),
                     .request_timeout = options.RequestTimeout(),
+                    .election_timeout = std::chrono::milliseconds(options.election_ms),
                     .strict_reconfig_check = options.strict_reconfig_check,
                     .max_learners = options.max_learners};
   MakeHub();
@@ -387,12 +399,13 @@ void Process::Start(std::function<void()> on_end) {
   Impl& impl = *impl_;
   impl.on_end = std::move(on_end);
   impl.instance->Start(impl.transport);
-  impl.transport.Start({.member_id = impl.context.member_id,
-                        .cluster_id = impl.context.cluster_id,
-                        .peer_urls = impl.options.initial_advertise_peer_urls},
-                       *impl.instance,
-                       {.http = MakePeerHttpHandler(impl.context, impl.cluster),
-                        .on_removed = [&impl] { impl.EndRemoved(); }});
+  impl.transport.Start(
+      {.member_id = impl.context.member_id,
+       .cluster_id = impl.context.cluster_id,
+       .peer_urls = impl.options.initial_advertise_peer_urls},
+      *impl.instance,
+      {.http = MakePeerHttpHandler(impl.context, impl.cluster, impl.lease.access()),
+       .on_removed = [&impl] { impl.EndRemoved(); }});
   impl.version_monitor->Start();
   impl.leader_streams->Start();
   impl_->control.Post([impl = impl_.get()] { impl->Publish(); });

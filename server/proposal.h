@@ -17,6 +17,9 @@ struct Proposal {
   TimePoint deadline;
   std::unique_ptr<Waiter> waiter;  // may be null
   raft::EntryType type = raft::EntryType::kNormal;
+  // Not 0: only this member's own log takes it, as the leader of this term; in any other case it
+  // fails with kNotPrimary and is proposed by nobody.
+  raft::Term only_in_term = 0;
 };
 
 }  // namespace kvorum::server

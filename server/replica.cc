@@ -304,8 +304,18 @@ void Replica::SendAll(std::vector<raft::Message> messages) {
   if (!messages.empty()) transport_->Send(std::move(messages));
 }
 
+bool Replica::IsOfAnotherTerm(const Proposal& proposal) const {
+  if (proposal.only_in_term == 0) return false;
+  return node_->role() != raft::Role::kLeader || node_->term() != proposal.only_in_term;
+}
+
 void Replica::ProposeAll(std::vector<Proposal> proposals) {
   std::erase_if(proposals, [&](Proposal& proposal) {
+    if (IsOfAnotherTerm(proposal)) {
+      waiting_bytes_.fetch_sub(proposal.data.size(), std::memory_order_relaxed);
+      FailProposal(proposal.id, kNotPrimary.ToError());
+      return true;
+    }
     if (proposal.type == raft::EntryType::kNormal) return false;
     ProposeConfChange(std::move(proposal));
     return true;
@@ -554,6 +564,9 @@ void Replica::PublishState() {
   commit_index_.store(node_->log().committed(), std::memory_order_release);
   term_.store(node_->term(), std::memory_order_release);
   leader_.store(node_->leader(), std::memory_order_release);
+  const raft::Term leading = node_->role() == raft::Role::kLeader ? node_->term() : 0;
+  const bool changed = leading_term_.exchange(leading, std::memory_order_acq_rel) != leading;
+  if (changed && hooks_.leadership_changed) hooks_.leadership_changed();
   if (!transfers_.empty()) EndTransfers();
 }
 

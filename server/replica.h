@@ -59,6 +59,8 @@ class Replica {
     std::function<void(raft::Message message)> send_snapshot;
     // A peer's kSnap of this index came, and Raft has no use for the snapshot.
     std::function<void(raft::Index index)> snapshot_ignored;
+    // leading_term() says something else from now on. May be empty.
+    std::function<void()> leadership_changed;
   };
 
   // `conf_state` is that of the node's snapshot.
@@ -102,6 +104,8 @@ class Replica {
   raft::Index applied_index() const { return apply_.applied_index(); }
   raft::Term term() const { return term_.load(std::memory_order_acquire); }
   raft::MemberId leader() const { return leader_.load(std::memory_order_acquire); }
+  // The term in which this member leads, as far as it knows; 0 if it does not.
+  raft::Term leading_term() const { return leading_term_.load(std::memory_order_acquire); }
   // Of peers, that no correct one sends, or for which there was no room.
   std::uint64_t refused_messages() const {
     return refused_messages_.load(std::memory_order_relaxed);
@@ -163,6 +167,8 @@ class Replica {
   void SendAll(std::vector<raft::Message> messages);
   void ProposeAll(std::vector<Proposal> proposals);
   void ProposeConfChange(Proposal proposal);
+  // Whether it is for the leader of a term that this member is not.
+  bool IsOfAnotherTerm(const Proposal& proposal) const;
   void FailProposal(std::uint64_t id, const Error& error);
   std::uint64_t AskForReads();
   raft::MemberId BestSuccessor() const;
@@ -192,6 +198,7 @@ class Replica {
   std::atomic<raft::Index> commit_index_{0};
   std::atomic<raft::Term> term_{0};
   std::atomic<raft::MemberId> leader_{raft::kNone};
+  std::atomic<raft::Term> leading_term_{0};
   std::atomic<std::size_t> waiting_bytes_{0};
   std::atomic<std::size_t> waiting_reads_{0};
   std::atomic<std::uint64_t> refused_messages_{0};

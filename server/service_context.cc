@@ -1,6 +1,7 @@
 #include "server/service_context.h"
 
 #include "server/errors.h"
+#include "server/reply_waiter.h"
 
 namespace kvorum::server {
 namespace {
@@ -16,14 +17,16 @@ void ServiceContext::Use(Instance& of) {
   membership = &of.membership();
   alarms = &of.alarms();
   quota = &of.quota();
+  leases = &of.leases();
   instance = &of;
   ids = &of.ids();
   cluster_id = of.cluster_id();
   member_id = of.member_id();
 }
 
-void ServiceContext::Propose(rpc::Loop* loop, RequestKind kind, std::string_view body,
-                             std::unique_ptr<Waiter> waiter, Duration timeout) {
+void ServiceContext::ProposeInTerm(rpc::Loop* loop, raft::Term term, RequestKind kind,
+                                   std::string_view body, std::unique_ptr<Waiter> waiter,
+                                   Duration timeout) {
   if (replica->commit_index() > replica->applied_index() + kMaxGapEntries) {
     waiter->Failed(kTooManyRequests.ToError());
     return;
@@ -38,7 +41,23 @@ void ServiceContext::Propose(rpc::Loop* loop, RequestKind kind, std::string_view
   batcher->Propose(loop, Proposal{.id = id,
                                   .data = std::move(data),
                                   .deadline = now + timeout,
-                                  .waiter = std::move(waiter)});
+                                  .waiter = std::move(waiter),
+                                  .only_in_term = term});
+}
+
+bool ServiceContext::RefusedForSpace(rpc::Loop* loop, std::uint64_t cost_bytes,
+                                     rpc::UnaryReply& reply) {
+  if (cost_bytes == 0) return false;
+  if (quota->Fits(cost_bytes) && instance->DiskTakesWrites()) return false;
+  if (alarms->Stands(AlarmType::kNoSpace)) {
+    reply.Fail(kNoSpace.ToError());
+    return true;
+  }
+  const AlarmRequest raise{.action = AlarmAction::kActivate,
+                           .alarm = {.member = member_id, .type = AlarmType::kNoSpace}};
+  Propose(loop, RequestKind::kAlarm, EncodeAlarmRequest(raise),
+          std::make_unique<RefuseWaiter>(std::move(reply), kNoSpace), limits.request_timeout);
+  return true;
 }
 
 }  // namespace kvorum::server

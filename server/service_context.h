@@ -4,6 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <string_view>
+#include <utility>
 
 #include "base/executor.h"
 #include "mvcc/store.h"
@@ -28,6 +31,7 @@ class Hub;
 namespace kvorum::server {
 
 class LeaderStreams;
+class PeerPoster;
 class PromoteForwarder;
 
 struct ServiceLimits {
@@ -35,6 +39,7 @@ struct ServiceLimits {
   std::size_t max_txn_ops = 0;
   std::int64_t quota_bytes = 0;  // for Status; negative: no quota
   Duration request_timeout{};
+  Duration election_timeout = std::chrono::seconds(1);
   bool strict_reconfig_check = true;
   std::size_t max_learners = 1;
 };
@@ -45,15 +50,18 @@ struct ServiceContext {
   Membership* membership = nullptr;
   Alarms* alarms = nullptr;
   const Quota* quota = nullptr;
+  Leases* leases = nullptr;
   Instance* instance = nullptr;  // for what it tells of the disks
   RequestBatcher* batcher = nullptr;
   RequestIdSource* ids = nullptr;
   const Transport* transport = nullptr;
   PromoteForwarder* promote_forwarder = nullptr;  // may be null: then only the leader promotes
-  LeaderStreams* leader_streams = nullptr;        // may be null: then none is cut
-  watch::Hub* watches = nullptr;                  // a shard for each I/O loop
-  Executor* readers = nullptr;                    // for what reads too much for an I/O loop
-  Executor* hasher = nullptr;                     // for what reads everything
+  PeerPoster* poster = nullptr;  // to the leader; may be null: then only it knows about leases
+  Executor* timers = nullptr;    // for short tasks at a time of their own
+  LeaderStreams* leader_streams = nullptr;  // may be null: then none is cut
+  watch::Hub* watches = nullptr;            // a shard for each I/O loop
+  Executor* readers = nullptr;              // for what reads too much for an I/O loop
+  Executor* hasher = nullptr;               // for what reads everything
   std::uint64_t cluster_id = 0;
   raft::MemberId member_id = raft::kNone;
   ServiceLimits limits;
@@ -74,7 +82,15 @@ struct ServiceContext {
   // Checks what every proposal must satisfy (the applied index keeps up, the entry is not too
   // large), then hands it over. The waiter is told of a refusal like of any other failure.
   void Propose(rpc::Loop* loop, RequestKind kind, std::string_view body,
-               std::unique_ptr<Waiter> waiter, Duration timeout);
+               std::unique_ptr<Waiter> waiter, Duration timeout) {
+    ProposeInTerm(loop, 0, kind, body, std::move(waiter), timeout);
+  }
+  // As the leader of this term, and in no other (Proposal::only_in_term).
+  void ProposeInTerm(rpc::Loop* loop, raft::Term term, RequestKind kind, std::string_view body,
+                     std::unique_ptr<Waiter> waiter, Duration timeout);
+  // True if a write of this cost must be refused for lack of space: then the reply is taken, and
+  // answered once the alarm stands.
+  bool RefusedForSpace(rpc::Loop* loop, std::uint64_t cost_bytes, rpc::UnaryReply& reply);
 };
 
 }  // namespace kvorum::server

@@ -13,11 +13,6 @@ struct ApiMethod {
 };
 
 constexpr ApiMethod kMethods[] = {
-    {"etcdserverpb.Lease", "LeaseGrant"},
-    {"etcdserverpb.Lease", "LeaseRevoke"},
-    {"etcdserverpb.Lease", "LeaseKeepAlive", rpc::MethodKind::kBidiStream},
-    {"etcdserverpb.Lease", "LeaseTimeToLive"},
-    {"etcdserverpb.Lease", "LeaseLeases"},
     {"etcdserverpb.Maintenance", "Snapshot", rpc::MethodKind::kServerStream},
     {"etcdserverpb.Maintenance", "Downgrade"},
     {"etcdserverpb.Auth", "AuthEnable"},

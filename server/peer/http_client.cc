@@ -8,14 +8,14 @@ namespace {
 
 constexpr std::size_t kReadBytes = std::size_t{16} << 10;
 constexpr std::size_t kMaxHeadBytes = std::size_t{64} << 10;
-constexpr std::size_t kMaxBodyBytes = std::size_t{64} << 10;
 
 }  // namespace
 
 // The connection, with the request under way, if any.
 class HttpClient::Exchange : public std::enable_shared_from_this<Exchange> {
  public:
-  explicit Exchange(PeerLoop& loop) : loop_(loop), timer_(loop), buffer_(kReadBytes) {}
+  Exchange(PeerLoop& loop, std::size_t max_body_bytes)
+      : loop_(loop), max_body_bytes_(max_body_bytes), timer_(loop), buffer_(kReadBytes) {}
 
   void Ask(const Url& url, ByteChain request, Duration timeout, Done done) {
     request_ = std::move(request);
@@ -89,7 +89,7 @@ class HttpClient::Exchange : public std::enable_shared_from_this<Exchange> {
       const Result<std::size_t> used = parser_->Put(input_, body_);
       if (!used.has_value()) return End(std::unexpected(used.error()));
       input_.erase(0, *used);
-      if (body_.size() > kMaxBodyBytes)
+      if (body_.size() > max_body_bytes_)
         return End(Fail(Code::kResourceExhausted, "the answer is too long"));
       if (parser_->done())
         return End(HttpReceived{.head = parser_->head(), .body = std::move(body_)});
@@ -112,6 +112,7 @@ class HttpClient::Exchange : public std::enable_shared_from_this<Exchange> {
   }
 
   PeerLoop& loop_;
+  const std::size_t max_body_bytes_;
   PeerTimer timer_;
   std::vector<char> buffer_;
   std::optional<Url> url_;
@@ -126,7 +127,8 @@ class HttpClient::Exchange : public std::enable_shared_from_this<Exchange> {
   std::string body_;
 };
 
-HttpClient::HttpClient(PeerLoop& loop) : exchange_(std::make_shared<Exchange>(loop)) {}
+HttpClient::HttpClient(PeerLoop& loop, std::size_t max_body_bytes)
+    : exchange_(std::make_shared<Exchange>(loop, max_body_bytes)) {}
 
 HttpClient::~HttpClient() { exchange_->Abandon(); }
 

@@ -3,6 +3,7 @@
 // Of the loop's thread. Destroyed, it drops the request under way without a callback.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,15 +27,15 @@ class HttpClient {
  public:
   using Done = std::move_only_function<void(Result<HttpReceived> response)>;
 
-  explicit HttpClient(PeerLoop& loop);
+  // The body of an answer is an error past `max_body_bytes`.
+  explicit HttpClient(PeerLoop& loop, std::size_t max_body_bytes = std::size_t{64} << 10);
   ~HttpClient();
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
   // Sends the request, which is whole bytes of HTTP/1.1, on the connection that stands if it goes
   // to the same URL, else on a new one. A request that met a connection which the peer had closed
-  // while it idled is sent once more. Bodies of answers past 64 KiB are errors. `done` may ask
-  // again.
+  // while it idled is sent once more. `done` may ask again.
   void Ask(const Url& url, ByteChain request, Duration timeout, Done done);
   bool is_busy() const;
 

@@ -1,5 +1,5 @@
 // One other member, as we reach it: two streams that it reads from us, two that we read from it,
-// the pipeline for when none stands, probes, and the snapshots on their way.
+// the pipeline for when none stands, probes, requests, and the snapshots on their way.
 //
 // Of the loop's thread. A peer that is no member yet as far as we know (we may lag behind, or have
 // joined just now) has no streams: it is answered by the pipeline.
@@ -8,9 +8,12 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "server/peer/peer_links.h"
+#include "server/peer/peer_requests.h"
 #include "server/peer/pipeline.h"
 #include "server/peer/prober.h"
 #include "server/peer/snapshot_sender.h"
@@ -46,6 +49,9 @@ class Peer {
   void Attach(StreamKind kind, std::unique_ptr<PeerSocket> socket);
   // One at a time; the receiver is told of each once.
   void SendSnapshot(raft::Message message, std::unique_ptr<mvcc::SnapshotSource> content);
+  void Post(std::string path, SharedBytes body, Duration timeout, PeerPoster::Done done) {
+    requests_.Post(std::move(path), std::move(body), timeout, std::move(done));
+  }
 
  private:
   StreamWriter& writer(StreamKind kind) { return *writers_[static_cast<std::size_t>(kind)]; }
@@ -61,6 +67,7 @@ class Peer {
   bool is_losing_ = false;  // reported, and nothing got through since
   int standing_readers_ = 0;
   Pipeline pipeline_;
+  PeerRequests requests_;
   std::array<std::unique_ptr<StreamWriter>, 2> writers_;  // by StreamKind
   std::array<std::unique_ptr<StreamReader>, 2> readers_;  // by StreamKind; of a member
   std::unique_ptr<Prober> prober_;                        // of a member

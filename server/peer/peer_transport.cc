@@ -400,6 +400,17 @@ void PeerTransport::SendSnapshot(raft::Message message,
       });
 }
 
+void PeerTransport::Post(raft::MemberId to, std::string path, SharedBytes body, Duration timeout,
+                         Done done) {
+  impl_->loop.Post([impl = impl_.get(), to, path = std::move(path), body = std::move(body), timeout,
+                    done = std::move(done)]() mutable {
+    Peer* peer = impl->FindPeer(to);
+    if (peer != nullptr)
+      return peer->Post(std::move(path), std::move(body), timeout, std::move(done));
+    done(Fail(Code::kUnavailable, "no such peer"));
+  });
+}
+
 void PeerTransport::SetMembers(std::shared_ptr<const MembershipView> view) {
   impl_->loop.Post([impl = impl_.get(), view = std::move(view)]() mutable {
     impl->UseMembers(std::move(view));

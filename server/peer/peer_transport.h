@@ -16,12 +16,13 @@
 #include "rpc/http.h"
 #include "server/peer/peer_links.h"
 #include "server/peer/peer_server.h"
+#include "server/peer_poster.h"
 #include "server/transport.h"
 #include "server/url.h"
 
 namespace kvorum::server {
 
-class PeerTransport final : public Transport {
+class PeerTransport final : public Transport, public PeerPoster {
  public:
   struct Options {
     PeerOptions peers;
@@ -51,6 +52,10 @@ class PeerTransport final : public Transport {
   void SendSnapshot(raft::Message message, std::unique_ptr<mvcc::SnapshotSource> content) override;
   void SetMembers(std::shared_ptr<const MembershipView> view) override;
   std::optional<TimePoint> ActiveSince(raft::MemberId peer) const override;
+
+  // ---- PeerPoster ----
+  void Post(raft::MemberId to, std::string path, SharedBytes body, Duration timeout,
+            Done done) override;
 
   // Any thread.
   const PeerCounters& counters() const;

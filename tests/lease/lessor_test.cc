@@ -218,7 +218,7 @@ TEST_F(LessorTest, ARestoredLeaseIsNoShorterThanTheMinimum) {
   table.Add({.id = 1, .ttl_s = 1});
   table.Add({.id = 2, .ttl_s = 5});
   table.Attach("k", 2);
-  lessor_.Install(std::move(table));
+  lessor_.Exchange(table);
   lessor_.Promote(now_, Duration::zero());
   EXPECT_EQ(lessor_.TimeToLive(1, now_)->granted_s, 2);
   EXPECT_EQ(lessor_.TimeToLive(2, now_)->granted_s, 5);

@@ -15,6 +15,7 @@
 #include "server/cluster_service.h"
 #include "server/joining.h"
 #include "server/kv_service.h"
+#include "server/lease_service.h"
 #include "server/maintenance_encode.h"
 #include "server/maintenance_service.h"
 #include "server/member_id.h"
@@ -62,6 +63,7 @@ class ClusterFront {
     context_.Use(cluster.member(i).instance());
     context_.transport = &cluster.network().PortOf(cluster.id(i));
     context_.batcher = &batcher_;
+    context_.timers = &cluster.member(i).lanes().io();
     context_.readers = &cluster.member(i).lanes().readers();
     context_.hasher = context_.readers;
     context_.limits = {.max_request_bytes = 1'572'864,
@@ -71,12 +73,14 @@ class ClusterFront {
     cluster_service_.Register(router_);
     kv_.Register(router_);
     maintenance_.Register(router_);
+    lease_.Register(router_);
   }
   ClusterFront(const ClusterFront&) = delete;
   ClusterFront& operator=(const ClusterFront&) = delete;
 
   ServiceContext& context() { return context_; }
   ClusterService& service() { return cluster_service_; }
+  LeaseService& lease() { return lease_; }
   const rpc::Router& router() const { return router_; }
 
   // Hands a request over; the answer comes when the cluster runs.
@@ -109,6 +113,7 @@ class ClusterFront {
   ClusterService cluster_service_{context_};
   KvService kv_{context_};
   MaintenanceService maintenance_{context_};
+  LeaseService lease_{context_};
   rpc::Router router_;
 };
 

@@ -58,7 +58,7 @@ const std::set<std::string> kLater = {
     "raftAfterApplySnap",
     "raftBeforeFollowerSend",  // several members
     "raftDropHeartbeat",
-    "beforeCheckpointInLeaseRenew",  // leases
+    "beforeCheckpointInLeaseRenew",  // a lease with a checkpoint
     "beforeSendWatchResponse",       // watches
     "beforePublishing",              // the process, not the instance
 };

@@ -16,6 +16,7 @@
 #include "rpc/service.h"
 #include "server/cluster_service.h"
 #include "server/kv_service.h"
+#include "server/lease_service.h"
 #include "server/maintenance_service.h"
 #include "server/request_batcher.h"
 #include "server/service_context.h"
@@ -134,6 +135,7 @@ class ServedMember {
       : disk_(std::move(disk)), member_(*disk_, seed) {
     kv_.Register(router_);
     maintenance_.Register(router_);
+    lease_.Register(router_);
     cluster_.Register(router_);
     watch_.Register(router_);
     RegisterUnimplemented(router_);
@@ -159,6 +161,7 @@ class ServedMember {
     watches_->NewShard(lanes().io());
     store().SetPublishListener(watches_.get());
     context_.watches = watches_.get();
+    context_.timers = &lanes().io();
     context_.readers = &lanes().readers();
     context_.hasher = &lanes().readers();
     context_.limits = {.max_request_bytes = 1'572'864,
@@ -216,6 +219,7 @@ class ServedMember {
   const rpc::Router& router() const { return router_; }
   ServiceContext& context() { return context_; }
   ClusterService& cluster() { return cluster_; }
+  LeaseService& lease() { return lease_; }
   SmallMember& member() { return member_; }
   mvcc::Store& store() { return member_.store(); }
   Lanes& lanes() { return member_.lanes(); }
@@ -235,6 +239,7 @@ class ServedMember {
   ServiceContext context_;
   KvService kv_{context_};
   MaintenanceService maintenance_{context_};
+  LeaseService lease_{context_};
   ClusterService cluster_{context_};
   WatchService watch_{context_};
   rpc::Health health_;

@@ -52,6 +52,7 @@ class SmallNetwork {
     cut_.emplace(from, to);
     active_since_.erase({from, to});
   }
+  bool IsCut(raft::MemberId from, raft::MemberId to) const { return cut_.contains({from, to}); }
   void Mend(raft::MemberId from, raft::MemberId to) { cut_.erase({from, to}); }
   // Both ways, from everybody.
   void Isolate(raft::MemberId id) {

@@ -1,0 +1,102 @@
+#include "server/lease_service.h"
+
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "mvcc/errors.h"
+#include "server/errors.h"
+#include "server/interceptors.h"
+#include "server/keep_alive_stream.h"
+#include "server/lease_messages.h"
+#include "server/reply_waiter.h"
+
+namespace kvorum::server {
+namespace {
+
+constexpr std::string_view kService = "etcdserverpb.Lease";
+
+SharedBytes EncodeGranted(const ResponseHeader& header, const LeaseGrantResult& result) {
+  return EncodeLeaseGrantResponse(header, result.id, result.ttl_s);
+}
+
+SharedBytes EncodeRevoked(const ResponseHeader& header, const LeaseRevokeResult&) {
+  return EncodeHeaderOnly(header);
+}
+
+// Of the ids that clients can read: positive ones.
+lease::LeaseId ChooseId(RequestIdSource& ids) {
+  lease::LeaseId id = lease::kNoLease;
+  while (id == lease::kNoLease) {
+    id = static_cast<lease::LeaseId>(
+        ids.Next() & static_cast<std::uint64_t>(std::numeric_limits<lease::LeaseId>::max()));
+  }
+  return id;
+}
+
+}  // namespace
+
+void LeaseService::Register(rpc::Router& router) {
+  const auto unary = [&](std::string_view name, auto member) {
+    AddUnary(router, context_, kService, name, *this, member);
+  };
+  unary("LeaseGrant", &LeaseService::Grant);
+  unary("LeaseRevoke", &LeaseService::Revoke);
+  unary("LeaseTimeToLive", &LeaseService::TimeToLive);
+  unary("LeaseLeases", &LeaseService::Leases);
+  router.AddStream(
+      kService, "LeaseKeepAlive", rpc::MethodKind::kBidiStream,
+      Intercepted(context_, rpc::StreamMethod([this](std::shared_ptr<rpc::ServerStream> stream) {
+                    KeepAlive(std::move(stream));
+                  })));
+}
+
+// Whether the id is free and the time allowed is seen where it is applied.
+void LeaseService::Grant(const rpc::CallContext& call, SharedBytes bytes, rpc::UnaryReply reply) {
+  auto request = DecodeLeaseGrant(bytes.view());
+  if (!request.has_value()) return reply.Fail(request.error());
+  if (context_.RefusedForSpace(call.loop(), kLeaseQuotaCost, reply)) return;
+  if (request->id == lease::kNoLease) request->id = ChooseId(*context_.ids);
+  context_.Propose(
+      call.loop(), RequestKind::kLeaseGrant, EncodeLeaseGrant(*request),
+      std::make_unique<ReplyWaiter<LeaseGrantResult>>(context_, std::move(reply), EncodeGranted),
+      context_.limits.request_timeout);
+}
+
+void LeaseService::Revoke(const rpc::CallContext& call, SharedBytes bytes, rpc::UnaryReply reply) {
+  const auto id = DecodeLeaseId(bytes.view());
+  if (!id.has_value()) return reply.Fail(id.error());
+  context_.Propose(
+      call.loop(), RequestKind::kLeaseRevoke, EncodeLeaseId(*id),
+      std::make_unique<ReplyWaiter<LeaseRevokeResult>>(context_, std::move(reply), EncodeRevoked),
+      context_.limits.request_timeout);
+}
+
+void LeaseService::TimeToLive(const rpc::CallContext& call, SharedBytes bytes,
+                              rpc::UnaryReply reply) {
+  const auto request = DecodeLeaseTimeToLive(bytes.view());
+  if (!request.has_value()) return reply.Fail(request.error());
+  access_.TimeToLive(
+      call.loop(), *request,
+      [this, id = request->id, reply = std::move(reply)](Result<LeaseTimes> times) mutable {
+        if (!times.has_value() && times.error() == mvcc::kErrLeaseNotFound) times = LeaseTimes{};
+        if (!times.has_value()) return reply.Fail(std::move(times).error());
+        reply.Send(
+            EncodeLeaseTimeToLiveResponse(context_.Header(context_.store->revision()), id, *times));
+      });
+}
+
+void LeaseService::Leases(const rpc::CallContext&, SharedBytes, rpc::UnaryReply reply) {
+  // A million of them takes a while to sort.
+  context_.readers->Post([this, reply = std::move(reply)]() mutable {
+    const std::vector<lease::LeaseId> ids = context_.leases->List();
+    reply.Send(EncodeLeaseLeasesResponse(context_.Header(context_.store->revision()), ids));
+  });
+}
+
+void LeaseService::KeepAlive(std::shared_ptr<rpc::ServerStream> stream) {
+  std::make_shared<KeepAliveStream>(context_, access_, std::move(stream))->Start();
+}
+
+}  // namespace kvorum::server

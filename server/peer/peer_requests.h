@@ -1,0 +1,54 @@
+// Posts to one peer that are answered with a message (PeerPoster): a few connections, each with one
+// request at a time, made when they are needed.
+//
+// Of the loop's thread. Bounds: 32 connections, 8,192 requests that wait, 64 MiB an answer.
+// Destroyed, it fails what is under way.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "server/peer/http_client.h"
+#include "server/peer/peer_links.h"
+#include "server/peer_poster.h"
+
+namespace kvorum::server {
+
+class PeerRequests {
+ public:
+  PeerRequests(PeerLinks& links, PeerUrls& urls) : links_(links), urls_(urls) {}
+  ~PeerRequests();
+  PeerRequests(const PeerRequests&) = delete;
+  PeerRequests& operator=(const PeerRequests&) = delete;
+
+  void Post(std::string path, SharedBytes body, Duration timeout, PeerPoster::Done done);
+
+ private:
+  static constexpr std::size_t kConnections = 32;
+  static constexpr std::size_t kMaxWaiting = 8'192;
+
+  struct Request {
+    std::string path;
+    SharedBytes body;
+    TimePoint deadline;
+    PeerPoster::Done done;
+  };
+  struct Connection {
+    std::unique_ptr<HttpClient> client;
+    PeerPoster::Done done;  // of the request under way
+  };
+
+  void Next();
+  void Ask(Connection& connection, Request request);
+
+  PeerLinks& links_;
+  PeerUrls& urls_;
+  std::deque<Request> waiting_;
+  std::array<Connection, kConnections> connections_;
+};
+
+}  // namespace kvorum::server

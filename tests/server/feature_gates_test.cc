@@ -1,0 +1,46 @@
+// What --feature-gates takes.
+#include "server/feature_gates.h"
+
+#include <gtest/gtest.h>
+
+namespace kvorum::server {
+namespace {
+
+std::string Refusal(std::string_view text) {
+  const auto gates = ParseFeatureGates(text);
+  return gates.has_value() ? "accepted" : gates.error();
+}
+
+bool Checkpoints(std::string_view text) { return ParseFeatureGates(text)->lease_checkpoint; }
+
+TEST(FeatureGatesTest, EveryNameOfTheApiLevelIsTaken) {
+  EXPECT_EQ(Refusal(""), "accepted");
+  EXPECT_EQ(Refusal("InitialCorruptCheck=true"), "accepted");
+  EXPECT_EQ(Refusal("StopGRPCServiceOnDefrag=true, CompactHashCheck=false,FastLeaseKeepAlive=T,"
+                    "TxnModeWriteWithSharedBuffer=0,SetMemberLocalAddr=1,PriorityRequest=true,"
+                    "AllAlpha=false,AllBeta=true"),
+            "accepted");
+}
+
+TEST(FeatureGatesTest, OthersAreRefused) {
+  EXPECT_EQ(Refusal("Unheard=true"), "unrecognized feature gate: Unheard");
+  EXPECT_EQ(Refusal("LeaseCheckpoint"), "missing bool value for LeaseCheckpoint");
+  EXPECT_EQ(Refusal("LeaseCheckpoint=maybe"),
+            "invalid value of LeaseCheckpoint=maybe, err: strconv.ParseBool: parsing \"maybe\": "
+            "invalid syntax");
+  EXPECT_EQ(Refusal("LeaseCheckpointPersist=true"),
+            "enabling feature gate LeaseCheckpointPersist requires enabling feature gate "
+            "LeaseCheckpoint");
+}
+
+TEST(FeatureGatesTest, CheckpointsOfLeasesAreOffUnlessAskedFor) {
+  EXPECT_FALSE(Checkpoints(""));
+  EXPECT_FALSE(Checkpoints("AllBeta=true"));
+  EXPECT_TRUE(Checkpoints("LeaseCheckpoint=true"));
+  EXPECT_TRUE(Checkpoints("AllAlpha=true"));
+  EXPECT_FALSE(Checkpoints("LeaseCheckpoint=false,LeaseCheckpointPersist=false,AllAlpha=true"));
+  EXPECT_TRUE(Checkpoints("LeaseCheckpointPersist=true,LeaseCheckpoint=true"));
+}
+
+}  // namespace
+}  // namespace kvorum::server
