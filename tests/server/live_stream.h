@@ -33,10 +33,19 @@ class LiveStream final : public rpc::ServerStream, public std::enable_shared_fro
       callback({});
     });
   }
+  void WriteFrames(ByteChain, std::size_t, WriteCallback) override {
+    KV_CHECK(false, "nobody here writes frames");
+  }
   std::size_t buffered_bytes() const override { return 0; }
   void Finish(Error status) override {
     KV_CHECK(!status_, "a stream was finished twice");
     status_ = std::move(status);
+    Break();
+  }
+  void Cut(Error reason) override {
+    if (status_) return;
+    status_ = reason;
+    context_.Cancel(std::move(reason));
     Break();
   }
 
