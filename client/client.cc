@@ -59,6 +59,18 @@ bool IsReadOnly(const etcdserverpb::TxnRequest& txn) {
   return std::ranges::all_of(txn.success(), reads) && std::ranges::all_of(txn.failure(), reads);
 }
 
+// One request and one answer of the stream.
+constexpr auto kKeepAliveMethod = [](Connection& c, grpc::ClientContext* context, const auto& in,
+                                     auto* out) {
+  const auto stream = c.lease->LeaseKeepAlive(context);
+  const bool answered = stream->Write(in) && stream->Read(out);
+  if (answered) context->TryCancel();
+  grpc::Status status = stream->Finish();
+  if (answered) return grpc::Status::OK;
+  if (!status.ok()) return status;
+  return grpc::Status(grpc::StatusCode::UNAVAILABLE, "the stream ended without an answer");
+};
+
 constexpr auto kAlarmMethod = [](Connection& c, grpc::ClientContext* context, const auto& in,
                                  auto* out) { return c.maintenance->Alarm(context, in, out); };
 
@@ -241,6 +253,49 @@ Result<etcdserverpb::CompactionResponse> Client::Compact(
   return impl_->Call<etcdserverpb::CompactionResponse>(
       request, call, Retry::kNever, [](Connection& c, auto* context, const auto& in, auto* out) {
         return c.kv->Compact(context, in, out);
+      });
+}
+
+Result<etcdserverpb::LeaseGrantResponse> Client::LeaseGrant(
+    const etcdserverpb::LeaseGrantRequest& request, const CallOptions& call) {
+  return impl_->Call<etcdserverpb::LeaseGrantResponse>(
+      request, call, Retry::kNever, [](Connection& c, auto* context, const auto& in, auto* out) {
+        return c.lease->LeaseGrant(context, in, out);
+      });
+}
+
+Result<etcdserverpb::LeaseRevokeResponse> Client::LeaseRevoke(std::int64_t lease,
+                                                              const CallOptions& call) {
+  etcdserverpb::LeaseRevokeRequest request;
+  request.set_id(lease);
+  return impl_->Call<etcdserverpb::LeaseRevokeResponse>(
+      request, call, Retry::kNever, [](Connection& c, auto* context, const auto& in, auto* out) {
+        return c.lease->LeaseRevoke(context, in, out);
+      });
+}
+
+Result<etcdserverpb::LeaseKeepAliveResponse> Client::LeaseKeepAliveOnce(std::int64_t lease,
+                                                                        const CallOptions& call) {
+  etcdserverpb::LeaseKeepAliveRequest request;
+  request.set_id(lease);
+  return impl_->Call<etcdserverpb::LeaseKeepAliveResponse>(request, call, Retry::kIfUnavailable,
+                                                           kKeepAliveMethod);
+}
+
+Result<etcdserverpb::LeaseTimeToLiveResponse> Client::LeaseTimeToLive(
+    const etcdserverpb::LeaseTimeToLiveRequest& request, const CallOptions& call) {
+  return impl_->Call<etcdserverpb::LeaseTimeToLiveResponse>(
+      request, call, Retry::kIfUnavailable,
+      [](Connection& c, auto* context, const auto& in, auto* out) {
+        return c.lease->LeaseTimeToLive(context, in, out);
+      });
+}
+
+Result<etcdserverpb::LeaseLeasesResponse> Client::LeaseLeases(const CallOptions& call) {
+  return impl_->Call<etcdserverpb::LeaseLeasesResponse>(
+      etcdserverpb::LeaseLeasesRequest(), call, Retry::kIfUnavailable,
+      [](Connection& c, auto* context, const auto& in, auto* out) {
+        return c.lease->LeaseLeases(context, in, out);
       });
 }
 

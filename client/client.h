@@ -9,6 +9,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -30,6 +31,13 @@ class HashKVRequest;
 class HashKVResponse;
 class HashRequest;
 class HashResponse;
+class LeaseGrantRequest;
+class LeaseGrantResponse;
+class LeaseKeepAliveResponse;
+class LeaseLeasesResponse;
+class LeaseRevokeResponse;
+class LeaseTimeToLiveRequest;
+class LeaseTimeToLiveResponse;
 class MemberAddRequest;
 class MemberAddResponse;
 class MemberListRequest;
@@ -120,6 +128,17 @@ class Client {
   // Nothing is sent before Watch::Run; the options' deadline is not looked at.
   std::unique_ptr<Watch> NewWatch(const etcdserverpb::WatchCreateRequest& request,
                                   const CallOptions& call = {});
+
+  Result<etcdserverpb::LeaseGrantResponse> LeaseGrant(
+      const etcdserverpb::LeaseGrantRequest& request, const CallOptions& call = {});
+  Result<etcdserverpb::LeaseRevokeResponse> LeaseRevoke(std::int64_t lease,
+                                                        const CallOptions& call = {});
+  // Renews once, on a stream of its own. A lease that is gone is answered with a time to live of 0.
+  Result<etcdserverpb::LeaseKeepAliveResponse> LeaseKeepAliveOnce(std::int64_t lease,
+                                                                  const CallOptions& call = {});
+  Result<etcdserverpb::LeaseTimeToLiveResponse> LeaseTimeToLive(
+      const etcdserverpb::LeaseTimeToLiveRequest& request, const CallOptions& call = {});
+  Result<etcdserverpb::LeaseLeasesResponse> LeaseLeases(const CallOptions& call = {});
 
   Result<etcdserverpb::MemberAddResponse> MemberAdd(const etcdserverpb::MemberAddRequest& request,
                                                     const CallOptions& call = {});

@@ -96,6 +96,7 @@ Connection::Connection(std::shared_ptr<grpc::Channel> channel_in)
     : channel(std::move(channel_in)),
       kv(etcdserverpb::KV::NewStub(channel)),
       watch(etcdserverpb::Watch::NewStub(channel)),
+      lease(etcdserverpb::Lease::NewStub(channel)),
       cluster(etcdserverpb::Cluster::NewStub(channel)),
       maintenance(etcdserverpb::Maintenance::NewStub(channel)),
       auth(etcdserverpb::Auth::NewStub(channel)) {}

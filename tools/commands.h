@@ -16,6 +16,7 @@ Command DelCommand();
 Command TxnCommand();
 Command WatchCommand();
 Command CompactionCommand();
+Command LeaseCommand();
 Command EndpointCommand();
 Command AlarmCommand();
 Command DefragCommand();

@@ -29,8 +29,7 @@ std::string Base64(std::string_view bytes) {
 }
 
 std::string Text(const FieldDescriptor& field, const std::string& value) {
-  return field.type() == FieldDescriptor::TYPE_BYTES ? fmt::format("\"{}\"", Base64(value))
-                                                     : JsonString(value);
+  return field.type() == FieldDescriptor::TYPE_BYTES ? JsonBytes(value) : JsonString(value);
 }
 
 std::string SingleValue(const Message& message, const FieldDescriptor& field) {
@@ -104,6 +103,8 @@ std::string JsonString(std::string_view text) {
   }
   return out + "\"";
 }
+
+std::string JsonBytes(std::string_view bytes) { return fmt::format("\"{}\"", Base64(bytes)); }
 
 JsonObject& JsonObject::Add(std::string_view name, std::string_view json) {
   if (!body_.empty()) body_ += ',';

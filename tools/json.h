@@ -14,6 +14,9 @@ namespace kvorum::ctl {
 // In double quotes; <, > and & are escaped too.
 std::string JsonString(std::string_view text);
 
+// In base64.
+std::string JsonBytes(std::string_view bytes);
+
 std::string JsonMessage(const google::protobuf::Message& message);
 
 // Builds {"name":value,...}; values come encoded.

@@ -42,9 +42,10 @@ Command KvorumctlCommand() {
           .brief = "A command line client for kvorum and etcd.",
           .inherited_flags = GlobalFlags(),
           .children = {GetCommand(), PutCommand(), DelCommand(), TxnCommand(), WatchCommand(),
-                       CompactionCommand(), AlarmCommand(), DefragCommand(), EndpointCommand(),
-                       MemberCommand(), MoveLeaderCommand(), MakeMirrorCommand(), VersionCommand(),
-                       CompletionCommand(), CompleteCommand(), OptionsCommand(), HelpCommand()},
+                       CompactionCommand(), LeaseCommand(), AlarmCommand(), DefragCommand(),
+                       EndpointCommand(), MemberCommand(), MoveLeaderCommand(), MakeMirrorCommand(),
+                       VersionCommand(), CompletionCommand(), CompleteCommand(), OptionsCommand(),
+                       HelpCommand()},
           .group_order = {kKeyValueGroup, kClusterGroup, kUtilityGroup}};
 }
 

@@ -41,6 +41,20 @@ class Printer {
   virtual Outcome<void> Delete(const etcdserverpb::DeleteRangeResponse&) { return Refuse(); }
   virtual Outcome<void> Txn(const etcdserverpb::TxnResponse&) { return Refuse(); }
   virtual Outcome<void> Watch(const etcdserverpb::WatchResponse&) { return Refuse(); }
+  virtual Outcome<void> LeaseGrant(const etcdserverpb::LeaseGrantResponse&) { return Refuse(); }
+  virtual Outcome<void> LeaseRevoke(std::int64_t /*lease*/,
+                                    const etcdserverpb::LeaseRevokeResponse&) {
+    return Refuse();
+  }
+  virtual Outcome<void> LeaseKeepAlive(const etcdserverpb::LeaseKeepAliveResponse&) {
+    return Refuse();
+  }
+  // `keys`: they were asked for.
+  virtual Outcome<void> LeaseTimeToLive(const etcdserverpb::LeaseTimeToLiveResponse&,
+                                        bool /*keys*/) {
+    return Refuse();
+  }
+  virtual Outcome<void> LeaseList(const etcdserverpb::LeaseLeasesResponse&) { return Refuse(); }
   virtual Outcome<void> Alarm(const etcdserverpb::AlarmResponse&) { return Refuse(); }
   virtual Outcome<void> MemberAdd(const etcdserverpb::MemberAddResponse&) { return Refuse(); }
   // These are told the id that was asked for: the answers do not name it.

@@ -72,6 +72,31 @@ class FieldsPrinter final : public Printer {
     return {};
   }
 
+  Outcome<void> LeaseGrant(const etcdserverpb::LeaseGrantResponse& response) override {
+    return IdAndTtl(response);
+  }
+  Outcome<void> LeaseRevoke(std::int64_t,
+                            const etcdserverpb::LeaseRevokeResponse& response) override {
+    Header(response.header());
+    return {};
+  }
+  Outcome<void> LeaseKeepAlive(const etcdserverpb::LeaseKeepAliveResponse& response) override {
+    return IdAndTtl(response);
+  }
+  Outcome<void> LeaseTimeToLive(const etcdserverpb::LeaseTimeToLiveResponse& response,
+                                bool) override {
+    static_cast<void>(IdAndTtl(response));
+    Line("GrantedTTL", response.grantedttl());
+    for (const std::string& key : response.keys()) Line("Key", Quote(key));
+    return {};
+  }
+  Outcome<void> LeaseList(const etcdserverpb::LeaseLeasesResponse& response) override {
+    Header(response.header());
+    for (const etcdserverpb::LeaseStatus& lease : response.leases())
+      Line("ID", LeaseId(lease.id()));
+    return {};
+  }
+
   Outcome<void> Alarm(const etcdserverpb::AlarmResponse& response) override {
     Header(response.header());
     for (const etcdserverpb::AlarmMember& alarm : response.alarms()) {
@@ -149,6 +174,18 @@ class FieldsPrinter final : public Printer {
     return hex_ ? fmt::format("{:x}", id) : std::to_string(id);
   }
 
+  std::string LeaseId(std::int64_t id) const {
+    return hex_ ? fmt::format("{:016x}", id) : std::to_string(id);
+  }
+
+  template <class Response>
+  Outcome<void> IdAndTtl(const Response& response) {
+    Header(response.header());
+    Line("ID", LeaseId(response.id()));
+    Line("TTL", response.ttl());
+    return {};
+  }
+
   void Header(const etcdserverpb::ResponseHeader& header) {
     Line("ClusterID", Id(header.cluster_id()));
     Line("MemberID", Id(header.member_id()));
@@ -166,7 +203,7 @@ class FieldsPrinter final : public Printer {
     line("ModRevision", kv.mod_revision());
     line("Version", kv.version());
     line("Value", Quote(kv.value()));
-    line("Lease", hex_ ? fmt::format("{:016x}", kv.lease()) : std::to_string(kv.lease()));
+    line("Lease", LeaseId(kv.lease()));
   }
 
   const bool hex_;

@@ -18,6 +18,18 @@ std::string HexHeader(const etcdserverpb::ResponseHeader& header) {
   return json.Finish();
 }
 
+JsonObject WithHeader(const etcdserverpb::ResponseHeader& header) {
+  JsonObject json;
+  const auto add = [&](std::string_view name, auto number) {
+    if (number != 0) json.Add(name, std::to_string(number));
+  };
+  add("cluster_id", header.cluster_id());
+  add("member_id", header.member_id());
+  add("revision", header.revision());
+  add("raft_term", header.raft_term());
+  return json;
+}
+
 std::string HexMember(const etcdserverpb::Member& member) {
   JsonObject json;
   json.Add("ID", HexId(member.id()));
@@ -86,6 +98,44 @@ class JsonPrinter final : public Printer {
             .Add("CancelReason", JsonString(response.cancel_reason()))
             .Finish());
   }
+  // Of leases the header's fields stand among the answer's own, which are all there.
+  Outcome<void> LeaseGrant(const etcdserverpb::LeaseGrantResponse& response) override {
+    return Write(WithHeader(response.header())
+                     .Add("ID", std::to_string(response.id()))
+                     .Add("TTL", std::to_string(response.ttl()))
+                     .Add("Error", JsonString(response.error()))
+                     .Finish());
+  }
+  Outcome<void> LeaseRevoke(std::int64_t,
+                            const etcdserverpb::LeaseRevokeResponse& response) override {
+    return Write(JsonMessage(response));
+  }
+  Outcome<void> LeaseKeepAlive(const etcdserverpb::LeaseKeepAliveResponse& response) override {
+    return Write(WithHeader(response.header())
+                     .Add("ID", std::to_string(response.id()))
+                     .Add("TTL", std::to_string(response.ttl()))
+                     .Finish());
+  }
+  Outcome<void> LeaseTimeToLive(const etcdserverpb::LeaseTimeToLiveResponse& response,
+                                bool) override {
+    const std::string keys =
+        response.keys().empty() ? "null" : JsonList(response.keys(), JsonBytes);
+    return Write(WithHeader(response.header())
+                     .Add("id", std::to_string(response.id()))
+                     .Add("ttl", std::to_string(response.ttl()))
+                     .Add("granted-ttl", std::to_string(response.grantedttl()))
+                     .Add("keys", keys)
+                     .Finish());
+  }
+  Outcome<void> LeaseList(const etcdserverpb::LeaseLeasesResponse& response) override {
+    const auto lease = [](const etcdserverpb::LeaseStatus& status) {
+      return JsonObject().Add("id", std::to_string(status.id())).Finish();
+    };
+    const std::string leases =
+        response.leases().empty() ? "[]" : JsonList(response.leases(), lease);
+    return Write(WithHeader(response.header()).Add("leases", leases).Finish());
+  }
+
   Outcome<void> Alarm(const etcdserverpb::AlarmResponse& response) override {
     return Write(JsonMessage(response));
   }

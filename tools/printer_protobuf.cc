@@ -25,6 +25,23 @@ class ProtobufPrinter final : public Printer {
     shown.clear_cancel_reason();
     return Write(shown);
   }
+  Outcome<void> LeaseGrant(const etcdserverpb::LeaseGrantResponse& response) override {
+    return Write(response);
+  }
+  Outcome<void> LeaseRevoke(std::int64_t,
+                            const etcdserverpb::LeaseRevokeResponse& response) override {
+    return Write(response);
+  }
+  Outcome<void> LeaseKeepAlive(const etcdserverpb::LeaseKeepAliveResponse& response) override {
+    return Write(response);
+  }
+  Outcome<void> LeaseTimeToLive(const etcdserverpb::LeaseTimeToLiveResponse& response,
+                                bool) override {
+    return Write(response);
+  }
+  Outcome<void> LeaseList(const etcdserverpb::LeaseLeasesResponse& response) override {
+    return Write(response);
+  }
   Outcome<void> Alarm(const etcdserverpb::AlarmResponse& response) override {
     return Write(response);
   }

@@ -14,6 +14,9 @@ std::string Hex(std::string_view bytes) {
   return text;
 }
 
+// A negative id has its sign in front, as Go prints it.
+std::string LeaseText(std::int64_t id) { return fmt::format("{:016x}", id); }
+
 // Lines for people and shell scripts: bytes as they are, or in hex.
 class SimplePrinter final : public Printer {
  public:
@@ -68,6 +71,40 @@ class SimplePrinter final : public Printer {
       if (event.has_prev_kv()) Write(event.prev_kv());
       Write(event.kv());
     }
+    return {};
+  }
+
+  Outcome<void> LeaseGrant(const etcdserverpb::LeaseGrantResponse& response) override {
+    out_ << fmt::format("lease {} granted with TTL({}s)\n", LeaseText(response.id()),
+                        response.ttl());
+    return {};
+  }
+  Outcome<void> LeaseRevoke(std::int64_t lease, const etcdserverpb::LeaseRevokeResponse&) override {
+    out_ << fmt::format("lease {} revoked\n", LeaseText(lease));
+    return {};
+  }
+  Outcome<void> LeaseKeepAlive(const etcdserverpb::LeaseKeepAliveResponse& response) override {
+    out_ << fmt::format("lease {} keepalived with TTL({})\n", LeaseText(response.id()),
+                        response.ttl());
+    return {};
+  }
+  Outcome<void> LeaseTimeToLive(const etcdserverpb::LeaseTimeToLiveResponse& response,
+                                bool keys) override {
+    const std::string lease = LeaseText(response.id());
+    if (response.grantedttl() == 0 && response.ttl() == -1) {
+      out_ << "lease " << lease << " already expired\n";
+      return {};
+    }
+    out_ << fmt::format("lease {} granted with TTL({}s), remaining({}s)", lease,
+                        response.grantedttl(), response.ttl());
+    if (keys) out_ << ", attached keys([" << Join(response.keys(), " ") << "])";
+    out_ << '\n';
+    return {};
+  }
+  Outcome<void> LeaseList(const etcdserverpb::LeaseLeasesResponse& response) override {
+    out_ << "found " << response.leases_size() << " leases\n";
+    for (const etcdserverpb::LeaseStatus& lease : response.leases())
+      out_ << LeaseText(lease.id()) << '\n';
     return {};
   }
 

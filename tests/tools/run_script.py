@@ -10,10 +10,10 @@ A script is text: `@ flags` starts the server with these flags more, `$ ...` is 
 `< ...` after it its standard input (`<* N text`: the text N times); what follows is expected: `| ...` on the standard output, `! ...`
 on the error stream, `? N` the exit code unless it is 0. `#` begins a comment.
 In a line to run, ENDPOINT and PEER stand for the server's addresses, MEMBER for its id, ADDED for that
-of the member that was added last.
+of the member that was added last, LEASE for that of the lease that was granted last.
 
 Each script gets a fresh server. What differs from run to run is shown as a word: ENDPOINT, PEER,
-CLUSTER, MEMBER and ADDED (ids), DURATION, SIZE, INDEX. Lines of the error stream that are JSON are log lines
+CLUSTER, MEMBER, ADDED and LEASE (ids), DURATION, SIZE, INDEX. Lines of the error stream that are JSON are log lines
 and are left out.
 """
 
@@ -103,12 +103,16 @@ class Runner:
         text = text.replace(self.endpoint, "ENDPOINT")
         text = text.replace(f"127.0.0.1:{self.server.peer_port}", "PEER")
         for number, name in self.ids:
-            text = re.sub(rf"\b({number}|{number:x})\b", name, text)
+            text = re.sub(rf"\b({number}|0*{number:x})\b", name, text)
         # Ids of less than 16 digits are padded in sentences.
         text = re.sub(r"\b(cluster|Member) +(CLUSTER|MEMBER|ADDED)\b", r"\1 \2", text)
         text = re.sub(r"\b\d+(\.\d+)?(ns|µs|ms|s)(?=[\"\s.,]|$)", "DURATION", text)
         text = re.sub(r"\b\d+(\.\d+)? (B|kB|MB|GB)\b", "SIZE", text)
         text = re.sub(r"\b\d+%", "PERCENT", text)
+        # What is left of a lease.
+        text = re.sub(r"remaining\(\d+s\)", "remaining(DURATION)", text)
+        text = re.sub(r'"ttl":\d+,"granted-ttl":([1-9])', r'"ttl":DURATION,"granted-ttl":\1', text)
+        text = re.sub(r'(?m)^"TTL" : \d+(?=\n"GrantedTTL" : [1-9])', '"TTL" : DURATION', text)
         # Go writes one space or two between a message's fields, as a build's checksum has it.
         text = text.replace("MEMBER  alarm:", "MEMBER alarm:")
         # Members are listed by their ids, which are new each time.
@@ -144,6 +148,9 @@ class Runner:
         if added:
             number = int(added[1], 16 if done.stdout.startswith(b"Member") else 10)
             self.ids = self.ids[:2] + [(number, "ADDED")]
+        granted = granted_lease(words, done.stdout.decode(errors="replace"))
+        if granted is not None:
+            self.ids = self.ids[:2] + [(granted, "LEASE")]
         shown = []
         for mark, stream in (("|", done.stdout), ("!", done.stderr)):
             text = self.mask(stream.decode(errors="backslashreplace"))
@@ -160,6 +167,18 @@ class Runner:
         if done.returncode != 0:
             shown.append(f"? {done.returncode}")
         return shown
+
+
+def granted_lease(words, printed):
+    """The id of the lease that was granted, whatever the format; None if there is none."""
+    if words[1:3] != ["lease", "grant"]:
+        return None
+    for base, pattern in ((16, r"^lease ([0-9a-f]+) granted"), (10, r'"ID" ?: ?(\d+)[,\n]'),
+                          (16, r'"ID" : ([0-9a-f]+)\n')):
+        found = re.search(pattern, printed)
+        if found:
+            return int(found[1], base)
+    return None
 
 
 def input_line(text):

@@ -1,0 +1,166 @@
+#include <fmt/format.h>
+
+#include <chrono>
+#include <ostream>
+#include <thread>
+
+#include "client/error_text.h"
+#include "proto/rpc.pb.h"
+#include "tools/commands.h"
+#include "tools/numbers.h"
+#include "tools/session.h"
+
+namespace kvorum::ctl {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using std::chrono::steady_clock;
+
+// Before a renewal that failed is tried again.
+constexpr milliseconds kRetryPause(500);
+
+Outcome<std::int64_t> LeaseArgument(const Invocation& invocation) {
+  const auto id = ParseInt(invocation.args.front(), 16);
+  if (id) return *id;
+  return Fail(ExitCode::kBadArguments,
+              "bad lease ID arg (" + id.error() + "), expecting ID in Hex");
+}
+
+Outcome<void> CheckOne(const Invocation& invocation, const char* refusal) {
+  if (invocation.args.size() == 1) return {};
+  return Fail(ExitCode::kBadArguments, refusal);
+}
+
+// What the server refuses on behalf of a lease, with the words of the command before it.
+std::unexpected<Failure> FailTo(const char* what, const Error& error) {
+  return Fail(ExitCode::kError, fmt::format("failed to {} ({})", what, client::ErrorText(error)));
+}
+
+// Questions that fail are told as a connection that does not work.
+std::unexpected<Failure> FailToAsk(const Error& error) {
+  return Fail(ExitCode::kBadConnection, client::ErrorText(error));
+}
+
+struct Connected {
+  Session session;
+  std::unique_ptr<client::Client> client;
+};
+Outcome<Connected> Connect(Invocation& invocation) {
+  auto session = Session::Open(invocation);
+  if (!session) return std::unexpected(session.error());
+  auto client = session->Connect();
+  if (!client) return std::unexpected(client.error());
+  return Connected{.session = *std::move(session), .client = *std::move(client)};
+}
+
+Outcome<void> Grant(Invocation& invocation) {
+  if (auto one = CheckOne(invocation, "lease grant command needs TTL argument"); !one) return one;
+  const auto ttl_s = ParseInt(invocation.args.front(), 10);
+  if (!ttl_s) return Fail(ExitCode::kBadArguments, "bad TTL (" + ttl_s.error() + ")");
+  const auto connected = Connect(invocation);
+  if (!connected) return std::unexpected(connected.error());
+  etcdserverpb::LeaseGrantRequest request;
+  request.set_ttl(*ttl_s);
+  const auto response = connected->client->LeaseGrant(request, connected->session.Call());
+  if (!response) return FailTo("grant lease", response.error());
+  return connected->session.printer().LeaseGrant(*response);
+}
+
+Outcome<void> Revoke(Invocation& invocation) {
+  if (auto one = CheckOne(invocation, "lease revoke command needs 1 argument"); !one) return one;
+  const auto id = LeaseArgument(invocation);
+  if (!id) return std::unexpected(id.error());
+  const auto connected = Connect(invocation);
+  if (!connected) return std::unexpected(connected.error());
+  const auto response = connected->client->LeaseRevoke(*id, connected->session.Call());
+  if (!response) return FailTo("revoke lease", response.error());
+  return connected->session.printer().LeaseRevoke(*id, *response);
+}
+
+// This and the next two wait for as long as it takes.
+Outcome<void> TimeToLive(Invocation& invocation) {
+  if (auto one = CheckOne(invocation, "lease timetolive command needs lease ID as argument"); !one)
+    return one;
+  const auto id = LeaseArgument(invocation);
+  if (!id) return std::unexpected(id.error());
+  const auto connected = Connect(invocation);
+  if (!connected) return std::unexpected(connected.error());
+  const bool keys = invocation.flags.Switch("keys");
+  etcdserverpb::LeaseTimeToLiveRequest request;
+  request.set_id(*id);
+  request.set_keys(keys);
+  const auto response = connected->client->LeaseTimeToLive(request);
+  if (!response) return FailToAsk(response.error());
+  return connected->session.printer().LeaseTimeToLive(*response, keys);
+}
+
+Outcome<void> List(Invocation& invocation) {
+  const auto connected = Connect(invocation);
+  if (!connected) return std::unexpected(connected.error());
+  const auto response = connected->client->LeaseLeases();
+  if (!response) return FailToAsk(response.error());
+  return connected->session.printer().LeaseList(*response);
+}
+
+// Renews the lease each third of its time until it is gone, or was not renewed for all of it.
+Outcome<void> KeepRenewing(Invocation& invocation, const Connected& connected, std::int64_t id) {
+  auto expires = steady_clock::time_point::max();
+  while (true) {
+    const auto response = connected.client->LeaseKeepAliveOnce(id, {.deadline = expires});
+    if (response && response->ttl() <= 0) break;
+    if (!response) {
+      if (steady_clock::now() + kRetryPause >= expires) break;
+      std::this_thread::sleep_for(kRetryPause);
+      continue;
+    }
+    if (auto shown = connected.session.printer().LeaseKeepAlive(*response); !shown) return shown;
+    invocation.world.out.flush();
+    expires = steady_clock::now() + seconds(response->ttl());
+    std::this_thread::sleep_for(milliseconds(seconds(response->ttl())) / 3);
+  }
+  if (connected.session.printer().format() == "simple") {
+    invocation.world.out << fmt::format("lease {:016x} expired or revoked.\n", id);
+  }
+  return {};
+}
+
+Outcome<void> KeepAlive(Invocation& invocation) {
+  if (auto one = CheckOne(invocation, "lease keep-alive command needs lease ID as argument"); !one)
+    return one;
+  const auto id = LeaseArgument(invocation);
+  if (!id) return std::unexpected(id.error());
+  const auto connected = Connect(invocation);
+  if (!connected) return std::unexpected(connected.error());
+  if (!invocation.flags.Switch("once")) return KeepRenewing(invocation, *connected, *id);
+  const auto response = connected->client->LeaseKeepAliveOnce(*id);
+  if (!response) return FailToAsk(response.error());
+  if (response->ttl() <= 0)
+    return Fail(ExitCode::kBadConnection, "etcdserver: requested lease not found");
+  return connected->session.printer().LeaseKeepAlive(*response);
+}
+
+}  // namespace
+
+Command LeaseCommand() {
+  return {
+      .use = "lease <subcommand>",
+      .brief = "Lease related commands. Use `kvorumctl lease --help` to see subcommands",
+      .description = "Lease related commands",
+      .group = kKeyValueGroup,
+      .children = {
+          {.use = "grant <ttl>", .brief = "Creates leases", .run = Grant},
+          {.use = "keep-alive [options] <leaseID>",
+           .brief = "Keeps leases alive (renew)",
+           .flags = {{.name = "once", .help = "renew once, show the new time to live, and end"}},
+           .run = KeepAlive},
+          {.use = "list", .brief = "List all active leases", .run = List},
+          {.use = "revoke <leaseID>", .brief = "Revokes leases", .run = Revoke},
+          {.use = "timetolive <leaseID> [options]",
+           .brief = "Get lease information",
+           .flags = {{.name = "keys", .help = "show the keys attached to this lease too"}},
+           .run = TimeToLive},
+      }};
+}
+
+}  // namespace kvorum::ctl
