@@ -120,6 +120,54 @@ bool PutsBeforeRanges(const Request& request, const Answer& ours, Answer& peer) 
   return for_a_put && TakeOurReason(ours, peer);
 }
 
+// Makes one range's answer of the peer what 3.7.1 says, as AllowedDifference::correct does.
+using CorrectRange = bool (*)(const RangeRequest& request, const RangeResponse& ours,
+                              RangeResponse& peer);
+
+bool CorrectRanges(const TxnRequest& request, const TxnResponse& ours, TxnResponse& peer,
+                   CorrectRange correct) {
+  const auto& ops = ours.succeeded() ? request.success() : request.failure();
+  if (ops.size() != ours.responses_size() || ops.size() != peer.responses_size()) return false;
+  bool corrected = false;
+  for (int i = 0; i < ops.size(); ++i) {
+    const etcdserverpb::ResponseOp& our_op = ours.responses(i);
+    etcdserverpb::ResponseOp& peer_op = *peer.mutable_responses(i);
+    if (our_op.response_case() != peer_op.response_case()) return corrected;
+    if (ops[i].has_request_range()) {
+      corrected |= correct(ops[i].request_range(), our_op.response_range(),
+                           *peer_op.mutable_response_range());
+    } else if (ops[i].has_request_txn()) {
+      corrected |= CorrectRanges(ops[i].request_txn(), our_op.response_txn(),
+                                 *peer_op.mutable_response_txn(), correct);
+    }
+  }
+  return corrected;
+}
+
+// Of a range, and of those of a transaction, nested ones too.
+bool CorrectRanges(const Request& request, const Answer& ours, Answer& peer, CorrectRange correct) {
+  if (!ours.ok() || !peer.ok()) return false;
+  if (const auto* range = std::get_if<RangeRequest>(&request))
+    return correct(*range, As<const RangeResponse>(ours), As<RangeResponse>(peer));
+  if (const auto* txn = std::get_if<TxnRequest>(&request))
+    return CorrectRanges(*txn, As<const TxnResponse>(ours), As<TxnResponse>(peer), correct);
+  return false;
+}
+
+bool DropLeases(const RangeRequest& request, const RangeResponse& ours, RangeResponse& peer) {
+  // Sorting by value reads the values, and their leases with them.
+  if (!request.keys_only() || request.sort_target() == RangeRequest::VALUE) return false;
+  const auto has_lease = [](const mvccpb::KeyValue& kv) { return kv.lease() != 0; };
+  if (std::ranges::any_of(ours.kvs(), has_lease)) return false;
+  if (std::ranges::none_of(peer.kvs(), has_lease)) return false;
+  for (mvccpb::KeyValue& kv : *peer.mutable_kvs()) kv.clear_lease();
+  return true;
+}
+
+bool LeasesOfKeysOnly(const Request& request, const Answer& ours, Answer& peer) {
+  return CorrectRanges(request, ours, peer, DropLeases);
+}
+
 // The most rows that etcd sorts by insertion, which keeps the order of equal ones.
 constexpr std::int64_t kSortedStably = 12;
 
@@ -170,32 +218,8 @@ bool MoveTies(const RangeRequest& request, const RangeResponse& ours, RangeRespo
   return true;
 }
 
-bool MoveTies(const TxnRequest& request, const TxnResponse& ours, TxnResponse& peer) {
-  const auto& ops = ours.succeeded() ? request.success() : request.failure();
-  if (ops.size() != ours.responses_size() || ops.size() != peer.responses_size()) return false;
-  bool moved = false;
-  for (int i = 0; i < ops.size(); ++i) {
-    const etcdserverpb::ResponseOp& our_op = ours.responses(i);
-    etcdserverpb::ResponseOp& peer_op = *peer.mutable_responses(i);
-    if (our_op.response_case() != peer_op.response_case()) return moved;
-    if (ops[i].has_request_range()) {
-      moved |= MoveTies(ops[i].request_range(), our_op.response_range(),
-                        *peer_op.mutable_response_range());
-    } else if (ops[i].has_request_txn()) {
-      moved |=
-          MoveTies(ops[i].request_txn(), our_op.response_txn(), *peer_op.mutable_response_txn());
-    }
-  }
-  return moved;
-}
-
 bool OrderOfEqualSortKeys(const Request& request, const Answer& ours, Answer& peer) {
-  if (!ours.ok() || !peer.ok()) return false;
-  if (const auto* range = std::get_if<RangeRequest>(&request))
-    return MoveTies(*range, As<const RangeResponse>(ours), As<RangeResponse>(peer));
-  if (const auto* txn = std::get_if<TxnRequest>(&request))
-    return MoveTies(*txn, As<const TxnResponse>(ours), As<TxnResponse>(peer));
-  return false;
+  return CorrectRanges(request, ours, peer, MoveTies);
 }
 
 constexpr AllowedDifference kAllowedDifferences[] = {
@@ -220,6 +244,10 @@ constexpr AllowedDifference kAllowedDifferences[] = {
      .reason = "3.4 looks for wrong puts first and for wrong ranges then, 3.7 at each in its turn",
      .peer_minor_before = 7,
      .correct = PutsBeforeRanges},
+    {.name = "leases in an answer of keys only",
+     .reason = "3.7 answers from its index, which knows none",
+     .peer_minor_before = 7,
+     .correct = LeasesOfKeysOnly},
     {.name = "order of equal sort keys",
      .reason = "etcd sorts more than twelve rows by an algorithm that leaves the order of equal "
                "ones to chance; ours is the order of the keys",

@@ -2,6 +2,7 @@
 
 #include <google/protobuf/util/message_differencer.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <sstream>
 #include <string_view>
@@ -67,6 +68,15 @@ void Anonymize(google::protobuf::Message& response) {
   if (header.cluster_id() != 0) header.set_cluster_id(1);
   if (header.member_id() != 0) header.set_member_id(1);
   if (header.raft_term() != 0) header.set_raft_term(1);
+}
+
+void NormalizeLeases(google::protobuf::Message& response) {
+  if (auto* times = dynamic_cast<etcdserverpb::LeaseTimeToLiveResponse*>(&response)) {
+    std::ranges::sort(*times->mutable_keys());
+    if (times->ttl() > 0 && times->ttl() <= times->grantedttl()) times->set_ttl(1);
+  } else if (auto* list = dynamic_cast<etcdserverpb::LeaseLeasesResponse*>(&response)) {
+    std::ranges::sort(*list->mutable_leases(), {}, &etcdserverpb::LeaseStatus::id);
+  }
 }
 
 std::int64_t HeaderRevision(const google::protobuf::Message& response) {

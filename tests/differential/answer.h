@@ -28,6 +28,10 @@ struct Answer {
 // alone.
 void Anonymize(google::protobuf::Message& response);
 
+// Puts what has no order of its own into one: a lease's keys, the list of leases (whose order is
+// that of what is left of their time). Of what is left it keeps only that some is.
+void NormalizeLeases(google::protobuf::Message& response);
+
 // The store revision of the response's header; 0 if there is none.
 std::int64_t HeaderRevision(const google::protobuf::Message& response);
 

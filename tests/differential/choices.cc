@@ -154,9 +154,15 @@ std::int64_t Choices::Limit() {
   return Percent(70) ? Between(1, 6) : Between(7, 80);
 }
 
+std::int64_t Choices::Lease() {
+  if (OneIn(10)) return UnknownLease();
+  // A negative id is one like any other.
+  return OneIn(8) ? -1 : Between(1, 12);
+}
+
 std::int64_t Choices::UnknownLease() {
-  if (OneIn(4)) return -Between(1, 9);
-  return OneIn(4) ? std::numeric_limits<std::int64_t>::max() : Between(1, 1000);
+  if (OneIn(4)) return -Between(2, 9);
+  return OneIn(4) ? std::numeric_limits<std::int64_t>::max() : Between(100, 1000);
 }
 
 }  // namespace kvorum::differential

@@ -41,7 +41,8 @@ class Choices {
   std::int64_t Revision();        // readable or nearly so; seldom far out
   std::int64_t FilterRevision();  // for min and max revisions
   std::int64_t Limit();
-  std::int64_t UnknownLease();
+  std::int64_t Lease();         // one of a few, which may have been granted; seldom another
+  std::int64_t UnknownLease();  // one that never is
 
  private:
   Rng rng_;

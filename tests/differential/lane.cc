@@ -45,6 +45,7 @@ class PendingCall {
                               std::string(value.data(), value.size()));
     }
     Anonymize(*answer.response);
+    NormalizeLeases(*answer.response);
     return answer;
   }
 
@@ -72,9 +73,37 @@ class TypedCall final : public PendingCall {
   std::unique_ptr<grpc::ClientAsyncResponseReader<Response>> reader_;
 };
 
+// One request and one answer of a method that streams: the same bytes as a unary call.
+template <class Response>
+class StreamedCall final : public PendingCall {
+ public:
+  void Finish(std::unique_ptr<grpc::GenericClientAsyncResponseReader> reader) {
+    reader_ = std::move(reader);
+    reader_->StartCall();
+    reader_->Finish(&bytes_, &status, static_cast<PendingCall*>(this));
+  }
+  std::unique_ptr<google::protobuf::Message> TakeResponse() override {
+    auto response = std::make_unique<Response>();
+    std::vector<grpc::Slice> slices;
+    if (status.ok() && bytes_.Dump(&slices).ok()) {
+      std::string joined;
+      for (const grpc::Slice& slice : slices)
+        joined.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+      response->ParseFromString(joined);
+    }
+    return response;
+  }
+
+ private:
+  grpc::ByteBuffer bytes_;
+  std::unique_ptr<grpc::GenericClientAsyncResponseReader> reader_;
+};
+
 struct CallStarter {
   etcdserverpb::KV::Stub& kv;
   etcdserverpb::Maintenance::Stub& maintenance;
+  etcdserverpb::Lease::Stub& lease;
+  grpc::GenericStub& generic;
   grpc::CompletionQueue* queue;
 
   std::unique_ptr<PendingCall> operator()(const etcdserverpb::RangeRequest& request) const {
@@ -102,6 +131,36 @@ struct CallStarter {
       return maintenance.AsyncHashKV(context, request, queue);
     });
   }
+  std::unique_ptr<PendingCall> operator()(const etcdserverpb::LeaseGrantRequest& request) const {
+    return Call<etcdserverpb::LeaseGrantResponse>([&](grpc::ClientContext* context) {
+      return lease.AsyncLeaseGrant(context, request, queue);
+    });
+  }
+  std::unique_ptr<PendingCall> operator()(const etcdserverpb::LeaseRevokeRequest& request) const {
+    return Call<etcdserverpb::LeaseRevokeResponse>([&](grpc::ClientContext* context) {
+      return lease.AsyncLeaseRevoke(context, request, queue);
+    });
+  }
+  std::unique_ptr<PendingCall> operator()(
+      const etcdserverpb::LeaseTimeToLiveRequest& request) const {
+    return Call<etcdserverpb::LeaseTimeToLiveResponse>([&](grpc::ClientContext* context) {
+      return lease.AsyncLeaseTimeToLive(context, request, queue);
+    });
+  }
+  std::unique_ptr<PendingCall> operator()(const etcdserverpb::LeaseLeasesRequest& request) const {
+    return Call<etcdserverpb::LeaseLeasesResponse>([&](grpc::ClientContext* context) {
+      return lease.AsyncLeaseLeases(context, request, queue);
+    });
+  }
+  std::unique_ptr<PendingCall> operator()(
+      const etcdserverpb::LeaseKeepAliveRequest& request) const {
+    auto call = std::make_unique<StreamedCall<etcdserverpb::LeaseKeepAliveResponse>>();
+    call->context.set_deadline(std::chrono::system_clock::now() + kCallTimeout);
+    grpc::Slice slice(request.SerializeAsString());
+    call->Finish(generic.PrepareUnaryCall(&call->context, "/etcdserverpb.Lease/LeaseKeepAlive",
+                                          grpc::ByteBuffer(&slice, 1), queue));
+    return call;
+  }
 
  private:
   template <class Response, class StartCall>
@@ -119,6 +178,8 @@ Lane::Lane(const std::string& address) {
   const auto channel = Connect(address);
   kv_ = etcdserverpb::KV::NewStub(channel);
   maintenance_ = etcdserverpb::Maintenance::NewStub(channel);
+  lease_ = etcdserverpb::Lease::NewStub(channel);
+  generic_ = std::make_unique<grpc::GenericStub>(channel);
 }
 
 Lane::~Lane() { queue_.Shutdown(); }
@@ -143,7 +204,7 @@ Result<std::string> Lane::Version() {
 }
 
 std::unique_ptr<PendingCall> Lane::Start(const Request& request) {
-  return std::visit(CallStarter{*kv_, *maintenance_, &queue_}, request);
+  return std::visit(CallStarter{*kv_, *maintenance_, *lease_, *generic_, &queue_}, request);
 }
 
 void Lane::TakeOne(std::vector<Answer>& answers) {

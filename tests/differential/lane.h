@@ -4,6 +4,7 @@
 // choice; the reads between two writes are under way together. Used by one thread at a time.
 #pragma once
 
+#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 
 #include <memory>
@@ -42,6 +43,8 @@ class Lane {
 
   std::unique_ptr<etcdserverpb::KV::Stub> kv_;
   std::unique_ptr<etcdserverpb::Maintenance::Stub> maintenance_;
+  std::unique_ptr<etcdserverpb::Lease::Stub> lease_;
+  std::unique_ptr<grpc::GenericStub> generic_;
   grpc::CompletionQueue queue_;
 };
 

@@ -121,7 +121,7 @@ class TxnMaker {
     } else if (put.ignore_value() && choices_.Percent(50)) {
       put.clear_ignore_value();
     }
-    if (choices_.Percent(80)) put.clear_lease();
+    if (choices_.Percent(60)) put.clear_lease();
     return put;
   }
 
@@ -161,7 +161,7 @@ void SetTargetUnion(Choices& choices, Compare::CompareTarget target, Compare& co
     case Compare::VALUE:
       return compare.set_value(choices.Value());
     default:
-      return compare.set_lease(choices.OneIn(3) ? choices.UnknownLease() : 0);
+      return compare.set_lease(choices.OneIn(3) ? choices.Lease() : 0);
   }
 }
 
@@ -176,7 +176,7 @@ PutRequest RandomPut(Choices& choices) {
   put.set_ignore_value(choices.Percent(8));
   put.set_ignore_lease(choices.Percent(8));
   if (!put.ignore_value() || choices.OneIn(8)) put.set_value(choices.Value());
-  if (choices.OneIn(put.ignore_lease() ? 8 : 40)) put.set_lease(choices.UnknownLease());
+  if (choices.OneIn(put.ignore_lease() ? 8 : 5)) put.set_lease(choices.Lease());
   return put;
 }
 
@@ -239,6 +239,14 @@ etcdserverpb::HashKVRequest RandomHashKv(Choices& choices) {
   etcdserverpb::HashKVRequest hash_kv;
   if (choices.Percent(60)) hash_kv.set_revision(choices.Revision());
   return hash_kv;
+}
+
+etcdserverpb::LeaseGrantRequest RandomGrant(Choices& choices) {
+  etcdserverpb::LeaseGrantRequest grant;
+  grant.set_id(choices.OneIn(8) ? -1 : choices.Between(1, 12));
+  grant.set_ttl(choices.OneIn(10) ? 9'000'000'000 + choices.Between(0, 2)
+                                  : choices.Between(100'000, 200'000));
+  return grant;
 }
 
 TxnRequest RandomReadTxn(Choices& choices) {

@@ -17,6 +17,9 @@ etcdserverpb::Compare RandomCompare(Choices& choices);
 etcdserverpb::CompactionRequest RandomCompaction(Choices& choices);
 etcdserverpb::HashKVRequest RandomHashKv(Choices& choices);
 
+// Lives longer than a session, or is refused.
+etcdserverpb::LeaseGrantRequest RandomGrant(Choices& choices);
+
 // Only ranges: answered without the log.
 etcdserverpb::TxnRequest RandomReadTxn(Choices& choices);
 

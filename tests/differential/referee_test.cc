@@ -175,6 +175,59 @@ TEST(AllowedDifferencesTest, AnUnknownSortOrderIsAllowedToOldPeersOnly) {
   EXPECT_FALSE(allowed("3.7.1"));
 }
 
+// Rows of keys only, the second with a lease.
+RangeResponse RowsWithALease(std::int64_t lease) {
+  RangeResponse response = Rows({1, 2});
+  response.mutable_kvs(1)->set_lease(lease);
+  return response;
+}
+
+TEST(AllowedDifferencesTest, OldPeersTellLeasesOfKeysOnly) {
+  RangeRequest range;
+  range.set_keys_only(true);
+  const auto allowed = [&](const std::string& version, const RangeResponse& peer) {
+    Answer peer_answer = Ok(peer);
+    return Referee(version).Judge(range, Ok(Rows({1, 2})), peer_answer).empty();
+  };
+  EXPECT_TRUE(allowed(kOldPeer, RowsWithALease(7)));
+  EXPECT_FALSE(allowed("3.7.1", RowsWithALease(7)));
+  RangeResponse other_row = RowsWithALease(7);
+  other_row.mutable_kvs(1)->set_version(9);
+  EXPECT_FALSE(allowed(kOldPeer, other_row));
+  range.set_sort_target(RangeRequest::VALUE);
+  EXPECT_FALSE(allowed(kOldPeer, RowsWithALease(7)));
+  range.set_sort_target(RangeRequest::KEY);
+  range.set_keys_only(false);
+  EXPECT_FALSE(allowed(kOldPeer, RowsWithALease(7)));
+}
+
+TEST(AllowedDifferencesTest, OldPeersTellLeasesOfKeysOnlyInATxn) {
+  TxnRequest txn;
+  txn.add_success()->mutable_request_range()->set_keys_only(true);
+  TxnResponse ours;
+  ours.set_succeeded(true);
+  *ours.add_responses()->mutable_response_range() = Rows({1, 2});
+  TxnResponse peer = ours;
+  *peer.mutable_responses(0)->mutable_response_range() = RowsWithALease(7);
+  Answer peer_answer = Ok(peer);
+  EXPECT_THAT(Referee(kOldPeer).Judge(txn, Ok(ours), peer_answer), IsEmpty());
+}
+
+TEST(AnswersTest, WhatIsLeftOfALeaseAndTheOrderOfItsKeysAreChance) {
+  const auto times = [](std::int64_t ttl_s, const std::vector<std::string>& keys) {
+    etcdserverpb::LeaseTimeToLiveResponse response;
+    response.set_ttl(ttl_s);
+    response.set_grantedttl(60);
+    for (const std::string& key : keys) response.add_keys(key);
+    NormalizeLeases(response);
+    return Ok(response);
+  };
+  EXPECT_THAT(Differences(times(59, {"a", "b"}), times(60, {"b", "a"})), IsEmpty());
+  EXPECT_THAT(Differences(times(59, {"a", "b"}), times(59, {"a"})), Not(IsEmpty()));
+  for (const std::int64_t wrong : {-1, 0, 61})
+    EXPECT_THAT(Differences(times(59, {}), times(wrong, {})), Not(IsEmpty())) << wrong;
+}
+
 class TwoReasonsTest : public testing::Test {
  protected:
   static Answer Refusal(const std::string& text) {
@@ -243,8 +296,11 @@ bool IgnoresSomething(const etcdserverpb::TxnRequest& txn) {
 bool HasOddDelete(const etcdserverpb::TxnRequest& txn) {
   return AnyOp(txn, [](const etcdserverpb::RequestOp& op) {
     const auto& del = op.request_delete_range();
-    return (!del.range_end().empty() && del.range_end() <= del.key()) || del.range_end() == kZero ||
-           HasOddDelete(op.request_txn());
+    // Without a key it is refused.
+    const bool is_odd =
+        !del.key().empty() &&
+        ((!del.range_end().empty() && del.range_end() <= del.key()) || del.range_end() == kZero);
+    return is_odd || HasOddDelete(op.request_txn());
   });
 }
 

@@ -19,6 +19,19 @@ struct MethodName {
   std::string_view operator()(const etcdserverpb::TxnRequest&) const { return "Txn"; }
   std::string_view operator()(const etcdserverpb::CompactionRequest&) const { return "Compact"; }
   std::string_view operator()(const etcdserverpb::HashKVRequest&) const { return "HashKV"; }
+  std::string_view operator()(const etcdserverpb::LeaseGrantRequest&) const { return "LeaseGrant"; }
+  std::string_view operator()(const etcdserverpb::LeaseRevokeRequest&) const {
+    return "LeaseRevoke";
+  }
+  std::string_view operator()(const etcdserverpb::LeaseKeepAliveRequest&) const {
+    return "LeaseKeepAlive";
+  }
+  std::string_view operator()(const etcdserverpb::LeaseTimeToLiveRequest&) const {
+    return "LeaseTimeToLive";
+  }
+  std::string_view operator()(const etcdserverpb::LeaseLeasesRequest&) const {
+    return "LeaseLeases";
+  }
 };
 
 struct ReadCheck {
@@ -32,6 +45,12 @@ struct ReadCheck {
   }
   bool operator()(const etcdserverpb::CompactionRequest&) const { return false; }
   bool operator()(const etcdserverpb::HashKVRequest&) const { return true; }
+  bool operator()(const etcdserverpb::LeaseGrantRequest&) const { return false; }
+  bool operator()(const etcdserverpb::LeaseRevokeRequest&) const { return false; }
+  bool operator()(const etcdserverpb::LeaseKeepAliveRequest&) const { return false; }
+  bool operator()(const etcdserverpb::LeaseTimeToLiveRequest&) const { return true; }
+  // Not linearizable: it is this member's own list, whatever was answered before.
+  bool operator()(const etcdserverpb::LeaseLeasesRequest&) const { return false; }
 };
 
 }  // namespace

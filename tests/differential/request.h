@@ -10,9 +10,13 @@
 
 namespace kvorum::differential {
 
-using Request = std::variant<etcdserverpb::RangeRequest, etcdserverpb::PutRequest,
-                             etcdserverpb::DeleteRangeRequest, etcdserverpb::TxnRequest,
-                             etcdserverpb::CompactionRequest, etcdserverpb::HashKVRequest>;
+using Request =
+    std::variant<etcdserverpb::RangeRequest, etcdserverpb::PutRequest,
+                 etcdserverpb::DeleteRangeRequest, etcdserverpb::TxnRequest,
+                 etcdserverpb::CompactionRequest, etcdserverpb::HashKVRequest,
+                 etcdserverpb::LeaseGrantRequest, etcdserverpb::LeaseRevokeRequest,
+                 etcdserverpb::LeaseKeepAliveRequest, etcdserverpb::LeaseTimeToLiveRequest,
+                 etcdserverpb::LeaseLeasesRequest>;
 
 std::string_view MethodOf(const Request& request);
 

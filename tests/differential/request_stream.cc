@@ -53,8 +53,10 @@ void RequestStream::AddStory(std::vector<Request>& requests) {
   const std::int64_t dice = choices_.Between(1, 10000);
   if (dice <= 5200) {
     requests.emplace_back(RandomRange(choices_));
-  } else if (dice <= 7600) {
+  } else if (dice <= 7200) {
     requests.emplace_back(RandomPut(choices_));
+  } else if (dice <= 7600) {
+    AddLeaseStory(requests);
   } else if (dice <= 8000) {
     requests.emplace_back(RandomDelete(choices_));
   } else if (dice <= 9900) {
@@ -80,6 +82,29 @@ void RequestStream::AddTxnStory(std::vector<Request>& requests) {
     requests.emplace_back(RandomReadTxn(choices_));
   } else {
     requests.emplace_back(RandomTxn(choices_));
+  }
+}
+
+void RequestStream::AddLeaseStory(std::vector<Request>& requests) {
+  const std::int64_t lease = choices_.Lease();
+  const std::int64_t dice = choices_.Between(1, 100);
+  if (dice <= 45) {
+    requests.emplace_back(RandomGrant(choices_));
+  } else if (dice <= 60) {
+    etcdserverpb::LeaseRevokeRequest revoke;
+    revoke.set_id(lease);
+    requests.emplace_back(std::move(revoke));
+  } else if (dice <= 75) {
+    etcdserverpb::LeaseKeepAliveRequest keep_alive;
+    keep_alive.set_id(lease);
+    requests.emplace_back(std::move(keep_alive));
+  } else if (dice <= 95) {
+    etcdserverpb::LeaseTimeToLiveRequest times;
+    times.set_id(lease);
+    times.set_keys(choices_.Percent(70));
+    requests.emplace_back(std::move(times));
+  } else {
+    requests.emplace_back(etcdserverpb::LeaseLeasesRequest());
   }
 }
 

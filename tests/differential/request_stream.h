@@ -27,6 +27,7 @@ class RequestStream {
  private:
   void AddStory(std::vector<Request>& requests);
   void AddTxnStory(std::vector<Request>& requests);
+  void AddLeaseStory(std::vector<Request>& requests);
   void AddManyOps(std::vector<Request>& requests);
   void AddLargeValue(std::vector<Request>& requests);
   void AddLargeKey(std::vector<Request>& requests);

@@ -37,6 +37,8 @@ constexpr std::string_view kErrorsToMeet[] = {
     "etcdserver: invalid sort option",
     "etcdserver: request is too large",
     "etcdserver: requested lease not found",
+    "etcdserver: lease already exists",
+    "etcdserver: too large lease TTL",
     "etcdserver: mvcc: required revision has been compacted",
     "etcdserver: mvcc: required revision is a future revision",
     "grpc: received message larger than max",
