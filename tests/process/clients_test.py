@@ -113,9 +113,23 @@ class PythonClientTest(ClientsTest):
         self.client.disarm_alarm()
         self.client.put("key", "value")
 
+    def test_leases(self):
+        lease = self.client.lease(60)
+        self.client.put("key", "value", lease=lease)
+        self.assertEqual([answer.TTL for answer in lease.refresh()], [60])
+        self.assertEqual(lease.keys, [b"key"])
+        lease.revoke()
+        self.assertEqual(self.client.get("key"), (None, None))
+        chosen = self.client.lease(60, lease_id=7)
+        self.assertEqual(chosen.id, 7)
+        with self.assertRaises(etcd3.exceptions.PreconditionFailedError) as caught:
+            self.client.lease(60, lease_id=7)
+        self.assertIn("etcdserver: lease already exists", str(caught.exception.__context__))
+        chosen.revoke()
+
     def test_what_is_not_there_yet_says_so(self):
-        with self.assertRaises(server.grpc.RpcError) as caught:
-            self.client.lease(60)
+        with self.assertRaises(server.grpc.RpcError) as caught, open(os.devnull, "wb") as file:
+            self.client.snapshot(file)
         self.assertEqual(caught.exception.code(), server.grpc.StatusCode.UNIMPLEMENTED)
         self.client.put("key", "the connection still serves")
 

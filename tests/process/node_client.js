@@ -42,6 +42,12 @@ async function main(endpoint) {
     assert.ok((await client.maintenance.hash()).hash > 0);
     assert.strictEqual((await client.cluster.memberList({})).members.length, 1);
 
+    const lease = client.lease(30);
+    await lease.put('leased').value('x').exec();
+    assert.strictEqual(await client.get('leased').string(), 'x');
+    await lease.revoke();
+    assert.strictEqual(await client.get('leased').string(), null);
+
     const many = [];
     for (let i = 0; i < 500; ++i) many.push(client.put(`many/${i}`).value(`${i}`));
     await Promise.all(many);
