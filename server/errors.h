@@ -72,4 +72,10 @@ inline constexpr ApiError kStreamNoSort{Code::kUnimplemented,
 inline constexpr ApiError kStreamNoFilters{Code::kUnimplemented,
                                            "RangeStream does not support revision filters"};
 
+// Of the Lock and Election services, as the Go client's recipes word them.
+inline constexpr ApiError kSessionExpired{Code::kUnknown, "mutex: session is expired"};
+inline constexpr ApiError kElectionNotLeader{Code::kUnknown, "election: not leader"};
+inline constexpr ApiError kElectionNoLeader{Code::kUnknown, "election: no leader"};
+inline constexpr ApiError kMissingLeaderKey{Code::kUnknown, R"("leader" field must be provided)"};
+
 }  // namespace kvorum::server

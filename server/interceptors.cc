@@ -16,8 +16,6 @@ namespace {
 constexpr std::string_view kClientApiVersion = "client-api-version";
 constexpr std::string_view kRequireLeader = "hasleader";
 
-bool WantsLeader(const rpc::CallContext& call) { return call.Metadata(kRequireLeader) == "true"; }
-
 Result<void> CheckMetadata(const ServiceContext& context, const rpc::CallContext& call) {
   if (const auto version = call.Metadata(kClientApiVersion);
       version.has_value() && !IsValidUtf8(*version)) {
@@ -44,6 +42,8 @@ bool IsServedByLearner(OnLearner rule, const SharedBytes& request) {
 double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
 }  // namespace
+
+bool WantsLeader(const rpc::CallContext& call) { return call.Metadata(kRequireLeader) == "true"; }
 
 CallCounters::CallCounters(std::size_t methods) : rows_(std::make_unique<Counters[]>(methods)) {}
 

@@ -49,6 +49,9 @@ rpc::UnaryMethod Intercepted(const ServiceContext& context, rpc::UnaryMethod met
                              OnLearner on_learner = OnLearner::kRefused);
 rpc::StreamMethod Intercepted(const ServiceContext& context, rpc::StreamMethod method);
 
+// Whether the call asks for a leader (metadata hasleader).
+bool WantsLeader(const rpc::CallContext& call);
+
 // Registers a service's own handler, wrapped.
 template <class Service>
 void AddUnary(rpc::Router& router, const ServiceContext& context, std::string_view service,
@@ -63,6 +66,21 @@ void AddUnary(rpc::Router& router, const ServiceContext& context, std::string_vi
                     (object.*handler)(*call, std::move(request), std::move(reply));
                   }),
                   on_learner));
+}
+
+// The same for a handler that keeps the call.
+template <class Service>
+void AddUnary(rpc::Router& router, const ServiceContext& context, std::string_view service,
+              std::string_view name, Service& object,
+              void (Service::*handler)(std::shared_ptr<rpc::CallContext>, SharedBytes,
+                                       rpc::UnaryReply)) {
+  router.AddUnary(
+      service, name,
+      Intercepted(context,
+                  rpc::UnaryMethod([&object, handler](std::shared_ptr<rpc::CallContext> call,
+                                                      SharedBytes request, rpc::UnaryReply reply) {
+                    (object.*handler)(std::move(call), std::move(request), std::move(reply));
+                  })));
 }
 
 // Counts every call, and logs one that took longer than `slow` with its caller's address. Called

@@ -27,25 +27,40 @@ void LeaderStreams::LookLater() {
   });
 }
 
+template <class Item>
+void LeaderStreams::Known<Item>::Add(const std::shared_ptr<Item>& item) {
+  if (items.size() >= sweep_at) {
+    std::erase_if(items, [](const auto& each) { return each.expired(); });
+    sweep_at = std::max(kSweepAtLeast, 2 * items.size());
+  }
+  items.push_back(item);
+}
+
 void LeaderStreams::Add(const std::shared_ptr<rpc::ServerStream>& stream) {
   std::lock_guard lock(mutex_);
-  if (streams_.size() >= sweep_at_) {
-    std::erase_if(streams_, [](const auto& each) { return each.expired(); });
-    sweep_at_ = std::max(kSweepAtLeast, 2 * streams_.size());
-  }
-  streams_.push_back(stream);
+  streams_.Add(stream);
+}
+
+void LeaderStreams::Add(const std::shared_ptr<NeedsLeader>& call) {
+  std::lock_guard lock(mutex_);
+  calls_.Add(call);
 }
 
 void LeaderStreams::Look() {
   leaderless_ = has_leader_() ? 0 : leaderless_ + 1;
   if (leaderless_ < kLooksWithoutLeader) return;
-  std::vector<std::weak_ptr<rpc::ServerStream>> cut;
+  std::vector<std::weak_ptr<rpc::ServerStream>> streams;
+  std::vector<std::weak_ptr<NeedsLeader>> calls;
   {
     std::lock_guard lock(mutex_);
-    cut.swap(streams_);
+    streams.swap(streams_.items);
+    calls.swap(calls_.items);
   }
-  for (const auto& each : cut) {
+  for (const auto& each : streams) {
     if (const auto stream = each.lock()) stream->Cut(kNoLeader.ToError());
+  }
+  for (const auto& each : calls) {
+    if (const auto call = each.lock()) call->OnNoLeader();
   }
 }
 

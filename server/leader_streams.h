@@ -1,8 +1,8 @@
-// The running streams whose clients asked for a leader (metadata hasleader): when this member has
-// known of none for three election time-outs, all of them are cut with `no leader`, so that their
-// clients go to a member that has one.
+// The running streams, and calls that wait for long, whose clients asked for a leader (metadata
+// hasleader): when this member has known of none for three election time-outs, all of them are cut
+// with `no leader`, so that their clients go to a member that has one.
 //
-// Thread-safe. Streams are not kept alive.
+// Thread-safe. Neither streams nor calls are kept alive.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +16,14 @@
 
 namespace kvorum::server {
 
+// A call that may wait for long.
+class NeedsLeader {
+ public:
+  virtual ~NeedsLeader() = default;
+  // On any thread, once.
+  virtual void OnNoLeader() = 0;
+};
+
 class LeaderStreams {
  public:
   using HasLeader = std::function<bool()>;
@@ -25,6 +33,7 @@ class LeaderStreams {
   void Start();
 
   void Add(const std::shared_ptr<rpc::ServerStream>& stream);
+  void Add(const std::shared_ptr<NeedsLeader>& call);
 
  private:
   void LookLater();
@@ -35,9 +44,16 @@ class LeaderStreams {
   const HasLeader has_leader_;
   int leaderless_ = 0;  // looks without a leader; the executor's
 
+  template <class Item>
+  struct Known {
+    void Add(const std::shared_ptr<Item>& item);
+
+    std::vector<std::weak_ptr<Item>> items;
+    std::size_t sweep_at = 64;  // when there are so many, those that have ended are forgotten
+  };
   std::mutex mutex_;  // guards what follows
-  std::vector<std::weak_ptr<rpc::ServerStream>> streams_;
-  std::size_t sweep_at_ = 64;  // when there are so many, those that have ended are forgotten
+  Known<rpc::ServerStream> streams_;
+  Known<NeedsLeader> calls_;
 };
 
 }  // namespace kvorum::server

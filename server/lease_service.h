@@ -18,13 +18,13 @@ class LeaseService {
   // For the peer port.
   LeaseAccess& access() { return access_; }
 
- private:
   void Grant(const rpc::CallContext& call, SharedBytes request, rpc::UnaryReply reply);
   void Revoke(const rpc::CallContext& call, SharedBytes request, rpc::UnaryReply reply);
   void TimeToLive(const rpc::CallContext& call, SharedBytes request, rpc::UnaryReply reply);
   void Leases(const rpc::CallContext& call, SharedBytes request, rpc::UnaryReply reply);
   void KeepAlive(std::shared_ptr<rpc::ServerStream> stream);
 
+ private:
   ServiceContext& context_;
   LeaseAccess access_;
 };

@@ -18,6 +18,7 @@
 #include "rpc/server.h"
 #include "server/cluster_service.h"
 #include "server/data_directory.h"
+#include "server/election_service.h"
 #include "server/feature_gates.h"
 #include "server/http_handlers.h"
 #include "server/instance.h"
@@ -25,6 +26,7 @@
 #include "server/kv_service.h"
 #include "server/leader_streams.h"
 #include "server/lease_service.h"
+#include "server/lock_service.h"
 #include "server/maintenance_encode.h"
 #include "server/maintenance_service.h"
 #include "server/member_id.h"
@@ -182,6 +184,8 @@ struct Process::Impl {
         lease(context),
         cluster(context),
         watch_service(context),
+        lock(context, kv, lease),
+        election(context, kv, lease),
         transport(MakeTransportOptions(o)) {}
 
   Result<void> Bind();
@@ -205,6 +209,8 @@ struct Process::Impl {
   LeaseService lease;
   ClusterService cluster;
   WatchService watch_service;
+  LockService lock;
+  ElectionService election;
   rpc::Health health;
   std::unique_ptr<watch::Hub> watches;  // outlives the calls
   std::unique_ptr<LeaderStreams> leader_streams;
@@ -243,6 +249,8 @@ Result<void> Process::Impl::Bind() {
   lease.Register(router);
   cluster.Register(router);
   watch_service.Register(router);
+  lock.Register(router);
+  election.Register(router);
   RegisterUnimplemented(router);
   health.Register(router);
   counters = std::make_unique<CallCounters>(router.methods().size());

@@ -32,13 +32,6 @@ constexpr ApiMethod kMethods[] = {
     {"etcdserverpb.Auth", "RoleDelete"},
     {"etcdserverpb.Auth", "RoleGrantPermission"},
     {"etcdserverpb.Auth", "RoleRevokePermission"},
-    {"v3lockpb.Lock", "Lock"},
-    {"v3lockpb.Lock", "Unlock"},
-    {"v3electionpb.Election", "Campaign"},
-    {"v3electionpb.Election", "Proclaim"},
-    {"v3electionpb.Election", "Leader"},
-    {"v3electionpb.Election", "Resign"},
-    {"v3electionpb.Election", "Observe", rpc::MethodKind::kServerStream},
 };
 
 }  // namespace

@@ -15,8 +15,10 @@
 #include "rpc/health.h"
 #include "rpc/service.h"
 #include "server/cluster_service.h"
+#include "server/election_service.h"
 #include "server/kv_service.h"
 #include "server/lease_service.h"
+#include "server/lock_service.h"
 #include "server/maintenance_service.h"
 #include "server/request_batcher.h"
 #include "server/service_context.h"
@@ -128,6 +130,9 @@ class FakeStream final : public rpc::ServerStream, public std::enable_shared_fro
 
 class ServedMember {
  public:
+  // Small enough for a test to get there.
+  static constexpr WaitingCalls::Limits kWaitingCalls{.calls = 64, .bytes = std::size_t{1} << 20};
+
   explicit ServedMember(std::uint64_t seed = 1)
       : ServedMember(std::make_unique<SimFileSystem>(), seed) {}
   // On a disk that has been used before.
@@ -138,6 +143,8 @@ class ServedMember {
     lease_.Register(router_);
     cluster_.Register(router_);
     watch_.Register(router_);
+    lock_.Register(router_);
+    election_.Register(router_);
     RegisterUnimplemented(router_);
     health_.Register(router_);
   }
@@ -220,6 +227,8 @@ class ServedMember {
   ServiceContext& context() { return context_; }
   ClusterService& cluster() { return cluster_; }
   LeaseService& lease() { return lease_; }
+  LockService& lock() { return lock_; }
+  ElectionService& election() { return election_; }
   SmallMember& member() { return member_; }
   mvcc::Store& store() { return member_.store(); }
   Lanes& lanes() { return member_.lanes(); }
@@ -242,6 +251,8 @@ class ServedMember {
   LeaseService lease_{context_};
   ClusterService cluster_{context_};
   WatchService watch_{context_};
+  LockService lock_{context_, kv_, lease_, kWaitingCalls};
+  ElectionService election_{context_, kv_, lease_, kWaitingCalls};
   rpc::Health health_;
   rpc::Router router_;
   std::unique_ptr<RequestBatcher> batcher_;

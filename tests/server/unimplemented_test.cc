@@ -44,6 +44,13 @@ const std::set<std::string> kServed = {
     "/etcdserverpb.Watch/Watch",
     "/grpc.health.v1.Health/Check",
     "/grpc.health.v1.Health/Watch",
+    "/v3electionpb.Election/Campaign",
+    "/v3electionpb.Election/Leader",
+    "/v3electionpb.Election/Observe",
+    "/v3electionpb.Election/Proclaim",
+    "/v3electionpb.Election/Resign",
+    "/v3lockpb.Lock/Lock",
+    "/v3lockpb.Lock/Unlock",
 };
 
 std::map<std::string, const MethodDescriptor*> MethodsOfTheProtos() {
