@@ -119,6 +119,10 @@ bool IsApiError(std::string_view message) {
 std::string ErrorText(const Error& error) {
   if (IsApiError(error.message)) return error.message;
   if (error.code == Code::kDeadlineExceeded) return "context deadline exceeded";
+  const bool is_ours = error.message.starts_with("mutex: ") ||
+                       error.message.starts_with("election: ") ||
+                       error.message == "context canceled";
+  if (is_ours) return error.message;
   return "rpc error: code = " + std::string(CodeName(error.code)) + " desc = " + error.message;
 }
 

@@ -15,7 +15,8 @@ std::string_view CodeName(Code code);
 bool IsApiError(std::string_view message);
 
 // The error as the tools print it: an API error by its text alone, a passed deadline as "context
-// deadline exceeded", anything else as "rpc error: code = NAME desc = TEXT".
+// deadline exceeded", what this library says itself (of locks, of elections, of a stop) as it is,
+// anything else as "rpc error: code = NAME desc = TEXT".
 std::string ErrorText(const Error& error);
 
 }  // namespace kvorum::client

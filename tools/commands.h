@@ -8,6 +8,7 @@ namespace kvorum::ctl {
 // The titles under which the help lists the commands.
 inline constexpr const char* kKeyValueGroup = "Key-value commands";
 inline constexpr const char* kClusterGroup = "Cluster maintenance commands";
+inline constexpr const char* kConcurrencyGroup = "Concurrency commands";
 inline constexpr const char* kUtilityGroup = "Utility commands";
 
 Command PutCommand();
@@ -17,6 +18,8 @@ Command TxnCommand();
 Command WatchCommand();
 Command CompactionCommand();
 Command LeaseCommand();
+Command LockCommand();
+Command ElectCommand();
 Command EndpointCommand();
 Command AlarmCommand();
 Command DefragCommand();

@@ -41,12 +41,14 @@ Command KvorumctlCommand() {
   return {.use = "kvorumctl",
           .brief = "A command line client for kvorum and etcd.",
           .inherited_flags = GlobalFlags(),
-          .children = {GetCommand(), PutCommand(), DelCommand(), TxnCommand(), WatchCommand(),
-                       CompactionCommand(), LeaseCommand(), AlarmCommand(), DefragCommand(),
-                       EndpointCommand(), MemberCommand(), MoveLeaderCommand(), MakeMirrorCommand(),
-                       VersionCommand(), CompletionCommand(), CompleteCommand(), OptionsCommand(),
-                       HelpCommand()},
-          .group_order = {kKeyValueGroup, kClusterGroup, kUtilityGroup}};
+          .children = {GetCommand(),      PutCommand(),        DelCommand(),
+                       TxnCommand(),      WatchCommand(),      CompactionCommand(),
+                       LeaseCommand(),    AlarmCommand(),      DefragCommand(),
+                       EndpointCommand(), MemberCommand(),     MoveLeaderCommand(),
+                       LockCommand(),     ElectCommand(),      MakeMirrorCommand(),
+                       VersionCommand(),  CompletionCommand(), CompleteCommand(),
+                       OptionsCommand(),  HelpCommand()},
+          .group_order = {kKeyValueGroup, kClusterGroup, kConcurrencyGroup, kUtilityGroup}};
 }
 
 }  // namespace kvorum::ctl

@@ -1,0 +1,62 @@
+// A lease that is kept alive for as long as the session lives, on a thread of the session's own:
+// what locks and elections of one holder hang on.
+//
+// Thread-safe. The client outlives the session. It ends by itself when the lease is gone, or was
+// not renewed for all of its time by this machine's clock (counted from when the last renewal was
+// asked for): whatever was held by the lease must be taken for lost then.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+
+#include "client/client.h"
+
+namespace kvorum::client {
+
+struct SessionOptions {
+  std::int64_t ttl_s = 60;  // <= 0: 60
+  std::int64_t lease = 0;   // an existing one; 0: one is granted
+};
+
+class LeaseSession {
+ public:
+  // Errors are those of the grant.
+  static Result<std::unique_ptr<LeaseSession>> Open(Client& client, const SessionOptions& options);
+  // Leaves the lease to itself; may wait a second for a renewal that is on its way.
+  ~LeaseSession();
+  LeaseSession(const LeaseSession&) = delete;
+  LeaseSession& operator=(const LeaseSession&) = delete;
+
+  Client& client() const { return client_; }
+  std::int64_t lease() const { return lease_; }
+
+  // Stops when the session has ended: its lease is gone, or it is orphaned.
+  std::stop_token ended() const { return ended_.get_token(); }
+  // False if `stop` came first.
+  bool WaitForEnd(std::stop_token stop) const;
+
+  // Renews no more. Until it has run out, the lease holds what it holds.
+  void Orphan();
+  // Orphans the session and revokes the lease.
+  Result<void> Close(const CallOptions& call = {});
+
+ private:
+  using TimePoint = CallOptions::Deadline;
+  LeaseSession(Client& client, std::int64_t lease, TimePoint expires, std::int64_t ttl_s);
+  void KeepAlive(const std::stop_token& stop, TimePoint expires, std::int64_t ttl_s);
+  // False if it is to stop.
+  bool Sleep(const std::stop_token& stop, TimePoint until);
+
+  Client& client_;
+  const std::int64_t lease_;
+  std::stop_source ended_;
+  mutable std::mutex mutex_;
+  mutable std::condition_variable_any wake_;
+  std::jthread keep_alive_;
+};
+
+}  // namespace kvorum::client

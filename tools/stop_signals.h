@@ -1,0 +1,29 @@
+// SIGINT and SIGTERM as a request to stop, for commands that have something to give back.
+//
+// To be made before any other thread is, which inherit that both signals are blocked. The first
+// signal stops the token; from the second one on they end the process as they do by default.
+#pragma once
+
+#include <stop_token>
+#include <thread>
+
+namespace kvorum::ctl {
+
+class StopSignals {
+ public:
+  StopSignals();
+  ~StopSignals();
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+
+  std::stop_token token() const { return stop_.get_token(); }
+
+ private:
+  void Wait();
+
+  std::stop_source stop_;
+  int wake_fd_ = -1;  // signalled when the thread is to end
+  std::thread thread_;
+};
+
+}  // namespace kvorum::ctl
