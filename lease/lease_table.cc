@@ -83,13 +83,18 @@ LeaseId LeaseTable::LeaseOf(std::string_view key) const {
 }
 
 std::vector<std::string> LeaseTable::KeysOf(const Lease& lease) {
+  std::vector<std::string> keys = CopyKeys(lease);
+  std::ranges::sort(keys);
+  return keys;
+}
+
+std::vector<std::string> LeaseTable::CopyKeys(const Lease& lease) {
   std::vector<std::string> keys;
   keys.reserve(lease.keys);
   for (const AttachedKey* attached = lease.first_key; attached != nullptr;
        attached = attached->next) {
     keys.push_back(*attached->key);
   }
-  std::ranges::sort(keys);
   return keys;
 }
 
@@ -99,8 +104,12 @@ void LeaseTable::ForEach(const std::function<void(Lease& lease)>& visit) {
 }
 
 void LeaseTable::ForEach(const std::function<void(const Lease& lease)>& visit) const {
-  for (const Leases& part : leases_)
-    for (const auto& [id, lease] : part) visit(lease);
+  for (std::size_t part = 0; part < kParts; ++part) ForEachIn(part, visit);
+}
+
+void LeaseTable::ForEachIn(std::size_t part,
+                           const std::function<void(const Lease& lease)>& visit) const {
+  for (const auto& [id, lease] : leases_[part]) visit(lease);
 }
 
 void LeaseTable::CheckInvariants() const {

@@ -31,8 +31,9 @@ struct Lease {
   // Of the primary (lessor.h); without meaning elsewhere.
   static constexpr std::uint32_t kNotQueued = UINT32_MAX;
   std::uint32_t heap_position = kNotQueued;
-  bool expired = false;              // its revocation is on its way
-  bool checkpoint_proposed = false;  // and may not be applied yet
+  // The last checkpoint that was proposed and has not been taken back; 0: there is none.
+  std::uint32_t checkpoint = 0;
+  bool expired = false;  // its revocation is on its way
 };
 
 struct AttachedKey {
@@ -66,12 +67,18 @@ class LeaseTable {
   LeaseId LeaseOf(std::string_view key) const;
   // In their order, which is that in which a revocation deletes them on every member.
   static std::vector<std::string> KeysOf(const Lease& lease);
+  // In no order: the caller sorts them where it holds nobody up.
+  static std::vector<std::string> CopyKeys(const Lease& lease);
 
   std::size_t size() const { return size_; }
   std::size_t attached_keys() const { return attached_keys_; }
   // In no order. `visit` may change what is the primary's.
   void ForEach(const std::function<void(Lease& lease)>& visit);
   void ForEach(const std::function<void(const Lease& lease)>& visit) const;
+  // The same in pieces, for who must not take long at a time. A lease stays in its part.
+  static constexpr int kPartBits = 8;
+  static constexpr std::size_t kParts = std::size_t{1} << kPartBits;
+  void ForEachIn(std::size_t part, const std::function<void(const Lease& lease)>& visit) const;
 
   // Aborts with what is broken. O(n).
   void CheckInvariants() const;
@@ -86,8 +93,6 @@ class LeaseTable {
   using Leases = std::unordered_map<LeaseId, Lease>;
   using Keys = std::unordered_map<std::string, AttachedKey, HashKey, std::equal_to<>>;
 
-  static constexpr int kPartBits = 8;
-  static constexpr std::size_t kParts = std::size_t{1} << kPartBits;
   static std::size_t PartOf(std::uint64_t hash) {
     return (hash * 0x9e3779b97f4a7c15U) >> (64 - kPartBits);
   }

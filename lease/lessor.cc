@@ -55,7 +55,6 @@ std::optional<LeaseRecord> Lessor::Checkpoint(LeaseId id, std::int64_t remaining
   Lease* lease = table_.Find(id);
   if (lease == nullptr) return std::nullopt;
   lease->record.remaining_s = remaining_s;
-  lease->checkpoint_proposed = false;
   return lease->record;
 }
 
@@ -73,7 +72,7 @@ void Lessor::Promote(TimePoint now, Duration extension) {
   items.reserve(table_.size());
   table_.ForEach([&](Lease& lease) {
     lease.expired = false;
-    lease.checkpoint_proposed = false;
+    lease.checkpoint = 0;
     items.push_back({.deadline = After(now, TimeOf(lease.record), extension), .lease = &lease});
     ScheduleCheckpoint(lease, now);
   });
@@ -93,7 +92,7 @@ Lessor::Renewed Lessor::Renew(LeaseId id, TimePoint now) {
   Lease* lease = table_.Find(id);
   if (lease == nullptr) return {.outcome = Renewal::kNotFound};
   if (lease->expired || heap_.DeadlineOf(*lease) <= now) return {.outcome = Renewal::kExpired};
-  if (lease->record.remaining_s > 0 || lease->checkpoint_proposed)
+  if (lease->record.remaining_s > 0 || lease->checkpoint != 0)
     return {.outcome = Renewal::kNeedsCheckpoint};
   heap_.Set(*lease, After(now, lease->record.ttl_s, Duration::zero()));
   return {.outcome = Renewal::kRenewed, .ttl_s = lease->record.ttl_s};
@@ -139,11 +138,22 @@ std::vector<LeaseRecord> Lessor::TakeCheckpoints(TimePoint now, std::size_t limi
     ScheduleCheckpoint(*lease, now);
     const std::int64_t remaining_s = SecondsUp(deadline - now);
     if (remaining_s >= lease->record.ttl_s) continue;  // renewed just now, or extended
-    lease->checkpoint_proposed = true;
+    if (++last_checkpoint_ == 0) ++last_checkpoint_;
+    lease->checkpoint = last_checkpoint_;
     due.push_back(
         {.id = lease->record.id, .ttl_s = lease->record.ttl_s, .remaining_s = remaining_s});
   }
   return due;
+}
+
+std::uint32_t Lessor::PendingCheckpoint(LeaseId id) const {
+  const Lease* lease = table_.Find(id);
+  return lease == nullptr ? 0 : lease->checkpoint;
+}
+
+void Lessor::CheckpointTakenBack(LeaseId id, std::uint32_t number) {
+  Lease* lease = table_.Find(id);
+  if (lease != nullptr && lease->checkpoint == number) lease->checkpoint = 0;
 }
 
 std::optional<Lessor::TimeLeft> Lessor::TimeToLive(LeaseId id, TimePoint now) const {
@@ -156,14 +166,11 @@ std::optional<Lessor::TimeLeft> Lessor::TimeToLive(LeaseId id, TimePoint now) co
   return left;
 }
 
-std::vector<Lessor::Listed> Lessor::List() const {
-  std::vector<Listed> listed;
-  listed.reserve(table_.size());
-  table_.ForEach([&](const Lease& lease) {
+void Lessor::List(std::size_t part, std::vector<Listed>& listed) const {
+  table_.ForEachIn(part, [&](const Lease& lease) {
     listed.push_back(
         {.deadline = is_primary_ ? heap_.DeadlineOf(lease) : kNever, .id = lease.record.id});
   });
-  return listed;
 }
 
 void Lessor::CheckInvariants() const {

@@ -14,7 +14,7 @@
 // checkpoint back. A lease whose deadline has passed is never renewed: it waits for its revocation.
 // Why none lives for ever: an expired lease is given out again until it is revoked.
 // Units: seconds where the API has seconds.
-// Cost: O(log n); Promote and List O(n), about 0.1 µs a lease.
+// Cost: O(log n); Promote and List O(n).
 #pragma once
 
 #include <cstddef>
@@ -81,7 +81,7 @@ class Lessor {
     kNotFound,
     kNotPrimary,
     kExpired,          // to be answered when it is revoked
-    kNeedsCheckpoint,  // to be tried again when a checkpoint of 0 is applied
+    kNeedsCheckpoint,  // to be tried again when the checkpoint is taken back
   };
   struct Renewed {
     Renewal outcome = Renewal::kNotFound;
@@ -99,6 +99,11 @@ class Lessor {
 
   // What is left of leases that have been without a checkpoint for an interval. At most `limit`.
   std::vector<LeaseRecord> TakeCheckpoints(TimePoint now, std::size_t limit);
+  // The lease's last checkpoint that is not taken back, as a number; 0: there is none. To take it
+  // back, the caller proposes one of 0 behind it, and when that is applied tells the number: if
+  // there has been no other since, none is on its way any more.
+  std::uint32_t PendingCheckpoint(LeaseId id) const;
+  void CheckpointTakenBack(LeaseId id, std::uint32_t number);
 
   // ---- to be told to clients ----
 
@@ -114,8 +119,9 @@ class Lessor {
     LeaseId id = kNoLease;
     friend auto operator<=>(const Listed&, const Listed&) = default;
   };
-  // In no order: the caller sorts a copy, where it holds nobody up.
-  std::vector<Listed> List() const;
+  // Adds the leases of one part of the table, in no order: the caller sorts them where it holds
+  // nobody up.
+  void List(std::size_t part, std::vector<Listed>& listed) const;
 
   // Aborts with what is broken. O(n).
   void CheckInvariants() const;
@@ -133,6 +139,7 @@ class Lessor {
   bool is_primary_ = false;
   DeadlineHeap heap_;                      // all leases on the primary, empty elsewhere
   std::deque<DueCheckpoint> checkpoints_;  // in order of time; of leases that may be gone
+  std::uint32_t last_checkpoint_ = 0;
 };
 
 }  // namespace kvorum::lease

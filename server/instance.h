@@ -120,6 +120,7 @@ class Instance final : public TransportReceiver {
   Quota& quota() { return *quota_; }
   RequestIdSource& ids() { return *ids_; }
   Leases& leases() { return *leases_; }
+  LeaseExpiry& lease_expiry() { return *lease_expiry_; }
 
  private:
   Instance(mvcc::BackendOpener open_backend, InstanceExecutors executors,

@@ -7,6 +7,7 @@
 #include "base/failpoint.h"
 #include "mvcc/errors.h"
 #include "server/errors.h"
+#include "server/lease_expiry.h"
 
 namespace kvorum::server {
 namespace {
@@ -15,20 +16,6 @@ namespace {
 constexpr Duration kRetryPause = std::chrono::milliseconds(50);
 constexpr unsigned kOk = 200;
 constexpr unsigned kNotFound = 404;
-
-// Goes on once the entry is applied.
-class ContinueWaiter final : public Waiter {
- public:
-  using Continue = std::move_only_function<void(Result<void>)>;
-  explicit ContinueWaiter(Continue then) : then_(std::move(then)) {}
-  void Applied(ApplyResult result) override {
-    then_(result.value.has_value() ? Result<void>() : std::unexpected(result.value.error()));
-  }
-  void Failed(const Error& error) override { then_(std::unexpected(error)); }
-
- private:
-  Continue then_;
-};
 
 }  // namespace
 
@@ -39,11 +26,12 @@ bool LeaseAccess::IsPrimaryIn(raft::Term term) const {
 // ---- as the leader ----
 
 void LeaseAccess::RenewHere(rpc::Loop* loop, lease::LeaseId id, RenewCallback callback) {
-  ConfirmThenRenew(loop,
-                   std::make_unique<Renewing>(Renewing{.term = context_.replica->leading_term(),
-                                                       .id = id,
-                                                       .asked = {},
-                                                       .callback = std::move(callback)}));
+  ConfirmThenRenew(
+      loop, std::make_unique<Renewing>(Renewing{.term = context_.replica->leading_term(),
+                                                .id = id,
+                                                .asked = {},
+                                                .deadline = Now() + context_.limits.request_timeout,
+                                                .callback = std::move(callback)}));
 }
 
 void LeaseAccess::ConfirmThenRenew(rpc::Loop* loop, std::unique_ptr<Renewing> renewing) {
@@ -64,10 +52,12 @@ void LeaseAccess::RenewConfirmed(std::unique_ptr<Renewing> renewing) {
     return ConfirmThenRenew(nullptr, std::move(renewing));
   auto shared = std::make_shared<std::unique_ptr<Renewing>>(std::move(renewing));
   const lease::LeaseId id = (*shared)->id;
-  const auto renewed = context_.leases->Renew(id, [this, shared] {
-    // Revoked, or nothing that this member decides: another question to the table tells.
+  const bool waits = Now() < (*shared)->deadline;
+  Task settled = [this, shared] {
+    // Revoked, nothing that this member decides, or too late: another question to the table tells.
     RenewConfirmed(std::move(*shared));
-  });
+  };
+  const auto renewed = context_.leases->Renew(id, waits ? std::move(settled) : nullptr);
   switch (renewed.outcome) {
     case Leases::Renewal::kRenewed:
       return (*shared)->callback(renewed.ttl_s);
@@ -76,6 +66,7 @@ void LeaseAccess::RenewConfirmed(std::unique_ptr<Renewing> renewing) {
     case Leases::Renewal::kNotPrimary:
       return (*shared)->callback(kNotPrimary.Fail());
     case Leases::Renewal::kExpired:
+      if (!waits) (*shared)->callback(kTimeout.Fail());
       return;
     case Leases::Renewal::kNeedsCheckpoint:
       return TakeCheckpointBack(std::move(*shared));
@@ -84,16 +75,13 @@ void LeaseAccess::RenewConfirmed(std::unique_ptr<Renewing> renewing) {
 
 void LeaseAccess::TakeCheckpointBack(std::unique_ptr<Renewing> renewing) {
   KV_FAILPOINT("beforeCheckpointInLeaseRenew");
-  const LeaseCheckpoint whole{.id = renewing->id, .remaining_s = 0};
   const raft::Term term = renewing->term;
-  context_.ProposeInTerm(
-      nullptr, term, RequestKind::kLeaseCheckpoint, EncodeLeaseCheckpoints({&whole, 1}),
-      std::make_unique<ContinueWaiter>(
-          [this, renewing = std::move(renewing)](const Result<void>& applied) mutable {
-            if (!applied.has_value()) return renewing->callback(kNotPrimary.Fail());
-            RenewConfirmed(std::move(renewing));
-          }),
-      context_.limits.request_timeout);
+  const lease::LeaseId id = renewing->id;
+  context_.lease_expiry->TakeCheckpointBack(
+      term, id, [this, renewing = std::move(renewing)](bool is_taken_back) mutable {
+        if (!is_taken_back) return renewing->callback(kNotPrimary.Fail());
+        RenewConfirmed(std::move(renewing));
+      });
 }
 
 void LeaseAccess::TimeToLiveHere(rpc::Loop* loop, LeaseTimeToLiveRequest request,

@@ -33,7 +33,8 @@ class LeaseAccess {
   explicit LeaseAccess(ServiceContext& context) : context_(context) {}
 
   // The time to live that the lease has from now on; kErrLeaseNotFound, kNotPrimary (this member
-  // leads and has no quorum), kNoLeader, kTimeout.
+  // leads and has no quorum), kNoLeader, kTimeout (also of a lease that is expired and cannot be
+  // revoked).
   using RenewCallback = std::move_only_function<void(Result<std::int64_t> ttl_s)>;
   // `loop` is the one that this is called on, or null.
   void Renew(rpc::Loop* loop, lease::LeaseId id, RenewCallback callback);
@@ -69,6 +70,7 @@ class LeaseAccess {
     raft::Term term = 0;
     lease::LeaseId id = lease::kNoLease;
     TimePoint asked;
+    TimePoint deadline;  // of waiting for the end of the lease
     RenewCallback callback;
   };
   void ConfirmThenRenew(rpc::Loop* loop, std::unique_ptr<Renewing> renewing);

@@ -5,7 +5,6 @@
 
 #include "base/logging.h"
 #include "server/internal_request.h"
-#include "server/lease_messages.h"
 
 namespace kvorum::server {
 namespace {
@@ -31,6 +30,28 @@ class LeaseExpiry::RevokeWaiter final : public Waiter {
 
   LeaseExpiry& expiry_;
   const lease::LeaseId id_;
+};
+
+// Told on the apply executor when it is applied.
+class LeaseExpiry::TakeBackWaiter final : public Waiter {
+ public:
+  TakeBackWaiter(Leases& leases, lease::LeaseId id, TakenBack done)
+      : leases_(leases),
+        id_(id),
+        checkpoint_(leases.PendingCheckpoint(id)),
+        done_(std::move(done)) {}
+  void Applied(ApplyResult result) override {
+    if (!result.value.has_value()) return done_(false);
+    leases_.CheckpointTakenBack(id_, checkpoint_);
+    done_(true);
+  }
+  void Failed(const Error&) override { done_(false); }
+
+ private:
+  Leases& leases_;
+  const lease::LeaseId id_;
+  const std::uint32_t checkpoint_;
+  TakenBack done_;
 };
 
 LeaseExpiry::LeaseExpiry(Leases& leases, Replica& replica, const Applier& applier,
@@ -75,6 +96,7 @@ void LeaseExpiry::OnTick() {
   FollowLeadership();
   Checkpoint();
   Expire();
+  leases_.EndLongWaits(options_.request_timeout);
 }
 
 void LeaseExpiry::FollowLeadership() {
@@ -151,14 +173,28 @@ void LeaseExpiry::Checkpoint() {
   if (leases_.primary_term() == 0) return;
   const std::vector<LeaseCheckpoint> due = leases_.TakeCheckpoints(kMaxCheckpoints);
   if (due.empty()) return;
+  ProposeCheckpoints(leases_.primary_term(), due, nullptr);
+}
+
+// Here, so that it comes behind the checkpoints in the log that were taken on this executor before.
+void LeaseExpiry::TakeCheckpointBack(raft::Term term, lease::LeaseId id, TakenBack done) {
+  apply_.Post([this, term, id, done = std::move(done)]() mutable {
+    const LeaseCheckpoint whole{.id = id, .remaining_s = 0};
+    ProposeCheckpoints(term, {&whole, 1},
+                       std::make_unique<TakeBackWaiter>(leases_, id, std::move(done)));
+  });
+}
+
+void LeaseExpiry::ProposeCheckpoints(raft::Term term, std::span<const LeaseCheckpoint> checkpoints,
+                                     std::unique_ptr<Waiter> waiter) {
   const std::uint64_t id = ids_.Next();
   std::vector<Proposal> proposals;
   proposals.push_back({.id = id,
                        .data = EncodeInternalRequest(id, RequestKind::kLeaseCheckpoint,
-                                                     EncodeLeaseCheckpoints(due)),
+                                                     EncodeLeaseCheckpoints(checkpoints)),
                        .deadline = apply_.clock().Now() + options_.request_timeout,
-                       .waiter = nullptr,
-                       .only_in_term = leases_.primary_term()});
+                       .waiter = std::move(waiter),
+                       .only_in_term = term});
   replica_.Propose(std::move(proposals));
 }
 

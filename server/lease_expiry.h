@@ -8,16 +8,17 @@
 // commits. Besides, revocations wait until a quorum has confirmed the leadership behind the moment
 // when the lease was found expired, or an election time-out ago at most.
 //
-// Works on the apply executor; LeadershipChanged may be called by any thread. The owner stops the
-// replica and Stop, then the executors, then destroys it.
-// Bounds: so many revocations are proposed and not applied (Options), so that a crowd of leases
-// that expire at once goes through the log beside the writes of clients and not in front of them.
-// None is proposed while it would be refused: after a refusal for a pause, and under a CORRUPT
-// alarm.
+// Works on the apply executor; LeadershipChanged and TakeCheckpointBack may be called by any
+// thread. The owner stops the replica and Stop, then the executors, then destroys it. Bounds: so
+// many revocations are proposed and not applied (Options), so that a crowd of leases that expire at
+// once goes through the log beside the writes of clients and not in front of them. None is proposed
+// while it would be refused: after a refusal for a pause, and under a CORRUPT alarm.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <vector>
 
 #include "base/clock.h"
@@ -26,6 +27,7 @@
 #include "proto/raft_types.h"
 #include "server/alarms.h"
 #include "server/applier.h"
+#include "server/lease_messages.h"
 #include "server/leases.h"
 #include "server/replica.h"
 #include "server/request_id.h"
@@ -51,9 +53,14 @@ class LeaseExpiry {
   void LeadershipChanged();
   // Apply executor, behind each batch.
   void OnApplied();
+  // Has the log of this term forget what was left of a lease, behind every checkpoint of it that
+  // was proposed before. `done` runs on the apply or the raft executor.
+  using TakenBack = std::move_only_function<void(bool is_taken_back)>;
+  void TakeCheckpointBack(raft::Term term, lease::LeaseId id, TakenBack done);
 
  private:
   class RevokeWaiter;
+  class TakeBackWaiter;
 
   void ArmTick();
   void OnTick();
@@ -65,6 +72,8 @@ class LeaseExpiry {
   void Revoke(const std::vector<lease::LeaseId>& ids);
   void Revoked(lease::LeaseId id, bool applied);
   void Checkpoint();
+  void ProposeCheckpoints(raft::Term term, std::span<const LeaseCheckpoint> checkpoints,
+                          std::unique_ptr<Waiter> waiter);
 
   Leases& leases_;
   Replica& replica_;

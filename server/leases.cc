@@ -92,14 +92,15 @@ void Leases::Promote(raft::Term term, Duration extension) {
 }
 
 void Leases::Demote() {
-  std::unordered_multimap<lease::LeaseId, Task> settled;
+  std::map<WaitKey, Task> settled;
   {
     std::lock_guard lock(mutex_);
     lessor_.Demote();
     primary_term_.store(0, std::memory_order_release);
     settled.swap(waiting_);
+    waits_.clear();
   }
-  for (auto& [id, task] : settled) task();
+  for (auto& [key, task] : settled) task();
 }
 
 std::vector<lease::LeaseId> Leases::TakeExpired(std::size_t limit) {
@@ -120,6 +121,31 @@ std::vector<LeaseCheckpoint> Leases::TakeCheckpoints(std::size_t limit) {
   return checkpoints;
 }
 
+std::uint32_t Leases::PendingCheckpoint(lease::LeaseId id) const {
+  std::lock_guard lock(mutex_);
+  return lessor_.PendingCheckpoint(id);
+}
+
+void Leases::CheckpointTakenBack(lease::LeaseId id, std::uint32_t number) {
+  std::lock_guard lock(mutex_);
+  lessor_.CheckpointTakenBack(id, number);
+}
+
+void Leases::EndLongWaits(Duration longest) {
+  std::vector<Task> settled;
+  {
+    std::lock_guard lock(mutex_);
+    const TimePoint now = clock_.Now();
+    for (; !waits_.empty() && waits_.front().since + longest <= now; waits_.pop_front()) {
+      const auto waiting = waiting_.find(waits_.front().key);
+      if (waiting == waiting_.end()) continue;
+      settled.push_back(std::move(waiting->second));
+      waiting_.erase(waiting);
+    }
+  }
+  for (Task& task : settled) task();
+}
+
 bool Leases::HasExpired() const {
   std::lock_guard lock(mutex_);
   return lessor_.HasExpired(clock_.Now());
@@ -133,27 +159,35 @@ void Leases::RetryExpired(lease::LeaseId id, Duration pause) {
 lease::Lessor::Renewed Leases::Renew(lease::LeaseId id, Task settled) {
   std::lock_guard lock(mutex_);
   const lease::Lessor::Renewed renewed = lessor_.Renew(id, clock_.Now());
-  if (renewed.outcome == Renewal::kExpired) waiting_.emplace(id, std::move(settled));
+  if (renewed.outcome == Renewal::kExpired && settled != nullptr) {
+    const WaitKey key(id, ++last_wait_);
+    waiting_.emplace(key, std::move(settled));
+    waits_.push_back({.since = clock_.Now(), .key = key});
+  }
   if (renewed.outcome == Renewal::kRenewed)
     counters_.renewed.fetch_add(1, std::memory_order_relaxed);
   return renewed;
 }
 
 Result<std::optional<LeaseTimes>> Leases::TimeToLive(lease::LeaseId id, bool keys) const {
-  std::lock_guard lock(mutex_);
-  if (!lessor_.is_primary()) return kLeaderChanged.Fail();
-  const auto left = lessor_.TimeToLive(id, clock_.Now());
-  if (!left.has_value()) return std::nullopt;
-  LeaseTimes times{.ttl_s = left->ttl_s, .granted_s = left->granted_s, .keys = {}};
-  if (keys) times.keys = lease::LeaseTable::KeysOf(*lessor_.table().Find(id));
+  LeaseTimes times;
+  {
+    std::lock_guard lock(mutex_);
+    if (!lessor_.is_primary()) return kLeaderChanged.Fail();
+    const auto left = lessor_.TimeToLive(id, clock_.Now());
+    if (!left.has_value()) return std::nullopt;
+    times = {.ttl_s = left->ttl_s, .granted_s = left->granted_s, .keys = {}};
+    if (keys) times.keys = lease::LeaseTable::CopyKeys(*lessor_.table().Find(id));
+  }
+  std::ranges::sort(times.keys);
   return times;
 }
 
 std::vector<lease::LeaseId> Leases::List() const {
   std::vector<lease::Lessor::Listed> listed;
-  {
+  for (std::size_t part = 0; part < lease::LeaseTable::kParts; ++part) {
     std::lock_guard lock(mutex_);
-    listed = lessor_.List();
+    lessor_.List(part, listed);
   }
   std::ranges::sort(listed);
   std::vector<lease::LeaseId> ids;
@@ -169,8 +203,10 @@ std::size_t Leases::size() const {
 
 std::vector<Task> Leases::TakeWaiting(lease::LeaseId id) {
   std::vector<Task> taken;
-  const auto [begin, end] = waiting_.equal_range(id);
-  for (auto it = begin; it != end; ++it) taken.push_back(std::move(it->second));
+  const auto begin = waiting_.lower_bound({id, 0});
+  auto end = begin;
+  for (; end != waiting_.end() && end->first.first == id; ++end)
+    taken.push_back(std::move(end->second));
   waiting_.erase(begin, end);
   return taken;
 }

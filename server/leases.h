@@ -2,16 +2,19 @@
 //
 // The table (which leases, which keys) is changed by the apply executor only, which reads it
 // without the lock; deadlines are read and moved by any thread, under it. The lock is a leaf, held
-// for about 0.1 µs, by Promote and List for about 0.1 µs a lease. Errors are the API's.
+// for less than a microsecond; by List for a 256th of the leases at a time, by TimeToLive for the
+// keys of its lease, by Promote for all leases. Errors are the API's.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -60,6 +63,10 @@ class Leases final : public mvcc::LeaseChecker, public mvcc::LeaseAttachments {
   void Demote();
   std::vector<lease::LeaseId> TakeExpired(std::size_t limit);
   std::vector<LeaseCheckpoint> TakeCheckpoints(std::size_t limit);
+  std::uint32_t PendingCheckpoint(lease::LeaseId id) const;
+  void CheckpointTakenBack(lease::LeaseId id, std::uint32_t number);
+  // Runs what has waited for the end of a lease for as long as that.
+  void EndLongWaits(Duration longest);
 
   // ---- any thread ----
   // In which this member decides about leases; 0: it does not.
@@ -69,13 +76,15 @@ class Leases final : public mvcc::LeaseChecker, public mvcc::LeaseAttachments {
   void RetryExpired(lease::LeaseId id, Duration pause);
 
   using Renewal = lease::Lessor::Renewal;
-  // `settled` is kept where the outcome is kExpired, and then runs on the apply executor, once,
-  // when the lease is revoked or this member is primary no more.
+  // `settled`, unless null, is kept where the outcome is kExpired, and then runs on the apply
+  // executor, once: when the lease is revoked, this member is primary no more, or it has waited for
+  // long.
   lease::Lessor::Renewed Renew(lease::LeaseId id, Task settled);
 
   // Nullopt if there is no such lease. kLeaderChanged where this member is not primary.
   Result<std::optional<LeaseTimes>> TimeToLive(lease::LeaseId id, bool keys) const;
-  // What expires first first; by id where this member is not primary. O(n log n).
+  // What expires first first; by id where this member is not primary. O(n log n). Not of one
+  // moment: of what is granted and revoked meanwhile it may have some.
   std::vector<lease::LeaseId> List() const;
   std::size_t size() const;
 
@@ -84,13 +93,21 @@ class Leases final : public mvcc::LeaseChecker, public mvcc::LeaseAttachments {
   void CheckInvariants() const;
 
  private:
+  // Who waits for the end of which lease, numbered as they came.
+  using WaitKey = std::pair<lease::LeaseId, std::uint64_t>;
+  struct Wait {
+    TimePoint since;
+    WaitKey key;
+  };
   // Takes who waits for this lease; under the lock.
   std::vector<Task> TakeWaiting(lease::LeaseId id);
 
   const Clock& clock_;
   mutable std::mutex mutex_;  // guards the lessor (see above) and who waits
   lease::Lessor lessor_;
-  std::unordered_multimap<lease::LeaseId, Task> waiting_;
+  std::map<WaitKey, Task> waiting_;
+  std::deque<Wait> waits_;  // as they came; those that are settled too, until their time is over
+  std::uint64_t last_wait_ = 0;
   std::atomic<raft::Term> primary_term_{0};
   LeaseCounters counters_;
 };

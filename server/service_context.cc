@@ -18,15 +18,15 @@ void ServiceContext::Use(Instance& of) {
   alarms = &of.alarms();
   quota = &of.quota();
   leases = &of.leases();
+  lease_expiry = &of.lease_expiry();
   instance = &of;
   ids = &of.ids();
   cluster_id = of.cluster_id();
   member_id = of.member_id();
 }
 
-void ServiceContext::ProposeInTerm(rpc::Loop* loop, raft::Term term, RequestKind kind,
-                                   std::string_view body, std::unique_ptr<Waiter> waiter,
-                                   Duration timeout) {
+void ServiceContext::Propose(rpc::Loop* loop, RequestKind kind, std::string_view body,
+                             std::unique_ptr<Waiter> waiter, Duration timeout) {
   if (replica->commit_index() > replica->applied_index() + kMaxGapEntries) {
     waiter->Failed(kTooManyRequests.ToError());
     return;
@@ -41,8 +41,7 @@ void ServiceContext::ProposeInTerm(rpc::Loop* loop, raft::Term term, RequestKind
   batcher->Propose(loop, Proposal{.id = id,
                                   .data = std::move(data),
                                   .deadline = now + timeout,
-                                  .waiter = std::move(waiter),
-                                  .only_in_term = term});
+                                  .waiter = std::move(waiter)});
 }
 
 bool ServiceContext::RefusedForSpace(rpc::Loop* loop, std::uint64_t cost_bytes,

@@ -51,6 +51,7 @@ struct ServiceContext {
   Alarms* alarms = nullptr;
   const Quota* quota = nullptr;
   Leases* leases = nullptr;
+  LeaseExpiry* lease_expiry = nullptr;
   Instance* instance = nullptr;  // for what it tells of the disks
   RequestBatcher* batcher = nullptr;
   RequestIdSource* ids = nullptr;
@@ -82,12 +83,7 @@ struct ServiceContext {
   // Checks what every proposal must satisfy (the applied index keeps up, the entry is not too
   // large), then hands it over. The waiter is told of a refusal like of any other failure.
   void Propose(rpc::Loop* loop, RequestKind kind, std::string_view body,
-               std::unique_ptr<Waiter> waiter, Duration timeout) {
-    ProposeInTerm(loop, 0, kind, body, std::move(waiter), timeout);
-  }
-  // As the leader of this term, and in no other (Proposal::only_in_term).
-  void ProposeInTerm(rpc::Loop* loop, raft::Term term, RequestKind kind, std::string_view body,
-                     std::unique_ptr<Waiter> waiter, Duration timeout);
+               std::unique_ptr<Waiter> waiter, Duration timeout);
   // True if a write of this cost must be refused for lack of space: then the reply is taken, and
   // answered once the alarm stands.
   bool RefusedForSpace(rpc::Loop* loop, std::uint64_t cost_bytes, rpc::UnaryReply& reply);

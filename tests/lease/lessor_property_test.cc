@@ -29,7 +29,7 @@ struct Model {
     std::int64_t remaining_s = 0;
     TimePoint deadline;
     bool expired = false;
-    bool checkpoint_proposed = false;
+    int checkpoints = 0;  // proposed and not taken back
   };
   std::map<LeaseId, Lease> leases;
   std::map<std::string, LeaseId> keys;
@@ -85,7 +85,6 @@ class LessorPropertyTest : public testing::TestWithParam<std::uint64_t> {
     ASSERT_EQ(record.has_value(), lease != model_.leases.end());
     if (!record.has_value()) return;
     lease->second.remaining_s = remaining_s;
-    lease->second.checkpoint_proposed = false;
     ASSERT_EQ(*record,
               (LeaseRecord{.id = id, .ttl_s = lease->second.ttl_s, .remaining_s = remaining_s}));
   }
@@ -98,7 +97,7 @@ class LessorPropertyTest : public testing::TestWithParam<std::uint64_t> {
           lease.remaining_s > 0 ? std::min(lease.remaining_s, lease.ttl_s) : lease.ttl_s;
       lease.deadline = now_ + seconds(left_s) + extension;
       lease.expired = false;
-      lease.checkpoint_proposed = false;
+      lease.checkpoints = 0;
     }
   }
   void Demote() {
@@ -116,7 +115,7 @@ class LessorPropertyTest : public testing::TestWithParam<std::uint64_t> {
       expected = Lessor::Renewal::kNotFound;
     } else if (found->second.expired || found->second.deadline <= now_) {
       expected = Lessor::Renewal::kExpired;
-    } else if (found->second.remaining_s > 0 || found->second.checkpoint_proposed) {
+    } else if (found->second.remaining_s > 0 || found->second.checkpoints > 0) {
       expected = Lessor::Renewal::kNeedsCheckpoint;
     }
     ASSERT_EQ(renewed.outcome, expected);
@@ -159,8 +158,20 @@ class LessorPropertyTest : public testing::TestWithParam<std::uint64_t> {
       const Duration left = lease.deadline - now_;
       ASSERT_GE(seconds(record.remaining_s), left) << "a lease is made shorter";
       ASSERT_LT(seconds(record.remaining_s - 1), left);
-      lease.checkpoint_proposed = true;
+      ++lease.checkpoints;
     }
+  }
+  // Of what was pending at some time: only the last one's number says that none is.
+  void TakeBack() {
+    const LeaseId id = AnyId();
+    const std::uint32_t pending = lessor_.PendingCheckpoint(id);
+    const auto found = model_.leases.find(id);
+    if (model_.primary) {
+      ASSERT_EQ(pending != 0, found != model_.leases.end() && found->second.checkpoints > 0);
+    }
+    if (rng_.OneIn(2)) return lessor_.CheckpointTakenBack(id, pending - 1);
+    lessor_.CheckpointTakenBack(id, pending);
+    if (found != model_.leases.end()) found->second.checkpoints = 0;
   }
 
   void Compare() {
@@ -168,7 +179,10 @@ class LessorPropertyTest : public testing::TestWithParam<std::uint64_t> {
     ASSERT_EQ(lessor_.table().size(), model_.leases.size());
     ASSERT_EQ(lessor_.table().attached_keys(), model_.keys.size());
     std::map<LeaseId, TimePoint> listed;
-    for (const Lessor::Listed& each : lessor_.List()) listed[each.id] = each.deadline;
+    std::vector<Lessor::Listed> all;
+    for (std::size_t part = 0; part < LeaseTable::kParts; ++part) lessor_.List(part, all);
+    for (const Lessor::Listed& each : all) listed[each.id] = each.deadline;
+    ASSERT_EQ(all.size(), model_.leases.size());
     ASSERT_EQ(listed.size(), model_.leases.size());
     for (const auto& [id, lease] : model_.leases) {
       ASSERT_EQ(LeaseTable::KeysOf(*lessor_.table().Find(id)), model_.KeysOf(id));
@@ -206,6 +220,7 @@ TEST_P(LessorPropertyTest, TheLessorDoesWhatTheModelDoes) {
         break;
       case 5:
         if (rng_.OneIn(4)) Checkpoint();
+        if (rng_.OneIn(4)) TakeBack();
         break;
       case 6:
         if (rng_.OneIn(4)) rng_.OneIn(3) ? Demote() : Promote();

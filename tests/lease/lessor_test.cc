@@ -197,7 +197,8 @@ TEST_F(LessorTest, TheListIsInOrderOfWhatIsLeft) {
   Grant(2, 10);
   Grant(3, 20);
   const auto ids = [&] {
-    std::vector<Lessor::Listed> listed = lessor_.List();
+    std::vector<Lessor::Listed> listed;
+    for (std::size_t part = 0; part < LeaseTable::kParts; ++part) lessor_.List(part, listed);
     std::ranges::sort(listed);
     std::vector<LeaseId> result;
     for (const Lessor::Listed& each : listed) result.push_back(each.id);
@@ -299,10 +300,38 @@ TEST_F(CheckpointTest, ARenewalWaitsForACheckpointThatIsOnItsWayToo) {
   Advance(minutes(5));
   ASSERT_THAT(lessor_.TakeCheckpoints(now_, 10), SizeIs(1));
   EXPECT_EQ(Renew(1), Renewal::kNeedsCheckpoint);
+  const std::uint32_t pending = lessor_.PendingCheckpoint(1);
+  EXPECT_NE(pending, 0U);
   lessor_.Checkpoint(1, 3300);
   EXPECT_EQ(Renew(1), Renewal::kNeedsCheckpoint);
   lessor_.Checkpoint(1, 0);
+  lessor_.CheckpointTakenBack(1, pending);
   EXPECT_EQ(Renew(1), Renewal::kRenewed);
+}
+
+// What is taken back is what stood in the log before; a later one must be taken back too.
+TEST_F(CheckpointTest, ARenewalWaitsForACheckpointBehindTheOneThatIsTakenBack) {
+  Grant(1, 3600);
+  Advance(minutes(5));
+  ASSERT_THAT(lessor_.TakeCheckpoints(now_, 10), SizeIs(1));
+  const std::uint32_t first = lessor_.PendingCheckpoint(1);
+  Advance(minutes(5));
+  ASSERT_THAT(lessor_.TakeCheckpoints(now_, 10), SizeIs(1));  // and nothing is applied yet
+  const std::uint32_t second = lessor_.PendingCheckpoint(1);
+  EXPECT_NE(first, second);
+  lessor_.Checkpoint(1, 0);
+  lessor_.CheckpointTakenBack(1, first);
+  EXPECT_EQ(Renew(1), Renewal::kNeedsCheckpoint);
+  lessor_.Checkpoint(1, 3000);
+  lessor_.Checkpoint(1, 0);
+  lessor_.CheckpointTakenBack(1, second);
+  EXPECT_EQ(Renew(1), Renewal::kRenewed);
+}
+
+TEST_F(CheckpointTest, TakingBackIsNothingToALeaseThatIsGone) {
+  EXPECT_EQ(lessor_.PendingCheckpoint(1), 0U);
+  lessor_.CheckpointTakenBack(1, 1);
+  EXPECT_EQ(Renew(1), Renewal::kNotFound);
 }
 
 TEST_F(CheckpointTest, ALeaseThatIsRenewedGoesOnBeingCheckpointed) {

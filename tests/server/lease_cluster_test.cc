@@ -452,6 +452,30 @@ TEST_F(CheckpointedLeaseTest, ARenewalOutlivesTheLeaderThatAnsweredIt) {
   EXPECT_FALSE(Exists(next, 7));
 }
 
+// A checkpoint that the leader proposed waits for its quorum, and a renewal comes meanwhile.
+TEST_F(CheckpointedLeaseTest, ARenewalBesideACheckpointOnItsWayOutlivesTheLeader) {
+  Grant(0, 7, 60);
+  const std::size_t old = Leader();
+  cluster_.RunFor(milliseconds(4500));
+  bool holds = true;
+  cluster_.network().SetFilter([&](raft::Message& message) {
+    return holds && message.type == raft::MessageType::kApp && !message.entries.empty();
+  });
+  cluster_.RunFor(milliseconds(700));  // the checkpoint says 55 s
+  const auto stream = KeepAlive(old);
+  stream->Send(EncodeLeaseId(7));
+  cluster_.RunFor(milliseconds(200));
+  EXPECT_TRUE(stream->messages().empty());  // it waits behind the checkpoint
+  holds = false;
+  ASSERT_TRUE(cluster_.RunUntil([&] { return !stream->messages().empty(); }));
+  EXPECT_EQ(TtlOf(*stream, 0), 60);
+  Kill(old);
+  const std::size_t next = NextLeader(old);
+  ASSERT_TRUE(cluster_.RunUntil(
+      [&] { return cluster_.member(next).instance().leases().primary_term() != 0; }));
+  EXPECT_GE(TimeToLive(next, 7)->ttl(), 59);
+}
+
 TEST_F(CheckpointedLeaseTest, TheBucketsAreEqual) {
   Grant(0, 7, 60);
   Grant(0, 8, 3);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "mvcc/errors.h"
 #include "proto/rpc.pb.h"
 #include "server/errors.h"
 #include "tests/server/live_stream.h"
@@ -307,6 +308,98 @@ TEST_F(LeaseServiceTest, UnderACorruptAlarmNothingExpiresAndNothingIsTried) {
   served_.lanes().RunFor(seconds(10));
   EXPECT_EQ(served_.context().replica->applied_index(), before);
   EXPECT_TRUE(served_.context().leases->LeaseExists(7));
+}
+
+// etcd lets such a renewal, and its stream, wait until the alarm is gone.
+TEST_F(LeaseServiceTest, ARenewalDoesNotWaitForEverForARevocationThatCannotBe) {
+  Grant(7, 3);
+  Grant(8, 60);
+  served_.context().Propose(
+      nullptr, RequestKind::kAlarm,
+      EncodeAlarmRequest(
+          {.action = AlarmAction::kActivate, .alarm = {.member = 1, .type = AlarmType::kCorrupt}}),
+      nullptr, seconds(7));
+  served_.lanes().RunFor(seconds(4));
+  const auto stream = KeepAlive();
+  stream->Send(IdBody(8));
+  for (int i = 0; i < 100; ++i) stream->Send(IdBody(7));
+  EXPECT_EQ(TtlOf(*stream, 0), 60);
+  served_.lanes().RunFor(seconds(6));
+  EXPECT_FALSE(stream->status().has_value());  // it may be disarmed
+  served_.lanes().RunFor(seconds(9));
+  ASSERT_TRUE(stream->status().has_value());
+  EXPECT_EQ(*stream->status(), kTimeout.ToError());
+  EXPECT_EQ(stream->messages().size(), 1U);
+  std::weak_ptr<LiveStream> weak = stream;
+  EXPECT_EQ(weak.use_count(), 1);  // nothing waits any more
+}
+
+TEST_F(LeaseServiceTest, ARenewalThatWaitedIsAnsweredWhenTheAlarmIsGone) {
+  Grant(7, 3);
+  const auto alarm = [&](AlarmAction action) {
+    served_.context().Propose(
+        nullptr, RequestKind::kAlarm,
+        EncodeAlarmRequest({.action = action, .alarm = {.member = 1, .type = AlarmType::kCorrupt}}),
+        nullptr, seconds(7));
+  };
+  alarm(AlarmAction::kActivate);
+  served_.lanes().RunFor(seconds(4));
+  const auto stream = KeepAlive();
+  stream->Send(IdBody(7));
+  served_.lanes().RunFor(seconds(5));
+  EXPECT_TRUE(stream->messages().empty());
+  alarm(AlarmAction::kDeactivate);
+  EXPECT_EQ(TtlOf(*stream, 0), 0);
+}
+
+TEST_F(LeaseServiceTest, AWriteThatNamesAnUnknownLeaseChangesNothing) {
+  Grant(7, 60);
+  ASSERT_TRUE(Put("a", 7).has_value());
+  EXPECT_TRUE(ErrorOf(Put("a", 8)) == mvcc::kErrLeaseNotFound);
+  etcdserverpb::TxnRequest txn;
+  txn.add_success()->mutable_request_put()->set_key("b");
+  txn.mutable_success(0)->mutable_request_put()->set_lease(7);
+  txn.add_success()->mutable_request_delete_range()->set_key("a");
+  auto& put = *txn.add_success()->mutable_request_put();
+  put.set_key("c");
+  put.set_lease(8);
+  EXPECT_TRUE(ErrorOf(Call<etcdserverpb::TxnResponse>("/etcdserverpb.KV/Txn", txn)) ==
+              mvcc::kErrLeaseNotFound);
+  EXPECT_EQ(served_.store().revision(), 2);
+  EXPECT_THAT(TimeToLive(7, true).keys(), ElementsAre("a"));
+  EXPECT_EQ(Count("a"), 1);
+  EXPECT_EQ(Count("b"), 0);
+}
+
+// Both a revocation and an expiry: one revision, in one message, in the order of the keys.
+TEST_F(LeaseServiceTest, AWatcherSeesTheEndOfALeaseAsOneBatch) {
+  etcdserverpb::WatchRequest watch;
+  watch.mutable_create_request()->set_key(std::string(1, '\0'));
+  watch.mutable_create_request()->set_range_end(std::string(1, '\0'));
+  watch.mutable_create_request()->set_start_revision(1);
+  const auto stream = served_.OpenStream("/etcdserverpb.Watch/Watch", watch.SerializeAsString());
+  Grant(7, 60);
+  Grant(8, 3);
+  for (const char* key : {"c", "a", "b"}) Put(key, 7);
+  for (const char* key : {"z", "x", "y"}) Put(key, 8);
+  served_.lanes().RunFor(seconds(5));
+  ASSERT_TRUE(Revoke(7).has_value());
+  served_.lanes().RunFor(seconds(1));
+  std::vector<std::vector<std::string>> deleted;  // of each message
+  for (const std::string& bytes : stream->messages()) {
+    etcdserverpb::WatchResponse response;
+    ASSERT_TRUE(response.ParseFromString(bytes));
+    std::vector<std::string> keys;
+    for (const auto& event : response.events()) {
+      if (event.type() != mvccpb::Event::DELETE) continue;
+      keys.push_back(event.kv().key());
+      EXPECT_EQ(event.kv().mod_revision(), deleted.empty() ? 8 : 9);
+    }
+    if (!keys.empty()) deleted.push_back(keys);
+  }
+  EXPECT_THAT(deleted, ElementsAre(ElementsAre("x", "y", "z"), ElementsAre("a", "b", "c")));
+  stream->Cut(Error{Code::kCanceled, "context canceled"});
+  served_.lanes().RunFor(milliseconds(100));
 }
 
 // 3,000 in one moment, 512 at a time: all are gone within the two seconds, and other writes are
