@@ -82,6 +82,8 @@ class Side:
     def state(self, left):
         """What must be equal on both sides, or None while something is still going on: who may be answered is not,
         the key of one who left (`left`) is there, an observer lags."""
+        # Before the keys: what an answered call did is among them then.
+        done = {key for key, call in self.waiting.items() if call.done()}
         whole = server.get(self.kv, b"\0", range_end=b"\0")
         with self.lock:
             told = {name: list(messages) for name, messages in self.told.items()}
@@ -90,9 +92,9 @@ class Side:
         def oldest(name):
             queue = [kv for kv in whole.kvs if kv.key.startswith(name + b"/")]
             return min(queue, key=lambda kv: kv.create_revision) if queue else None
-        for (_, name, lease), call in self.waiting.items():
+        for method, name, lease in self.waiting:
             key = name + b"/%x" % lease
-            if call.done() != (key not in rows or oldest(name).key == key):
+            if ((method, name, lease) in done) != (key not in rows or oldest(name).key == key):
                 return None
         if left in rows:
             return None
@@ -101,7 +103,7 @@ class Side:
             if leader and (not messages or LEADER_RESPONSE.FromString(messages[-1]).kv != leader):
                 return None
         return (whole.header.revision, [kv.SerializeToString() for kv in whole.kvs],
-                sorted(key for key, call in self.waiting.items() if call.done()), told)
+                sorted(done), told)
 
 
 class LockDifferentialTest(unittest.TestCase):
