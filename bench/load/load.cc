@@ -18,6 +18,7 @@ namespace kvorum::bench {
 namespace {
 
 constexpr int kWaitMs = 50;
+constexpr int kPacedWaitMs = 1;
 constexpr std::uint64_t kDrainNanos = 10'000'000'000;
 constexpr std::size_t kValuePoolBytes = 1 << 20;
 
@@ -32,7 +33,10 @@ std::uint64_t Nanos(double seconds) { return static_cast<std::uint64_t>(seconds 
 class CallSource {
  public:
   explicit CallSource(const LoadOptions& options)
-      : order_(options.order), value_size_(options.shape.value_size), random_(options.seed) {
+      : order_(options.order),
+        first_(options.first_key),
+        value_size_(options.shape.value_size),
+        random_(options.seed) {
     const std::uint64_t page =
         options.shape.operation == Operation::kPage ? options.shape.page_limit : 0;
     // A page starts where a whole one is left.
@@ -42,7 +46,7 @@ class CallSource {
   }
 
   std::uint64_t NextKey() {
-    return order_ == KeyOrder::kSequential ? next_++ % keys_ : random_.Below(keys_);
+    return first_ + (order_ == KeyOrder::kSequential ? next_++ % keys_ : random_.Below(keys_));
   }
   // No two values in a row are the same.
   const char* NextValue() {
@@ -52,6 +56,7 @@ class CallSource {
 
  private:
   const KeyOrder order_;
+  const std::uint64_t first_;
   const std::size_t value_size_;
   Rng random_;
   std::uint64_t keys_ = 1;
@@ -89,6 +94,11 @@ class Load final : public CallObserver {
   Result<void> ServeReady();
   Result<void> Refill(std::size_t lane_number);
   bool MayCall() const { return !draining_ && (options_.count == 0 || started_ < options_.count); }
+  // Whether one more call now is within the rate.
+  bool IsDue() const {
+    return options_.rate == 0 ||
+           static_cast<double>(started_) < options_.rate * static_cast<double>(now_ - begun_) / 1e9;
+  }
   std::size_t Outstanding() const;
   void Watch(std::size_t lane_number, int operation);
   Result<std::uint64_t> ServerCpu();
@@ -98,6 +108,7 @@ class Load final : public CallObserver {
   CallSource source_;
   int epoll_ = -1;
   std::vector<Lane> lanes_;
+  std::uint64_t begun_ = 0;
   std::uint64_t started_ = 0;
   std::uint64_t now_ = 0;  // of this wake-up
   bool measuring_ = false;
@@ -127,7 +138,7 @@ void Load::Watch(std::size_t lane_number, int operation) {
 Result<void> Load::Refill(std::size_t lane_number) {
   Lane& lane = lanes_[lane_number];
   Http2Connection& connection = *lane.connection;
-  while (connection.outstanding() < options_.streams && MayCall() &&
+  while (connection.outstanding() < options_.streams && MayCall() && IsDue() &&
          connection.CanCall(request_.size_bytes())) {
     connection.Call(request_, source_.NextKey(), source_.NextValue(), now_);
     ++started_;
@@ -143,7 +154,8 @@ Result<void> Load::Refill(std::size_t lane_number) {
 // One wait, and what it brought.
 Result<void> Load::ServeReady() {
   std::array<epoll_event, 64> events;
-  const int ready = epoll_wait(epoll_, events.data(), events.size(), kWaitMs);
+  const int ready =
+      epoll_wait(epoll_, events.data(), events.size(), options_.rate == 0 ? kWaitMs : kPacedWaitMs);
   if (ready < 0 && errno != EINTR) return Fail(Code::kInternal, "epoll_wait failed");
   for (int i = 0; i < ready; ++i) {
     const std::size_t number = events[static_cast<std::size_t>(i)].data.u64;
@@ -152,6 +164,8 @@ Result<void> Load::ServeReady() {
     KV_RETURN_IF_ERROR(Refill(number));
   }
   if (ready == 0) now_ = NowNanos();
+  if (options_.rate == 0) return {};
+  for (std::size_t number = 0; number < lanes_.size(); ++number) KV_RETURN_IF_ERROR(Refill(number));
   return {};
 }
 
@@ -177,7 +191,7 @@ Result<LoadReport> Load::Run() {
                             request_.size_bytes(), Http2Connection::kMaxMessageBytes));
   }
   KV_RETURN_IF_ERROR(Connect());
-  now_ = NowNanos();
+  begun_ = now_ = NowNanos();
   for (std::size_t number = 0; number < lanes_.size(); ++number) {
     KV_RETURN_IF_ERROR(Refill(number));
   }

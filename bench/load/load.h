@@ -23,13 +23,15 @@ struct LoadOptions {
   std::vector<std::string> endpoints = {"127.0.0.1:2379"};  // each the next connection's
   RequestShape shape;
   KeyOrder order = KeyOrder::kRandom;
-  std::uint64_t key_space = 100'000;  // keys are numbered from 0
+  std::uint64_t key_space = 100'000;
+  std::uint64_t first_key = 0;  // keys are numbered from here on
   std::size_t connections = 8;
   std::size_t streams = 32;  // calls in flight on each connection
   // Measures for a time after a warm-up, or, when count is not 0, that many calls and no warm-up.
   std::uint64_t count = 0;
   double warmup_seconds = 1;
   double seconds = 5;
+  double rate = 0;  // calls a second, at most; 0: as fast as they go
   std::uint64_t seed = 1;
   std::vector<pid_t> server_pids;  // none: nothing is reported of the servers
 };

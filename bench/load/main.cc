@@ -119,6 +119,7 @@ int Main(int argc, char** argv) {
   app.add_option("--keys", options.key_space, "how many keys there are")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
+  app.add_option("--first-key", options.first_key, "their first number")->capture_default_str();
   app.add_option("--key-size", options.shape.key_size)
       ->capture_default_str()
       ->check(CLI::Range(kMinKeySize, std::size_t{4096}));
@@ -127,6 +128,8 @@ int Main(int argc, char** argv) {
   app.add_option("--seconds", options.seconds)->capture_default_str();
   app.add_option("--warmup", options.warmup_seconds, "seconds")->capture_default_str();
   app.add_option("--count", options.count, "so many calls, instead of --seconds and --warmup");
+  app.add_option("--rate", options.rate, "calls a second, at most; 0: as fast as they go")
+      ->capture_default_str();
   app.add_option("--preload", preload, "put so many keys first, each once");
   app.add_option("--seed", options.seed)->capture_default_str();
 
@@ -138,6 +141,11 @@ int Main(int argc, char** argv) {
   options.shape.page_limit = 1000;
   page->add_option("--limit", options.shape.page_limit)->capture_default_str();
   CLI::App* txn = app.add_subcommand("txn", "Txn of one compare and one put");
+  CLI::App* leased_put = app.add_subcommand("leased-put", "Put with the lease of the key's number");
+  CLI::App* grant = app.add_subcommand("lease-grant", "LeaseGrant with chosen ids");
+  grant->add_option("--ttl", options.shape.ttl_s, "seconds")->capture_default_str();
+  CLI::App* keep_alive =
+      app.add_subcommand("lease-keep-alive", "LeaseKeepAlive, each on a stream of its own");
   SyncProbeOptions probe;
   CLI::App* sync = app.add_subcommand("sync", "no server: append and fdatasync in a folder");
   sync->add_option("--dir", probe.dir)->capture_default_str();
@@ -156,6 +164,9 @@ int Main(int argc, char** argv) {
   if (range->parsed()) options.shape.operation = Operation::kRange;
   if (page->parsed()) options.shape.operation = Operation::kPage;
   if (txn->parsed()) options.shape.operation = Operation::kTxn;
+  if (leased_put->parsed()) options.shape.operation = Operation::kLeasedPut;
+  if (grant->parsed()) options.shape.operation = Operation::kLeaseGrant;
+  if (keep_alive->parsed()) options.shape.operation = Operation::kLeaseKeepAlive;
   options.order = sequential ? KeyOrder::kSequential : KeyOrder::kRandom;
   if (preload != 0) {
     if (const int status = Preload(options, preload); status != 0) return status;

@@ -20,11 +20,19 @@ void AppendNumber(std::string& out, int field, std::uint64_t value) {
   AppendVarint(out, value);
 }
 
+// A varint of a fixed size, longer than it need be: enough for 2^35 leases.
+constexpr std::size_t kLeaseIdSize = 5;
+void WriteLeaseId(char* out, std::uint64_t id) {
+  for (std::size_t i = 0; i < kLeaseIdSize; ++i, id >>= 7)
+    out[i] = static_cast<char>((id & 0x7f) | (i + 1 < kLeaseIdSize ? 0x80 : 0));
+}
+
 // A message under construction and where its placeholders are.
 struct Message {
   std::string bytes;
   std::vector<std::size_t> key_offsets;
   std::vector<std::size_t> value_offsets;
+  std::vector<std::size_t> lease_offsets;
 
   void AddBytes(int field, std::size_t size, std::vector<std::size_t>& offsets) {
     bytes.push_back(Bytes(field));
@@ -34,6 +42,11 @@ struct Message {
   }
   void AddKey(int field, std::size_t size) { AddBytes(field, size, key_offsets); }
   void AddValue(int field, std::size_t size) { AddBytes(field, size, value_offsets); }
+  void AddLease(int field) {
+    bytes.push_back(Varint(field));
+    lease_offsets.push_back(bytes.size());
+    bytes.append(kLeaseIdSize, '.');
+  }
   void AddMessage(int field, const Message& inner) {
     bytes.push_back(Bytes(field));
     AppendVarint(bytes, inner.bytes.size());
@@ -44,12 +57,28 @@ struct Message {
   }
 };
 
-// PutRequest: key = 1, value = 2.
+// PutRequest: key = 1, value = 2, lease = 3.
 Message Put(const RequestShape& shape) {
   Message put;
   put.AddKey(1, shape.key_size);
   put.AddValue(2, shape.value_size);
+  if (shape.operation == Operation::kLeasedPut) put.AddLease(3);
   return put;
+}
+
+// LeaseGrantRequest: TTL = 1, ID = 2.
+Message LeaseGrant(const RequestShape& shape) {
+  Message grant;
+  AppendNumber(grant.bytes, 1, shape.ttl_s);
+  grant.AddLease(2);
+  return grant;
+}
+
+// LeaseKeepAliveRequest: ID = 1.
+Message LeaseKeepAlive() {
+  Message keep_alive;
+  keep_alive.AddLease(1);
+  return keep_alive;
 }
 
 // RangeRequest: key = 1, range_end = 2, limit = 3, serializable = 7.
@@ -84,7 +113,12 @@ Message Txn(const RequestShape& shape) {
 std::pair<std::string, Message> Encode(const RequestShape& shape) {
   switch (shape.operation) {
     case Operation::kPut:
+    case Operation::kLeasedPut:
       return {"/etcdserverpb.KV/Put", Put(shape)};
+    case Operation::kLeaseGrant:
+      return {"/etcdserverpb.Lease/LeaseGrant", LeaseGrant(shape)};
+    case Operation::kLeaseKeepAlive:
+      return {"/etcdserverpb.Lease/LeaseKeepAlive", LeaseKeepAlive()};
     case Operation::kRange:
     case Operation::kPage:
       return {"/etcdserverpb.KV/Range", Range(shape)};
@@ -110,12 +144,15 @@ RequestTemplate::RequestTemplate(const RequestShape& shape)
   for (const std::size_t offset : message.key_offsets) key_offsets_.push_back(kPrefixSize + offset);
   for (const std::size_t offset : message.value_offsets)
     value_offsets_.push_back(kPrefixSize + offset);
+  for (const std::size_t offset : message.lease_offsets)
+    lease_offsets_.push_back(kPrefixSize + offset);
 }
 
 void RequestTemplate::Write(char* out, std::uint64_t key_number, const char* value) const {
   std::memcpy(out, bytes_.data(), bytes_.size());
   for (const std::size_t offset : key_offsets_) WriteKey(out + offset, key_size_, key_number);
   for (const std::size_t offset : value_offsets_) std::memcpy(out + offset, value, value_size_);
+  for (const std::size_t offset : lease_offsets_) WriteLeaseId(out + offset, key_number + 1);
 }
 
 void WriteKey(char* out, std::size_t key_size, std::uint64_t number) {

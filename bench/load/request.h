@@ -11,7 +11,16 @@
 
 namespace kvorum::bench {
 
-enum class Operation : std::uint8_t { kPut, kRange, kPage, kTxn };
+// A lease's id is its key's number and one; a leased put names the lease of its key's number.
+enum class Operation : std::uint8_t {
+  kPut,
+  kRange,
+  kPage,
+  kTxn,
+  kLeasedPut,
+  kLeaseGrant,
+  kLeaseKeepAlive,  // each on a stream of its own
+};
 
 struct RequestShape {
   Operation operation = Operation::kPut;
@@ -19,6 +28,7 @@ struct RequestShape {
   std::size_t value_size = 256;
   bool serializable = false;     // kRange, kPage
   std::uint64_t page_limit = 0;  // kPage
+  std::uint64_t ttl_s = 60;      // kLeaseGrant
 };
 
 // Immutable after construction.
@@ -37,6 +47,7 @@ class RequestTemplate {
   std::string bytes_;
   std::vector<std::size_t> key_offsets_;
   std::vector<std::size_t> value_offsets_;
+  std::vector<std::size_t> lease_offsets_;
   std::size_t key_size_;
   std::size_t value_size_;
 };

@@ -44,6 +44,29 @@ TEST(RequestTest, APutHoldsItsKeyAndValue) {
   EXPECT_EQ(put.value(), std::string(kValueSize, 'v'));
 }
 
+TEST(RequestTest, LeasesAreNumberedAsKeysAre) {
+  // Not as protobuf would write it: the id's size does not change.
+  const auto parsed = []<class Message>(Message message, Operation operation,
+                                        std::uint64_t number) {
+    const RequestTemplate request({.operation = operation, .value_size = kValueSize, .ttl_s = 9});
+    std::string bytes(request.size_bytes(), '.');
+    request.Write(bytes.data(), number, std::string(kValueSize, 'v').data());
+    EXPECT_TRUE(message.ParseFromString(bytes.substr(5)));
+    return message;
+  };
+  for (const std::uint64_t number : {0UL, 126UL, 127UL, 300UL, 99'999'999UL}) {
+    const auto id = static_cast<std::int64_t>(number + 1);
+    const auto grant = parsed(etcdserverpb::LeaseGrantRequest(), Operation::kLeaseGrant, number);
+    EXPECT_EQ(grant.id(), id);
+    EXPECT_EQ(grant.ttl(), 9);
+    EXPECT_EQ(
+        parsed(etcdserverpb::LeaseKeepAliveRequest(), Operation::kLeaseKeepAlive, number).id(), id);
+    const auto put = parsed(etcdserverpb::PutRequest(), Operation::kLeasedPut, number);
+    EXPECT_EQ(put.lease(), id);
+    EXPECT_EQ(put.key(), Key(number));
+  }
+}
+
 TEST(RequestTest, ARangeAsksForOneKey) {
   const auto range = Decoded<etcdserverpb::RangeRequest>(
       {.operation = Operation::kRange, .serializable = true}, 7);
