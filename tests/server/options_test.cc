@@ -573,11 +573,11 @@ TEST(OptionsTest, WhatIsNotThereIsRefusedUnlessItAsksForNothing) {
 }
 
 TEST(OptionsTest, WhatHasNoSubjectHereIsAccepted) {
-  EXPECT_EQ(Refusal({"--logger=zap", "--backend-bbolt-freelist-type=array",
-                     "--feature-gates=InitialCorruptCheck=true", "--enable-pprof",
-                     "--metrics=extensive",
-                     "--auto-compaction-mode=revision", "--v2-deprecation=gone"}),
-            "accepted");
+  EXPECT_EQ(
+      Refusal({"--logger=zap", "--backend-bbolt-freelist-type=array",
+               "--feature-gates=InitialCorruptCheck=true", "--enable-pprof", "--metrics=extensive",
+               "--auto-compaction-mode=revision", "--v2-deprecation=gone"}),
+      "accepted");
 }
 
 }  // namespace
