@@ -54,6 +54,7 @@ class Leases final : public mvcc::LeaseChecker, public mvcc::LeaseAttachments {
   // Forgets the lease, and runs what waited for that. There is such a lease.
   void Revoke(lease::LeaseId id);
   std::optional<lease::LeaseRecord> Checkpoint(lease::LeaseId id, std::int64_t remaining_s);
+  const lease::LeaseTable& table() const { return lessor_.table(); }
   // In the place of all.
   void Install(lease::LeaseTable table);
 

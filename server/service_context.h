@@ -40,6 +40,8 @@ struct ServiceLimits {
   std::int64_t quota_bytes = 0;  // for Status; negative: no quota
   Duration request_timeout{};
   Duration election_timeout = std::chrono::seconds(1);
+  // What a Watch call may have to send before its watchers wait for the client.
+  std::size_t watch_window_bytes = std::size_t{256} << 10;
   bool strict_reconfig_check = true;
   std::size_t max_learners = 1;
 };

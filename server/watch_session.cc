@@ -85,7 +85,7 @@ void WatchSession::EndTail() {
 }
 
 bool WatchSession::HasRoom() const {
-  const bool room = pending_bytes_ + sending_bytes_ < kWindowBytes;
+  const bool room = pending_bytes_ + sending_bytes_ < context_.limits.watch_window_bytes;
   if (!room) stream_waits_ = true;
   return room;
 }
@@ -107,7 +107,7 @@ void WatchSession::OnSent(const Result<void>& sent) {
   sending_bytes_ = 0;
   if (stream_ == nullptr || !sent.has_value()) return;
   SendPending();
-  if (pending_bytes_ + sending_bytes_ < kWindowBytes / 2) OnRoom();
+  if (pending_bytes_ + sending_bytes_ < context_.limits.watch_window_bytes / 2) OnRoom();
 }
 
 void WatchSession::OnRoom() {

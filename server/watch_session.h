@@ -4,10 +4,10 @@
 // Used by the call's loop only. It owns itself through the call, until that is cancelled or over:
 // the client may close its side and still be sent events.
 //
-// Bounds: events are taken while less than the window waits to be sent (whatever waits keeps blocks
-// of shared bytes in memory, and counts as much); the window may be passed by one message, and by
-// what was read for the stream in one round. While it is full no request is read either, so answers
-// to requests are bounded too.
+// Bounds: events are taken while less than the window (ServiceLimits) waits to be sent (whatever
+// waits keeps blocks of shared bytes in memory, and counts as much); the window may be passed by
+// one message, and by what was read for the stream in one round. While it is full no request is
+// read either, so answers to requests are bounded too.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +24,6 @@ namespace kvorum::server {
 class WatchSession final : public watch::StreamSink,
                            public std::enable_shared_from_this<WatchSession> {
  public:
-  static constexpr std::size_t kWindowBytes = std::size_t{256} << 10;
-
   WatchSession(ServiceContext& context, std::shared_ptr<rpc::ServerStream> stream);
   void Start(watch::Shard& shard);
 

@@ -113,7 +113,7 @@ void Shard::OnJump(std::int64_t revision) {
   revision_ = revision;
   recent_.clear();
   recent_bytes_ = 0;
-  for (Stream* stream : streams_) {
+  for (const auto& [number, stream] : streams_) {
     for (const auto& [id, watcher] : stream->watchers_) {
       if (watcher->state != Watcher::State::kSynced || watcher->next > revision) continue;
       watcher->next = std::max(watcher->next, first_missed);
@@ -396,7 +396,7 @@ void Shard::CheckInvariants() const {
   std::size_t watchers = 0;
   std::size_t synced = 0;
   std::size_t catching_up = 0;
-  for (const Stream* stream : streams_) {
+  for (const auto& [number, stream] : streams_) {
     std::size_t unsynced = 0;
     for (const auto& [id, watcher] : stream->watchers_) {
       ++watchers;

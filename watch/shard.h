@@ -20,7 +20,6 @@
 #include <optional>
 #include <span>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "base/executor.h"
@@ -120,7 +119,9 @@ class Shard {
   Executor& executor_;
   Rng rng_;
   RangeIndex<WatchGroup> groups_;
-  std::unordered_set<Stream*> streams_;
+  // In the order in which they were opened, so that equal histories are equal runs.
+  std::map<std::uint64_t, Stream*> streams_;
+  std::uint64_t last_stream_ = 0;
   std::size_t watchers_ = 0;
   std::int64_t revision_ = 0;
   bool active_ = false;

@@ -17,8 +17,11 @@ constexpr std::string_view kSmallestKey("\0", 1);
 }  // namespace
 
 Stream::Stream(Shard& shard, StreamSink& sink)
-    : shard_(shard), sink_(sink), account_(std::make_shared<CatchUpAccount>()) {
-  shard_.streams_.insert(this);
+    : shard_(shard),
+      number_(++shard.last_stream_),
+      sink_(sink),
+      account_(std::make_shared<CatchUpAccount>()) {
+  shard_.streams_.emplace(number_, this);
 }
 
 Stream::~Stream() {
@@ -26,7 +29,7 @@ Stream::~Stream() {
   for (auto& [id, watcher] : watchers_) shard_.Remove(*watcher);
   shard_.UnscheduleProgress(*this);
   if (flush_queued_) std::erase(shard_.flushes_, this);
-  shard_.streams_.erase(this);
+  shard_.streams_.erase(number_);
 }
 
 std::int64_t Stream::ChooseId() {

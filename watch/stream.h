@@ -99,6 +99,7 @@ class Stream {
   void NotifyProgress();
 
   Shard& shard_;
+  const std::uint64_t number_;  // of the shard's streams
   StreamSink& sink_;
   std::unordered_map<std::int64_t, std::unique_ptr<Watcher>> watchers_;
   // Ended by a compaction, and not cancelled by the client since: their ids stay taken.
