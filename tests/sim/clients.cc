@@ -41,7 +41,12 @@ std::string Clients::NewValue() {
   return value;
 }
 
+std::string Clients::RandomLeaseKey() {
+  return fmt::format("kl{}", world_.scheduler.rng().Below(options_.lease_keys));
+}
+
 std::string Clients::RandomKey() {
+  if (world_.scheduler.rng().OneIn(20)) return RandomLeaseKey();
   return fmt::format("k{}", world_.scheduler.rng().Below(options_.keys));
 }
 

@@ -19,6 +19,7 @@ class Clients {
   struct Options {
     std::size_t clients = 4;
     std::size_t keys = 5;
+    std::size_t lease_keys = 5;
     Duration most_thinking = std::chrono::milliseconds(150);
     Duration patience = std::chrono::seconds(10);
     bool compacts = true;
@@ -34,7 +35,10 @@ class Clients {
   // A value unlike any other.
   std::string NewValue();
   std::string RandomKey();
+  // One of those that leases are for as a rule.
+  std::string RandomLeaseKey();
 
+  const Options& options() const { return options_; }
   const std::vector<Request>& requests() const { return requests_; }
   std::size_t pending() const { return pending_; }
   std::uint64_t answered() const { return answered_; }

@@ -2,12 +2,21 @@
 // and starts anew at each boot, and a wall clock that also jumps.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "base/clock.h"
 #include "tests/sim/scheduler.h"
 
 namespace kvorum::sim {
+
+// `by` / `per` of a duration.
+inline Duration Scaled(Duration duration, std::int64_t by, std::int64_t per) {
+  // Seconds and rest apart, so that nothing overflows in a run of any length.
+  const std::int64_t ns = duration.count();
+  return Duration(ns / per * by + ns % per * by / per);
+}
 
 class DriftingClock final : public Clock {
  public:
@@ -44,17 +53,38 @@ class DriftingClock final : public Clock {
  private:
   static constexpr std::int64_t kEpochNanos = 1'800'000'000'000'000'000;
 
-  static Duration Scaled(Duration duration, std::int64_t by, std::int64_t per) {
-    // Seconds and rest apart, so that nothing overflows in a run of any length.
-    const std::int64_t ns = duration.count();
-    return Duration(ns / per * by + ns % per * by / per);
-  }
-
   const Scheduler& scheduler_;
   TimePoint true_anchor_;
   TimePoint local_anchor_;
   std::int64_t rate_ppm_ = kExact;
   Duration wall_offset_{};
+};
+
+// How much time the fastest clock there is at each moment has counted, true time's among them: who
+// measures a time by any of the machines' clocks, or by several one after the other, has not seen
+// more of it pass.
+class FastestClock {
+ public:
+  explicit FastestClock(const Scheduler& scheduler)
+      : scheduler_(scheduler), anchor_(scheduler.Now()) {}
+
+  Duration Elapsed() const {
+    return elapsed_ + Scaled(scheduler_.Now() - anchor_, fastest_ppm_, DriftingClock::kExact);
+  }
+  void SetRate(std::size_t machine, std::int64_t rate_ppm) {
+    elapsed_ = Elapsed();
+    anchor_ = scheduler_.Now();
+    if (rates_ppm_.size() <= machine) rates_ppm_.resize(machine + 1, DriftingClock::kExact);
+    rates_ppm_[machine] = rate_ppm;
+    fastest_ppm_ = std::max(DriftingClock::kExact, *std::ranges::max_element(rates_ppm_));
+  }
+
+ private:
+  const Scheduler& scheduler_;
+  TimePoint anchor_;
+  Duration elapsed_{};
+  std::vector<std::int64_t> rates_ppm_;
+  std::int64_t fastest_ppm_ = DriftingClock::kExact;
 };
 
 }  // namespace kvorum::sim

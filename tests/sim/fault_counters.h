@@ -26,6 +26,7 @@ enum class Fault : std::uint8_t {
   kBitRot,
   kBitRotDetected,
   kSlowDisk,
+  kBusyLoop,  // of the clients' connections
   kDiskFull,  // writes that found no space
   kIoError,
   kClockJump,
@@ -54,8 +55,35 @@ enum class Fault : std::uint8_t {
   kAlarmRaised,
   kAlarmDisarmed,
   kUnknownResult,  // a client that did not learn what became of its write
+  // What watchers and leases went through.
+  kWatchResumed,        // a watcher went on at another process, behind its last revision
+  kWatchUnread,         // a client did not read what a watch call had to say
+  kWatchCaughtUp,       // events came from the catch-up
+  kWatchSynced,         // and then, behind them, as they were published
+  kWatchCompacted,      // a watcher was told that what it needs is compacted
+  kWatchUnderSnapshot,  // a snapshot was installed while there were watchers
+  kWatchJump,           // a batch of which the hub got no records
+  kWatchFuture,         // a start behind the newest revision
+  kWatchFragment,       // a revision came in fragments
+  kWatchFiltered,       // events that the filters kept away
+  kWatchPrevious,       // values before an event
+  kWatchProgress,       // a requested progress
+  kWatchNotified,       // a notified progress
+  kWatchCanceled,
+  kWatchNoLeader,  // cut, since the client wants a leader and there was none
+  kLeaseGranted,
+  kLeaseRenewed,
+  kLeaseForwarded,  // questions that went to the leader's peer port
+  kLeaseTimesTold,  // times to live
+  kLeaseStalled,    // a client that stopped to renew for a while
+  kLeaseExpired,
+  kLeaseRevoked,         // by its client
+  kLeaseGoneTold,        // a renewal was answered that there is no such lease
+  kLeaseKeysGone,        // several keys went with their lease
+  kLeaseOutlivedLeader,  // renewed in another term than before
+  kLeaseCheckpointed,
 };
-inline constexpr std::array<std::string_view, 44> kFaultNames = {"message-lost",
+inline constexpr std::array<std::string_view, 71> kFaultNames = {"message-lost",
                                                                  "message-delayed",
                                                                  "message-duplicated",
                                                                  "message-reordered",
@@ -71,6 +99,7 @@ inline constexpr std::array<std::string_view, 44> kFaultNames = {"message-lost",
                                                                  "bit-rot",
                                                                  "bit-rot-detected",
                                                                  "slow-disk",
+                                                                 "busy-loop",
                                                                  "disk-full",
                                                                  "io-error",
                                                                  "clock-jump",
@@ -98,9 +127,35 @@ inline constexpr std::array<std::string_view, 44> kFaultNames = {"message-lost",
                                                                  "leader-moved",
                                                                  "alarm-raised",
                                                                  "alarm-disarmed",
-                                                                 "unknown-result"};
+                                                                 "unknown-result",
+                                                                 "watch-resumed",
+                                                                 "watch-unread",
+                                                                 "watch-caught-up",
+                                                                 "watch-synced",
+                                                                 "watch-compacted",
+                                                                 "watch-under-snapshot",
+                                                                 "watch-jump",
+                                                                 "watch-future",
+                                                                 "watch-fragment",
+                                                                 "watch-filtered",
+                                                                 "watch-previous",
+                                                                 "watch-progress",
+                                                                 "watch-notified",
+                                                                 "watch-canceled",
+                                                                 "watch-no-leader",
+                                                                 "lease-granted",
+                                                                 "lease-renewed",
+                                                                 "lease-forwarded",
+                                                                 "lease-times-told",
+                                                                 "lease-stalled",
+                                                                 "lease-expired",
+                                                                 "lease-revoked",
+                                                                 "lease-gone-told",
+                                                                 "lease-keys-gone",
+                                                                 "lease-outlived-leader",
+                                                                 "lease-checkpointed"};
 
-static_assert(static_cast<std::size_t>(Fault::kUnknownResult) + 1 == kFaultNames.size());
+static_assert(static_cast<std::size_t>(Fault::kLeaseCheckpointed) + 1 == kFaultNames.size());
 
 class FaultCounters {
  public:

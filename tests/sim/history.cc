@@ -1,5 +1,6 @@
 #include "tests/sim/history.h"
 
+#include <set>
 #include <utility>
 
 #include "tests/linearizability/checker.h"
@@ -15,17 +16,43 @@ void StateHistory::Observe(const std::string& who, std::int64_t revision,
     world_.Fail("{} holds another state at revision {} than others did", who, revision);
 }
 
-void Judge(World& world, const std::vector<Request>& requests, const StateHistory& states) {
+namespace {
+
+linearizability::Operation EndOfLease(const EventHistory& events, std::int64_t revision) {
+  linearizability::Operation ended;
+  ended.client = "leases";
+  ended.acknowledged = true;
+  ended.is_txn = true;
+  ended.revision = revision;
+  ended.returned = events.PublishedAt(revision).ns;
+  for (const PublishedEvent& event : events.At(revision)) {
+    ended.success.push_back({.kind = linearizability::Request::Kind::kDelete, .key = event.key});
+    ended.answers.push_back({.kvs = {}, .deleted = 1});
+  }
+  return ended;
+}
+
+}  // namespace
+
+void Judge(World& world, const std::vector<Request>& requests, const StateHistory& states,
+           const EventHistory& events, const LeaseLedger& leases) {
   linearizability::History history;
+  std::set<std::int64_t> acknowledged;
   for (const Request& request : requests) {
     if (request.is_compaction()) continue;
     const linearizability::Operation& operation = request.operation;
     if (!operation.acknowledged && request.is_read()) continue;  // says nothing
     history.operations.push_back(operation);
+    if (operation.acknowledged && linearizability::Wrote(operation))
+      acknowledged.insert(operation.revision);
     if (operation.acknowledged && operation.revision > states.last_revision()) {
       return world.Fail("an acknowledged answer has revision {}, and no replica has more than {}",
                         operation.revision, states.last_revision());
     }
+  }
+  for (const auto& [revision, lease] : events.ends_of_leases()) {
+    if (leases.IsGone(lease) && !acknowledged.contains(revision))
+      history.operations.push_back(EndOfLease(events, revision));
   }
   for (const auto& [revision, rows] : states.states()) {
     linearizability::Operation seen = ReadOfAll(true).operation;

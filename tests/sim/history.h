@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "tests/linearizability/history.h"
+#include "tests/sim/event_history.h"
+#include "tests/sim/lease_ledger.h"
 #include "tests/sim/request.h"
 #include "tests/sim/world.h"
 
@@ -29,8 +31,10 @@ class StateHistory {
 };
 
 // The clients' operations must be linearizable, and each state that the replicas held must be the
-// one that these operations make: it joins the history as if somebody had read it. Reports what is
-// wrong to the world.
-void Judge(World& world, const std::vector<Request>& requests, const StateHistory& states);
+// one that these operations make: it joins the history as if somebody had read it. What ended with
+// a lease is an operation of nobody: a revision that deleted all keys of a lease that is gone.
+// Reports what is wrong to the world.
+void Judge(World& world, const std::vector<Request>& requests, const StateHistory& states,
+           const EventHistory& events, const LeaseLedger& leases);
 
 }  // namespace kvorum::sim

@@ -18,21 +18,34 @@ void Lane::Post(Task task) {
 
 void Lane::PostAt(TimePoint when, Task task) {
   if (stopped_) return;
-  scheduler_.At(clock_.TrueTime(when),
-                [weak = weak_from_this(), when, task = std::move(task)]() mutable {
-                  const auto lane = weak.lock();
-                  if (lane == nullptr || lane->stopped_) return;
-                  // The clock may have been slowed down since.
-                  if (lane->clock_.Now() < when) return lane->PostAt(when, std::move(task));
-                  lane->Post(std::move(task));
-                });
+  const std::uint64_t number = ++last_timer_;
+  timers_.emplace(number, Timer{.when = when, .task = std::move(task)});
+  ArmTimer(number, when);
+}
+
+void Lane::ArmTimer(std::uint64_t number, TimePoint when) {
+  scheduler_.At(clock_.TrueTime(when), [weak = weak_from_this(), number] {
+    if (const auto lane = weak.lock(); lane != nullptr) lane->OnTimer(number);
+  });
+}
+
+void Lane::OnTimer(std::uint64_t number) {
+  const auto timer = timers_.find(number);
+  if (timer == timers_.end()) return;
+  const TimePoint when = timer->second.when;
+  // The clock may have been slowed down since.
+  if (clock_.Now() < when) return ArmTimer(number, when);
+  Task task = std::move(timer->second.task);
+  timers_.erase(timer);
+  Post(std::move(task));
 }
 
 void Lane::HoldUntil(TimePoint until) { held_until_ = std::max(held_until_, until); }
 
 void Lane::Stop() {
   stopped_ = true;
-  queue_.clear();
+  const auto queue = std::exchange(queue_, {});
+  const auto timers = std::exchange(timers_, {});
 }
 
 void Lane::Arm() {

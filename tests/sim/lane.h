@@ -5,8 +5,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 
 #include "base/executor.h"
@@ -38,14 +40,24 @@ class Lane final : public Executor, public std::enable_shared_from_this<Lane> {
   void Stop();
 
  private:
+  // Kept here, so that it goes with the thread.
+  struct Timer {
+    TimePoint when{};
+    Task task;
+  };
+
   void Arm();
   void RunNext();
+  void ArmTimer(std::uint64_t number, TimePoint when);
+  void OnTimer(std::uint64_t number);
 
   Scheduler& scheduler_;
   const DriftingClock& clock_;
   const Options options_;
   const std::function<void()> after_;
   std::deque<Task> queue_;
+  std::map<std::uint64_t, Timer> timers_;
+  std::uint64_t last_timer_ = 0;
   bool armed_ = false;
   bool stopped_ = false;
   TimePoint held_until_{};

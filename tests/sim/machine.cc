@@ -25,6 +25,8 @@ Lane::Options SpeedOf(LaneKind kind) {
       return {.least = microseconds(1), .most = microseconds(40), .stalled = milliseconds(20)};
     case LaneKind::kWal:
       return {.least = microseconds(50), .most = milliseconds(3), .stalled = milliseconds(200)};
+    case LaneKind::kWatch:  // it reads the database
+      return {.least = microseconds(10), .most = milliseconds(20), .stalled = milliseconds(300)};
     case LaneKind::kBackend:
     case LaneKind::kCopier:
       return {.least = microseconds(200), .most = milliseconds(10), .stalled = milliseconds(500)};
@@ -63,6 +65,7 @@ Result<void> Machine::Start() {
     member_id_ = instance_->member_id();
     world_.Note("{} start life {} member {:x} revision {}", name_, life_, member_id_,
                 instance_->store().revision());
+    front_ = make_front();
     instance_->Start(transport());
     return {};
   }
@@ -131,7 +134,9 @@ void Machine::End() {
   files_->Die();
   watcher_.OnEnding(*this);
   for (auto& lane : lanes_) lane->Stop();
+  if (front_ != nullptr) front_->BreakStreams();
   instance_.reset();
+  front_.reset();
   directory_ = {};
 }
 

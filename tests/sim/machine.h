@@ -18,13 +18,14 @@
 #include "server/data_directory.h"
 #include "server/instance.h"
 #include "tests/sim/drifting_clock.h"
+#include "tests/sim/front.h"
 #include "tests/sim/lane.h"
 #include "tests/sim/process_file_system.h"
 #include "tests/sim/world.h"
 
 namespace kvorum::sim {
 
-enum class LaneKind : std::uint8_t { kRaft, kWal, kApply, kBackend, kCopier, kIo, kPeer };
+enum class LaneKind : std::uint8_t { kRaft, kWal, kApply, kBackend, kCopier, kIo, kPeer, kWatch };
 
 class Machine;
 
@@ -51,15 +52,22 @@ class Machine {
   SimFileSystem& disk() { return *disk_; }
   DriftingClock& clock() { return clock_; }
   const DriftingClock& clock() const { return clock_; }
+  void SetClockRate(std::int64_t rate_ppm) {
+    clock_.SetRate(rate_ppm);
+    world_.fastest_clock.SetRate(number_, rate_ppm);
+  }
   // Read at each start.
   server::InstanceOptions& options() { return options_; }
   std::function<server::Transport&()> transport;
+  // The services of a process that begins, over its instance.
+  std::function<std::unique_ptr<Front>()> make_front;
   static std::string WalDir() { return std::string(kDataDir) + "/member/wal"; }
 
   bool up() const { return instance_ != nullptr; }
   // Counts its processes.
   std::uint64_t life() const { return life_; }
   server::Instance& instance() { return *instance_; }
+  Front& front() { return *front_; }
   // Of the last process that got so far.
   raft::MemberId member_id() const { return member_id_; }
   Lane& lane(LaneKind kind) { return *lanes_[static_cast<std::size_t>(kind)]; }
@@ -112,8 +120,9 @@ class Machine {
 
   // Of the process.
   std::unique_ptr<ProcessFileSystem> files_;
-  std::array<std::shared_ptr<Lane>, 7> lanes_;
+  std::array<std::shared_ptr<Lane>, 8> lanes_;
   server::DataDirectory directory_;
+  std::unique_ptr<Front> front_;
   std::unique_ptr<server::Instance> instance_;
   std::optional<Error> fatal_;
   bool stopping_ = false;

@@ -36,6 +36,7 @@ void Nemesis::Start() {
   maybe(seconds(6), [this] {
     if (Machine* victim = UpVictim(); victim != nullptr) SlowDisk(*victim);
   });
+  maybe(seconds(1), [this] { BusyLoop(); });
   maybe(seconds(20), [this] { FillDisk(); });
   maybe(seconds(20), [this] { BreakDisk(); });
   maybe(seconds(10), [this] { MoveClock(); });
@@ -51,7 +52,7 @@ void Nemesis::Stop() {
     machine->disk().ClearFaults();
     machine->disk().SetCapacity(std::nullopt);
     machine->disk().PowerOffAt(std::uint64_t{1} << 62);  // never
-    machine->clock().SetRate(DriftingClock::kExact);
+    machine->SetClockRate(DriftingClock::kExact);
   }
 }
 
@@ -273,6 +274,16 @@ void Nemesis::SlowDisk(Machine& machine) {
   machine.lane(lane).HoldUntil(world_.scheduler.Now() + stall);
 }
 
+// The loop of the clients' connections has something long to do.
+void Nemesis::BusyLoop() {
+  Machine* victim = UpVictim();
+  if (victim == nullptr) return;
+  world_.faults.Add(Fault::kBusyLoop);
+  victim->lane(LaneKind::kIo)
+      .HoldUntil(world_.scheduler.Now() +
+                 world_.scheduler.Between(milliseconds(1), milliseconds(500)));
+}
+
 void Nemesis::FillDisk() {
   Machine& victim = Victim();
   world_.Note("the disk of {} is full", victim.name());
@@ -312,7 +323,7 @@ void Nemesis::MoveClock() {
   const auto rate = static_cast<std::int64_t>(700'000 + world_.scheduler.rng().Below(700'000));
   world_.Note("the clock of {} runs at {} ppm", victim.name(), rate);
   world_.faults.Add(Fault::kClockDrift);
-  victim.clock().SetRate(rate);
+  victim.SetClockRate(rate);
 }
 
 void Nemesis::StopGracefully() {

@@ -58,6 +58,7 @@ class Nemesis {
   void ChangeWeather();
   void Pause();
   void SlowDisk(Machine& machine);
+  void BusyLoop();
   void FillDisk();
   void BreakDisk();
   void MoveClock();

@@ -94,6 +94,12 @@ void Network::Heal() {
   for (auto& [ends, link] : links_) link.cut = false;
 }
 
+Duration Network::Delay() {
+  const bool late = world_.scheduler.Chance(weather_.late_permille);
+  return world_.scheduler.Between(weather_.least_delay, weather_.most_delay) +
+         (late ? world_.scheduler.Between(milliseconds(0), weather_.late_delay) : Duration(0));
+}
+
 void Network::Forget(Machine& machine) {
   ports_[machine.number()]->Forget();
   // A stream may end others' waiting only: its own callbacks come later.

@@ -47,6 +47,8 @@ class Network {
     const auto link = links_.find({from, to});
     return link == links_.end() || !link->second.cut;
   }
+  // Of something small that is not one of Raft's messages.
+  Duration Delay();
   // The process has ended.
   void Forget(Machine& machine);
   // Called when a member begins to receive a snapshot.

@@ -274,8 +274,9 @@ void Oracle::CheckEqual(const std::vector<Machine*>& members) {
     mvcc::Store& store = machine->instance().store();
     CheckHash(*machine, store.revision());
     std::string content;
-    for (const mvcc::Bucket bucket : {mvcc::Bucket::kAlarm, mvcc::Bucket::kCluster,
-                                      mvcc::Bucket::kMembers, mvcc::Bucket::kMembersRemoved}) {
+    for (const mvcc::Bucket bucket :
+         {mvcc::Bucket::kAlarm, mvcc::Bucket::kCluster, mvcc::Bucket::kMembers,
+          mvcc::Bucket::kMembersRemoved, mvcc::Bucket::kLease}) {
       const auto read = store.ForEach(bucket, [&](std::string_view key, std::string_view value) {
         content += fmt::format("{}/{}={}\n", mvcc::BucketName(bucket), key, value);
       });

@@ -1,5 +1,7 @@
 #include "tests/sim/request.h"
 
+#include <fmt/format.h>
+
 #include <variant>
 
 #include "base/check.h"
@@ -93,8 +95,8 @@ linearizability::Answer AnswerOf(const mvcc::OpResult& result) {
 
 }  // namespace
 
-Request PutOf(const std::string& key, const std::string& value) {
-  return {.operation = linearizability::Put({}, 0, key, value)};
+Request PutOf(const std::string& key, const std::string& value, std::int64_t lease) {
+  return {.operation = linearizability::Put({}, 0, key, value), .lease = lease};
 }
 
 Request ReadOfAll(bool serializable) {
@@ -121,8 +123,12 @@ server::RequestKind KindOf(const Request& request) {
 std::string BodyOf(const Request& request) {
   if (request.is_compaction()) return server::CompactBody(request.compact_revision);
   const Operation& operation = request.operation;
-  if (!operation.is_txn) return BodyOfPart(operation.success.front());
   std::string body;
+  if (!operation.is_txn) {
+    body = BodyOfPart(operation.success.front());
+    if (request.lease != 0) wire::AppendInt(body, 3, request.lease);
+    return body;
+  }
   for (const Compare& compare : operation.compares)
     wire::AppendBytesAlways(body, 1, CompareBody(compare));
   for (const auto& part : operation.success) wire::AppendBytesAlways(body, 2, OpOf(part));
@@ -132,7 +138,9 @@ std::string BodyOf(const Request& request) {
 
 std::string Describe(const Request& request) {
   if (request.is_compaction()) return "compact " + std::to_string(request.compact_revision);
-  return linearizability::ToText(request.operation);
+  std::string text = linearizability::ToText(request.operation);
+  if (request.lease != 0) text += fmt::format(" lease {:x}", request.lease);
+  return text;
 }
 
 std::int64_t Record(const server::ApplyResult::Value& value, Operation& operation) {

@@ -14,13 +14,14 @@ namespace kvorum::sim {
 struct Request {
   linearizability::Operation operation;
   std::int64_t compact_revision = 0;  // not 0: a compaction, and no operation
+  std::int64_t lease = 0;             // that a put attaches its key to
 
   bool is_compaction() const { return compact_revision != 0; }
   // One that needs no log entry.
   bool is_read() const { return !is_compaction() && !linearizability::MayWrite(operation); }
 };
 
-Request PutOf(const std::string& key, const std::string& value);
+Request PutOf(const std::string& key, const std::string& value, std::int64_t lease = 0);
 Request ReadOfAll(bool serializable);
 
 // All keys of the clients lie in [kFirstKey, kEndOfKeys).

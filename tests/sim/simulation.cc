@@ -6,8 +6,13 @@
 #include <utility>
 
 #include "base/logging.h"
+#include "tests/sim/front.h"
+#include "tests/sim/lease_holders.h"
+#include "tests/sim/lease_ledger.h"
 #include "tests/sim/operator.h"
 #include "tests/sim/peer_ports.h"
+#include "tests/sim/peer_posts.h"
+#include "tests/sim/watchers.h"
 
 namespace kvorum::sim {
 namespace {
@@ -20,6 +25,9 @@ constexpr std::size_t kTailLines = 120;
 // a restart, elections, the retries of clients.
 constexpr Duration kLivenessBound = seconds(60);
 
+// From there to when the watchers have everything.
+constexpr Duration kWatchBound = seconds(10);
+
 constexpr const char* kToken = "simulation";
 
 const World* running = nullptr;
@@ -29,17 +37,25 @@ class Simulation final : public MachineWatcher {
   explicit Simulation(const Options& options)
       : world_(options),
         network_(world_),
+        posts_(world_, machines_, network_),
+        events_(world_),
         machines_(MakeMachines()),
+        ledger_(world_, machines_, events_),
         oracle_(world_, machines_),
         operator_(world_, machines_, oracle_, FirstMembers(),
                   [this](Machine& machine) { StartLater(machine); }),
         clients_(world_, machines_, ClientOptions()),
+        watchers_(world_, machines_, events_, WatcherOptions()),
+        holders_(world_, machines_, clients_, ledger_, HolderOptions()),
         nemesis_(world_, machines_, network_, [this](Machine& machine) { StartLater(machine); }) {
     running = &world_;
   }
   ~Simulation() override {
     running = nullptr;
-    machines_.clear();
+    // While all of them are there to refer to.
+    for (const auto& machine : machines_) {
+      if (machine->up()) machine->Kill();
+    }
   }
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;
@@ -50,6 +66,8 @@ class Simulation final : public MachineWatcher {
     oracle_.on_voted = [this](Machine& machine) { nemesis_.Voted(machine); };
     for (const auto& machine : machines_) StartLater(*machine);
     clients_.Start();
+    watchers_.Start();
+    holders_.Start();
     world_.scheduler.After(seconds(2), [this] {
       nemesis_.Start();
       operator_.Start();
@@ -57,7 +75,7 @@ class Simulation final : public MachineWatcher {
     Periodically();
     RunUntil(world_.scheduler.Now() + seconds(world_.options.seconds), [] { return false; });
     if (!world_.failed()) Converge();
-    if (!world_.failed()) Judge(world_, clients_.requests(), oracle_.states());
+    if (!world_.failed()) Judge(world_, clients_.requests(), oracle_.states(), events_, ledger_);
     Report report{.failure = world_.failure,
                   .tail = {},
                   .faults = world_.faults,
@@ -79,11 +97,15 @@ class Simulation final : public MachineWatcher {
   // ---- MachineWatcher ----
   void AfterTask(Machine& machine, LaneKind lane) override {
     if (lane == LaneKind::kRaft) oracle_.AfterRaft(machine);
-    if (lane == LaneKind::kApply) oracle_.AfterApply(machine);
+    if (lane != LaneKind::kApply) return;
+    events_.Compacted(machine.instance().store().compact_revision());
+    oracle_.AfterApply(machine);
+    ledger_.AfterApply(machine);
   }
   void OnEnded(Machine& machine) override { StartLater(machine); }
   void OnEnding(Machine& machine) override {
     network_.Forget(machine);
+    posts_.Forget(machine);
     oracle_.OnEnding(machine);
   }
 
@@ -110,6 +132,9 @@ class Simulation final : public MachineWatcher {
     options.store.restore_threads = 1;
     options.store.commit.batch_operations = 1 + rng.Below(30);
     options.store.compaction.batch_limit = 4;
+    options.replica.election_timeout = options.raft.election_ticks * options.replica.tick;
+    SetLeaseOptions(options);
+    const Front::Options front = FrontOptions();
     options.log.unsafe_no_fsync = world_.options.flaw == Flaw::kUnsyncedLog;
     if (world_.options.flaw == Flaw::kLeaseReads) options.raft.read_mode = raft::ReadMode::kLease;
 
@@ -122,6 +147,13 @@ class Simulation final : public MachineWatcher {
       machines.back()->options().name = machines.back()->name();
       peer_ports_.push_back(std::make_unique<PeerPorts>(world_, machines_, network_, i));
       machines.back()->options().peers = peer_ports_.back().get();
+      posters_.push_back(posts_.PosterOf(i));
+      machines.back()->make_front = [this, i, front] {
+        Front::Options options_of_front = front;
+        options_of_front.hub.seed = world_.scheduler.rng()();
+        return std::make_unique<Front>(world_, *machines_[i], *posters_[i], events_,
+                                       options_of_front);
+      };
       network_.Connect(*machines.back());
     }
     stays_down_.resize(count);
@@ -130,6 +162,41 @@ class Simulation final : public MachineWatcher {
                 options.replica.tick.count() / 1'000'000, options.raft.max_append_size_bytes,
                 options.raft.max_inflight_messages);
     return machines;
+  }
+
+  void SetLeaseOptions(server::InstanceOptions& options) {
+    Rng& rng = world_.scheduler.rng();
+    // As the flags make it: one and a half election time-outs.
+    const Duration least = options.replica.election_timeout * 3 / 2;
+    options.lease.min_ttl_s = (least + seconds(1) - Duration(1)) / seconds(1);
+    options.lease.retry = options.replica.request_timeout;
+    options.lease.checkpoints = rng.OneIn(2);
+    options.lease.checkpoint_interval = seconds(1);
+    constexpr std::array<std::size_t, 3> kInFlight = {1, 4, 512};
+    options.lease_expiry.max_in_flight = kInFlight[rng.Below(kInFlight.size())];
+  }
+
+  // Bounds that a run's few keys can reach.
+  Front::Options FrontOptions() {
+    Rng& rng = world_.scheduler.rng();
+    const auto small_or_large = [&](std::uint64_t least, std::uint64_t most, std::uint64_t large) {
+      return rng.OneIn(2) ? least + rng.Below(most - least) : large;
+    };
+    Front::Options options;
+    options.watch_window_bytes = small_or_large(2, 1'000, 256 << 10);
+    options.hub.progress_interval = milliseconds(500 + rng.Below(4'000));
+    options.hub.bodies = {.full_bytes = small_or_large(1, 1'000, 256 << 10),
+                          .revisions = static_cast<std::int64_t>(small_or_large(1, 10, 1'000)),
+                          .fragment_bytes = small_or_large(1, 600, 2 << 20)};
+    options.hub.catch_up = {
+        .join_revisions = static_cast<std::int64_t>(small_or_large(1, 50, 4'000)),
+        .jobs = small_or_large(1, 4, 4'096),
+        .records = small_or_large(1, 50, 20'000),
+        .bytes = small_or_large(1, 2'000, 8 << 20),
+        .stream_bytes = small_or_large(1, 1'000, 256 << 10)};
+    options.hub.inbox_batches = small_or_large(1, 4, 256);
+    options.hub.recent_bytes = small_or_large(1, 2'000, 4 << 20);
+    return options;
   }
 
   std::vector<server::Member> FirstMembers() const {
@@ -147,6 +214,19 @@ class Simulation final : public MachineWatcher {
             .keys = 3 + rng.Below(5),
             .most_thinking = kThinking[rng.Below(kThinking.size())],
             .compacts = !rng.OneIn(3)};
+  }
+
+  Watchers::Options WatcherOptions() {
+    Rng& rng = world_.scheduler.rng();
+    constexpr std::array kThinking = {milliseconds(300), milliseconds(1'000), milliseconds(3'000)};
+    return {.clients = 1 + rng.Below(4),
+            .keys = clients_.options().keys,
+            .most_thinking = kThinking[rng.Below(kThinking.size())]};
+  }
+
+  LeaseHolders::Options HolderOptions() {
+    Rng& rng = world_.scheduler.rng();
+    return {.holders = 1 + rng.Below(4), .longest_s = 1 + rng.Below(6)};
   }
 
   // The operator's supervisor.
@@ -175,6 +255,8 @@ class Simulation final : public MachineWatcher {
   void Periodically() {
     world_.scheduler.After(seconds(1), [this] {
       oracle_.CheckAll();
+      ledger_.CheckAll();
+      ledger_.CheckOverdue(holders_.Kept());
       Periodically();
     });
   }
@@ -196,6 +278,9 @@ class Simulation final : public MachineWatcher {
     world_.Note("---- the faults are over ----");
     // A minority may be gone for good.
     if (world_.scheduler.rng().OneIn(2)) KillMinority();
+    watchers_.Settle([this] { return LiveVoters(); });
+    holders_.Settle();
+    ledger_.Settle();
     for (const auto& machine : machines_) WriteAndRead(*machine);
     const TimePoint end = world_.scheduler.Now() + kLivenessBound;
     std::vector<Machine*> live;
@@ -203,7 +288,7 @@ class Simulation final : public MachineWatcher {
     // Members that have just started still tell their names: what is compared must not move.
     do {
       const bool converged =
-          RunUntil(end, [&] { return clients_.pending() == 0 && AreEqual(Live()); });
+          RunUntil(end, [&] { return clients_.pending() == 0 && AreEqual(Live()) && AreOver(); });
       if (world_.failed()) return;
       if (!converged) return FailToConverge();
       live = Live();
@@ -213,6 +298,30 @@ class Simulation final : public MachineWatcher {
     } while (!AreEqual(live) || live.front()->instance().replica().applied_index() != applied);
     oracle_.CheckAll();
     oracle_.CheckEqual(live);
+    if (!world_.failed()) FinishWatching();
+  }
+
+  // The leases that nobody renews.
+  bool AreOver() {
+    const std::set<lease::LeaseId> kept = holders_.Kept();
+    return std::ranges::none_of(
+        Live(), [&](Machine* machine) { return ledger_.HasOthers(*machine, kept); });
+  }
+
+  // Everything that was published has been given to all watchers, and they are told that this is
+  // all.
+  void FinishWatching() {
+    const TimePoint end = world_.scheduler.Now() + kWatchBound;
+    if (!RunUntil(end, [&] { return watchers_.AreAtEnd(); }))
+      return world_.Fail("watchers do not get to the end: {}", watchers_.Behind());
+    // A request is passed over while one of the stream's watchers is being caught up.
+    bool knows = false;
+    while (!knows && !world_.failed() && world_.scheduler.Now() < end) {
+      watchers_.AskForProgress();
+      knows = RunUntil(world_.scheduler.Now() + milliseconds(300),
+                       [&] { return watchers_.KnowTheEnd(); });
+    }
+    if (!knows) world_.Fail("watchers are not told of the end: {}", watchers_.Behind());
   }
 
   void KillMinority() {
@@ -245,6 +354,15 @@ class Simulation final : public MachineWatcher {
       live.push_back(machine.get());
     }
     return live;
+  }
+
+  // Learners serve no watchers.
+  std::vector<Machine*> LiveVoters() {
+    std::vector<Machine*> voters = Live();
+    std::erase_if(voters, [this](Machine* machine) {
+      return operator_.MemberOf(machine->number())->is_learner;
+    });
+    return voters;
   }
 
   void FailToConverge() {
@@ -314,10 +432,16 @@ class Simulation final : public MachineWatcher {
   std::set<raft::MemberId> proven_;
   Network network_;
   std::vector<std::unique_ptr<PeerPorts>> peer_ports_;
+  PeerPosts posts_;
+  std::vector<std::unique_ptr<server::PeerPoster>> posters_;
+  EventHistory events_;
   std::vector<std::unique_ptr<Machine>> machines_;
+  LeaseLedger ledger_;
   Oracle oracle_;
   Operator operator_;
   Clients clients_;
+  Watchers watchers_;
+  LeaseHolders holders_;
   Nemesis nemesis_;
 };
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "tests/sim/drifting_clock.h"
 #include "tests/sim/fault_counters.h"
 #include "tests/sim/scheduler.h"
 #include "tests/sim/trace.h"
@@ -33,7 +34,10 @@ struct Options {
 
 struct World {
   explicit World(const Options& run)
-      : options(run), scheduler(run.seed), trace(run.trace_file, run.keep_trace) {}
+      : options(run),
+        scheduler(run.seed),
+        trace(run.trace_file, run.keep_trace),
+        fastest_clock(scheduler) {}
 
   template <class... Args>
   void Note(fmt::format_string<Args...> format, Args&&... args) {
@@ -52,6 +56,7 @@ struct World {
   Scheduler scheduler;
   Trace trace;
   FaultCounters faults;
+  FastestClock fastest_clock;
   std::optional<std::string> failure;
 };
 

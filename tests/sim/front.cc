@@ -1,0 +1,105 @@
+#include "tests/sim/front.h"
+
+#include <utility>
+
+#include "base/check.h"
+#include "server/lease_http.h"
+#include "tests/sim/machine.h"
+
+namespace kvorum::sim {
+namespace {
+
+// Batches of which the hub hears only that they are there, as if its first watcher had come while
+// they were published.
+constexpr std::uint64_t kUnseenOneIn = 60;
+
+}  // namespace
+
+// Keeps what is published for the judges, and passes it on to the hub.
+class Front::Tee final : public mvcc::PublishListener {
+ public:
+  Tee(World& world, const Machine& machine, EventHistory& events, Front& front)
+      : world_(world), machine_(machine), events_(events), front_(front) {}
+
+  bool WantsRecords() const override { return true; }
+  void OnPublished(Published published) override {
+    KV_CHECK(published.records.has_value(), "what is published comes with its records");
+    events_.Take(machine_.name(), published.first, published.last, *published.records);
+    const bool is_watched = front_.hub_.WantsRecords();
+    const bool is_unseen = is_watched && world_.scheduler.rng().OneIn(kUnseenOneIn);
+    if (is_unseen) world_.faults.Add(Fault::kWatchJump);
+    if (!is_watched || is_unseen) published.records.reset();
+    front_.hub_.OnPublished(std::move(published));
+  }
+  void OnInstalled(std::int64_t revision) override {
+    if (front_.hub_.WantsRecords()) world_.faults.Add(Fault::kWatchUnderSnapshot);
+    front_.hub_.OnInstalled(revision);
+  }
+
+ private:
+  World& world_;
+  const Machine& machine_;
+  EventHistory& events_;
+  Front& front_;
+};
+
+Front::Front(World& world, Machine& machine, server::PeerPoster& poster, EventHistory& events,
+             const Options& options)
+    : batcher_(machine.instance().replica(), 0),
+      hub_(machine.instance().store(), machine.lane(LaneKind::kWatch), options.hub),
+      tee_(std::make_unique<Tee>(world, machine, events, *this)),
+      leader_streams_(machine.lane(LaneKind::kIo), machine.options().replica.election_timeout,
+                      [this] { return context_.replica->leader() != raft::kNone; }),
+      lease_(context_),
+      watch_(context_) {
+  context_.Use(machine.instance());
+  context_.batcher = &batcher_;
+  context_.transport = &machine.transport();
+  context_.poster = &poster;
+  context_.timers = &machine.lane(LaneKind::kIo);
+  context_.leader_streams = &leader_streams_;
+  context_.watches = &hub_;
+  context_.readers = &machine.lane(LaneKind::kIo);
+  context_.hasher = context_.readers;
+  context_.limits = {.max_request_bytes = 1'572'864,
+                     .max_txn_ops = 128,
+                     .request_timeout = machine.options().replica.request_timeout,
+                     .election_timeout = machine.options().replica.election_timeout,
+                     .watch_window_bytes = options.watch_window_bytes};
+  hub_.NewShard(machine.lane(LaneKind::kIo));
+  machine.instance().store().SetPublishListener(tee_.get());
+  lease_.Register(router_);
+  watch_.Register(router_);
+  server::HandleLeases(peers_, lease_.access());
+  leader_streams_.Start();
+}
+
+Front::~Front() = default;
+
+void Front::Call(std::string_view path, std::string_view request, rpc::UnaryReply reply) {
+  router_.Find(path)->unary(std::make_shared<rpc::CallContext>(), SharedBytes::Copy(request),
+                            std::move(reply));
+}
+
+void Front::Serve(std::string_view path, std::shared_ptr<ClientStream> stream) {
+  router_.Find(path)->stream(std::move(stream));
+}
+
+void Front::ServePeer(std::string path, SharedBytes body, rpc::HttpReply reply) {
+  rpc::HttpRequest request;
+  request.method = "POST";
+  request.target = std::move(path);
+  request.body = std::move(body);
+  peers_.Serve(std::move(request), std::move(reply));
+}
+
+void Front::Adopt(const std::shared_ptr<ClientStream>& stream) {
+  std::erase_if(streams_, [](const auto& each) { return each->is_over(); });
+  streams_.push_back(stream);
+}
+
+void Front::BreakStreams() {
+  for (const auto& stream : std::exchange(streams_, {})) stream->Break();
+}
+
+}  // namespace kvorum::sim

@@ -1,0 +1,67 @@
+// The services of one simulated process, as production puts them over an instance: Watch with its
+// hub, Lease with its way to the leader. Requests come on the process's I/O executor.
+//
+// Destroyed after the instance; BreakStreams before it, when the executors have ended.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rpc/http.h"
+#include "rpc/service.h"
+#include "server/leader_streams.h"
+#include "server/lease_service.h"
+#include "server/request_batcher.h"
+#include "server/service_context.h"
+#include "server/watch_service.h"
+#include "tests/sim/client_stream.h"
+#include "tests/sim/event_history.h"
+#include "tests/sim/world.h"
+#include "watch/hub.h"
+
+namespace kvorum::sim {
+
+class Machine;
+
+class Front {
+ public:
+  struct Options {
+    watch::HubOptions hub;
+    std::size_t watch_window_bytes = 0;
+  };
+  Front(World& world, Machine& machine, server::PeerPoster& poster, EventHistory& events,
+        const Options& options);
+  ~Front();
+  Front(const Front&) = delete;
+  Front& operator=(const Front&) = delete;
+
+  void Call(std::string_view path, std::string_view request, rpc::UnaryReply reply);
+  void Serve(std::string_view path, std::shared_ptr<ClientStream> stream);
+  // What other members ask.
+  void ServePeer(std::string path, SharedBytes body, rpc::HttpReply reply);
+
+  // The stream ends with the process.
+  void Adopt(const std::shared_ptr<ClientStream>& stream);
+  void BreakStreams();
+
+  const watch::Shard& watchers() { return hub_.shard(0); }
+
+ private:
+  class Tee;
+
+  server::RequestBatcher batcher_;
+  server::ServiceContext context_;
+  watch::Hub hub_;
+  std::unique_ptr<Tee> tee_;
+  server::LeaderStreams leader_streams_;
+  server::LeaseService lease_;
+  server::WatchService watch_;
+  rpc::Router router_;
+  rpc::HttpMux peers_;
+  std::vector<std::shared_ptr<ClientStream>> streams_;
+};
+
+}  // namespace kvorum::sim

@@ -1,0 +1,268 @@
+#include "tests/sim/lease_holders.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "proto/wire.h"
+#include "server/lease_messages.h"
+
+namespace kvorum::sim {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr Duration kPatience = seconds(10);
+
+// The answers of the Lease service: fields that several of them share have the same numbers.
+struct LeaseAnswer {
+  std::uint64_t term = 0;
+  lease::LeaseId id = lease::kNoLease;
+  std::int64_t ttl_s = 0;
+  std::int64_t granted_s = 0;
+  std::set<std::string> keys;
+};
+
+LeaseAnswer Read(std::string_view bytes) {
+  LeaseAnswer answer;
+  wire::Reader reader(bytes);
+  while (reader.Next()) {
+    switch (reader.field()) {
+      case 1: {
+        wire::Reader header(reader.Bytes());
+        while (header.Next()) {
+          if (header.field() == 4) {
+            answer.term = header.Varint();
+          } else {
+            header.Skip();
+          }
+        }
+        break;
+      }
+      case 2:
+        answer.id = reader.Int();
+        break;
+      case 3:
+        answer.ttl_s = reader.Int();
+        break;
+      case 4:
+        answer.granted_s = reader.Int();
+        break;
+      case 5:
+        answer.keys.emplace(reader.Bytes());
+        break;
+      default:
+        reader.Skip();
+    }
+  }
+  KV_CHECK(reader.ok(), "the Lease service gave out what is no answer");
+  return answer;
+}
+
+std::string TimeToLiveBody(lease::LeaseId id) {
+  std::string body;
+  wire::AppendInt(body, 1, id);
+  wire::AppendBool(body, 2, true);
+  return body;
+}
+
+}  // namespace
+
+LeaseHolders::LeaseHolders(World& world, std::vector<std::unique_ptr<Machine>>& machines,
+                           Clients& clients, LeaseLedger& ledger, Options options)
+    : world_(world), machines_(machines), clients_(clients), ledger_(ledger), options_(options) {}
+
+void LeaseHolders::Start() {
+  for (std::size_t i = 0; i < options_.holders; ++i) {
+    Holder& holder = holders_.emplace_back();
+    holder.number = i + 1;
+    Begin(holder);
+  }
+}
+
+Machine& LeaseHolders::AnyMachine() {
+  return *machines_[world_.scheduler.rng().Below(machines_.size())];
+}
+
+void LeaseHolders::Call(std::string_view path, std::string request, Done done) {
+  const auto one_way = [this] {
+    return world_.scheduler.Between(Duration(50'000), Duration(1'500'000));
+  };
+  auto told = std::make_shared<Done>(std::move(done));
+  const auto tell = [told](Result<std::string> answer) {
+    if (*told) std::exchange(*told, nullptr)(std::move(answer));
+  };
+  world_.scheduler.After(kPatience, [tell] { tell(Fail(Code::kDeadlineExceeded, "no answer")); });
+  Machine& machine = AnyMachine();
+  world_.scheduler.After(one_way(), [this, &machine, path, tell, one_way,
+                                     request = std::move(request)]() mutable {
+    if (!machine.up()) {
+      return world_.scheduler.After(
+          one_way(), [tell] { tell(Fail(Code::kUnavailable, "connection refused")); });
+    }
+    auto reply = rpc::UnaryReply::ToFunction([this, tell, one_way](Result<ByteChain> answer) {
+      Result<std::string> text = answer.has_value() ? Result<std::string>(Join(*answer))
+                                                    : std::unexpected(std::move(answer).error());
+      world_.scheduler.After(one_way(), [tell, text = std::move(text)] { tell(text); });
+    });
+    machine.lane(LaneKind::kIo)
+        .Post([&machine, path, request = std::move(request), reply = std::move(reply)]() mutable {
+          machine.front().Call(path, request, std::move(reply));
+        });
+  });
+}
+
+// ---- what they do ----
+
+void LeaseHolders::Begin(Holder& holder) {
+  LeaveStream(holder);
+  holder.id = lease::kNoLease;
+  ++holder.leases;
+  if (settled_) return;
+  world_.scheduler.After(world_.scheduler.Between(milliseconds(10), seconds(3)), [this, &holder] {
+    if (settled_) return;
+    Rng& rng = world_.scheduler.rng();
+    const lease::LeaseId id = rng.OneIn(2) ? ++last_chosen_ : lease::kNoLease;
+    const auto ttl_s = static_cast<std::int64_t>(rng.Below(options_.longest_s + 1));
+    const LeaseLedger::Moment asked = ledger_.Now();
+    Call("/etcdserverpb.Lease/LeaseGrant", server::EncodeLeaseGrant({.ttl_s = ttl_s, .id = id}),
+         [this, &holder, asked](const Result<std::string>& answer) {
+           if (!answer.has_value()) return Begin(holder);
+           Granted(holder, asked, *answer);
+         });
+  });
+}
+
+void LeaseHolders::Granted(Holder& holder, const LeaseLedger::Moment& asked,
+                           const std::string& answer) {
+  const LeaseAnswer granted = Read(answer);
+  world_.Note("h{} is granted lease {:x} of {} s", holder.number, granted.id, granted.ttl_s);
+  world_.faults.Add(Fault::kLeaseGranted);
+  ledger_.Promised(granted.id, granted.ttl_s, asked, granted.term);
+  if (settled_) return;
+  holder.id = granted.id;
+  holder.ttl_s = granted.ttl_s;
+  holder.keeps = world_.scheduler.rng().OneIn(2);
+  for (std::uint64_t keys = world_.scheduler.rng().Below(4); keys > 0; --keys) AttachKey(holder);
+  ActLater(holder, milliseconds(100));
+}
+
+void LeaseHolders::ActLater(Holder& holder, Duration when) {
+  world_.scheduler.After(when, [this, &holder, lease = holder.leases] {
+    if (holder.leases != lease) return;
+    if (!settled_) return Act(holder);
+    if (!holder.keeps) return;
+    Renew(holder);
+    ActLater(holder, Duration(seconds(holder.ttl_s)) / 4);
+  });
+}
+
+void LeaseHolders::Act(Holder& holder) {
+  const std::uint64_t dice = world_.scheduler.rng().Below(100);
+  const Duration ttl = seconds(holder.ttl_s);
+  if (dice < 70) {
+    Renew(holder);
+  } else if (dice < 78) {
+    AskForTimes(holder);
+  } else if (dice < 86) {
+    AttachKey(holder);
+  } else if (dice < 94) {
+    world_.faults.Add(Fault::kLeaseStalled);
+    return ActLater(holder, world_.scheduler.Between(ttl / 2, 2 * ttl));
+  } else if (dice < 97) {
+    return Revoke(holder);
+  } else {
+    return Begin(holder);  // it is left to its end
+  }
+  // As clients do it, mostly, or when it may be too late.
+  const Duration most = world_.scheduler.rng().OneIn(6) ? ttl + milliseconds(200) : ttl / 2;
+  ActLater(holder, world_.scheduler.Between(ttl / 20, most));
+}
+
+void LeaseHolders::AttachKey(Holder& holder) {
+  clients_.Ask(AnyMachine().number(),
+               PutOf(clients_.RandomLeaseKey(), clients_.NewValue(), holder.id), [](bool) {});
+}
+
+void LeaseHolders::Renew(Holder& holder) {
+  // Of a member that has not answered for long, another one is asked.
+  if (!holder.asked.empty() && world_.scheduler.Now() - holder.asked.front().at > seconds(2) &&
+      world_.scheduler.rng().OneIn(2))
+    LeaveStream(holder);
+  if (holder.stream == nullptr) {
+    holder.stream = std::make_shared<ClientStream>(
+        world_, AnyMachine(),
+        ClientStream::Receiver{
+            .on_message = [this, &holder](std::string_view message) { OnRenewed(holder, message); },
+            .on_end = [this, &holder](const Error&) { LeaveStream(holder); }});
+    holder.stream->Open("/etcdserverpb.Lease/LeaseKeepAlive", false);
+  }
+  holder.asked.push_back(ledger_.Now());
+  holder.stream->Say(server::EncodeLeaseId(holder.id));
+}
+
+void LeaseHolders::OnRenewed(Holder& holder, std::string_view message) {
+  const LeaseAnswer answer = Read(message);
+  if (answer.id != holder.id || holder.asked.empty())
+    return world_.Fail("h{} is told of lease {:x}, unasked", holder.number, answer.id);
+  const LeaseLedger::Moment asked = holder.asked.front();
+  holder.asked.pop_front();
+  world_.Note("h{} hears of lease {:x}: {} s", holder.number, answer.id, answer.ttl_s);
+  if (answer.ttl_s > 0) {
+    world_.faults.Add(Fault::kLeaseRenewed);
+    return ledger_.Promised(answer.id, answer.ttl_s, asked, answer.term);
+  }
+  world_.faults.Add(Fault::kLeaseGoneTold);
+  ledger_.ToldGone(answer.id);
+  Begin(holder);
+}
+
+void LeaseHolders::AskForTimes(Holder& holder) {
+  const LeaseLedger::Moment asked = ledger_.Now();
+  Call("/etcdserverpb.Lease/LeaseTimeToLive", TimeToLiveBody(holder.id),
+       [this, asked, id = holder.id](const Result<std::string>& answer) {
+         if (!answer.has_value()) return;
+         const LeaseAnswer times = Read(*answer);
+         world_.Note("lease {:x} has {} of {} s left and {} keys", id, times.ttl_s, times.granted_s,
+                     times.keys.size());
+         world_.faults.Add(Fault::kLeaseTimesTold);
+         ledger_.TimesTold(id, times.ttl_s, times.granted_s, times.keys, asked);
+       });
+}
+
+void LeaseHolders::Revoke(Holder& holder) {
+  ledger_.RevokeAsked(holder.id);
+  Call("/etcdserverpb.Lease/LeaseRevoke", server::EncodeLeaseId(holder.id),
+       [this, id = holder.id](const Result<std::string>& answer) {
+         if (answer.has_value()) ledger_.ToldGone(id);
+       });
+  Begin(holder);
+}
+
+void LeaseHolders::LeaveStream(Holder& holder) {
+  if (holder.stream == nullptr) return;
+  holder.stream->Leave();
+  holder.stream = nullptr;
+  holder.asked.clear();
+}
+
+// ---- the end ----
+
+void LeaseHolders::Settle() {
+  settled_ = true;
+  for (Holder& holder : holders_) {
+    if (!holder.keeps) Begin(holder);
+  }
+}
+
+std::set<lease::LeaseId> LeaseHolders::Kept() const {
+  std::set<lease::LeaseId> kept;
+  for (const Holder& holder : holders_) {
+    if (holder.keeps && holder.id != lease::kNoLease) kept.insert(holder.id);
+  }
+  return kept;
+}
+
+}  // namespace kvorum::sim

@@ -1,0 +1,72 @@
+// Clients that hold leases: each is granted one, hangs keys on it, renews it at some member,
+// stalls, asks for its time to live, revokes it or leaves it to its end, and begins anew.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "tests/sim/client_stream.h"
+#include "tests/sim/clients.h"
+#include "tests/sim/lease_ledger.h"
+#include "tests/sim/machine.h"
+#include "tests/sim/world.h"
+
+namespace kvorum::sim {
+
+class LeaseHolders {
+ public:
+  struct Options {
+    std::size_t holders = 2;
+    std::uint64_t longest_s = 5;
+  };
+  LeaseHolders(World& world, std::vector<std::unique_ptr<Machine>>& machines, Clients& clients,
+               LeaseLedger& ledger, Options options);
+
+  void Start();
+  // Some go on renewing what they hold; nobody does anything else.
+  void Settle();
+  // What is renewed.
+  std::set<lease::LeaseId> Kept() const;
+
+ private:
+  struct Holder {
+    std::size_t number = 0;
+    lease::LeaseId id = lease::kNoLease;
+    std::int64_t ttl_s = 0;
+    std::uint64_t leases = 0;  // counts them, so that what is late belongs to an earlier one
+    bool keeps = false;        // to the end of the run
+    std::shared_ptr<ClientStream> stream;   // of renewals; null: none is open
+    std::deque<LeaseLedger::Moment> asked;  // renewals without an answer
+  };
+
+  using Done = std::function<void(Result<std::string> answer)>;
+  // A unary call at some member; `done` is told within a bounded time.
+  void Call(std::string_view path, std::string request, Done done);
+
+  void Begin(Holder& holder);
+  void Granted(Holder& holder, const LeaseLedger::Moment& asked, const std::string& answer);
+  void ActLater(Holder& holder, Duration when);
+  void Act(Holder& holder);
+  void Renew(Holder& holder);
+  void AttachKey(Holder& holder);
+  void AskForTimes(Holder& holder);
+  void Revoke(Holder& holder);
+  void LeaveStream(Holder& holder);
+  void OnRenewed(Holder& holder, std::string_view message);
+  Machine& AnyMachine();
+
+  World& world_;
+  std::vector<std::unique_ptr<Machine>>& machines_;
+  Clients& clients_;
+  LeaseLedger& ledger_;
+  const Options options_;
+  std::deque<Holder> holders_;
+  lease::LeaseId last_chosen_ = 0x1000;
+  bool settled_ = false;
+};
+
+}  // namespace kvorum::sim

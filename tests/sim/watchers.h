@@ -1,0 +1,83 @@
+// Clients that watch: each has a Watch call at some member with a few watchers on it, asks for
+// progress, stops reading for a while, cancels and creates, and goes on at another member behind
+// the last revision that it was given: when it is refused or cut off, and when it likes.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/sim/client_stream.h"
+#include "tests/sim/machine.h"
+#include "tests/sim/watched.h"
+#include "tests/sim/world.h"
+
+namespace kvorum::sim {
+
+class Watchers {
+ public:
+  struct Options {
+    std::size_t clients = 3;
+    std::size_t keys = 5;  // of the other clients
+    Duration most_thinking = std::chrono::seconds(2);
+  };
+  Watchers(World& world, std::vector<std::unique_ptr<Machine>>& machines,
+           const EventHistory& events, Options options);
+
+  void Start();
+  // No more changes of mind: from here on they read, at one of the members that `live` tells.
+  void Settle(std::function<std::vector<Machine*>()> live);
+  // All that is published has been given to all of them; once they have settled.
+  bool AreAtEnd() const;
+  // Asks for progress, everywhere.
+  void AskForProgress();
+  bool KnowTheEnd() const;
+  // Who is not where it should be.
+  std::string Behind() const;
+
+ private:
+  struct Client {
+    std::size_t number = 0;
+    std::shared_ptr<ClientStream> stream;  // null: it is about to connect
+    std::size_t machine = 0;
+    std::list<Watched> watches;
+    std::deque<Watched*> awaiting;  // in the order in which they were asked for
+    bool reads = true;
+    bool wants_leader = false;
+    std::uint64_t watches_made = 0;
+    std::int64_t told_progress = 0;  // to the whole stream
+  };
+
+  void Act(Client& client);
+  void ActLater(Client& client);
+  void Connect(Client& client);
+  void ConnectLater(Client& client, Duration most);
+  // To another member, or the same.
+  void Leave(Client& client);
+  void Add(Client& client);
+  void Open(Client& client, Watched& watched);
+  void CancelOne(Client& client);
+  void StopReading(Client& client);
+  Machine* Choose();
+  WatchCreate RandomWatch();
+
+  void OnMessage(Client& client, std::string_view message);
+  void OnCreated(Client& client, const WatchAnswer& answer);
+  void OnCanceled(Client& client, const WatchAnswer& answer);
+  void OnProgress(Client& client, const WatchAnswer& answer);
+  void OnEnd(Client& client, const Error& status);
+  Watched* Find(Client& client, std::int64_t id);
+
+  World& world_;
+  std::vector<std::unique_ptr<Machine>>& machines_;
+  const EventHistory& events_;
+  const Options options_;
+  std::function<std::vector<Machine*>()> live_;  // once they settle
+  std::deque<Client> clients_;
+};
+
+}  // namespace kvorum::sim
