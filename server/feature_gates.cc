@@ -1,5 +1,7 @@
 #include "server/feature_gates.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -72,8 +74,9 @@ std::expected<FeatureGates, std::string> ParseFeatureGates(std::string_view text
     const std::string value(Trim(entry.substr(equals + 1)));
     const auto on = ParseBool(value);
     if (!on.has_value()) {
-      return std::unexpected("invalid value of " + name + "=" + value +
-                             ", err: strconv.ParseBool: parsing \"" + value + "\": invalid syntax");
+      return std::unexpected(fmt::format(
+          "invalid value of {}={}, err: strconv.ParseBool: parsing \"{}\": invalid syntax", name,
+          value, value));
     }
     const auto gate = std::ranges::find(kGates, name, &Gate::name);
     if (gate == std::end(kGates)) return std::unexpected("unrecognized feature gate: " + name);

@@ -55,7 +55,8 @@ class HttpHandlersTest : public testing::Test {
 
   ServedMember served_;
   rpc::HttpHandler client_ = MakeHttpHandler(served_.context());
-  rpc::HttpHandler peer_ = MakePeerHttpHandler(served_.context(), served_.cluster(), served_.lease().access());
+  rpc::HttpHandler peer_ =
+      MakePeerHttpHandler(served_.context(), served_.cluster(), served_.lease().access());
 };
 
 const std::string kHealthy = R"(200 {"health":"true","reason":""})";
