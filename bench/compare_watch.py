@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Measures what watchers cost kvorum beside the packaged etcd, on one machine, in one run, with the same settings:
 32-byte keys, 256-byte values, a lean client (kvorum-watch-bench) that shares the machine's cores. Prints the medians,
 their ratios and the targets.

@@ -350,9 +350,9 @@ class TogetherTest(ProcessTest):
         keys = [kv.key for kv in server.get(self.kv, b"l/", range_end=b"l0", sort_target=rpc_pb2.RangeRequest.CREATE,
                                             sort_order=rpc_pb2.RangeRequest.ASCEND).kvs]
         self.assertEqual(keys[0], first.key)
-        for key in keys[:300]:
+        for turn, key in enumerate(keys[:300], 1):
             self.stub.Unlock(lock_messages.UnlockRequest(key=key), timeout=10)
-        cluster.wait_until(lambda: sum(call.done() for call in calls) == 300, "three hundred turns")
+            cluster.wait_until(lambda n=turn: sum(call.done() for call in calls) == n, f"turn {turn}")
         self.assertEqual(sorted(call.result().key for call in calls if call.done()), sorted(keys[1:301]))
         for call in calls:
             call.cancel()

@@ -86,6 +86,7 @@ class Side:
                         control.append((response.watch_id, response.created, response.canceled,
                                         response.compact_revision, response.cancel_reason,
                                         response.header.revision if response.created else None))
+                        open_revision.pop(response.watch_id, None)  # the id may have been another watcher's
                         continue
                     told = [decode(event) for event in response.events]
                     if told and told[0].revision <= open_revision.get(response.watch_id, 0):
@@ -104,9 +105,10 @@ def decode(event):
 
 
 class Watcher:
-    def __init__(self, request, from_revision):
+    def __init__(self, request, from_revision, reads_history):
         self.request = request
         self.from_revision = from_revision
+        self.reads_history = reads_history
         self.until = None
 
     def wants(self, event):
@@ -179,10 +181,13 @@ class WatchDifferentialTest(unittest.TestCase):
             for key in keys:
                 self.record(False, key, b"t%d" % revision, revision)
 
-    def compact(self):
-        if self.revision - self.compacted < 5:
+    def compact(self, watchers):
+        # Who was told nothing of the history may still be read for, and is not to be overtaken.
+        last = min([watcher.from_revision for watcher in watchers.values()
+                    if watcher.reads_history and not watcher.expected(self.history)] + [self.revision - 1])
+        if last - self.compacted < 4:
             return
-        self.compacted = self.random.randrange(self.compacted + 1, self.revision)
+        self.compacted = self.random.randrange(self.compacted + 1, last + 1)
         self.both(lambda side: side.kv.Compact(rpc_pb2.CompactionRequest(revision=self.compacted, physical=True),
                                                timeout=10))
 
@@ -228,7 +233,8 @@ class WatchDifferentialTest(unittest.TestCase):
             return expected_control
         if not request.key:
             request.key = b"\0"
-        watchers[watch_id] = Watcher(request, request.start_revision or self.revision + 1)
+        watchers[watch_id] = Watcher(
+            request, request.start_revision or self.revision + 1, 0 < request.start_revision <= self.revision)
         return expected_control
 
     def settle(self, watchers):
@@ -268,7 +274,7 @@ class WatchDifferentialTest(unittest.TestCase):
                 self.say(rpc_pb2.WatchRequest())
             else:
                 self.settle(watchers)  # what is not told yet may be compacted
-                self.compact()
+                self.compact(watchers)
         self.settle(watchers)
         for side in self.sides:
             side.close()
