@@ -43,7 +43,7 @@ TEST(FindCommandTest, ByNameOrUniquePrefix) {
   EXPECT_EQ(Named({"put", "a", "b"}), "kvorumctl put");
   EXPECT_EQ(Named({"pu", "a"}), "kvorumctl put");
   EXPECT_EQ(Named({"endpoint", "hea"}), "kvorumctl endpoint health");
-  EXPECT_EQ(Named({"e", "s"}), "kvorumctl endpoint status");
+  EXPECT_EQ(Named({"en", "s"}), "kvorumctl endpoint status");
   EXPECT_EQ(Named({}), "kvorumctl");
 }
 
@@ -67,6 +67,7 @@ TEST(FindCommandTest, AnUnknownOrAmbiguousNameIsRefusedWithSuggestions) {
   EXPECT_EQ(Named({"enpoint"}),
             "unknown command \"enpoint\" for \"kvorumctl\"\n\nDid you mean this?\n\tendpoint\n");
   EXPECT_THAT(Named({"com"}), HasSubstr("\tcompaction\n\tcompletion\n"));
+  EXPECT_THAT(Named({"e"}), HasSubstr("\telect\n\tendpoint\n"));
 }
 
 TEST(ExecuteTest, ErrorsGoToTheErrorStreamWithTheirCode) {
