@@ -49,6 +49,7 @@ void LeaseLedger::Promised(lease::LeaseId id, std::int64_t ttl_s, const Moment& 
   if (lease.promised_term != 0 && lease.promised_term != term)
     world_.faults.Add(Fault::kLeaseOutlivedLeader);
   lease.promised_term = term;
+  lease.told = world_.scheduler.Now();
   if (!lease.promised.has_value() || lease.promised->at < asked.at) lease.promised = asked;
 }
 
@@ -69,7 +70,8 @@ void LeaseLedger::TimesTold(lease::LeaseId id, std::int64_t ttl_s, std::int64_t 
     return world_.Fail("lease {:x} is told to have {} keys, and had others from revision {} to {}",
                        id, keys.size(), asked.revision, events_.last_revision());
   }
-  if (!lease.promised.has_value() || asked.at < lease.promised->at) return;
+  // What is renewed at the same time may be renewed later.
+  if (!lease.promised.has_value() || asked.at < lease.told) return;
   const Duration passed = world_.fastest_clock.Elapsed() - lease.promised->fastest;
   if (seconds(ttl_s + 1) + passed + kRounding < seconds(granted_s)) {
     world_.Fail("lease {:x} of {} s is told to have {} s left {} ms after it was renewed", id,

@@ -64,6 +64,7 @@ class LeaseLedger {
   struct Lease {
     std::int64_t ttl_s = 0;            // that the client was told
     std::optional<Moment> promised{};  // the last moment from which it holds
+    TimePoint told{};                  // when the client heard of that, or of another promise, last
     std::uint64_t promised_term = 0;
     bool revoke_asked = false;
     TimePoint seen{};  // by the first member that has it

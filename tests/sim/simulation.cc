@@ -25,8 +25,8 @@ constexpr std::size_t kTailLines = 120;
 // a restart, elections, the retries of clients.
 constexpr Duration kLivenessBound = seconds(60);
 
-// From there to when the watchers have everything.
-constexpr Duration kWatchBound = seconds(10);
+// From there to when the watchers have everything: a catch-up may be bound to one revision a round.
+constexpr Duration kWatchBound = seconds(300);
 
 constexpr const char* kToken = "simulation";
 
