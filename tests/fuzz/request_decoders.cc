@@ -34,11 +34,9 @@ class Target {
     const rpc::Router::Method& method = *methods[choice % methods.size()];
     if (method.info.service == "grpc.health.v1.Health") return;  // Watch ends with its client only
     if (method.info.kind == rpc::MethodKind::kUnary) {
-      const auto answer = served_->Send(method.info.path, request);
-      Require(served_->lanes().RunUntil([&] { return answer->times > 0 || Fatal(); }));
-      Require(answer->times == 1);
-    } else if (method.info.service == "etcdserverpb.Watch") {
-      Watch(request);
+      Call(method.info, request);
+    } else if (EndsWithItsClient(method.info)) {
+      Open(method.info.path, request);
     } else {
       const auto stream = served_->OpenStream(method.info.path, std::string(request));
       Require(served_->RunUntilFinished(*stream));
@@ -48,9 +46,22 @@ class Target {
   }
 
  private:
-  // A stream that ends with its client only.
-  void Watch(std::string_view request) {
-    const auto stream = served_->OpenStream("/etcdserverpb.Watch/Watch", std::string(request));
+  static bool EndsWithItsClient(const rpc::MethodInfo& method) {
+    return method.service == "etcdserverpb.Watch" || method.name == "Observe";
+  }
+  void Call(const rpc::MethodInfo& method, std::string_view request) {
+    const auto call = std::make_shared<rpc::CallContext>();
+    const auto answer = served_->Send(method.path, request, call);
+    if (method.name == "Lock" || method.name == "Campaign") {
+      // Somebody else's turn may last for ever.
+      served_->lanes().RunFor(std::chrono::milliseconds(10));
+      if (answer->times == 0) call->Cancel({Code::kCanceled, "context canceled"});
+    }
+    Require(served_->lanes().RunUntil([&] { return answer->times > 0 || Fatal(); }));
+    Require(answer->times == 1);
+  }
+  void Open(std::string_view path, std::string_view request) {
+    const auto stream = served_->OpenStream(path, std::string(request));
     served_->lanes().RunFor(std::chrono::milliseconds(1));
     stream->context().Cancel({Code::kCanceled, "context canceled"});
     served_->lanes().RunFor(std::chrono::milliseconds(1));
