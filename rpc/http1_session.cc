@@ -15,6 +15,10 @@ namespace {
 
 namespace http = boost::beast::http;
 
+// "0\r\n\r\n", without which no chunked body ends. Beast (1.74) takes a last chunk's header that
+// came in pieces only when as much of it is there, and asserts that it is.
+constexpr std::size_t kLastChunkBytes = 5;
+
 std::string_view ReasonOf(unsigned status) {
   const auto reason = http::obsolete_reason(http::int_to_status(status));
   return {reason.data(), reason.size()};
@@ -42,6 +46,7 @@ std::string LowerCase(boost::beast::string_view text) {
 
 struct Http1Session::Parser {
   http::request_parser<http::string_body> parser;
+  bool in_chunk_header = false;
 };
 
 // Belongs to the loop but for Complete, which any thread may call once.
@@ -136,10 +141,13 @@ bool Http1Session::ParseSome() {
     parser_->parser.eager(true);
     EnterPhase(Phase::kHead);
   }
+  if (parser_->in_chunk_header && input_.size() < kLastChunkBytes) return false;
   boost::system::error_code error;
   const std::size_t used =
       parser_->parser.put(boost::asio::buffer(input_.data(), input_.size()), error);
   input_.erase(0, used);
+  parser_->in_chunk_header = error == http::error::need_more && parser_->parser.is_header_done() &&
+                             parser_->parser.chunked() && !input_.empty();
   if (error && error != http::error::need_more) {
     Refuse(error == http::error::header_limit ? 431 : error == http::error::body_limit ? 413 : 400);
     return true;

@@ -14,6 +14,10 @@ namespace http = boost::beast::http;
 using boost::beast::string_view;
 using boost::system::error_code;
 
+// "0\r\n\r\n", without which no chunked body ends. Beast (1.74) takes a last chunk's header that
+// came in pieces only when as much of it is there, and asserts that it is.
+constexpr std::size_t kLastChunkBytes = 5;
+
 std::string LowerCase(string_view text) {
   std::string lower(text);
   std::ranges::transform(lower, lower.begin(), [](char c) {
@@ -54,9 +58,15 @@ struct HttpParser::Parser final : HttpParser::Impl, private http::basic_parser<i
   }
 
   std::size_t Put(std::string_view bytes, std::string& out, error_code& error) override {
+    if (in_chunk_header && bytes.size() < kLastChunkBytes) {
+      error = http::error::need_more;
+      return 0;
+    }
     body = &out;
     const bool was_done = Base::is_header_done();
     const std::size_t used = Base::put(boost::asio::buffer(bytes.data(), bytes.size()), error);
+    in_chunk_header = error == http::error::need_more && Base::is_header_done() &&
+                      Base::chunked() && used < bytes.size();
     if (!was_done && Base::is_header_done()) {
       head.chunked = Base::chunked();
       head.keep_alive = Base::keep_alive();
@@ -104,6 +114,7 @@ struct HttpParser::Parser final : HttpParser::Impl, private http::basic_parser<i
 
   HttpHead& head;
   std::string* body = nullptr;
+  bool in_chunk_header = false;
 };
 
 HttpParser::HttpParser(Kind kind, std::size_t max_head_bytes) {

@@ -75,12 +75,17 @@ TEST_F(Http1Test, BodiesArriveWhole) {
 }
 
 TEST_F(Http1Test, BytesMayComeOneByOne) {
-  RawSocket socket(server_.port());
-  for (const char c :
-       std::string_view("PRX /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nok"))
-    socket.Send(std::string(1, c));
-  socket.CloseWriting();
-  EXPECT_THAT(socket.ReceiveAll(), EndsWith("\r\n\r\nok"));
+  const auto one_by_one = [&](std::string_view request) {
+    RawSocket socket(server_.port());
+    for (const char c : request) socket.Send(std::string(1, c));
+    socket.CloseWriting();
+    return socket.ReceiveAll();
+  };
+  EXPECT_THAT(one_by_one("PRX /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nok"),
+              EndsWith("\r\n\r\nok"));
+  const std::string chunked = "PUT /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+  EXPECT_THAT(one_by_one(chunked + "2\r\nok\r\n0\r\na: b\r\n\r\n"), EndsWith("\r\n\r\nok"));
+  EXPECT_THAT(one_by_one(chunked + "0\r\na: b\r\n\r\n"), EndsWith("\r\n\r\n"));
 }
 
 TEST_F(Http1Test, ConnectionIsKeptAlive) {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 #include "server/peer/http_parser.h"
 
@@ -53,6 +54,41 @@ TEST(PeerHttpParserTest, ABodyWithoutLengthEndsWithTheConnection) {
   EXPECT_TRUE(parser.PutEnd().has_value());
   EXPECT_TRUE(parser.done());
   EXPECT_EQ(body, "all of it");
+}
+
+// The last chunk's header byte by byte, as in the pieces that a socket may give out.
+TEST(PeerHttpParserTest, AChunkedBodyMayComeByteByByte) {
+  HttpParser parser(HttpParser::Kind::kRequest, kMaxHeadBytes);
+  std::string input;
+  std::string body;
+  for (const char byte : std::string("POST /raft HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+                                     "3\r\nabc\r\n1\r\nd\r\n0\r\na: b\r\n\r\n")) {
+    EXPECT_FALSE(parser.done());
+    input += byte;
+    const auto used = parser.Put(input, body);
+    ASSERT_TRUE(used.has_value());
+    input.erase(0, *used);
+  }
+  EXPECT_TRUE(parser.done());
+  EXPECT_EQ(body, "abcd");
+}
+
+TEST(PeerHttpParserTest, ABodyOfOnlyTheLastChunkMayComeInPieces) {
+  HttpParser parser(HttpParser::Kind::kRequest, kMaxHeadBytes);
+  std::string input;
+  std::string body;
+  for (const std::string_view piece :
+       {"POST /raft HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", "0\r\n", "a", ": b\r\n\r\n"}) {
+    input += piece;
+    for (std::size_t step = 1; step != 0 && !input.empty();) {
+      const auto used = parser.Put(input, body);
+      ASSERT_TRUE(used.has_value());
+      step = *used;
+      input.erase(0, step);
+    }
+  }
+  EXPECT_TRUE(parser.done());
+  EXPECT_EQ(body, "");
 }
 
 }  // namespace
