@@ -332,8 +332,10 @@ TEST_F(Http2Test, LargeAnswersShareTheConnectionFairly) {
       Frame(FrameType::kWindowUpdate, 0, 0, BigEndian32(0x40000000));
   Http2Client client(server_.port(), large_window);
   constexpr std::size_t kBytes = 2'000'000;
+  std::string calls;  // in one write: the first answer must not be out before the others are asked
   for (const std::uint32_t stream : {1U, 3U, 5U})
-    client.Send(UnaryCall(stream, "/test.Echo/Size", std::to_string(kBytes)));
+    calls += UnaryCall(stream, "/test.Echo/Size", std::to_string(kBytes));
+  client.Send(calls);
   std::map<std::uint32_t, std::size_t> received;
   // When the first has come in full, the others are not far behind.
   while (received[1] < kBytes && received[3] < kBytes && received[5] < kBytes) {
