@@ -11,6 +11,16 @@ namespace {
 
 constexpr std::size_t kMaxHeadBytes = 4096;
 
+// Until the parser wants more than there is, as its owners do; `input` keeps what it left.
+void PutAll(HttpParser& parser, std::string& input, std::string& body) {
+  while (!input.empty() && !parser.done()) {
+    const auto used = parser.Put(input, body);
+    ASSERT_TRUE(used.has_value());
+    if (*used == 0) return;
+    input.erase(0, *used);
+  }
+}
+
 TEST(PeerHttpParserTest, AConnectionThatEndsBeforeItsFirstByteIsAnError) {
   for (const auto kind : {HttpParser::Kind::kRequest, HttpParser::Kind::kResponse}) {
     HttpParser parser(kind, kMaxHeadBytes);
@@ -32,11 +42,7 @@ TEST(PeerHttpParserTest, ABodyShorterThanItsLengthIsAnError) {
   HttpParser parser(HttpParser::Kind::kResponse, kMaxHeadBytes);
   std::string input = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab";
   std::string body;
-  while (!input.empty()) {
-    const auto used = parser.Put(input, body);
-    ASSERT_TRUE(used.has_value());
-    input.erase(0, *used);
-  }
+  PutAll(parser, input, body);
   EXPECT_EQ(body, "ab");
   EXPECT_FALSE(parser.PutEnd().has_value());
 }
@@ -45,11 +51,7 @@ TEST(PeerHttpParserTest, ABodyWithoutLengthEndsWithTheConnection) {
   HttpParser parser(HttpParser::Kind::kResponse, kMaxHeadBytes);
   std::string input = "HTTP/1.1 200 OK\r\n\r\nall of it";
   std::string body;
-  while (!input.empty()) {
-    const auto used = parser.Put(input, body);
-    ASSERT_TRUE(used.has_value());
-    input.erase(0, *used);
-  }
+  PutAll(parser, input, body);
   EXPECT_FALSE(parser.done());
   EXPECT_TRUE(parser.PutEnd().has_value());
   EXPECT_TRUE(parser.done());
@@ -65,9 +67,7 @@ TEST(PeerHttpParserTest, AChunkedBodyMayComeByteByByte) {
                                      "3\r\nabc\r\n1\r\nd\r\n0\r\na: b\r\n\r\n")) {
     EXPECT_FALSE(parser.done());
     input += byte;
-    const auto used = parser.Put(input, body);
-    ASSERT_TRUE(used.has_value());
-    input.erase(0, *used);
+    PutAll(parser, input, body);
   }
   EXPECT_TRUE(parser.done());
   EXPECT_EQ(body, "abcd");
@@ -80,12 +80,7 @@ TEST(PeerHttpParserTest, ABodyOfOnlyTheLastChunkMayComeInPieces) {
   for (const std::string_view piece :
        {"POST /raft HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", "0\r\n", "a", ": b\r\n\r\n"}) {
     input += piece;
-    for (std::size_t step = 1; step != 0 && !input.empty();) {
-      const auto used = parser.Put(input, body);
-      ASSERT_TRUE(used.has_value());
-      step = *used;
-      input.erase(0, step);
-    }
+    PutAll(parser, input, body);
   }
   EXPECT_TRUE(parser.done());
   EXPECT_EQ(body, "");
