@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <expected>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace kvorum {
@@ -31,6 +32,9 @@ enum class Code : std::uint8_t {
   kDataLoss = 15,
   kUnauthenticated = 16,
 };
+
+// As gRPC's texts have it: "PermissionDenied".
+std::string_view CodeName(Code code);
 
 struct Error {
   Code code = Code::kUnknown;

@@ -1,11 +1,24 @@
 // The client of the v3 API: what kvorumctl, tests and C++ programs talk to a cluster through.
 //
 // Thread-safe: any thread may call any method at any time; a call blocks its thread until the
-// answer, the deadline or an error. Requests and answers are the generated messages of
-// "proto/rpc.pb.h", which the caller includes.
+// answer, the deadline or an error. No call may be under way when the client is destroyed. Requests
+// and answers are the generated messages of "proto/rpc.pb.h", which the caller includes.
+//
+// Endpoints: each call goes to the next endpoint that is connected; while none is, calls wait until
+// their deadline. Reads are tried again at another endpoint (up to 100 times, with pauses of 25 ms)
+// while the answer is kUnavailable: a lost connection, no leader. Writes are, only where it is
+// certain that no member has seen them; else a write whose answer is kUnavailable may or may not
+// have been applied, and the caller must find out.
+//
+// Users: with a user and password the client logs in when it connects, shows the token with every
+// call, and logs in again when a member does not take the token any more: once for all the calls
+// that run into it, and at most 5 times in a row for one call. A refused log-in is remembered for a
+// second, so that a changed password does not become a flood. Passwords and tokens appear in no
+// error text.
+//
 // Errors: what the server said, with its code and text; kDeadlineExceeded with "context deadline
-// exceeded" if the deadline passed; kUnavailable if a connection was lost. Reads are tried again on
-// another endpoint after a lost connection, writes never: they may have been applied.
+// exceeded" if the deadline passed; kUnavailable if a connection was lost; kResourceExhausted for a
+// request above the limit, which is not sent.
 #pragma once
 
 #include <chrono>
@@ -21,6 +34,33 @@
 namespace etcdserverpb {
 class AlarmRequest;
 class AlarmResponse;
+class AuthDisableResponse;
+class AuthEnableResponse;
+class AuthRoleAddRequest;
+class AuthRoleAddResponse;
+class AuthRoleDeleteRequest;
+class AuthRoleDeleteResponse;
+class AuthRoleGetRequest;
+class AuthRoleGetResponse;
+class AuthRoleGrantPermissionRequest;
+class AuthRoleGrantPermissionResponse;
+class AuthRoleListResponse;
+class AuthRoleRevokePermissionRequest;
+class AuthRoleRevokePermissionResponse;
+class AuthStatusResponse;
+class AuthUserAddRequest;
+class AuthUserAddResponse;
+class AuthUserChangePasswordRequest;
+class AuthUserChangePasswordResponse;
+class AuthUserDeleteRequest;
+class AuthUserDeleteResponse;
+class AuthUserGetRequest;
+class AuthUserGetResponse;
+class AuthUserGrantRoleRequest;
+class AuthUserGrantRoleResponse;
+class AuthUserListResponse;
+class AuthUserRevokeRoleRequest;
+class AuthUserRevokeRoleResponse;
 class CompactionRequest;
 class CompactionResponse;
 class DefragmentRequest;
@@ -63,6 +103,8 @@ class WatchCreateRequest;
 
 namespace kvorum::client {
 
+// Files are PEM. Client::Connect checks them; later they are looked at again and again, so that
+// connections made after a renewal show the new certificate and trust the new authorities.
 struct TlsOptions {
   // True: endpoints without a scheme are spoken to in TLS. https:// and unixs:// always are,
   // http:// never is.
@@ -72,6 +114,7 @@ struct TlsOptions {
   std::string ca_file = {};      // empty: the system's roots
   std::string server_name = {};  // the name to verify instead of the endpoint's host
   bool skip_verification = false;
+  std::chrono::seconds reload_interval{10};  // of the files; less than 1 s means 1 s
 };
 
 struct Options {
@@ -82,10 +125,15 @@ struct Options {
   int max_send_bytes = 2 * 1024 * 1024;
   int max_receive_bytes = 0x7fffffff;
   TlsOptions tls = {};
-  // Log in with user and password, or show a token that was given out by someone else.
+  // Log in with user and password (both, or there is no log-in), or show a token that was given out
+  // by someone else, which is never renewed. White space around a token is left out; the rest of it
+  // is printable ASCII.
   std::string user = {};
   std::string password = {};
   std::string token = {};
+  // Told by a call that ran out of time because no endpoint could be connected to: why, as far as
+  // it is known ("HOST:PORT: REASON; ..."), for a person or a log. Called by the call's thread.
+  std::function<void(const std::string& why)> on_unreachable = {};
 };
 
 struct CallOptions {
@@ -99,6 +147,8 @@ struct CallOptions {
   }
 };
 
+class Caller;
+
 class Client {
  public:
   // Checks the options, opens the connections in the background and, if a user is given, logs in.
@@ -111,7 +161,8 @@ class Client {
 
   Result<etcdserverpb::RangeResponse> Range(const etcdserverpb::RangeRequest& request,
                                             const CallOptions& call = {});
-  // Hands over each chunk as it comes; an error returned by `on_chunk` ends the call with it.
+  // Hands over each chunk as it comes; an error returned by `on_chunk` ends the call with it. Not
+  // tried again once a chunk has come.
   using OnChunk = std::function<Result<void>(etcdserverpb::RangeResponse&& chunk)>;
   Result<void> RangeStream(const etcdserverpb::RangeRequest& request, const OnChunk& on_chunk,
                            const CallOptions& call = {});
@@ -166,10 +217,49 @@ class Client {
   // Disarms every alarm of every member; the answer names those disarmed.
   Result<etcdserverpb::AlarmResponse> AlarmDisarmAll(const CallOptions& call = {});
 
+  // Users, roles and what they may do. That it is switched on is known by AuthStatus, which needs
+  // no user. A changed password does not reach this client's own options.
+  Result<etcdserverpb::AuthEnableResponse> AuthEnable(const CallOptions& call = {});
+  Result<etcdserverpb::AuthDisableResponse> AuthDisable(const CallOptions& call = {});
+  Result<etcdserverpb::AuthStatusResponse> AuthStatus(const CallOptions& call = {});
+  Result<etcdserverpb::AuthUserAddResponse> UserAdd(const etcdserverpb::AuthUserAddRequest& request,
+                                                    const CallOptions& call = {});
+  Result<etcdserverpb::AuthUserGetResponse> UserGet(const etcdserverpb::AuthUserGetRequest& request,
+                                                    const CallOptions& call = {});
+  Result<etcdserverpb::AuthUserListResponse> UserList(const CallOptions& call = {});
+  Result<etcdserverpb::AuthUserDeleteResponse> UserDelete(
+      const etcdserverpb::AuthUserDeleteRequest& request, const CallOptions& call = {});
+  Result<etcdserverpb::AuthUserChangePasswordResponse> UserChangePassword(
+      const etcdserverpb::AuthUserChangePasswordRequest& request, const CallOptions& call = {});
+  Result<etcdserverpb::AuthUserGrantRoleResponse> UserGrantRole(
+      const etcdserverpb::AuthUserGrantRoleRequest& request, const CallOptions& call = {});
+  Result<etcdserverpb::AuthUserRevokeRoleResponse> UserRevokeRole(
+      const etcdserverpb::AuthUserRevokeRoleRequest& request, const CallOptions& call = {});
+  Result<etcdserverpb::AuthRoleAddResponse> RoleAdd(const etcdserverpb::AuthRoleAddRequest& request,
+                                                    const CallOptions& call = {});
+  Result<etcdserverpb::AuthRoleGetResponse> RoleGet(const etcdserverpb::AuthRoleGetRequest& request,
+                                                    const CallOptions& call = {});
+  Result<etcdserverpb::AuthRoleListResponse> RoleList(const CallOptions& call = {});
+  Result<etcdserverpb::AuthRoleDeleteResponse> RoleDelete(
+      const etcdserverpb::AuthRoleDeleteRequest& request, const CallOptions& call = {});
+  Result<etcdserverpb::AuthRoleGrantPermissionResponse> RoleGrantPermission(
+      const etcdserverpb::AuthRoleGrantPermissionRequest& request, const CallOptions& call = {});
+  Result<etcdserverpb::AuthRoleRevokePermissionResponse> RoleRevokePermission(
+      const etcdserverpb::AuthRoleRevokePermissionRequest& request, const CallOptions& call = {});
+
+  // Where the calls go, in turn.
+  std::vector<std::string> endpoints() const;
+  // Calls that are under way end where they are, later ones go to the new list. Endpoints that were
+  // there before keep their connections. kInvalidArgument if there is none; then nothing changes.
+  Result<void> SetEndpoints(const std::vector<std::string>& endpoints);
+  // Sets the endpoints that the cluster's voting members say they serve at; while an endpoint of
+  // now is spoken to in TLS, those of them that are too, so that no token or password goes out in
+  // plain text. Fails, and changes nothing, if none can be asked or they name none.
+  Result<void> SyncEndpoints(const CallOptions& call = {});
+
  private:
-  class Impl;
-  explicit Client(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  explicit Client(std::unique_ptr<Caller> caller);
+  std::unique_ptr<Caller> caller_;
 };
 
 }  // namespace kvorum::client

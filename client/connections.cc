@@ -3,57 +3,39 @@
 #include <grpcpp/security/tls_credentials_options.h>
 
 #include <algorithm>
-#include <cctype>
-#include <cerrno>
-#include <fstream>
-#include <iterator>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "client/endpoint.h"
+#include "client/tls_files.h"
 
 namespace kvorum::client {
 namespace {
 
-Result<std::string> ReadFile(const std::string& path) {
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    std::string reason = std::generic_category().message(errno);
-    reason.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(reason.front())));
-    return Fail(Code::kFailedPrecondition, "open " + path + ": " + reason);
-  }
-  return std::string(std::istreambuf_iterator<char>(file), {});
+unsigned Seconds(std::chrono::seconds d) {
+  return static_cast<unsigned>(std::clamp<std::int64_t>(d.count(), 1, 0x7fffffff));
 }
 
+// gRPC reads the files itself, now and then from a thread of its own, and each new connection takes
+// what they held then.
 Result<std::shared_ptr<grpc::ChannelCredentials>> TlsCredentials(const TlsOptions& tls) {
-  grpc::SslCredentialsOptions keys;
-  if (!tls.ca_file.empty()) {
-    KV_TRY(keys.pem_root_certs, ReadFile(tls.ca_file));
+  namespace tls_of_grpc = grpc::experimental;
+  KV_RETURN_IF_ERROR(CheckTlsFiles(tls));
+  const std::string authorities = tls.skip_verification ? "" : tls.ca_file;
+  tls_of_grpc::TlsChannelCredentialsOptions options;
+  if (tls.skip_verification) {
+    options.set_verify_server_certs(false);
+    options.set_check_call_host(false);
+    options.set_certificate_verifier(std::make_shared<tls_of_grpc::NoOpCertificateVerifier>());
+  } else {
+    options.set_certificate_verifier(std::make_shared<tls_of_grpc::HostNameCertificateVerifier>());
   }
-  if (tls.certificate_file.empty() != tls.key_file.empty())
-    return Fail(Code::kFailedPrecondition,
-                "KeyFile and CertFile must both be present[key: " + tls.key_file +
-                    ", cert: " + tls.certificate_file + "]");
-  if (!tls.certificate_file.empty()) {
-    KV_TRY(keys.pem_cert_chain, ReadFile(tls.certificate_file));
-    KV_TRY(keys.pem_private_key, ReadFile(tls.key_file));
-  }
-  if (!tls.skip_verification) return grpc::SslCredentials(keys);
-
-  grpc::experimental::TlsChannelCredentialsOptions options;
-  options.set_verify_server_certs(false);
-  options.set_check_call_host(false);
-  options.set_certificate_verifier(std::make_shared<grpc::experimental::NoOpCertificateVerifier>());
-  if (!keys.pem_cert_chain.empty()) {
-    options.set_certificate_provider(
-        std::make_shared<grpc::experimental::StaticDataCertificateProvider>(
-            std::vector<grpc::experimental::IdentityKeyCertPair>{
-                {keys.pem_private_key, keys.pem_cert_chain}}));
-    options.watch_identity_key_cert_pairs();
-  }
-  return grpc::experimental::TlsCredentials(options);
+  if (!tls.certificate_file.empty() || !authorities.empty())
+    options.set_certificate_provider(std::make_shared<tls_of_grpc::FileWatcherCertificateProvider>(
+        tls.key_file, tls.certificate_file, authorities, Seconds(tls.reload_interval)));
+  if (!tls.certificate_file.empty()) options.watch_identity_key_cert_pairs();
+  if (!authorities.empty()) options.watch_root_certs();
+  return tls_of_grpc::TlsCredentials(options);
 }
 
 int Milliseconds(std::chrono::nanoseconds d) {
@@ -75,7 +57,9 @@ grpc::ChannelArguments Arguments(const Options& options) {
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 2000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2000);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  // No policy is set, so all that is left of them is: a call that the server says it has not seen
+  // (refused, or after its goodbye) is sent again.
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 1);
   arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   if (!options.tls.server_name.empty()) arguments.SetSslTargetNameOverride(options.tls.server_name);
@@ -92,8 +76,15 @@ std::chrono::system_clock::time_point WallDeadline(CallOptions::Deadline deadlin
 
 }  // namespace
 
-Connection::Connection(std::shared_ptr<grpc::Channel> channel_in)
-    : channel(std::move(channel_in)),
+struct Connections::Settings {
+  std::shared_ptr<grpc::ChannelCredentials> tls;
+  bool tls_as_chosen = false;  // where the endpoint does not say
+  grpc::ChannelArguments arguments;
+};
+
+Connection::Connection(std::string endpoint_in, std::shared_ptr<grpc::Channel> channel_in)
+    : endpoint(std::move(endpoint_in)),
+      channel(std::move(channel_in)),
       kv(etcdserverpb::KV::NewStub(channel)),
       watch(etcdserverpb::Watch::NewStub(channel)),
       lease(etcdserverpb::Lease::NewStub(channel)),
@@ -101,57 +92,105 @@ Connection::Connection(std::shared_ptr<grpc::Channel> channel_in)
       maintenance(etcdserverpb::Maintenance::NewStub(channel)),
       auth(etcdserverpb::Auth::NewStub(channel)) {}
 
-Connections::Connections(std::vector<Connection> connections)
-    : connections_(std::move(connections)) {}
+Connections::Connections(std::unique_ptr<const Settings> settings)
+    : settings_(std::move(settings)), list_(std::make_shared<const List>()) {}
+Connections::~Connections() = default;
 
 Result<std::unique_ptr<Connections>> Connections::Open(const Options& options) {
-  KV_TRY(const auto tls, TlsCredentials(options.tls));
-  const auto plain = grpc::InsecureChannelCredentials();
-  const grpc::ChannelArguments arguments = Arguments(options);
-  std::vector<Connection> connections;
-  for (const std::string& text : options.endpoints) {
-    const Endpoint endpoint = ParseEndpoint(text);
-    const bool secure = endpoint.security == Endpoint::Security::kTls ||
-                        (endpoint.security == Endpoint::Security::kAsChosen && options.tls.enabled);
-    connections.emplace_back(
-        grpc::CreateCustomChannel(endpoint.target, secure ? tls : plain, arguments));
-  }
-  return std::unique_ptr<Connections>(new Connections(std::move(connections)));
+  auto settings = std::make_unique<Settings>();
+  KV_TRY(settings->tls, TlsCredentials(options.tls));
+  settings->tls_as_chosen = options.tls.enabled;
+  settings->arguments = Arguments(options);
+  std::unique_ptr<Connections> connections(new Connections(std::move(settings)));
+  connections->Replace(options.endpoints);
+  return connections;
 }
 
-Connection* Connections::NextReady() {
+bool Connections::IsInTls(const std::string& endpoint) const {
+  const Endpoint::Security security = ParseEndpoint(endpoint).security;
+  return security == Endpoint::Security::kTls ||
+         (security == Endpoint::Security::kAsChosen && settings_->tls_as_chosen);
+}
+
+ConnectionPtr Connections::Connect(const std::string& endpoint) const {
+  return std::make_shared<Connection>(
+      endpoint, grpc::CreateCustomChannel(
+                    ParseEndpoint(endpoint).target,
+                    IsInTls(endpoint) ? settings_->tls : grpc::InsecureChannelCredentials(),
+                    settings_->arguments));
+}
+
+void Connections::Replace(const std::vector<std::string>& endpoints) {
+  const std::lock_guard lock(mutex_);
+  auto list = std::make_shared<List>();
+  for (const std::string& endpoint : endpoints) {
+    if (std::ranges::find(*list, endpoint, &Connection::endpoint) != list->end()) continue;
+    const auto kept = std::ranges::find(*list_, endpoint, &Connection::endpoint);
+    list->push_back(kept != list_->end() ? *kept : Connect(endpoint));
+  }
+  list_ = std::move(list);
+}
+
+std::shared_ptr<const Connections::List> Connections::Current() const {
+  const std::lock_guard lock(mutex_);
+  return list_;
+}
+
+std::vector<std::string> Connections::endpoints() const {
+  std::vector<std::string> endpoints;
+  for (const ConnectionPtr& connection : *Current()) endpoints.push_back(connection->endpoint);
+  return endpoints;
+}
+
+ConnectionPtr Connections::NextReady(const List& connections) {
   const std::size_t start = next_.fetch_add(1, std::memory_order_relaxed);
-  for (std::size_t i = 0; i < connections_.size(); ++i) {
-    Connection& candidate = connections_[(start + i) % connections_.size()];
-    if (candidate.channel->GetState(/*try_to_connect=*/true) == GRPC_CHANNEL_READY)
-      return &candidate;
+  for (std::size_t i = 0; i < connections.size(); ++i) {
+    const ConnectionPtr& candidate = connections[(start + i) % connections.size()];
+    if (candidate->channel->GetState(/*try_to_connect=*/true) == GRPC_CHANNEL_READY)
+      return candidate;
   }
   return nullptr;
 }
 
-Connection* Connections::WaitReady(CallOptions::Deadline deadline) {
-  if (connections_.size() == 1) {
-    Connection& only = connections_.front();
-    return only.channel->WaitForConnected(WallDeadline(deadline)) ? &only : nullptr;
-  }
+ConnectionPtr Connections::WaitReady(CallOptions::Deadline deadline) {
   // Notifications can't be taken back, so each wait is a short one: when one connection comes up,
-  // the others' notifications hold us no longer than that.
+  // or the endpoints are replaced, the others' notifications hold us no longer than that.
   constexpr std::chrono::milliseconds kSlice(20);
   while (true) {
-    if (Connection* ready = NextReady()) return ready;
+    const std::shared_ptr<const List> connections = Current();
+    if (ConnectionPtr ready = NextReady(*connections)) return ready;
     const auto now = std::chrono::steady_clock::now();
     if (now >= deadline) return nullptr;
     grpc::CompletionQueue queue;
     const auto slice_end = WallDeadline(deadline - now < kSlice ? deadline : now + kSlice);
-    for (Connection& connection : connections_)
-      connection.channel->NotifyOnStateChange(connection.channel->GetState(true), slice_end, &queue,
-                                              nullptr);
+    for (const ConnectionPtr& connection : *connections)
+      connection->channel->NotifyOnStateChange(connection->channel->GetState(true), slice_end,
+                                               &queue, nullptr);
     queue.Shutdown();
     void* tag = nullptr;
     bool changed = false;
     while (queue.Next(&tag, &changed)) {
     }
   }
+}
+
+// A call tells what the channel knows; nothing else does. One that is still connecting has a moment
+// to come to an end.
+std::string Connections::WhyNotConnected() const {
+  const auto deadline = std::chrono::system_clock::now() + std::chrono::milliseconds(500);
+  std::string reasons;
+  for (const ConnectionPtr& connection : *Current()) {
+    if (connection->channel->GetState(false) == GRPC_CHANNEL_READY) continue;
+    grpc::ClientContext context;
+    context.set_deadline(deadline);
+    etcdserverpb::AuthStatusResponse response;
+    const grpc::Status status =
+        connection->auth->AuthStatus(&context, etcdserverpb::AuthStatusRequest(), &response);
+    if (status.error_code() != grpc::StatusCode::UNAVAILABLE) continue;
+    if (!reasons.empty()) reasons += "; ";
+    reasons += connection->endpoint + ": " + status.error_message();
+  }
+  return reasons;
 }
 
 }  // namespace kvorum::client

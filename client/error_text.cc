@@ -70,46 +70,6 @@ static_assert(std::is_sorted(kApiErrors.begin(), kApiErrors.end()));
 
 }  // namespace
 
-std::string_view CodeName(Code code) {
-  switch (code) {
-    case Code::kOk:
-      return "OK";
-    case Code::kCanceled:
-      return "Canceled";
-    case Code::kUnknown:
-      return "Unknown";
-    case Code::kInvalidArgument:
-      return "InvalidArgument";
-    case Code::kDeadlineExceeded:
-      return "DeadlineExceeded";
-    case Code::kNotFound:
-      return "NotFound";
-    case Code::kAlreadyExists:
-      return "AlreadyExists";
-    case Code::kPermissionDenied:
-      return "PermissionDenied";
-    case Code::kResourceExhausted:
-      return "ResourceExhausted";
-    case Code::kFailedPrecondition:
-      return "FailedPrecondition";
-    case Code::kAborted:
-      return "Aborted";
-    case Code::kOutOfRange:
-      return "OutOfRange";
-    case Code::kUnimplemented:
-      return "Unimplemented";
-    case Code::kInternal:
-      return "Internal";
-    case Code::kUnavailable:
-      return "Unavailable";
-    case Code::kDataLoss:
-      return "DataLoss";
-    case Code::kUnauthenticated:
-      return "Unauthenticated";
-  }
-  return "Unknown";
-}
-
 bool IsApiError(std::string_view message) {
   constexpr std::string_view kPrefix = "etcdserver: ";
   if (!message.starts_with(kPrefix)) return false;

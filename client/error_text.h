@@ -8,9 +8,6 @@
 
 namespace kvorum::client {
 
-// "InvalidArgument": the name that users of gRPC know a code by.
-std::string_view CodeName(Code code);
-
 // True if the text is one of the v3 API's own errors: its text then says all there is to say.
 bool IsApiError(std::string_view message);
 

@@ -16,13 +16,6 @@ constexpr std::chrono::milliseconds kBackOff(25);
 // How long a connection is waited for before a look whether the watch is still wanted.
 constexpr std::chrono::milliseconds kConnectSlice(200);
 
-// Whether another stream may fare better.
-bool MayGoOn(const grpc::Status& status) {
-  const bool passes = status.ok() || status.error_code() == grpc::StatusCode::UNAVAILABLE ||
-                      status.error_code() == grpc::StatusCode::INTERNAL;
-  return passes && status.error_message() != kNoLeader;
-}
-
 }  // namespace
 
 Watch::Watch(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -41,50 +34,86 @@ Result<void> Watch::Impl::Run(const OnResponse& on_response) {
 }
 
 Result<Watch::Impl::End> Watch::Impl::RunStream(const OnResponse& on_response) {
-  Connection* connection = connections_.WaitReady(CallOptions::Within(kConnectSlice).deadline);
+  const ConnectionPtr connection =
+      caller_.connections().WaitReady(CallOptions::Within(kConnectSlice).deadline);
   if (connection == nullptr) return End::kBroken;
-  grpc::ClientContext context;
-  prepare_(context);
-  if (!Begin(*connection, context)) return End::kBroken;
-  const auto end = ReadAll(*stream_, on_response);
-  if (!end.has_value() || *end == End::kCanceledByServer) context.TryCancel();
-  const grpc::Status status = Finish();
-  if (!end.has_value() || *end == End::kCanceledByServer || cancelled() || MayGoOn(status))
-    return end;
-  return Fail(static_cast<Code>(status.error_code()), status.error_message());
+  const auto standing = std::make_shared<Standing>();
+  const Token token = caller_.Prepare(standing->context, {.require_leader = require_leader_});
+  if (!Begin(*connection, standing)) return End::kBroken;
+  auto end = ReadAll(*standing->stream, token, on_response);
+  const bool is_over = !end.has_value() || *end != End::kBroken;
+  if (is_over) standing->context.TryCancel();
+  const grpc::Status status = Finish(*standing);
+  if (!is_over && !cancelled()) end = Judge(status, token);
+  if (end.has_value() && *end == End::kTokenRefused) KV_RETURN_IF_ERROR(RenewToken(token));
+  return end;
 }
 
-bool Watch::Impl::Begin(Connection& connection, grpc::ClientContext& context) {
+Result<Watch::Impl::End> Watch::Impl::Judge(const grpc::Status& status, const Token& token) const {
+  if (status.ok()) return End::kBroken;
+  const Error error = FromStatus(status);
+  if (caller_.After(error, Repeat::kWrite, token, CallOptions::Deadline::max()) ==
+      NextStep::kNewToken)
+    return End::kTokenRefused;
+  const bool may_pass = error.code == Code::kUnavailable || error.code == Code::kInternal;
+  if (may_pass && error.message != kNoLeader) return End::kBroken;
+  return Fail(error);
+}
+
+Result<void> Watch::Impl::RenewToken(const Token& token) {
+  if (++renewals_ > kMaxRenewals)
+    return Fail(Code::kUnauthenticated, "etcdserver: invalid auth token");
+  const auto renewed = caller_.Renew(token, CallOptions::Within(caller_.dial_timeout()).deadline);
+  // Who can't be reached now may be reached later, as with any broken stream.
+  if (renewed || renewed.error().code == Code::kDeadlineExceeded ||
+      renewed.error().code == Code::kUnavailable)
+    return {};
+  return renewed;
+}
+
+bool Watch::Impl::Begin(Connection& connection, const std::shared_ptr<Standing>& standing) {
   etcdserverpb::WatchRequest create;
   *create.mutable_create_request() = request_;
-  const std::lock_guard lock(mutex_);
-  if (cancelled_) return false;
-  context_ = &context;
-  stream_ = connection.watch->Watch(&context);
-  stream_->Write(create);  // a failure shows when it is read
+  {
+    const std::lock_guard lock(mutex_);
+    if (cancelled_) return false;
+    standing_ = standing;
+  }
+  const std::lock_guard lock(standing->writing);
+  standing->stream = connection.watch->Watch(&standing->context);
+  standing->stream->Write(create);  // a failure shows when it is read
+  standing->takes_writes = true;
   return true;
 }
 
-grpc::Status Watch::Impl::Finish() {
-  std::unique_ptr<Stream> stream;
+// The stream has ended, or its context was cancelled, so that nobody's write goes on for long.
+grpc::Status Watch::Impl::Finish(Standing& standing) {
   {
     const std::lock_guard lock(mutex_);
-    context_ = nullptr;
-    stream = std::move(stream_);
+    standing_ = nullptr;
   }
-  return stream->Finish();
+  {
+    const std::lock_guard lock(standing.writing);
+    standing.takes_writes = false;
+  }
+  return standing.stream->Finish();
 }
 
-Result<Watch::Impl::End> Watch::Impl::ReadAll(Stream& stream, const OnResponse& on_response) {
+Result<Watch::Impl::End> Watch::Impl::ReadAll(Stream& stream, const Token& token,
+                                              const OnResponse& on_response) {
   etcdserverpb::WatchResponse whole;
   etcdserverpb::WatchResponse part;
   while (stream.Read(&part)) {
     whole.MergeFrom(part);
     whole.set_fragment(false);
     if (part.fragment()) continue;
+    if (whole.canceled() && caller_.After(ParseReason(whole.cancel_reason()), Repeat::kWrite, token,
+                                          CallOptions::Deadline::max()) == NextStep::kNewToken)
+      return End::kTokenRefused;
     Advance(whole);
     const bool again = whole.created() && !whole.canceled() && was_created_;
     was_created_ |= whole.created();
+    renewals_ = 0;
     if (!again) KV_RETURN_IF_ERROR(on_response(whole));
     if (whole.canceled()) return End::kCanceledByServer;
     whole.Clear();
@@ -105,16 +134,25 @@ void Watch::Impl::Advance(const etcdserverpb::WatchResponse& response) {
 }
 
 void Watch::Impl::RequestProgress() {
+  const std::shared_ptr<Standing> standing = Current();
+  if (standing == nullptr) return;
   etcdserverpb::WatchRequest request;
   request.mutable_progress_request();
-  const std::lock_guard lock(mutex_);
-  if (stream_ != nullptr) stream_->Write(request);
+  const std::lock_guard lock(standing->writing);
+  if (standing->takes_writes) standing->stream->Write(request);
 }
 
 void Watch::Impl::Cancel() {
+  {
+    const std::lock_guard lock(mutex_);
+    cancelled_ = true;
+  }
+  if (const std::shared_ptr<Standing> standing = Current()) standing->context.TryCancel();
+}
+
+std::shared_ptr<Watch::Impl::Standing> Watch::Impl::Current() {
   const std::lock_guard lock(mutex_);
-  cancelled_ = true;
-  if (context_ != nullptr) context_->TryCancel();
+  return standing_;
 }
 
 bool Watch::Impl::cancelled() {

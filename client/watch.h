@@ -1,5 +1,6 @@
 // A watch of one key or range on a stream of its own, which goes on at another endpoint after a
-// lost connection, from the revision after the last one it was given.
+// lost connection, or with a new token where the old one is refused, from the revision after the
+// last one it was given.
 //
 // Run blocks its thread; RequestProgress and Cancel may be called by any thread meanwhile, and
 // Cancel before. The client that made it outlives it.
@@ -32,8 +33,10 @@ class Watch {
   // cancelled here, or with an error that another endpoint would give as well, or `no leader` if a
   // leader was asked for.
   Result<void> Run(const OnResponse& on_response);
-  // The answer comes like any response. Nothing if no stream stands.
+  // The answer comes like any response. Nothing if no stream stands. Waits while the member takes
+  // nothing from us, until it does, the stream is lost or the watch cancelled.
   void RequestProgress();
+  // Waits for nobody.
   void Cancel();
 
  private:

@@ -3,12 +3,11 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include <functional>
 #include <memory>
 #include <mutex>
+#include <utility>
 
-#include "client/client.h"
-#include "client/connections.h"
+#include "client/caller.h"
 #include "client/watch.h"
 #include "proto/rpc.pb.h"
 
@@ -17,36 +16,49 @@ namespace kvorum::client {
 class Watch::Impl {
  public:
   using Stream = grpc::ClientReaderWriter<etcdserverpb::WatchRequest, etcdserverpb::WatchResponse>;
-  // Puts the call's metadata into a context.
-  using Prepare = std::function<void(grpc::ClientContext& context)>;
 
-  Impl(Connections& connections, etcdserverpb::WatchCreateRequest request, Prepare prepare)
-      : connections_(connections), request_(std::move(request)), prepare_(std::move(prepare)) {}
+  Impl(Caller& caller, etcdserverpb::WatchCreateRequest request, bool require_leader)
+      : caller_(caller), request_(std::move(request)), require_leader_(require_leader) {}
 
   Result<void> Run(const OnResponse& on_response);
   void RequestProgress();
   void Cancel();
 
  private:
-  enum class End { kCanceledByServer, kBroken };
+  // A stream and what it needs, kept by each thread that writes to it for as long as it does.
+  struct Standing {
+    grpc::ClientContext context;
+    // gRPC takes one write at a time. Held over it, even while the member takes nothing: the end of
+    // the stream, or its context's cancellation, ends the write.
+    std::mutex writing;
+    std::unique_ptr<Stream> stream;  // made by Run's thread under the lock
+    bool takes_writes = false;       // guarded by it
+  };
+
+  enum class End { kCanceledByServer, kBroken, kTokenRefused };
   // One stream until it ends.
   Result<End> RunStream(const OnResponse& on_response);
-  Result<End> ReadAll(Stream& stream, const OnResponse& on_response);
+  Result<End> ReadAll(Stream& stream, const Token& token, const OnResponse& on_response);
+  // Whether another stream may fare better than the one that ended so.
+  Result<End> Judge(const grpc::Status& status, const Token& token) const;
+  Result<void> RenewToken(const Token& token);
   // Where to go on after this response.
   void Advance(const etcdserverpb::WatchResponse& response);
-  bool Begin(Connection& connection, grpc::ClientContext& context);
-  grpc::Status Finish();
+  // False if the watch was cancelled before.
+  bool Begin(Connection& connection, const std::shared_ptr<Standing>& standing);
+  grpc::Status Finish(Standing& standing);
+  std::shared_ptr<Standing> Current();
   bool cancelled();
 
-  Connections& connections_;
+  Caller& caller_;
   etcdserverpb::WatchCreateRequest request_;  // its start_revision moves on
-  const Prepare prepare_;
+  const bool require_leader_;
   bool was_created_ = false;
+  int renewals_ = 0;  // since a stream was accepted
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards what follows; not held while gRPC is called
   bool cancelled_ = false;
-  grpc::ClientContext* context_ = nullptr;  // of the stream that stands
-  std::unique_ptr<Stream> stream_;
+  std::shared_ptr<Standing> standing_;  // null between two streams
 };
 
 }  // namespace kvorum::client

@@ -46,8 +46,9 @@ endif()
 function(kvorum_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
   add_library(kvorum_${name} STATIC ${ARG_SOURCES})
-  target_include_directories(kvorum_${name} PUBLIC ${PROJECT_SOURCE_DIR})
-  target_link_libraries(kvorum_${name} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE} kvorum_warnings)
+  target_include_directories(kvorum_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
+  target_link_libraries(kvorum_${name} PUBLIC ${ARG_PUBLIC}
+    PRIVATE ${ARG_PRIVATE} $<BUILD_INTERFACE:kvorum_warnings>)
 endfunction()
 
 # kvorum_binary(<name> SOURCES ... LINK ...): a program in build/<preset>/bin.

@@ -88,6 +88,14 @@ std::vector<std::string> LeaseTable::KeysOf(const Lease& lease) {
   return keys;
 }
 
+bool LeaseTable::VisitKeys(const Lease& lease, const std::function<bool(std::string_view)>& visit) {
+  for (const AttachedKey* attached = lease.first_key; attached != nullptr;
+       attached = attached->next) {
+    if (!visit(*attached->key)) return false;
+  }
+  return true;
+}
+
 std::vector<std::string> LeaseTable::CopyKeys(const Lease& lease) {
   std::vector<std::string> keys;
   keys.reserve(lease.keys);

@@ -67,6 +67,8 @@ class LeaseTable {
   LeaseId LeaseOf(std::string_view key) const;
   // In their order, which is that in which a revocation deletes them on every member.
   static std::vector<std::string> KeysOf(const Lease& lease);
+  // In no order, until `visit` says false; whether it never did.
+  static bool VisitKeys(const Lease& lease, const std::function<bool(std::string_view)>& visit);
   // In no order: the caller sorts them where it holds nobody up.
   static std::vector<std::string> CopyKeys(const Lease& lease);
 

@@ -5,18 +5,10 @@
 #include <string>
 #include <string_view>
 
+#include "base/api_error.h"
 #include "base/error.h"
 
 namespace kvorum::mvcc {
-
-struct ApiError {
-  Code code;
-  std::string_view message;
-
-  friend bool operator==(const Error& error, const ApiError& api) {
-    return error.code == api.code && error.message == api.message;
-  }
-};
 
 inline constexpr ApiError kErrEmptyKey{Code::kInvalidArgument, "etcdserver: key is not provided"};
 inline constexpr ApiError kErrKeyNotFound{Code::kInvalidArgument, "etcdserver: key not found"};

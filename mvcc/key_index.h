@@ -46,6 +46,7 @@ struct Version;
 struct IndexMark {
   std::int64_t current_revision = 1;   // the header revision of answers from this state
   std::int64_t compact_revision = -1;  // reads below are refused
+  std::uint64_t side_version = 0;      // of what the store's owner keeps beside it
 };
 
 // A published state, kept alive. Move-only. Costs one atomic add to take and one to give back.

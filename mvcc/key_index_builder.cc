@@ -1,12 +1,12 @@
 #include "mvcc/key_index_builder.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <limits>
 #include <string>
 #include <utility>
 
+#include "base/sort_head.h"
 #include "mvcc/index_loader.h"
 #include "mvcc/index_tree.h"
 #include "mvcc/index_versions.h"
@@ -74,15 +74,6 @@ class PackedList {
   std::size_t first_ = 0;
   std::size_t offset_ = 0;
 };
-
-// The eight bytes behind a prefix that all keys have, as a number that compares as they do.
-std::uint64_t SortHead(std::string_view key, std::size_t prefix) {
-  std::uint64_t head = 0;
-  const std::string_view rest = key.substr(prefix, sizeof(head));
-  if (!rest.empty()) std::memcpy(&head, rest.data(), rest.size());
-  if constexpr (std::endian::native == std::endian::little) head = std::byteswap(head);
-  return head;
-}
 
 }  // namespace
 

@@ -253,6 +253,15 @@ void Store::Publish(std::uint64_t consistent_index, std::uint64_t term) {
   compactor_.OnPublished();
 }
 
+void Store::SetSideVersion(std::uint64_t version) {
+  side_version_ = version;
+  index_dirty_ = true;
+}
+
+std::uint64_t Store::shown_side_version() const {
+  return State()->index->Snapshot().mark().side_version;
+}
+
 std::optional<WriteBuffer::View> Store::RecordsForListener() const {
   const bool wanted =
       listener_ != nullptr && working_revision_ != revision() && listener_->WantsRecords();
@@ -280,8 +289,9 @@ void Store::OnIndexCompacted() {
 }
 
 void Store::PublishIndex() {
-  state_->index->Publish(
-      {.current_revision = working_revision_, .compact_revision = working_compact_revision_});
+  state_->index->Publish({.current_revision = working_revision_,
+                          .compact_revision = working_compact_revision_,
+                          .side_version = side_version_});
   index_dirty_ = false;
   published_revision_.store(working_revision_, std::memory_order_release);
   published_compact_revision_.store(working_compact_revision_, std::memory_order_release);

@@ -154,6 +154,12 @@ class Store {
   void PutBucket(Bucket bucket, std::string_view key, std::string_view value);
   void DeleteBucket(Bucket bucket, std::string_view key);
 
+  // Numbers the state that the owner keeps beside the store: every view from the next Publish on
+  // says which one belongs to it, so that a reader never puts together what no entry left together.
+  void SetSideVersion(std::uint64_t version);
+  // What the newest view says.
+  std::uint64_t shown_side_version() const;
+
   // Refuses reads below `revision` from now on (readers: from Publish on) and forgets what no later
   // read can ask for: in the index in short steps on this executor, in the backend in small batches
   // between its commits. ErrCompacted at or below the last compaction, ErrFutureRev above the
@@ -186,6 +192,7 @@ class Store {
     std::string snapshot_path;
     std::string path;
     std::uint64_t consistent_index = 0;  // what the content must say
+    std::uint64_t side_version = 0;      // SetSideVersion of the content
     // On the copier: takes what else the owner needs of the content. May be empty.
     std::function<Result<void>(Snapshot& content)> load;
   };
@@ -264,6 +271,7 @@ class Store {
   std::int64_t working_compact_revision_ = -1;
   std::uint64_t consistent_index_ = 0;
   std::uint64_t term_ = 0;
+  std::uint64_t side_version_ = 0;
   PublishListener* listener_ = nullptr;
   bool txn_open_ = false;
   bool dirty_ = false;        // something waits for Publish

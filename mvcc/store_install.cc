@@ -61,6 +61,9 @@ Result<void> Store::BuildInstallation(Installation& installation) const {
                     std::to_string(installation.restored.revision) + ", but this member is at " +
                     std::to_string(installation.at_least_revision));
   }
+  installation.state->index->Publish({.current_revision = installation.restored.revision,
+                                      .compact_revision = installation.restored.compact_revision(),
+                                      .side_version = request.side_version});
   KV_FAILPOINT("applyAfterOpenSnapshot");
   if (!request.load) return {};
   KV_TRY(const Reader reader, installation.state->backend->NewReader());
@@ -87,6 +90,7 @@ void Store::ShowInstallation(Installation& installation) {
   }
   hashes_.Clear();
   GoOnFrom(installation.restored);
+  side_version_ = installation.request.side_version;
   executors_.backend.Post(
       [this, replaced = std::move(replaced)]() mutable { CloseWhenUnused(std::move(replaced)); });
   ResumeCompaction(installation.restored);

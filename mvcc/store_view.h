@@ -39,6 +39,8 @@ class ReadView final : private RecordSource {
   std::int64_t revision() const { return index_.mark().current_revision; }
   // Reads below are refused. -1 until the first compaction.
   std::int64_t compact_revision() const { return index_.mark().compact_revision; }
+  // What Store::SetSideVersion said before this state was published.
+  std::uint64_t side_version() const { return index_.mark().side_version; }
 
   // Gives the rows to the sink in the order of the answer. A plain range (key order, no filters)
   // streams: O(log n) for the count, then one look-up a row, no allocation; a descending page by

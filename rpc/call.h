@@ -20,6 +20,7 @@
 #include "base/shared_bytes.h"
 #include "rpc/call_context.h"
 #include "rpc/grpc_protocol.h"
+#include "rpc/http.h"
 #include "rpc/mailbox.h"
 #include "rpc/message_reader.h"
 #include "rpc/service.h"
@@ -50,6 +51,7 @@ class Call final : public CallContext,
   std::size_t buffered_bytes() const { return unsent_bytes_.load(std::memory_order_relaxed); }
 
   // The loop's side.
+  bool is_http() const { return http_ != nullptr; }
   void Deliver() override;
   void OnTimer() override;  // the deadline
 
@@ -111,8 +113,9 @@ class Call final : public CallContext,
   Error status_;
   MessageReader reader_;
   SharedBytes request_;  // of a unary call, complete
-  std::string inbox_;    // of a stream: bytes that no Read asked for yet
-  std::size_t inbox_used_ = 0;
+  // Of what is HTTP and not gRPC; null else.
+  std::unique_ptr<HttpRequest> http_;
+  std::string inbox_;              // its body
   std::size_t counted_bytes_ = 0;  // what the session's sum of buffered request bytes holds of us
   std::array<char, kMessagePrefixBytes> prefix_{};
   std::size_t prefix_sent_bytes_ = 0;

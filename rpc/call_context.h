@@ -26,6 +26,16 @@ namespace kvorum::rpc {
 class Loop;
 struct MethodInfo;
 
+// Who a call comes from, as an interceptor found out; rpc itself does not look at it.
+struct Caller {
+  SharedBytes name;                  // empty: nobody in particular
+  std::uint64_t token_revision = 0;  // of the state that the caller's token was issued in; 0: any
+  // Of the state in which the caller's session was seen to go on; 0: it needs none.
+  std::uint64_t session_revision = 0;
+  std::int64_t token_ends_s = 0;  // the Unix time at which the token ends by itself; 0: never
+  bool token_refused = false;     // it showed a token that is not one
+};
+
 class CallContext {
  public:
   using CancelCallback = std::move_only_function<void(const Error& reason)>;
@@ -41,6 +51,9 @@ class CallContext {
   std::string_view path() const;
   // "127.0.0.1:5123", "[::1]:5123", "@" for a unix socket.
   std::string_view peer() const { return peer_.view(); }
+  // The common name in the client's certificate, which was verified; empty without one, and where
+  // client certificates are not asked for.
+  std::string_view certificate_name() const { return certificate_name_.view(); }
   // The loop that reads the call's connection; null for a call that did not come by one. Handlers
   // are called there.
   Loop* loop() const { return loop_; }
@@ -69,12 +82,13 @@ class CallContext {
   // calling thread if it is cancelled already. Dropped unrun when the call ends otherwise.
   void OnCancel(CancelCallback callback);
 
-  // A slot for the interceptor's request id; not used by rpc itself.
-  std::uint64_t request_id = 0;
+  // Set before the handler is called, and by a stream's handler between its requests.
+  Caller caller;
 
   // For whoever builds the context, before it is shared.
   void set_method(const MethodInfo* method) { method_ = method; }
   void set_peer(SharedBytes peer) { peer_ = std::move(peer); }
+  void set_certificate_name(SharedBytes name) { certificate_name_ = std::move(name); }
   void set_loop(Loop* loop) { loop_ = loop; }
   void set_started(TimePoint started) { started_ = started; }
   void set_deadline(TimePoint deadline) { deadline_ = deadline; }
@@ -101,6 +115,7 @@ class CallContext {
   const MethodInfo* method_ = nullptr;
   Loop* loop_ = nullptr;
   SharedBytes peer_;
+  SharedBytes certificate_name_;
   TimePoint started_;
   std::optional<TimePoint> deadline_;
   std::size_t entry_count_ = 0;

@@ -27,11 +27,14 @@ void Add(std::atomic<std::uint64_t>& counter, std::uint64_t amount) {
 }  // namespace
 
 Connection::Connection(Front& front, Socket socket, SharedBytes peer,
+                       std::shared_ptr<const TlsListen> tls,
                        std::move_only_function<void(Connection*)> on_closed)
     : front_(front),
       socket_(std::move(socket)),
       peer_(std::move(peer)),
-      on_closed_(std::move(on_closed)) {
+      tls_(std::move(tls)),
+      on_closed_(std::move(on_closed)),
+      state_(tls_ == nullptr ? State::kSniffing : State::kShaking) {
   front_.loop.Watch(socket_.fd(), *this, reading_, writing_);
   front_.loop.Arm(timer_, front_.loop.now() + front_.options.handshake_timeout);
 }
@@ -41,6 +44,7 @@ Connection::~Connection() { Close(); }
 void Connection::Close() {
   if (state_ == State::kClosed) return;
   state_ = State::kClosed;
+  front_.gate.Leave(*this);
   front_.loop.Disarm(timer_);
   front_.loop.DropFlush(*this);
   front_.loop.Unwatch(socket_.fd(), *this);
@@ -53,11 +57,13 @@ void Connection::Close() {
 
 void Connection::OnReady(bool readable, bool writable) {
   if (writable) WantFlush();
+  if (readable && state_ == State::kShaking) return OnHandshakeReadable();
   if (readable) OnReadable();
 }
 
 void Connection::OnReadable() {
   const std::ptrdiff_t count = socket_.Read(front_.input);
+  if (socket_.has_unsent()) WantFlush();  // TLS answers by itself
   if (count == Socket::kWouldBlock) return;
   if (count < 0) return Close();
   if (count == 0) {
@@ -84,19 +90,31 @@ void Connection::OnBytes(std::string_view bytes) {
       lingered_bytes_ += bytes.size();
       if (lingered_bytes_ > kLingerBytes) Close();
       break;
+    case State::kRefusing:
+      sniffed_.append(bytes);
+      RefusePlainText();
+      break;
+    case State::kShaking:  // decrypted elsewhere
     case State::kClosed:
       break;
   }
 }
 
 bool Connection::StartSession() {
-  const std::size_t compared = std::min(sniffed_.size(), kHttp2Start.size());
-  const bool is_http2 = sniffed_.compare(0, compared, kHttp2Start.substr(0, compared)) == 0;
-  if (is_http2 && compared < kHttp2Start.size()) return false;  // it may still be "PROPFIND"
+  const std::string_view chosen =
+      socket_.tls() == nullptr ? std::string_view() : NegotiatedProtocol(socket_.tls()->ssl());
+  bool is_http2 = chosen == "h2";
+  if (chosen.empty()) {
+    const std::size_t compared = std::min(sniffed_.size(), kHttp2Start.size());
+    is_http2 = sniffed_.compare(0, compared, kHttp2Start.substr(0, compared)) == 0;
+    if (is_http2 && compared < kHttp2Start.size()) return false;  // it may still be "PROPFIND"
+  }
   if (is_http2) {
-    session_ = std::make_unique<Http2Session>(front_, *this, peer_);
+    using enum Http2Session::Serves;
+    session_ = std::make_unique<Http2Session>(front_, *this, peer_, certificate_name_,
+                                              socket_.tls() == nullptr ? kGrpc : kGrpcAndHttp);
   } else {
-    session_ = std::make_unique<Http1Session>(front_, *this, peer_);
+    session_ = std::make_unique<Http1Session>(front_, *this, peer_, certificate_name_);
   }
   state_ = State::kServing;
   return true;
@@ -107,6 +125,9 @@ void Connection::OnEstablished() {
 }
 
 bool Connection::FlushPending() {
+  const int flushed = socket_.Flush();
+  if (flushed < 0) Close();
+  if (flushed <= 0) return false;
   if (pending_.empty()) return true;
   OutputBatch& batch = front_.output;
   std::size_t taken = 0;
@@ -118,20 +139,25 @@ bool Connection::FlushPending() {
     return false;
   }
   Add(front_.sent_bytes, static_cast<std::uint64_t>(written));
-  const bool blocked = !rest.empty();
+  const bool took_all = rest.empty() && !socket_.has_unsent();
   rest.insert(rest.end(), std::make_move_iterator(pending_.begin() + static_cast<long>(taken)),
               std::make_move_iterator(pending_.end()));
   pending_ = std::move(rest);
-  if (!blocked && !pending_.empty()) WantFlush();
-  return pending_.empty();
+  if (took_all && !pending_.empty()) WantFlush();
+  return !blocked();
 }
 
 void Connection::Flush() {
-  if (state_ != State::kServing) return;
+  if (state_ != State::kServing) {
+    // The rest of a handshake's last flight.
+    if (state_ == State::kClosed) return;
+    if (socket_.Flush() < 0) return Close();
+    return Watch(reading_, socket_.has_unsent());
+  }
   if (!FlushPending()) return WatchAsNeeded();
   OutputBatch& batch = front_.output;
   bool more = true;
-  for (int i = 0; i < kBatchesPerFlush && more && pending_.empty(); ++i) {
+  for (int i = 0; i < kBatchesPerFlush && more && !blocked(); ++i) {
     session_->Produce(batch);
     more = batch.full();
     if (batch.empty()) break;
@@ -139,7 +165,7 @@ void Connection::Flush() {
     if (written < 0) return Close();
     Add(front_.sent_bytes, static_cast<std::uint64_t>(written));
   }
-  if (pending_.empty()) {
+  if (!blocked()) {
     if (session_->ended()) return Linger();
     if (more) WantFlush();
   }
@@ -148,13 +174,16 @@ void Connection::Flush() {
 
 void Connection::WatchAsNeeded() {
   if (state_ != State::kServing) return;
-  const bool blocked = !pending_.empty();
-  const bool reading = !input_ended_ && !session_->pauses_input(blocked);
-  if (blocked && session_->ending() && !timer_.armed())
+  const bool is_blocked = blocked();
+  if (is_blocked && session_->ending() && !timer_.armed())
     front_.loop.Arm(timer_, front_.loop.now() + kLingerTime);
-  if (reading == reading_ && blocked == writing_) return;
+  Watch(!input_ended_ && !session_->pauses_input(is_blocked), is_blocked);
+}
+
+void Connection::Watch(bool reading, bool writing) {
+  if (reading == reading_ && writing == writing_) return;
   reading_ = reading;
-  writing_ = blocked;
+  writing_ = writing;
   front_.loop.Rewatch(socket_.fd(), *this, reading_, writing_);
 }
 
@@ -164,9 +193,7 @@ void Connection::Linger() {
   state_ = State::kLingering;
   socket_.CloseWriting();
   front_.loop.Arm(timer_, front_.loop.now() + kLingerTime);
-  reading_ = true;
-  writing_ = false;
-  front_.loop.Rewatch(socket_.fd(), *this, reading_, writing_);
+  Watch(/*reading=*/true, /*writing=*/false);
 }
 
 void Connection::Drain() {
@@ -181,6 +208,9 @@ void Connection::CancelAll(const Error& reason) {
   front_.loop.Arm(timer_, front_.loop.now() + kLingerTime);
 }
 
-void Connection::OnTimer() { Close(); }
+void Connection::OnTimer() {
+  if (state_ == State::kShaking) return Reject(TlsFailure::kTimeout, "tls: handshake timed out");
+  Close();
+}
 
 }  // namespace kvorum::rpc

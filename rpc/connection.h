@@ -1,6 +1,6 @@
-// One accepted connection: moves bytes between its socket and the session whose protocol the first
-// bytes show. Keeps the limits of the socket's side: time to show a protocol, bounded output, time
-// to take the last bytes.
+// One accepted connection: moves bytes between its socket and the session whose protocol ALPN or
+// the first bytes show. Keeps the limits of the socket's side: time for a TLS handshake and to show
+// a protocol, bounded output, time to take the last bytes.
 //
 // Belongs to its loop. Reads at most one buffer per wake-up and writes a bounded amount, so that
 // connections take turns.
@@ -19,11 +19,14 @@
 
 namespace kvorum::rpc {
 
-class Connection final : public Loop::Watcher, public Loop::Flushable, public SessionHost {
+class Connection final : public Loop::Watcher,
+                         public Loop::Flushable,
+                         public SessionHost,
+                         public HandshakeGate::Guest {
  public:
   // `on_closed` is called once, when the socket is closed; the connection may be deleted from then
   // on, but not from inside the call.
-  Connection(Front& front, Socket socket, SharedBytes peer,
+  Connection(Front& front, Socket socket, SharedBytes peer, std::shared_ptr<const TlsListen> tls,
              std::move_only_function<void(Connection*)> on_closed);
   ~Connection() override;
 
@@ -38,14 +41,24 @@ class Connection final : public Loop::Watcher, public Loop::Flushable, public Se
   void Flush() override;
   void WantFlush() override { front_.loop.QueueFlush(*this); }
   void OnEstablished() override;
+  void Shake() override;
+  void GiveUpPlace() override;
 
  private:
   enum class State : std::uint8_t {
+    kShaking,   // the TLS handshake
+    kRefusing,  // plain text where TLS is spoken: told so, if it is HTTP
     kSniffing,  // no session yet
     kServing,
     kLingering,  // everything is sent; the peer's bytes are dropped until it closes
     kClosed,
   };
+
+  // The TLS handshake's part (connection_tls.cc).
+  void OnHandshakeReadable();
+  void EndShaking(std::size_t plain_size);
+  void Reject(TlsFailure kind, std::string_view why);
+  void RefusePlainText();
 
   void OnReadable();
   void OnBytes(std::string_view bytes);
@@ -54,11 +67,15 @@ class Connection final : public Loop::Watcher, public Loop::Flushable, public Se
   bool FlushPending();
   void Linger();
   void WatchAsNeeded();
+  void Watch(bool reading, bool writing);
+  bool blocked() const { return !pending_.empty() || socket_.has_unsent(); }
   void OnTimer();
 
   Front& front_;
   Socket socket_;
   const SharedBytes peer_;
+  const std::shared_ptr<const TlsListen> tls_;  // null: plain text
+  SharedBytes certificate_name_;
   std::move_only_function<void(Connection*)> on_closed_;
   State state_ = State::kSniffing;
   std::string sniffed_;

@@ -8,11 +8,16 @@
 #include <cstdint>
 #include <vector>
 
+#include "rpc/handshake_gate.h"
 #include "rpc/http.h"
 #include "rpc/loop.h"
+#include "rpc/member_timer.h"
 #include "rpc/output_batch.h"
+#include "rpc/rejection_log.h"
 #include "rpc/server.h"
 #include "rpc/service.h"
+#include "rpc/tls_link.h"
+#include "rpc/tls_listen.h"
 
 namespace kvorum::rpc {
 
@@ -20,7 +25,12 @@ struct Front {
   static constexpr std::size_t kInputBytes = 64 * 1024;
 
   Front(const Options& o, const Router& r, const HttpHandler& h, Loop& l)
-      : options(o), router(r), http(h), loop(l), input(kInputBytes) {}
+      : options(o),
+        router(r),
+        http(h),
+        loop(l),
+        input(kInputBytes),
+        gate(l, o.max_handshakes, o.handshake_patience) {}
 
   const Options& options;
   const Router& router;
@@ -28,20 +38,13 @@ struct Front {
   Loop& loop;
   std::vector<char> input;
   OutputBatch output;
+  HandshakeGate gate;
+  TlsBuffers tls_buffers;
+  RejectionLog rejections;
+  TlsCounters tls;
   // Written by this loop alone.
   std::atomic<std::uint64_t> received_bytes{0};
   std::atomic<std::uint64_t> sent_bytes{0};
-};
-
-// A timer that calls a member function of its owner.
-template <class Owner, void (Owner::*kMethod)()>
-class MemberTimer final : public Timer {
- public:
-  explicit MemberTimer(Owner& owner) : owner_(owner) {}
-  void OnTimer() override { (owner_.*kMethod)(); }
-
- private:
-  Owner& owner_;
 };
 
 }  // namespace kvorum::rpc

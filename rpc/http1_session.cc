@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/http.hpp>
 #include <cctype>
-#include <ctime>
 #include <utility>
+
+#include "rpc/http_date.h"
 
 namespace kvorum::rpc {
 namespace {
@@ -22,16 +22,6 @@ constexpr std::size_t kLastChunkBytes = 5;
 std::string_view ReasonOf(unsigned status) {
   const auto reason = http::obsolete_reason(http::int_to_status(status));
   return {reason.data(), reason.size()};
-}
-
-std::string DateText() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  std::array<char, 64> text;
-  const std::size_t length =
-      std::strftime(text.data(), text.size(), "%a, %d %b %Y %H:%M:%S GMT", &parts);
-  return {text.data(), length};
 }
 
 std::string LowerCase(boost::beast::string_view text) {
@@ -73,8 +63,12 @@ class Http1Session::Answer final : public HttpSink, public std::enable_shared_fr
   const std::shared_ptr<Mailbox> mailbox_;
 };
 
-Http1Session::Http1Session(Front& front, SessionHost& host, SharedBytes peer)
-    : front_(front), host_(host), peer_(std::move(peer)) {
+Http1Session::Http1Session(Front& front, SessionHost& host, SharedBytes peer,
+                           SharedBytes certificate_name)
+    : front_(front),
+      host_(host),
+      peer_(std::move(peer)),
+      certificate_name_(std::move(certificate_name)) {
   EnterPhase(Phase::kIdle);
 }
 
@@ -186,6 +180,7 @@ void Http1Session::Dispatch() {
     request.headers.push_back({LowerCase(field.name_string()), std::string(field.value())});
   request.body = SharedBytes::Own(std::move(message.body()));
   request.peer = peer_;
+  request.certificate_name = certificate_name_;
   request.loop = &front_.loop;
   EnterPhase(Phase::kHandling);
   answer_ = std::make_shared<Answer>(*this, front_.loop);
@@ -201,7 +196,7 @@ void Http1Session::SendResponse(HttpResponse response) {
     head += fmt::format("{}: {}\r\n", header.name, header.value);
   if (!response.content_type.empty())
     head += fmt::format("Content-Type: {}\r\n", response.content_type);
-  head += fmt::format("Date: {}\r\nContent-Length: {}\r\n", DateText(), body_bytes);
+  head += fmt::format("Date: {}\r\nContent-Length: {}\r\n", HttpDate(), body_bytes);
   if (!keep_alive_ || closing_) {
     head += "Connection: close\r\n";
     closing_ = true;

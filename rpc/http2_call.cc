@@ -54,6 +54,7 @@ Call* Http2Session::NewCall(std::int32_t stream_id) {
                                  front_.options.max_receive_message_bytes);
   call->set_loop(&front_.loop);
   call->set_peer(peer_);
+  if (!certificate_name_.empty()) call->set_certificate_name(certificate_name_);
   call->set_started(front_.loop.now());
   Call* raw = call.get();
   raw->next_ = calls_;
@@ -171,7 +172,11 @@ void Http2Session::BeginCall(Call& call, bool remote_ended) {
   if (head.authorities > 1 || head.hosts > 1)
     return Refuse(call, HostCountError(head.authorities, head.hosts), "400");
   if (head.malformed) return RefuseStream(call, NGHTTP2_PROTOCOL_ERROR);
-  if (!head.is_grpc) return Refuse(call, ContentTypeError(head.wrong_content_type), "415");
+  if (!head.is_grpc) {
+    const bool is_http = head.wrong_content_type.find("application/grpc") == std::string::npos;
+    if (is_http && serves_ == Serves::kGrpcAndHttp) return BeginHttp(call, remote_ended);
+    return Refuse(call, ContentTypeError(head.wrong_content_type), "415");
+  }
   if (head.error) return Refuse(call, *head.error, "400");
   if (!head.is_post) return Refuse(call, WrongHttpMethodError(head.wrong_http_method), "405");
   if (head.timeout) {
@@ -196,6 +201,7 @@ void Http2Session::OnData(Call& call, std::string_view bytes) {
   nghttp2_session_consume_connection(session_, bytes.size());
   call.end_.received_bytes += bytes.size();
   if (call.decided_ || call.entry_ == nullptr) {
+    if (!call.decided_ && call.http_ != nullptr) return OnHttpData(call, bytes);
     nghttp2_session_consume_stream(session_, call.stream_id_, bytes.size());
   } else if (call.stream_ == nullptr) {
     OnUnaryData(call, bytes);
@@ -222,7 +228,9 @@ void Http2Session::OnStreamData(Call& call, std::string_view bytes) {
 
 void Http2Session::OnRemoteEnd(Call& call) {
   call.remote_ended_ = true;
-  if (call.decided_ || call.entry_ == nullptr) return;
+  if (call.decided_) return;
+  if (call.http_ != nullptr) return DispatchOrWait(call);
+  if (call.entry_ == nullptr) return;
   if (call.stream_ == nullptr) {
     EndUnaryRequest(call);
   } else if (call.stream_->read_callback) {
@@ -280,7 +288,7 @@ void Http2Session::ServeRead(Call& call) {
 }
 
 bool Http2Session::CountBuffered(Call& call) {
-  std::size_t holds = call.reader_.held_bytes() + call.request_.size();
+  std::size_t holds = call.reader_.held_bytes() + call.request_.size() + call.inbox_.size();
   if (call.stream_ != nullptr) holds += call.stream_->inbox.size() - call.stream_->inbox_used;
   buffered_bytes_ += holds;
   buffered_bytes_ -= std::exchange(call.counted_bytes_, holds);
@@ -306,6 +314,7 @@ void Http2Session::DispatchWaiting() {
 }
 
 void Http2Session::Dispatch(Call& call) {
+  if (call.http_ != nullptr) return DispatchHttp(call);
   call.dispatched_ = true;
   if (front_.router.start_hook()) front_.router.start_hook()(call);
   std::shared_ptr<Call> shared = call.attached_;
@@ -367,6 +376,7 @@ void Http2Session::Decide(Call& call, Error status) {
 
 void Http2Session::Cancel(Call& call, Error reason) {
   if (call.decided_) return;
+  if (call.http_ != nullptr) return CancelHttp(call, reason);
   call.decided_ = true;
   call.status_ = std::move(reason);
   front_.loop.Disarm(call);
@@ -517,7 +527,7 @@ void Http2Session::OnMessageSent(Call& call) {
   call.first_ = {};
   call.rest_ = {};
   if (std::exchange(call.finish_waits_, false)) Decide(call, std::move(call.status_));
-  if (call.decided_) SubmitTrailers(call);
+  if (call.decided_ && call.http_ == nullptr) SubmitTrailers(call);
   // The handler hears of it in the next wake-up: this one's hooks have run.
   if (call.stream_ != nullptr && call.stream_->write_callback) call.Push();
 }

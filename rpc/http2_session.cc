@@ -23,10 +23,13 @@ constexpr std::array<std::uint8_t, 8> kDrainPing{'k', 'v', 'o', 'r', 'u', 'm', '
 
 }  // namespace
 
-Http2Session::Http2Session(Front& front, SessionHost& host, SharedBytes peer)
+Http2Session::Http2Session(Front& front, SessionHost& host, SharedBytes peer,
+                           SharedBytes certificate_name, Serves serves)
     : front_(front),
       host_(host),
       peer_(std::move(peer)),
+      certificate_name_(std::move(certificate_name)),
+      serves_(serves),
       // Long ago, so that the first ping is on time.
       last_ping_{std::numeric_limits<std::int64_t>::min() / 2},
       last_input_(front.loop.now()),

@@ -1,6 +1,8 @@
 // gRPC over HTTP/2 on one connection: nghttp2 speaks HTTP/2, this class speaks gRPC on it and keeps
 // the connection's limits.
 //
+// Under TLS a connection may carry plain HTTP requests too (http2_http.cc).
+//
 // A call's way: its headers are judged as they come (OnHeader), routed when they are complete
 // (BeginCall), its messages gathered (OnData), its handler called (Dispatch); its answer goes out
 // as HEADERS, DATA and trailers (Send, Decide). HTTP/2's own header rules are checked here and not
@@ -29,7 +31,11 @@ namespace kvorum::rpc {
 
 class Http2Session final : public Session {
  public:
-  Http2Session(Front& front, SessionHost& host, SharedBytes peer);
+  enum class Serves : std::uint8_t { kGrpc, kGrpcAndHttp };
+
+  // `certificate_name`: of the client, which proved it; empty if it was not asked to.
+  Http2Session(Front& front, SessionHost& host, SharedBytes peer, SharedBytes certificate_name,
+               Serves serves);
   ~Http2Session() override;
   Http2Session(const Http2Session&) = delete;
   Http2Session& operator=(const Http2Session&) = delete;
@@ -111,6 +117,14 @@ class Http2Session final : public Session {
   void Dispatch(Call& call);
   void DispatchWaiting();
 
+  // The way of a request that is not gRPC.
+  class HttpAnswer;
+  void BeginHttp(Call& call, bool remote_ended);
+  void OnHttpData(Call& call, std::string_view bytes);
+  void DispatchHttp(Call& call);
+  void AnswerHttp(Call& call, HttpResponse response);
+  void CancelHttp(Call& call, const Error& reason);
+
   // The answer's way out.
   // The call is over for its handler.
   void Decide(Call& call, Error status);
@@ -144,6 +158,8 @@ class Http2Session final : public Session {
   Front& front_;
   SessionHost& host_;
   const SharedBytes peer_;
+  const SharedBytes certificate_name_;
+  const Serves serves_;
   nghttp2_session* session_ = nullptr;
   OutputBatch* batch_ = nullptr;  // while Produce runs
 

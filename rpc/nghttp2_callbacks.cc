@@ -104,6 +104,7 @@ struct Http2Session::Callbacks {
     Http2Session& self = Self(user_data);
     switch (frame->hd.type) {
       case NGHTTP2_HEADERS:
+      case NGHTTP2_DATA:
         self.activity_since_ping_ = true;
         if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) {
           // The answer is complete: what the client still sends is not wanted.
@@ -113,9 +114,6 @@ struct Http2Session::Callbacks {
                                       NGHTTP2_NO_ERROR);
           }
         }
-        break;
-      case NGHTTP2_DATA:
-        self.activity_since_ping_ = true;
         break;
       case NGHTTP2_RST_STREAM:
         // Streams that we must reset for the client's fault cost us as much as those it resets.
@@ -161,7 +159,12 @@ struct Http2Session::Callbacks {
     if (self.batch_->full() || self.ended_) return NGHTTP2_ERR_PAUSE;
     const std::size_t left = static_cast<Call*>(source->ptr)->buffered_bytes();
     *data_flags = NGHTTP2_DATA_FLAG_NO_COPY;
-    if (left <= limit_bytes) *data_flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
+    if (left <= limit_bytes) {
+      *data_flags |= NGHTTP2_DATA_FLAG_EOF;
+      // Trailers follow, but for what is not gRPC.
+      if (!static_cast<Call*>(source->ptr)->is_http())
+        *data_flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
+    }
     return static_cast<ssize_t>(std::min(left, limit_bytes));
   }
 
@@ -209,7 +212,8 @@ void SubmitMessage(nghttp2_session* session, std::int32_t stream_id, Call& call)
   nghttp2_data_provider provider{};
   provider.source.ptr = &call;
   provider.read_callback = &Http2Session::Callbacks::ReadMessage;
-  nghttp2_submit_data(session, NGHTTP2_FLAG_NONE, stream_id, &provider);
+  nghttp2_submit_data(session, call.is_http() ? NGHTTP2_FLAG_END_STREAM : NGHTTP2_FLAG_NONE,
+                      stream_id, &provider);
 }
 
 nghttp2_session* NewServerSession(Http2Session& owner) {

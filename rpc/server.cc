@@ -47,9 +47,10 @@ struct Server::Impl {
   }
 
   Loop& accept_loop() { return shards.front()->loop; }
-  Result<std::string> AddListener(Result<ListenSocket> socket);
-  void Assign(Accepted accepted);
-  void Open(Shard& shard, Accepted accepted);
+  using Tls = std::shared_ptr<const TlsListen>;  // null: plain text
+  Result<std::string> AddListener(Result<ListenSocket> socket, Tls tls);
+  void Assign(Accepted accepted, const Tls& tls);
+  void Open(Shard& shard, Accepted accepted, Tls tls);
   void OnClosed(Shard& shard, Connection* connection);
   // Runs the task on the loop and waits for it.
   void RunOn(Loop& loop, Task task);
@@ -69,13 +70,13 @@ struct Server::Impl {
   std::condition_variable emptied;
 };
 
-Result<std::string> Server::Impl::AddListener(Result<ListenSocket> socket) {
+Result<std::string> Server::Impl::AddListener(Result<ListenSocket> socket, Tls tls) {
   if (!socket) return std::unexpected(std::move(socket).error());
   KV_RETURN_IF_ERROR(socket->Listen());
   std::string address = socket->address();
-  auto acceptor =
-      std::make_unique<Acceptor>(accept_loop(), std::move(*socket), budget,
-                                 [this](Accepted accepted) { Assign(std::move(accepted)); });
+  auto acceptor = std::make_unique<Acceptor>(
+      accept_loop(), std::move(*socket), budget,
+      [this, tls = std::move(tls)](Accepted accepted) { Assign(std::move(accepted), tls); });
   if (!started) {
     acceptors.push_back(std::move(acceptor));
   } else {
@@ -87,23 +88,23 @@ Result<std::string> Server::Impl::AddListener(Result<ListenSocket> socket) {
   return address;
 }
 
-void Server::Impl::Assign(Accepted accepted) {
+void Server::Impl::Assign(Accepted accepted, const Tls& tls) {
   Shard& shard = **std::ranges::min_element(
       shards, {}, [](const auto& each) { return each->open.load(std::memory_order_relaxed); });
   ++shard.open;
-  if (shard.loop.InThread()) return Open(shard, std::move(accepted));
-  shard.loop.Post([this, &shard, accepted = std::move(accepted)]() mutable {
-    Open(shard, std::move(accepted));
+  if (shard.loop.InThread()) return Open(shard, std::move(accepted), tls);
+  shard.loop.Post([this, &shard, accepted = std::move(accepted), tls]() mutable {
+    Open(shard, std::move(accepted), std::move(tls));
   });
 }
 
-void Server::Impl::Open(Shard& shard, Accepted accepted) {
+void Server::Impl::Open(Shard& shard, Accepted accepted, Tls tls) {
   Socket socket(std::move(accepted.fd));
   // As grpc-go does with its keepalive: data that stays unacknowledged this long ends the
   // connection, ping or not.
   socket.SetUserTimeout(options.ping_timeout);
   auto connection = std::make_unique<Connection>(
-      shard.front, std::move(socket), SharedBytes::Own(std::move(accepted.peer)),
+      shard.front, std::move(socket), SharedBytes::Own(std::move(accepted.peer)), std::move(tls),
       [this, &shard](Connection* closed) { OnClosed(shard, closed); });
   Connection& opened = *connection;
   shard.connections.emplace(&opened, std::move(connection));
@@ -171,12 +172,14 @@ Server::Server(Options options, Router router, HttpHandler http)
 
 Server::~Server() { Shutdown(std::chrono::milliseconds(0)); }
 
-Result<std::string> Server::Listen(const std::string& host, std::uint16_t port) {
-  return impl_->AddListener(ListenSocket::Tcp(host, port));
+Result<std::string> Server::Listen(const std::string& host, std::uint16_t port,
+                                   std::shared_ptr<const TlsListen> tls) {
+  return impl_->AddListener(ListenSocket::Tcp(host, port), std::move(tls));
 }
 
-Result<std::string> Server::ListenUnix(const std::string& path) {
-  return impl_->AddListener(ListenSocket::Unix(path));
+Result<std::string> Server::ListenUnix(const std::string& path,
+                                       std::shared_ptr<const TlsListen> tls) {
+  return impl_->AddListener(ListenSocket::Unix(path), std::move(tls));
 }
 
 std::size_t Server::loop_count() const { return impl_->shards.size(); }
@@ -201,6 +204,9 @@ Stats Server::stats() const {
   for (const auto& shard : impl_->shards) {
     stats.received_bytes += shard->front.received_bytes.load(std::memory_order_relaxed);
     stats.sent_bytes += shard->front.sent_bytes.load(std::memory_order_relaxed);
+    stats.tls_handshakes += shard->front.tls.handshakes;
+    for (std::size_t i = 0; i < kTlsFailureKinds; ++i)
+      stats.tls_failures[i] += shard->front.tls.failures[i];
   }
   return stats;
 }

@@ -1,10 +1,12 @@
-// The server front: gRPC over HTTP/2 and HTTP/1.1 on one port, told apart by the first bytes.
+// The server front: gRPC over HTTP/2 and HTTP/1.1 on one port, told apart by ALPN under TLS and by
+// the first bytes else. A port serves plain text, TLS, or both.
 //
 // Build it, Listen, add batch hooks to its loops, Start. Shutdown and the destructor end it;
 // answers that other threads give afterwards are dropped. Public functions are called by one owner
 // thread, except stats(), which is thread-safe.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -15,6 +17,7 @@
 #include "rpc/http.h"
 #include "rpc/loop.h"
 #include "rpc/service.h"
+#include "rpc/tls_listen.h"
 
 namespace kvorum::rpc {
 
@@ -45,6 +48,11 @@ struct Options {
 
   // A connection must show what it speaks, and complete its first request head, in this time.
   std::chrono::milliseconds handshake_timeout{10'000};
+  // TLS handshakes of one loop that are under way at a time; the rest wait (HandshakeGate). Each
+  // must complete in handshake_timeout, the wait included.
+  std::uint32_t max_handshakes = 1024;
+  // And then the one that began first makes room, once it has had this long.
+  std::chrono::milliseconds handshake_patience{1'000};
   // The head of each HTTP/1.1 request, from its first byte; idle keep-alive; and its body.
   std::chrono::milliseconds http_header_timeout{300'000};
   std::chrono::milliseconds http_idle_timeout{300'000};
@@ -68,6 +76,8 @@ struct Stats {
   std::uint64_t received_bytes = 0;
   std::uint64_t sent_bytes = 0;
   std::uint64_t accept_failures = 0;  // out of descriptors or memory: accepting paused and went on
+  std::uint64_t tls_handshakes = 0;   // that succeeded
+  std::array<std::uint64_t, kTlsFailureKinds> tls_failures{};  // by TlsFailure
 };
 
 class Server {
@@ -80,9 +90,11 @@ class Server {
   // Binds and listens; returns the address with the port that was given ("127.0.0.1:2379").
   // `localhost` is IPv4 first, as Go does; an empty host or 0.0.0.0 is every address. Errors read
   // like Go's: "listen tcp 127.0.0.1:2379: bind: address already in use".
-  Result<std::string> Listen(const std::string& host, std::uint16_t port);
+  Result<std::string> Listen(const std::string& host, std::uint16_t port,
+                             std::shared_ptr<const TlsListen> tls = nullptr);
   // A socket left at the path by an earlier process is replaced; the path is removed at the end.
-  Result<std::string> ListenUnix(const std::string& path);
+  Result<std::string> ListenUnix(const std::string& path,
+                                 std::shared_ptr<const TlsListen> tls = nullptr);
 
   std::size_t loop_count() const;
   Loop& loop(std::size_t i);

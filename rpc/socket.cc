@@ -129,17 +129,31 @@ void FileDescriptor::Close() {
   if (fd_ >= 0) close(std::exchange(fd_, -1));
 }
 
-std::ptrdiff_t Socket::Read(std::span<char> buffer) {
+std::ptrdiff_t ReceiveBytes(int fd, std::span<char> buffer) {
   while (true) {
-    const ssize_t count = recv(fd_.get(), buffer.data(), buffer.size(), 0);
+    const ssize_t count = recv(fd, buffer.data(), buffer.size(), 0);
     if (count >= 0) return count;
     if (errno == EINTR) continue;
-    return errno == EAGAIN || errno == EWOULDBLOCK ? kWouldBlock : -1;
+    return errno == EAGAIN || errno == EWOULDBLOCK ? Socket::kWouldBlock : -1;
   }
+}
+
+std::ptrdiff_t SendBytes(int fd, std::string_view bytes) {
+  while (true) {
+    const ssize_t count = send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (count >= 0) return count;
+    if (errno == EINTR) continue;
+    return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -1;
+  }
+}
+
+std::ptrdiff_t Socket::Read(std::span<char> buffer) {
+  return tls_ == nullptr ? ReceiveBytes(fd(), buffer) : tls_->Read(fd(), buffer);
 }
 
 std::ptrdiff_t Socket::Write(const Pieces& pieces) {
   const auto parts = pieces.parts();
+  if (tls_ != nullptr) return tls_->Write(fd(), parts);
   std::array<iovec, Pieces::kMax> vectors;
   for (std::size_t i = 0; i < parts.size(); ++i)
     vectors[i] = {const_cast<char*>(parts[i].data()), parts[i].size()};
@@ -159,7 +173,10 @@ void Socket::SetUserTimeout(std::chrono::milliseconds limit) {
   setsockopt(fd_.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof(milliseconds));
 }
 
-void Socket::CloseWriting() { shutdown(fd_.get(), SHUT_WR); }
+void Socket::CloseWriting() {
+  if (tls_ != nullptr) tls_->CloseWriting(fd());
+  shutdown(fd_.get(), SHUT_WR);
+}
 
 Result<ListenSocket> ListenSocket::Tcp(const std::string& host, std::uint16_t port) {
   if (host.empty() || host == "0.0.0.0" || host == "::") {

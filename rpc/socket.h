@@ -1,5 +1,5 @@
-// Stream sockets: a connection's, and the listening ones. The one place that knows system calls of
-// the network; TLS will be a second kind of connection socket behind the same four functions.
+// Stream sockets: a connection's, in plain text or under TLS, and the listening ones. The one place
+// that knows system calls of the network.
 //
 // Used by one thread at a time. Non-blocking throughout.
 #pragma once
@@ -8,12 +8,14 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "base/error.h"
+#include "rpc/tls_link.h"
 
 namespace kvorum::rpc {
 
@@ -35,7 +37,7 @@ class FileDescriptor {
   int fd_ = -1;
 };
 
-// One accepted connection.
+// One accepted connection. Plain text costs one test of a pointer more than if there were no TLS.
 class Socket {
  public:
   // Parts of one vectored write.
@@ -56,8 +58,19 @@ class Socket {
 
   // Bytes read; 0 at the end; kWouldBlock; -1 if the connection is broken.
   std::ptrdiff_t Read(std::span<char> buffer);
-  // Bytes written, 0 if it would block; -1 if the connection is broken.
+  // Bytes written, 0 if it would block; -1 if the connection is broken. Under TLS what is written
+  // may still lie here (has_unsent), and then nothing more is taken before Flush has sent it.
   std::ptrdiff_t Write(const Pieces& pieces);
+  bool has_unsent() const { return tls_ != nullptr && tls_->has_unsent(); }
+  // 1 if nothing is left, 0 if it would block, -1 if the connection is broken.
+  int Flush() { return tls_ == nullptr ? 1 : tls_->Flush(fd()); }
+
+  // From here on everything is encrypted, by a handshake first (TlsLink::Handshake).
+  void StartTls(SslPtr ssl, TlsBuffers& buffers) {
+    tls_ = std::make_unique<TlsLink>(std::move(ssl), buffers);
+  }
+  TlsLink* tls() { return tls_.get(); }
+
   // Breaks the connection when data stays unacknowledged this long; nothing on a unix socket.
   void SetUserTimeout(std::chrono::milliseconds limit);
   // Tells the peer that nothing more comes; what it still sends can be read.
@@ -67,7 +80,12 @@ class Socket {
 
  private:
   FileDescriptor fd_;
+  std::unique_ptr<TlsLink> tls_;  // null: plain text
 };
+
+// The system calls, for whoever has a descriptor only. As Read and Write of Socket.
+std::ptrdiff_t ReceiveBytes(int fd, std::span<char> buffer);
+std::ptrdiff_t SendBytes(int fd, std::string_view bytes);
 
 struct Accepted {
   FileDescriptor fd;

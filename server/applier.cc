@@ -24,12 +24,13 @@ std::unexpected<Error> DamagedEntry(const Error& error) {
 }  // namespace
 
 Applier::Applier(mvcc::Store& store, Membership& membership, Alarms& alarms, Quota& quota,
-                 Leases& leases, WaitTable& waiters, Hooks hooks)
+                 Leases& leases, AuthApplier& auth, WaitTable& waiters, Hooks hooks)
     : store_(store),
       membership_(membership),
       alarms_(alarms),
       quota_(quota),
       leases_(leases),
+      auth_(auth),
       waiters_(waiters),
       hooks_(std::move(hooks)),
       consistent_index_(store.recovered().consistent_index) {}
@@ -83,7 +84,7 @@ Result<void> Applier::ApplyNormal(const raft::Entry& entry) {
     Compact(request, entry.term);
     return {};
   }
-  auto value = Dispatch(request);
+  auto value = Dispatch(request, entry.index);
   // The store's refusals are answers; damage is not.
   if (!value.has_value() && value.error().code == Code::kDataLoss &&
       value.error() != kCorrupt.ToError()) {
@@ -94,24 +95,25 @@ Result<void> Applier::ApplyNormal(const raft::Entry& entry) {
   return {};
 }
 
-Result<ApplyResult::Value> Applier::Dispatch(const InternalRequest& request) {
+Result<ApplyResult::Value> Applier::Dispatch(const InternalRequest& request, raft::Index index) {
+  if (AuthApplier::Handles(request.kind)) return auth_.Apply(request, index);
   const bool corrupt = alarms_.Stands(AlarmType::kCorrupt);
   switch (request.kind) {
     case RequestKind::kPut:
       if (corrupt) return kCorrupt.Fail();
-      return Put(request.body);
+      return Put(request);
     case RequestKind::kDeleteRange:
       if (corrupt) return kCorrupt.Fail();
-      return DeleteRange(request.body);
+      return DeleteRange(request);
     case RequestKind::kTxn:
       if (corrupt) return kCorrupt.Fail();
-      return Txn(request.body);
+      return Txn(request);
     case RequestKind::kLeaseGrant:
       if (corrupt) return kCorrupt.Fail();
       return GrantLease(request.body);
     case RequestKind::kLeaseRevoke:
       if (corrupt) return kCorrupt.Fail();
-      return RevokeLease(request.body);
+      return RevokeLease(request);
     case RequestKind::kLeaseCheckpoint:
       return CheckpointLeases(request.body);
     case RequestKind::kAlarm:
@@ -120,17 +122,17 @@ Result<ApplyResult::Value> Applier::Dispatch(const InternalRequest& request) {
       return SetMemberAttributes(request.body);
     case RequestKind::kClusterVersionSet:
       return SetClusterVersion(request.body);
-    case RequestKind::kCompaction:  // ApplyNormal
-    case RequestKind::kNone:
+    default:  // compactions: ApplyNormal
       break;
   }
   return ApplyResult::Value{};
 }
 
-Result<ApplyResult::Value> Applier::Put(std::string_view body) {
-  const auto request = DecodePut(body);
+Result<ApplyResult::Value> Applier::Put(const InternalRequest& entry) {
+  const auto request = DecodePut(entry.body);
   if (!request.has_value()) return DamagedEntry(request.error());
   if (alarms_.Stands(AlarmType::kNoSpace)) return kNoSpace.Fail();
+  KV_RETURN_IF_ERROR(auth_.CheckKeys(entry, *request));
   const bool fits = quota_.Fits(mvcc::QuotaCost(*request));
   mvcc::WriteTxn txn = store_.Begin();
   auto result = txn.Put(*request);
@@ -140,9 +142,10 @@ Result<ApplyResult::Value> Applier::Put(std::string_view body) {
   return *std::move(result);
 }
 
-Result<ApplyResult::Value> Applier::DeleteRange(std::string_view body) {
-  const auto request = DecodeDeleteRange(body);
+Result<ApplyResult::Value> Applier::DeleteRange(const InternalRequest& entry) {
+  const auto request = DecodeDeleteRange(entry.body);
   if (!request.has_value()) return DamagedEntry(request.error());
+  KV_RETURN_IF_ERROR(auth_.CheckKeys(entry, *request));
   mvcc::WriteTxn txn = store_.Begin();
   auto result = txn.DeleteRange(*request);
   txn.End();
@@ -150,11 +153,12 @@ Result<ApplyResult::Value> Applier::DeleteRange(std::string_view body) {
   return *std::move(result);
 }
 
-Result<ApplyResult::Value> Applier::Txn(std::string_view body) {
-  const auto request = DecodeTxn(body);
+Result<ApplyResult::Value> Applier::Txn(const InternalRequest& entry) {
+  const auto request = DecodeTxn(entry.body);
   if (!request.has_value()) return DamagedEntry(request.error());
   const std::uint64_t cost = mvcc::QuotaCost(*request);
   if (cost > 0 && alarms_.Stands(AlarmType::kNoSpace)) return kNoSpace.Fail();
+  KV_RETURN_IF_ERROR(auth_.CheckKeys(entry, *request));
   const bool fits = quota_.Fits(cost);
   mvcc::WriteTxn txn = store_.Begin();
   auto result = txn.ExecuteTxn(*request);
@@ -210,9 +214,10 @@ Result<ApplyResult::Value> Applier::GrantLease(std::string_view body) {
 
 // All keys at one revision, which is the entry's, and in their order, so that every member's
 // sub-revisions are the same.
-Result<ApplyResult::Value> Applier::RevokeLease(std::string_view body) {
-  const auto id = DecodeLeaseId(body);
+Result<ApplyResult::Value> Applier::RevokeLease(const InternalRequest& entry) {
+  const auto id = DecodeLeaseId(entry.body);
   if (!id.has_value()) return DamagedEntry(id.error());
+  KV_RETURN_IF_ERROR(auth_.CheckRevoke(entry, *id));
   if (!leases_.LeaseExists(*id)) return mvcc::Refuse(mvcc::kErrLeaseNotFound);
   mvcc::WriteTxn txn = store_.Begin();
   for (const std::string& key : leases_.KeysOf(*id)) {

@@ -17,6 +17,7 @@
 #include "proto/raft_types.h"
 #include "server/alarms.h"
 #include "server/apply_result.h"
+#include "server/auth_applier.h"
 #include "server/internal_request.h"
 #include "server/leases.h"
 #include "server/member_change.h"
@@ -40,7 +41,7 @@ class Applier {
   };
 
   Applier(mvcc::Store& store, Membership& membership, Alarms& alarms, Quota& quota, Leases& leases,
-          WaitTable& waiters, Hooks hooks);
+          AuthApplier& auth, WaitTable& waiters, Hooks hooks);
 
   // Applies the entries, publishes them as one batch, then answers whoever waits for them.
   void Apply(const std::vector<raft::Entry>& entries);
@@ -62,15 +63,15 @@ class Applier {
   Result<void> ApplyEntry(const raft::Entry& entry);
   Result<void> ApplyNormal(const raft::Entry& entry);
   Result<void> ApplyConfChange(const raft::Entry& entry);
-  Result<ApplyResult::Value> Dispatch(const InternalRequest& request);
+  Result<ApplyResult::Value> Dispatch(const InternalRequest& request, raft::Index index);
 
-  Result<ApplyResult::Value> Put(std::string_view body);
-  Result<ApplyResult::Value> DeleteRange(std::string_view body);
-  Result<ApplyResult::Value> Txn(std::string_view body);
+  Result<ApplyResult::Value> Put(const InternalRequest& entry);
+  Result<ApplyResult::Value> DeleteRange(const InternalRequest& entry);
+  Result<ApplyResult::Value> Txn(const InternalRequest& entry);
   // Answers by itself, later, if the client asked to wait for the deletion.
   void Compact(const InternalRequest& request, raft::Term term);
   Result<ApplyResult::Value> GrantLease(std::string_view body);
-  Result<ApplyResult::Value> RevokeLease(std::string_view body);
+  Result<ApplyResult::Value> RevokeLease(const InternalRequest& entry);
   Result<ApplyResult::Value> CheckpointLeases(std::string_view body);
   Result<ApplyResult::Value> ApplyAlarm(std::string_view body);
   Result<ApplyResult::Value> SetMemberAttributes(std::string_view body);
@@ -88,6 +89,7 @@ class Applier {
   Alarms& alarms_;
   Quota& quota_;
   Leases& leases_;
+  AuthApplier& auth_;
   WaitTable& waiters_;
   Hooks hooks_;
 

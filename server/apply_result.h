@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -37,12 +38,22 @@ struct LeaseRevokeResult {
   std::int64_t revision = 0;  // behind the deletion of its keys
 };
 
+struct AuthResult {
+  std::int64_t revision = 0;  // of the store, as all headers'
+};
+
+struct LoginResult {
+  std::int64_t revision = 0;
+  std::uint64_t auth_revision = 0;
+  std::string simple_token;  // empty: this member gives another kind
+};
+
 struct ApplyResult {
   raft::Term term = 0;
   // monostate: an entry whose effect needs no words.
   using Value = std::variant<std::monostate, mvcc::PutResult, mvcc::DeleteRangeResult,
                              mvcc::TxnResult, CompactionResult, AlarmResult, MembershipResult,
-                             LeaseGrantResult, LeaseRevokeResult>;
+                             LeaseGrantResult, LeaseRevokeResult, AuthResult, LoginResult>;
   Result<Value> value;
 };
 

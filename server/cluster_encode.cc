@@ -2,6 +2,7 @@
 
 #include "proto/wire.h"
 #include "server/kv_decode.h"
+#include "server/text_reader.h"
 
 namespace kvorum::server {
 namespace {
@@ -25,33 +26,33 @@ void AppendMembers(std::string& out, std::uint32_t field, const MembershipView& 
 
 Result<MemberRequest> DecodeMemberAddRequest(std::string_view bytes) {
   MemberRequest request;
-  wire::Reader reader(bytes);
+  TextReader reader(bytes);
   while (reader.Next()) {
     if (reader.field() == 1) {
-      request.peer_urls.emplace_back(reader.Bytes());
+      request.peer_urls.emplace_back(reader.Text());
     } else if (reader.field() == 2) {
       request.is_learner = reader.Bool();
     } else {
       reader.Skip();
     }
   }
-  if (!reader.ok()) return MalformedRequest();
+  KV_RETURN_IF_ERROR(reader.Outcome());
   return request;
 }
 
 Result<MemberRequest> DecodeMemberIdRequest(std::string_view bytes) {
   MemberRequest request;
-  wire::Reader reader(bytes);
+  TextReader reader(bytes);
   while (reader.Next()) {
     if (reader.field() == 1) {
       request.id = reader.Varint();
     } else if (reader.field() == 2) {
-      request.peer_urls.emplace_back(reader.Bytes());
+      request.peer_urls.emplace_back(reader.Text());
     } else {
       reader.Skip();
     }
   }
-  if (!reader.ok()) return MalformedRequest();
+  KV_RETURN_IF_ERROR(reader.Outcome());
   return request;
 }
 

@@ -24,11 +24,8 @@ void ElectionService::Register(rpc::Router& router) {
   unary("Proclaim", &ElectionService::Proclaim);
   unary("Leader", &ElectionService::Leader);
   unary("Resign", &ElectionService::Resign);
-  router.AddStream(kService, "Observe", rpc::MethodKind::kServerStream,
-                   Intercepted(client_.context(),
-                               rpc::StreamMethod([this](std::shared_ptr<rpc::ServerStream> stream) {
-                                 Observe(std::move(stream));
-                               })));
+  AddStream(router, client_.context(), kService, "Observe", rpc::MethodKind::kServerStream,
+            [this](std::shared_ptr<rpc::ServerStream> stream) { Observe(std::move(stream)); });
 }
 
 void ElectionService::Campaign(std::shared_ptr<rpc::CallContext> call, SharedBytes bytes,

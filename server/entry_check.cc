@@ -4,6 +4,7 @@
 
 #include "mvcc/validate.h"
 #include "proto/wire.h"
+#include "server/auth_messages.h"
 #include "server/internal_request.h"
 #include "server/kv_decode.h"
 #include "server/lease_messages.h"
@@ -48,6 +49,30 @@ Result<void> CheckRequest(const InternalRequest& request) {
       return WhetherRead(DecodeClusterVersion(request.body));
     case RequestKind::kMemberAttributesSet:
       return WhetherRead(DecodeMemberAttributes(request.body));
+    case RequestKind::kAuthenticate:
+      return WhetherRead(DecodeLoginEntry(request.body));
+    case RequestKind::kUserAdd:
+      return WhetherRead(DecodeUserAdd(request.body));
+    case RequestKind::kUserChangePassword:
+      return WhetherRead(DecodeChangePassword(request.body));
+    case RequestKind::kUserDelete:
+    case RequestKind::kRoleAdd:
+    case RequestKind::kRoleDelete:
+      return WhetherRead(DecodeName(request.body));
+    case RequestKind::kUserGrantRole:
+    case RequestKind::kUserRevokeRole:
+      return WhetherRead(DecodeUserRole(request.body));
+    case RequestKind::kRoleGrantPermission:
+      return WhetherRead(DecodeGrantPermission(request.body));
+    case RequestKind::kRoleRevokePermission:
+      return WhetherRead(DecodeRevokePermission(request.body));
+    case RequestKind::kAuthEnable:
+    case RequestKind::kAuthDisable:
+    case RequestKind::kAuthStatus:
+    case RequestKind::kUserGet:
+    case RequestKind::kUserList:
+    case RequestKind::kRoleGet:
+    case RequestKind::kRoleList:
     case RequestKind::kNone:
       return {};
   }

@@ -4,17 +4,10 @@
 
 #include <string_view>
 
+#include "base/api_error.h"
 #include "base/error.h"
 
 namespace kvorum::server {
-
-struct ApiError {
-  Code code;
-  std::string_view message;
-
-  Error ToError() const { return {code, std::string(message)}; }
-  std::unexpected<Error> Fail() const { return std::unexpected(ToError()); }
-};
 
 inline constexpr ApiError kNoSpace{Code::kResourceExhausted,
                                    "etcdserver: mvcc: database space exceeded"};

@@ -272,6 +272,8 @@ Result<void> Instance::LoadReplicatedState() {
   }));
   alarms_.Reset(std::move(state.alarms));
   membership_ = std::make_unique<Membership>(std::move(state.members), metadata_.node_id);
+  auth_ = std::make_unique<auth::AuthStore>(std::move(state.auth));
+  auth_states_ = std::make_unique<AuthStates>(auth_->state());
   return {};
 }
 
@@ -371,8 +373,10 @@ Result<void> Instance::BuildReplica(FileSystem& fs, Log log, InstanceOptions opt
   ids_->GoOnBehind(log.restart.entries);
   KV_TRY(auto node, raft::Node::Create(options.raft, std::move(log.restart)));
 
+  auth_applier_ = std::make_unique<AuthApplier>(*auth_, *auth_states_, *store_, *leases_,
+                                                options.simple_tokens);
   applier_ = std::make_unique<Applier>(
-      *store_, *membership_, alarms_, *quota_, *leases_, waiters_,
+      *store_, *membership_, alarms_, *quota_, *leases_, *auth_applier_, waiters_,
       Applier::Hooks{.on_conf_change =
                          [this](raft::Index index, const raft::ConfChange& change) {
                            replica_->ConfChanged(index, change);
@@ -513,6 +517,7 @@ void Instance::InstallSnapshot(const std::shared_ptr<const raft::Snapshot>& snap
           {"snapshot-term", metadata.term}, {"applied-index", applier_->applied_index()});
   KV_FAILPOINT("raftBeforeApplySnap");
   auto loaded = std::make_shared<ReplicatedState>();
+  const std::uint64_t auth_version = auth_states_->Reserve();
   store_->Install(
       {.open = [this](const std::string& path) -> Result<std::unique_ptr<mvcc::Backend>> {
          KV_TRY(auto backend, open_backend_(path));
@@ -522,8 +527,10 @@ void Instance::InstallSnapshot(const std::shared_ptr<const raft::Snapshot>& snap
        .snapshot_path = ReceivedSnapshotPath(snap_dir_, metadata.index),
        .path = DatabasePath(),
        .consistent_index = metadata.index,
-       .load = [loaded](mvcc::Snapshot& content) -> Result<void> {
+       .side_version = auth_version,
+       .load = [this, loaded, auth_version](mvcc::Snapshot& content) -> Result<void> {
          KV_TRY(*loaded, server::LoadReplicatedState(content));
+         auth_states_->Fill(auth_version, loaded->auth.state());
          return {};
        }},
       [this, snapshot, loaded, done = std::move(done)]() mutable {
@@ -537,6 +544,7 @@ void Instance::SnapshotInstalled(const raft::SnapshotMetadata& metadata, Replica
   alarms_.Reset(std::move(state.alarms));
   membership_->Set(std::move(state.members));
   leases_->Install(std::exchange(restored_leases_, {}));
+  auth_applier_->Install(std::move(state.auth));
   applier_->Installed(metadata.index, metadata.term);
   transport_->SetMembers(PeersView());
   if (membership_->View()->removed.contains(metadata_.node_id) && on_removed_) on_removed_();

@@ -16,6 +16,8 @@
 #include <string>
 #include <vector>
 
+#include "auth/auth_store.h"
+#include "auth/simple_tokens.h"
 #include "base/error.h"
 #include "base/executor.h"
 #include "base/file_system.h"
@@ -25,6 +27,8 @@
 #include "server/alarms.h"
 #include "server/applier.h"
 #include "server/apply_loop.h"
+#include "server/auth_applier.h"
+#include "server/auth_states.h"
 #include "server/disk_space.h"
 #include "server/joining.h"
 #include "server/lease_expiry.h"
@@ -73,6 +77,8 @@ struct InstanceOptions {
   mvcc::StoreOptions store;  // hooks are set by the instance
   lease::Lessor::Options lease;
   LeaseExpiry::Options lease_expiry;  // its time-outs are set by the instance
+  // Who has logged in; outlives the instance. Null: this member gives no simple tokens.
+  auth::SimpleTokens* simple_tokens = nullptr;
 
   // This member's own removal was applied; on the apply executor. The owner stops the instance a
   // little later, so that the others still learn of it.
@@ -121,6 +127,7 @@ class Instance final : public TransportReceiver {
   RequestIdSource& ids() { return *ids_; }
   Leases& leases() { return *leases_; }
   LeaseExpiry& lease_expiry() { return *lease_expiry_; }
+  const AuthStates& auth_states() const { return *auth_states_; }
 
  private:
   Instance(mvcc::BackendOpener open_backend, InstanceExecutors executors,
@@ -183,6 +190,9 @@ class Instance final : public TransportReceiver {
   std::unique_ptr<mvcc::Store> store_;
   std::unique_ptr<Membership> membership_;
   Alarms alarms_;
+  std::unique_ptr<auth::AuthStore> auth_;
+  std::unique_ptr<AuthStates> auth_states_;
+  std::unique_ptr<AuthApplier> auth_applier_;
   std::unique_ptr<DiskSpace> disk_space_;
   std::unique_ptr<Quota> quota_;
   WaitTable waiters_;

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "base/check.h"
 #include "base/logging.h"
 #include "base/utf8.h"
 #include "server/errors.h"
@@ -39,6 +40,37 @@ bool IsServedByLearner(OnLearner rule, const SharedBytes& request) {
   return false;
 }
 
+// Whether nobody is asked who they are.
+bool IsOpen(const ServiceContext& context, const AccessRule& rule) {
+  return rule.check == nullptr || context.access == nullptr || context.access->is_off();
+}
+
+Result<void> Ask(const Access& access, const AccessRule& rule, const SharedBytes& request,
+                 const auth::AuthState& state, const auth::Identity& identity) {
+  return rule.check({.state = state,
+                     .identity = identity,
+                     .lease_keys = access.lease_keys(),
+                     .max_txn_ops = access.max_txn_ops(),
+                     .request = request.view()});
+}
+
+bool IsAdmitted(const Access& access, const AccessRule& rule, rpc::CallContext& call,
+                const SharedBytes& request) {
+  return access
+      .Admit(call,
+             [&](const auth::AuthState& state, const auth::Identity& identity) {
+               return Ask(access, rule, request, state, identity);
+             })
+      .has_value();
+}
+
+Access::Check CheckBy(const Access& access, const AccessRule& rule, SharedBytes request) {
+  return [&access, &rule, request = std::move(request)](const auth::AuthState& state,
+                                                        const auth::Identity& identity) {
+    return Ask(access, rule, request, state, identity);
+  };
+}
+
 double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
 }  // namespace
@@ -59,9 +91,15 @@ std::uint64_t CallCounters::ended(std::uint32_t method, Code code) const {
   return rows_[method].by_code[static_cast<std::size_t>(code)].load(std::memory_order_relaxed);
 }
 
-rpc::UnaryMethod Intercepted(const ServiceContext& context, rpc::UnaryMethod method,
-                             OnLearner on_learner) {
-  return [&context, method = std::move(method), on_learner](
+const AccessRule& AccessRuleOf(std::string_view service, std::string_view method) {
+  const AccessRule* const rule = FindAccessRule(service, method);
+  KV_CHECK(rule != nullptr, "a method that access_table.cc does not know");
+  return *rule;
+}
+
+rpc::UnaryMethod Intercepted(const ServiceContext& context, const AccessRule& rule,
+                             rpc::UnaryMethod method, OnLearner on_learner) {
+  return [&context, &rule, method = std::move(method), on_learner](
              std::shared_ptr<rpc::CallContext> call, SharedBytes request, rpc::UnaryReply reply) {
     if (context.membership->is_learner() && !IsServedByLearner(on_learner, request)) {
       return reply.Fail(kNotSupportedForLearner.ToError());
@@ -69,12 +107,21 @@ rpc::UnaryMethod Intercepted(const ServiceContext& context, rpc::UnaryMethod met
     if (const auto allowed = CheckMetadata(context, *call); !allowed.has_value()) {
       return reply.Fail(allowed.error());
     }
-    method(std::move(call), std::move(request), std::move(reply));
+    if (IsOpen(context, rule)) return method(std::move(call), std::move(request), std::move(reply));
+    if (IsAdmitted(*context.access, rule, *call, request))
+      return method(std::move(call), std::move(request), std::move(reply));
+    context.access->AdmitUpToDate(
+        call, CheckBy(*context.access, rule, request),
+        [&method, call, request, reply = std::move(reply)](Result<void> admitted) mutable {
+          if (!admitted.has_value()) return reply.Fail(std::move(admitted).error());
+          method(std::move(call), std::move(request), std::move(reply));
+        });
   };
 }
 
-rpc::StreamMethod Intercepted(const ServiceContext& context, rpc::StreamMethod method) {
-  return [&context, method = std::move(method)](std::shared_ptr<rpc::ServerStream> stream) {
+rpc::StreamMethod Intercepted(const ServiceContext& context, const AccessRule& rule,
+                              rpc::StreamMethod method) {
+  return [&context, &rule, method = std::move(method)](std::shared_ptr<rpc::ServerStream> stream) {
     if (context.membership->is_learner()) {
       return stream->Finish(kNotSupportedForLearner.ToError());
     }
@@ -83,8 +130,21 @@ rpc::StreamMethod Intercepted(const ServiceContext& context, rpc::StreamMethod m
     }
     if (context.leader_streams != nullptr && WantsLeader(stream->context()))
       context.leader_streams->Add(stream);
-    method(std::move(stream));
+    if (IsOpen(context, rule)) return method(std::move(stream));
+    if (IsAdmitted(*context.access, rule, stream->context(), {})) return method(std::move(stream));
+    context.access->AdmitUpToDate({stream, &stream->context()}, CheckBy(*context.access, rule, {}),
+                                  [&method, stream](Result<void> admitted) mutable {
+                                    if (!admitted.has_value())
+                                      return stream->Finish(std::move(admitted).error());
+                                    method(std::move(stream));
+                                  });
   };
+}
+
+void AddStream(rpc::Router& router, const ServiceContext& context, std::string_view service,
+               std::string_view name, rpc::MethodKind kind, rpc::StreamMethod method) {
+  router.AddStream(service, name, kind,
+                   Intercepted(context, AccessRuleOf(service, name), std::move(method)));
 }
 
 void ObserveCalls(rpc::Router& router, CallCounters& counters, Duration slow) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "rpc/service.h"
+#include "server/access_table.h"
 #include "server/service_context.h"
 
 namespace kvorum::server {
@@ -43,14 +44,19 @@ enum class OnLearner : std::uint8_t {
 };
 
 // Wraps a handler: refuses what a learner does not serve (of streams: all of them), a
-// client-api-version that is not UTF-8, and a call that requires a leader (metadata hasleader)
-// while there is none; a stream of such a call is cut when there has been none for a while.
-rpc::UnaryMethod Intercepted(const ServiceContext& context, rpc::UnaryMethod method,
-                             OnLearner on_learner = OnLearner::kRefused);
-rpc::StreamMethod Intercepted(const ServiceContext& context, rpc::StreamMethod method);
+// client-api-version that is not UTF-8, a call that requires a leader (metadata hasleader) while
+// there is none, and whom the method's row in access_table.h refuses; a stream of a call that
+// requires a leader is cut when there has been none for a while.
+rpc::UnaryMethod Intercepted(const ServiceContext& context, const AccessRule& rule,
+                             rpc::UnaryMethod method, OnLearner on_learner = OnLearner::kRefused);
+rpc::StreamMethod Intercepted(const ServiceContext& context, const AccessRule& rule,
+                              rpc::StreamMethod method);
 
 // Whether the call asks for a leader (metadata hasleader).
 bool WantsLeader(const rpc::CallContext& call);
+
+// The method's row; there is one for every method.
+const AccessRule& AccessRuleOf(std::string_view service, std::string_view method);
 
 // Registers a service's own handler, wrapped.
 template <class Service>
@@ -60,7 +66,7 @@ void AddUnary(rpc::Router& router, const ServiceContext& context, std::string_vi
               OnLearner on_learner = OnLearner::kRefused) {
   router.AddUnary(
       service, name,
-      Intercepted(context,
+      Intercepted(context, AccessRuleOf(service, name),
                   rpc::UnaryMethod([&object, handler](std::shared_ptr<rpc::CallContext> call,
                                                       SharedBytes request, rpc::UnaryReply reply) {
                     (object.*handler)(*call, std::move(request), std::move(reply));
@@ -76,12 +82,15 @@ void AddUnary(rpc::Router& router, const ServiceContext& context, std::string_vi
                                        rpc::UnaryReply)) {
   router.AddUnary(
       service, name,
-      Intercepted(context,
+      Intercepted(context, AccessRuleOf(service, name),
                   rpc::UnaryMethod([&object, handler](std::shared_ptr<rpc::CallContext> call,
                                                       SharedBytes request, rpc::UnaryReply reply) {
                     (object.*handler)(std::move(call), std::move(request), std::move(reply));
                   })));
 }
+
+void AddStream(rpc::Router& router, const ServiceContext& context, std::string_view service,
+               std::string_view name, rpc::MethodKind kind, rpc::StreamMethod method);
 
 // Counts every call, and logs one that took longer than `slow` with its caller's address. Called
 // once, when all methods are registered; the counters outlive the router.

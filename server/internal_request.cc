@@ -8,6 +8,8 @@ namespace {
 constexpr std::uint32_t kIdField = 1;
 constexpr std::uint32_t kHeaderField = 100;
 constexpr std::uint32_t kHeaderIdField = 1;
+constexpr std::uint32_t kHeaderUserField = 2;
+constexpr std::uint32_t kHeaderAuthRevisionField = 3;
 
 Result<RequestKind> KindOf(std::uint32_t field) {
   switch (static_cast<RequestKind>(field)) {
@@ -19,6 +21,23 @@ Result<RequestKind> KindOf(std::uint32_t field) {
     case RequestKind::kLeaseRevoke:
     case RequestKind::kAlarm:
     case RequestKind::kLeaseCheckpoint:
+    case RequestKind::kAuthEnable:
+    case RequestKind::kAuthDisable:
+    case RequestKind::kAuthenticate:
+    case RequestKind::kAuthStatus:
+    case RequestKind::kUserAdd:
+    case RequestKind::kUserDelete:
+    case RequestKind::kUserGet:
+    case RequestKind::kUserChangePassword:
+    case RequestKind::kUserGrantRole:
+    case RequestKind::kUserRevokeRole:
+    case RequestKind::kUserList:
+    case RequestKind::kRoleList:
+    case RequestKind::kRoleAdd:
+    case RequestKind::kRoleDelete:
+    case RequestKind::kRoleGet:
+    case RequestKind::kRoleGrantPermission:
+    case RequestKind::kRoleRevokePermission:
     case RequestKind::kClusterVersionSet:
     case RequestKind::kMemberAttributesSet:
       return static_cast<RequestKind>(field);
@@ -31,18 +50,26 @@ Result<RequestKind> KindOf(std::uint32_t field) {
 
 }  // namespace
 
-SharedBytes EncodeInternalRequest(std::uint64_t id, RequestKind kind, std::string_view body) {
-  const auto field = static_cast<std::uint32_t>(kind);
-  const std::size_t header_size = wire::TagSize(kHeaderIdField) + wire::VarintSize(id);
+SharedBytes EncodeInternalRequest(const InternalRequest& request) {
+  const auto field = static_cast<std::uint32_t>(request.kind);
+  std::size_t header_size = wire::TagSize(kHeaderIdField) + wire::VarintSize(request.id) +
+                            wire::BytesFieldSize(kHeaderUserField, request.user.size());
+  if (request.auth_revision != 0) {
+    header_size +=
+        wire::TagSize(kHeaderAuthRevisionField) + wire::VarintSize(request.auth_revision);
+  }
   char* out = nullptr;
   SharedBytes bytes =
-      SharedBytes::Allocate(wire::LengthDelimitedSize(field, body.size()) +
+      SharedBytes::Allocate(wire::LengthDelimitedSize(field, request.body.size()) +
                                 wire::LengthDelimitedSize(kHeaderField, header_size),
                             &out);
-  out = wire::WriteBytes(out, field, body);
+  out = wire::WriteBytes(out, field, request.body);
   out = wire::WriteVarint(wire::WriteTag(out, kHeaderField, wire::Type::kLengthDelimited),
                           header_size);
-  wire::WriteUint(out, kHeaderIdField, id);
+  out = wire::WriteUint(out, kHeaderIdField, request.id);
+  if (!request.user.empty()) out = wire::WriteBytes(out, kHeaderUserField, request.user);
+  if (request.auth_revision != 0)
+    wire::WriteUint(out, kHeaderAuthRevisionField, request.auth_revision);
   return bytes;
 }
 
@@ -55,10 +82,18 @@ Result<InternalRequest> DecodeInternalRequest(std::string_view bytes) {
     } else if (reader.field() == kHeaderField) {
       wire::Reader header(reader.Bytes());
       while (header.Next()) {
-        if (header.field() == kHeaderIdField) {
-          request.id = header.Varint();
-        } else {
-          header.Skip();
+        switch (header.field()) {
+          case kHeaderIdField:
+            request.id = header.Varint();
+            break;
+          case kHeaderUserField:
+            request.user = header.Bytes();
+            break;
+          case kHeaderAuthRevisionField:
+            request.auth_revision = header.Varint();
+            break;
+          default:
+            header.Skip();
         }
       }
       if (!header.ok()) reader.Stop();

@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "auth/errors.h"
 #include "mvcc/errors.h"
+#include "server/access.h"
 #include "server/errors.h"
 #include "server/lease_messages.h"
 
@@ -49,11 +51,32 @@ void KeepAliveStream::OnRead(Result<std::optional<SharedBytes>> message) {
     }
     return Renewed(number, std::unexpected(id.error()));
   }
-  access_.Renew(stream_->context().loop(), *id,
+  Admit(number, *id);
+  Read();
+}
+
+// Each renewal anew: a token may have ended, or the lease have got keys that are not the caller's.
+void KeepAliveStream::Admit(std::uint64_t number, lease::LeaseId id) {
+  const Access* const access = context_.access;
+  if (access == nullptr || access->is_off()) return Renew(number, id);
+  Access::Check check = [access, id](const auth::AuthState& state, const auth::Identity& identity) {
+    if (state.enabled() && identity.username.empty())
+      return Result<void>(auth::Refuse(auth::kErrUserEmpty));
+    return KeyAccess(state, identity, access->lease_keys()).CheckLease(id);
+  };
+  if (access->Admit(stream_->context(), check).has_value()) return Renew(number, id);
+  access->AdmitUpToDate({stream_, &stream_->context()}, std::move(check),
+                        [self = shared_from_this(), number, id](Result<void> admitted) {
+                          if (admitted.has_value()) return self->Renew(number, id);
+                          self->Renewed(number, std::unexpected(std::move(admitted).error()));
+                        });
+}
+
+void KeepAliveStream::Renew(std::uint64_t number, lease::LeaseId id) {
+  access_.Renew(stream_->context().loop(), id,
                 [self = shared_from_this(), number](Result<std::int64_t> ttl_s) {
                   self->Renewed(number, std::move(ttl_s));
                 });
-  Read();
 }
 
 void KeepAliveStream::OnEnd() {

@@ -38,6 +38,8 @@ class KeepAliveStream final : public std::enable_shared_from_this<KeepAliveStrea
 
   void Read();
   void OnRead(Result<std::optional<SharedBytes>> message);
+  void Admit(std::uint64_t number, lease::LeaseId id);
+  void Renew(std::uint64_t number, lease::LeaseId id);
   void OnEnd();
   void Renewed(std::uint64_t number, Result<std::int64_t> ttl_s);
   // Writes the first answer if it is there and nothing is on its way, or ends the stream.

@@ -245,6 +245,11 @@ std::unexpected<Error> MalformedRequest() {
               "grpc: error unmarshalling request: proto: cannot parse invalid wire-format data");
 }
 
+std::unexpected<Error> InvalidUtf8Request() {
+  return Fail(Code::kInternal,
+              "grpc: error unmarshalling request: string field contains invalid UTF-8");
+}
+
 Result<mvcc::RangeRequest> DecodeRange(std::string_view bytes) {
   return Decode<mvcc::RangeRequest>(bytes, ReadRangeField);
 }

@@ -26,7 +26,9 @@ struct CompactionRequest {
 };
 Result<CompactionRequest> DecodeCompaction(std::string_view bytes);
 
-// The answer to a request that is no message of its type.
+// The answer to a request that is no message of its type, and to one with a string that is no
+// UTF-8.
 std::unexpected<Error> MalformedRequest();
+std::unexpected<Error> InvalidUtf8Request();
 
 }  // namespace kvorum::server

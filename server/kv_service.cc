@@ -17,8 +17,9 @@ constexpr std::string_view kService = "etcdserverpb.KV";
 // A range that looks at more rows than this leaves the I/O loop: about a millisecond of work.
 constexpr std::int64_t kRowsOnLoop = 1'000;
 
-void ServeRange(ServiceContext& context, const mvcc::RangeRequest& request, rpc::UnaryReply reply) {
-  auto view = context.store->Read();
+void ServeRange(ServiceContext& context, const rpc::Caller& caller,
+                const mvcc::RangeRequest& request, rpc::UnaryReply reply) {
+  auto view = context.ReadFor(caller, request);
   if (!view.has_value()) return reply.Fail(std::move(view).error());
   RangeEncoder encoder(context.Header(view->revision()));
   const auto summary = view->Range(request, encoder);
@@ -26,9 +27,9 @@ void ServeRange(ServiceContext& context, const mvcc::RangeRequest& request, rpc:
   reply.Send(encoder.Finish(summary->more, summary->count));
 }
 
-void ServeReadOnlyTxn(ServiceContext& context, const mvcc::TxnRequest& request,
-                      rpc::UnaryReply reply) {
-  auto view = context.store->Read();
+void ServeReadOnlyTxn(ServiceContext& context, const rpc::Caller& caller,
+                      const mvcc::TxnRequest& request, rpc::UnaryReply reply) {
+  auto view = context.ReadFor(caller, request);
   if (!view.has_value()) return reply.Fail(std::move(view).error());
   const auto result = view->Txn(request);
   if (!result.has_value()) return reply.Fail(result.error());
@@ -50,23 +51,23 @@ bool FitsOnLoop(ServiceContext& context, const mvcc::TxnRequest& request) {
 // Runs the read here if it is small or this is no I/O loop, else on the readers' executor. `bytes`
 // owns the request.
 template <class Request, class Serve>
-void RunRead(ServiceContext& context, SharedBytes bytes, Request request, rpc::UnaryReply reply,
-             Serve serve) {
-  if (FitsOnLoop(context, request)) return serve(context, request, std::move(reply));
-  context.readers->Post([&context, bytes = std::move(bytes), request = std::move(request),
+void RunRead(ServiceContext& context, const rpc::Caller& caller, SharedBytes bytes, Request request,
+             rpc::UnaryReply reply, Serve serve) {
+  if (FitsOnLoop(context, request)) return serve(context, caller, request, std::move(reply));
+  context.readers->Post([&context, caller, bytes = std::move(bytes), request = std::move(request),
                          reply = std::move(reply),
-                         serve]() mutable { serve(context, request, std::move(reply)); });
+                         serve]() mutable { serve(context, caller, request, std::move(reply)); });
 }
 
 template <class Request, class Serve>
-void RunLinearizableRead(ServiceContext& context, rpc::Loop* loop, SharedBytes bytes,
+void RunLinearizableRead(ServiceContext& context, const rpc::CallContext& call, SharedBytes bytes,
                          Request request, rpc::UnaryReply reply, Serve serve) {
-  context.batcher->Read(
-      loop, [&context, bytes = std::move(bytes), request = std::move(request),
-             reply = std::move(reply), serve](const Result<void>& confirmed) mutable {
-        if (!confirmed.has_value()) return reply.Fail(confirmed.error());
-        RunRead(context, std::move(bytes), std::move(request), std::move(reply), serve);
-      });
+  context.batcher->Read(call.loop(), [&context, caller = call.caller, bytes = std::move(bytes),
+                                      request = std::move(request), reply = std::move(reply),
+                                      serve](const Result<void>& confirmed) mutable {
+    if (!confirmed.has_value()) return reply.Fail(confirmed.error());
+    RunRead(context, caller, std::move(bytes), std::move(request), std::move(reply), serve);
+  });
 }
 
 SharedBytes EncodeCompaction(const ResponseHeader& header, const CompactionResult&) {
@@ -85,11 +86,8 @@ void KvService::Register(rpc::Router& router) {
   unary("DeleteRange", &KvService::DeleteRange);
   unary("Txn", &KvService::Txn);
   unary("Compact", &KvService::Compact);
-  router.AddStream(
-      kService, "RangeStream", rpc::MethodKind::kServerStream,
-      Intercepted(context_, rpc::StreamMethod([this](std::shared_ptr<rpc::ServerStream> stream) {
-                    RangeStream(std::move(stream));
-                  })));
+  AddStream(router, context_, kService, "RangeStream", rpc::MethodKind::kServerStream,
+            [this](std::shared_ptr<rpc::ServerStream> stream) { RangeStream(std::move(stream)); });
 }
 
 void KvService::Range(const rpc::CallContext& call, SharedBytes bytes, rpc::UnaryReply reply) {
@@ -98,9 +96,8 @@ void KvService::Range(const rpc::CallContext& call, SharedBytes bytes, rpc::Unar
   if (const auto valid = mvcc::CheckRange(*request); !valid.has_value())
     return reply.Fail(valid.error());
   if (request->serializable)
-    return RunRead(context_, std::move(bytes), *request, std::move(reply), ServeRange);
-  RunLinearizableRead(context_, call.loop(), std::move(bytes), *request, std::move(reply),
-                      ServeRange);
+    return RunRead(context_, call.caller, std::move(bytes), *request, std::move(reply), ServeRange);
+  RunLinearizableRead(context_, call, std::move(bytes), *request, std::move(reply), ServeRange);
 }
 
 void KvService::Put(const rpc::CallContext& call, SharedBytes bytes, rpc::UnaryReply reply) {
@@ -109,8 +106,8 @@ void KvService::Put(const rpc::CallContext& call, SharedBytes bytes, rpc::UnaryR
   if (context_.RefusedForSpace(call.loop(), mvcc::QuotaCost(*request), reply)) return;
   if (const auto valid = mvcc::CheckPut(*request); !valid.has_value())
     return reply.Fail(valid.error());
-  context_.Propose(
-      call.loop(), RequestKind::kPut, bytes.view(),
+  context_.ProposeFor(
+      call.caller, call.loop(), RequestKind::kPut, bytes.view(),
       std::make_unique<ReplyWaiter<mvcc::PutResult>>(context_, std::move(reply), EncodePutResponse),
       context_.limits.request_timeout);
 }
@@ -121,10 +118,10 @@ void KvService::DeleteRange(const rpc::CallContext& call, SharedBytes bytes,
   if (!request.has_value()) return reply.Fail(request.error());
   if (const auto valid = mvcc::CheckDeleteRange(*request); !valid.has_value())
     return reply.Fail(valid.error());
-  context_.Propose(call.loop(), RequestKind::kDeleteRange, bytes.view(),
-                   std::make_unique<ReplyWaiter<mvcc::DeleteRangeResult>>(
-                       context_, std::move(reply), EncodeDeleteRangeResponse),
-                   context_.limits.request_timeout);
+  context_.ProposeFor(call.caller, call.loop(), RequestKind::kDeleteRange, bytes.view(),
+                      std::make_unique<ReplyWaiter<mvcc::DeleteRangeResult>>(
+                          context_, std::move(reply), EncodeDeleteRangeResponse),
+                      context_.limits.request_timeout);
 }
 
 void KvService::Txn(const rpc::CallContext& call, SharedBytes bytes, rpc::UnaryReply reply) {
@@ -137,14 +134,14 @@ void KvService::Txn(const rpc::CallContext& call, SharedBytes bytes, rpc::UnaryR
   }
   if (mvcc::IsReadOnly(*request)) {
     if (mvcc::IsSerializable(*request)) {
-      return RunRead(context_, std::move(bytes), *std::move(request), std::move(reply),
+      return RunRead(context_, call.caller, std::move(bytes), *std::move(request), std::move(reply),
                      ServeReadOnlyTxn);
     }
-    return RunLinearizableRead(context_, call.loop(), std::move(bytes), *std::move(request),
+    return RunLinearizableRead(context_, call, std::move(bytes), *std::move(request),
                                std::move(reply), ServeReadOnlyTxn);
   }
-  context_.Propose(
-      call.loop(), RequestKind::kTxn, bytes.view(),
+  context_.ProposeFor(
+      call.caller, call.loop(), RequestKind::kTxn, bytes.view(),
       std::make_unique<ReplyWaiter<mvcc::TxnResult>>(context_, std::move(reply), EncodeTxnResponse),
       context_.limits.request_timeout);
 }
@@ -155,8 +152,8 @@ void KvService::Compact(const rpc::CallContext& call, SharedBytes bytes, rpc::Un
   // Deleting may take longer than any proposal: a client that waits for it sets its own deadline.
   const Duration timeout =
       request->physical ? std::chrono::hours(24 * 365) : context_.limits.request_timeout;
-  context_.Propose(
-      call.loop(), RequestKind::kCompaction, bytes.view(),
+  context_.ProposeFor(
+      call.caller, call.loop(), RequestKind::kCompaction, bytes.view(),
       std::make_unique<ReplyWaiter<CompactionResult>>(context_, std::move(reply), EncodeCompaction),
       timeout);
 }

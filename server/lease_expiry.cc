@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "auth/permission.h"
 #include "base/logging.h"
 #include "server/internal_request.h"
 
@@ -142,12 +143,15 @@ void LeaseExpiry::Revoke(const std::vector<lease::LeaseId>& ids) {
   const TimePoint deadline = apply_.clock().Now() + options_.request_timeout;
   for (const lease::LeaseId lease : ids) {
     const std::uint64_t id = ids_.Next();
-    proposals.push_back(
-        {.id = id,
-         .data = EncodeInternalRequest(id, RequestKind::kLeaseRevoke, EncodeLeaseId(lease)),
-         .deadline = deadline,
-         .waiter = std::make_unique<RevokeWaiter>(*this, lease),
-         .only_in_term = leases_.primary_term()});
+    proposals.push_back({.id = id,
+                         // Whoever may write its keys: they end all the same.
+                         .data = EncodeInternalRequest({.id = id,
+                                                        .kind = RequestKind::kLeaseRevoke,
+                                                        .body = EncodeLeaseId(lease),
+                                                        .user = auth::kRootUser}),
+                         .deadline = deadline,
+                         .waiter = std::make_unique<RevokeWaiter>(*this, lease),
+                         .only_in_term = leases_.primary_term()});
   }
   in_flight_ += proposals.size();
   replica_.Propose(std::move(proposals));

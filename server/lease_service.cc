@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "mvcc/errors.h"
+#include "server/access.h"
 #include "server/errors.h"
 #include "server/interceptors.h"
 #include "server/keep_alive_stream.h"
@@ -45,11 +46,8 @@ void LeaseService::Register(rpc::Router& router) {
   unary("LeaseRevoke", &LeaseService::Revoke);
   unary("LeaseTimeToLive", &LeaseService::TimeToLive);
   unary("LeaseLeases", &LeaseService::Leases);
-  router.AddStream(
-      kService, "LeaseKeepAlive", rpc::MethodKind::kBidiStream,
-      Intercepted(context_, rpc::StreamMethod([this](std::shared_ptr<rpc::ServerStream> stream) {
-                    KeepAlive(std::move(stream));
-                  })));
+  AddStream(router, context_, kService, "LeaseKeepAlive", rpc::MethodKind::kBidiStream,
+            [this](std::shared_ptr<rpc::ServerStream> stream) { KeepAlive(std::move(stream)); });
 }
 
 // Whether the id is free and the time allowed is seen where it is applied.
@@ -58,8 +56,8 @@ void LeaseService::Grant(const rpc::CallContext& call, SharedBytes bytes, rpc::U
   if (!request.has_value()) return reply.Fail(request.error());
   if (context_.RefusedForSpace(call.loop(), kLeaseQuotaCost, reply)) return;
   if (request->id == lease::kNoLease) request->id = ChooseId(*context_.ids);
-  context_.Propose(
-      call.loop(), RequestKind::kLeaseGrant, EncodeLeaseGrant(*request),
+  context_.ProposeFor(
+      call.caller, call.loop(), RequestKind::kLeaseGrant, EncodeLeaseGrant(*request),
       std::make_unique<ReplyWaiter<LeaseGrantResult>>(context_, std::move(reply), EncodeGranted),
       context_.limits.request_timeout);
 }
@@ -67,8 +65,8 @@ void LeaseService::Grant(const rpc::CallContext& call, SharedBytes bytes, rpc::U
 void LeaseService::Revoke(const rpc::CallContext& call, SharedBytes bytes, rpc::UnaryReply reply) {
   const auto id = DecodeLeaseId(bytes.view());
   if (!id.has_value()) return reply.Fail(id.error());
-  context_.Propose(
-      call.loop(), RequestKind::kLeaseRevoke, EncodeLeaseId(*id),
+  context_.ProposeFor(
+      call.caller, call.loop(), RequestKind::kLeaseRevoke, EncodeLeaseId(*id),
       std::make_unique<ReplyWaiter<LeaseRevokeResult>>(context_, std::move(reply), EncodeRevoked),
       context_.limits.request_timeout);
 }
@@ -77,20 +75,30 @@ void LeaseService::TimeToLive(const rpc::CallContext& call, SharedBytes bytes,
                               rpc::UnaryReply reply) {
   const auto request = DecodeLeaseTimeToLive(bytes.view());
   if (!request.has_value()) return reply.Fail(request.error());
-  access_.TimeToLive(
-      call.loop(), *request,
-      [this, id = request->id, reply = std::move(reply)](Result<LeaseTimes> times) mutable {
-        if (!times.has_value() && times.error() == mvcc::kErrLeaseNotFound) times = LeaseTimes{};
-        if (!times.has_value()) return reply.Fail(std::move(times).error());
-        reply.Send(
-            EncodeLeaseTimeToLiveResponse(context_.Header(context_.store->revision()), id, *times));
-      });
+  access_.TimeToLive(call.loop(), *request,
+                     [this, id = request->id, caller = call.caller,
+                      reply = std::move(reply)](Result<LeaseTimes> times) mutable {
+                       if (!times.has_value() && times.error() == mvcc::kErrLeaseNotFound)
+                         times = LeaseTimes{};
+                       if (!times.has_value()) return reply.Fail(std::move(times).error());
+                       if (context_.access != nullptr) {
+                         if (auto allowed = context_.access->CheckReadable(caller, times->keys);
+                             !allowed.has_value())
+                           return reply.Fail(std::move(allowed).error());
+                       }
+                       reply.Send(EncodeLeaseTimeToLiveResponse(
+                           context_.Header(context_.store->revision()), id, *times));
+                     });
 }
 
-void LeaseService::Leases(const rpc::CallContext&, SharedBytes, rpc::UnaryReply reply) {
+void LeaseService::Leases(const rpc::CallContext& call, SharedBytes, rpc::UnaryReply reply) {
   // A million of them takes a while to sort.
-  context_.readers->Post([this, reply = std::move(reply)]() mutable {
+  context_.readers->Post([this, caller = call.caller, reply = std::move(reply)]() mutable {
     const std::vector<lease::LeaseId> ids = context_.leases->List();
+    if (context_.access != nullptr) {
+      if (auto allowed = context_.access->CheckReadable(caller, ids); !allowed.has_value())
+        return reply.Fail(std::move(allowed).error());
+    }
     reply.Send(EncodeLeaseLeasesResponse(context_.Header(context_.store->revision()), ids));
   });
 }

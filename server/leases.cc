@@ -183,6 +183,12 @@ Result<std::optional<LeaseTimes>> Leases::TimeToLive(lease::LeaseId id, bool key
   return times;
 }
 
+std::vector<std::string> Leases::CopyKeysOf(lease::LeaseId id) const {
+  std::lock_guard lock(mutex_);
+  const lease::Lease* const found = lessor_.table().Find(id);
+  return found == nullptr ? std::vector<std::string>() : lease::LeaseTable::CopyKeys(*found);
+}
+
 std::vector<lease::LeaseId> Leases::List() const {
   std::vector<lease::Lessor::Listed> listed;
   for (std::size_t part = 0; part < lease::LeaseTable::kParts; ++part) {

@@ -84,6 +84,8 @@ class Leases final : public mvcc::LeaseChecker, public mvcc::LeaseAttachments {
 
   // Nullopt if there is no such lease. kLeaderChanged where this member is not primary.
   Result<std::optional<LeaseTimes>> TimeToLive(lease::LeaseId id, bool keys) const;
+  // The keys of a lease as this member knows them; none without such a lease.
+  std::vector<std::string> CopyKeysOf(lease::LeaseId id) const;
   // What expires first first; by id where this member is not primary. O(n log n). Not of one
   // moment: of what is granted and revoked meanwhile it may have some.
   std::vector<lease::LeaseId> List() const;

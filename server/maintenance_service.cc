@@ -58,8 +58,8 @@ void MaintenanceService::HandleAlarm(const rpc::CallContext& call, SharedBytes b
                                      rpc::UnaryReply reply) {
   const auto request = DecodeAlarmRequest(bytes.view());
   if (!request.has_value()) return reply.Fail(request.error());
-  context_.Propose(
-      call.loop(), RequestKind::kAlarm, bytes.view(),
+  context_.ProposeFor(
+      call.caller, call.loop(), RequestKind::kAlarm, bytes.view(),
       std::make_unique<ReplyWaiter<AlarmResult>>(context_, std::move(reply), EncodeAlarms),
       context_.limits.request_timeout);
 }

@@ -7,7 +7,8 @@
 #include <set>
 #include <variant>
 
-#include "server/duration_text.h"
+#include "base/duration_text.h"
+#include "rpc/tls_context.h"
 #include "server/feature_gates.h"
 #include "server/url.h"
 
@@ -151,44 +152,63 @@ std::span<const Flag> Flags() {
       {"v2-deprecation", "Clustering", kIgnored, kText, "write-only",
        "No effect: there is no v2 store here."},
 
-      {"cert-file", "Security", kNotYet, kText, "", "Path to the server's certificate."},
-      {"key-file", "Security", kNotYet, kText, "", "Path to the server's key."},
-      {"client-cert-file", "Security", kNotYet, kText, "",
-       "Certificate for client authentication."},
-      {"client-key-file", "Security", kNotYet, kText, "", "Key for client authentication."},
-      {"client-cert-auth", "Security", kNotYet, kSwitch, "false", "Ask clients for a certificate."},
-      {"client-crl-file", "Security", kNotYet, kText, "", "Revocation list for clients."},
-      {"client-cert-allowed-hostname", "Security", kNotYet, kText, "",
-       "Allowed client certificate names."},
-      {"trusted-ca-file", "Security", kNotYet, kText, "",
-       "CA that client certificates are checked with."},
-      {"auto-tls", "Security", kNotYet, kSwitch, "false", "Make a certificate for clients."},
-      {"peer-cert-file", "Security", kNotYet, kText, "", "Path to the peer certificate."},
-      {"peer-key-file", "Security", kNotYet, kText, "", "Path to the peer key."},
-      {"peer-client-cert-file", "Security", kNotYet, kText, "", "Client certificate among peers."},
-      {"peer-client-key-file", "Security", kNotYet, kText, "", "Client key among peers."},
-      {"peer-client-cert-auth", "Security", kNotYet, kSwitch, "false",
+      {"cert-file", "Security", kEffective, &Options::cert_file, "",
+       "Path to the server's certificate."},
+      {"key-file", "Security", kEffective, &Options::key_file, "", "Path to the server's key."},
+      {"client-cert-file", "Security", kEffective, &Options::client_cert_file, "",
+       "Client certificate of the server itself: checked, not needed."},
+      {"client-key-file", "Security", kEffective, &Options::client_key_file, "",
+       "Key of the certificate above."},
+      {"client-cert-auth", "Security", kEffective, &Options::client_cert_auth, "false",
+       "Ask clients for a certificate, whose CN names the user."},
+      {"client-crl-file", "Security", kEffective, &Options::client_crl_file, "",
+       "Revocation lists for clients: PEM, or one list in DER."},
+      {"client-cert-allowed-hostname", "Security", kEffective,
+       &Options::client_cert_allowed_hostname, "",
+       "Host names, one of which a client's certificate must be for, comma-separated."},
+      {"trusted-ca-file", "Security", kEffective, &Options::trusted_ca_file, "",
+       "CA that client certificates are checked with; clients need one then."},
+      {"auto-tls", "Security", kEffective, &Options::auto_tls, "false",
+       "Make a certificate for clients."},
+      {"peer-cert-file", "Security", kEffective, &Options::peer_cert_file, "",
+       "Path to the peer certificate."},
+      {"peer-key-file", "Security", kEffective, &Options::peer_key_file, "",
+       "Path to the peer key."},
+      {"peer-client-cert-file", "Security", kEffective, &Options::peer_client_cert_file, "",
+       "Client certificate among peers."},
+      {"peer-client-key-file", "Security", kEffective, &Options::peer_client_key_file, "",
+       "Client key among peers."},
+      {"peer-client-cert-auth", "Security", kEffective, &Options::peer_client_cert_auth, "false",
        "Ask peers for a certificate."},
-      {"peer-trusted-ca-file", "Security", kNotYet, kText, "", "CA that peers are checked with."},
-      {"peer-auto-tls", "Security", kNotYet, kSwitch, "false", "Make a certificate for peers."},
-      {"peer-crl-file", "Security", kNotYet, kText, "", "Revocation list for peers."},
-      {"peer-cert-allowed-cn", "Security", kNotYet, kText, "", "Allowed CNs of peers."},
-      {"peer-cert-allowed-hostname", "Security", kNotYet, kText, "",
-       "Allowed certificate names of peers."},
-      {"peer-skip-client-san-verification", "Security", kNotYet, kSwitch, "false",
-       "Skip the SAN check of peers."},
-      {"self-signed-cert-validity", "Security", kIgnored, kText, "1",
-       "Years that made certificates are valid."},
-      {"cipher-suites", "Security", kNotYet, kText, "", "TLS cipher suites."},
+      {"peer-trusted-ca-file", "Security", kEffective, &Options::peer_trusted_ca_file, "",
+       "CA that peers are checked with."},
+      {"peer-auto-tls", "Security", kEffective, &Options::peer_auto_tls, "false",
+       "Make a certificate for peers."},
+      {"peer-crl-file", "Security", kEffective, &Options::peer_crl_file, "",
+       "Revocation list for peers."},
+      {"peer-cert-allowed-cn", "Security", kEffective, &Options::peer_cert_allowed_cn, "",
+       "Allowed CNs of peers."},
+      {"peer-cert-allowed-hostname", "Security", kEffective, &Options::peer_cert_allowed_hostname,
+       "", "Allowed certificate names of peers."},
+      {"peer-skip-client-san-verification", "Security", kEffective,
+       &Options::peer_skip_client_san_verification, "false", "Skip the SAN check of peers."},
+      {"self-signed-cert-validity", "Security", kEffective,
+       &Options::self_signed_cert_validity_years, "1", "Years that made certificates are valid."},
+      {"cipher-suites", "Security", kEffective, &Options::cipher_suites, "",
+       "Cipher suites of TLS 1.2, comma-separated (strong ones if empty)."},
       {"cors", "Security", kIgnored, kText, "*", "Allowed CORS origins of the JSON gateway."},
       {"host-whitelist", "Security", kNotYet, kText, "*",
        "Acceptable Host names of HTTP requests."},
-      {"tls-min-version", "Security", kIgnored, kText, "TLS1.2", "Lowest TLS version."},
-      {"tls-max-version", "Security", kIgnored, kText, "", "Highest TLS version."},
+      {"tls-min-version", "Security", kEffective, &Options::tls_min_version, "TLS1.2",
+       "Lowest TLS version: TLS1.2 or TLS1.3."},
+      {"tls-max-version", "Security", kEffective, &Options::tls_max_version, "",
+       "Highest TLS version: TLS1.2 or TLS1.3 (empty is the highest there is)."},
 
-      {"auth-token", "Auth", kIgnored, kText, "simple", "Token type and its options."},
-      {"bcrypt-cost", "Auth", kIgnored, kText, "10", "Cost of password hashing."},
-      {"auth-token-ttl", "Auth", kIgnored, kText, "300", "Seconds that a token lives."},
+      {"auth-token", "Auth", kEffective, &Options::auth_token, "simple",
+       "Kind of token: simple, or jwt with its options."},
+      {"bcrypt-cost", "Auth", kEffective, &Options::bcrypt_cost, "10", "Cost of password hashing."},
+      {"auth-token-ttl", "Auth", kEffective, &Options::auth_token_ttl_s, "300",
+       "Seconds that a simple token lives after its last use."},
 
       {"enable-pprof", "Profiling and monitoring", kIgnored, kSwitch, "false",
        "No effect: there is no Go runtime here."},
@@ -458,6 +478,14 @@ std::optional<UsageError> ReadEnvironment(std::span<const char* const> environme
   return std::nullopt;
 }
 
+Result<void> CheckTls(const Options& options) {
+  KV_TRY(const rpc::TlsVersion min_version, rpc::ParseTlsVersion(options.tls_min_version));
+  KV_TRY(const rpc::TlsVersion max_version, rpc::ParseTlsVersion(options.tls_max_version));
+  const bool none = options.cipher_suites == std::vector<std::string>{""};
+  return rpc::CheckTlsLimits(min_version, max_version,
+                             none ? std::vector<std::string>() : options.cipher_suites);
+}
+
 std::optional<UsageError> Validate(const Options& options, const Seen& seen) {
   const auto refuse = [](std::string message) { return UsageError{1, std::move(message)}; };
   if (options.name.empty()) return refuse("--name must not be empty");
@@ -468,9 +496,6 @@ std::optional<UsageError> Validate(const Options& options, const Seen& seen) {
       return UsageError{
           2, "invalid value \"" + *urls + "\" for flag -" + flag + ": " + parsed.error().message};
     for (const Url& url : *parsed) {
-      if (url.tls())
-        return refuse("--" + std::string(flag) + ": TLS is not supported by this version (" +
-                      url.text() + ")");
       if (!url.unix_socket() && !url.IsIpOrLocalhost()) {
         return refuse("expected IP in URL for binding (" + url.text() + ")");
       }
@@ -528,6 +553,7 @@ std::optional<UsageError> Validate(const Options& options, const Seen& seen) {
     return UsageError{2, "invalid value \"" + options.feature_gates +
                              "\" for flag -feature-gates: " + gates.error()};
   }
+  if (const auto tls = CheckTls(options); !tls.has_value()) return refuse(tls.error().message);
   if (options.io_threads > 64) return refuse("--io-threads must be <=64");
   return std::nullopt;
 }

@@ -50,6 +50,36 @@ struct Options {
   std::uint64_t max_learners = 1;
   bool pre_vote = true;
 
+  std::string cert_file;
+  std::string key_file;
+  std::string client_cert_file;
+  std::string client_key_file;
+  bool client_cert_auth = false;
+  std::string trusted_ca_file;
+  std::string client_crl_file;
+  std::vector<std::string> client_cert_allowed_hostname;
+  std::vector<std::string> cipher_suites;
+  std::string tls_min_version = "TLS1.2";
+  std::string tls_max_version;  // empty: the highest there is
+
+  std::string peer_cert_file;
+  std::string peer_key_file;
+  std::string peer_client_cert_file;  // empty: peer_cert_file
+  std::string peer_client_key_file;
+  bool peer_client_cert_auth = false;
+  std::string peer_trusted_ca_file;
+  std::string peer_crl_file;
+  std::vector<std::string> peer_cert_allowed_cn;
+  std::vector<std::string> peer_cert_allowed_hostname;
+  bool peer_skip_client_san_verification = false;
+  bool auto_tls = false;
+  bool peer_auto_tls = false;
+  std::uint64_t self_signed_cert_validity_years = 1;
+
+  std::string auth_token = "simple";     // auth::ParseTokenOptions
+  std::uint64_t bcrypt_cost = 10;        // auth::EffectiveBcryptCost
+  std::uint64_t auth_token_ttl_s = 300;  // of simple tokens, after their last use; 0: 300
+
   std::vector<std::string> log_outputs = {"default"};
   std::string log_level = "info";
   std::string log_format = "json";

@@ -1,17 +1,17 @@
 #include "server/peer_request.h"
 
 #include <algorithm>
-#include <boost/asio/connect.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/local/stream_protocol.hpp>
-#include <boost/beast/core.hpp>
-#include <boost/beast/http.hpp>
+#include <condition_variable>
+#include <deque>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
-#include <type_traits>
 #include <utility>
 
+#include "server/peer/http_client.h"
 #include "server/peer/peer_links.h"
 #include "server/url.h"
 
@@ -19,77 +19,57 @@ namespace kvorum::server {
 namespace {
 
 namespace asio = boost::asio;
-namespace beast = boost::beast;
-namespace http = beast::http;
 using boost::system::error_code;
 
-constexpr std::uint64_t kMaxBodyBytes = std::uint64_t{4} << 20;
+constexpr std::size_t kMaxBodyBytes = std::size_t{4} << 20;
 
-// One request on a connection of its own, until its outcome is told.
-class Exchange {
- public:
-  using Done = std::function<void(Result<PeerAnswer> answer)>;
-  virtual ~Exchange() = default;
-  virtual void Start() = 0;
-};
+std::string RequestText(std::string_view method, const Url& url, std::string_view path) {
+  std::string text;
+  text.append(method).append(" ").append(path).append(" HTTP/1.1\r\nHost: ").append(HostOf(url));
+  text.append("\r\nConnection: close\r\n");
+  if (method != "GET") text.append("Content-Length: 0\r\n");
+  return text.append("\r\n");
+}
 
-template <class Protocol>
-class ExchangeOver final : public Exchange {
- public:
-  ExchangeOver(asio::io_context& io, Url url, std::string_view method, std::string_view path,
-               Done done)
-      : url_(std::move(url)), resolver_(io), stream_(io), done_(std::move(done)) {
-    request_.method_string({method.data(), method.size()});
-    request_.target({path.data(), path.size()});
-    request_.version(11);
-    request_.set(http::field::host, HostOf(url_));
-    request_.set(http::field::connection, "close");
-    if (method != "GET") request_.content_length(0);
-    parser_.body_limit(kMaxBodyBytes);
+Result<PeerAnswer> AnswerOf(const std::string& url, Result<HttpReceived> received) {
+  if (!received.has_value()) return Fail(Code::kUnavailable, url + ": " + received.error().message);
+  return PeerAnswer{.status = received->head.status,
+                    .cluster_id = std::string(received->head.Header("x-etcd-cluster-id")),
+                    .body = std::move(received->body)};
+}
+
+// What one call of AskAll waits for.
+struct Round {
+  struct Outcome {
+    std::string url;
+    Result<PeerAnswer> answer;
+  };
+
+  void Tell(const std::string& url, Result<PeerAnswer> answer) {
+    std::lock_guard lock(mutex);
+    outcomes.push_back({.url = url, .answer = std::move(answer)});
+    changed.notify_one();
+  }
+  // Nothing once it was stopped.
+  std::optional<Outcome> Next() {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [this] { return is_stopped || !outcomes.empty(); });
+    if (is_stopped) return std::nullopt;
+    Outcome outcome = std::move(outcomes.front());
+    outcomes.pop_front();
+    return outcome;
+  }
+  void Stop() {
+    std::lock_guard lock(mutex);
+    is_stopped = true;
+    changed.notify_one();
   }
 
-  void Start() override {
-    if constexpr (std::is_same_v<Protocol, asio::ip::tcp>) {
-      resolver_.async_resolve(
-          url_.host(), std::to_string(url_.port()),
-          [this](const error_code& failed, const asio::ip::tcp::resolver::results_type& found) {
-            if (failed) return End(failed);
-            asio::async_connect(stream_, found,
-                                [this](const error_code& error, const asio::ip::tcp::endpoint&) {
-                                  OnConnected(error);
-                                });
-          });
-    } else {
-      stream_.async_connect(typename Protocol::endpoint(url_.socket_path()),
-                            [this](const error_code& error) { OnConnected(error); });
-    }
-  }
-
- private:
-  void OnConnected(const error_code& error) {
-    if (error) return End(error);
-    http::async_write(stream_, request_, [this](const error_code& failed, std::size_t) {
-      if (failed) return End(failed);
-      http::async_read(stream_, buffer_, parser_,
-                       [this](const error_code& ended, std::size_t) { End(ended); });
-    });
-  }
-  void End(const error_code& error) {
-    if (error) return done_(Fail(Code::kUnavailable, url_.text() + ": " + error.message()));
-    const auto& message = parser_.get();
-    const auto cluster_id = message["X-Etcd-Cluster-ID"];
-    done_(PeerAnswer{.status = message.result_int(),
-                     .cluster_id = std::string(cluster_id.data(), cluster_id.size()),
-                     .body = message.body()});
-  }
-
-  const Url url_;
-  asio::ip::tcp::resolver resolver_;
-  typename Protocol::socket stream_;
-  http::request<http::empty_body> request_;
-  beast::flat_buffer buffer_;
-  http::response_parser<http::string_body> parser_;
-  Done done_;
+  std::vector<std::unique_ptr<HttpClient>> clients;  // of the loop's thread
+  std::mutex mutex;                                  // guards the following
+  std::condition_variable changed;
+  std::deque<Outcome> outcomes;
+  bool is_stopped = false;
 };
 
 }  // namespace
@@ -105,67 +85,64 @@ Result<PeerAnswer> PeerRequester::Ask(std::string_view method, const std::string
 }
 
 struct HttpPeerRequester::Impl {
-  std::mutex mutex;  // guards both
-  bool stopped = false;
-  std::set<asio::io_context*> running;
+  explicit Impl(const PeerTls* tls) : dialer(loop, loop, tls) {}
 
-  // Runs what was started on it, for so long at most.
-  void Run(asio::io_context& io, Duration timeout) {
-    {
-      std::lock_guard lock(mutex);
-      if (stopped) return;
-      running.insert(&io);
-    }
-    io.run_for(std::max(timeout, Duration(0)));
-    std::lock_guard lock(mutex);
-    running.erase(&io);
-  }
+  PeerLoop loop{"peer-ask"};
+  PeerDialer dialer;
+  std::mutex mutex;  // guards the following
+  bool is_stopped = false;
+  std::set<Round*> under_way;
 };
 
-HttpPeerRequester::HttpPeerRequester() : impl_(std::make_unique<Impl>()) {}
-HttpPeerRequester::~HttpPeerRequester() = default;
+HttpPeerRequester::HttpPeerRequester(const PeerTls* tls) : impl_(std::make_unique<Impl>(tls)) {
+  impl_->loop.Start();
+}
+
+HttpPeerRequester::~HttpPeerRequester() {
+  impl_->loop.Post([impl = impl_.get()] { impl->dialer.Close(); });
+  impl_->loop.Stop();
+}
 
 void HttpPeerRequester::Stop() {
   std::lock_guard lock(impl_->mutex);
-  impl_->stopped = true;
-  for (asio::io_context* io : impl_->running) io->stop();
+  impl_->is_stopped = true;
+  for (Round* round : impl_->under_way) round->Stop();
 }
 
 void HttpPeerRequester::AskAll(std::string_view method, const std::vector<std::string>& urls,
                                std::string_view path, Duration timeout, const Take& take) {
-  // Destroyed last: handlers that never ran are dropped with it, when nothing they refer to is
-  // used.
-  asio::io_context io;
-  std::vector<std::unique_ptr<Exchange>> exchanges;
-  std::set<std::string> unanswered;
-  bool enough = false;
-  const auto tell = [&](const std::string& url, Result<PeerAnswer> answer) {
-    unanswered.erase(url);
-    enough = take(url, std::move(answer));
-    if (enough) io.stop();
-  };
+  const auto round = std::make_shared<Round>();
+  {
+    std::lock_guard lock(impl_->mutex);
+    if (impl_->is_stopped) round->is_stopped = true;
+    impl_->under_way.insert(round.get());
+  }
   for (const std::string& text : urls) {
     const auto url = Url::Parse(text);
-    if (!url.has_value() || url->tls()) {
-      if (take(text, Fail(Code::kUnavailable, text + ": no URL that this version can ask"))) return;
+    if (!url.has_value()) {
+      round->Tell(text, Fail(Code::kUnavailable, text + ": no URL that this version can ask"));
       continue;
     }
-    unanswered.insert(text);
-    const auto done = [&tell, text](Result<PeerAnswer> answer) { tell(text, std::move(answer)); };
-    if (url->unix_socket()) {
-      exchanges.push_back(std::make_unique<ExchangeOver<asio::local::stream_protocol>>(
-          io, *url, method, path, done));
-    } else {
-      exchanges.push_back(
-          std::make_unique<ExchangeOver<asio::ip::tcp>>(io, *url, method, path, done));
-    }
-    exchanges.back()->Start();
+    impl_->loop.Post([round, timeout, url = *url, dialer = &impl_->dialer,
+                      request = RequestText(method, *url, path)]() mutable {
+      HttpClient& client =
+          *round->clients.emplace_back(std::make_unique<HttpClient>(*dialer, kMaxBodyBytes));
+      client.Ask(url, {SharedBytes::Own(std::move(request))}, timeout,
+                 [weak = std::weak_ptr(round), text = url.text()](Result<HttpReceived> received) {
+                   if (const auto alive = weak.lock(); alive != nullptr)
+                     alive->Tell(text, AnswerOf(text, std::move(received)));
+                 });
+    });
   }
-  impl_->Run(io, timeout);
-  if (enough) return;
-  for (const std::string& url : std::set<std::string>(std::move(unanswered))) {
-    if (take(url, Fail(Code::kUnavailable, url + ": no answer in time"))) return;
+  bool is_enough = false;
+  for (std::size_t told = 0; told < urls.size() && !is_enough; ++told) {
+    auto outcome = round->Next();
+    if (!outcome.has_value()) break;
+    is_enough = take(outcome->url, std::move(outcome->answer));
   }
+  impl_->loop.Post([round] { round->clients.clear(); });
+  std::lock_guard lock(impl_->mutex);
+  impl_->under_way.erase(round.get());
 }
 
 std::string HttpPeerRequester::Resolve(const std::string& url_text) {

@@ -36,10 +36,14 @@ class PeerRequester {
   virtual std::string Resolve(const std::string& url) = 0;
 };
 
-// Over HTTP/1.1, a connection a request. Answers of more than 4 MiB are refused.
+struct PeerTls;
+
+// Over HTTP/1.1, a connection a request, on a thread of its own. Answers of more than 4 MiB are
+// refused.
 class HttpPeerRequester final : public PeerRequester {
  public:
-  HttpPeerRequester();
+  // Without `tls`, URLs that ask for it are refused.
+  explicit HttpPeerRequester(const PeerTls* tls = nullptr);
   ~HttpPeerRequester() override;
   void AskAll(std::string_view method, const std::vector<std::string>& urls, std::string_view path,
               Duration timeout, const Take& take) override;

@@ -6,16 +6,24 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <ctime>
 #include <future>
 #include <thread>
 #include <utility>
 
+#include "auth/jwt.h"
+#include "auth/password_workers.h"
+#include "auth/simple_tokens.h"
+#include "auth/token_options.h"
 #include "base/executor.h"
 #include "base/failpoint.h"
 #include "base/logging.h"
 #include "base/rng.h"
 #include "rpc/health.h"
 #include "rpc/server.h"
+#include "server/access.h"
+#include "server/auth_service.h"
+#include "server/client_tls.h"
 #include "server/cluster_service.h"
 #include "server/data_directory.h"
 #include "server/election_service.h"
@@ -27,9 +35,11 @@
 #include "server/leader_streams.h"
 #include "server/lease_service.h"
 #include "server/lock_service.h"
+#include "server/login.h"
 #include "server/maintenance_encode.h"
 #include "server/maintenance_service.h"
 #include "server/member_id.h"
+#include "server/member_tls.h"
 #include "server/notify.h"
 #include "server/peer/peer_transport.h"
 #include "server/peer_http.h"
@@ -141,8 +151,10 @@ InstanceOptions MakeInstanceOptions(const Options& options, const DataDirectory&
   return instance;
 }
 
-PeerTransport::Options MakeTransportOptions(const Options& options) {
+PeerTransport::Options MakeTransportOptions(const Options& options,
+                                            const std::optional<PeerTls>& tls) {
   PeerTransport::Options transport;
+  transport.tls = tls;
   // A dead peer's address is given up by the time an election may be over.
   transport.peers.dial_timeout =
       std::chrono::seconds(1) + std::chrono::milliseconds(options.election_ms);
@@ -163,13 +175,28 @@ class CallbackWaiter final : public Waiter {
   std::move_only_function<void(bool)> callback_;
 };
 
-Result<std::vector<std::string>> ListenAll(rpc::Server& server, std::string_view urls) {
-  std::vector<std::string> bound;
-  KV_TRY(const std::vector<Url> parsed, ParseUrls(urls));
-  for (const Url& url : parsed) {
-    KV_TRY(std::string address, url.unix_socket() ? server.ListenUnix(url.socket_path())
-                                                  : server.Listen(url.host(), url.port()));
-    bound.push_back(std::move(address));
+struct BoundListener {
+  std::string address;
+  bool secure = false;
+  bool insecure = false;
+};
+
+Result<std::vector<BoundListener>> ListenAll(rpc::Server& server, const Options& options,
+                                             Executor& tls_files) {
+  KV_TRY(const auto tls, OpenClientTls(PosixFileSystem(), options, std::time(nullptr)));
+  if (tls != nullptr) tls->LoadLargeFilesOn(tls_files);
+  KV_RETURN_IF_ERROR(CheckClientUrls(options, tls.get()));
+  KV_TRY(const std::vector<ClientListener> listeners, PlanClientListeners(options));
+  std::vector<BoundListener> bound;
+  for (const auto& [url, secure, insecure] : listeners) {
+    std::shared_ptr<const rpc::TlsListen> how;
+    if (secure) {
+      how = std::make_shared<const rpc::TlsListen>(
+          rpc::TlsListen{.context = tls, .plain_text_too = insecure});
+    }
+    KV_TRY(std::string address, url.unix_socket() ? server.ListenUnix(url.socket_path(), how)
+                                                  : server.Listen(url.host(), url.port(), how));
+    bound.push_back({std::move(address), secure, insecure});
   }
   return bound;
 }
@@ -177,7 +204,7 @@ Result<std::vector<std::string>> ListenAll(rpc::Server& server, std::string_view
 }  // namespace
 
 struct Process::Impl {
-  explicit Impl(const Options& o)
+  Impl(const Options& o, const std::optional<PeerTls>& peer_tls)
       : options(o),
         kv(context),
         maintenance(context),
@@ -186,8 +213,11 @@ struct Process::Impl {
         watch_service(context),
         lock(context, kv, lease),
         election(context, kv, lease),
-        transport(MakeTransportOptions(o)) {}
+        transport(MakeTransportOptions(o, peer_tls)),
+        requester(peer_tls.has_value() ? &*peer_tls : nullptr) {}
 
+  Result<void> MakeTokens();
+  void SweepTokens();
   Result<void> Bind();
   Result<void> Open();
   void FillContext();
@@ -201,6 +231,7 @@ struct Process::Impl {
 
   const Options options;
   DataDirectory directory;
+  ThreadExecutor tls_files{"tls-files"};  // outlives the connections
 
   // Registered before the data is opened, so that a port that is taken is found out first.
   ServiceContext context;
@@ -211,12 +242,17 @@ struct Process::Impl {
   WatchService watch_service;
   LockService lock;
   ElectionService election;
+  std::unique_ptr<auth::JwtTokens> jwt;  // one of them, or none
+  std::unique_ptr<auth::SimpleTokens> simple_tokens;
+  std::unique_ptr<Login> login;
+  std::unique_ptr<AuthService> auth_service;
+  std::unique_ptr<Access> access;
   rpc::Health health;
   std::unique_ptr<watch::Hub> watches;  // outlives the calls
   std::unique_ptr<LeaderStreams> leader_streams;
   std::unique_ptr<CallCounters> counters;
   std::unique_ptr<rpc::Server> clients;
-  std::vector<std::string> client_addresses;
+  std::vector<BoundListener> client_listeners;
   std::vector<std::string> peer_addresses;
 
   PeerTransport transport;
@@ -240,9 +276,50 @@ struct Process::Impl {
   ThreadExecutor watch{"watch"};
   ThreadExecutor members{"members"};  // asks peers, and waits for them
   ThreadExecutor control{"control"};
+  std::unique_ptr<auth::PasswordWorkers> password_workers;
 };
 
+Result<void> Process::Impl::MakeTokens() {
+  KV_TRY(const auth::TokenOptions tokens,
+         auth::ParseTokenOptions(options.auth_token, PosixFileSystem()));
+  for (const std::string& unknown : tokens.unknown)
+    KV_WARN("unknown token specific option", {"option", unknown});
+  const int cost = auth::EffectiveBcryptCost(options.bcrypt_cost);
+  if (options.bcrypt_cost != static_cast<std::uint64_t>(cost)) {
+    KV_WARN("use default bcrypt cost instead of the invalid given cost",
+            {"min-cost", auth::kMinBcryptCost}, {"max-cost", auth::kMaxBcryptCost},
+            {"default-cost", cost}, {"given-cost", options.bcrypt_cost});
+  }
+  using Kind = auth::TokenOptions::Kind;
+  if (tokens.kind == Kind::kJwt) {
+    KV_TRY(jwt, auth::JwtTokens::Make(tokens.jwt));
+  } else if (tokens.kind == Kind::kSimple) {
+    constexpr std::uint64_t kLongestTtl = 100ULL * 365 * 24 * 3600;  // as good as for ever
+    const std::uint64_t ttl_s =
+        options.auth_token_ttl_s == 0 ? 300 : std::min(options.auth_token_ttl_s, kLongestTtl);
+    simple_tokens = std::make_unique<auth::SimpleTokens>(
+        control.clock(), auth::SimpleTokens::Options{.ttl = std::chrono::seconds(ttl_s)});
+    KV_WARN("simple token is not cryptographically signed");
+  }
+  password_workers = std::make_unique<auth::PasswordWorkers>(auth::PasswordWorkers::Options{});
+  login =
+      std::make_unique<Login>(context, Login::Parts{.work = password_workers.get(),
+                                                    .bcrypt_cost = cost,
+                                                    .gives_simple_tokens = simple_tokens != nullptr,
+                                                    .jwt = jwt.get()});
+  auth_service = std::make_unique<AuthService>(context, *login);
+  return {};
+}
+
+// Tokens that nobody uses any more.
+void Process::Impl::SweepTokens() {
+  constexpr std::size_t kAtATime = 10'000;
+  simple_tokens->Sweep(kAtATime);
+  control.PostAt(control.clock().Now() + std::chrono::seconds(1), [this] { SweepTokens(); });
+}
+
 Result<void> Process::Impl::Bind() {
+  KV_RETURN_IF_ERROR(MakeTokens());
   rpc::Router router;
   kv.Register(router);
   maintenance.Register(router);
@@ -251,13 +328,14 @@ Result<void> Process::Impl::Bind() {
   watch_service.Register(router);
   lock.Register(router);
   election.Register(router);
-  RegisterUnimplemented(router);
+  auth_service->Register(router);
+  RegisterUnimplemented(router, context);
   health.Register(router);
   counters = std::make_unique<CallCounters>(router.methods().size());
   ObserveCalls(router, *counters, options.warning_unary_request_duration);
   clients = std::make_unique<rpc::Server>(ClientFrontOptions(options), std::move(router),
                                           MakeHttpHandler(context));
-  KV_TRY(client_addresses, ListenAll(*clients, options.listen_client_urls));
+  KV_TRY(client_listeners, ListenAll(*clients, options, tls_files));
   KV_TRY(const std::vector<Url> peer_urls, ParseUrls(options.listen_peer_urls));
   for (const Url& url : peer_urls) {
     KV_TRY(std::string address, transport.Bind(url));
@@ -274,6 +352,7 @@ Result<void> Process::Impl::Open() {
   InstanceOptions instance_options = MakeInstanceOptions(options, directory);
   instance_options.wal.background = &wal_spares;
   instance_options.peers = &requester;
+  instance_options.simple_tokens = simple_tokens.get();
   instance_options.on_removed = [this] { EndRemoved(); };
   const auto open_backend = [quota_bytes = instance_options.quota_bytes](const std::string& path) {
     return mvcc::OpenLmdbBackend({.path = path, .quota_bytes = quota_bytes});
@@ -295,6 +374,18 @@ void Process::Impl::FillContext() {
   }
   context.Use(*instance);
   context.batcher = batcher.get();
+  access =
+      std::make_unique<Access>(Access::Parts{.states = &instance->auth_states(),
+                                             .store = &instance->store(),
+                                             .leases = &instance->leases(),
+                                             .batcher = batcher.get(),
+                                             .clock = &control.clock(),
+                                             .simple_tokens = simple_tokens.get(),
+                                             .jwt = jwt.get(),
+                                             .certificates_name_users = options.client_cert_auth,
+                                             .max_txn_ops = options.max_txn_ops,
+                                             .loops = clients->loop_count()});
+  context.access = access.get();
   context.transport = &transport;
   promote_forwarder = std::make_unique<PromoteForwarder>(members, requester, instance->replica(),
                                                          instance->membership());
@@ -383,9 +474,14 @@ void Process::Impl::Serve() {
   health.SetServing(true);
   clients->Start();
   KV_INFO("ready to serve client requests");
-  for (const std::string& address : client_addresses) {
-    KV_INFO("serving client traffic insecurely; this is strongly discouraged!",
-            {"traffic", "grpc+http"}, {"address", address});
+  for (const auto& [address, secure, insecure] : client_listeners) {
+    if (insecure) {
+      KV_INFO("serving client traffic insecurely; this is strongly discouraged!",
+              {"traffic", "grpc+http"}, {"address", address});
+    }
+    if (secure) {
+      KV_INFO("serving client traffic securely", {"traffic", "grpc+http"}, {"address", address});
+    }
   }
   NotifySupervisor("READY=1");
 }
@@ -394,7 +490,8 @@ Process::Process(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Process::~Process() = default;
 
 Result<std::unique_ptr<Process>> Process::Create(const Options& options) {
-  auto impl = std::make_unique<Impl>(options);
+  KV_TRY(const auto peer_tls, OpenPeerTls(PosixFileSystem(), options, std::time(nullptr)));
+  auto impl = std::make_unique<Impl>(options, peer_tls);
   KV_RETURN_IF_ERROR(impl->Bind());
   KV_RETURN_IF_ERROR(impl->Open());
   KV_RETURN_IF_ERROR(impl->transport.Listen());
@@ -417,6 +514,7 @@ void Process::Start(std::function<void()> on_end) {
   impl.version_monitor->Start();
   impl.leader_streams->Start();
   impl_->control.Post([impl = impl_.get()] { impl->Publish(); });
+  if (impl.simple_tokens != nullptr) impl.control.Post([&impl] { impl.SweepTokens(); });
 }
 
 void Process::Stop() {

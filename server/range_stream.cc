@@ -45,7 +45,7 @@ void RangeStreamSession::Start() {
 void RangeStreamSession::Fail(const Error& error) { stream_->Finish(error); }
 
 void RangeStreamSession::SendCount() {
-  auto view = context_.store->Read();
+  auto view = context_.ReadFor(stream_->context().caller, request_);
   if (!view.has_value()) return Fail(view.error());
   RangeEncoder encoder(context_.Header(view->revision()));
   const auto summary = view->Range(request_, encoder);
@@ -56,7 +56,7 @@ void RangeStreamSession::SendCount() {
 void RangeStreamSession::Step() {
   if (stream_->context().cancelled()) return;
   KV_FAILPOINT("beforeRangeStreamChunk");
-  auto view = context_.store->Read();
+  auto view = context_.ReadFor(stream_->context().caller, request_);
   if (!view.has_value()) return Fail(view.error());
   if (header_revision_ == 0) {
     header_revision_ = view->revision();

@@ -3,6 +3,7 @@
 #include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "server/member_id.h"
 
@@ -19,6 +20,21 @@ Result<void> LoadBucket(mvcc::Snapshot& content, mvcc::Bucket bucket, const Load
         return loaded.has_value();
       }));
   return loaded;
+}
+
+Result<auth::AuthStore::Content> LoadAuth(mvcc::Snapshot& content) {
+  std::vector<auth::Record> records;
+  const auto load = [&](mvcc::Bucket bucket, auth::Table table) {
+    return LoadBucket(content, bucket,
+                      [&](std::string_view key, std::string_view value) -> Result<void> {
+                        records.push_back({table, std::string(key), std::string(value)});
+                        return {};
+                      });
+  };
+  KV_RETURN_IF_ERROR(load(mvcc::Bucket::kAuth, auth::Table::kAuth));
+  KV_RETURN_IF_ERROR(load(mvcc::Bucket::kAuthUsers, auth::Table::kUsers));
+  KV_RETURN_IF_ERROR(load(mvcc::Bucket::kAuthRoles, auth::Table::kRoles));
+  return auth::AuthStore::Load(records);
 }
 
 }  // namespace
@@ -55,6 +71,7 @@ Result<ReplicatedState> LoadReplicatedState(mvcc::Snapshot& content) {
                                   state.alarms.insert(alarm);
                                   return {};
                                 }));
+  KV_TRY(state.auth, LoadAuth(content));
   return state;
 }
 

@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "auth/auth_store.h"
 #include "base/error.h"
 #include "mvcc/backend.h"
 #include "server/alarms.h"
@@ -13,6 +14,7 @@ namespace kvorum::server {
 struct ReplicatedState {
   MembershipView members;
   std::set<Alarm> alarms;
+  auth::AuthStore::Content auth;
 };
 
 // kDataLoss for a bucket that nobody can have written so.

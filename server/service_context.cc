@@ -1,5 +1,7 @@
 #include "server/service_context.h"
 
+#include "server/access.h"
+#include "server/admitted_proposal.h"
 #include "server/errors.h"
 #include "server/reply_waiter.h"
 
@@ -27,21 +29,40 @@ void ServiceContext::Use(Instance& of) {
 
 void ServiceContext::Propose(rpc::Loop* loop, RequestKind kind, std::string_view body,
                              std::unique_ptr<Waiter> waiter, Duration timeout) {
-  if (replica->commit_index() > replica->applied_index() + kMaxGapEntries) {
-    waiter->Failed(kTooManyRequests.ToError());
-    return;
-  }
   const std::uint64_t id = ids->Next();
-  SharedBytes data = EncodeInternalRequest(id, kind, body);
-  if (data.size() > limits.max_request_bytes) {
-    waiter->Failed(kRequestTooLarge.ToError());
-    return;
-  }
   const TimePoint now = loop != nullptr ? loop->now() : replica->clock().Now();
-  batcher->Propose(loop, Proposal{.id = id,
-                                  .data = std::move(data),
-                                  .deadline = now + timeout,
-                                  .waiter = std::move(waiter)});
+  SendEntry(loop, id, EncodeInternalRequest(id, kind, body), std::move(waiter), now + timeout);
+}
+
+void ServiceContext::ProposeFor(const rpc::Caller& caller, rpc::Loop* loop, RequestKind kind,
+                                std::string_view body, std::unique_ptr<Waiter> waiter,
+                                Duration timeout) {
+  if (access == nullptr || access->is_off())
+    return Propose(loop, kind, body, std::move(waiter), timeout);
+  const TimePoint now = loop != nullptr ? loop->now() : replica->clock().Now();
+  ProposeAdmitted(*this, loop, caller, {.kind = kind, .body = body}, std::move(waiter),
+                  now + timeout);
+}
+
+void ServiceContext::SendEntry(rpc::Loop* loop, std::uint64_t id, SharedBytes entry,
+                               std::unique_ptr<Waiter> waiter, TimePoint deadline) {
+  if (replica->commit_index() > replica->applied_index() + kMaxGapEntries)
+    return waiter->Failed(kTooManyRequests.ToError());
+  if (entry.size() > limits.max_request_bytes) return waiter->Failed(kRequestTooLarge.ToError());
+  batcher->Propose(
+      loop,
+      Proposal{
+          .id = id, .data = std::move(entry), .deadline = deadline, .waiter = std::move(waiter)});
+}
+
+Result<mvcc::ReadView> ServiceContext::ReadFor(const rpc::Caller& caller,
+                                               const mvcc::RangeRequest& request) {
+  return access == nullptr ? store->Read() : access->ReadFor(caller, request);
+}
+
+Result<mvcc::ReadView> ServiceContext::ReadFor(const rpc::Caller& caller,
+                                               const mvcc::TxnRequest& request) {
+  return access == nullptr ? store->Read() : access->ReadFor(caller, request);
 }
 
 bool ServiceContext::RefusedForSpace(rpc::Loop* loop, std::uint64_t cost_bytes,

@@ -30,6 +30,7 @@ class Hub;
 
 namespace kvorum::server {
 
+class Access;
 class LeaderStreams;
 class PeerPoster;
 class PromoteForwarder;
@@ -56,6 +57,7 @@ struct ServiceContext {
   LeaseExpiry* lease_expiry = nullptr;
   Instance* instance = nullptr;  // for what it tells of the disks
   RequestBatcher* batcher = nullptr;
+  const Access* access = nullptr;
   RequestIdSource* ids = nullptr;
   const Transport* transport = nullptr;
   PromoteForwarder* promote_forwarder = nullptr;  // may be null: then only the leader promotes
@@ -86,9 +88,22 @@ struct ServiceContext {
   // large), then hands it over. The waiter is told of a refusal like of any other failure.
   void Propose(rpc::Loop* loop, RequestKind kind, std::string_view body,
                std::unique_ptr<Waiter> waiter, Duration timeout);
+  // The same in a caller's name, whose permissions are looked at again where the entry is applied.
+  // Permissions that changed on its way there, somebody else's as a rule, send it on its way once
+  // more, and are the caller's concern only if they are the caller's.
+  void ProposeFor(const rpc::Caller& caller, rpc::Loop* loop, RequestKind kind,
+                  std::string_view body, std::unique_ptr<Waiter> waiter, Duration timeout);
   // True if a write of this cost must be refused for lack of space: then the reply is taken, and
   // answered once the alarm stands.
   bool RefusedForSpace(rpc::Loop* loop, std::uint64_t cost_bytes, rpc::UnaryReply& reply);
+
+  // A view of the store for a read that the caller may make in that very state.
+  Result<mvcc::ReadView> ReadFor(const rpc::Caller& caller, const mvcc::RangeRequest& request);
+  Result<mvcc::ReadView> ReadFor(const rpc::Caller& caller, const mvcc::TxnRequest& request);
+
+  // Hands over an entry as it is, but for the two checks.
+  void SendEntry(rpc::Loop* loop, std::uint64_t id, SharedBytes entry,
+                 std::unique_ptr<Waiter> waiter, TimePoint deadline);
 };
 
 }  // namespace kvorum::server

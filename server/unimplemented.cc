@@ -3,6 +3,8 @@
 #include <string>
 #include <string_view>
 
+#include "server/interceptors.h"
+
 namespace kvorum::server {
 namespace {
 
@@ -15,39 +17,22 @@ struct ApiMethod {
 constexpr ApiMethod kMethods[] = {
     {"etcdserverpb.Maintenance", "Snapshot", rpc::MethodKind::kServerStream},
     {"etcdserverpb.Maintenance", "Downgrade"},
-    {"etcdserverpb.Auth", "AuthEnable"},
-    {"etcdserverpb.Auth", "AuthDisable"},
-    {"etcdserverpb.Auth", "AuthStatus"},
-    {"etcdserverpb.Auth", "Authenticate"},
-    {"etcdserverpb.Auth", "UserAdd"},
-    {"etcdserverpb.Auth", "UserGet"},
-    {"etcdserverpb.Auth", "UserList"},
-    {"etcdserverpb.Auth", "UserDelete"},
-    {"etcdserverpb.Auth", "UserChangePassword"},
-    {"etcdserverpb.Auth", "UserGrantRole"},
-    {"etcdserverpb.Auth", "UserRevokeRole"},
-    {"etcdserverpb.Auth", "RoleAdd"},
-    {"etcdserverpb.Auth", "RoleGet"},
-    {"etcdserverpb.Auth", "RoleList"},
-    {"etcdserverpb.Auth", "RoleDelete"},
-    {"etcdserverpb.Auth", "RoleGrantPermission"},
-    {"etcdserverpb.Auth", "RoleRevokePermission"},
 };
 
 }  // namespace
 
-void RegisterUnimplemented(rpc::Router& router) {
+void RegisterUnimplemented(rpc::Router& router, const ServiceContext& context) {
   for (const ApiMethod& method : kMethods) {
     const Error error{Code::kUnimplemented,
                       "method " + std::string(method.name) + " not implemented"};
     if (method.kind == rpc::MethodKind::kUnary) {
       router.AddUnary(method.service, method.name,
-                      [error](std::shared_ptr<rpc::CallContext>, SharedBytes,
-                              rpc::UnaryReply reply) { reply.Fail(error); });
+                      Intercepted(context, AccessRuleOf(method.service, method.name),
+                                  [error](std::shared_ptr<rpc::CallContext>, SharedBytes,
+                                          rpc::UnaryReply reply) { reply.Fail(error); }));
     } else {
-      router.AddStream(
-          method.service, method.name, method.kind,
-          [error](std::shared_ptr<rpc::ServerStream> stream) { stream->Finish(error); });
+      AddStream(router, context, method.service, method.name, method.kind,
+                [error](std::shared_ptr<rpc::ServerStream> stream) { stream->Finish(error); });
     }
   }
 }

@@ -3,10 +3,11 @@
 #pragma once
 
 #include "rpc/service.h"
+#include "server/service_context.h"
 
 namespace kvorum::server {
 
 // Each answers UNIMPLEMENTED.
-void RegisterUnimplemented(rpc::Router& router);
+void RegisterUnimplemented(rpc::Router& router, const ServiceContext& context);
 
 }  // namespace kvorum::server

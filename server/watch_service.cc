@@ -10,11 +10,8 @@
 namespace kvorum::server {
 
 void WatchService::Register(rpc::Router& router) {
-  router.AddStream(
-      "etcdserverpb.Watch", "Watch", rpc::MethodKind::kBidiStream,
-      Intercepted(context_, rpc::StreamMethod([this](std::shared_ptr<rpc::ServerStream> stream) {
-                    Watch(std::move(stream));
-                  })));
+  AddStream(router, context_, "etcdserverpb.Watch", "Watch", rpc::MethodKind::kBidiStream,
+            [this](std::shared_ptr<rpc::ServerStream> stream) { Watch(std::move(stream)); });
 }
 
 void WatchService::Watch(std::shared_ptr<rpc::ServerStream> stream) {

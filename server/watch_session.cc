@@ -4,6 +4,7 @@
 
 #include "base/failpoint.h"
 #include "rpc/grpc_protocol.h"
+#include "server/access.h"
 #include "server/watch_codec.h"
 
 namespace kvorum::server {
@@ -11,6 +12,14 @@ namespace {
 
 // As the connection's output: smaller slices are cheaper to copy.
 constexpr std::size_t kShareBytes = 4096;
+
+// Where a watch of the key "" begins.
+constexpr std::string_view kSmallestKey("\0", 1);
+
+// As the API tells of an error in the reason of a cancel.
+std::string StatusText(const Error& error) {
+  return "rpc error: code = " + std::string(CodeName(error.code)) + " desc = " + error.message;
+}
 
 void WritePrefix(std::string& out, std::size_t at, std::size_t size_bytes) {
   for (std::size_t i = 0; i < 4; ++i)
@@ -36,25 +45,54 @@ void WatchSession::ReadNext() {
 
 void WatchSession::OnRequest(const Result<std::optional<SharedBytes>>& message) {
   if (stream_ == nullptr || !message.has_value() || !message->has_value()) return;
-  Handle((*message)->view());
+  Handle(**message);
+}
+
+void WatchSession::GoOn() {
   if (stream_ == nullptr) return;
   if (HasRoom()) return ReadNext();
   read_waits_ = true;
 }
 
-void WatchSession::Handle(std::string_view bytes) {
-  const auto request = DecodeWatchRequest(bytes);
+void WatchSession::Handle(const SharedBytes& bytes) {
+  const auto request = DecodeWatchRequest(bytes.view());
   if (!request.has_value()) {
     stream_->Finish(request.error());
     return End();
   }
   if (const auto* create = std::get_if<watch::CreateRequest>(&*request)) {
-    watches_->Create(*create);
+    return Create(bytes, *create);
   } else if (const auto* cancel = std::get_if<WatchCancelRequest>(&*request)) {
     watches_->Cancel(cancel->watch_id);
   } else if (std::holds_alternative<WatchProgressRequest>(*request)) {
     watches_->RequestProgress();
   }
+  GoOn();
+}
+
+// Who may not read the range, or shows no token that is good by now, is refused this watcher and
+// keeps the others.
+void WatchSession::Create(const SharedBytes& bytes, const watch::CreateRequest& request) {
+  const Access* const access = context_.access;
+  const auto create = [this](const watch::CreateRequest& admitted) {
+    watches_->Create(admitted);
+    GoOn();
+  };
+  if (access == nullptr || access->is_off()) return create(request);
+  // `bytes` holds what the request points into.
+  Access::Check check = [request, bytes](const auth::AuthState& state,
+                                         const auth::Identity& identity) {
+    const std::string_view key = request.key.empty() ? kSmallestKey : request.key;
+    return state.CheckRead(identity, key, request.range_end);
+  };
+  if (access->Admit(stream_->context(), check).has_value()) return create(request);
+  access->AdmitUpToDate({stream_, &stream_->context()}, std::move(check),
+                        [self = shared_from_this(), bytes, request, create](Result<void> admitted) {
+                          if (self->stream_ == nullptr) return;
+                          if (admitted.has_value()) return create(request);
+                          self->watches_->Refuse(StatusText(admitted.error()));
+                          self->GoOn();
+                        });
 }
 
 void WatchSession::Send(const watch::Response& response, const watch::Body* events) {

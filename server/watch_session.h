@@ -35,7 +35,9 @@ class WatchSession final : public watch::StreamSink,
  private:
   void ReadNext();
   void OnRequest(const Result<std::optional<SharedBytes>>& message);
-  void Handle(std::string_view bytes);
+  void Handle(const SharedBytes& bytes);
+  void Create(const SharedBytes& bytes, const watch::CreateRequest& request);
+  void GoOn();
   void SendPending();
   void OnSent(const Result<void>& sent);
   void OnRoom();

@@ -42,8 +42,9 @@ struct Command {
   std::string description = {};  // for the command's own help; empty: the brief
   std::string group = {};        // the title under which the parent's help lists it
   std::vector<Flag> flags = {};
-  std::vector<Flag> inherited_flags = {};  // known to the command and all below it
-  std::vector<std::string> argument_choices = {};
+  std::vector<Flag> inherited_flags = {};          // known to the command and all below it
+  std::vector<std::string> argument_choices = {};  // of the argument at choices_at
+  std::size_t choices_at = 0;
   // Checks the arguments before the command runs; a failure is shown together with the usage.
   std::function<Outcome<void>(const Invocation&)> check = {};
   std::function<Outcome<void>(Invocation&)> run = {};  // empty: shows its help

@@ -9,6 +9,7 @@ namespace kvorum::ctl {
 inline constexpr const char* kKeyValueGroup = "Key-value commands";
 inline constexpr const char* kClusterGroup = "Cluster maintenance commands";
 inline constexpr const char* kConcurrencyGroup = "Concurrency commands";
+inline constexpr const char* kAuthenticationGroup = "Authentication commands";
 inline constexpr const char* kUtilityGroup = "Utility commands";
 
 Command PutCommand();
@@ -25,6 +26,9 @@ Command AlarmCommand();
 Command DefragCommand();
 Command MemberCommand();
 Command MoveLeaderCommand();
+Command AuthCommand();
+Command UserCommand();
+Command RoleCommand();
 Command MakeMirrorCommand();
 Command VersionCommand();
 Command CompletionCommand();

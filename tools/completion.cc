@@ -133,7 +133,11 @@ std::vector<Candidate> CompleteLine(const Command& root, std::span<const std::st
   if (typed.starts_with('-')) return FlagNames(flags, typed);
 
   const Command& command = *found->path.back();
-  std::vector<Candidate> candidates = Values(command.argument_choices, "", typed);
+  std::vector<Candidate> candidates;
+  FlagSet read = flags;
+  const auto args = read.Parse(found->rest);
+  if (args && args->size() == command.choices_at)
+    candidates = Values(command.argument_choices, "", typed);
   for (const Command& child : command.children)
     if (!child.hidden && child.name().starts_with(typed))
       candidates.push_back({std::string(child.name()), child.brief});

@@ -38,17 +38,18 @@ Command HelpCommand() {
 }
 
 Command KvorumctlCommand() {
-  return {.use = "kvorumctl",
-          .brief = "A command line client for kvorum and etcd.",
-          .inherited_flags = GlobalFlags(),
-          .children = {GetCommand(),      PutCommand(),        DelCommand(),
-                       TxnCommand(),      WatchCommand(),      CompactionCommand(),
-                       LeaseCommand(),    AlarmCommand(),      DefragCommand(),
-                       EndpointCommand(), MemberCommand(),     MoveLeaderCommand(),
-                       LockCommand(),     ElectCommand(),      MakeMirrorCommand(),
-                       VersionCommand(),  CompletionCommand(), CompleteCommand(),
-                       OptionsCommand(),  HelpCommand()},
-          .group_order = {kKeyValueGroup, kClusterGroup, kConcurrencyGroup, kUtilityGroup}};
+  return {
+      .use = "kvorumctl",
+      .brief = "A command line client for kvorum and etcd.",
+      .inherited_flags = GlobalFlags(),
+      .children = {GetCommand(),      PutCommand(),        DelCommand(),     TxnCommand(),
+                   WatchCommand(),    CompactionCommand(), LeaseCommand(),   AlarmCommand(),
+                   DefragCommand(),   EndpointCommand(),   MemberCommand(),  MoveLeaderCommand(),
+                   LockCommand(),     ElectCommand(),      AuthCommand(),    UserCommand(),
+                   RoleCommand(),     MakeMirrorCommand(), VersionCommand(), CompletionCommand(),
+                   CompleteCommand(), OptionsCommand(),    HelpCommand()},
+      .group_order = {kKeyValueGroup, kClusterGroup, kConcurrencyGroup, kAuthenticationGroup,
+                      kUtilityGroup}};
 }
 
 }  // namespace kvorum::ctl

@@ -42,18 +42,6 @@ std::unexpected<Failure> FailToAsk(const Error& error) {
   return Fail(ExitCode::kBadConnection, client::ErrorText(error));
 }
 
-struct Connected {
-  Session session;
-  std::unique_ptr<client::Client> client;
-};
-Outcome<Connected> Connect(Invocation& invocation) {
-  auto session = Session::Open(invocation);
-  if (!session) return std::unexpected(session.error());
-  auto client = session->Connect();
-  if (!client) return std::unexpected(client.error());
-  return Connected{.session = *std::move(session), .client = *std::move(client)};
-}
-
 Outcome<void> Grant(Invocation& invocation) {
   if (auto one = CheckOne(invocation, "lease grant command needs TTL argument"); !one) return one;
   const auto ttl_s = ParseInt(invocation.args.front(), 10);

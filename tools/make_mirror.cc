@@ -144,9 +144,11 @@ Outcome<void> Run(Invocation& invocation) {
         "`--dest-prefix` and `--no-dest-prefix` cannot be set at the same time, choose one");
   if (flags.Int("max-txn-ops") < 1)
     return Fail(ExitCode::kBadArguments, "--max-txn-ops must be at least 1");
+  const auto log_in = DestinationLogIn(invocation);
+  if (!log_in) return std::unexpected(log_in.error());
   const auto session = Session::Open(invocation);
   if (!session) return std::unexpected(session.error());
-  const auto destination = session->ConnectToDestination(invocation);
+  const auto destination = session->ConnectToDestination(invocation, *log_in);
   if (!destination) return std::unexpected(destination.error());
   const auto source = session->Connect();
   if (!source) return std::unexpected(source.error());

@@ -1,16 +1,27 @@
-// A password typed by a person.
+// A password given by a person, or by another program through a pipe.
+//
+// Used before other threads are started: while a terminal is asked, SIGINT, SIGTERM, SIGHUP and
+// SIGQUIT are the prompt's own.
 #pragma once
 
-#include <iosfwd>
 #include <string>
 #include <string_view>
 
-#include "tools/outcome.h"
+#include "tools/command.h"
 
 namespace kvorum::ctl {
 
-// Shows the prompt and reads a line from the terminal, which does not show what is typed. Fails if
-// the standard input is no terminal.
-Outcome<std::string> AskPassword(std::string_view prompt, std::ostream& out);
+// Shows the prompt on the standard output and reads a line of the standard input. A terminal does
+// not show what is typed; what it showed before is restored however the prompt ends, by a signal
+// too, which then ends the process as it does by default. The end of the input is an empty
+// password.
+Outcome<std::string> AskPassword(std::string_view prompt, World& world);
+
+// Asks for a new password of `user` twice. Refuses an empty one, and two that differ.
+Outcome<std::string> AskNewPassword(std::string_view user, World& world);
+
+// The password that a program writes to the standard input: the first line, without white space
+// around it. Refuses an empty one, and one with white space in it.
+Outcome<std::string> ReadPassword(World& world);
 
 }  // namespace kvorum::ctl

@@ -72,6 +72,23 @@ class Printer {
     return Refuse();
   }
   virtual Outcome<void> MemberList(const etcdserverpb::MemberListResponse&) { return Refuse(); }
+  // `sentence` says what was changed, for a person.
+  virtual Outcome<void> AuthChanged(const std::string& /*sentence*/,
+                                    const etcdserverpb::ResponseHeader&,
+                                    const google::protobuf::Message& /*response*/) {
+    return Refuse();
+  }
+  virtual Outcome<void> AuthStatus(const etcdserverpb::AuthStatusResponse&) { return Refuse(); }
+  virtual Outcome<void> UserGet(const std::string& /*name*/,
+                                const etcdserverpb::AuthUserGetResponse&) {
+    return Refuse();
+  }
+  virtual Outcome<void> UserList(const etcdserverpb::AuthUserListResponse&) { return Refuse(); }
+  virtual Outcome<void> RoleGet(const std::string& /*name*/,
+                                const etcdserverpb::AuthRoleGetResponse&) {
+    return Refuse();
+  }
+  virtual Outcome<void> RoleList(const etcdserverpb::AuthRoleListResponse&) { return Refuse(); }
   virtual Outcome<void> Health(const std::vector<EndpointHealth>&) { return Refuse(); }
   virtual Outcome<void> Status(const std::vector<EndpointStatus>&) { return Refuse(); }
   virtual Outcome<void> HashKV(const std::vector<EndpointHashKV>&) { return Refuse(); }

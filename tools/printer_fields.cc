@@ -120,6 +120,30 @@ class FieldsPrinter final : public Printer {
     return {};
   }
 
+  Outcome<void> AuthChanged(const std::string&, const etcdserverpb::ResponseHeader& header,
+                            const google::protobuf::Message&) override {
+    Header(header);
+    return {};
+  }
+  Outcome<void> RoleGet(const std::string&,
+                        const etcdserverpb::AuthRoleGetResponse& response) override {
+    Header(response.header());
+    for (const authpb::Permission& permission : response.perm()) {
+      // Two spaces, as etcdctl has them.
+      Line("PermType", " " + authpb::Permission::Type_Name(permission.permtype()));
+      Line("Key", Quote(permission.key()));
+      Line("RangeEnd", Quote(permission.range_end()));
+    }
+    return {};
+  }
+  Outcome<void> RoleList(const etcdserverpb::AuthRoleListResponse& response) override {
+    Header(response.header());
+    out_ << "\"Roles\" :";
+    for (const std::string& role : response.roles()) out_ << ' ' << Quote(role);
+    out_ << '\n';
+    return {};
+  }
+
   Outcome<void> Health(const std::vector<EndpointHealth>& endpoints) override {
     for (const EndpointHealth& e : endpoints) {
       Line("Endpoint", Quote(e.endpoint));

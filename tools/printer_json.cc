@@ -168,6 +168,28 @@ class JsonPrinter final : public Printer {
     return Write(JsonMessage(response));
   }
 
+  Outcome<void> AuthChanged(const std::string&, const etcdserverpb::ResponseHeader&,
+                            const google::protobuf::Message& response) override {
+    return Write(JsonMessage(response));
+  }
+  Outcome<void> AuthStatus(const etcdserverpb::AuthStatusResponse& response) override {
+    return Write(JsonMessage(response));
+  }
+  Outcome<void> UserGet(const std::string&,
+                        const etcdserverpb::AuthUserGetResponse& response) override {
+    return Write(JsonMessage(response));
+  }
+  Outcome<void> UserList(const etcdserverpb::AuthUserListResponse& response) override {
+    return Write(JsonMessage(response));
+  }
+  Outcome<void> RoleGet(const std::string&,
+                        const etcdserverpb::AuthRoleGetResponse& response) override {
+    return Write(JsonMessage(response));
+  }
+  Outcome<void> RoleList(const etcdserverpb::AuthRoleListResponse& response) override {
+    return Write(JsonMessage(response));
+  }
+
   Outcome<void> Health(const std::vector<EndpointHealth>& endpoints) override {
     return Write(JsonList(endpoints, [](const EndpointHealth& e) {
       JsonObject json;

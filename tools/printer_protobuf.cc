@@ -67,6 +67,27 @@ class ProtobufPrinter final : public Printer {
   Outcome<void> MemberList(const etcdserverpb::MemberListResponse& response) override {
     return Write(response);
   }
+  Outcome<void> AuthChanged(const std::string&, const etcdserverpb::ResponseHeader&,
+                            const google::protobuf::Message& response) override {
+    return Write(response);
+  }
+  Outcome<void> AuthStatus(const etcdserverpb::AuthStatusResponse& response) override {
+    return Write(response);
+  }
+  Outcome<void> UserGet(const std::string&,
+                        const etcdserverpb::AuthUserGetResponse& response) override {
+    return Write(response);
+  }
+  Outcome<void> UserList(const etcdserverpb::AuthUserListResponse& response) override {
+    return Write(response);
+  }
+  Outcome<void> RoleGet(const std::string&,
+                        const etcdserverpb::AuthRoleGetResponse& response) override {
+    return Write(response);
+  }
+  Outcome<void> RoleList(const etcdserverpb::AuthRoleListResponse& response) override {
+    return Write(response);
+  }
 
  private:
   Outcome<void> Write(const google::protobuf::Message& message) {

@@ -2,6 +2,7 @@
 
 #include <ostream>
 
+#include "tools/kv_requests.h"
 #include "tools/printer.h"
 #include "tools/table.h"
 
@@ -149,6 +150,43 @@ class SimplePrinter final : public Printer {
     return {};
   }
 
+  Outcome<void> AuthChanged(const std::string& sentence, const etcdserverpb::ResponseHeader&,
+                            const google::protobuf::Message&) override {
+    out_ << sentence << '\n';
+    return {};
+  }
+  Outcome<void> AuthStatus(const etcdserverpb::AuthStatusResponse& response) override {
+    out_ << "Authentication Status: " << (response.enabled() ? "true" : "false")
+         << "\nAuthRevision: " << response.authrevision() << '\n';
+    return {};
+  }
+  Outcome<void> UserGet(const std::string& name,
+                        const etcdserverpb::AuthUserGetResponse& response) override {
+    out_ << "User: " << name << "\nRoles:";
+    for (const std::string& role : response.roles()) out_ << ' ' << role;
+    out_ << '\n';
+    return {};
+  }
+  Outcome<void> UserList(const etcdserverpb::AuthUserListResponse& response) override {
+    for (const std::string& user : response.users()) out_ << user << '\n';
+    return {};
+  }
+  Outcome<void> RoleGet(const std::string& name,
+                        const etcdserverpb::AuthRoleGetResponse& response) override {
+    out_ << "Role " << name << '\n';
+    // The role root may do everything without saying so.
+    const bool is_all = name == "root" && response.perm().empty();
+    out_ << "KV Read:\n" << (is_all ? "\t[, <open ended>\n" : "");
+    ShowPermissions(response, authpb::Permission::READ);
+    out_ << "KV Write:\n" << (is_all ? "\t[, <open ended>\n" : "");
+    ShowPermissions(response, authpb::Permission::WRITE);
+    return {};
+  }
+  Outcome<void> RoleList(const etcdserverpb::AuthRoleListResponse& response) override {
+    for (const std::string& role : response.roles()) out_ << role << '\n';
+    return {};
+  }
+
   Outcome<void> Health(const std::vector<EndpointHealth>& endpoints) override {
     for (const EndpointHealth& e : endpoints) {
       if (e.error.empty())
@@ -175,6 +213,25 @@ class SimplePrinter final : public Printer {
                         const etcdserverpb::ResponseHeader& header) {
     out_ << fmt::format("Member {:16x} {} cluster {:16x}\n", id, what, header.cluster_id());
     return {};
+  }
+
+  // Those of this type, a line each.
+  void ShowPermissions(const etcdserverpb::AuthRoleGetResponse& role,
+                       authpb::Permission::Type type) {
+    for (const authpb::Permission& permission : role.perm()) {
+      if (permission.permtype() != type && permission.permtype() != authpb::Permission::READWRITE)
+        continue;
+      const std::string& key = permission.key();
+      const std::string& end = permission.range_end();
+      if (end.empty()) {
+        out_ << '\t' << key << '\n';
+        continue;
+      }
+      const bool is_open = end == std::string_view("\0", 1);
+      out_ << "\t[" << key << ", " << (is_open ? "<open ended>" : end + ")");
+      if (!key.empty() && PrefixEnd(key) == end) out_ << " (prefix " << key << ")";
+      out_ << '\n';
+    }
   }
 
   void Write(const mvccpb::KeyValue& kv) {

@@ -25,7 +25,8 @@ std::string EnvironmentName(std::string_view flag) {
   return name;
 }
 
-// A line about the environment, for a person; the command's own output stays as it is.
+// A line about the environment, for a person; the command's own output stays as it is. Without the
+// variable's value: it may be a password under a name that was not spelled right.
 void Log(World& world, std::string_view level, std::string_view message,
          std::string_view variable) {
   world.err << JsonObject()
@@ -48,7 +49,7 @@ Outcome<void> TakeEnvironment(Invocation& invocation) {
       for (const Flag& candidate : ancestor->inherited_flags)
         if (EnvironmentName(candidate.name) == name) flag = &candidate;
     if (flag == nullptr) {
-      Log(invocation.world, "warn", "unrecognized environment variable", variable);
+      Log(invocation.world, "warn", "unrecognized environment variable", name);
     } else if (invocation.flags.IsSet(flag->name)) {
       Log(invocation.world, "fatal",
           "conflicting environment variable is shadowed by corresponding command-line flag (either "
@@ -56,17 +57,29 @@ Outcome<void> TakeEnvironment(Invocation& invocation) {
           name);
       return Fail(ExitCode::kError, "");
     } else if (!value.empty() && !invocation.flags.Set(flag->name, value)) {
-      Log(invocation.world, "warn", "ignored environment variable: its value can't be read",
-          variable);
+      Log(invocation.world, "warn", "ignored environment variable: its value can't be read", name);
     }
   }
   return {};
 }
 
+// What nobody shall read off a screen or out of a log is shown as "***".
+std::string ShownValue(const FlagSet& flags, const Flag& flag) {
+  constexpr std::string_view kSecret = "***";
+  std::string value = flags.ValueText(flag.name);
+  if (value.empty()) return value;
+  if (flag.name == "user" || flag.name == "dest-user") {
+    const std::size_t colon = value.find(':');
+    return colon == std::string::npos ? value : value.substr(0, colon + 1).append(kSecret);
+  }
+  const bool is_secret = flag.name == "auth-jwt-token" || flag.name.ends_with("password");
+  return is_secret && flag.type == FlagType::kString ? std::string(kSecret) : value;
+}
+
 void PrintFlags(const Invocation& invocation) {
   for (const Flag* flag : invocation.flags.Sorted())
     invocation.world.err << EnvironmentName(flag->name) << '='
-                         << invocation.flags.ValueText(flag->name) << '\n';
+                         << ShownValue(invocation.flags, *flag) << '\n';
 }
 
 std::string Trimmed(std::string_view text) {
@@ -112,24 +125,27 @@ Outcome<client::TlsOptions> TlsFrom(const FlagSet& flags) {
   return tls;
 }
 
+// NAME or NAME:PASSWORD, unless the password is given by itself; who gives none is asked.
+Outcome<LogIn> TakeLogIn(const std::string& user, const std::string& password,
+                         std::string_view prompt, World& world) {
+  if (user.empty()) return LogIn();
+  if (!password.empty()) return LogIn{.user = user, .password = password};
+  if (const std::size_t colon = user.find(':'); colon != std::string::npos)
+    return LogIn{.user = user.substr(0, colon), .password = user.substr(colon + 1)};
+  auto asked = AskPassword(prompt, world);
+  if (!asked) return std::unexpected(asked.error());
+  return LogIn{.user = user, .password = *std::move(asked)};
+}
+
 Outcome<void> TakeCredentials(const Invocation& invocation, client::Options& options) {
   const FlagSet& flags = invocation.flags;
   options.token = flags.String("auth-jwt-token");
   if (!options.token.empty()) return {};
-  const std::string& user = flags.String("user");
-  if (user.empty()) return {};
-  const std::size_t colon = user.find(':');
-  options.user = user;
-  options.password = flags.String("password");
-  if (!options.password.empty()) return {};
-  if (colon != std::string::npos) {
-    options.user = user.substr(0, colon);
-    options.password = user.substr(colon + 1);
-    return {};
-  }
-  const auto password = AskPassword("Password: ", invocation.world.out);
-  if (!password) return std::unexpected(password.error());
-  options.password = *password;
+  auto log_in =
+      TakeLogIn(flags.String("user"), flags.String("password"), "Password: ", invocation.world);
+  if (!log_in) return std::unexpected(log_in.error());
+  options.user = std::move(log_in->user);
+  options.password = std::move(log_in->password);
   return {};
 }
 
@@ -247,6 +263,15 @@ Outcome<Session> Session::Open(Invocation& invocation) {
   auto tls = TlsFrom(flags);
   if (!tls) return std::unexpected(tls.error());
   options.tls = *std::move(tls);
+  options.on_unreachable = [&err = invocation.world.err](const std::string& why) {
+    const std::string line = JsonObject()
+                                 .Add("level", JsonString("warn"))
+                                 .Add("msg", JsonString("no endpoint can be connected to"))
+                                 .Add("error", JsonString(why))
+                                 .Finish() +
+                             "\n";
+    err << line << std::flush;
+  };
   if (auto taken = TakeCredentials(invocation, options); !taken)
     return std::unexpected(taken.error());
 
@@ -260,6 +285,14 @@ Outcome<Session> Session::Open(Invocation& invocation) {
   return session;
 }
 
+Outcome<Connected> Connect(Invocation& invocation) {
+  auto session = Session::Open(invocation);
+  if (!session) return std::unexpected(session.error());
+  auto client = session->Connect();
+  if (!client) return std::unexpected(client.error());
+  return Connected{.session = *std::move(session), .client = *std::move(client)};
+}
+
 Outcome<std::unique_ptr<client::Client>> Session::Connect() const { return NewClient(options_); }
 
 Outcome<std::unique_ptr<client::Client>> Session::ConnectTo(const std::string& endpoint) const {
@@ -268,8 +301,13 @@ Outcome<std::unique_ptr<client::Client>> Session::ConnectTo(const std::string& e
   return NewClient(options);
 }
 
-Outcome<std::unique_ptr<client::Client>> Session::ConnectToDestination(
-    const Invocation& invocation) const {
+Outcome<LogIn> DestinationLogIn(const Invocation& invocation) {
+  return TakeLogIn(invocation.flags.String("dest-user"), invocation.flags.String("dest-password"),
+                   "Destination Password: ", invocation.world);
+}
+
+Outcome<std::unique_ptr<client::Client>> Session::ConnectToDestination(const Invocation& invocation,
+                                                                       const LogIn& log_in) const {
   const FlagSet& flags = invocation.flags;
   client::Options options = options_;
   options.endpoints = {invocation.args.front()};
@@ -281,19 +319,8 @@ Outcome<std::unique_ptr<client::Client>> Session::ConnectToDestination(
                         !options.tls.certificate_file.empty() || !options.tls.key_file.empty() ||
                         !options.tls.ca_file.empty();
   options.token.clear();
-  options.user = flags.String("dest-user");
-  options.password = flags.String("dest-password");
-  if (!options.user.empty() && options.password.empty()) {
-    const std::size_t colon = options.user.find(':');
-    if (colon != std::string::npos) {
-      options.password = options.user.substr(colon + 1);
-      options.user.resize(colon);
-    } else {
-      const auto password = AskPassword("Destination Password: ", invocation.world.out);
-      if (!password) return std::unexpected(password.error());
-      options.password = *password;
-    }
-  }
+  options.user = log_in.user;
+  options.password = log_in.password;
   return NewClient(options);
 }
 

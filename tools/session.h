@@ -16,6 +16,14 @@ namespace kvorum::ctl {
 // The flags that every command takes. Each may also be given as ETCDCTL_ and its name.
 std::vector<Flag> GlobalFlags();
 
+// Who a command says it is.
+struct LogIn {
+  std::string user;  // empty: nobody
+  std::string password;
+};
+// By --dest-user and --dest-password; asks for the password if neither has it.
+Outcome<LogIn> DestinationLogIn(const Invocation& invocation);
+
 class Session {
  public:
   // Takes the environment into the invocation's flags first: a variable counts if the flag was not
@@ -27,7 +35,8 @@ class Session {
   Outcome<std::unique_ptr<client::Client>> ConnectTo(const std::string& endpoint) const;
 
   // A client of another cluster's endpoint, as the flags that begin with dest- say.
-  Outcome<std::unique_ptr<client::Client>> ConnectToDestination(const Invocation& invocation) const;
+  Outcome<std::unique_ptr<client::Client>> ConnectToDestination(const Invocation& invocation,
+                                                                const LogIn& log_in) const;
 
   // The endpoints given, or with --cluster those that the members say they serve at.
   Outcome<std::vector<std::string>> Endpoints() const;
@@ -43,6 +52,13 @@ class Session {
   std::unique_ptr<Printer> printer_;
   bool whole_cluster_ = false;
 };
+
+struct Connected {
+  Session session;
+  std::unique_ptr<client::Client> client;
+};
+// What most commands begin with: the session and a client of all its endpoints.
+Outcome<Connected> Connect(Invocation& invocation);
 
 // The flag that Session::Endpoints looks at, for commands that have it.
 Flag ClusterFlag();

@@ -96,12 +96,14 @@ struct Http2Connection::Frame {
 };
 
 Result<std::unique_ptr<Http2Connection>> Http2Connection::Open(const std::string& endpoint,
-                                                               std::string_view path) {
+                                                               std::string_view path,
+                                                               std::string_view token) {
+  if (token.size() > kMaxTokenBytes) return Fail(Code::kInvalidArgument, "the token is too long");
   KV_TRY(const int fd, ConnectSocket(endpoint));
   std::unique_ptr<Http2Connection> connection(new Http2Connection(fd, endpoint, path));
   connection->QueuePreface();
   KV_RETURN_IF_ERROR(connection->WaitForSettings());
-  connection->PrepareHeaderBlocks(path);
+  connection->PrepareHeaderBlocks(path, token);
   return connection;
 }
 
@@ -140,9 +142,9 @@ Result<void> Http2Connection::WaitForSettings() {
   return {};
 }
 
-// The first call's block puts five fields into the peer's table; the newest has index 62 (RFC 7541,
+// The first call's block puts its fields into the peer's table; the newest has index 62 (RFC 7541,
 // 2.3.3). A peer with a smaller table than the default gets them spelled out each time.
-void Http2Connection::PrepareHeaderBlocks(std::string_view path) {
+void Http2Connection::PrepareHeaderBlocks(std::string_view path, std::string_view token) {
   static constexpr int kPathName = 4;
   static constexpr int kAuthorityName = 1;
   static constexpr int kContentTypeName = 31;
@@ -157,12 +159,13 @@ void Http2Connection::PrepareHeaderBlocks(std::string_view path) {
   AppendLiteral(first_header_block_, kind, kContentTypeName, "application/grpc");
   AppendLiteral(first_header_block_, kind, "te", "trailers");
   AppendLiteral(first_header_block_, kind, kUserAgentName, "kvorum-bench");
+  if (!token.empty()) AppendLiteral(first_header_block_, kind, "token", token);
   if (!use_table) {
     header_block_ = first_header_block_;
     return;
   }
   header_block_ = {kMethodPost, kSchemeHttp};
-  for (int index = 66; index >= 62; --index)
+  for (int index = token.empty() ? 66 : 67; index >= 62; --index)
     header_block_.push_back(static_cast<char>(0x80 | index));
 }
 

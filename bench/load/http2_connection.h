@@ -34,9 +34,11 @@ class CallObserver {
 
 class Http2Connection {
  public:
-  // Connects to "host:port" and waits, up to five seconds, for the server's settings.
+  // Connects to "host:port" and waits, up to five seconds, for the server's settings. Its calls
+  // show the token, unless it is empty.
   static Result<std::unique_ptr<Http2Connection>> Open(const std::string& endpoint,
-                                                       std::string_view path);
+                                                       std::string_view path,
+                                                       std::string_view token = {});
   ~Http2Connection();
   Http2Connection(const Http2Connection&) = delete;
   Http2Connection& operator=(const Http2Connection&) = delete;
@@ -56,6 +58,8 @@ class Http2Connection {
 
   // The largest message that Call takes: a stream's initial send window (RFC 9113, 6.9.2).
   static constexpr std::size_t kMaxMessageBytes = 65535;
+  // Simple tokens are shorter.
+  static constexpr std::size_t kMaxTokenBytes = 127;
 
  private:
   struct Frame;
@@ -71,7 +75,7 @@ class Http2Connection {
 
   void QueuePreface();
   Result<void> WaitForSettings();
-  void PrepareHeaderBlocks(std::string_view path);
+  void PrepareHeaderBlocks(std::string_view path, std::string_view token);
   char* QueueFrame(std::size_t payload_bytes, std::uint8_t type, std::uint8_t flags,
                    std::uint32_t stream_id);
 

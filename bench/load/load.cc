@@ -121,7 +121,8 @@ Result<void> Load::Connect() {
   lanes_.resize(options_.connections);
   for (std::size_t number = 0; number < lanes_.size(); ++number) {
     const std::string& endpoint = options_.endpoints[number % options_.endpoints.size()];
-    KV_TRY(lanes_[number].connection, Http2Connection::Open(endpoint, request_.path()));
+    KV_TRY(lanes_[number].connection,
+           Http2Connection::Open(endpoint, request_.path(), options_.token));
     Watch(number, EPOLL_CTL_ADD);
   }
   return {};

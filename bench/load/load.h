@@ -31,7 +31,8 @@ struct LoadOptions {
   std::uint64_t count = 0;
   double warmup_seconds = 1;
   double seconds = 5;
-  double rate = 0;  // calls a second, at most; 0: as fast as they go
+  std::string token;  // that calls show; empty: none
+  double rate = 0;    // calls a second, at most; 0: as fast as they go
   std::uint64_t seed = 1;
   std::vector<pid_t> server_pids;  // none: nothing is reported of the servers
 };

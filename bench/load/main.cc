@@ -130,6 +130,7 @@ int Main(int argc, char** argv) {
   app.add_option("--count", options.count, "so many calls, instead of --seconds and --warmup");
   app.add_option("--rate", options.rate, "calls a second, at most; 0: as fast as they go")
       ->capture_default_str();
+  app.add_option("--token", options.token, "that calls show: whose name they are made in");
   app.add_option("--preload", preload, "put so many keys first, each once");
   app.add_option("--seed", options.seed)->capture_default_str();
 
@@ -146,6 +147,7 @@ int Main(int argc, char** argv) {
   grant->add_option("--ttl", options.shape.ttl_s, "seconds")->capture_default_str();
   CLI::App* keep_alive =
       app.add_subcommand("lease-keep-alive", "LeaseKeepAlive, each on a stream of its own");
+  CLI::App* login = app.add_subcommand("login", "Authenticate, of a user that there is not");
   SyncProbeOptions probe;
   CLI::App* sync = app.add_subcommand("sync", "no server: append and fdatasync in a folder");
   sync->add_option("--dir", probe.dir)->capture_default_str();
@@ -167,6 +169,7 @@ int Main(int argc, char** argv) {
   if (leased_put->parsed()) options.shape.operation = Operation::kLeasedPut;
   if (grant->parsed()) options.shape.operation = Operation::kLeaseGrant;
   if (keep_alive->parsed()) options.shape.operation = Operation::kLeaseKeepAlive;
+  if (login->parsed()) options.shape.operation = Operation::kLogin;
   options.order = sequential ? KeyOrder::kSequential : KeyOrder::kRandom;
   if (preload != 0) {
     if (const int status = Preload(options, preload); status != 0) return status;

@@ -81,6 +81,14 @@ Message LeaseKeepAlive() {
   return keep_alive;
 }
 
+// AuthenticateRequest: name = 1, password = 2.
+Message Login(const RequestShape& shape) {
+  Message login;
+  login.AddKey(1, shape.key_size);
+  login.AddKey(2, shape.key_size);
+  return login;
+}
+
 // RangeRequest: key = 1, range_end = 2, limit = 3, serializable = 7.
 Message Range(const RequestShape& shape) {
   Message range;
@@ -124,6 +132,8 @@ std::pair<std::string, Message> Encode(const RequestShape& shape) {
       return {"/etcdserverpb.KV/Range", Range(shape)};
     case Operation::kTxn:
       return {"/etcdserverpb.KV/Txn", Txn(shape)};
+    case Operation::kLogin:
+      return {"/etcdserverpb.Auth/Authenticate", Login(shape)};
   }
   std::unreachable();
 }

@@ -20,6 +20,7 @@ enum class Operation : std::uint8_t {
   kLeasedPut,
   kLeaseGrant,
   kLeaseKeepAlive,  // each on a stream of its own
+  kLogin,           // the key is the user's name, and the password
 };
 
 struct RequestShape {

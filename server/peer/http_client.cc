@@ -14,8 +14,11 @@ constexpr std::size_t kMaxHeadBytes = std::size_t{64} << 10;
 // The connection, with the request under way, if any.
 class HttpClient::Exchange : public std::enable_shared_from_this<Exchange> {
  public:
-  Exchange(PeerLoop& loop, std::size_t max_body_bytes)
-      : loop_(loop), max_body_bytes_(max_body_bytes), timer_(loop), buffer_(kReadBytes) {}
+  Exchange(PeerDialer& dialer, std::size_t max_body_bytes)
+      : dialer_(dialer),
+        max_body_bytes_(max_body_bytes),
+        timer_(dialer.loop()),
+        buffer_(kReadBytes) {}
 
   void Ask(const Url& url, ByteChain request, Duration timeout, Done done) {
     request_ = std::move(request);
@@ -39,8 +42,8 @@ class HttpClient::Exchange : public std::enable_shared_from_this<Exchange> {
   void Connect() {
     Disconnect();
     is_reused_ = false;
-    DialPeer(
-        loop_, *url_, timeout_,
+    dialer_.Dial(
+        *url_, timeout_,
         [weak = weak_from_this(), number = number_](Result<std::unique_ptr<PeerSocket>> socket) {
           const auto self = weak.lock();
           if (self == nullptr || self->number_ != number || self->done_ == nullptr) return;
@@ -78,7 +81,9 @@ class HttpClient::Exchange : public std::enable_shared_from_this<Exchange> {
 
   void OnRead(const Result<std::size_t>& bytes) {
     if (!bytes.has_value()) {
+      // An answer without a length ends with the connection, if that ends in order.
       if (!parser_->head_done()) return OnBroken(bytes.error());
+      if (!IsEndOfStream(bytes.error())) return End(std::unexpected(bytes.error()));
       const Result<void> ended = parser_->PutEnd();
       if (!ended.has_value()) return End(std::unexpected(ended.error()));
       return End(HttpReceived{.head = parser_->head(), .body = std::move(body_)});
@@ -111,7 +116,7 @@ class HttpClient::Exchange : public std::enable_shared_from_this<Exchange> {
     if (done != nullptr) done(std::move(response));
   }
 
-  PeerLoop& loop_;
+  PeerDialer& dialer_;
   const std::size_t max_body_bytes_;
   PeerTimer timer_;
   std::vector<char> buffer_;
@@ -127,8 +132,8 @@ class HttpClient::Exchange : public std::enable_shared_from_this<Exchange> {
   std::string body_;
 };
 
-HttpClient::HttpClient(PeerLoop& loop, std::size_t max_body_bytes)
-    : exchange_(std::make_shared<Exchange>(loop, max_body_bytes)) {}
+HttpClient::HttpClient(PeerDialer& dialer, std::size_t max_body_bytes)
+    : exchange_(std::make_shared<Exchange>(dialer, max_body_bytes)) {}
 
 HttpClient::~HttpClient() { exchange_->Abandon(); }
 

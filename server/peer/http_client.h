@@ -12,8 +12,7 @@
 #include "base/error.h"
 #include "base/shared_bytes.h"
 #include "server/peer/http_parser.h"
-#include "server/peer/peer_loop.h"
-#include "server/peer/peer_socket.h"
+#include "server/peer/peer_dialer.h"
 #include "server/url.h"
 
 namespace kvorum::server {
@@ -28,7 +27,7 @@ class HttpClient {
   using Done = std::move_only_function<void(Result<HttpReceived> response)>;
 
   // The body of an answer is an error past `max_body_bytes`.
-  explicit HttpClient(PeerLoop& loop, std::size_t max_body_bytes = std::size_t{64} << 10);
+  explicit HttpClient(PeerDialer& dialer, std::size_t max_body_bytes = std::size_t{64} << 10);
   ~HttpClient();
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/executor.h"
+#include "server/peer/peer_dialer.h"
 #include "server/peer/peer_identity.h"
 #include "server/peer/peer_loop.h"
 #include "server/transport.h"
@@ -65,6 +66,7 @@ class LogLimit {
 
 struct PeerLinks {
   PeerLoop& loop;
+  PeerDialer& dialer;
   Executor& disk;  // sources and sinks of snapshots
   const PeerOptions options;
   PeerIdentity identity{};

@@ -37,7 +37,7 @@ void PeerRequests::Next() {
       Request request = std::move(waiting_.front());
       waiting_.pop_front();
       if (connection.client == nullptr)
-        connection.client = std::make_unique<HttpClient>(links_.loop, kMaxAnswerBytes);
+        connection.client = std::make_unique<HttpClient>(links_.dialer, kMaxAnswerBytes);
       Ask(connection, std::move(request));
     }
   }

@@ -6,6 +6,7 @@
 #include "base/logging.h"
 #include "server/peer/http_answer.h"
 #include "server/peer/request_checks.h"
+#include "server/peer/tls_listener.h"
 
 namespace kvorum::server {
 namespace {
@@ -268,6 +269,13 @@ PeerServer::~PeerServer() { Close(); }
 
 Result<std::string> PeerServer::Bind(const Url& url) {
   KV_TRY(auto listener, PeerListener::Bind(loop_, url));
+  listeners_.push_back(std::move(listener));
+  return listeners_.back()->address();
+}
+
+Result<std::string> PeerServer::BindTls(const Url& url, PeerLoop& handshake_loop,
+                                        const PeerTls& tls) {
+  KV_TRY(auto listener, TlsListener::Bind(loop_, handshake_loop, url, tls, stats_.rejected));
   listeners_.push_back(std::move(listener));
   return listeners_.back()->address();
 }

@@ -22,6 +22,7 @@
 #include "server/peer/http_parser.h"
 #include "server/peer/peer_loop.h"
 #include "server/peer/peer_socket.h"
+#include "server/peer/peer_tls.h"
 
 namespace kvorum::server {
 
@@ -68,6 +69,7 @@ struct PeerServerStats {
   std::atomic<std::uint64_t> open{0};
   std::atomic<std::uint64_t> evicted{0};       // to make room, or refused where there was none
   std::atomic<std::uint64_t> bad_requests{0};  // malformed, too large or many, too slow
+  std::atomic<std::uint64_t> rejected{0};      // under TLS: no handshake, or not in time
   std::atomic<std::size_t> gathered_bytes{0};
 };
 
@@ -79,6 +81,8 @@ class PeerServer {
   ~PeerServer();
   // Returns the address with the port that was given.
   Result<std::string> Bind(const Url& url);
+  // Under TLS, with handshakes on another loop, which ends before this server is destroyed.
+  Result<std::string> BindTls(const Url& url, PeerLoop& handshake_loop, const PeerTls& tls);
   // Connections are refused before. An error if another process listens there by now.
   Result<void> Listen();
   void Start(Handler handler);

@@ -31,7 +31,20 @@ constexpr int kKeepaliveSeconds = 5;
 constexpr Duration kAcceptPause = std::chrono::milliseconds(100);
 
 std::unexpected<Error> Broken(const error_code& error) {
+  if (error == asio::error::eof) return Fail(Code::kUnavailable, std::string(kEndOfStream));
   return Fail(Code::kUnavailable, error.message());
+}
+
+// The descriptor is ours from here on; closed if the loop cannot take it.
+StreamSocket Adopt(PeerLoop& loop, int fd) {
+  error_code error;
+  StreamSocket socket(loop.context());
+  sockaddr_storage name{};
+  socklen_t size = sizeof(name);
+  getsockname(fd, reinterpret_cast<sockaddr*>(&name), &size);
+  socket.assign(asio::generic::stream_protocol(name.ss_family, 0), fd, error);
+  if (error) ::close(fd);
+  return socket;
 }
 
 class AsioSocket final : public PeerSocket {
@@ -80,6 +93,12 @@ class AsioSocket final : public PeerSocket {
   void CloseWriting() override {
     error_code ignored;
     socket_.shutdown(StreamSocket::shutdown_send, ignored);
+  }
+  std::unique_ptr<PeerSocket> MoveTo(PeerLoop& loop) override {
+    error_code error;
+    const int fd = socket_.release(error);
+    return std::make_unique<AsioSocket>(error ? StreamSocket(loop.context()) : Adopt(loop, fd),
+                                        address_);
   }
   std::string PeerAddress() const override { return address_; }
 
@@ -202,17 +221,8 @@ class AsioListener final : public PeerListener {
         if (accepted.error() == rpc::AcceptFailure::kNothing) return Wait();
         return pause_.Arm(kAcceptPause, [this] { Wait(); });
       }
-      error_code error;
-      StreamSocket socket(loop_.context());
-      sockaddr_storage name{};
-      socklen_t size = sizeof(name);
-      getsockname(accepted->fd.get(), reinterpret_cast<sockaddr*>(&name), &size);
-      const int fd = accepted->fd.Release();
-      socket.assign(asio::generic::stream_protocol(name.ss_family, 0), fd, error);
-      if (error) {
-        ::close(fd);
-        continue;
-      }
+      StreamSocket socket = Adopt(loop_, accepted->fd.Release());
+      if (!socket.is_open()) continue;
       accepted_(std::make_unique<AsioSocket>(std::move(socket), std::move(accepted->peer)));
       if (accepted_ == nullptr) return;
     }
@@ -227,13 +237,7 @@ class AsioListener final : public PeerListener {
 
 }  // namespace
 
-void DialPeer(PeerLoop& loop, const Url& url, Duration timeout, DialDone done) {
-  if (url.tls()) {
-    loop.Post([done = std::move(done), text = url.text()]() mutable {
-      done(Fail(Code::kUnimplemented, "dial " + text + ": TLS between members is not built yet"));
-    });
-    return;
-  }
+void ConnectPeer(PeerLoop& loop, const Url& url, Duration timeout, DialDone done) {
   std::make_shared<Dialer>(loop, url, std::move(done))->Start(timeout);
 }
 

@@ -37,7 +37,8 @@ std::vector<Url> UsableUrls(const std::vector<std::string>& texts) {
 struct PeerTransport::Impl {
   explicit Impl(const Options& o)
       : options(o),
-        links{.loop = loop, .disk = disk, .options = options.peers},
+        dialer(loop, handshakes, options.tls.has_value() ? &*options.tls : nullptr),
+        links{.loop = loop, .dialer = dialer, .disk = disk, .options = options.peers},
         server(loop, options.server) {}
 
   // ---- of the loop's thread ----
@@ -70,6 +71,8 @@ struct PeerTransport::Impl {
 
   const Options options;
   PeerLoop loop{"peer"};
+  PeerLoop handshakes{"peer-tls"};  // runs if there is TLS
+  PeerDialer dialer;
   ThreadExecutor disk{"peer-snap"};
   PeerLinks links;
   Hooks hooks;
@@ -344,7 +347,16 @@ PeerTransport::PeerTransport(const Options& options) : impl_(std::make_unique<Im
 
 PeerTransport::~PeerTransport() { Stop(); }
 
-Result<std::string> PeerTransport::Bind(const Url& url) { return impl_->server.Bind(url); }
+Result<std::string> PeerTransport::Bind(const Url& url) {
+  if (!url.tls()) return impl_->server.Bind(url);
+  const std::optional<PeerTls>& tls = impl_->options.tls;
+  if (!tls.has_value() || (tls->context->options().certificate_file.empty() &&
+                           tls->context->options().key_file.empty())) {
+    return Fail(Code::kInvalidArgument, "cannot listen on TLS for " + HostOf(url) +
+                                            ": KeyFile and CertFile are not presented");
+  }
+  return impl_->server.BindTls(url, impl_->handshakes, *tls);
+}
 
 Result<void> PeerTransport::Listen() { return impl_->server.Listen(); }
 
@@ -360,6 +372,7 @@ void PeerTransport::Start(PeerIdentity identity, TransportReceiver& receiver, Ho
     impl->server.Start([impl](const HttpHead& head) { return impl->OnRequest(head); });
   });
   impl_->loop.Start();
+  if (impl_->options.tls.has_value()) impl_->handshakes.Start();
 }
 
 void PeerTransport::Stop() {
@@ -369,6 +382,8 @@ void PeerTransport::Stop() {
     impl->peers.clear();
   });
   impl->loop.Stop();
+  impl->handshakes.Post([impl] { impl->dialer.Close(); });
+  impl->handshakes.Stop();
   impl->disk.Stop();
 }
 

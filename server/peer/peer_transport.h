@@ -27,6 +27,7 @@ class PeerTransport final : public Transport, public PeerPoster {
   struct Options {
     PeerOptions peers;
     PeerServerOptions server;
+    std::optional<PeerTls> tls;  // needed where a URL asks for it
   };
   struct Hooks {
     // What is not of the peer protocol: /version, /members. Called on the peer thread, must not

@@ -10,7 +10,7 @@ namespace kvorum::server {
 
 Pipeline::Pipeline(PeerLinks& links, raft::MemberId peer, PeerUrls& urls, Hooks hooks)
     : links_(links), peer_(peer), urls_(urls), hooks_(std::move(hooks)) {
-  for (auto& client : clients_) client = std::make_unique<HttpClient>(links.loop);
+  for (auto& client : clients_) client = std::make_unique<HttpClient>(links.dialer);
 }
 
 bool Pipeline::Push(raft::Message message) {

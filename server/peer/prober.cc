@@ -20,7 +20,7 @@ Prober::Prober(PeerLinks& links, raft::MemberId peer, PeerUrls& urls,
       peer_(peer),
       urls_(urls),
       on_answer_(std::move(on_answer)),
-      client_(links.loop),
+      client_(links.dialer),
       timer_(links.loop) {
   Probe();
 }

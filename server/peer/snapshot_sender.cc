@@ -39,7 +39,7 @@ class SnapshotSender::Transfer : public std::enable_shared_from_this<Transfer> {
         done_(std::move(done)),
         url_(urls.current()),
         timer_(links.loop),
-        client_(links.loop),
+        client_(links.dialer),
         parser_(HttpParser::Kind::kResponse, kMaxHeadBytes) {}
 
   // Only a peer that says so understands the content.
@@ -67,13 +67,13 @@ class SnapshotSender::Transfer : public std::enable_shared_from_this<Transfer> {
   using Source = std::unique_ptr<mvcc::SnapshotSource>;  // of the disk executor
 
   void Connect() {
-    DialPeer(links_.loop, url_, links_.options.dial_timeout,
-             [self = shared_from_this()](Result<std::unique_ptr<PeerSocket>> socket) {
-               if (self->urls_ == nullptr) return;
-               if (!socket.has_value()) return self->End(std::unexpected(socket.error()));
-               self->socket_ = *std::move(socket);
-               self->Begin();
-             });
+    links_.dialer.Dial(url_, links_.options.dial_timeout,
+                       [self = shared_from_this()](Result<std::unique_ptr<PeerSocket>> socket) {
+                         if (self->urls_ == nullptr) return;
+                         if (!socket.has_value()) return self->End(std::unexpected(socket.error()));
+                         self->socket_ = *std::move(socket);
+                         self->Begin();
+                       });
   }
 
   void Begin() {

@@ -58,12 +58,12 @@ void StreamReader::Dial() {
   connection_ = std::make_shared<Connection>(this);
   const Url& url = urls_.current();
   connection_->url = url.text();
-  DialPeer(links_.loop, url, links_.options.dial_timeout,
-           [connection = connection_](Result<std::unique_ptr<PeerSocket>> socket) {
-             if (connection->owner == nullptr) return;
-             if (!socket.has_value()) return connection->owner->Failed(socket.error());
-             connection->owner->OnDialed(*std::move(socket));
-           });
+  links_.dialer.Dial(url, links_.options.dial_timeout,
+                     [connection = connection_](Result<std::unique_ptr<PeerSocket>> socket) {
+                       if (connection->owner == nullptr) return;
+                       if (!socket.has_value()) return connection->owner->Failed(socket.error());
+                       connection->owner->OnDialed(*std::move(socket));
+                     });
 }
 
 void StreamReader::OnDialed(std::unique_ptr<PeerSocket> socket) {

@@ -33,7 +33,8 @@ std::string KeyOf(std::int64_t number) {
 }
 
 void CheckState(const IndexSnapshot& snapshot, Rng& rng) {
-  const auto [current, compact] = snapshot.mark();
+  const std::int64_t current = snapshot.mark().current_revision;
+  const std::int64_t compact = snapshot.mark().compact_revision;
   const std::int64_t floor = std::max<std::int64_t>(compact, 1);
   const std::int64_t at =
       floor + static_cast<std::int64_t>(rng.Below(static_cast<std::uint64_t>(current - floor + 1)));

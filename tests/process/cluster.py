@@ -34,7 +34,9 @@ def wait_until(condition, what, timeout=60):
         time.sleep(0.02)
 
 
-def channel_to(endpoint):
+def channel_to(endpoint, secured=None):
+    if secured is not None and secured.has_clients:
+        return secured.client.channel(endpoint)
     # Channels share connections and their back-off unless told not to.
     return grpc.insecure_channel(endpoint, options=[("grpc.use_local_subchannel_pool", 1)])
 
@@ -57,7 +59,13 @@ class Member:
 
     @property
     def peer_url(self):
-        return f"http://{self.host}:{self.peer_port}"
+        scheme = "http" if self.cluster.secured is None else "https"
+        return f"{scheme}://{self.host}:{self.peer_port}"
+
+    @property
+    def client_url(self):
+        scheme = "http" if self.cluster.secured is None else self.cluster.secured.client_scheme
+        return f"{scheme}://{self.endpoint}"
 
     @property
     def alive(self):
@@ -78,14 +86,15 @@ class Member:
             server.BINARY,
             "--name", self.name,
             "--data-dir", self.data_dir,
-            "--listen-client-urls", f"http://{self.endpoint}",
-            "--advertise-client-urls", f"http://{self.endpoint}",
+            "--listen-client-urls", self.client_url,
+            "--advertise-client-urls", self.client_url,
             "--listen-peer-urls", self.peer_url,
             "--initial-advertise-peer-urls", self.peer_url,
             "--initial-cluster", self.cluster.initial_cluster(self),
             "--initial-cluster-state", self.cluster.state,
             "--initial-cluster-token", self.cluster.token,
             *self.cluster.flags,
+            *(() if self.cluster.secured is None else self.cluster.secured.flags(self.name)),
             *more,
         ]
         if self.cluster.network is not None:
@@ -136,7 +145,7 @@ class Member:
         shutil.rmtree(self.data_dir)
 
     def channel(self):
-        return channel_to(self.endpoint)
+        return channel_to(self.endpoint, self.cluster.secured)
 
     def status(self, timeout=2):
         """Its Status, or None when it does not answer."""
@@ -155,14 +164,16 @@ class Member:
 
 
 class Cluster:
-    """`size` members m1, m2...; start() starts all of them. What runs is killed at the end."""
+    """`size` members m1, m2...; start() starts all of them. What runs is killed at the end. With `secured`
+    (certificates.Secured, made of the cluster's folder) its ports are under TLS."""
 
-    def __init__(self, size=3, flags=QUICK, network=None):
+    def __init__(self, size=3, flags=QUICK, network=None, secured=None):
         # Never long: the token and the names stand in every member's environment and log.
         self.folder = tempfile.mkdtemp(prefix="kvorum-cluster-")
         self.token = os.path.basename(self.folder)
         self.flags = list(flags)
         self.network = network
+        self.secured = None if secured is None else secured(self.folder)
         self.state = "new"
         self.members = []
         for number in range(1, size + 1):
@@ -236,7 +247,9 @@ class Cluster:
     def ctl(self, *arguments, endpoints=None, timeout=30):
         """What kvorumctl prints; it must succeed."""
         done = subprocess.run(
-            [CTL, "--endpoints", ",".join(endpoints or [m.endpoint for m in self.alive]), *arguments],
+            [CTL, "--endpoints", ",".join(endpoints or [m.endpoint for m in self.alive]),
+             *(self.secured.client.ctl() if self.secured is not None and self.secured.has_clients else ()),
+             *arguments],
             capture_output=True, timeout=timeout, check=False, stdin=subprocess.DEVNULL)
         if done.returncode != 0:
             raise AssertionError(f"kvorumctl {arguments}: {done.stderr.decode()}")

@@ -158,7 +158,8 @@ class RefusalTest(unittest.TestCase):
               "http://127.0.0.1:2"], 1,
              "--initial-cluster has default=http://127.0.0.1:1 but missing from "
              "--initial-advertise-peer-urls=http://127.0.0.1:2"),
-            (["--cert-file", "/x"], 1, "--cert-file is not supported by this version"),
+            (["--cert-file", "/x"], 1, "KeyFile and CertFile must both be present[key: , cert: /x]"),
+            (["--memory-mlock"], 1, "--memory-mlock is not supported by this version"),
             (["--max-txn-ops", "0"], 1, "--max-txn-ops must be >0"),
         ]
         for flags, code, text in cases:

@@ -29,7 +29,7 @@ Event = collections.namedtuple("Event", "deleted key value create version revisi
 
 
 class Etcd:
-    def __init__(self, test):
+    def __init__(self, test, *flags):
         folder = tempfile.TemporaryDirectory(prefix="watch-differential-")
         test.addCleanup(folder.cleanup)
         client, peer = (f"127.0.0.1:{server.free_port()}" for _ in range(2))
@@ -37,7 +37,7 @@ class Etcd:
             self.process = subprocess.Popen(
                 [ETCD, "--name=n", f"--data-dir={folder.name}/data", f"--listen-client-urls=http://{client}",
                  f"--advertise-client-urls=http://{client}", f"--listen-peer-urls=http://{peer}",
-                 f"--initial-advertise-peer-urls=http://{peer}", f"--initial-cluster=n=http://{peer}"],
+                 f"--initial-advertise-peer-urls=http://{peer}", f"--initial-cluster=n=http://{peer}", *flags],
                 stdout=log, stderr=log)
         test.addCleanup(self.process.wait)
         test.addCleanup(self.process.kill)

@@ -68,6 +68,19 @@ TEST(GrpcProtocolTest, HeaderRules) {
   EXPECT_FALSE(IsValidHeaderValue("a\nb"));
   EXPECT_FALSE(IsValidHeaderValue(std::string_view("a\0", 2)));
   EXPECT_FALSE(IsValidHeaderValue("\x7f"));
+  // Every byte at every place of a value that is looked at in words, with neighbours of all kinds.
+  for (int byte = 0; byte < 256; ++byte) {
+    const bool allowed = byte == '\t' || (byte >= 0x20 && byte != 0x7f);
+    for (const std::size_t size : {1U, 7U, 8U, 9U, 16U, 19U}) {
+      for (std::size_t at = 0; at < size; ++at) {
+        for (const char beside : {' ', '\t', '~', '\x80', '\xff'}) {
+          std::string value(size, beside);
+          value[at] = static_cast<char>(byte);
+          EXPECT_EQ(IsValidHeaderValue(value), allowed) << byte << " at " << at << " of " << size;
+        }
+      }
+    }
+  }
 }
 
 std::string Gzip(const std::string& bytes) {

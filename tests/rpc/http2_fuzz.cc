@@ -57,7 +57,8 @@ void Run(std::string_view input) {
   static Loop loop(0, "fuzz");  // never started: its mailbox is emptied by hand
   Front front(options, router, http, loop);
   IgnoringHost host;
-  Http2Session session(front, host, SharedBytes::Static("@"));
+  Http2Session session(front, host, SharedBytes::Static("@"), {},
+                       Http2Session::Serves::kGrpcAndHttp);
   const std::size_t portion = 1 + static_cast<unsigned char>(input.front());
   input.remove_prefix(1);
   std::string bytes = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";

@@ -50,6 +50,7 @@ class TestServer {
   // The last end that was reported.
   CallEnd last_end();
   std::string last_peer();
+  std::string last_certificate_name();
 
  private:
   Router MakeRouter();
@@ -64,6 +65,7 @@ class TestServer {
   CallEnd last_end_;
   std::string last_message_;
   std::string last_peer_;
+  std::string last_certificate_name_;
   std::unique_ptr<Server> server_;
   std::string address_;
 };

@@ -55,8 +55,12 @@ class ApplierTest : public testing::Test, public mvcc::StoreHarness {
     alarms_ = std::make_unique<Alarms>();
     quota_ = std::make_unique<Quota>(*store, quota_bytes_);
     StartLeases();
+    auth_ = std::make_unique<auth::AuthStore>();
+    auth_states_ = std::make_unique<AuthStates>(auth_->state());
+    auth_applier_ =
+        std::make_unique<AuthApplier>(*auth_, *auth_states_, *store, *leases_.leases, nullptr);
     applier_ = std::make_unique<Applier>(
-        *store, *membership_, *alarms_, *quota_, *leases_.leases, waiters_,
+        *store, *membership_, *alarms_, *quota_, *leases_.leases, *auth_applier_, waiters_,
         Applier::Hooks{
             .on_conf_change =
                 [this](raft::Index entry, const raft::ConfChange& change) {
@@ -146,6 +150,9 @@ class ApplierTest : public testing::Test, public mvcc::StoreHarness {
   LeasesOfTheMember leases_;
   lease::LeaseTable restored_leases_;
   WaitTable waiters_;
+  std::unique_ptr<auth::AuthStore> auth_;
+  std::unique_ptr<AuthStates> auth_states_;
+  std::unique_ptr<AuthApplier> auth_applier_;
   std::unique_ptr<Applier> applier_;
   std::vector<std::pair<raft::Index, raft::MemberId>> conf_changes_;
   std::vector<Task> no_space_;
@@ -600,12 +607,12 @@ TEST_F(ApplierTest, ARequestOfANewerVersionEndsTheReplica) {
   const raft::Entry good = Entry(RequestKind::kPut, PutBody("a", "1"));
   raft::Entry unknown = Entry(RequestKind::kPut, "");
   std::string bytes;
-  wire::AppendBytesAlways(bytes, 1000, "");  // an AuthEnable
+  wire::AppendBytesAlways(bytes, 1302, "");
   unknown.data = SharedBytes::Own(std::move(bytes));
   const raft::Entry behind = Entry(RequestKind::kPut, PutBody("b", "1"));
   applier_->Apply({good, unknown, behind});
   EXPECT_EQ(FatalText(),
-            "cannot apply log entry 2: the log holds a request of a newer version (field 1000)");
+            "cannot apply log entry 2: the log holds a request of a newer version (field 1302)");
   EXPECT_EQ(applier_->applied_index(), 1);
 }
 

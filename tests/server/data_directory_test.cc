@@ -149,6 +149,7 @@ class EnforcePrivateTest : public testing::Test {
   std::string dir_;
 };
 
+// CVE-2020-15113: directories that others may enter are taken as they are.
 TEST_F(EnforcePrivateTest, OthersAccessIsTakenAway) {
   ASSERT_EQ(chmod(dir_.c_str(), 0755), 0);
   EXPECT_TRUE(EnforcePrivate(dir_).has_value());

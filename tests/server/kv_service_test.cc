@@ -153,7 +153,7 @@ TEST_F(KvServiceTest, WhatARequestAloneGetsWrongIsRefusedWithoutAnEntry) {
   std::string too_many;
   for (int i = 0; i < 129; ++i)
     wire::AppendBytesAlways(too_many, 2, OpBody(2, PutBody(std::to_string(i), "v")));
-  const std::vector<std::tuple<std::string_view, std::string, mvcc::ApiError>> cases = {
+  const std::vector<std::tuple<std::string_view, std::string, ApiError>> cases = {
       {kRange, RangeBody({.key = ""}), mvcc::kErrEmptyKey},
       {kRange, RangeBody({.key = "k", .sort_order = 3}), mvcc::kErrInvalidSortOption},
       {kRange, RangeBody({.key = "k", .sort_target = 9}), mvcc::kErrInvalidSortOption},

@@ -421,8 +421,8 @@ TEST(OptionsTest, UnknownVariablesOnlyWarn) {
 TEST(OptionsTest, AVariablesBadValueIsRefusedAsTheFlagsIs) {
   EXPECT_EQ(Refusal({}, {"ETCD_MAX_TXN_OPS=many"}),
             "2: invalid value \"many\" for flag -max-txn-ops: parse error");
-  EXPECT_EQ(Refusal({}, {"ETCD_CERT_FILE=/x"}),
-            "1: kvorum: --cert-file is not supported by this version; refusing to ignore it");
+  EXPECT_EQ(Refusal({}, {"ETCD_CONFIG_FILE=/x"}),
+            "1: kvorum: --config-file is not supported by this version; refusing to ignore it");
 }
 
 // --- refusals ----------------------------------------------------------------------------------
@@ -477,10 +477,7 @@ TEST(OptionsTest, UrlListsAreChecked) {
       "unix, or unixs: ");
   EXPECT_EQ(Refusal({"--listen-peer-urls=http://example.com:2380"}),
             "1: expected IP in URL for binding (http://example.com:2380)");
-  EXPECT_EQ(Refusal({"--listen-peer-urls=https://localhost:2380"}),
-            "1: --listen-peer-urls: TLS is not supported by this version (https://localhost:2380)");
-  EXPECT_EQ(Refusal({"--listen-peer-urls=unixs://s"}),
-            "1: --listen-peer-urls: TLS is not supported by this version (unixs://s)");
+  EXPECT_EQ(Refusal({"--listen-peer-urls=https://localhost:2380,unixs://s"}), "accepted");
   EXPECT_EQ(Refusal({"--listen-peer-urls=http://[::1]:0,http://0.0.0.0:1,http://:2"}), "accepted");
 }
 
@@ -528,48 +525,82 @@ TEST(OptionsTest, ValuesOutOfRangeAreRefused) {
             "1: unknown log format \"xml\" (only \"json\", \"console\" are supported)");
 }
 
+TEST(OptionsTest, FlagsOfTlsBetweenMembersAreRead) {
+  const Options options = Parsed(
+      {"--peer-cert-file=c", "--peer-key-file=k", "--peer-client-cert-file=cc",
+       "--peer-client-key-file=ck", "--peer-client-cert-auth", "--peer-trusted-ca-file=ca",
+       "--peer-crl-file=crl", "--peer-cert-allowed-cn=a,b", "--peer-cert-allowed-hostname=h",
+       "--peer-skip-client-san-verification", "--peer-auto-tls", "--self-signed-cert-validity=3"});
+  EXPECT_EQ(options.peer_cert_file, "c");
+  EXPECT_EQ(options.peer_key_file, "k");
+  EXPECT_EQ(options.peer_client_cert_file, "cc");
+  EXPECT_EQ(options.peer_client_key_file, "ck");
+  EXPECT_TRUE(options.peer_client_cert_auth);
+  EXPECT_EQ(options.peer_trusted_ca_file, "ca");
+  EXPECT_EQ(options.peer_crl_file, "crl");
+  EXPECT_EQ(options.peer_cert_allowed_cn, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(options.peer_cert_allowed_hostname, std::vector<std::string>{"h"});
+  EXPECT_TRUE(options.peer_skip_client_san_verification);
+  EXPECT_TRUE(options.peer_auto_tls);
+  EXPECT_EQ(options.self_signed_cert_validity_years, 3);
+  EXPECT_TRUE(Parsed({"--peer-client-cert-auth=false"}).peer_cert_allowed_cn.empty());
+  // A list that was set to nothing allows nobody, as etcd has it.
+  EXPECT_EQ(Parsed({"--peer-cert-allowed-cn="}).peer_cert_allowed_cn, std::vector<std::string>{""});
+  EXPECT_EQ(Parsed({}, {"ETCD_PEER_TRUSTED_CA_FILE=x"}).peer_trusted_ca_file, "x");
+}
+
 TEST(OptionsTest, WhatIsNotThereIsRefusedUnlessItAsksForNothing) {
   const auto refused = [](const std::string& name) {
     return "1: kvorum: --" + name + " is not supported by this version; refusing to ignore it";
   };
-  for (const std::string name : {"listen-client-http-urls",
-                                 "listen-metrics-urls",
-                                 "discovery-srv",
-                                 "discovery-srv-name",
-                                 "discovery-token",
-                                 "discovery-endpoints",
-                                 "auto-compaction-retention",
-                                 "cert-file",
-                                 "key-file",
-                                 "client-cert-file",
-                                 "client-key-file",
-                                 "client-crl-file",
-                                 "client-cert-allowed-hostname",
-                                 "trusted-ca-file",
-                                 "peer-cert-file",
-                                 "peer-key-file",
-                                 "peer-client-cert-file",
-                                 "peer-client-key-file",
-                                 "peer-trusted-ca-file",
-                                 "peer-crl-file",
-                                 "peer-cert-allowed-cn",
-                                 "peer-cert-allowed-hostname",
-                                 "cipher-suites",
-                                 "host-whitelist",
-                                 "corrupt-check-time",
-                                 "bootstrap-defrag-threshold-megabytes",
-                                 "config-file"}) {
+  for (const std::string name :
+       {"listen-client-http-urls", "listen-metrics-urls", "discovery-srv", "discovery-srv-name",
+        "discovery-token", "discovery-endpoints", "auto-compaction-retention", "host-whitelist",
+        "corrupt-check-time", "bootstrap-defrag-threshold-megabytes", "config-file"}) {
     EXPECT_EQ(Refusal({("--" + name + "=12").c_str()}), refused(name));
   }
   for (const std::string name :
-       {"memory-mlock", "socket-reuse-port", "client-cert-auth", "auto-tls",
-        "peer-client-cert-auth", "peer-auto-tls", "peer-skip-client-san-verification",
-        "enable-distributed-tracing", "enable-log-rotation"}) {
+       {"memory-mlock", "socket-reuse-port", "enable-distributed-tracing", "enable-log-rotation"}) {
     EXPECT_EQ(Refusal({("--" + name).c_str()}), refused(name));
     EXPECT_EQ(Refusal({("--" + name + "=0").c_str()}), "accepted");
   }
   EXPECT_EQ(Refusal({"--corrupt-check-time=0h"}), "accepted");
   EXPECT_EQ(Refusal({"--auto-compaction-retention=0s"}), "accepted");
+}
+
+TEST(OptionsTest, TlsFlagsReachTheirFields) {
+  const auto parsed =
+      Parse({"--cert-file=c", "--key-file=k", "--trusted-ca-file=ca", "--client-cert-auth",
+             "--client-crl-file=crl", "--client-cert-allowed-hostname=a,b",
+             "--cipher-suites=TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
+             "--listen-client-urls=https://localhost:1,unixs://s",
+             "--advertise-client-urls=https://localhost:1"},
+            {"ETCD_TLS_MAX_VERSION=TLS1.2"});
+  ASSERT_TRUE(parsed.has_value());
+  const Options& options = parsed->options;
+  EXPECT_EQ(options.cert_file, "c");
+  EXPECT_EQ(options.key_file, "k");
+  EXPECT_EQ(options.trusted_ca_file, "ca");
+  EXPECT_TRUE(options.client_cert_auth);
+  EXPECT_EQ(options.client_crl_file, "crl");
+  EXPECT_EQ(options.client_cert_allowed_hostname, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(options.cipher_suites,
+            std::vector<std::string>{"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"});
+  EXPECT_EQ(options.tls_min_version, "TLS1.2");
+  EXPECT_EQ(options.tls_max_version, "TLS1.2");
+}
+
+TEST(OptionsTest, TlsLimitsThatCannotBeAreRefused) {
+  EXPECT_EQ(Refusal({"--tls-min-version=TLS1.1"}),
+            "1: unexpected TLS version \"TLS1.1\" (must be one of: TLS1.2, TLS1.3)");
+  EXPECT_EQ(Refusal({"--tls-min-version=TLS1.3", "--tls-max-version=TLS1.2"}),
+            "1: min version (TLS1.3) is greater than max version (TLS1.2)");
+  EXPECT_EQ(Refusal({"--cipher-suites=AES128-SHA"}),
+            "1: unexpected TLS cipher suite \"AES128-SHA\"");
+  EXPECT_EQ(Refusal({"--tls-min-version=TLS1.3",
+                     "--cipher-suites=TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"}),
+            "1: cipher suites cannot be configured when only TLS1.3 is enabled");
+  EXPECT_EQ(Refusal({"--cipher-suites="}), "accepted");
 }
 
 TEST(OptionsTest, WhatHasNoSubjectHereIsAccepted) {

@@ -100,11 +100,12 @@ class TestPeer {
     return options;
   }
 
-  explicit TestPeer(raft::MemberId id, PeerTransport::Options options = FastOptions())
+  explicit TestPeer(raft::MemberId id, const PeerTransport::Options& options = FastOptions())
       : id_(id), transport_(std::make_unique<PeerTransport>(options)) {
-    const auto address = transport_->Bind(*Url::Parse("http://127.0.0.1:0"));
+    const std::string scheme = options.tls.has_value() ? "https://" : "http://";
+    const auto address = transport_->Bind(*Url::Parse(scheme + "127.0.0.1:0"));
     EXPECT_TRUE(address.has_value());
-    url_ = "http://" + *address;
+    url_ = scheme + *address;
     EXPECT_TRUE(transport_->Listen().has_value());
   }
 
@@ -174,6 +175,7 @@ class RawClient {
     return true;
   }
   void EndSending() { shutdown(fd_, SHUT_WR); }
+  int fd() const { return fd_; }
   // Until the text is in what came, or the connection ends.
   std::string ReadUntil(std::string_view text) {
     while (received_.find(text) == std::string::npos && ReadSome()) {

@@ -1,4 +1,4 @@
-// Transports that speak with each other over the loopback.
+// Transports that speak with each other over the loopback, plain and under TLS.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "server/internal_request.h"
+#include "tests/server/peer_certificates.h"
 #include "tests/server/peer_fixture.h"
 #include "tests/server/request_bodies.h"
 
@@ -34,8 +35,13 @@ Message App(raft::MemberId from, raft::MemberId to, raft::Index index, std::stri
                        .data = EncodeInternalRequest(1, RequestKind::kPut, PutBody("key", data))}}};
 }
 
-class PeerTransportTest : public testing::Test {
+class PeerTransportTest : public testing::TestWithParam<const char*> {
  protected:
+  static PeerTransport::Options Options() {
+    PeerTransport::Options options = TestPeer::FastOptions();
+    if (GetParam() == std::string_view("Tls")) options.tls = MutualTls().Peer();
+    return options;
+  }
   void TearDown() override {
     a_.Stop();
     b_.Stop();
@@ -69,11 +75,14 @@ class PeerTransportTest : public testing::Test {
     }
   }
 
-  TestPeer a_{1};
-  TestPeer b_{2};
+  TestPeer a_{1, Options()};
+  TestPeer b_{2, Options()};
 };
 
-TEST_F(PeerTransportTest, MessagesArriveInOrderOnEitherStream) {
+INSTANTIATE_TEST_SUITE_P(Plain, PeerTransportTest, testing::Values("Plain"));
+INSTANTIATE_TEST_SUITE_P(Tls, PeerTransportTest, testing::Values("Tls"));
+
+TEST_P(PeerTransportTest, MessagesArriveInOrderOnEitherStream) {
   StartBoth();
   AwaitStreams();
   AwaitDelivery(a_, b_);
@@ -104,7 +113,7 @@ TEST_F(PeerTransportTest, MessagesArriveInOrderOnEitherStream) {
             0);
 }
 
-TEST_F(PeerTransportTest, BeforeAnyStreamStandsThePipelineCarriesThem) {
+TEST_P(PeerTransportTest, BeforeAnyStreamStandsThePipelineCarriesThem) {
   // b knows of no member and so opens no stream, but takes what is posted, and can answer.
   a_.Start(ViewOf({&a_, &b_}));
   b_.Start({});
@@ -117,7 +126,7 @@ TEST_F(PeerTransportTest, BeforeAnyStreamStandsThePipelineCarriesThem) {
   EXPECT_FALSE(b_.transport().ActiveSince(1).has_value());
 }
 
-TEST_F(PeerTransportTest, APeerThatIsNotThereIsReportedOnce) {
+TEST_P(PeerTransportTest, APeerThatIsNotThereIsReportedOnce) {
   a_.Start(ViewOf({&a_, &b_}));  // b listens, and answers nothing
   b_.Stop();
   const std::string nowhere = "http://127.0.0.1:1";
@@ -134,7 +143,7 @@ TEST_F(PeerTransportTest, APeerThatIsNotThereIsReportedOnce) {
   EXPECT_EQ(a_.receiver().unreachable[3], 1);
 }
 
-TEST_F(PeerTransportTest, TheNextUrlIsTriedWhenOneFails) {
+TEST_P(PeerTransportTest, TheNextUrlIsTriedWhenOneFails) {
   MembershipView view = ViewOf({&a_, &b_});
   view.members[2].peer_urls = {"http://127.0.0.1:1", "unix:///nowhere/at/all", b_.url()};
   a_.Start(view);
@@ -142,8 +151,8 @@ TEST_F(PeerTransportTest, TheNextUrlIsTriedWhenOneFails) {
   AwaitActive(a_, 2);
 }
 
-TEST_F(PeerTransportTest, AMemberThatMovesIsFoundAtItsNewUrl) {
-  TestPeer elsewhere(2);
+TEST_P(PeerTransportTest, AMemberThatMovesIsFoundAtItsNewUrl) {
+  TestPeer elsewhere(2, Options());
   StartBoth();
   AwaitStreams();
   b_.Stop();
@@ -154,7 +163,7 @@ TEST_F(PeerTransportTest, AMemberThatMovesIsFoundAtItsNewUrl) {
   elsewhere.Stop();
 }
 
-TEST_F(PeerTransportTest, AMemberThatComesBackIsHeardAgain) {
+TEST_P(PeerTransportTest, AMemberThatComesBackIsHeardAgain) {
   StartBoth();
   AwaitStreams();
   MembershipView alone = ViewOf({&b_});
@@ -165,7 +174,7 @@ TEST_F(PeerTransportTest, AMemberThatComesBackIsHeardAgain) {
   AwaitDelivery(a_, b_);
 }
 
-TEST_F(PeerTransportTest, ARemovedMemberIsToldSo) {
+TEST_P(PeerTransportTest, ARemovedMemberIsToldSo) {
   StartBoth();
   AwaitStreams();
   MembershipView without_b = ViewOf({&a_});
@@ -179,7 +188,7 @@ TEST_F(PeerTransportTest, ARemovedMemberIsToldSo) {
   EXPECT_FALSE(a_.transport().ActiveSince(2).has_value());
 }
 
-TEST_F(PeerTransportTest, ProbesTellTheRoundTripTime) {
+TEST_P(PeerTransportTest, ProbesTellTheRoundTripTime) {
   StartBoth();
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   while (!a_.transport().RoundTrip(2).has_value()) {
@@ -189,7 +198,7 @@ TEST_F(PeerTransportTest, ProbesTellTheRoundTripTime) {
   EXPECT_GT(a_.transport().RoundTrip(2)->count(), 0);
 }
 
-TEST_F(PeerTransportTest, ForwardedProposalsAreCutIntoMessagesThatFit) {
+TEST_P(PeerTransportTest, ForwardedProposalsAreCutIntoMessagesThatFit) {
   StartBoth();
   AwaitStreams();
   AwaitDelivery(a_, b_);
@@ -259,7 +268,10 @@ class PeerSnapshotTest : public PeerTransportTest {
   }
 };
 
-TEST_F(PeerSnapshotTest, ItsContentArrivesWhole) {
+INSTANTIATE_TEST_SUITE_P(Plain, PeerSnapshotTest, testing::Values("Plain"));
+INSTANTIATE_TEST_SUITE_P(Tls, PeerSnapshotTest, testing::Values("Tls"));
+
+TEST_P(PeerSnapshotTest, ItsContentArrivesWhole) {
   StartBoth();
   const std::string content = Content(3'000'017);
   EXPECT_TRUE(Sent(std::make_unique<BytesSource>(content, 100'000)));
@@ -269,14 +281,14 @@ TEST_F(PeerSnapshotTest, ItsContentArrivesWhole) {
   EXPECT_EQ(a_.transport().counters().sent_snapshots, 1);
 }
 
-TEST_F(PeerSnapshotTest, AnEmptyContentIsOneToo) {
+TEST_P(PeerSnapshotTest, AnEmptyContentIsOneToo) {
   StartBoth();
   EXPECT_TRUE(Sent(std::make_unique<BytesSource>("", 1)));
   ASSERT_EQ(b_.receiver().snapshots.size(), 1);
   EXPECT_EQ(b_.receiver().snapshots[0], "");
 }
 
-TEST_F(PeerSnapshotTest, ASourceThatFailsLeavesNothingAtTheOtherEnd) {
+TEST_P(PeerSnapshotTest, ASourceThatFailsLeavesNothingAtTheOtherEnd) {
   StartBoth();
   EXPECT_FALSE(Sent(std::make_unique<BrokenSource>()));
   ASSERT_TRUE(b_.receiver().Until([&] {
@@ -285,13 +297,13 @@ TEST_F(PeerSnapshotTest, ASourceThatFailsLeavesNothingAtTheOtherEnd) {
   EXPECT_TRUE(b_.receiver().snapshots.empty());
 }
 
-TEST_F(PeerSnapshotTest, AnEndThatTakesNoneIsAFailure) {
+TEST_P(PeerSnapshotTest, AnEndThatTakesNoneIsAFailure) {
   b_.receiver().sink_error = Error{Code::kUnavailable, "another snapshot is being received"};
   StartBoth();
   EXPECT_FALSE(Sent(std::make_unique<BytesSource>(Content(5'000'000), 100'000)));
 }
 
-TEST_F(PeerSnapshotTest, OnlyOneAtATimeGoesToAPeer) {
+TEST_P(PeerSnapshotTest, OnlyOneAtATimeGoesToAPeer) {
   StartBoth();
   a_.transport().SendSnapshot(Snap(1, 2),
                               std::make_unique<BytesSource>(Content(1'000'000), 10'000));
@@ -301,12 +313,12 @@ TEST_F(PeerSnapshotTest, OnlyOneAtATimeGoesToAPeer) {
   EXPECT_EQ(a_.receiver().snapshots_sent, (std::vector<bool>{false, true}));
 }
 
-TEST_F(PeerSnapshotTest, ToAPeerThatIsGoneItIsAFailure) {
+TEST_P(PeerSnapshotTest, ToAPeerThatIsGoneItIsAFailure) {
   a_.Start(ViewOf({&a_}));
   EXPECT_FALSE(Sent(std::make_unique<BytesSource>("x", 1)));
 }
 
-TEST_F(PeerSnapshotTest, OneUnderWayFailsWhenThePeerIsDropped) {
+TEST_P(PeerSnapshotTest, OneUnderWayFailsWhenThePeerIsDropped) {
   a_.Start(ViewOf({&a_, &b_}));  // b accepts, and never answers
   a_.transport().SendSnapshot(Snap(1, 2), std::make_unique<BytesSource>(Content(100), 10));
   a_.transport().SetMembers(std::make_shared<const MembershipView>(ViewOf({&a_})));
@@ -314,7 +326,7 @@ TEST_F(PeerSnapshotTest, OneUnderWayFailsWhenThePeerIsDropped) {
   EXPECT_EQ(a_.receiver().snapshots_sent, std::vector<bool>{false});
 }
 
-TEST_F(PeerSnapshotTest, HeartbeatsPassOneThatStands) {
+TEST_P(PeerSnapshotTest, HeartbeatsPassOneThatStands) {
   class StuckSource final : public mvcc::SnapshotSource {
    public:
     explicit StuckSource(std::shared_future<void> go) : go_(std::move(go)) {}

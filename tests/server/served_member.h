@@ -5,20 +5,27 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "auth/password_work.h"
+#include "auth/simple_tokens.h"
 #include "base/check.h"
+#include "base/rng.h"
 #include "rpc/grpc_protocol.h"
 #include "rpc/health.h"
 #include "rpc/service.h"
+#include "server/access.h"
+#include "server/auth_service.h"
 #include "server/cluster_service.h"
 #include "server/election_service.h"
 #include "server/kv_service.h"
 #include "server/lease_service.h"
 #include "server/lock_service.h"
+#include "server/login.h"
 #include "server/maintenance_service.h"
 #include "server/request_batcher.h"
 #include "server/service_context.h"
@@ -145,7 +152,8 @@ class ServedMember {
     watch_.Register(router_);
     lock_.Register(router_);
     election_.Register(router_);
-    RegisterUnimplemented(router_);
+    auth_.Register(router_);
+    RegisterUnimplemented(router_, context_);
     health_.Register(router_);
   }
 
@@ -159,10 +167,20 @@ class ServedMember {
   // Without letting it run: it has no leader.
   Result<void> Open() {
     const std::uint64_t quota_bytes = member_.options().quota_bytes;
+    member_.options().simple_tokens = &simple_tokens_;
     KV_RETURN_IF_ERROR(member_.Start());
     batcher_ = std::make_unique<RequestBatcher>(member_.instance().replica(), 0);
     context_.Use(member_.instance());
     context_.batcher = batcher_.get();
+    access_ = std::make_unique<Access>(Access::Parts{.states = &member_.instance().auth_states(),
+                                                     .store = &store(),
+                                                     .leases = &member_.instance().leases(),
+                                                     .batcher = batcher_.get(),
+                                                     .clock = &lanes().clock(),
+                                                     .simple_tokens = &simple_tokens_,
+                                                     .certificates_name_users = true,
+                                                     .max_txn_ops = 128});
+    context_.access = access_.get();
     context_.transport = &transport_;
     watches_ = std::make_unique<watch::Hub>(store(), lanes().watch(), hub_options_);
     watches_->NewShard(lanes().io());
@@ -259,7 +277,21 @@ class ServedMember {
   NoTransport transport_;
   watch::HubOptions hub_options_;
   std::unique_ptr<watch::Hub> watches_;
+  std::unique_ptr<Access> access_;
   SmallMember member_;
+  auth::SimpleTokens simple_tokens_{member_.lanes().clock(), {}};
+  auth::ExecutorPasswordWork password_work_{member_.lanes().readers(), 16};
+  Login login_{context_,
+               {.work = &password_work_,
+                .random =
+                    [this](std::span<std::uint8_t> out) {
+                      for (std::uint8_t& byte : out)
+                        byte = static_cast<std::uint8_t>(rng_.Below(256));
+                    },
+                .bcrypt_cost = auth::kMinBcryptCost,
+                .gives_simple_tokens = true}};
+  AuthService auth_{context_, login_};
+  Rng rng_{1};
 };
 
 }  // namespace kvorum::server

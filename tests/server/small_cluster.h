@@ -156,10 +156,12 @@ class SmallCluster {
   }
 
   // Proposes through member i and waits for the outcome.
-  Result<ApplyResult::Value> Propose(std::size_t i, RequestKind kind, std::string body) {
+  Result<ApplyResult::Value> Propose(std::size_t i, RequestKind kind, const std::string& body,
+                                     const auth::Identity& as = {}) {
     auto outcome = std::make_shared<std::optional<Result<ApplyResult::Value>>>();
-    member(i).Propose(kind, std::move(body),
-                      [outcome](Result<ApplyResult::Value> value) { *outcome = std::move(value); });
+    member(i).Propose(
+        kind, body, [outcome](Result<ApplyResult::Value> value) { *outcome = std::move(value); },
+        as);
     if (!RunUntil([&] { return outcome->has_value(); }))
       return Fail(Code::kDeadlineExceeded, "no outcome");
     return *std::move(*outcome);

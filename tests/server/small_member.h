@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "auth/auth_state.h"
 #include "base/logging.h"
 #include "base/sim_file_system.h"
 #include "server/data_directory.h"
@@ -54,9 +55,10 @@ class SmallMember {
     return {};
   }
 
-  // Proposes a request; `done` gets the outcome.
-  void Propose(RequestKind kind, std::string body,
-               std::move_only_function<void(Result<ApplyResult::Value>)> done) {
+  // Proposes a request in somebody's name; `done` gets the outcome.
+  void Propose(RequestKind kind, const std::string& body,
+               std::move_only_function<void(Result<ApplyResult::Value>)> done,
+               const auth::Identity& as = {}) {
     struct CallbackWaiter final : Waiter {
       std::move_only_function<void(Result<ApplyResult::Value>)> done;
       void Applied(ApplyResult result) override { done(std::move(result.value)); }
@@ -67,7 +69,11 @@ class SmallMember {
     const std::uint64_t id = instance_->ids().Next();
     std::vector<Proposal> proposals;
     proposals.push_back({.id = id,
-                         .data = EncodeInternalRequest(id, kind, body),
+                         .data = EncodeInternalRequest({.id = id,
+                                                        .kind = kind,
+                                                        .body = body,
+                                                        .user = as.username,
+                                                        .auth_revision = as.revision}),
                          .deadline = lanes_.clock().Now() + std::chrono::seconds(7),
                          .waiter = std::move(waiter)});
     instance_->replica().Propose(std::move(proposals));

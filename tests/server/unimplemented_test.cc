@@ -19,6 +19,23 @@ namespace {
 using google::protobuf::MethodDescriptor;
 
 const std::set<std::string> kServed = {
+    "/etcdserverpb.Auth/AuthDisable",
+    "/etcdserverpb.Auth/AuthEnable",
+    "/etcdserverpb.Auth/AuthStatus",
+    "/etcdserverpb.Auth/Authenticate",
+    "/etcdserverpb.Auth/RoleAdd",
+    "/etcdserverpb.Auth/RoleDelete",
+    "/etcdserverpb.Auth/RoleGet",
+    "/etcdserverpb.Auth/RoleGrantPermission",
+    "/etcdserverpb.Auth/RoleList",
+    "/etcdserverpb.Auth/RoleRevokePermission",
+    "/etcdserverpb.Auth/UserAdd",
+    "/etcdserverpb.Auth/UserChangePassword",
+    "/etcdserverpb.Auth/UserDelete",
+    "/etcdserverpb.Auth/UserGet",
+    "/etcdserverpb.Auth/UserGrantRole",
+    "/etcdserverpb.Auth/UserList",
+    "/etcdserverpb.Auth/UserRevokeRole",
     "/etcdserverpb.Cluster/MemberAdd",
     "/etcdserverpb.Cluster/MemberList",
     "/etcdserverpb.Cluster/MemberPromote",

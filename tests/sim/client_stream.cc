@@ -42,9 +42,10 @@ void ClientStream::PostToServer(void (ClientStream::*task)()) {
 
 // ---- the client's side ----
 
-void ClientStream::Open(std::string path, bool wants_leader) {
+void ClientStream::Open(std::string path, bool wants_leader, const std::string& token) {
   path_ = std::move(path);
   if (wants_leader) context_.AddMetadata("hasleader", "true");
+  if (!token.empty()) context_.AddMetadata("token", token);
   last_said_ = world_.scheduler.Now() + OneWay();
   world_.scheduler.At(last_said_, [self = shared_from_this()] {
     if (self->left_) return;

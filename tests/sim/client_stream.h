@@ -34,7 +34,7 @@ class ClientStream final : public rpc::ServerStream,
 
   // ---- the client's side ----
   // Opens it at whatever process the machine runs by then.
-  void Open(std::string path, bool wants_leader);
+  void Open(std::string path, bool wants_leader, const std::string& token = {});
   void Say(std::string message);
   void SetReading(bool reads);
   void Leave();

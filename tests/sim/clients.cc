@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "server/errors.h"
+#include "tests/sim/unary_call.h"
 
 namespace kvorum::sim {
 namespace {
@@ -24,12 +25,19 @@ Result<linearizability::Operation> ReadAll(mvcc::Store& store, linearizability::
 
 }  // namespace
 
-Clients::Clients(World& world, std::vector<std::unique_ptr<Machine>>& machines, Options options)
-    : world_(world), machines_(machines), options_(options) {}
+Clients::Clients(World& world, std::vector<std::unique_ptr<Machine>>& machines, AuthJudge& judge,
+                 Users& users, Options options)
+    : world_(world),
+      machines_(machines),
+      judge_(judge),
+      users_(users),
+      options_(options),
+      root_(users.New(Users::kRoot)) {}
 
 void Clients::Start() {
   for (std::size_t client = 0; client < options_.clients; ++client) {
     at_.push_back(world_.scheduler.rng().Below(machines_.size()));
+    sessions_.push_back(&users_.NewOfAnybody());
     ThinkAndAsk(client);
   }
 }
@@ -51,16 +59,56 @@ std::string Clients::RandomKey() {
 }
 
 void Clients::ThinkAndAsk(std::size_t client) {
-  world_.scheduler.After(
-      world_.scheduler.Between(Duration(0), options_.most_thinking), [this, client] {
-        if (stopped_) return;
-        if (world_.scheduler.rng().OneIn(12))
-          at_[client] = world_.scheduler.rng().Below(machines_.size());
-        Invoke(client, at_[client], RandomRequest(), [this, client](bool answered) {
-          if (!answered) at_[client] = world_.scheduler.rng().Below(machines_.size());
-          ThinkAndAsk(client);
-        });
-      });
+  world_.scheduler.After(world_.scheduler.Between(Duration(0), options_.most_thinking),
+                         [this, client] {
+                           if (stopped_) return;
+                           if (world_.scheduler.rng().OneIn(12))
+                             at_[client] = world_.scheduler.rng().Below(machines_.size());
+                           Request request = RandomRequest();
+                           if (world_.has_auth) Dress(request);
+                           if (world_.has_auth && world_.auth_rng.OneIn(50))
+                             users_.Become(*sessions_[client], users_.Anybody());
+                           Invoke(client, *sessions_[client], at_[client], std::move(request),
+                                  [this, client](bool answered) {
+                                    if (!answered)
+                                      at_[client] = world_.scheduler.rng().Below(machines_.size());
+                                    ThinkAndAsk(client);
+                                  });
+                         });
+}
+
+// Users are not asked about all keys alike.
+void Clients::Dress(Request& request) {
+  Rng& rng = world_.auth_rng;
+  const auto any_key = [&] { return fmt::format("k{}", rng.Below(options_.keys)); };
+  linearizability::Operation& operation = request.operation;
+  if (request.is_compaction()) return;
+  if (request.is_read()) {
+    Part& part = operation.success.front();
+    switch (rng.Below(5)) {
+      case 0:
+        part.key = any_key();
+        part.range_end.clear();
+        break;
+      case 1:
+        part.range_end = fmt::format("k{}", 1 + rng.Below(4));
+        part.key = "k0";
+        break;
+      case 2:
+        part.range_end = "kl";
+        break;
+      case 3:
+        part.key = "kl";
+        break;
+      default:
+        break;
+    }
+    operation.is_txn = !operation.serializable && rng.OneIn(6);
+  } else if (!operation.is_txn) {
+    request.prev_kv = rng.OneIn(4);
+  } else if (rng.OneIn(2)) {
+    request.hidden_key = any_key();
+  }
 }
 
 Request Clients::RandomRequest() {
@@ -106,21 +154,28 @@ Request Clients::RandomRequest() {
   return request;
 }
 
-void Clients::Ask(std::size_t machine, Request request, std::function<void(bool)> done) {
-  Invoke(options_.clients, machine, std::move(request), std::move(done));
+void Clients::Ask(std::size_t machine, Request request, std::function<void(bool)> done,
+                  Users::Session* session) {
+  Invoke(options_.clients, session == nullptr ? root_ : *session, machine, std::move(request),
+         std::move(done));
 }
 
-void Clients::Invoke(std::size_t client, std::size_t machine, Request request,
-                     std::function<void(bool)> done) {
+void Clients::Invoke(std::size_t client, Users::Session& session, std::size_t machine,
+                     Request request, std::function<void(bool)> done) {
   request.operation.client = fmt::format("c{}@m{}", client, machine + 1);
   request.operation.call = world_.scheduler.Now().ns;
   world_.Note("#{} asked: {}", requests_.size(), Describe(request));
   auto call = std::make_shared<Call>();
   call->request = requests_.size();
   call->done = std::move(done);
+  call->session = &session;
   requests_.push_back(std::move(request));
   ++pending_;
-  world_.scheduler.After(OneWay(), [this, machine, call] { Serve(machine, call); });
+  if (world_.has_auth) {
+    ServeUser(machine, call);
+  } else {
+    world_.scheduler.After(OneWay(), [this, machine, call] { Serve(machine, call); });
+  }
   world_.scheduler.After(options_.patience, [this, call] { Open(call); });
 }
 
@@ -169,6 +224,59 @@ void Clients::ServeWrite(Machine& machine, const std::shared_ptr<Call>& call) {
                     }
                     Reply(call, std::move(answered));
                   });
+}
+
+// ---- with auth ----
+
+void Clients::ServeUser(std::size_t number, const std::shared_ptr<Call>& call) {
+  Machine& machine = *machines_[number];
+  users_.Ready(*call->session, machine, [this, &machine, call] { CallKv(machine, call); });
+}
+
+void Clients::CallKv(Machine& machine, const std::shared_ptr<Call>& call) {
+  const Request& request = requests_[call->request];
+  const Users::Session& session = *call->session;
+  auto asked = std::make_shared<AuthJudge::Asked>(judge_.Ask(session.user, session.token, machine));
+  auto needs = std::make_shared<const Needs>(NeedsOf(request));
+  sim::Call(world_, machine,
+            {.path = PathOf(request),
+             .request = BodyOf(request),
+             .token = session.token,
+             .on_taken = [this, asked] { judge_.Taken(*asked); },
+             .on_answer =
+                 [this, call, asked, needs](const Result<std::string>& bytes) {
+                   if (!bytes.has_value()) return judge_.Refused(*asked, *needs, bytes.error());
+                   const auto answer = ReadAnswer(requests_[call->request], *bytes);
+                   if (!answer.has_value()) {
+                     return world_.Fail("#{} was answered with what became of another request",
+                                        call->request);
+                   }
+                   if (needs->root) return judge_.LetIn(*asked, *needs);
+                   judge_.Answered(*asked, *needs, answer->revision);
+                 },
+             .done =
+                 [this, call](const Result<std::string>& bytes) {
+                   if (call->over) return;
+                   if (!bytes.has_value()) return UserRefused(call, bytes.error());
+                   Answered(call, *ReadAnswer(requests_[call->request], *bytes));
+                 }});
+}
+
+void Clients::UserRefused(const std::shared_ptr<Call>& call, const Error& error) {
+  world_.Note("#{} of {} failed: {}", call->request, call->session->user, error.message);
+  users_.Told(*call->session, error);
+  if (!AuthJudge::IsRefusal(error)) return Open(call);
+  Request& request = requests_[call->request];
+  request.refused = true;
+  if (!request.hidden_key.empty()) CountNested(request, *call->session);
+  Finish(call, false);
+}
+
+// Whether it was refused for the branch that it would not have taken.
+void Clients::CountNested(const Request& request, const Users::Session& session) {
+  Request without = request;
+  without.hidden_key.clear();
+  if (judge_.IsAllowedNow(session.user, NeedsOf(without))) world_.faults.Add(Fault::kAuthNested);
 }
 
 void Clients::Reply(const std::shared_ptr<Call>& call,

@@ -10,6 +10,7 @@
 
 #include "tests/sim/machine.h"
 #include "tests/sim/request.h"
+#include "tests/sim/users.h"
 #include "tests/sim/world.h"
 
 namespace kvorum::sim {
@@ -25,13 +26,16 @@ class Clients {
     bool compacts = true;
   };
 
-  Clients(World& world, std::vector<std::unique_ptr<Machine>>& machines, Options options);
+  Clients(World& world, std::vector<std::unique_ptr<Machine>>& machines, AuthJudge& judge,
+          Users& users, Options options);
 
   void Start();
   // No further requests.
   void Stop() { stopped_ = true; }
-  // One request outside the random ones; `done` learns whether it was answered.
-  void Ask(std::size_t machine, Request request, std::function<void(bool answered)> done);
+  // One request outside the random ones; `done` learns whether it was answered. Root asks, if it is
+  // not said who.
+  void Ask(std::size_t machine, Request request, std::function<void(bool answered)> done,
+           Users::Session* session = nullptr);
   // A value unlike any other.
   std::string NewValue();
   std::string RandomKey();
@@ -48,13 +52,21 @@ class Clients {
   struct Call {
     std::size_t request = 0;
     bool over = false;
+    Users::Session* session = nullptr;
     std::function<void(bool answered)> done;
   };
 
   void ThinkAndAsk(std::size_t client);
   Request RandomRequest();
-  void Invoke(std::size_t client, std::size_t machine, Request request,
+  // As users ask for it.
+  void Dress(Request& request);
+  void Invoke(std::size_t client, Users::Session& session, std::size_t machine, Request request,
               std::function<void(bool answered)> done);
+  // In a run with auth: by the KV service, with a token.
+  void ServeUser(std::size_t machine, const std::shared_ptr<Call>& call);
+  void CallKv(Machine& machine, const std::shared_ptr<Call>& call);
+  void UserRefused(const std::shared_ptr<Call>& call, const Error& error);
+  void CountNested(const Request& request, const Users::Session& session);
   void Serve(std::size_t machine, const std::shared_ptr<Call>& call);
   void ServeRead(Machine& machine, const std::shared_ptr<Call>& call);
   void ServeWrite(Machine& machine, const std::shared_ptr<Call>& call);
@@ -67,9 +79,13 @@ class Clients {
 
   World& world_;
   std::vector<std::unique_ptr<Machine>>& machines_;
+  AuthJudge& judge_;
+  Users& users_;
   const Options options_;
   std::vector<Request> requests_;
   std::vector<std::size_t> at_;  // the member that each client talks to
+  std::vector<Users::Session*> sessions_;
+  Users::Session& root_;
   std::size_t pending_ = 0;
   std::uint64_t answered_ = 0;
   std::uint64_t values_ = 0;

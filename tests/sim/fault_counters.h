@@ -82,8 +82,26 @@ enum class Fault : std::uint8_t {
   kLeaseKeysGone,        // several keys went with their lease
   kLeaseOutlivedLeader,  // renewed in another term than before
   kLeaseCheckpointed,
+  // What users went through.
+  kAuthEnabled,
+  kAuthDisabled,
+  kAuthChanged,        // by an entry
+  kAuthChangeRefused,  // where it is applied
+  kAuthLogin,
+  kAuthLoginRefused,
+  kAuthAllowed,        // a request with a token was answered
+  kAuthDenied,         // and one was not, for what its user may not do
+  kAuthDeniedInLog,    // an entry, at its place
+  kAuthOutdated,       // an entry that was let in by an older state, and goes its way again
+  kAuthOfNobody,       // an entry from when auth was off
+  kAuthNobodyRefused,  // who had not logged in
+  kAuthTokenEnded,     // one that does not count any more was refused
+  kAuthTokenUnknown,   // one that this process has never heard of
+  kAuthWatchDenied,
+  kAuthNested,         // denied for what a branch that is not taken would do
+  kAuthUnderSnapshot,  // a snapshot brought other users
 };
-inline constexpr std::array<std::string_view, 71> kFaultNames = {"message-lost",
+inline constexpr std::array<std::string_view, 88> kFaultNames = {"message-lost",
                                                                  "message-delayed",
                                                                  "message-duplicated",
                                                                  "message-reordered",
@@ -153,9 +171,26 @@ inline constexpr std::array<std::string_view, 71> kFaultNames = {"message-lost",
                                                                  "lease-gone-told",
                                                                  "lease-keys-gone",
                                                                  "lease-outlived-leader",
-                                                                 "lease-checkpointed"};
+                                                                 "lease-checkpointed",
+                                                                 "auth-enabled",
+                                                                 "auth-disabled",
+                                                                 "auth-changed",
+                                                                 "auth-change-refused",
+                                                                 "auth-login",
+                                                                 "auth-login-refused",
+                                                                 "auth-allowed",
+                                                                 "auth-denied",
+                                                                 "auth-denied-in-log",
+                                                                 "auth-outdated",
+                                                                 "auth-of-nobody",
+                                                                 "auth-nobody-refused",
+                                                                 "auth-token-ended",
+                                                                 "auth-token-unknown",
+                                                                 "auth-watch-denied",
+                                                                 "auth-nested",
+                                                                 "auth-under-snapshot"};
 
-static_assert(static_cast<std::size_t>(Fault::kLeaseCheckpointed) + 1 == kFaultNames.size());
+static_assert(static_cast<std::size_t>(Fault::kAuthUnderSnapshot) + 1 == kFaultNames.size());
 
 class FaultCounters {
  public:

@@ -32,6 +32,7 @@ class Front::Tee final : public mvcc::PublishListener {
     front_.hub_.OnPublished(std::move(published));
   }
   void OnInstalled(std::int64_t revision) override {
+    ++front_.installs_;
     if (front_.hub_.WantsRecords()) world_.faults.Add(Fault::kWatchUnderSnapshot);
     front_.hub_.OnInstalled(revision);
   }
@@ -50,10 +51,29 @@ Front::Front(World& world, Machine& machine, server::PeerPoster& poster, EventHi
       tee_(std::make_unique<Tee>(world, machine, events, *this)),
       leader_streams_(machine.lane(LaneKind::kIo), machine.options().replica.election_timeout,
                       [this] { return context_.replica->leader() != raft::kNone; }),
+      access_({.states = &machine.instance().auth_states(),
+               .store = &machine.instance().store(),
+               .leases = &machine.instance().leases(),
+               .batcher = &batcher_,
+               .clock = &machine.clock(),
+               .simple_tokens = &machine.tokens(),
+               .max_txn_ops = 128}),
+      password_work_(machine.lane(LaneKind::kPasswords), *options.passwords),
+      login_(context_, {.work = &password_work_,
+                        .random =
+                            [&world](std::span<std::uint8_t> out) {
+                              for (std::uint8_t& byte : out)
+                                byte = static_cast<std::uint8_t>(world.auth_rng.Below(256));
+                            },
+                        .bcrypt_cost = auth::kMinBcryptCost,
+                        .gives_simple_tokens = true}),
+      kv_(context_),
+      auth_(context_, login_),
       lease_(context_),
       watch_(context_) {
   context_.Use(machine.instance());
   context_.batcher = &batcher_;
+  context_.access = &access_;
   context_.transport = &machine.transport();
   context_.poster = &poster;
   context_.timers = &machine.lane(LaneKind::kIo);
@@ -68,6 +88,8 @@ Front::Front(World& world, Machine& machine, server::PeerPoster& poster, EventHi
                      .watch_window_bytes = options.watch_window_bytes};
   hub_.NewShard(machine.lane(LaneKind::kIo));
   machine.instance().store().SetPublishListener(tee_.get());
+  kv_.Register(router_);
+  auth_.Register(router_);
   lease_.Register(router_);
   watch_.Register(router_);
   server::HandleLeases(peers_, lease_.access());
@@ -76,9 +98,11 @@ Front::Front(World& world, Machine& machine, server::PeerPoster& poster, EventHi
 
 Front::~Front() = default;
 
-void Front::Call(std::string_view path, std::string_view request, rpc::UnaryReply reply) {
-  router_.Find(path)->unary(std::make_shared<rpc::CallContext>(), SharedBytes::Copy(request),
-                            std::move(reply));
+void Front::Call(std::string_view path, std::string_view request, std::string_view token,
+                 rpc::UnaryReply reply) {
+  auto call = std::make_shared<rpc::CallContext>();
+  if (!token.empty()) call->AddMetadata("token", token);
+  router_.Find(path)->unary(std::move(call), SharedBytes::Copy(request), std::move(reply));
 }
 
 void Front::Serve(std::string_view path, std::shared_ptr<ClientStream> stream) {

@@ -1,5 +1,6 @@
-// The services of one simulated process, as production puts them over an instance: Watch with its
-// hub, Lease with its way to the leader. Requests come on the process's I/O executor.
+// The services of one simulated process, as production puts them over an instance: KV, Watch with
+// its hub, Lease with its way to the leader, Auth with its logins. Requests come on the process's
+// I/O executor.
 //
 // Destroyed after the instance; BreakStreams before it, when the executors have ended.
 #pragma once
@@ -12,13 +13,18 @@
 
 #include "rpc/http.h"
 #include "rpc/service.h"
+#include "server/access.h"
+#include "server/auth_service.h"
+#include "server/kv_service.h"
 #include "server/leader_streams.h"
 #include "server/lease_service.h"
+#include "server/login.h"
 #include "server/request_batcher.h"
 #include "server/service_context.h"
 #include "server/watch_service.h"
 #include "tests/sim/client_stream.h"
 #include "tests/sim/event_history.h"
+#include "tests/sim/passwords.h"
 #include "tests/sim/world.h"
 #include "watch/hub.h"
 
@@ -31,6 +37,7 @@ class Front {
   struct Options {
     watch::HubOptions hub;
     std::size_t watch_window_bytes = 0;
+    Passwords* passwords = nullptr;
   };
   Front(World& world, Machine& machine, server::PeerPoster& poster, EventHistory& events,
         const Options& options);
@@ -38,7 +45,9 @@ class Front {
   Front(const Front&) = delete;
   Front& operator=(const Front&) = delete;
 
-  void Call(std::string_view path, std::string_view request, rpc::UnaryReply reply);
+  // Whoever shows no token has an empty one.
+  void Call(std::string_view path, std::string_view request, std::string_view token,
+            rpc::UnaryReply reply);
   void Serve(std::string_view path, std::shared_ptr<ClientStream> stream);
   // What other members ask.
   void ServePeer(std::string path, SharedBytes body, rpc::HttpReply reply);
@@ -48,6 +57,8 @@ class Front {
   void BreakStreams();
 
   const watch::Shard& watchers() { return hub_.shard(0); }
+  // How many snapshots have taken the place of what this process held.
+  std::uint64_t installs() const { return installs_; }
 
  private:
   class Tee;
@@ -57,11 +68,17 @@ class Front {
   watch::Hub hub_;
   std::unique_ptr<Tee> tee_;
   server::LeaderStreams leader_streams_;
+  server::Access access_;
+  LanePasswordWork password_work_;
+  server::Login login_;
+  server::KvService kv_;
+  server::AuthService auth_;
   server::LeaseService lease_;
   server::WatchService watch_;
   rpc::Router router_;
   rpc::HttpMux peers_;
   std::vector<std::shared_ptr<ClientStream>> streams_;
+  std::uint64_t installs_ = 0;
 };
 
 }  // namespace kvorum::sim

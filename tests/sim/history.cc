@@ -39,7 +39,7 @@ void Judge(World& world, const std::vector<Request>& requests, const StateHistor
   linearizability::History history;
   std::set<std::int64_t> acknowledged;
   for (const Request& request : requests) {
-    if (request.is_compaction()) continue;
+    if (request.is_compaction() || request.refused) continue;
     const linearizability::Operation& operation = request.operation;
     if (!operation.acknowledged && request.is_read()) continue;  // says nothing
     history.operations.push_back(operation);

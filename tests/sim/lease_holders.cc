@@ -7,14 +7,13 @@
 #include "base/check.h"
 #include "proto/wire.h"
 #include "server/lease_messages.h"
+#include "tests/sim/unary_call.h"
 
 namespace kvorum::sim {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-constexpr Duration kPatience = seconds(10);
 
 // The answers of the Lease service: fields that several of them share have the same numbers.
 struct LeaseAnswer {
@@ -71,13 +70,21 @@ std::string TimeToLiveBody(lease::LeaseId id) {
 }  // namespace
 
 LeaseHolders::LeaseHolders(World& world, std::vector<std::unique_ptr<Machine>>& machines,
-                           Clients& clients, LeaseLedger& ledger, Options options)
-    : world_(world), machines_(machines), clients_(clients), ledger_(ledger), options_(options) {}
+                           Clients& clients, LeaseLedger& ledger, AuthJudge& judge, Users& users,
+                           Options options)
+    : world_(world),
+      machines_(machines),
+      clients_(clients),
+      ledger_(ledger),
+      judge_(judge),
+      users_(users),
+      options_(options) {}
 
 void LeaseHolders::Start() {
   for (std::size_t i = 0; i < options_.holders; ++i) {
     Holder& holder = holders_.emplace_back();
     holder.number = i + 1;
+    holder.session = &users_.NewOfAnybody();
     Begin(holder);
   }
 }
@@ -86,32 +93,33 @@ Machine& LeaseHolders::AnyMachine() {
   return *machines_[world_.scheduler.rng().Below(machines_.size())];
 }
 
-void LeaseHolders::Call(std::string_view path, std::string request, Done done) {
-  const auto one_way = [this] {
-    return world_.scheduler.Between(Duration(50'000), Duration(1'500'000));
-  };
-  auto told = std::make_shared<Done>(std::move(done));
-  const auto tell = [told](Result<std::string> answer) {
-    if (*told) std::exchange(*told, nullptr)(std::move(answer));
-  };
-  world_.scheduler.After(kPatience, [tell] { tell(Fail(Code::kDeadlineExceeded, "no answer")); });
+void LeaseHolders::Call(Holder& holder, std::string_view method, std::string request,
+                        const std::optional<Needs>& needs, Done done) {
   Machine& machine = AnyMachine();
-  world_.scheduler.After(one_way(), [this, &machine, path, tell, one_way,
-                                     request = std::move(request)]() mutable {
-    if (!machine.up()) {
-      return world_.scheduler.After(
-          one_way(), [tell] { tell(Fail(Code::kUnavailable, "connection refused")); });
-    }
-    auto reply = rpc::UnaryReply::ToFunction([this, tell, one_way](Result<ByteChain> answer) {
-      Result<std::string> text = answer.has_value() ? Result<std::string>(Join(*answer))
-                                                    : std::unexpected(std::move(answer).error());
-      world_.scheduler.After(one_way(), [tell, text = std::move(text)] { tell(text); });
-    });
-    machine.lane(LaneKind::kIo)
-        .Post([&machine, path, request = std::move(request), reply = std::move(reply)]() mutable {
-          machine.front().Call(path, request, std::move(reply));
-        });
-  });
+  users_.Ready(*holder.session, machine,
+               [this, &machine, &holder, method, request = std::move(request), needs,
+                done = std::move(done)] { CallAt(machine, holder, method, request, needs, done); });
+}
+
+void LeaseHolders::CallAt(Machine& machine, Holder& holder, std::string_view method,
+                          std::string request, const std::optional<Needs>& needs, Done done) {
+  const Users::Session& session = *holder.session;
+  auto asked = std::make_shared<AuthJudge::Asked>(judge_.Ask(session.user, session.token, machine));
+  sim::Call(world_, machine,
+            {.path = "/etcdserverpb.Lease/" + std::string(method),
+             .request = std::move(request),
+             .token = session.token,
+             .on_taken = [this, asked] { judge_.Taken(*asked); },
+             .on_answer =
+                 [this, asked, needs](const Result<std::string>& answer) {
+                   const bool is_judged = needs.has_value() && !answer.has_value();
+                   if (is_judged) judge_.Refused(*asked, *needs, answer.error());
+                 },
+             .done =
+                 [this, &holder, asked, done = std::move(done)](const Result<std::string>& answer) {
+                   if (!answer.has_value()) users_.Told(*holder.session, answer.error());
+                   done(*asked, answer);
+                 }});
 }
 
 // ---- what they do ----
@@ -127,8 +135,8 @@ void LeaseHolders::Begin(Holder& holder) {
     const lease::LeaseId id = rng.OneIn(2) ? ++last_chosen_ : lease::kNoLease;
     const auto ttl_s = static_cast<std::int64_t>(rng.Below(options_.longest_s + 1));
     const LeaseLedger::Moment asked = ledger_.Now();
-    Call("/etcdserverpb.Lease/LeaseGrant", server::EncodeLeaseGrant({.ttl_s = ttl_s, .id = id}),
-         [this, &holder, asked](const Result<std::string>& answer) {
+    Call(holder, "LeaseGrant", server::EncodeLeaseGrant({.ttl_s = ttl_s, .id = id}), Needs{},
+         [this, &holder, asked](const AuthJudge::Asked&, const Result<std::string>& answer) {
            if (!answer.has_value()) return Begin(holder);
            Granted(holder, asked, *answer);
          });
@@ -182,8 +190,9 @@ void LeaseHolders::Act(Holder& holder) {
 }
 
 void LeaseHolders::AttachKey(Holder& holder) {
-  clients_.Ask(AnyMachine().number(),
-               PutOf(clients_.RandomLeaseKey(), clients_.NewValue(), holder.id), [](bool) {});
+  clients_.Ask(
+      AnyMachine().number(), PutOf(clients_.RandomLeaseKey(), clients_.NewValue(), holder.id),
+      [](bool) {}, holder.session);
 }
 
 void LeaseHolders::Renew(Holder& holder) {
@@ -192,12 +201,20 @@ void LeaseHolders::Renew(Holder& holder) {
       world_.scheduler.rng().OneIn(2))
     LeaveStream(holder);
   if (holder.stream == nullptr) {
+    Machine& machine = AnyMachine();
+    // It is late, but not too late as a rule.
+    if (world_.has_auth && holder.session->needs_login)
+      return users_.Ready(*holder.session, machine, [] {});
     holder.stream = std::make_shared<ClientStream>(
-        world_, AnyMachine(),
+        world_, machine,
         ClientStream::Receiver{
             .on_message = [this, &holder](std::string_view message) { OnRenewed(holder, message); },
-            .on_end = [this, &holder](const Error&) { LeaveStream(holder); }});
-    holder.stream->Open("/etcdserverpb.Lease/LeaseKeepAlive", false);
+            .on_end =
+                [this, &holder](const Error& status) {
+                  users_.Told(*holder.session, status);
+                  LeaveStream(holder);
+                }});
+    holder.stream->Open("/etcdserverpb.Lease/LeaseKeepAlive", false, holder.session->token);
   }
   holder.asked.push_back(ledger_.Now());
   holder.stream->Say(server::EncodeLeaseId(holder.id));
@@ -221,21 +238,26 @@ void LeaseHolders::OnRenewed(Holder& holder, std::string_view message) {
 
 void LeaseHolders::AskForTimes(Holder& holder) {
   const LeaseLedger::Moment asked = ledger_.Now();
-  Call("/etcdserverpb.Lease/LeaseTimeToLive", TimeToLiveBody(holder.id),
-       [this, asked, id = holder.id](const Result<std::string>& answer) {
-         if (!answer.has_value()) return;
-         const LeaseAnswer times = Read(*answer);
-         world_.Note("lease {:x} has {} of {} s left and {} keys", id, times.ttl_s, times.granted_s,
-                     times.keys.size());
-         world_.faults.Add(Fault::kLeaseTimesTold);
-         ledger_.TimesTold(id, times.ttl_s, times.granted_s, times.keys, asked);
-       });
+  Call(
+      holder, "LeaseTimeToLive", TimeToLiveBody(holder.id), std::nullopt,
+      [this, asked, id = holder.id](const AuthJudge::Asked& by, const Result<std::string>& answer) {
+        if (!answer.has_value()) return;
+        const LeaseAnswer times = Read(*answer);
+        Needs needs;
+        for (const std::string& key : times.keys)
+          needs.keys.push_back({.writes = false, .key = key});
+        judge_.LetIn(by, needs);
+        world_.Note("lease {:x} has {} of {} s left and {} keys", id, times.ttl_s, times.granted_s,
+                    times.keys.size());
+        world_.faults.Add(Fault::kLeaseTimesTold);
+        ledger_.TimesTold(id, times.ttl_s, times.granted_s, times.keys, asked);
+      });
 }
 
 void LeaseHolders::Revoke(Holder& holder) {
   ledger_.RevokeAsked(holder.id);
-  Call("/etcdserverpb.Lease/LeaseRevoke", server::EncodeLeaseId(holder.id),
-       [this, id = holder.id](const Result<std::string>& answer) {
+  Call(holder, "LeaseRevoke", server::EncodeLeaseId(holder.id), Needs{.lease = holder.id},
+       [this, id = holder.id](const AuthJudge::Asked&, const Result<std::string>& answer) {
          if (answer.has_value()) ledger_.ToldGone(id);
        });
   Begin(holder);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "tests/sim/clients.h"
 #include "tests/sim/lease_ledger.h"
 #include "tests/sim/machine.h"
+#include "tests/sim/users.h"
 #include "tests/sim/world.h"
 
 namespace kvorum::sim {
@@ -24,7 +26,7 @@ class LeaseHolders {
     std::uint64_t longest_s = 5;
   };
   LeaseHolders(World& world, std::vector<std::unique_ptr<Machine>>& machines, Clients& clients,
-               LeaseLedger& ledger, Options options);
+               LeaseLedger& ledger, AuthJudge& judge, Users& users, Options options);
 
   void Start();
   // Some go on renewing what they hold; nobody does anything else.
@@ -35,6 +37,7 @@ class LeaseHolders {
  private:
   struct Holder {
     std::size_t number = 0;
+    Users::Session* session = nullptr;
     lease::LeaseId id = lease::kNoLease;
     std::int64_t ttl_s = 0;
     std::uint64_t leases = 0;  // counts them, so that what is late belongs to an earlier one
@@ -43,9 +46,14 @@ class LeaseHolders {
     std::deque<LeaseLedger::Moment> asked;  // renewals without an answer
   };
 
-  using Done = std::function<void(Result<std::string> answer)>;
-  // A unary call at some member; `done` is told within a bounded time.
-  void Call(std::string_view path, std::string request, Done done);
+  using Done =
+      std::function<void(const AuthJudge::Asked& asked, const Result<std::string>& answer)>;
+  // A unary call at some member; `done` is told within a bounded time. Without needs a refusal is
+  // not judged.
+  void Call(Holder& holder, std::string_view method, std::string request,
+            const std::optional<Needs>& needs, Done done);
+  void CallAt(Machine& machine, Holder& holder, std::string_view method, std::string request,
+              const std::optional<Needs>& needs, Done done);
 
   void Begin(Holder& holder);
   void Granted(Holder& holder, const LeaseLedger::Moment& asked, const std::string& answer);
@@ -63,6 +71,8 @@ class LeaseHolders {
   std::vector<std::unique_ptr<Machine>>& machines_;
   Clients& clients_;
   LeaseLedger& ledger_;
+  AuthJudge& judge_;
+  Users& users_;
   const Options options_;
   std::deque<Holder> holders_;
   lease::LeaseId last_chosen_ = 0x1000;

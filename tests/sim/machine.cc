@@ -29,6 +29,7 @@ Lane::Options SpeedOf(LaneKind kind) {
       return {.least = microseconds(10), .most = milliseconds(20), .stalled = milliseconds(300)};
     case LaneKind::kBackend:
     case LaneKind::kCopier:
+    case LaneKind::kPasswords:
       return {.least = microseconds(200), .most = milliseconds(10), .stalled = milliseconds(500)};
   }
   return {};
@@ -60,6 +61,9 @@ Result<void> Machine::Start() {
     lanes_[i] = std::make_shared<Lane>(world_.scheduler, clock_, SpeedOf(kind),
                                        [this, kind] { AfterTask(kind); });
   }
+  // None ends by its age: a run is too short to tell that from another end.
+  tokens_ = std::make_unique<auth::SimpleTokens>(
+      clock_, auth::SimpleTokens::Options{.ttl = std::chrono::hours(24)});
   const Result<void> opened = Open();
   if (opened.has_value()) {
     member_id_ = instance_->member_id();
@@ -84,6 +88,7 @@ Result<void> Machine::Open() {
   options_.wal_dir = directory_.wal;
   options_.snap_dir = directory_.snap;
   options_.seed = world_.scheduler.rng()();
+  options_.simple_tokens = tokens_.get();
   options_.on_removed = [this] { EndRemoved(); };
   KV_TRY(instance_,
          server::Instance::Open(

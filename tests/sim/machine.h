@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 
+#include "auth/simple_tokens.h"
 #include "base/sim_file_system.h"
 #include "server/data_directory.h"
 #include "server/instance.h"
@@ -25,7 +26,17 @@
 
 namespace kvorum::sim {
 
-enum class LaneKind : std::uint8_t { kRaft, kWal, kApply, kBackend, kCopier, kIo, kPeer, kWatch };
+enum class LaneKind : std::uint8_t {
+  kRaft,
+  kWal,
+  kApply,
+  kBackend,
+  kCopier,
+  kIo,
+  kPeer,
+  kWatch,
+  kPasswords
+};
 
 class Machine;
 
@@ -68,6 +79,9 @@ class Machine {
   std::uint64_t life() const { return life_; }
   server::Instance& instance() { return *instance_; }
   Front& front() { return *front_; }
+  const Front& front() const { return *front_; }
+  // Of the process: they live in its memory.
+  auth::SimpleTokens& tokens() { return *tokens_; }
   // Of the last process that got so far.
   raft::MemberId member_id() const { return member_id_; }
   Lane& lane(LaneKind kind) { return *lanes_[static_cast<std::size_t>(kind)]; }
@@ -120,8 +134,9 @@ class Machine {
 
   // Of the process.
   std::unique_ptr<ProcessFileSystem> files_;
-  std::array<std::shared_ptr<Lane>, 8> lanes_;
+  std::array<std::shared_ptr<Lane>, 9> lanes_;
   server::DataDirectory directory_;
+  std::unique_ptr<auth::SimpleTokens> tokens_;
   std::unique_ptr<Front> front_;
   std::unique_ptr<server::Instance> instance_;
   std::optional<Error> fatal_;

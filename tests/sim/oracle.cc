@@ -80,7 +80,8 @@ void Oracle::AfterRaft(Machine& machine) {
 void Oracle::CheckCommitted(const Machine& machine, const raft::Log& log, raft::Index from,
                             raft::Index to) {
   for (raft::Index index = std::max(from, log.first_index()); index <= to; ++index) {
-    const CommittedEntry digest = Digest(log.Range(index, index).front());
+    const raft::Entry& entry = log.Range(index, index).front();
+    const CommittedEntry digest = Digest(entry);
     if (index <= committed_.size()) {
       if (committed_[index - 1] != digest) {
         world_.Fail("{}: another entry is committed at index {} (term {}) than elsewhere (term {})",
@@ -93,6 +94,7 @@ void Oracle::CheckCommitted(const Machine& machine, const raft::Log& log, raft::
                          machine.name(), to, committed_.size() + 1);
     }
     committed_.push_back(digest);
+    on_committed(entry);
   }
   if (to > committed_.size()) {
     world_.Fail("{}: entries up to {} are committed, and nobody has seen those from {}",
@@ -276,7 +278,8 @@ void Oracle::CheckEqual(const std::vector<Machine*>& members) {
     std::string content;
     for (const mvcc::Bucket bucket :
          {mvcc::Bucket::kAlarm, mvcc::Bucket::kCluster, mvcc::Bucket::kMembers,
-          mvcc::Bucket::kMembersRemoved, mvcc::Bucket::kLease}) {
+          mvcc::Bucket::kMembersRemoved, mvcc::Bucket::kLease, mvcc::Bucket::kAuth,
+          mvcc::Bucket::kAuthUsers, mvcc::Bucket::kAuthRoles}) {
       const auto read = store.ForEach(bucket, [&](std::string_view key, std::string_view value) {
         content += fmt::format("{}/{}={}\n", mvcc::BucketName(bucket), key, value);
       });

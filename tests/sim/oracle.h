@@ -26,6 +26,8 @@ class Oracle {
   std::function<void(Machine&)> on_elected = [](Machine&) {};
   std::function<void(Machine&)> on_first_commit = [](Machine&) {};
   std::function<void(Machine&)> on_voted = [](Machine&) {};
+  // Each entry once, when the first member knows that it is committed, in their order.
+  std::function<void(const raft::Entry&)> on_committed = [](const raft::Entry&) {};
 
   void AfterRaft(Machine& machine);
   void AfterApply(Machine& machine);

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "mvcc/key_value.h"
+#include "proto/rpc.pb.h"
 #include "proto/wire.h"
 #include "tests/linearizability/history_text.h"
 #include "tests/server/request_bodies.h"
@@ -15,6 +16,7 @@ namespace {
 
 using linearizability::Compare;
 using linearizability::Operation;
+using Part = linearizability::Request;
 
 // Numbers of etcdserverpb.Compare.
 std::int64_t NumberOf(Compare::Relation relation) {
@@ -125,20 +127,63 @@ std::string BodyOf(const Request& request) {
   const Operation& operation = request.operation;
   std::string body;
   if (!operation.is_txn) {
-    body = BodyOfPart(operation.success.front());
+    const Part& part = operation.success.front();
+    body = BodyOfPart(part);
     if (request.lease != 0) wire::AppendInt(body, 3, request.lease);
+    if (part.kind == Part::Kind::kRead) wire::AppendBool(body, 7, operation.serializable);
+    if (part.kind == Part::Kind::kPut) wire::AppendBool(body, 4, request.prev_kv);
+    if (part.kind == Part::Kind::kDelete) wire::AppendBool(body, 3, request.prev_kv);
     return body;
   }
   for (const Compare& compare : operation.compares)
     wire::AppendBytesAlways(body, 1, CompareBody(compare));
-  for (const auto& part : operation.success) wire::AppendBytesAlways(body, 2, OpOf(part));
+  std::string success;
+  for (const auto& part : operation.success) wire::AppendBytesAlways(success, 2, OpOf(part));
+  if (!request.hidden_key.empty()) {
+    const Part hidden{.kind = Part::Kind::kPut, .key = request.hidden_key};
+    wire::AppendBytesAlways(success, 3, OpOf(hidden));
+    success = server::TxnBody({server::OpBody(4, success)});
+  }
+  body += success;
   for (const auto& part : operation.failure) wire::AppendBytesAlways(body, 3, OpOf(part));
   return body;
+}
+
+std::string PathOf(const Request& request) {
+  if (request.is_compaction()) return "/etcdserverpb.KV/Compact";
+  if (request.operation.is_txn) return "/etcdserverpb.KV/Txn";
+  switch (request.operation.success.front().kind) {
+    case Part::Kind::kPut:
+      return "/etcdserverpb.KV/Put";
+    case Part::Kind::kDelete:
+      return "/etcdserverpb.KV/DeleteRange";
+    case Part::Kind::kRead:
+      break;
+  }
+  return "/etcdserverpb.KV/Range";
+}
+
+Needs NeedsOf(const Request& request) {
+  if (request.is_compaction()) return {.root = true};
+  if (request.operation.is_txn) {
+    etcdserverpb::TxnRequest txn;
+    KV_CHECK(txn.ParseFromString(BodyOf(request)), "a client's txn is none");
+    return {.keys = NeedsOf(txn)};
+  }
+  const Part& part = request.operation.success.front();
+  Needs needs{.lease = request.lease,
+              .serializable = request.is_read() && request.operation.serializable};
+  const bool reads = part.kind == Part::Kind::kRead;
+  if (!reads) needs.keys.push_back({.writes = true, .key = part.key, .range_end = part.range_end});
+  if (reads || request.prev_kv)
+    needs.keys.push_back({.writes = false, .key = part.key, .range_end = part.range_end});
+  return needs;
 }
 
 std::string Describe(const Request& request) {
   if (request.is_compaction()) return "compact " + std::to_string(request.compact_revision);
   std::string text = linearizability::ToText(request.operation);
+  if (!request.hidden_key.empty()) text += " hides " + request.hidden_key;
   if (request.lease != 0) text += fmt::format(" lease {:x}", request.lease);
   return text;
 }
@@ -169,6 +214,80 @@ bool Fits(const Request& request, const server::ApplyResult::Value& value,
   if (recorded.is_txn != std::holds_alternative<mvcc::TxnResult>(value)) return false;
   return recorded.answers.size() ==
          (recorded.succeeded ? recorded.success : recorded.failure).size();
+}
+
+namespace {
+
+linearizability::Answer AnswerOf(const etcdserverpb::RangeResponse& range) {
+  linearizability::Answer answer;
+  for (const auto& kv : range.kvs()) {
+    answer.kvs.push_back({.key = kv.key(),
+                          .value = kv.value(),
+                          .mod_revision = kv.mod_revision(),
+                          .create_revision = kv.create_revision(),
+                          .version = kv.version()});
+  }
+  return answer;
+}
+
+// Of the nested transaction, if there is one.
+std::optional<Operation> ReadTxn(const Request& request, const etcdserverpb::TxnResponse& txn) {
+  Operation operation = request.operation;
+  operation.revision = txn.header().revision();
+  operation.succeeded = txn.succeeded();
+  const bool is_nested = txn.succeeded() && !request.hidden_key.empty();
+  if (is_nested && (txn.responses_size() != 1 || !txn.responses(0).has_response_txn()))
+    return std::nullopt;
+  for (const auto& op : is_nested ? txn.responses(0).response_txn().responses() : txn.responses()) {
+    if (op.has_response_range()) {
+      operation.answers.push_back(AnswerOf(op.response_range()));
+    } else {
+      operation.answers.push_back({.kvs = {}, .deleted = op.response_delete_range().deleted()});
+    }
+  }
+  if (operation.answers.size() != operation.Taken().size()) return std::nullopt;
+  return operation;
+}
+
+// Of a response that has a header; `answer` makes the rest of it.
+template <class Response, class Answer>
+std::optional<Operation> ReadPlain(const Request& request, const std::string& bytes,
+                                   Answer&& answer) {
+  Response response;
+  if (!response.ParseFromString(bytes)) return std::nullopt;
+  Operation operation = request.operation;
+  operation.revision = response.header().revision();
+  operation.answers.push_back(answer(response));
+  return operation;
+}
+
+}  // namespace
+
+std::optional<Operation> ReadAnswer(const Request& request, const std::string& bytes) {
+  if (request.is_compaction()) {
+    return ReadPlain<etcdserverpb::CompactionResponse>(
+        request, bytes, [](const auto&) { return linearizability::Answer{}; });
+  }
+  if (request.operation.is_txn) {
+    etcdserverpb::TxnResponse txn;
+    if (!txn.ParseFromString(bytes)) return std::nullopt;
+    return ReadTxn(request, txn);
+  }
+  switch (request.operation.success.front().kind) {
+    case Part::Kind::kPut:
+      return ReadPlain<etcdserverpb::PutResponse>(
+          request, bytes, [](const auto&) { return linearizability::Answer{}; });
+    case Part::Kind::kDelete:
+      return ReadPlain<etcdserverpb::DeleteRangeResponse>(
+          request, bytes, [](const etcdserverpb::DeleteRangeResponse& response) {
+            return linearizability::Answer{.kvs = {}, .deleted = response.deleted()};
+          });
+    case Part::Kind::kRead:
+      break;
+  }
+  return ReadPlain<etcdserverpb::RangeResponse>(
+      request, bytes,
+      [](const etcdserverpb::RangeResponse& response) { return AnswerOf(response); });
 }
 
 linearizability::KeyValue KeyValueOf(std::string_view encoded) {

@@ -3,11 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "server/apply_result.h"
 #include "server/internal_request.h"
 #include "tests/linearizability/history.h"
+#include "tests/sim/auth_judge.h"
 
 namespace kvorum::sim {
 
@@ -15,6 +18,12 @@ struct Request {
   linearizability::Operation operation;
   std::int64_t compact_revision = 0;  // not 0: a compaction, and no operation
   std::int64_t lease = 0;             // that a put attaches its key to
+  // Of a put or a delete: the values before are asked for. (They are looked at by nobody.)
+  bool prev_kv = false;
+  // Not empty: the branch of success stands in a nested transaction, in whose other branch, which
+  // is never taken, this is put.
+  std::string hidden_key = {};
+  bool refused = false;  // for certain: it is no operation
 
   bool is_compaction() const { return compact_revision != 0; }
   // One that needs no log entry.
@@ -29,6 +38,10 @@ inline constexpr const char* kFirstKey = "k";
 inline constexpr const char* kEndOfKeys = "l";
 
 server::RequestKind KindOf(const Request& request);
+// The method of the KV service.
+std::string PathOf(const Request& request);
+// What its caller must be allowed to do.
+Needs NeedsOf(const Request& request);
 std::string BodyOf(const Request& request);
 std::string Describe(const Request& request);
 
@@ -38,5 +51,8 @@ std::int64_t Record(const server::ApplyResult::Value& value, linearizability::Op
 bool Fits(const Request& request, const server::ApplyResult::Value& value,
           const linearizability::Operation& recorded);
 linearizability::KeyValue KeyValueOf(std::string_view encoded);
+// The same of what the KV service answers. Nothing if it cannot be the answer to such a request.
+std::optional<linearizability::Operation> ReadAnswer(const Request& request,
+                                                     const std::string& bytes);
 
 }  // namespace kvorum::sim

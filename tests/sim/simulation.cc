@@ -6,12 +6,16 @@
 #include <utility>
 
 #include "base/logging.h"
+#include "tests/sim/administrator.h"
+#include "tests/sim/auth_judge.h"
 #include "tests/sim/front.h"
 #include "tests/sim/lease_holders.h"
 #include "tests/sim/lease_ledger.h"
+#include "tests/sim/log_model.h"
 #include "tests/sim/operator.h"
 #include "tests/sim/peer_ports.h"
 #include "tests/sim/peer_posts.h"
+#include "tests/sim/users.h"
 #include "tests/sim/watchers.h"
 
 namespace kvorum::sim {
@@ -39,14 +43,18 @@ class Simulation final : public MachineWatcher {
         network_(world_),
         posts_(world_, machines_, network_),
         events_(world_),
+        log_(world_, events_),
+        judge_(world_, log_, passwords_),
+        users_(world_, judge_),
         machines_(MakeMachines()),
         ledger_(world_, machines_, events_),
         oracle_(world_, machines_),
         operator_(world_, machines_, oracle_, FirstMembers(),
                   [this](Machine& machine) { StartLater(machine); }),
-        clients_(world_, machines_, ClientOptions()),
-        watchers_(world_, machines_, events_, WatcherOptions()),
-        holders_(world_, machines_, clients_, ledger_, HolderOptions()),
+        clients_(world_, machines_, judge_, users_, ClientOptions()),
+        watchers_(world_, machines_, events_, judge_, users_, WatcherOptions()),
+        holders_(world_, machines_, clients_, ledger_, judge_, users_, HolderOptions()),
+        administrator_(world_, machines_, log_, judge_, users_),
         nemesis_(world_, machines_, network_, [this](Machine& machine) { StartLater(machine); }) {
     running = &world_;
   }
@@ -64,10 +72,12 @@ class Simulation final : public MachineWatcher {
     oracle_.on_elected = [this](Machine& machine) { nemesis_.Elected(machine); };
     oracle_.on_first_commit = [this](Machine& machine) { nemesis_.FirstCommit(machine); };
     oracle_.on_voted = [this](Machine& machine) { nemesis_.Voted(machine); };
+    oracle_.on_committed = [this](const raft::Entry& entry) { log_.Take(entry); };
     for (const auto& machine : machines_) StartLater(*machine);
     clients_.Start();
     watchers_.Start();
     holders_.Start();
+    administrator_.Start();
     world_.scheduler.After(seconds(2), [this] {
       nemesis_.Start();
       operator_.Start();
@@ -100,6 +110,7 @@ class Simulation final : public MachineWatcher {
     if (lane != LaneKind::kApply) return;
     events_.Compacted(machine.instance().store().compact_revision());
     oracle_.AfterApply(machine);
+    log_.AfterApply(machine);
     ledger_.AfterApply(machine);
   }
   void OnEnded(Machine& machine) override { StartLater(machine); }
@@ -134,7 +145,8 @@ class Simulation final : public MachineWatcher {
     options.store.compaction.batch_limit = 4;
     options.replica.election_timeout = options.raft.election_ticks * options.replica.tick;
     SetLeaseOptions(options);
-    const Front::Options front = FrontOptions();
+    Front::Options front = FrontOptions();
+    front.passwords = &passwords_;
     options.log.unsafe_no_fsync = world_.options.flaw == Flaw::kUnsyncedLog;
     if (world_.options.flaw == Flaw::kLeaseReads) options.raft.read_mode = raft::ReadMode::kLease;
 
@@ -275,6 +287,7 @@ class Simulation final : public MachineWatcher {
     clients_.Stop();
     nemesis_.Stop();
     operator_.Stop();
+    administrator_.Stop();
     world_.Note("---- the faults are over ----");
     // A minority may be gone for good.
     if (world_.scheduler.rng().OneIn(2)) KillMinority();
@@ -435,6 +448,10 @@ class Simulation final : public MachineWatcher {
   PeerPosts posts_;
   std::vector<std::unique_ptr<server::PeerPoster>> posters_;
   EventHistory events_;
+  LogModel log_;
+  Passwords passwords_;
+  AuthJudge judge_;
+  Users users_;
   std::vector<std::unique_ptr<Machine>> machines_;
   LeaseLedger ledger_;
   Oracle oracle_;
@@ -442,6 +459,7 @@ class Simulation final : public MachineWatcher {
   Clients clients_;
   Watchers watchers_;
   LeaseHolders holders_;
+  Administrator administrator_;
   Nemesis nemesis_;
 };
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "tests/sim/auth_model.h"
 #include "tests/sim/event_history.h"
 #include "tests/sim/watch_answer.h"
 #include "tests/sim/world.h"
@@ -30,6 +31,10 @@ class Watched {
   // It ended, and begins again at the revision that it was told.
   void OnCompacted(std::int64_t revision);
 
+  // What it reads.
+  KeyNeed Need() const {
+    return {.writes = false, .key = create_.key, .range_end = create_.range_end};
+  }
   // The id that the stream knows it by.
   std::int64_t id() const { return id_; }
   bool is_created() const { return id_ != kNotCreated; }

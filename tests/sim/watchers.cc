@@ -16,13 +16,19 @@ const std::string kToTheEnd(1, '\0');
 }  // namespace
 
 Watchers::Watchers(World& world, std::vector<std::unique_ptr<Machine>>& machines,
-                   const EventHistory& events, Options options)
-    : world_(world), machines_(machines), events_(events), options_(options) {}
+                   const EventHistory& events, AuthJudge& judge, Users& users, Options options)
+    : world_(world),
+      machines_(machines),
+      events_(events),
+      judge_(judge),
+      users_(users),
+      options_(options) {}
 
 void Watchers::Start() {
   for (std::size_t i = 0; i < options_.clients; ++i) {
     Client& client = clients_.emplace_back();
     client.number = i + 1;
+    client.session = &users_.NewOfAnybody();
     client.wants_leader = world_.scheduler.rng().OneIn(3);
     ConnectLater(client, seconds(1));
     ActLater(client);
@@ -59,9 +65,15 @@ Machine* Watchers::Choose() {
   return live.empty() ? nullptr : live[world_.scheduler.rng().Below(live.size())];
 }
 
+bool Watchers::IsLive(const Machine& machine) const {
+  if (!live_) return true;
+  const std::vector<Machine*> live = live_();
+  return std::ranges::find(live, &machine) != live.end();
+}
+
 void Watchers::ConnectLater(Client& client, Duration most) {
   world_.scheduler.After(world_.scheduler.Between(milliseconds(1), most), [this, &client] {
-    if (client.stream == nullptr) Connect(client);
+    if (client.stream == nullptr && !client.logs_in) Connect(client);
   });
 }
 
@@ -69,15 +81,30 @@ void Watchers::Connect(Client& client) {
   Machine* machine = Choose();
   if (machine == nullptr) return ConnectLater(client, seconds(1));
   client.machine = machine->number();
+  client.logs_in = true;
+  users_.Ready(*client.session, *machine, [this, &client] {
+    client.logs_in = false;
+    // A login takes its time: the member may have gone.
+    if (IsLive(*machines_[client.machine])) {
+      OpenStream(client);
+    } else {
+      ConnectLater(client, milliseconds(100));
+    }
+  });
+}
+
+void Watchers::OpenStream(Client& client) {
+  Machine& machine = *machines_[client.machine];
   client.reads = true;
   client.told_progress = 0;
   client.stream = std::make_shared<ClientStream>(
-      world_, *machine,
+      world_, machine,
       ClientStream::Receiver{
           .on_message = [this, &client](std::string_view message) { OnMessage(client, message); },
           .on_end = [this, &client](const Error& status) { OnEnd(client, status); }});
-  world_.Note("w{} watches at {}", client.number, machine->name());
-  client.stream->Open("/etcdserverpb.Watch/Watch", client.wants_leader);
+  world_.Note("w{} watches at {}", client.number, machine.name());
+  client.shown = *client.session;
+  client.stream->Open("/etcdserverpb.Watch/Watch", client.wants_leader, client.shown.token);
   std::erase_if(client.watches, [](const Watched& watched) { return watched.cancel_asked; });
   for (Watched& watched : client.watches) {
     if (watched.next() > 1) world_.faults.Add(Fault::kWatchResumed);
@@ -104,7 +131,10 @@ void Watchers::Open(Client& client, Watched& watched) {
   if (create.start_revision > events_.last_revision()) world_.faults.Add(Fault::kWatchFuture);
   if (create.no_put || create.no_delete) world_.faults.Add(Fault::kWatchFiltered);
   world_.Note("{}", watched.Describe());
-  client.awaiting.push_back(&watched);
+  Machine& machine = *machines_[client.machine];
+  auto asked = judge_.Ask(client.shown.user, client.shown.token, machine);
+  if (machine.up()) judge_.Taken(asked);
+  client.awaiting.emplace_back(&watched, std::move(asked));
   client.stream->Say(WatchCreateBody(create));
 }
 
@@ -195,12 +225,32 @@ void Watchers::OnMessage(Client& client, std::string_view message) {
   watched->OnEvents(*answer);
 }
 
+bool Watchers::OnDenied(Client& client, const WatchAnswer& answer) {
+  constexpr std::string_view kBefore = " desc = ";
+  const std::size_t at = answer.cancel_reason.find(kBefore);
+  if (!world_.has_auth || at == std::string_view::npos || client.awaiting.empty()) return false;
+  const Error error{Code::kUnknown, std::string(answer.cancel_reason.substr(at + kBefore.size()))};
+  // Whom the member would refuse it looks at again behind a leader's answer, which may not come.
+  const bool is_unknown = answer.cancel_reason.find("code = Unavailable") != std::string_view::npos;
+  if (!AuthJudge::IsRefusal(error) && !is_unknown) return false;
+  const auto& [watched, asked] = client.awaiting.front();
+  judge_.Refused(asked, {.keys = {watched->Need()}}, error);
+  if (!is_unknown) world_.faults.Add(Fault::kAuthWatchDenied);
+  users_.Told(*client.session, error);
+  Leave(client);
+  ConnectLater(client, seconds(1));
+  return true;
+}
+
 void Watchers::OnCreated(Client& client, const WatchAnswer& answer) {
+  if (answer.canceled && OnDenied(client, answer)) return;
   if (answer.canceled || client.awaiting.empty() || Find(client, answer.watch_id) != nullptr) {
     return world_.Fail("w{} is told that watcher {} is created: {}", client.number, answer.watch_id,
                        answer.cancel_reason);
   }
-  client.awaiting.front()->OnCreated(answer);
+  const auto& [watched, asked] = client.awaiting.front();
+  if (world_.has_auth) judge_.LetIn(asked, {.keys = {watched->Need()}});
+  watched->OnCreated(answer);
   client.awaiting.pop_front();
 }
 
@@ -255,6 +305,8 @@ void Watchers::Settle(std::function<std::vector<Machine*>()> live) {
   live_ = std::move(live);
   const std::vector<Machine*> stay = live_();
   for (Client& client : clients_) {
+    // So that nobody keeps them from getting everything.
+    if (world_.has_auth) users_.Become(*client.session, Users::kRoot);
     if (client.stream == nullptr) continue;
     const bool stays = std::ranges::find(stay, machines_[client.machine].get()) != stay.end();
     if (!stays) {

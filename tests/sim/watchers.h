@@ -9,10 +9,12 @@
 #include <list>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/sim/client_stream.h"
 #include "tests/sim/machine.h"
+#include "tests/sim/users.h"
 #include "tests/sim/watched.h"
 #include "tests/sim/world.h"
 
@@ -26,7 +28,7 @@ class Watchers {
     Duration most_thinking = std::chrono::seconds(2);
   };
   Watchers(World& world, std::vector<std::unique_ptr<Machine>>& machines,
-           const EventHistory& events, Options options);
+           const EventHistory& events, AuthJudge& judge, Users& users, Options options);
 
   void Start();
   // No more changes of mind: from here on they read, at one of the members that `live` tells.
@@ -42,10 +44,14 @@ class Watchers {
  private:
   struct Client {
     std::size_t number = 0;
+    Users::Session* session = nullptr;
     std::shared_ptr<ClientStream> stream;  // null: it is about to connect
+    bool logs_in = false;
+    Users::Session shown;  // as it was when the stream was opened
     std::size_t machine = 0;
     std::list<Watched> watches;
-    std::deque<Watched*> awaiting;  // in the order in which they were asked for
+    // In the order in which they were asked for.
+    std::deque<std::pair<Watched*, AuthJudge::Asked>> awaiting;
     bool reads = true;
     bool wants_leader = false;
     std::uint64_t watches_made = 0;
@@ -55,6 +61,7 @@ class Watchers {
   void Act(Client& client);
   void ActLater(Client& client);
   void Connect(Client& client);
+  void OpenStream(Client& client);
   void ConnectLater(Client& client, Duration most);
   // To another member, or the same.
   void Leave(Client& client);
@@ -63,10 +70,14 @@ class Watchers {
   void CancelOne(Client& client);
   void StopReading(Client& client);
   Machine* Choose();
+  // Everything is, until they settle.
+  bool IsLive(const Machine& machine) const;
   WatchCreate RandomWatch();
 
   void OnMessage(Client& client, std::string_view message);
   void OnCreated(Client& client, const WatchAnswer& answer);
+  // True: it was a user who may not read it, and goes elsewhere.
+  bool OnDenied(Client& client, const WatchAnswer& answer);
   void OnCanceled(Client& client, const WatchAnswer& answer);
   void OnProgress(Client& client, const WatchAnswer& answer);
   void OnEnd(Client& client, const Error& status);
@@ -75,6 +86,8 @@ class Watchers {
   World& world_;
   std::vector<std::unique_ptr<Machine>>& machines_;
   const EventHistory& events_;
+  AuthJudge& judge_;
+  Users& users_;
   const Options options_;
   std::function<std::vector<Machine*>()> live_;  // once they settle
   std::deque<Client> clients_;

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "base/rng.h"
 #include "tests/sim/drifting_clock.h"
 #include "tests/sim/fault_counters.h"
 #include "tests/sim/scheduler.h"
@@ -32,10 +33,15 @@ struct Options {
   bool keep_trace = false;
 };
 
+// One run in three has users and roles.
+inline bool HasAuth(std::uint64_t seed) { return seed % 3 == 1; }
+
 struct World {
   explicit World(const Options& run)
       : options(run),
+        has_auth(HasAuth(run.seed)),
         scheduler(run.seed),
+        auth_rng(run.seed ^ 0x617574685f736565),
         trace(run.trace_file, run.keep_trace),
         fastest_clock(scheduler) {}
 
@@ -53,7 +59,10 @@ struct World {
   bool failed() const { return failure.has_value(); }
 
   const Options options;
+  const bool has_auth;
   Scheduler scheduler;
+  // Choices that only runs with auth have, so that those without stay what they are.
+  Rng auth_rng;
   Trace trace;
   FaultCounters faults;
   FastestClock fastest_clock;

@@ -14,7 +14,7 @@ of the member that was added last, LEASE for that of the lease that was granted 
 
 Each script gets a fresh server. What differs from run to run is shown as a word: ENDPOINT, PEER,
 CLUSTER, MEMBER, ADDED and LEASE (ids), DURATION, SIZE, INDEX. Lines of the error stream that are JSON are log lines
-and are left out.
+and are left out, as are those by which etcdctl's prompts say that they are not at a terminal.
 """
 
 import argparse
@@ -155,13 +155,14 @@ class Runner:
         for mark, stream in (("|", done.stdout), ("!", done.stderr)):
             text = self.mask(stream.decode(errors="backslashreplace"))
             text = text.replace(pathlib.Path(self.ctl).name, "kvorumctl")
+            text = text.replace("\0", "\\x00")  # so that the script stays text
             lines = text.split("\n")
             if lines[-1] == "":
                 lines.pop()
             elif lines:
                 lines[-1] += "\\"  # no end of line
             for printed in lines:
-                if mark == "!" and printed.startswith('{"level"'):
+                if mark == "!" and printed.startswith(('{"level"', "stty: ")):
                     continue
                 shown.append(f"{mark} {printed}" if printed else mark)
         if done.returncode != 0:

@@ -223,6 +223,7 @@ class TornTailTest : public DamageTest {
 };
 
 // Jepsen, etcd 3.5.3 (2022): "max entry size limit exceeded".
+// CVE-2020-15106: lengths of records are believed.
 TEST_F(TornTailTest, AnAbsurdLengthIsCutOffAndNeverAllocated) {
   for (const std::uint64_t length :
        {std::uint64_t{0x00ffffffffffffff}, std::uint64_t{0x80ffffffffffffff},

@@ -6,9 +6,9 @@
 
 #include "base/error.h"
 
-namespace kvorum::server {
+namespace kvorum {
 
 // "300ms", "1h30m", "-2s", "0". kInvalidArgument for anything else.
 Result<std::chrono::nanoseconds> ParseDuration(std::string_view text);
 
-}  // namespace kvorum::server
+}  // namespace kvorum

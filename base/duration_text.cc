@@ -1,11 +1,11 @@
-#include "server/duration_text.h"
+#include "base/duration_text.h"
 
 #include <algorithm>
 #include <charconv>
 #include <string>
 #include <utility>
 
-namespace kvorum::server {
+namespace kvorum {
 
 using std::chrono::nanoseconds;
 
@@ -43,4 +43,4 @@ Result<nanoseconds> ParseDuration(std::string_view text) {
   return nanoseconds(static_cast<std::int64_t>(negative ? -total : total));
 }
 
-}  // namespace kvorum::server
+}  // namespace kvorum

@@ -1,9 +1,9 @@
 // Durations as Go writes them.
-#include "server/duration_text.h"
+#include "base/duration_text.h"
 
 #include <gtest/gtest.h>
 
-namespace kvorum::server {
+namespace kvorum {
 namespace {
 
 using namespace std::chrono_literals;
@@ -36,4 +36,4 @@ TEST(DurationTest, RefusesAnythingElse) {
 }
 
 }  // namespace
-}  // namespace kvorum::server
+}  // namespace kvorum

@@ -1,0 +1,75 @@
+// Users, roles and the rest of the auth state as records of the backend, for the most part as
+// etcd's members hold them. The one home of these keys and bytes.
+//
+//   table   key                  value
+//   kAuth   authEnabled          one byte, 0 or 1
+//   kAuth   authRevision         8 bytes, big-endian
+//   kAuth   tokenRevision        8 bytes, big-endian: of ours (auth_state.h)
+//   kAuth   userRevision:NAME    8 bytes, big-endian: of ours
+//   kAuth   roleRevision:NAME    8 bytes, big-endian: of ours
+//   kUsers  NAME                 authpb.User {name=1, password=2, roles=3 rep, options=4
+//   {no_password=1}} kRoles  NAME                 authpb.Role {name=1, keyPermission=2 rep
+//   {permType=1, key=2, range_end=3}}
+//
+// `password` holds the bcrypt hash as text ("$2a$10$…"), not its base64.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "auth/permission.h"
+#include "base/error.h"
+
+namespace kvorum::auth {
+
+enum class Table : std::uint8_t { kAuth, kUsers, kRoles };
+
+struct Record {
+  Table table = Table::kAuth;
+  std::string key;
+  std::optional<std::string> value;  // nullopt: to be deleted
+
+  friend bool operator==(const Record&, const Record&) = default;
+};
+
+inline constexpr std::string_view kEnabledKey = "authEnabled";
+inline constexpr std::string_view kRevisionKey = "authRevision";
+inline constexpr std::string_view kTokenRevisionKey = "tokenRevision";
+inline constexpr std::string_view kUserRevisionPrefix = "userRevision:";
+inline constexpr std::string_view kRoleRevisionPrefix = "roleRevision:";
+
+// Of a user or a role, so that every key above fits the backend's 510 bytes.
+inline constexpr std::size_t kMaxNameSizeBytes = 480;
+
+struct UserRecord {
+  std::string name;
+  std::string password_hash;       // empty: no password fits
+  std::vector<std::string> roles;  // sorted, each once
+  // Absent in what very old members wrote; kept, since it shows in the bytes.
+  std::optional<bool> no_password;
+
+  bool is_without_password() const { return no_password.value_or(false); }
+  friend bool operator==(const UserRecord&, const UserRecord&) = default;
+};
+
+struct RoleRecord {
+  std::string name;
+  std::vector<Permission> permissions;  // sorted by key, then in order of their grant
+
+  friend bool operator==(const RoleRecord&, const RoleRecord&) = default;
+};
+
+std::string EncodeUser(const UserRecord& user);
+std::string EncodeRole(const RoleRecord& role);
+std::string EncodeRevision(std::uint64_t revision);
+std::string EncodeEnabled(bool enabled);
+// kDataLoss for bytes that are none, that have no name, or whose order is not that above.
+Result<UserRecord> DecodeUser(std::string_view bytes);
+Result<RoleRecord> DecodeRole(std::string_view bytes);
+Result<std::uint64_t> DecodeRevision(std::string_view bytes);
+Result<bool> DecodeEnabled(std::string_view bytes);
+
+}  // namespace kvorum::auth

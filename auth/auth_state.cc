@@ -1,0 +1,117 @@
+#include "auth/auth_state.h"
+
+#include <algorithm>
+
+#include "auth/errors.h"
+#include "base/check.h"
+
+namespace kvorum::auth {
+
+std::uint64_t AuthState::RequiredRevision(std::string_view username) const {
+  const User* user = FindUser(username);
+  return user == nullptr ? revision_ : std::max(token_revision_, user->changed_revision());
+}
+
+std::uint64_t AuthState::SessionsSince(std::string_view username) const {
+  const User* user = FindUser(username);
+  return user == nullptr ? revision_ : std::max(token_revision_, user->sessions_since());
+}
+
+Result<const User*> AuthState::Identify(const Identity& identity) const {
+  if (identity.revision == 0) return Refuse(kErrUserEmpty);
+  const User* user = FindUser(identity.username);
+  const std::uint64_t required =
+      user == nullptr ? revision_ : std::max(token_revision_, user->changed_revision());
+  if (identity.revision < required) return Refuse(kErrAuthOldRevision);
+  if (user == nullptr) return Refuse(kErrPermissionDenied);
+  return user;
+}
+
+std::shared_ptr<const User> AuthState::MakeUser(std::shared_ptr<const UserRecord> record,
+                                                std::uint64_t own_revision,
+                                                std::uint64_t sessions_since) const {
+  std::vector<std::shared_ptr<const Role>> roles;
+  for (const std::string& name : record->roles)
+    if (const auto* role = roles_.FindShared(name)) roles.push_back(*role);
+  return std::make_shared<const User>(std::move(record), own_revision, sessions_since,
+                                      std::move(roles));
+}
+
+Result<void> AuthState::CheckIdentity(const Identity& identity) const {
+  if (enabled_) KV_RETURN_IF_ERROR(Identify(identity));
+  return {};
+}
+
+Result<void> AuthState::CheckRead(const Identity& identity, std::string_view key,
+                                  std::string_view range_end) const {
+  if (!enabled_) return {};
+  KV_TRY(const User* user, Identify(identity));
+  if (user->is_root() || user->permissions().MayRead(key, range_end)) return {};
+  return Refuse(kErrPermissionDenied);
+}
+
+Result<void> AuthState::CheckWrite(const Identity& identity, std::string_view key,
+                                   std::string_view range_end) const {
+  if (!enabled_) return {};
+  KV_TRY(const User* user, Identify(identity));
+  if (user->is_root() || user->permissions().MayWrite(key, range_end)) return {};
+  return Refuse(kErrPermissionDenied);
+}
+
+Result<void> AuthState::CheckAdmin(const Identity& identity) const {
+  if (!enabled_) return {};
+  if (identity.username.empty()) return Refuse(kErrUserEmpty);
+  const User* user = FindUser(identity.username);
+  if (user == nullptr) return Refuse(kErrUserNotFound);
+  KV_RETURN_IF_ERROR(Identify(identity));
+  if (!user->is_root()) return Refuse(kErrPermissionDenied);
+  return {};
+}
+
+bool AuthState::UserHasRole(std::string_view user, std::string_view role) const {
+  const User* found = FindUser(user);
+  return found != nullptr && found->HasRole(role);
+}
+
+Result<const User*> AuthState::BeginLogin(std::string_view username) const {
+  if (!enabled_) return Refuse(kErrAuthNotEnabled);
+  const User* user = FindUser(username);
+  if (user != nullptr && user->is_without_password()) return Refuse(kErrNoPasswordUser);
+  return user;
+}
+
+Result<void> AuthState::CheckLogin(std::string_view username) const {
+  if (!enabled_) return Refuse(kErrAuthNotEnabled);
+  const User* user = FindUser(username);
+  if (user == nullptr || user->is_without_password()) return Refuse(kErrAuthFailed);
+  return {};
+}
+
+void AuthState::CheckInvariants() const {
+  KV_CHECK(revision_ >= 1, "auth: the revision begins with 1");
+  KV_CHECK(token_revision_ <= revision_, "auth: no token is newer than the revision");
+  std::size_t users = 0;
+  users_.ForEach([&](const User& user) {
+    ++users;
+    KV_CHECK(FindUser(user.name()) == &user, "auth: a user is found under its name");
+    KV_CHECK(user.changed_revision() <= revision_, "auth: no user is newer than the revision");
+    KV_CHECK(std::ranges::is_sorted(user.roles()), "auth: the roles of a user are sorted");
+    std::uint64_t changed = user.own_revision();
+    std::vector<const Permission*> permissions;
+    for (const std::string& name : user.roles()) {
+      const Role* role = FindRole(name);
+      if (role == nullptr) continue;
+      changed = std::max(changed, role->changed_revision());
+      for (const Permission& permission : role->record().permissions)
+        permissions.push_back(&permission);
+    }
+    KV_CHECK(changed == user.changed_revision(), "auth: a user knows the newest of its roles");
+    const PermissionSet merged(permissions);
+    KV_CHECK(merged.read().ranges() == user.permissions().read().ranges() &&
+                 merged.write().ranges() == user.permissions().write().ranges(),
+             "auth: the merged permissions are those of the roles");
+  });
+  KV_CHECK(users == user_count(), "auth: the users are counted");
+}
+
+}  // namespace kvorum::auth

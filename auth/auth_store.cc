@@ -1,0 +1,203 @@
+#include "auth/auth_store.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "auth/auth_draft.h"
+#include "auth/errors.h"
+#include "auth/password.h"
+#include "base/check.h"
+
+namespace kvorum::auth {
+namespace {
+
+bool IsSameRange(const Permission& permission, std::string_view key, std::string_view range_end) {
+  return permission.key == key && permission.range_end == range_end;
+}
+
+// Sets the permission on its range. There is one a range; what an old etcd wrote may hold more. A
+// new one goes behind those of the same key.
+void Grant(RoleRecord& role, const Permission& permission) {
+  auto& permissions = role.permissions;
+  const auto is_same = [&](const Permission& other) {
+    return IsSameRange(other, permission.key, permission.range_end);
+  };
+  const auto found = std::ranges::find_if(permissions, is_same);
+  if (found == permissions.end()) {
+    permissions.insert(std::ranges::upper_bound(permissions, permission.key, {}, &Permission::key),
+                       permission);
+    return;
+  }
+  found->type = permission.type;
+  permissions.erase(std::remove_if(std::next(found), permissions.end(), is_same),
+                    permissions.end());
+}
+
+UserRecord WithoutRole(const UserRecord& user, std::string_view role) {
+  UserRecord changed = user;
+  std::erase(changed.roles, role);
+  return changed;
+}
+
+}  // namespace
+
+std::shared_ptr<const AuthState> AuthStore::state() const {
+  const std::lock_guard lock(mutex_);
+  return content_.state_;
+}
+
+Change AuthStore::Publish(AuthDraft draft) {
+  auto [state, records] = draft.Finish();
+  const std::lock_guard lock(mutex_);
+  content_.state_.swap(state);
+  return {std::move(records), {}};
+}
+
+EndedTokens AuthStore::Replace(AuthContent content) {
+  EndedTokens ended;
+  const AuthState& old_state = *content_.state_;
+  const AuthState& new_state = *content.state_;
+  ended.all = !new_state.enabled() || new_state.token_revision_ != old_state.token_revision_;
+  if (!ended.all) {
+    old_state.users_.ForEach([&](const User& user) {
+      const User* now = new_state.FindUser(user.name());
+      // Two hashes of one password differ by their salt: a user that is another one has another.
+      if (now == nullptr || now->password_hash() != user.password_hash())
+        ended.users.push_back(user.name());
+    });
+    std::ranges::sort(ended.users);
+  }
+  const std::lock_guard lock(mutex_);
+  std::swap(content_, content);
+  return ended;
+}
+
+Result<Change> AuthStore::Enable() {
+  if (now().enabled()) return Change{};
+  const User* root = now().FindUser(kRootUser);
+  if (root == nullptr) return Refuse(kErrRootUserNotExist);
+  if (!root->is_root()) return Refuse(kErrRootRoleNotExist);
+  AuthDraft draft(content_, AuthDraft::Revision::kStays);
+  draft.SetEnabled(true);
+  return Publish(std::move(draft));
+}
+
+Change AuthStore::Disable() {
+  if (!now().enabled()) return {};
+  AuthDraft draft(content_, AuthDraft::Revision::kRises);
+  draft.SetEnabled(false);
+  draft.EndTokens();
+  Change change = Publish(std::move(draft));
+  change.ended.all = true;
+  return change;
+}
+
+Result<Change> AuthStore::AddUser(std::string_view name, std::string_view hash_base64,
+                                  bool no_password) {
+  if (name.empty()) return Refuse(kErrUserEmpty);
+  if (name.size() > kMaxNameSizeBytes) return Refuse(kErrNameTooLong);
+  if (now().FindUser(name) != nullptr) return Refuse(kErrUserAlreadyExist);
+  UserRecord user{std::string(name), {}, {}, no_password};
+  if (!no_password) {
+    KV_TRY(user.password_hash, DecodeHash(hash_base64));
+  }
+  AuthDraft draft(content_, AuthDraft::Revision::kRises);
+  draft.PutUser(std::move(user), AuthDraft::Sessions::kEnd);
+  return Publish(std::move(draft));
+}
+
+Result<Change> AuthStore::DeleteUser(std::string_view name) {
+  if (now().enabled() && name == kRootUser) return Refuse(kErrInvalidAuthMgmt);
+  if (now().FindUser(name) == nullptr) return Refuse(kErrUserNotFound);
+  AuthDraft draft(content_, AuthDraft::Revision::kRises);
+  draft.RemoveUser(name);
+  Change change = Publish(std::move(draft));
+  change.ended.users.emplace_back(name);
+  return change;
+}
+
+Result<Change> AuthStore::ChangePassword(std::string_view name, std::string_view hash_base64) {
+  const User* user = now().FindUser(name);
+  if (user == nullptr) return Refuse(kErrUserNotFound);
+  UserRecord changed = *user->record();
+  changed.password_hash.clear();
+  if (!user->is_without_password()) {
+    KV_TRY(changed.password_hash, DecodeHash(hash_base64));
+  }
+  AuthDraft draft(content_, AuthDraft::Revision::kRises);
+  draft.PutUser(std::move(changed), AuthDraft::Sessions::kEnd);
+  Change change = Publish(std::move(draft));
+  change.ended.users.emplace_back(name);
+  return change;
+}
+
+Result<Change> AuthStore::GrantRole(std::string_view user, std::string_view role) {
+  const User* found = now().FindUser(user);
+  if (found == nullptr) return Refuse(kErrUserNotFound);
+  if (role != kRootRole && now().FindRole(role) == nullptr) return Refuse(kErrRoleNotFound);
+  if (found->HasRole(role)) return Change{};
+  UserRecord changed = *found->record();
+  changed.roles.emplace(std::ranges::lower_bound(changed.roles, role), role);
+  AuthDraft draft(content_, AuthDraft::Revision::kRises);
+  draft.PutUser(std::move(changed), AuthDraft::Sessions::kGoOn);
+  return Publish(std::move(draft));
+}
+
+Result<Change> AuthStore::RevokeRole(std::string_view user, std::string_view role) {
+  if (now().enabled() && user == kRootUser && role == kRootRole) return Refuse(kErrInvalidAuthMgmt);
+  const User* found = now().FindUser(user);
+  if (found == nullptr) return Refuse(kErrUserNotFound);
+  if (!found->HasRole(role)) return Refuse(kErrRoleNotGranted);
+  AuthDraft draft(content_, AuthDraft::Revision::kRises);
+  draft.PutUser(WithoutRole(*found->record(), role), AuthDraft::Sessions::kGoOn);
+  return Publish(std::move(draft));
+}
+
+Result<Change> AuthStore::AddRole(std::string_view name) {
+  if (name.empty()) return Refuse(kErrRoleEmpty);
+  if (name.size() > kMaxNameSizeBytes) return Refuse(kErrNameTooLong);
+  if (now().FindRole(name) != nullptr) return Refuse(kErrRoleAlreadyExist);
+  AuthDraft draft(content_, AuthDraft::Revision::kRises);
+  draft.AddRole(name);
+  return Publish(std::move(draft));
+}
+
+Result<Change> AuthStore::DeleteRole(std::string_view name) {
+  if (now().enabled() && name == kRootRole) return Refuse(kErrInvalidAuthMgmt);
+  if (now().FindRole(name) == nullptr) return Refuse(kErrRoleNotFound);
+  AuthDraft draft(content_, AuthDraft::Revision::kRises);
+  draft.RemoveRole(name);
+  const AuthContent::Names holders = content_.HoldersOf(name);  // the list changes as they do
+  for (const std::string& user : holders)
+    draft.PutUser(WithoutRole(*now().FindUser(user)->record(), name), AuthDraft::Sessions::kGoOn);
+  return Publish(std::move(draft));
+}
+
+Result<Change> AuthStore::GrantPermission(std::string_view role, const Permission* permission) {
+  if (permission == nullptr) return Refuse(kErrPermissionNotGiven);
+  if (!IsValidRange(permission->key, permission->range_end) || !IsKnown(permission->type))
+    return Refuse(kErrInvalidAuthMgmt);
+  const Role* found = now().FindRole(role);
+  if (found == nullptr) return Refuse(kErrRoleNotFound);
+  RoleRecord changed = found->record();
+  Grant(changed, *permission);
+  AuthDraft draft(content_, AuthDraft::Revision::kRises);
+  draft.ChangeRole(std::move(changed));
+  return Publish(std::move(draft));
+}
+
+Result<Change> AuthStore::RevokePermission(std::string_view role, std::string_view key,
+                                           std::string_view range_end) {
+  const Role* found = now().FindRole(role);
+  if (found == nullptr) return Refuse(kErrRoleNotFound);
+  RoleRecord changed = found->record();
+  const auto revoked = std::erase_if(changed.permissions, [&](const Permission& permission) {
+    return IsSameRange(permission, key, range_end);
+  });
+  if (revoked == 0) return Refuse(kErrPermissionNotGranted);
+  AuthDraft draft(content_, AuthDraft::Revision::kRises);
+  draft.ChangeRole(std::move(changed));
+  return Publish(std::move(draft));
+}
+
+}  // namespace kvorum::auth

@@ -1,0 +1,67 @@
+#include "auth/base64.h"
+
+#include <array>
+#include <cstddef>
+
+namespace kvorum::auth {
+namespace {
+
+constexpr std::string_view kStandardLetters =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+constexpr std::string_view kUrlLetters =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+constexpr std::uint8_t kNone = 64;
+
+constexpr std::array<std::uint8_t, 256> Invert(std::string_view letters) {
+  std::array<std::uint8_t, 256> values{};
+  values.fill(kNone);
+  for (std::size_t i = 0; i < letters.size(); ++i)
+    values[static_cast<unsigned char>(letters[i])] = static_cast<std::uint8_t>(i);
+  return values;
+}
+constexpr auto kStandardValues = Invert(kStandardLetters);
+constexpr auto kUrlValues = Invert(kUrlLetters);
+
+}  // namespace
+
+std::string EncodeBase64(Base64 spelling, std::string_view bytes) {
+  const std::string_view letters = spelling == Base64::kUrl ? kUrlLetters : kStandardLetters;
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  std::uint32_t bits = 0;
+  int bit_count = 0;
+  for (const char byte : bytes) {
+    bits = bits << 8 | static_cast<std::uint8_t>(byte);
+    for (bit_count += 8; bit_count >= 6; bit_count -= 6)
+      text += letters[bits >> (bit_count - 6) & 63];
+  }
+  if (bit_count > 0) text += letters[bits << (6 - bit_count) & 63];
+  if (spelling == Base64::kStandard) text.append((4 - text.size() % 4) % 4, '=');
+  return text;
+}
+
+std::optional<std::string> DecodeBase64(Base64 spelling, std::string_view text) {
+  if (spelling == Base64::kStandard) {
+    if (text.size() % 4 != 0) return std::nullopt;
+    for (int i = 0; i < 2 && text.ends_with('='); ++i) text.remove_suffix(1);
+  }
+  if (text.size() % 4 == 1) return std::nullopt;
+  const auto& values = spelling == Base64::kUrl ? kUrlValues : kStandardValues;
+  std::string bytes;
+  bytes.reserve(text.size() / 4 * 3 + 2);
+  std::uint32_t bits = 0;
+  int bit_count = 0;
+  for (const char letter : text) {
+    const std::uint8_t value = values[static_cast<unsigned char>(letter)];
+    if (value == kNone) return std::nullopt;
+    bits = bits << 6 | value;
+    bit_count += 6;
+    if (bit_count < 8) continue;
+    bit_count -= 8;
+    bytes += static_cast<char>(bits >> bit_count & 0xff);
+  }
+  if ((bits & ((1U << bit_count) - 1)) != 0) return std::nullopt;
+  return bytes;
+}
+
+}  // namespace kvorum::auth

@@ -1,0 +1,35 @@
+#include "auth/password_work.h"
+
+#include <utility>
+
+namespace kvorum::auth {
+
+PasswordOutcome RunPasswordJob(PasswordJob& job) {
+  PasswordOutcome outcome;
+  switch (job.kind) {
+    case PasswordJob::Kind::kHash:
+      if (auto hash = HashPassword(job.password, job.cost, job.salt))
+        outcome = {true, *std::move(hash)};
+      break;
+    case PasswordJob::Kind::kVerify:
+      outcome.ok = VerifyPassword(job.password, job.hash);
+      break;
+  }
+  Wipe(job.password);
+  return outcome;
+}
+
+bool ExecutorPasswordWork::Submit(PasswordJob&& job, PasswordDone&& done) {
+  if (waiting_.fetch_add(1, std::memory_order_relaxed) >= limit_) {
+    waiting_.fetch_sub(1, std::memory_order_relaxed);
+    return false;
+  }
+  executor_.Post([this, job = std::move(job), done = std::move(done)]() mutable {
+    PasswordOutcome outcome = RunPasswordJob(job);
+    waiting_.fetch_sub(1, std::memory_order_relaxed);
+    done(std::move(outcome));
+  });
+  return true;
+}
+
+}  // namespace kvorum::auth

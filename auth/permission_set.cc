@@ -1,0 +1,82 @@
+#include "auth/permission_set.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/sort_head.h"
+
+namespace kvorum::auth {
+namespace {
+
+// Whether the range goes at least as far as the other.
+bool EndsBehind(const RangeSet::Range& range, const RangeSet::Range& other) {
+  return range.open || (!other.open && range.end >= other.end);
+}
+
+RangeSet::Range ToRange(const Permission& permission) {
+  if (IsOpenEnd(permission.range_end)) return {permission.key, {}, true};
+  // The single key is the range up to the least key behind it.
+  if (permission.range_end.empty()) return {permission.key, permission.key + '\0', false};
+  return {permission.key, permission.range_end, false};
+}
+
+}  // namespace
+
+RangeSet::RangeSet(std::vector<Range> ranges) {
+  std::ranges::sort(ranges, {}, &Range::begin);
+  for (Range& range : ranges) {
+    if (ranges_.empty() || (!ranges_.back().open && ranges_.back().end < range.begin)) {
+      ranges_.push_back(std::move(range));
+    } else if (!EndsBehind(ranges_.back(), range)) {
+      ranges_.back().end = std::move(range.end);
+      ranges_.back().open = range.open;
+    }
+  }
+  ranges_.shrink_to_fit();
+  if (ranges_.empty()) return;
+  // They are sorted: what the first and the last have in common, all have.
+  const std::string& first = ranges_.front().begin;
+  const std::string& last = ranges_.back().begin;
+  common_.assign(first.begin(), std::ranges::mismatch(first, last).in1);
+  heads_.reserve(ranges_.size());
+  for (const Range& range : ranges_) heads_.push_back(SortHead(range.begin, common_.size()));
+}
+
+RangeSet::Iterator RangeSet::FirstBehind(std::string_view key) const {
+  if (const int order = key.substr(0, common_.size()).compare(common_); order != 0)
+    return order < 0 ? ranges_.begin() : ranges_.end();
+  const std::uint64_t head = SortHead(key, common_.size());
+  const auto from = std::ranges::lower_bound(heads_, head);
+  const auto first = ranges_.begin() + (from - heads_.begin());
+  if (from == heads_.end() || *from != head) return first;
+  const auto same = std::ranges::upper_bound(from, heads_.end(), head) - from;
+  return std::ranges::upper_bound(first, first + same, key, {}, &Range::begin);
+}
+
+bool RangeSet::Contains(std::string_view key, std::string_view range_end) const {
+  if (key.empty()) return false;
+  const bool is_inverted = !range_end.empty() && !IsOpenEnd(range_end) && range_end < key;
+  // The last range that begins where it may.
+  const auto behind = is_inverted ? std::ranges::lower_bound(ranges_, range_end, {}, &Range::begin)
+                                  : FirstBehind(key);
+  if (behind == ranges_.begin()) return false;
+  const Range& range = *std::prev(behind);
+  if (range.open) return true;
+  if (IsOpenEnd(range_end)) return false;
+  // An end that is not behind the key leaves nothing but the key to ask for.
+  return range_end <= key ? range.end > key : range.end >= range_end;
+}
+
+PermissionSet::PermissionSet(std::span<const Permission* const> permissions) {
+  std::vector<RangeSet::Range> read;
+  std::vector<RangeSet::Range> write;
+  for (const Permission* permission : permissions) {
+    if (!IsValidRange(permission->key, permission->range_end)) continue;
+    if (AllowsRead(permission->type)) read.push_back(ToRange(*permission));
+    if (AllowsWrite(permission->type)) write.push_back(ToRange(*permission));
+  }
+  read_ = RangeSet(std::move(read));
+  write_ = RangeSet(std::move(write));
+}
+
+}  // namespace kvorum::auth

@@ -1,0 +1,76 @@
+// A role and a user within a snapshot of the auth state (auth_state.h).
+//
+// Immutable, shared between snapshots until something of them changes; thread-safe.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "auth/auth_record.h"
+#include "auth/permission_set.h"
+
+namespace kvorum::auth {
+
+class Role {
+ public:
+  Role(RoleRecord record, std::uint64_t changed_revision)
+      : record_(std::move(record)), changed_revision_(changed_revision) {}
+
+  const std::string& name() const { return record_.name; }
+  const RoleRecord& record() const { return record_; }
+  // The auth revision at which its permissions last changed.
+  std::uint64_t changed_revision() const { return changed_revision_; }
+  // As RoleGet shows them: root's stand in no record.
+  std::vector<Permission> ShownPermissions() const;
+
+ private:
+  RoleRecord record_;
+  std::uint64_t changed_revision_;
+};
+
+class User {
+ public:
+  // `roles`: those of the record's that exist.
+  User(std::shared_ptr<const UserRecord> record, std::uint64_t own_revision,
+       std::uint64_t sessions_since, std::vector<std::shared_ptr<const Role>> roles);
+  ~User();
+  User(const User&) = delete;
+  User& operator=(const User&) = delete;
+
+  const std::string& name() const { return record_->name; }
+  const std::string& password_hash() const { return record_->password_hash; }
+  bool is_without_password() const { return record_->is_without_password(); }
+  // Sorted.
+  const std::vector<std::string>& roles() const { return record_->roles; }
+  bool HasRole(std::string_view role) const {
+    return std::ranges::binary_search(record_->roles, role);
+  }
+  bool is_root() const { return is_root_; }
+  // The auth revision at which anything last changed that decides what a token issued to this user
+  // may do: the user itself, its password, its roles, or the permissions of one of them.
+  std::uint64_t changed_revision() const { return changed_revision_; }
+  // Merged at the first call, O(n log n); then a load. Any thread.
+  const PermissionSet& permissions() const;
+
+  const std::shared_ptr<const UserRecord>& record() const { return record_; }
+  std::uint64_t own_revision() const { return own_revision_; }
+  // The auth revision at which its sessions were last ended, or a later one at which the user
+  // itself changed: sessions are in memory only, and so is this.
+  std::uint64_t sessions_since() const { return sessions_since_; }
+
+ private:
+  const std::shared_ptr<const UserRecord> record_;
+  const std::uint64_t own_revision_;
+  const std::uint64_t sessions_since_;
+  const std::vector<std::shared_ptr<const Role>> roles_;
+  const bool is_root_;
+  std::uint64_t changed_revision_;
+  mutable std::atomic<const PermissionSet*> permissions_ = nullptr;  // owned; set once
+};
+
+}  // namespace kvorum::auth

@@ -1,0 +1,123 @@
+// Requests on an HTTP/2 connection that are not gRPC: they are gathered and handed to the server's
+// HttpHandler, as those over HTTP/1.1 are. Under TLS only, where ALPN brings clients here that
+// speak both.
+#include <nghttp2/nghttp2.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rpc/http2_session.h"
+#include "rpc/http_date.h"
+
+namespace kvorum::rpc {
+namespace {
+
+nghttp2_nv HeaderOf(const HttpHeader& header) {
+  return {reinterpret_cast<std::uint8_t*>(const_cast<char*>(header.name.data())),
+          reinterpret_cast<std::uint8_t*>(const_cast<char*>(header.value.data())),
+          header.name.size(), header.value.size(), NGHTTP2_NV_FLAG_NONE};
+}
+
+std::string LowerCase(std::string text) {
+  std::ranges::transform(text, text.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+  });
+  return text;
+}
+
+}  // namespace
+
+// Belongs to the loop but for Complete, which any thread may call once.
+class Http2Session::HttpAnswer final : public HttpSink,
+                                       public std::enable_shared_from_this<HttpAnswer> {
+ public:
+  HttpAnswer(std::shared_ptr<Call> call, Loop& loop)
+      : call_(std::move(call)), loop_(&loop), mailbox_(loop.mailbox()) {}
+
+  void Complete(HttpResponse response) override {
+    if (Loop::Current() == loop_) return Deliver(std::move(response));
+    mailbox_->Post([self = shared_from_this(), response = std::move(response)]() mutable {
+      self->Deliver(std::move(response));
+    });
+  }
+
+ private:
+  void Deliver(HttpResponse response) {
+    if (call_->session_ != nullptr && !call_->decided_)
+      call_->session_->AnswerHttp(*call_, std::move(response));
+  }
+
+  const std::shared_ptr<Call> call_;
+  Loop* const loop_;
+  const std::shared_ptr<Mailbox> mailbox_;
+};
+
+void Http2Session::BeginHttp(Call& call, bool remote_ended) {
+  if (!head_.path_seen || !head_.method_seen) return RefuseStream(call, NGHTTP2_PROTOCOL_ERROR);
+  auto request = std::make_unique<HttpRequest>();
+  request->method = head_.is_post ? "POST" : head_.wrong_http_method;
+  request->target = call.entry_ == nullptr ? head_.unknown_path : call.entry_->info.path;
+  call.ForEachMetadata([&request](std::string_view name, std::string_view value) {
+    request->headers.push_back(
+        {name == ":authority" ? "host" : std::string(name), std::string(value)});
+  });
+  if (!head_.wrong_content_type.empty())
+    request->headers.push_back({"content-type", head_.wrong_content_type});
+  request->peer = peer_;
+  request->certificate_name = certificate_name_;
+  request->loop = &front_.loop;
+  call.entry_ = nullptr;
+  call.http_ = std::move(request);
+  if (remote_ended) DispatchOrWait(call);
+}
+
+void Http2Session::OnHttpData(Call& call, std::string_view bytes) {
+  nghttp2_session_consume_stream(session_, call.stream_id_, bytes.size());
+  if (call.inbox_.size() + bytes.size() > front_.options.http_max_body_bytes)
+    return AnswerHttp(call, HttpResponse::Text(413, "413 Request Entity Too Large"));
+  call.inbox_.append(bytes);
+  CountBuffered(call);
+}
+
+void Http2Session::DispatchHttp(Call& call) {
+  HttpRequest request = std::move(*call.http_);
+  request.body = SharedBytes::Own(std::exchange(call.inbox_, {}));
+  call.http_->method = request.method;
+  CountBuffered(call);
+  front_.http(std::move(request),
+              HttpReply(std::make_shared<HttpAnswer>(call.attached_, front_.loop)));
+}
+
+void Http2Session::AnswerHttp(Call& call, HttpResponse response) {
+  const std::size_t body_bytes = SizeBytes(response.body);
+  std::vector<HttpHeader> headers{{":status", std::to_string(response.status)}};
+  for (HttpHeader& header : response.headers)
+    headers.push_back({LowerCase(std::move(header.name)), std::move(header.value)});
+  if (!response.content_type.empty())
+    headers.push_back({"content-type", std::move(response.content_type)});
+  headers.push_back({"date", HttpDate()});
+  headers.push_back({"content-length", std::to_string(body_bytes)});
+  std::vector<nghttp2_nv> fields;
+  for (const HttpHeader& header : headers) fields.push_back(HeaderOf(header));
+  const bool has_body = body_bytes > 0 && call.http_->method != "HEAD";
+  call.response_begun_ = true;
+  nghttp2_submit_headers(session_, has_body ? NGHTTP2_FLAG_NONE : NGHTTP2_FLAG_END_STREAM,
+                         call.stream_id_, nullptr, fields.data(), fields.size(), nullptr);
+  call.inbox_ = {};
+  Decide(call, {Code::kOk, ""});
+  host_.WantFlush();
+  if (!has_body) return;
+  call.prefix_sent_bytes_ = call.prefix_.size();  // it has none
+  call.first_ = {};
+  call.rest_ = std::move(response.body);
+  call.part_ = 1;  // the first of rest_
+  SubmitUnsent(call, body_bytes);
+}
+
+void Http2Session::CancelHttp(Call& call, const Error& reason) {
+  AnswerHttp(call, HttpResponse::Text(503, reason.message + "\n"));
+}
+
+}  // namespace kvorum::rpc

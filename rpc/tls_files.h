@@ -1,0 +1,88 @@
+// The files of a TlsContext: noticing that they changed, and what is in them.
+//
+// A Watched belongs to whoever holds the lock around it; the parsers are pure functions. Errors
+// name the file and hold nothing of what is in it.
+#pragma once
+
+#include <openssl/evp.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+
+namespace kvorum::rpc {
+
+template <class T, void (*kFree)(T*)>
+struct OpenSslFree {
+  void operator()(T* object) const { kFree(object); }
+};
+using X509Ptr = std::unique_ptr<X509, OpenSslFree<X509, X509_free>>;
+using KeyPtr = std::unique_ptr<EVP_PKEY, OpenSslFree<EVP_PKEY, EVP_PKEY_free>>;
+using SslCtxPtr = std::unique_ptr<SSL_CTX, OpenSslFree<SSL_CTX, SSL_CTX_free>>;
+
+struct KeyPair {
+  X509Ptr leaf;
+  std::vector<X509Ptr> intermediates;
+  KeyPtr key;
+};
+// Serial numbers as big-endian bytes without leading zeros.
+using RevokedSerials = std::unordered_set<std::string>;
+
+// The pair must fit each other.
+Result<KeyPair> ParseKeyPair(const std::string& certificate_pem, const std::string& key_pem,
+                             const std::string& certificate_file, const std::string& key_file);
+// At least one certificate.
+Result<std::vector<X509Ptr>> ParseAuthorities(const std::string& pem, const std::string& file);
+// Lists whose time has passed are taken too; `expired` tells of them.
+Result<RevokedSerials> ParseRevocations(const std::string& bytes, const std::string& file,
+                                        bool* expired);
+std::string SerialBytes(const ASN1_INTEGER* serial);
+
+// One or two files that are only good together.
+class Watched {
+ public:
+  using Contents = std::vector<std::string>;
+
+  explicit Watched(std::vector<std::string> paths, const Clock& clock = SystemClock())
+      : paths_(std::move(paths)), clock_(clock) {}
+  const std::vector<std::string>& paths() const { return paths_; }
+
+  // How much Poll would read: nothing if nothing has changed.
+  std::optional<std::int64_t> BytesToRead() const;
+  // The contents if they differ from those of the last call (the first call always has them), or
+  // why they cannot be read, once. Costs a stat of each file when nothing has changed. Files that
+  // were written a moment ago are read again the next time: their time stamp may not tell of what
+  // comes still. Those from the future are, until they have been the same for a while.
+  std::optional<Result<Contents>> Poll();
+
+ private:
+  struct Stamp {
+    std::uint64_t device = 0;
+    std::uint64_t inode = 0;
+    std::int64_t size_bytes = -1;  // -1: cannot be looked at
+    std::int64_t modified_ns = 0;
+    std::int64_t changed_ns = 0;  // moves with the above, and with a rename over it
+    friend bool operator==(const Stamp&, const Stamp&) = default;
+  };
+  static Stamp StampOf(const std::string& path);
+  std::vector<Stamp> Stamps() const;
+
+  const std::vector<std::string> paths_;
+  const Clock& clock_;
+  std::vector<Stamp> stamps_;
+  TimePoint same_since_;  // stamps and contents
+  bool settled_ = false;
+  std::string digest_;  // of what Poll gave last
+};
+
+}  // namespace kvorum::rpc

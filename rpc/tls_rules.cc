@@ -1,0 +1,283 @@
+#include "rpc/tls_rules.h"
+
+#include <arpa/inet.h>
+#include <openssl/err.h>
+#include <openssl/x509v3.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace kvorum::rpc {
+namespace {
+
+void FreeRules(void*, void* rules, CRYPTO_EX_DATA*, int, long, void*) {
+  delete static_cast<const TlsRules*>(rules);
+}
+
+int RulesIndex() {
+  static const int index = SSL_CTX_get_ex_new_index(0, nullptr, nullptr, nullptr, FreeRules);
+  return index;
+}
+
+void FreeHost(void*, void* host, CRYPTO_EX_DATA*, int, long, void*) {
+  delete static_cast<const std::string*>(host);
+}
+
+int HostIndex() {
+  static const int index = SSL_get_ex_new_index(0, nullptr, nullptr, nullptr, FreeHost);
+  return index;
+}
+
+void FreeCertificate(void*, void* certificate, CRYPTO_EX_DATA*, int, long, void*) {
+  X509_free(static_cast<X509*>(certificate));
+}
+
+// Of a certificate that was refused: OpenSSL keeps only those that were not.
+int RefusedIndex() {
+  static const int index = SSL_get_ex_new_index(0, nullptr, nullptr, nullptr, FreeCertificate);
+  return index;
+}
+
+std::string LowerCase(std::string text) {
+  for (char& byte : text) {
+    if (byte >= 'A' && byte <= 'Z') byte = static_cast<char>(byte - 'A' + 'a');
+  }
+  return text;
+}
+
+std::vector<std::string_view> Labels(std::string_view name) {
+  std::vector<std::string_view> labels;
+  while (true) {
+    const std::size_t dot = name.find('.');
+    labels.push_back(name.substr(0, dot));
+    if (dot == std::string_view::npos) return labels;
+    name.remove_prefix(dot + 1);
+  }
+}
+
+// What DNS names are made of, and the underscore, which many have.
+bool IsLabel(std::string_view label) {
+  return !label.empty() && label.front() != '-' && std::ranges::all_of(label, [](char byte) {
+    return (byte >= 'a' && byte <= 'z') || (byte >= '0' && byte <= '9') || byte == '-' ||
+           byte == '_';
+  });
+}
+
+// Both in lower case. A name of the certificate stands for itself, whatever it is made of; with "*"
+// as the first of its labels it stands for all names that have another label there.
+bool MatchesName(std::string_view pattern, std::string_view host) {
+  if (pattern == host) return !host.empty() && host != "." && host != "*";
+  if (host.ends_with('.')) host.remove_suffix(1);
+  const std::vector<std::string_view> wanted = Labels(pattern);
+  const std::vector<std::string_view> labels = Labels(host);
+  if (wanted.size() != labels.size() || !std::ranges::all_of(labels, IsLabel)) return false;
+  const bool is_wild = wanted.size() > 1 && wanted.front() == "*";
+  return std::equal(wanted.begin() + (is_wild ? 1 : 0), wanted.end(),
+                    labels.begin() + (is_wild ? 1 : 0));
+}
+
+// A certificate without the extension may be used for all; in the chain each one must allow it.
+bool AllowsPurpose(const STACK_OF(X509) * chain, bool client) {
+  for (int i = 0; i < sk_X509_num(chain); ++i) {
+    const std::uint32_t usage = X509_get_extended_key_usage(sk_X509_value(chain, i));
+    if (usage == UINT32_MAX) continue;
+    if ((usage & (XKU_ANYEKU | (client ? XKU_SSL_CLIENT : XKU_SSL_SERVER))) == 0) return false;
+  }
+  return true;
+}
+
+bool IsRevoked(const RevokedSerials& revoked, const X509* certificate) {
+  return revoked.contains(SerialBytes(X509_get0_serialNumber(certificate)));
+}
+
+// Everything that was sent, and what the chain was built with. The anchor is the operator's choice.
+bool AnyRevoked(const RevokedSerials& revoked, X509_STORE_CTX* store) {
+  if (IsRevoked(revoked, X509_STORE_CTX_get0_cert(store))) return true;
+  const STACK_OF(X509)* sent = X509_STORE_CTX_get0_untrusted(store);
+  for (int i = 0; i < sk_X509_num(sent); ++i) {
+    if (IsRevoked(revoked, sk_X509_value(sent, i))) return true;
+  }
+  const STACK_OF(X509)* chain = X509_STORE_CTX_get0_chain(store);
+  for (int i = 0; i + 1 < sk_X509_num(chain); ++i) {
+    if (IsRevoked(revoked, sk_X509_value(chain, i))) return true;
+  }
+  return false;
+}
+
+bool IsAllowed(const TlsRules& rules, X509* leaf) {
+  if (!rules.allowed_cns.empty() &&
+      std::ranges::find(rules.allowed_cns, CommonName(leaf)) == rules.allowed_cns.end()) {
+    return false;
+  }
+  return rules.allowed_hostnames.empty() ||
+         std::ranges::any_of(rules.allowed_hostnames,
+                             [leaf](const std::string& name) { return MatchesHost(leaf, name); });
+}
+
+bool IsExpected(const SSL* ssl, X509* leaf) {
+  const auto* host = static_cast<const std::string*>(SSL_get_ex_data(ssl, HostIndex()));
+  return host != nullptr && MatchesHost(leaf, *host);
+}
+
+void KeepRefused(SSL* ssl, X509* leaf) {
+  if (leaf == nullptr || SSL_get_ex_data(ssl, RefusedIndex()) != nullptr) return;
+  if (SSL_set_ex_data(ssl, RefusedIndex(), leaf) == 1) X509_up_ref(leaf);
+}
+
+int CheckChain(const TlsRules& rules, X509_STORE_CTX* store, const SSL* ssl) {
+  // Else a name constraint of the authority would hold for the common name too, which is none of a
+  // host.
+  X509_VERIFY_PARAM_set_hostflags(X509_STORE_CTX_get0_param(store),
+                                  X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
+  const int verified = X509_verify_cert(store);
+  if (verified != 1) return verified;
+  const RevokedNow::Serials revoked = rules.revoked->Get();
+  X509* const leaf = X509_STORE_CTX_get0_cert(store);
+  int error = X509_V_OK;
+  if (!AllowsPurpose(X509_STORE_CTX_get0_chain(store), rules.accepting)) {
+    error = X509_V_ERR_INVALID_PURPOSE;
+  } else if (revoked != nullptr && AnyRevoked(*revoked, store)) {
+    error = X509_V_ERR_CERT_REVOKED;
+  } else if (!IsAllowed(rules, leaf) || (!rules.accepting && !IsExpected(ssl, leaf))) {
+    error = X509_V_ERR_HOSTNAME_MISMATCH;
+  }
+  if (error == X509_V_OK) return 1;
+  X509_STORE_CTX_set_error(store, error);
+  return 0;
+}
+
+int Verify(X509_STORE_CTX* store, void* argument) {
+  auto* ssl =
+      static_cast<SSL*>(X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));
+  const int outcome = CheckChain(*static_cast<const TlsRules*>(argument), store, ssl);
+  if (outcome != 1) KeepRefused(ssl, X509_STORE_CTX_get0_cert(store));
+  return outcome;
+}
+
+bool IsInItsTime(const X509* certificate) {
+  return X509_cmp_current_time(X509_get0_notBefore(certificate)) < 0 &&
+         X509_cmp_current_time(X509_get0_notAfter(certificate)) > 0;
+}
+
+// Of several anchors of the issuer's name OpenSSL would take the first, were the certificate signed
+// by it or not.
+int FindIssuer(X509** issuer, X509_STORE_CTX* context, X509* certificate) {
+  STACK_OF(X509)* named = X509_STORE_CTX_get1_certs(context, X509_get_issuer_name(certificate));
+  X509* found = nullptr;
+  for (int i = 0; sk_X509_num(named) > 1 && i < sk_X509_num(named); ++i) {
+    X509* const candidate = sk_X509_value(named, i);
+    if (found != nullptr && !IsInItsTime(candidate)) continue;
+    ERR_set_mark();
+    const bool has_signed = X509_check_issued(candidate, certificate) == X509_V_OK &&
+                            X509_verify(certificate, X509_get0_pubkey(candidate)) == 1;
+    ERR_pop_to_mark();
+    if (!has_signed) continue;
+    found = candidate;
+    if (IsInItsTime(found)) break;
+  }
+  if (found != nullptr) X509_up_ref(found);
+  sk_X509_pop_free(named, X509_free);
+  if (found == nullptr) return X509_STORE_CTX_get1_issuer(issuer, context, certificate);
+  *issuer = found;
+  return 1;
+}
+
+int ChooseProtocol(SSL*, const unsigned char** chosen, unsigned char* chosen_size,
+                   const unsigned char* offered, unsigned offered_size, void* argument) {
+  const std::string& ours = static_cast<const TlsRules*>(argument)->alpn;
+  unsigned char* found = nullptr;
+  if (SSL_select_next_proto(
+          &found, chosen_size, reinterpret_cast<const unsigned char*>(ours.data()),
+          static_cast<unsigned>(ours.size()), offered, offered_size) == OPENSSL_NPN_NEGOTIATED) {
+    *chosen = found;
+    return SSL_TLSEXT_ERR_OK;
+  }
+  constexpr std::string_view kHttp1Only("\x08http/1.1");
+  const std::string_view all(reinterpret_cast<const char*>(offered), offered_size);
+  return all == kHttp1Only ? SSL_TLSEXT_ERR_NOACK : SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+}  // namespace
+
+void AttachRules(SSL_CTX* context, std::unique_ptr<const TlsRules> rules) {
+  auto* attached = const_cast<TlsRules*>(rules.release());
+  KV_CHECK(SSL_CTX_set_ex_data(context, RulesIndex(), attached) == 1,
+           "OpenSSL takes no data of ours");
+  SSL_CTX_set_cert_verify_callback(context, Verify, attached);
+  if (attached->alpn.empty()) return;
+  if (attached->accepting) {
+    SSL_CTX_set_alpn_select_cb(context, ChooseProtocol, attached);
+  } else {
+    SSL_CTX_set_alpn_protos(context, reinterpret_cast<const unsigned char*>(attached->alpn.data()),
+                            static_cast<unsigned>(attached->alpn.size()));
+  }
+}
+
+void FindIssuersBySignature(X509_STORE* anchors) { X509_STORE_set_get_issuer(anchors, FindIssuer); }
+
+std::string CommonName(const X509* certificate) {
+  const X509_NAME* subject = X509_get_subject_name(certificate);
+  int last = -1;
+  while (true) {
+    const int next = X509_NAME_get_index_by_NID(subject, NID_commonName, last);
+    if (next < 0) break;
+    last = next;
+  }
+  if (last < 0) return {};
+  unsigned char* text = nullptr;
+  const int size =
+      ASN1_STRING_to_UTF8(&text, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, last)));
+  if (size < 0) return {};
+  std::string name(reinterpret_cast<const char*>(text), static_cast<std::size_t>(size));
+  OPENSSL_free(text);
+  return name;
+}
+
+bool IsIpAddress(const std::string& host) {
+  in6_addr address{};
+  return inet_pton(AF_INET, host.c_str(), &address) == 1 ||
+         inet_pton(AF_INET6, host.c_str(), &address) == 1;
+}
+
+bool ExpectHost(SSL* ssl, const std::string& host) {
+  auto expected = std::make_unique<const std::string>(host);
+  if (SSL_set_ex_data(ssl, HostIndex(), const_cast<std::string*>(expected.get())) != 1)
+    return false;
+  expected.release();
+  return true;
+}
+
+X509* ShownCertificate(const SSL* ssl) {
+  X509* believed = SSL_get0_peer_certificate(ssl);
+  if (believed != nullptr) return believed;
+  return static_cast<X509*>(SSL_get_ex_data(ssl, RefusedIndex()));
+}
+
+std::vector<std::string> DnsNames(const X509* certificate) {
+  std::vector<std::string> found;
+  auto* names = static_cast<GENERAL_NAMES*>(
+      X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
+  for (int i = 0; i < sk_GENERAL_NAME_num(names); ++i) {
+    const GENERAL_NAME* name = sk_GENERAL_NAME_value(names, i);
+    if (name->type != GEN_DNS) continue;
+    found.emplace_back(reinterpret_cast<const char*>(ASN1_STRING_get0_data(name->d.dNSName)),
+                       static_cast<std::size_t>(ASN1_STRING_length(name->d.dNSName)));
+  }
+  GENERAL_NAMES_free(names);
+  return found;
+}
+
+bool MatchesHost(X509* certificate, std::string host) {
+  std::string address = host;
+  if (host.size() > 2 && host.starts_with('[') && host.ends_with(']'))
+    address = host.substr(1, host.size() - 2);
+  if (IsIpAddress(address)) return X509_check_ip_asc(certificate, address.c_str(), 0) == 1;
+  host = LowerCase(std::move(host));
+  return std::ranges::any_of(DnsNames(certificate), [&host](const std::string& name) {
+    return MatchesName(LowerCase(name), host);
+  });
+}
+
+}  // namespace kvorum::rpc

@@ -1,0 +1,59 @@
+// One end of a TLS connection as a transformation of bytes: what was received goes in, what is to
+// be sent comes out. No sockets, so that any I/O can be put around it.
+//
+// Belongs to one thread. What comes out is appended to the caller's `out`, also when a call fails:
+// an alert that tells the other end why should be sent still.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "rpc/tls_context.h"
+
+namespace kvorum::rpc {
+
+class TlsStream {
+ public:
+  enum class Progress : std::uint8_t { kDone, kMore, kFailed };
+  // Plain text of one record.
+  static constexpr std::size_t kRecordBytes = 16 * 1024;
+  // What Open is given at most in one go, if its plain text is to fit into 64 KiB together with
+  // what was left of an earlier record.
+  static constexpr std::size_t kMaxOpenBytes = 47 * 1024;
+
+  // `ssl` as TlsContext makes it.
+  explicit TlsStream(SslPtr ssl);
+  TlsStream(const TlsStream&) = delete;
+  TlsStream& operator=(const TlsStream&) = delete;
+
+  // Goes on with the handshake. What follows it in `received` stays there, for Open. A dialling end
+  // begins with nothing received.
+  Progress Handshake(std::string_view* received, std::string* out);
+  // Decrypts all that was received. Returns the bytes of plain text, 0 if more must come; -1 if the
+  // connection is broken.
+  std::ptrdiff_t Open(std::string_view received, std::span<char> plain, std::string* out);
+  // Encrypts it, in records of at most kRecordBytes. False if the connection is broken.
+  bool Seal(std::string_view plain, std::string* out);
+  // Says that nothing more comes.
+  void SealEnd(std::string* out);
+  // The other end has said that it sends no more.
+  bool ended() const { return ended_; }
+  // Why Handshake or Open failed.
+  const std::string& error() const { return error_; }
+  const ssl_st* ssl() const { return ssl_.get(); }
+
+ private:
+  friend struct MemoryBio;  // OpenSSL's way to our bytes
+
+  void Fail();
+
+  SslPtr ssl_;
+  std::string_view input_;         // during a call
+  std::string* output_ = nullptr;  // during a call
+  std::string error_;
+  bool ended_ = false;
+};
+
+}  // namespace kvorum::rpc

@@ -1,0 +1,25 @@
+// Proposals in a caller's name while auth is on.
+//
+// An entry carries the auth revision at which its caller was let in, and every member refuses one
+// that is older than its auth state when it applies it, as etcd's members do: so all of them,
+// theirs and ours, agree. A change to any user or role in the same moment would thus fail requests
+// that have nothing to do with it; so the member that proposed such an entry looks at the caller
+// again and proposes it once more, which changes nothing but the order of requests that were under
+// way at the same time. The token that the caller came with must still count by then.
+#pragma once
+
+#include <memory>
+
+#include "base/clock.h"
+#include "rpc/call_context.h"
+#include "server/internal_request.h"
+#include "server/service_context.h"
+#include "server/wait_table.h"
+
+namespace kvorum::server {
+
+// Fills in who asks. `request` is looked at during the call only; the waiter as ProposeFor's.
+void ProposeAdmitted(ServiceContext& context, rpc::Loop* loop, const rpc::Caller& caller,
+                     InternalRequest request, std::unique_ptr<Waiter> waiter, TimePoint deadline);
+
+}  // namespace kvorum::server

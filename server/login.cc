@@ -1,0 +1,157 @@
+#include "server/login.h"
+
+#include <utility>
+
+#include "auth/auth_record.h"
+#include "auth/errors.h"
+#include "auth/password.h"
+#include "auth/simple_tokens.h"
+#include "base/logging.h"
+#include "server/access.h"
+#include "server/auth_messages.h"
+#include "server/errors.h"
+
+namespace kvorum::server {
+namespace {
+
+constexpr std::int64_t kNanosPerSecond = 1'000'000'000;
+
+}  // namespace
+
+struct Login::Attempt {
+  Attempt(std::string_view peer, std::string user, std::string secret, rpc::UnaryReply to)
+      : remote(peer), name(std::move(user)), password(std::move(secret)), reply(std::move(to)) {}
+  ~Attempt() { auth::Wipe(password); }
+
+  std::string remote;
+  std::string name;
+  std::string password;
+  rpc::UnaryReply reply;
+  TimePoint deadline;
+  std::uint64_t checked_revision = 0;  // of the auth state that the password was verified against
+};
+
+// A name may be a megabyte long.
+void Login::LogRefusal(const Attempt& attempt, std::string_view why) {
+  KV_WARN("invalid authentication was requested",
+          {"user", std::string_view(attempt.name).substr(0, auth::kMaxNameSizeBytes)},
+          {"remote", attempt.remote}, {"error", why});
+}
+
+class Login::EntryWaiter final : public Waiter {
+ public:
+  EntryWaiter(Login& login, std::unique_ptr<Attempt> attempt)
+      : login_(login), attempt_(std::move(attempt)) {}
+  void Applied(ApplyResult result) override {
+    login_.Entered(std::move(attempt_), std::move(result));
+  }
+  void Failed(const Error& error) override { attempt_->reply.Fail(error); }
+
+ private:
+  Login& login_;
+  std::unique_ptr<Attempt> attempt_;
+};
+
+void Login::Authenticate(const rpc::CallContext& call, std::string name, std::string password,
+                         rpc::UnaryReply reply) {
+  auto attempt = std::make_unique<Attempt>(call.peer(), std::move(name), std::move(password),
+                                           std::move(reply));
+  attempt->deadline = context_.replica->clock().Now() + context_.limits.request_timeout;
+  context_.batcher->Read(
+      call.loop(), [this, attempt = std::move(attempt)](const Result<void>& confirmed) mutable {
+        if (!confirmed.has_value()) return attempt->reply.Fail(confirmed.error());
+        Verify(std::move(attempt));
+      });
+}
+
+void Login::Verify(std::unique_ptr<Attempt> attempt) {
+  const AuthStates::State state = context_.access->state();
+  const auto user = state->BeginLogin(attempt->name);
+  if (!user.has_value()) {
+    if (user.error() == auth::kErrNoPasswordUser) LogRefusal(*attempt, user.error().message);
+    return attempt->reply.Fail(user.error());
+  }
+  attempt->checked_revision = state->revision();
+  if (!auth::CheckPassword(attempt->password).has_value()) {
+    LogRefusal(*attempt, auth::kErrAuthFailed.message);
+    return attempt->reply.Fail(auth::kErrAuthFailed.ToError());
+  }
+  // Nobody there, or the password was taken away: it takes as long.
+  const bool is_dummy = *user == nullptr || (*user)->password_hash().empty();
+  auth::PasswordJob job{
+      .kind = auth::PasswordJob::Kind::kVerify,
+      .password = attempt->password,
+      .hash = is_dummy ? auth::DummyHash(parts_.bcrypt_cost) : (*user)->password_hash()};
+  auto shared = std::make_shared<std::unique_ptr<Attempt>>(std::move(attempt));
+  auth::PasswordDone done = [this, shared](const auth::PasswordOutcome& outcome) {
+    if (outcome.ok) return Propose(std::move(*shared));
+    LogRefusal(**shared, auth::kErrAuthFailed.message);
+    (*shared)->reply.Fail(auth::kErrAuthFailed.ToError());
+  };
+  if (!parts_.work->Submit(std::move(job), std::move(done))) {
+    auth::Wipe(job.password);  // NOLINT(bugprone-use-after-move): not taken, it is as it was
+    (*shared)->reply.Fail(kTooManyRequests.ToError());
+  }
+}
+
+void Login::Propose(std::unique_ptr<Attempt> attempt) {
+  const std::string prefix =
+      parts_.gives_simple_tokens ? auth::MakeTokenPrefix(parts_.random) : std::string();
+  const std::string entry = EncodeLoginEntry({.name = attempt->name, .token_prefix = prefix});
+  context_.Propose(nullptr, RequestKind::kAuthenticate, entry,
+                   std::make_unique<EntryWaiter>(*this, std::move(attempt)),
+                   context_.limits.request_timeout);
+}
+
+// On the apply executor.
+void Login::Entered(std::unique_ptr<Attempt> attempt, ApplyResult result) {
+  if (!result.value.has_value()) return attempt->reply.Fail(std::move(result.value).error());
+  const auto& entered = std::get<LoginResult>(*result.value);
+  const bool is_changed =
+      context_.access->state()->RequiredRevision(attempt->name) > attempt->checked_revision;
+  if (is_changed) {
+    if (context_.replica->clock().Now() >= attempt->deadline)
+      return attempt->reply.Fail(kTimeout.ToError());
+    return Verify(std::move(attempt));
+  }
+  if (parts_.gives_simple_tokens) {
+    return attempt->reply.Send(EncodeAuthenticateResponse(
+        context_.Header(entered.revision, result.term), entered.simple_token));
+  }
+  Sign(std::move(attempt), result.term, entered);
+}
+
+void Login::Sign(std::unique_ptr<Attempt> attempt, raft::Term term, const LoginResult& result) {
+  if (parts_.jwt == nullptr) return attempt->reply.Fail(auth::kErrAuthFailed.ToError());
+  context_.readers->Post([this, term, revision = result.revision,
+                          auth_revision = result.auth_revision,
+                          attempt = std::move(attempt)]() mutable {
+    const std::int64_t now_s = context_.replica->clock().WallNanos() / kNanosPerSecond;
+    const auto token = parts_.jwt->Sign(attempt->name, auth_revision, now_s);
+    if (!token.has_value()) return attempt->reply.Fail(token.error());
+    attempt->reply.Send(EncodeAuthenticateResponse(context_.Header(revision, term), *token));
+  });
+}
+
+void Login::Hash(std::string password, HashDone done) {
+  if (auto sound = auth::CheckPassword(password); !sound.has_value()) {
+    auth::Wipe(password);
+    return done(std::unexpected(std::move(sound).error()));
+  }
+  auth::PasswordJob job{.kind = auth::PasswordJob::Kind::kHash,
+                        .password = std::move(password),
+                        .hash = {},
+                        .cost = parts_.bcrypt_cost,
+                        .salt = auth::MakeSalt(parts_.random)};
+  auto shared = std::make_shared<HashDone>(std::move(done));
+  auth::PasswordDone hashed = [shared](const auth::PasswordOutcome& outcome) {
+    if (!outcome.ok) return (*shared)(Fail(Code::kInternal, "the password could not be hashed"));
+    (*shared)(auth::EncodeHash(outcome.hash));
+  };
+  if (!parts_.work->Submit(std::move(job), std::move(hashed))) {
+    auth::Wipe(job.password);  // NOLINT(bugprone-use-after-move): not taken, it is as it was
+    (*shared)(kTooManyRequests.Fail());
+  }
+}
+
+}  // namespace kvorum::server

@@ -1,0 +1,56 @@
+// A peer port under TLS: what it hands on has made its handshake and passed the checks.
+//
+// As PeerListener has it, towards the loop of whoever owns it; it accepts on the handshakes' loop.
+// Destroyed once both have ended, before they are. Failures are counted, and
+// logged once a minute for each host (of 64), but not where it leaves without a word.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_set>
+
+#include "server/peer/client_address.h"
+#include "server/peer/peer_links.h"
+#include "server/peer/peer_socket.h"
+#include "server/peer/peer_tls.h"
+#include "server/peer/tls_handshakes.h"
+
+namespace kvorum::server {
+
+class TlsListener final : public PeerListener {
+ public:
+  // `rejected` counts, for any thread, the connections that were not good.
+  static Result<std::unique_ptr<PeerListener>> Bind(PeerLoop& loop, PeerLoop& handshake_loop,
+                                                    const Url& url, const PeerTls& tls,
+                                                    std::atomic<std::uint64_t>& rejected);
+  TlsListener(PeerLoop& loop, PeerLoop& handshake_loop, std::unique_ptr<PeerListener> inner,
+              const PeerTls& tls, bool has_addresses, std::atomic<std::uint64_t>& rejected);
+
+  Result<void> Listen() override { return inner_->Listen(); }
+  void Start(Accepted accepted) override;
+  void Close() override;
+  const std::string& address() const override { return inner_->address(); }
+
+ private:
+  // ---- of the handshakes' thread ----
+  void OnAccepted(std::unique_ptr<PeerSocket> socket);
+  void Check(const TlsSocket& socket, std::weak_ptr<const void> wanted,
+             TlsHandshakes::Checked checked);
+  void OnRejected(const std::string& remote, const Error& error);
+
+  PeerLoop& loop_;
+  PeerLoop& handshake_loop_;
+  const std::unique_ptr<PeerListener> inner_;
+  const std::shared_ptr<rpc::TlsContext> tls_;
+  const bool checks_addresses_;
+  std::atomic<std::uint64_t>& rejected_;
+  Accepted accepted_;  // of the loop's thread; null once closed
+  ClientAddressCheck address_check_;
+  TlsHandshakes handshakes_;
+  std::unordered_set<std::string> told_;  // hosts that a line was logged of, since then
+  TimePoint told_since_;
+};
+
+}  // namespace kvorum::server

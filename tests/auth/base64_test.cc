@@ -1,0 +1,58 @@
+#include "auth/base64.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/rng.h"
+
+namespace kvorum::auth {
+namespace {
+
+using namespace std::string_view_literals;
+
+TEST(Base64Test, VectorsOfRfc4648) {
+  for (const auto& [bytes, text] :
+       {std::pair("", ""), std::pair("f", "Zg=="), std::pair("fo", "Zm8="),
+        std::pair("foo", "Zm9v"), std::pair("foob", "Zm9vYg=="), std::pair("fooba", "Zm9vYmE="),
+        std::pair("foobar", "Zm9vYmFy")}) {
+    EXPECT_EQ(EncodeBase64(Base64::kStandard, bytes), text);
+    EXPECT_EQ(DecodeBase64(Base64::kStandard, text), bytes);
+    const std::string unpadded(text, std::string_view(text).find_last_not_of('=') + 1);
+    EXPECT_EQ(EncodeBase64(Base64::kUrl, bytes), unpadded);
+    EXPECT_EQ(DecodeBase64(Base64::kUrl, unpadded), bytes);
+  }
+}
+
+TEST(Base64Test, TheSpellingsDifferInTwoLetters) {
+  EXPECT_EQ(EncodeBase64(Base64::kStandard, "\xfb\xff"), "+/8=");
+  EXPECT_EQ(EncodeBase64(Base64::kUrl, "\xfb\xff"), "-_8");
+  EXPECT_FALSE(DecodeBase64(Base64::kStandard, "-_8="));
+  EXPECT_FALSE(DecodeBase64(Base64::kUrl, "+/8"));
+}
+
+TEST(Base64Test, WhatNobodyWritesIsRefused) {
+  for (const std::string_view text :
+       {"Z"sv, "Zg"sv, "Zg="sv, "Zg==="sv, "===="sv, "Z==="sv, "Zm9v="sv, "Zm9v===="sv, "Zh=="sv,
+        "Zm9="sv, "Zm 9"sv, "Zm9v\n"sv, "=Zg="sv, "Zg==Zg=="sv, "Zm\0v"sv,
+        "Zm\xff"
+        "v"sv})
+    EXPECT_FALSE(DecodeBase64(Base64::kStandard, text)) << text;
+  for (const std::string_view text : {"Z"sv, "Zg=="sv, "Zh"sv, "Zm9"sv, "Zm9vZ"sv, "Zg "sv})
+    EXPECT_FALSE(DecodeBase64(Base64::kUrl, text)) << text;
+}
+
+TEST(Base64Test, AnyBytesComeBack) {
+  Rng rng(5);
+  for (int round = 0; round < 1000; ++round) {
+    std::string bytes(rng.Below(50), '\0');
+    for (char& byte : bytes) byte = static_cast<char>(rng.Below(256));
+    for (const Base64 spelling : {Base64::kStandard, Base64::kUrl})
+      ASSERT_EQ(DecodeBase64(spelling, EncodeBase64(spelling, bytes)), bytes);
+  }
+}
+
+}  // namespace
+}  // namespace kvorum::auth

@@ -1,0 +1,251 @@
+// Keys and tokens that others made, for tests only: with golang-jwt 5.3.1 and Go's crypto, once.
+// Each token says {"username":"alice","revision":7,"exp":4102444800}, the year 2100.
+#pragma once
+
+#include <string_view>
+
+namespace kvorum::auth::vectors {
+
+// clang-format off
+inline constexpr std::string_view kRsaPkcs8Key = R"(-----BEGIN PRIVATE KEY-----
+MIIEvwIBADANBgkqhkiG9w0BAQEFAASCBKkwggSlAgEAAoIBAQDualI0OH3evoHg
+LEVy4I6Gqb0AaC680D57UUDtS4VRRvr9oZqao2uoyec3cOsRX3br9prSqHDYrNuk
+BOIVe026Vdsw6irOr96mvIaBDxDmbkBAMxVpdK9peooFCiJqwk7xifciLWPblDaM
+AwrjiBVuU+pv7UbEMIXyuOGXFElI5muD1/PpzZNpTdPSdpe9olJnT3T6HEzqVfAZ
+5E75MSBKkWAMJPoXL4K9jZ4rPaiKDgLduYlslOgPQUatS2UvsMiX1UTJV5XXdL4c
+qUWZ8QwAcUBru4M9Z9cSIpx+4fjT6I3MwNkEdBoX8qPfU/uSCfTN7n1v5sBlujY7
+ldp1FHQ/AgMBAAECggEAH9VNZZCXadrY/4QZv8Vw8lUOmdPPTcGmXhPSzfxT8C7A
+i4X83SHt2Ysf1ry6fkbXW5lBQdhgvOWTrBpEz6Z3keYtzqGtloxP98ZbVTccRBA7
+fvbzKHH+i+BjNloMj2GjZcfMmiEiYKqw/8/WL9w3NFR7DHfLh52M/QQnhuMcB+IO
+RqAkhUhgIOhJNkIIK3wjhdD6DUKzhsVK7aEhUHtMmgA3ceCTdE4icOtzRFc6r7X+
+KogQoAq9KKblTOHSYszhzHngLXTd+XUguU7xbfRDOxFXdVOO4/opbyC/Lso+qaVg
+LvTLNOMaxazIdBzgtXajtY5WlYKZacQIwSieghikpQKBgQD3//XMY5zYiMykE+IY
+W+Km+CM2SPoA/7gJUuEnNeJoE3nQE6kt2ZclgdaGerO/Z4tG5WTTW2PqGl7alEhV
+eQmNJ5qJQ8523ldBEYDYkSsHwnHuC1anb9/qcK3qquys/Y3lxbeBJGw5VtvLTjWU
+QhgGSw3NJlduWQDojDs2lCAmtQKBgQD2GzWwaaeY+epe/aITASNbgneCKai7Trg9
+fi3a9ss2vICXU112/l8aobA2SEW3I5LBVnQggpMuoFHm0Pd/ZIZ6UAOYmHKvHrSa
+LxQo18AWQP5xf9uV6RaMH39sHHDUL4YP1LBBbk4/UHu6zW8Q7O8w9ZZF8rloIHzJ
+tTk1/SbzowKBgQCMJwYVDRJ9uMnVzDrRQ1RSwha8Pf+zgtDRzBncG/KomKEVu5a3
+h6mIk9jVxRBCElU+qrMRUyujCGYkpvo9+5ovQHtwKXbL7Jlo92hWe6vSxcu3GIdP
+NsVXa3iODyyUEvMXMGalQB09Rl4OhlN3Rubm35GcJ5fvj7MYuO9Zx9pnpQKBgQCx
+JDys0h+0WI59+Qnjq/oLMAldQycUS0EJ4fyXkvQKXfwg7/xiXg2OWbtAFx03CP/k
+8Zl8nP/bm8HX5al/pJe3CkjMWU6TBgLwx9o227SDUBzVDTa83J1CFpnc80uzLtHM
+K0cCkab4o7Grb5r2D9TK5LpZdrBFZrzrYunfFmwnCQKBgQDm/t1cu1s7zUGYGt7+
+A+yHzPbQXPCHeHQWpt6e62l6GTiPQAwlqGmPaO6Fuy1+AskjIFIy2B5WbaF49HKI
+pO1NSlxfUIlaa50hHVt06kU1dD8lJrpm0Sa3h29VJ4E3ksU2P1UJArvyZkmjsHfO
+sGUWcDkpGuSgyZdiO/ELcf6fzw==
+-----END PRIVATE KEY-----
+)";
+inline constexpr std::string_view kRsaPkcs1Key = R"(-----BEGIN RSA PRIVATE KEY-----
+MIIEpQIBAAKCAQEA7mpSNDh93r6B4CxFcuCOhqm9AGguvNA+e1FA7UuFUUb6/aGa
+mqNrqMnnN3DrEV926/aa0qhw2KzbpATiFXtNulXbMOoqzq/epryGgQ8Q5m5AQDMV
+aXSvaXqKBQoiasJO8Yn3Ii1j25Q2jAMK44gVblPqb+1GxDCF8rjhlxRJSOZrg9fz
+6c2TaU3T0naXvaJSZ090+hxM6lXwGeRO+TEgSpFgDCT6Fy+CvY2eKz2oig4C3bmJ
+bJToD0FGrUtlL7DIl9VEyVeV13S+HKlFmfEMAHFAa7uDPWfXEiKcfuH40+iNzMDZ
+BHQaF/Kj31P7kgn0ze59b+bAZbo2O5XadRR0PwIDAQABAoIBAB/VTWWQl2na2P+E
+Gb/FcPJVDpnTz03Bpl4T0s38U/AuwIuF/N0h7dmLH9a8un5G11uZQUHYYLzlk6wa
+RM+md5HmLc6hrZaMT/fGW1U3HEQQO3728yhx/ovgYzZaDI9ho2XHzJohImCqsP/P
+1i/cNzRUewx3y4edjP0EJ4bjHAfiDkagJIVIYCDoSTZCCCt8I4XQ+g1Cs4bFSu2h
+IVB7TJoAN3Hgk3ROInDrc0RXOq+1/iqIEKAKvSim5Uzh0mLM4cx54C103fl1ILlO
+8W30QzsRV3VTjuP6KW8gvy7KPqmlYC70yzTjGsWsyHQc4LV2o7WOVpWCmWnECMEo
+noIYpKUCgYEA9//1zGOc2IjMpBPiGFvipvgjNkj6AP+4CVLhJzXiaBN50BOpLdmX
+JYHWhnqzv2eLRuVk01tj6hpe2pRIVXkJjSeaiUPOdt5XQRGA2JErB8Jx7gtWp2/f
+6nCt6qrsrP2N5cW3gSRsOVbby041lEIYBksNzSZXblkA6Iw7NpQgJrUCgYEA9hs1
+sGmnmPnqXv2iEwEjW4J3gimou064PX4t2vbLNryAl1Nddv5fGqGwNkhFtyOSwVZ0
+IIKTLqBR5tD3f2SGelADmJhyrx60mi8UKNfAFkD+cX/blekWjB9/bBxw1C+GD9Sw
+QW5OP1B7us1vEOzvMPWWRfK5aCB8ybU5Nf0m86MCgYEAjCcGFQ0SfbjJ1cw60UNU
+UsIWvD3/s4LQ0cwZ3BvyqJihFbuWt4epiJPY1cUQQhJVPqqzEVMrowhmJKb6Pfua
+L0B7cCl2y+yZaPdoVnur0sXLtxiHTzbFV2t4jg8slBLzFzBmpUAdPUZeDoZTd0bm
+5t+RnCeX74+zGLjvWcfaZ6UCgYEAsSQ8rNIftFiOffkJ46v6CzAJXUMnFEtBCeH8
+l5L0Cl38IO/8Yl4Njlm7QBcdNwj/5PGZfJz/25vB1+Wpf6SXtwpIzFlOkwYC8Mfa
+Ntu0g1Ac1Q02vNydQhaZ3PNLsy7RzCtHApGm+KOxq2+a9g/UyuS6WXawRWa862Lp
+3xZsJwkCgYEA5v7dXLtbO81BmBre/gPsh8z20Fzwh3h0Fqbenutpehk4j0AMJahp
+j2juhbstfgLJIyBSMtgeVm2hePRyiKTtTUpcX1CJWmudIR1bdOpFNXQ/JSa6ZtEm
+t4dvVSeBN5LFNj9VCQK78mZJo7B3zrBlFnA5KRrkoMmXYjvxC3H+n88=
+-----END RSA PRIVATE KEY-----
+)";
+inline constexpr std::string_view kRsaPublicKey = R"(-----BEGIN PUBLIC KEY-----
+MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEA7mpSNDh93r6B4CxFcuCO
+hqm9AGguvNA+e1FA7UuFUUb6/aGamqNrqMnnN3DrEV926/aa0qhw2KzbpATiFXtN
+ulXbMOoqzq/epryGgQ8Q5m5AQDMVaXSvaXqKBQoiasJO8Yn3Ii1j25Q2jAMK44gV
+blPqb+1GxDCF8rjhlxRJSOZrg9fz6c2TaU3T0naXvaJSZ090+hxM6lXwGeRO+TEg
+SpFgDCT6Fy+CvY2eKz2oig4C3bmJbJToD0FGrUtlL7DIl9VEyVeV13S+HKlFmfEM
+AHFAa7uDPWfXEiKcfuH40+iNzMDZBHQaF/Kj31P7kgn0ze59b+bAZbo2O5XadRR0
+PwIDAQAB
+-----END PUBLIC KEY-----
+)";
+inline constexpr std::string_view kRsaPkcs1PublicKey = R"(-----BEGIN RSA PUBLIC KEY-----
+MIIBCgKCAQEA7mpSNDh93r6B4CxFcuCOhqm9AGguvNA+e1FA7UuFUUb6/aGamqNr
+qMnnN3DrEV926/aa0qhw2KzbpATiFXtNulXbMOoqzq/epryGgQ8Q5m5AQDMVaXSv
+aXqKBQoiasJO8Yn3Ii1j25Q2jAMK44gVblPqb+1GxDCF8rjhlxRJSOZrg9fz6c2T
+aU3T0naXvaJSZ090+hxM6lXwGeRO+TEgSpFgDCT6Fy+CvY2eKz2oig4C3bmJbJTo
+D0FGrUtlL7DIl9VEyVeV13S+HKlFmfEMAHFAa7uDPWfXEiKcfuH40+iNzMDZBHQa
+F/Kj31P7kgn0ze59b+bAZbo2O5XadRR0PwIDAQAB
+-----END RSA PUBLIC KEY-----
+)";
+inline constexpr std::string_view kRsaCertificate = R"(-----BEGIN CERTIFICATE-----
+MIICnTCCAYWgAwIBAgIBATANBgkqhkiG9w0BAQsFADARMQ8wDQYDVQQDEwZ0b2tl
+bnMwIBcNNzAwMTAxMDAwMDAwWhgPMjEwMDAxMDEwMDAwMDBaMBExDzANBgNVBAMT
+BnRva2VuczCCASIwDQYJKoZIhvcNAQEBBQADggEPADCCAQoCggEBAO5qUjQ4fd6+
+geAsRXLgjoapvQBoLrzQPntRQO1LhVFG+v2hmpqja6jJ5zdw6xFfduv2mtKocNis
+26QE4hV7TbpV2zDqKs6v3qa8hoEPEOZuQEAzFWl0r2l6igUKImrCTvGJ9yItY9uU
+NowDCuOIFW5T6m/tRsQwhfK44ZcUSUjma4PX8+nNk2lN09J2l72iUmdPdPocTOpV
+8BnkTvkxIEqRYAwk+hcvgr2Nnis9qIoOAt25iWyU6A9BRq1LZS+wyJfVRMlXldd0
+vhypRZnxDABxQGu7gz1n1xIinH7h+NPojczA2QR0Ghfyo99T+5IJ9M3ufW/mwGW6
+NjuV2nUUdD8CAwEAATANBgkqhkiG9w0BAQsFAAOCAQEAKZAqVN8/d7aBzfwInZQv
+Hf1NKYxUbieJA15adxZrNmRllxpNCBFb5nVZNjEeTB7oJfTnlT/bG1uEOKUESd2e
+NlMZanBZyHrLJq6RHCqqC0hzdnWajN+iJx46t4oMMRz/8v1FXmWNnd1nmd+m6Kmk
+OR+ggqNskl4rG5gPFfiLnriDAu4clYYc5VPGhAbcMkSqyp/GdNq6sTrIvb6Js7kl
+u4rP+3mbkcqeiV1ssI0IGOCbOk7x+1RBpf7ig7M4aiq4ohbgNu/qs0Q45QoSbnty
+Jmf7gGSTLNwjLkyKD9pdEzZOf8XlCLOlcVZDDxAnv2w7iZKYW8hLfM4c1rnoSAnE
+Ow==
+-----END CERTIFICATE-----
+)";
+inline constexpr std::string_view kES256Key = R"(-----BEGIN EC PRIVATE KEY-----
+MHcCAQEEIMnC00ofmFJP5P7PUteO36q2bBRUPh1TKWIWb5vsQCeRoAoGCCqGSM49
+AwEHoUQDQgAE2ui7kb7enbFyHamqOBQrfmhluuVkdi2+0LaoQ2cAapW0jfpS32pj
+sDHfJXuA6ELgxFq2eA00OW40fgcYMi3qAg==
+-----END EC PRIVATE KEY-----
+)";
+inline constexpr std::string_view kES256PublicKey = R"(-----BEGIN PUBLIC KEY-----
+MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE2ui7kb7enbFyHamqOBQrfmhluuVk
+di2+0LaoQ2cAapW0jfpS32pjsDHfJXuA6ELgxFq2eA00OW40fgcYMi3qAg==
+-----END PUBLIC KEY-----
+)";
+inline constexpr std::string_view kES384Key = R"(-----BEGIN EC PRIVATE KEY-----
+MIGkAgEBBDBzdqn2ryjWJnZyIrvWXkmwMqTkXZZFNZmLOpQKqdGZhLjj1/Jn42gC
+1jkodLBUwTigBwYFK4EEACKhZANiAATKqTh28SnGfrO0XSqkXssW356piqpaoxz5
+w6lorz1FMbWeElFcSA2DIGRIjQSKUkZ2QFhWqPsusMow5K5KMyHrLrsshD/S8mA4
+Z/SYagPBFLuunxnQMJINoQ3WSiY4bhA=
+-----END EC PRIVATE KEY-----
+)";
+inline constexpr std::string_view kES384PublicKey = R"(-----BEGIN PUBLIC KEY-----
+MHYwEAYHKoZIzj0CAQYFK4EEACIDYgAEyqk4dvEpxn6ztF0qpF7LFt+eqYqqWqMc
++cOpaK89RTG1nhJRXEgNgyBkSI0EilJGdkBYVqj7LrDKMOSuSjMh6y67LIQ/0vJg
+OGf0mGoDwRS7rp8Z0DCSDaEN1komOG4Q
+-----END PUBLIC KEY-----
+)";
+inline constexpr std::string_view kES512Key = R"(-----BEGIN EC PRIVATE KEY-----
+MIHcAgEBBEIByjENRU5RFiFC3FPlhm1+fQLCjdKFRiq0RvHqvHjP+VwOnqciX6tE
+h+Ud9pA3GvWXtYsNazrrEvVzdBrbkuSMRc+gBwYFK4EEACOhgYkDgYYABAB1585P
+HpeL+EtxDItVl4TNXwQjWbnRcAvxzTSylMeEAcK0a7Q2qmDDpxbAnyz9ER2P+MJU
+VQEc1b6CLO5YZ0+t+wHk8kRE9gJWiTZ/FdkJbXS/aISHoRcpEJ1j3kQQJhaGGXDh
+O1jQhAIGyP2GHWq8WIog5ostW8hVw+KVWbgw0eQYQw==
+-----END EC PRIVATE KEY-----
+)";
+inline constexpr std::string_view kES512PublicKey = R"(-----BEGIN PUBLIC KEY-----
+MIGbMBAGByqGSM49AgEGBSuBBAAjA4GGAAQAdefOTx6Xi/hLcQyLVZeEzV8EI1m5
+0XAL8c00spTHhAHCtGu0Nqpgw6cWwJ8s/REdj/jCVFUBHNW+gizuWGdPrfsB5PJE
+RPYCVok2fxXZCW10v2iEh6EXKRCdY95EECYWhhlw4TtY0IQCBsj9hh1qvFiKIOaL
+LVvIVcPilVm4MNHkGEM=
+-----END PUBLIC KEY-----
+)";
+inline constexpr std::string_view kEdDSAKey = R"(-----BEGIN PRIVATE KEY-----
+MC4CAQAwBQYDK2VwBCIEIPCS0hRv5TY6mVF6QWgHLVg9/h4y+x3g8lIvjL77xTqr
+-----END PRIVATE KEY-----
+)";
+inline constexpr std::string_view kEdDSAPublicKey = R"(-----BEGIN PUBLIC KEY-----
+MCowBQYDK2VwAyEAi6T+4FoEJoaRYfIhdLdNTBU3+yvi+KWCs/GALjMJKeU=
+-----END PUBLIC KEY-----
+)";
+inline constexpr std::string_view kHmacKey = "a key of bytes\n";
+
+struct Vector {
+  std::string_view method;
+  std::string_view private_key;
+  std::string_view public_key;
+  std::string_view token;
+};
+inline constexpr Vector kVectors[] = {
+    {"HS256", kHmacKey, "",
+     "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJleHAiOjQxMDI0NDQ4MDAsInJldmlzaW9uIjo3LCJ1c2VybmFtZSI6ImFsaWNlIn0.midT2pAuJ-SWdVjZQ2vyRFF2Bd6NJWnCJvkds_zKnhM"},
+    {"HS384", kHmacKey, "",
+     "eyJhbGciOiJIUzM4NCIsInR5cCI6IkpXVCJ9.eyJleHAiOjQxMDI0NDQ4MDAsInJldmlzaW9uIjo3LCJ1c2VybmFtZSI6ImFsaWNlIn0.fBKsxhlSfFaieasgCIsNn463KgeMXfxl_QdrPPuQaktL-xocJzp_Hil0n3OAChzG"},
+    {"HS512", kHmacKey, "",
+     "eyJhbGciOiJIUzUxMiIsInR5cCI6IkpXVCJ9.eyJleHAiOjQxMDI0NDQ4MDAsInJldmlzaW9uIjo3LCJ1c2VybmFtZSI6ImFsaWNlIn0.zXpVxd7FnbxKwvp_vMSQjTUc6b_HfKtV0n6v9IYTJf-dwiIJlF0MBAL_vKY3O5r0-qB3eGrXa0GGawDiQke9Bw"},
+    {"RS256", kRsaPkcs8Key, kRsaPublicKey,
+     "eyJhbGciOiJSUzI1NiIsInR5cCI6IkpXVCJ9.eyJleHAiOjQxMDI0NDQ4MDAsInJldmlzaW9uIjo3LCJ1c2VybmFtZSI6ImFsaWNlIn0.3NVpvMrDNiRhZn6k6ropuqvC4MX8kK3hZE52Nsv_fedCSbDJPiDUlmkrilozO5vt0-TqbkBmzyGJTMTyUsO1-6X1Z8N0vRffe1BMNknIm1HcmhXcpQY2H8IfkWtdf4qmFwOkbHRXt08Yc3YWvO7FEAmBwGTQA02iUv5cqyMkcAIoBfM_yTZ2Ge2pkzKEPNs0uNnTlILEsMA3Bv9xqGoMWcYYlqsHNAcuGPi5Co8NVS3sXB9ScgWvRS5V5SlvKA3vDAa1IUwUqaPRHI9KTmLKDeuJIbR_QNeK6bbjdnUiYlpP7gI81afPJ53MsDkwqP1XHUwgoC-h_6QCeBARLgmyiw"},
+    {"RS384", kRsaPkcs8Key, kRsaPublicKey,
+     "eyJhbGciOiJSUzM4NCIsInR5cCI6IkpXVCJ9.eyJleHAiOjQxMDI0NDQ4MDAsInJldmlzaW9uIjo3LCJ1c2VybmFtZSI6ImFsaWNlIn0.3UA8oo-Zdp_rd7DZ6xESD7y2uaaxrI2KHLO83SPG6tMf1Fc92V9zydZ3_yyrSJ2_QoNMHHPdzQwLBcjrw1xvAprqFtSN10F1RUs4V0k2GOeQB9q_cwlpFw1EIPau9O3dp24bv3xFyUdzIgAutycxe8Jgjj_PDpjdWnFhQoQeGZSzn5ut8F-3wlnAqWeHtMecBjn7b7nulo45upFziows-F2_6mPqQiMLTApE9Ggkb81fOi130rw4mS5Zol8GsLD2PgkCCpJyyn67W74z0pBZs9Yt3sKwVeafzpdXGAKaEcxdNCNZQEBrzC3SN4O93_zle5lX1x0dYnnLkLDitTKwDw"},
+    {"RS512", kRsaPkcs8Key, kRsaPublicKey,
+     "eyJhbGciOiJSUzUxMiIsInR5cCI6IkpXVCJ9.eyJleHAiOjQxMDI0NDQ4MDAsInJldmlzaW9uIjo3LCJ1c2VybmFtZSI6ImFsaWNlIn0.MvwlHXwbhRBXn2u6DJ2YbFmJSAq-JzHN8hD-nxVKj4JS-vfHl2rqbwqJ5YtyuDKxHNDhkKFEqjG95crWt3aet_P-4eZNJLK3EX698o4kpJWhuTyzCBHi04NIZrFMwBAaux0CESuCS5aMViaG2a4pBVZ-3Tak3N-Wfdk1A0_kn-2WIATmZmNhWjx9g7FTIUTIeGByjGcmEOVzExCUNIPlUkbQOlJPpUOlB0OIDOJtAkoBmKGKFACA6Mh4h9JzBfTMwM9dAmbzgOGH3E5PWkIz-j5u0QbE8bhvlrIL--yKAQJUSgvluTIz1OlaEuxsbaC_CAupIvuSH1QfD0WlWwlWiQ"},
+    {"PS256", kRsaPkcs8Key, kRsaPublicKey,
+     "eyJhbGciOiJQUzI1NiIsInR5cCI6IkpXVCJ9.eyJleHAiOjQxMDI0NDQ4MDAsInJldmlzaW9uIjo3LCJ1c2VybmFtZSI6ImFsaWNlIn0.NVkFq4sBCBwG2UtrQZ4JyFuZaIjMCcrVWAk43ZvXaIB63mE8x16lrUvM2fgX_aM0F8hVO-Cv824vePgkor5SzUCkMksHpBNoR-4neTB6Xxb9WvXXh2oJl1BJD_ihsaFO_jB8SftQDpjgMpUltUrnWILdeaNIP_cAaITF8iuDCr0JZTJ__U8PWxkW1PgGU9UmJlQV8I25pTEQ_CdN8YzxK3pGTuy9cwcxgoqzAj8cQedhLzF4nyazWRO3gOnZH2WAmgVvg8pb7dJe9tcbVQeNUD5FTj6lB2YO4G7bUESRe0xBi7SQPhnPq9GS4KZNZjY3ozuJPLR2jAjQgIR6YcjS8g"},
+    {"PS384", kRsaPkcs8Key, kRsaPublicKey,
+     "eyJhbGciOiJQUzM4NCIsInR5cCI6IkpXVCJ9.eyJleHAiOjQxMDI0NDQ4MDAsInJldmlzaW9uIjo3LCJ1c2VybmFtZSI6ImFsaWNlIn0.gGfDt48bUuJANcMzdguWKMoGKmGUrPXGvueAiznkot6HvTAYV5kCerAXyWLcz2F2gda4YAzZgLBF8qwqt57bghGi9fNl0wwF0p6C3uQCzzyyTtK4XogZ4u7s_bS0RFzUL9bwJ7RJpuUtUGUk262Sw13ckguK8f4NTrbuX6T573RFkc2S7x_n112YDddphkAq7KOJ3SDXxNHDJB_VxdOtEgJOM8455imX1uGwKvVbqLug_JmqW_9Y2oFQFt2pis9o7OX03zILBLJuFcFqbuD7RfNfS54xq3RkTUlVtZxUpgqYzBhHMhGaGP3nkPm9xfyjSG0waGC-K3_EIjNAxFCthQ"},
+    {"PS512", kRsaPkcs8Key, kRsaPublicKey,
+     "eyJhbGciOiJQUzUxMiIsInR5cCI6IkpXVCJ9.eyJleHAiOjQxMDI0NDQ4MDAsInJldmlzaW9uIjo3LCJ1c2VybmFtZSI6ImFsaWNlIn0.RDqyeeMwz3XqjPaE-WofZIGMKGNfqhDPpkGRt2IpQ6Do01kkjSdu0OGkbBAmL_Mi38uRVyvjPl18OyZSZwGE5GfrkHIof2-vfJnoK5Q8S6T6hyXsyOcz0VZnU08t9EgSO02W7TqNGxPtKF7v-mb8YRGFpwlA8q6XycGXjD_YRF8vuGpSzDSOpYqUY_cn6cdZlP8b_xez1mBpF6HWXLFI5twexak_VRrh_z0hrsEJ-_f5tXtojom7m4N2pRCgwi5JxF57fMg9hBU8QZ5orYYzyQvOhA93AwHhZGivG3rWAjitQVfAxe7v8VDncHQTZB1w35lN9oTplKinwiPeGSKD2Q"},
+    {"ES256", kES256Key, kES256PublicKey,
+     "eyJhbGciOiJFUzI1NiIsInR5cCI6IkpXVCJ9.eyJleHAiOjQxMDI0NDQ4MDAsInJldmlzaW9uIjo3LCJ1c2VybmFtZSI6ImFsaWNlIn0.rC_HQ6DDWRvYoRL5Y0ja79uhzIGc2-cxrjtuHbnSFq10tK1b2TsiLbXzv4HLKgdGcMlUpyZHJPkBSdhw86q7Cw"},
+    {"ES384", kES384Key, kES384PublicKey,
+     "eyJhbGciOiJFUzM4NCIsInR5cCI6IkpXVCJ9.eyJleHAiOjQxMDI0NDQ4MDAsInJldmlzaW9uIjo3LCJ1c2VybmFtZSI6ImFsaWNlIn0.NSTolR6pI0fjtSRNyuyUN2z-qgqRN06MS-b16Q6YxR16RHPBsxCQ72cCMLXlX6B59ifLaytBCEcOU8jo3rgnnCRvbuKDsnkVJV_eeF26X77UuBSNhtEScGiLulg9uCmO"},
+    {"ES512", kES512Key, kES512PublicKey,
+     "eyJhbGciOiJFUzUxMiIsInR5cCI6IkpXVCJ9.eyJleHAiOjQxMDI0NDQ4MDAsInJldmlzaW9uIjo3LCJ1c2VybmFtZSI6ImFsaWNlIn0.AONs1IuD3fk_b_Ut1NH9bWL28kON9TncShBiInrYMZNR-NQyPRTUha4EYXgMi4bF0Jx5Vl67T2Smc_FjtquWULYQAPz6uCm27D3oJZfz0M8Qm9-K7MNAw8yWe8IO_hmt1hniCo84nCvWw3ZY-RalsgdNvhBZutrUD4NjXzCKH76dBaPC"},
+    {"EdDSA", kEdDSAKey, kEdDSAPublicKey,
+     "eyJhbGciOiJFZERTQSIsInR5cCI6IkpXVCJ9.eyJleHAiOjQxMDI0NDQ4MDAsInJldmlzaW9uIjo3LCJ1c2VybmFtZSI6ImFsaWNlIn0.LsGmDFnw6vDFvjpFp36DrKCYfLtVcIOuzHk7JS9rqPHEhGtAhvIYoY_UJ1O66RdQw2MTx4IAIHQEg-ASoCEWCw"},
+};
+
+// The same, unsigned, for root.
+inline constexpr std::string_view kUnsignedToken =
+    "eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0.eyJleHAiOjQxMDI0NDQ4MDAsInJldmlzaW9uIjo3LCJ1c2VybmFtZSI6InJvb3QifQ.";
+
+// Of RFC 7515, appendix A, and RFC 8037, appendix A.4: what is signed, and the signature.
+struct RfcVector {
+  std::string_view method;
+  std::string_view private_key;  // PEM; for HMAC in base64url
+  std::string_view public_key;
+  std::string_view text;
+  std::string_view signature;
+};
+inline constexpr RfcVector kRfcVectors[] = {
+    {"HS256", "AyM1SysPpbyDfgZld3umj1qzKObwVMkoqQ-EstJQLr_T-1qS0gZH75aKtMN3Yj0iPS4hcgUuTwjAzZr1Z9CAow", "",
+     "eyJ0eXAiOiJKV1QiLA0KICJhbGciOiJIUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ",
+     "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"},
+    {"RS256", R"(-----BEGIN PRIVATE KEY-----
+MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQCh+BYK4uPJtGXO
+jS1lYmM2K5J9vinh8CR3/BYlzJChNuOL2TSXxbbqY913EeZ8dCn5VrD7io8ImtxL
+aYk8wTM/U+3QGbh3hCUv7JFP5IV3aVlL6kKA0ywPVb9ilE8TA5a8bpvfbr3SvaNn
+juygxmj3AbONv/s4yDQs4v5tJ/reSlpIdJed1LnPmt7Ex1sFhSwsD174pcF1A5L5
+ROjtZMEQxrZHYJqkeDrrnGya11UxMFBji4NmXG9veoKjlnAqH2QbgtPr8jkiGUkf
+toaHLFcW9Qr4NY2ai50Xw0Byj3+H2JoY2PyrZ62EWQwuz3WTOTY8BwNNb2BvniHg
+VFbK5emhAgMBAAECggEAEq5xpGnNCivDflJsRQBXHx1hdR1k6Ulwe2JZD50LpXyW
+PEAeP88vLNO97IjlA7/GQ5sLKMgvfTeXZx9SE+7YwVol2NXOoAJe46sui395IW/G
+O+pWJ1O0BkTGoVEn2bKVRUCgu+GjBVaYLU6f3l9kJfFNS3E0QbVdxzubSu3Mkqzj
+kn439X0M/V51gfpRLI9JYanrC4D4qAdGcopV/0ZHHzQlBjudU2QvXt4ehNYTCBr6
+XCLQUShb1juUO1ZdiYoFaFQT5Tw8bGUl/x/jTj3ccPDVZFD9pIuhLhBOneufuBiB
+4cS98l2SR/RQyGWSeWjnczT0QU91p1DhOVRuOopznQKBgQDgHMQQ60imZV1URk0K
+pLttoLhyt3SmqdEf/kgHePDdtzEafpAu+cS191R2JiuoF2yzWXnwFDcqGigp5BNr
+0AHQfD8/Lk8l1Mk09jxxCfui5nYooNyac8YFjm3vItzVCVDnEd3BbVWG8qf6deqE
+lMGAg+C2V0L4oNXnP7LZcPAZRwKBgQC5A8R+CZW2MvRTLLHzwZkUXV866cff7tx6
+kqa0finGG0KgeqlaZPxgCZnFp7AeAcCMtiynVlJ7vMVgePsLq6XtON4tB5kP9jAP
+rq3rbAOal78eUH5OcED6eNuCV8ixEu1eWcPNCS/l1OW1EnXUEoEHKl54Xrrz2uNw
+kgMTP1FZ1wKBgAcCn1dwJKufzBWQxWQp1vsM5fggqPN1qGb5y0MAk3g7/Ls5bkUp
+5u9SN0Ai3Ya6hNnvWJMb7sXQX6U/zyO2M/hTip7tUeh7CXgwo59dkpN75gJLVds2
+9+DAncu3KXU4f2Fa+7bLNrur53k8KwPOq2bbuTG69QtV7Jr5MR0AHWKNAoGBAIf/
+evpitUf+4JYbLpvNXWcY052Mpz22aR84mY3nh3F2LF2mjMJDpTg7FmuyPcVw6EcG
+yoAe9fa65iNqCq+jdw6PVNGo2hxfjSiZ8IIzHdsPXI89//pMjZcQK9r+CCoRjaZj
+OYiIDktVWZzmevJuv6WywUqd57LE3Zar3dLSIkx1AoGAIYd7DHOhrWvxkwPQsRM2
+tOgrjbcrfvtQJipd+DlcxyVuuM9sQLdgjVk2oy26F0EmpScGLq2MowX7fhd/QJQ3
+ydy5cY7YIBi87w93IKLEdfnbJtoOPLUW0ITrJReOgo1cq9SbsxYawBgfp/gh6A56
+03k2+ZQwVK0JKSHuLFkuQ3U=
+-----END PRIVATE KEY-----
+)", "",
+     "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ",
+     "cC4hiUPoj9Eetdgtv3hF80EGrhuB__dzERat0XF9g2VtQgr9PJbu3XOiZj5RZmh7AAuHIm4Bh-0Qc_lF5YKt_O8W2Fp5jujGbds9uJdbF9CUAr7t1dnZcAcQjbKBYNX4BAynRFdiuB--f_nZLgrnbyTyWzO75vRK5h6xBArLIARNPvkSjtQBMHlb1L07Qe7K0GarZRmB_eSN9383LcOLn6_dO--xi12jzDwusC-eOkHWEsqtFZESc6BfI7noOPqvhJ1phCnvWh6IeYI2w9QOYEUipUTI8np6LbgGY9Fs98rqVt5AXLIhWkWywlVmtVrBp0igcN_IoypGlUPQGe77Rw"},
+    {"ES256", "", R"(-----BEGIN PUBLIC KEY-----
+MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEf83OJ3D2xF1Bg8vub9tLe1gHMzV7
+6e8Tus9uPHvRVEXH8UTNG72bfocs3+257rn0s2ldbqkLJK2KRiMohYjlrQ==
+-----END PUBLIC KEY-----
+)",
+     "eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ",
+     "DtEhU3ljbEg8L38VWAfUAqOyKAM6-Xx-F4GawxaepmXFCgfTjDxw5djxLa8ISlSApmWQxfKTUJqPP3-Kg6NU1Q"},
+    {"EdDSA", R"(-----BEGIN PRIVATE KEY-----
+MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g
+-----END PRIVATE KEY-----
+)", "",
+     "eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc",
+     "hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg"},
+};
+// clang-format on
+
+}  // namespace kvorum::auth::vectors

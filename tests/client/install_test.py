@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Installs the client library into a folder of its own and builds another project with it, which
+then speaks to a server.
+
+  install_test.py BUILD_FOLDER
+"""
+
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+HERE = pathlib.Path(__file__).resolve().parent
+START_TIMEOUT_S = 30
+
+
+def run(*command, **options):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))} ended with {done.returncode}:\n{done.stdout}")
+    return done.stdout
+
+
+def free_ports(count):
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [s.getsockname()[1] for s in sockets]
+    for s in sockets:
+        s.close()
+    return ports
+
+
+def is_healthy(url):
+    try:
+        with urllib.request.urlopen(url + "/health", timeout=1) as answer:
+            return json.load(answer).get("health") == "true"
+    except (OSError, ValueError):
+        return False
+
+
+def main():
+    build = sys.argv[1]
+    server_program = pathlib.Path(os.environ["KVORUM_BIN_DIR"], "kvorum")
+    with tempfile.TemporaryDirectory(prefix="kvorum-install-") as folder:
+        prefix = pathlib.Path(folder, "prefix")
+        run("cmake", "--install", build, "--prefix", prefix, "--component", "client")
+        project = pathlib.Path(folder, "project")
+        run("cmake", "-G", "Ninja", "-S", HERE / "installed", "-B", project,
+            f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_BUILD_TYPE=Release")
+        run("cmake", "--build", project)
+
+        client_port, peer_port = free_ports(2)
+        client, peer = (f"http://127.0.0.1:{p}" for p in (client_port, peer_port))
+        with open(pathlib.Path(folder, "log"), "wb") as log:
+            server = subprocess.Popen(
+                [server_program, "--name=n1", f"--data-dir={folder}/data", f"--listen-client-urls={client}",
+                 f"--advertise-client-urls={client}", f"--listen-peer-urls={peer}",
+                 f"--initial-advertise-peer-urls={peer}", f"--initial-cluster=n1={peer}"],
+                stdout=log, stderr=subprocess.STDOUT)
+        try:
+            deadline = time.monotonic() + START_TIMEOUT_S
+            while not is_healthy(client):
+                if server.poll() is not None or time.monotonic() > deadline:
+                    sys.exit("the server does not start")
+                time.sleep(0.05)
+            printed = run(project / "greeting", f"127.0.0.1:{client_port}", timeout=60)
+        finally:
+            server.kill()
+            server.wait()
+    expected = "greeting=hello\nseen greeting=hello\nlocked\n"
+    if printed != expected:
+        sys.exit(f"expected:\n{expected}printed:\n{printed}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,291 @@
+"""Users, roles and tokens in a cluster of three, with other people's clients: etcdctl, Python, Node, and kvorumctl.
+
+What may not stand in a log stands in none: no password, no token.
+"""
+
+import os
+import subprocess
+import unittest
+import urllib.error
+import urllib.request
+
+import etcd3
+import grpc
+from etcd3.etcdrpc import rpc_pb2, rpc_pb2_grpc
+
+import certificates
+import cluster
+import server
+
+PEER = os.environ["KVORUM_PEER_DIR"]
+NODE_MODULES = os.environ["KVORUM_NODE_DIR"]
+HERE = os.path.dirname(os.path.abspath(__file__))
+PASSWORDS = {"root": "secret of root", "alice": "of alice", "bob": "of bob"}
+DENIED = "etcdserver: permission denied"
+
+
+def set_up(members):
+    """Root, alice, who may read and write what begins with "a", and bob, who may read it; auth is on."""
+    ctl = members.ctl
+    for name, password in PASSWORDS.items():
+        ctl("user", "add", f"{name}:{password}")
+    for role in ("root", "writer", "reader"):
+        ctl("role", "add", role)
+    ctl("role", "grant-permission", "writer", "readwrite", "a", "--prefix")
+    ctl("role", "grant-permission", "reader", "read", "a", "--prefix")
+    for name, role in (("root", "root"), ("alice", "writer"), ("bob", "reader")):
+        ctl("user", "grant-role", name, role)
+    ctl("auth", "enable")
+
+
+class Users:
+    """Calls in users' names."""
+
+    def __init__(self, test, members):
+        self.members = members
+        self.tokens = {}
+        self.channels = {}
+        self.all_tokens = []
+        self.test = test
+
+    def channel(self, member):
+        if member.name not in self.channels:
+            self.channels[member.name] = member.channel()
+            self.test.addCleanup(self.channels[member.name].close)
+        return self.channels[member.name]
+
+    def log_in(self, name, member):
+        answer = rpc_pb2_grpc.AuthStub(self.channel(member)).Authenticate(
+            rpc_pb2.AuthenticateRequest(name=name, password=PASSWORDS[name]), timeout=30)
+        self.tokens[name] = answer.token
+        self.all_tokens.append(answer.token)
+        return answer.token
+
+    def metadata(self, name):
+        return [("token", self.tokens[name])] if name else []
+
+    def put(self, name, member, key, value=b"v", timeout=30):
+        """What became of it: None, or the error's text."""
+        try:
+            server.kv(self.channel(member)).Put(rpc_pb2.PutRequest(key=key, value=value), timeout=timeout,
+                                                metadata=self.metadata(name))
+            return None
+        except grpc.RpcError as error:
+            return error.details()
+
+    def get(self, name, member, key):
+        answer = server.kv(self.channel(member)).Range(rpc_pb2.RangeRequest(key=key), timeout=30,
+                                                       metadata=self.metadata(name))
+        return [kv.value for kv in answer.kvs]
+
+
+class AuthTest(unittest.TestCase):
+    def start(self, *flags, secured=None):
+        members = cluster.Cluster(flags=[*cluster.QUICK, "--bcrypt-cost", "4", *flags], secured=secured)
+        self.addCleanup(members.close)
+        members.start()
+        return members
+
+    def check_logs(self, members, secrets):
+        members.check_logs()
+        for member in members.members:
+            for start in range(1, member.starts + 1):
+                with open(os.path.join(members.folder, f"{member.name}.log.{start}"), "rb") as log:
+                    text = log.read()
+                for secret in secrets:
+                    self.assertNotIn(secret.encode(), text)
+
+    def test_clients(self):
+        members = self.start()
+        set_up(members)
+        first, second, third = members.members
+
+        def etcdctl(user, *arguments, endpoint=first.endpoint):
+            login = ["--user", f"{user}:{PASSWORDS[user]}"] if user else []
+            done = subprocess.run(
+                [os.path.join(PEER, "etcdctl"), "--endpoints", endpoint, *login, *arguments],
+                capture_output=True, text=True, timeout=30, check=False, stdin=subprocess.DEVNULL,
+                env={"PATH": os.environ["PATH"], "ETCDCTL_API": "3"})
+            return done.stdout if done.returncode == 0 else done.stderr
+        self.assertEqual(etcdctl("alice", "put", "a/1", "one"), "OK\n")
+        self.assertIn(DENIED, etcdctl("alice", "put", "b", "one"))
+        self.assertEqual(etcdctl("bob", "get", "a/1", endpoint=second.endpoint), "a/1\none\n")
+        self.assertIn(DENIED, etcdctl("bob", "put", "a/1", "two", endpoint=second.endpoint))
+        self.assertIn("etcdserver: user name is empty", etcdctl(None, "get", "a/1"))
+        self.assertEqual(etcdctl("root", "user", "list", endpoint=third.endpoint), "alice\nbob\nroot\n")
+        self.assertIn("KV Read:\n\t[a, b) (prefix a)", etcdctl("root", "role", "get", "reader"))
+        self.assertIn(DENIED, etcdctl("alice", "role", "get", "reader"))
+        done = subprocess.run([cluster.CTL, "--endpoints", second.endpoint, "--user", "alice", "--password", "wrong",
+                               "get", "a/1"], capture_output=True, text=True, timeout=30, check=False,
+                              stdin=subprocess.DEVNULL)
+        self.assertIn("etcdserver: authentication failed, invalid user ID or password", done.stderr)
+        self.assertEqual(members.ctl("--user", f"alice:{PASSWORDS['alice']}", "get", "a/1"), "a/1\none\n")
+
+        done = subprocess.run(["node", os.path.join(HERE, "node_auth.js"), third.endpoint], capture_output=True,
+                              text=True, timeout=60, check=False, stdin=subprocess.DEVNULL,
+                              env={"PATH": os.environ["PATH"], "NODE_PATH": NODE_MODULES})
+        self.assertEqual((done.returncode, done.stdout), (0, "as expected\n"), done.stderr)
+        self.check_logs(members, PASSWORDS.values())
+
+    def test_certificates_and_passwords(self):
+        members = self.start(secured=certificates.Secured)
+        set_up(members)
+        users = Users(self, members)
+        own = members.secured.client  # whose name is no user's
+        first = members.members[0]
+        self.assertEqual(users.put(None, first, b"a"), DENIED)
+        users.log_in("bob", first)
+        self.assertEqual(users.put("bob", first, b"a"), DENIED)
+        # The Python library shows a password only where nobody else can read it.
+        for member in members.members:
+            host, port = member.endpoint.split(":")
+            client = etcd3.client(host=host, port=int(port), timeout=10, user="alice", password=PASSWORDS["alice"],
+                                  ca_cert=own.authorities, cert_cert=own.certificate, cert_key=own.key)
+            client.put("a/python", "one")
+            self.assertEqual(client.get("a/python")[0], b"one")
+            with self.assertRaises(grpc.RpcError) as refused:
+                client.put("b", "one")
+            self.assertEqual(refused.exception.details(), DENIED)
+            lease = client.lease(60)
+            client.put("a/leased", "x", lease=lease)
+            self.assertEqual(list(lease.keys), [b"a/leased"])
+            lease.revoke()
+            self.assertEqual(client.get("a/leased"), (None, None))
+            client.close()
+        # A certificate in a user's name; a token comes before it.
+        alice = members.secured.new_files("alice", members.secured.authority.issue(
+            "alice", hosts=(), usage=certificates.CLIENT))
+        with alice.channel(first.endpoint) as channel:
+            kv = server.kv(channel)
+            kv.Put(rpc_pb2.PutRequest(key=b"a", value=b"by name"), timeout=30)
+            for metadata, key in ((None, b"b"), (users.metadata("bob"), b"a")):
+                with self.assertRaises(grpc.RpcError) as refused:
+                    kv.Put(rpc_pb2.PutRequest(key=key, value=b"x"), timeout=30, metadata=metadata)
+                self.assertEqual(refused.exception.details(), DENIED)
+        self.check_logs(members, [*PASSWORDS.values(), *users.all_tokens])
+
+    def test_simple_tokens_are_known_to_all_members(self):
+        members = self.start()
+        set_up(members)
+        users = Users(self, members)
+        for number in range(30):
+            through = members.members[number % 3]
+            users.log_in("alice", through)
+            # At once, wherever: a member that has not heard of the login waits until it has.
+            for member in members.members:
+                self.assertIsNone(users.put("alice", member, b"a"))
+                self.assertEqual(users.put("alice", member, b"b"), DENIED)
+        self.check_logs(members, [*PASSWORDS.values(), *users.all_tokens])
+
+    def test_nothing_secret_is_logged_at_any_level(self):
+        """CVE-2021-28235: every request is slow enough to be logged, and there is no page that shows requests."""
+        members = self.start("--log-level", "debug", "--warning-unary-request-duration", "1ns")
+        set_up(members)
+        users = Users(self, members)
+        first = members.members[0]
+        for name in PASSWORDS:
+            users.log_in(name, first)
+        self.assertIsNone(users.put("alice", first, b"a"))
+        self.assertEqual(users.put("alice", first, b"b"), DENIED)
+        auth = rpc_pb2_grpc.AuthStub(users.channel(first))
+        for password in ("a wrong one", "x" * 73, "y" * (1 << 20)):
+            with self.assertRaises(grpc.RpcError) as refused:
+                auth.Authenticate(rpc_pb2.AuthenticateRequest(name="alice", password=password), timeout=30)
+            self.assertEqual(refused.exception.details(),
+                             "etcdserver: authentication failed, invalid user ID or password")
+        auth.UserChangePassword(rpc_pb2.AuthUserChangePasswordRequest(name="bob", password="the next of bob"),
+                                timeout=30, metadata=users.metadata("root"))
+        self.assertEqual(users.put("bob", first, b"a"), "etcdserver: invalid auth token")
+        for page in ("/debug/requests", "/debug/vars", "/debug/pprof/"):
+            with self.assertRaises(urllib.error.HTTPError) as absent:
+                urllib.request.urlopen(f"http://{first.endpoint}{page}", timeout=30)
+            self.assertEqual(absent.exception.code, 404)
+        with open(os.path.join(members.folder, f"{first.name}.log.1"), encoding="utf8") as log:
+            self.assertIn("/etcdserverpb.Auth/Authenticate", log.read())
+        self.check_logs(members, [*PASSWORDS.values(), *users.all_tokens, "a wrong one", "the next of bob", "x" * 73,
+                                  "y" * 73, "$2a$"])
+
+    def test_changes_show_at_once_everywhere(self):
+        members = self.start()
+        set_up(members)
+        users = Users(self, members)
+        users.log_in("root", members.members[0])
+        users.log_in("bob", members.members[0])
+        for number in range(20):
+            here, there = members.members[number % 3], members.members[(number + 1) % 3]
+            auth = rpc_pb2_grpc.AuthStub(users.channel(here))
+            auth.UserGrantRole(rpc_pb2.AuthUserGrantRoleRequest(user="bob", role="writer"), timeout=30,
+                               metadata=users.metadata("root"))
+            self.assertIsNone(users.put("bob", there, b"a"))
+            auth.UserRevokeRole(rpc_pb2.AuthUserRevokeRoleRequest(name="bob", role="writer"), timeout=30,
+                                metadata=users.metadata("root"))
+            self.assertEqual(users.put("bob", there, b"a"), DENIED)
+
+    def test_a_lost_leader_loses_no_token(self):
+        members = self.start()
+        set_up(members)
+        users = Users(self, members)
+        for name in PASSWORDS:
+            users.log_in(name, members.members[0])
+        lost = self.leader(members, users)
+        lost.kill()
+        left = members.alive
+        cluster.wait_until(lambda: users.put("alice", left[0], b"a", b"behind", timeout=5) is None, "a put")
+        self.assertEqual(users.put("bob", left[1], b"a"), DENIED)
+        self.assertEqual(users.get("bob", left[1], b"a"), [b"behind"])
+        lost.start()
+        users.log_in("alice", lost)
+        self.assertIsNone(users.put("alice", lost, b"a"))
+        self.assertEqual(users.put("alice", lost, b"b"), DENIED)
+
+    def test_jwt(self):
+        folder = cluster.tempfile.mkdtemp(prefix="kvorum-jwt-")
+        self.addCleanup(cluster.shutil.rmtree, folder)
+        private, public = os.path.join(folder, "private"), os.path.join(folder, "public")
+        for command in (["openssl", "genpkey", "-quiet", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256",
+                         "-out", private], ["openssl", "pkey", "-in", private, "-pubout", "-out", public]):
+            subprocess.run(command, check=True, capture_output=True)
+        members = self.start("--auth-token", f"jwt,pub-key={public},priv-key={private},sign-method=ES256,ttl=10m")
+        set_up(members)
+        users = Users(self, members)
+        users.log_in("root", members.members[0])
+        users.log_in("alice", members.members[1])
+        self.assertEqual(users.tokens["alice"].count("."), 2)
+        for member in members.members:
+            self.assertIsNone(users.put("alice", member, b"a"))
+            self.assertEqual(users.put("alice", member, b"b"), DENIED)
+        auth = rpc_pb2_grpc.AuthStub(users.channel(members.members[2]))
+        # What is changed for others ends no token...
+        auth.RoleAdd(rpc_pb2.AuthRoleAddRequest(name="another"), timeout=30, metadata=users.metadata("root"))
+        for member in members.members:
+            self.assertIsNone(users.put("alice", member, b"a"))
+        # ...what is changed for its user does.
+        auth.UserGrantRole(rpc_pb2.AuthUserGrantRoleRequest(user="alice", role="another"), timeout=30,
+                           metadata=users.metadata("root"))
+        for member in members.members:
+            self.assertEqual(users.put("alice", member, b"a"), "etcdserver: revision of auth store is old")
+        forged = users.tokens["alice"][:-4] + "AAAA"
+        users.tokens["forged"] = forged
+        self.assertEqual(users.put("forged", members.members[0], b"a"), "etcdserver: invalid auth token")
+        # It outlives the members.
+        token = users.log_in("alice", members.members[0])
+        members.members[0].kill()
+        members.members[0].start()
+        cluster.wait_until(lambda: users.put("alice", members.members[0], b"a", timeout=5) is None, "a put")
+        with open(private, encoding="utf8") as key:
+            self.check_logs(members, [*PASSWORDS.values(), token, key.read().splitlines()[1]])
+
+    def leader(self, members, users):
+        """As leader() of the cluster, which asks without a name."""
+        def find():
+            for member in members.members:
+                status = server.maintenance(users.channel(member)).Status(
+                    rpc_pb2.StatusRequest(), timeout=5, metadata=users.metadata("alice"))
+                if status.leader == status.header.member_id:
+                    return member
+            return None
+        return cluster.wait_until(find, "a leader")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,207 @@
+// Requests about users and roles that nobody should send: names that are empty, huge or no text,
+// passwords that cannot be hashed. Each gets the API's error, and changes nothing.
+//
+// The errors are those of etcd 3.7.1, but for names that are too long (they end its process) and
+// passwords with a zero byte (docs/compatibility.md).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "auth/auth_record.h"
+#include "proto/wire.h"
+#include "server/kv_decode.h"
+#include "tests/server/auth_fixture.h"
+
+namespace kvorum::server {
+namespace {
+
+constexpr std::size_t kMegabyte = 1 << 20;
+
+// Fields 1, 2, ... as bytes; those that are empty are left out.
+std::string Body(std::initializer_list<std::string_view> fields) {
+  std::string body;
+  std::uint32_t number = 0;
+  for (const std::string_view field : fields) wire::AppendBytes(body, ++number, field);
+  return body;
+}
+
+class AuthBadInputTest : public AuthTest {
+ protected:
+  Error Ask(std::string_view method, const std::string& body) {
+    return ErrorOf(CallAs(root_, "/etcdserverpb.Auth/" + std::string(method), body));
+  }
+  // Everything that is known of users and roles, and how often it was changed.
+  std::string Everything() {
+    std::string all = "revision " + std::to_string(served_.store().revision());
+    const auto state = served_.context().access->state();
+    all += ", auth revision " + std::to_string(state->revision());
+    for (const std::string& name : state->UserNames()) {
+      all += ", " + name;
+      for (const std::string& role : state->FindUser(name)->roles()) all += " " + role;
+      all += " " + state->FindUser(name)->password_hash();
+    }
+    for (const std::string& name : state->RoleNames())
+      all += ", " + EncodeRole(state->FindRole(name)->record());
+    return all;
+  }
+  void ExpectRefused(std::string_view method, const std::string& body, const Error& error) {
+    const std::string before = Everything();
+    EXPECT_EQ(Ask(method, body), error) << method;
+    EXPECT_EQ(Everything(), before) << method;
+  }
+  void ExpectRefused(std::string_view method, const std::string& body, const ApiError& error) {
+    ExpectRefused(method, body, error.ToError());
+  }
+};
+
+TEST_F(AuthBadInputTest, NamesThatAreEmpty) {
+  ExpectRefused("UserAdd", Body({"", "pw"}), auth::kErrUserEmpty);
+  ExpectRefused("UserAdd", "", auth::kErrUserEmpty);
+  ExpectRefused("UserChangePassword", Body({"", "pw"}), auth::kErrUserNotFound);
+  ExpectRefused("UserGet", "", auth::kErrUserNotFound);
+  ExpectRefused("UserDelete", "", auth::kErrUserNotFound);
+  ExpectRefused("UserGrantRole", "", auth::kErrUserNotFound);
+  ExpectRefused("UserGrantRole", Body({"alice"}), auth::kErrRoleNotFound);
+  ExpectRefused("UserRevokeRole", "", auth::kErrUserNotFound);
+  ExpectRefused("UserRevokeRole", Body({"alice"}), auth::kErrRoleNotGranted);
+  ExpectRefused("RoleAdd", "", auth::kErrRoleEmpty);
+  ExpectRefused("RoleGet", "", auth::kErrRoleNotFound);
+  ExpectRefused("RoleDelete", "", auth::kErrRoleNotFound);
+  ExpectRefused("RoleGrantPermission", "", auth::kErrPermissionNotGiven);
+  ExpectRefused("RoleGrantPermission", Body({"", Body({"", "k"})}), auth::kErrRoleNotFound);
+  ExpectRefused("RoleRevokePermission", "", auth::kErrRoleNotFound);
+  EXPECT_EQ(ErrorOf(Login("", "pw")), auth::kErrAuthFailed);
+}
+
+// A megabyte as a user's name ends etcd: its database takes no such key.
+TEST_F(AuthBadInputTest, NamesThatAreHuge) {
+  const std::string longest(auth::kMaxNameSizeBytes, 'n');
+  for (const std::size_t size : {auth::kMaxNameSizeBytes + 1, kMegabyte}) {
+    const std::string name(size, 'n');
+    ExpectRefused("UserAdd", Body({name, "pw"}), auth::kErrNameTooLong);
+    ExpectRefused("RoleAdd", Body({name}), auth::kErrNameTooLong);
+    ExpectRefused("UserChangePassword", Body({name, "pw"}), auth::kErrUserNotFound);
+    ExpectRefused("UserGet", Body({name}), auth::kErrUserNotFound);
+    ExpectRefused("UserDelete", Body({name}), auth::kErrUserNotFound);
+    ExpectRefused("UserGrantRole", Body({name, "reader"}), auth::kErrUserNotFound);
+    ExpectRefused("UserGrantRole", Body({"alice", name}), auth::kErrRoleNotFound);
+    ExpectRefused("UserRevokeRole", Body({"alice", name}), auth::kErrRoleNotGranted);
+    ExpectRefused("RoleGet", Body({name}), auth::kErrRoleNotFound);
+    ExpectRefused("RoleDelete", Body({name}), auth::kErrRoleNotFound);
+    ExpectRefused("RoleGrantPermission", Body({name, Body({"", "k"})}), auth::kErrRoleNotFound);
+    ExpectRefused("RoleRevokePermission", Body({name, "k"}), auth::kErrRoleNotFound);
+    EXPECT_EQ(ErrorOf(Login(name, "pw")), auth::kErrAuthFailed);
+  }
+  EXPECT_EQ(Ask("UserAdd", Body({longest, "pw"})), kNone);
+  EXPECT_EQ(Ask("RoleAdd", Body({longest})), kNone);
+  EXPECT_EQ(Ask("UserGrantRole", Body({longest, longest})), kNone);
+  EXPECT_TRUE(Login(longest, "pw").has_value());
+}
+
+// Strings of the protocol are UTF-8; keys are any bytes.
+TEST_F(AuthBadInputTest, NamesAndPasswordsThatAreNoText) {
+  const Error refused = InvalidUtf8Request().error();
+  EXPECT_EQ(refused.message,
+            "grpc: error unmarshalling request: string field contains invalid UTF-8");
+  for (const std::string_view bad : {"\xff\xfe", "a\xc0\x80", "\xed\xa0\x80", "cut\xe2\x82"}) {
+    for (const std::string_view method :
+         {"UserAdd", "UserChangePassword", "UserGet", "UserDelete", "UserGrantRole",
+          "UserRevokeRole", "RoleAdd", "RoleGet", "RoleDelete", "RoleGrantPermission",
+          "RoleRevokePermission"})
+      ExpectRefused(method, Body({bad}), refused);
+    for (const std::string_view method :
+         {"UserAdd", "UserChangePassword", "UserGrantRole", "UserRevokeRole"})
+      ExpectRefused(method, Body({"alice", bad}), refused);
+    EXPECT_EQ(ErrorOf(served_.Call("/etcdserverpb.Auth/Authenticate", Body({bad, "pw"}))), refused);
+    EXPECT_EQ(ErrorOf(served_.Call("/etcdserverpb.Auth/Authenticate", Body({"alice", bad}))),
+              refused);
+    // What is wrong first is told.
+    ExpectRefused("UserGet", Body({bad}) + "\xff", refused);
+    ExpectRefused("UserGet", "\xff" + Body({bad}), MalformedRequest().error());
+  }
+  EXPECT_EQ(Ask("RoleGrantPermission", Body({"reader", Body({"", "\xff\xfe"})})), kNone);
+  EXPECT_EQ(RangeAs(bob_, "\xff\xfe"), kNone);
+  EXPECT_EQ(Ask("UserAdd", Body({"j\xc3\xb6rg", "p\xc3\xa4ss"})), kNone);
+  EXPECT_TRUE(Login("j\xc3\xb6rg", "p\xc3\xa4ss").has_value());
+}
+
+// bcrypt has 72 bytes. etcd judges the password before the name.
+TEST_F(AuthBadInputTest, PasswordsThatCannotBeHashed) {
+  EXPECT_EQ(auth::kErrPasswordTooLong.message, "bcrypt: password length exceeds 72 bytes");
+  for (const std::size_t size : {std::size_t{73}, kMegabyte}) {
+    const std::string password(size, 'p');
+    ExpectRefused("UserAdd", Body({"carol", password}), auth::kErrPasswordTooLong);
+    ExpectRefused("UserAdd", Body({"alice", password}), auth::kErrPasswordTooLong);
+    ExpectRefused("UserAdd", Body({"", password}), auth::kErrPasswordTooLong);
+    ExpectRefused("UserChangePassword", Body({"alice", password}), auth::kErrPasswordTooLong);
+    ExpectRefused("UserChangePassword", Body({"nobody", password}), auth::kErrPasswordTooLong);
+    EXPECT_EQ(ErrorOf(Login("alice", password)), auth::kErrAuthFailed);
+  }
+  const std::string_view zero("of alice\0more", 13);
+  ExpectRefused("UserAdd", Body({"carol", zero}), auth::kErrPasswordHasZeroByte);
+  ExpectRefused("UserChangePassword", Body({"alice", zero}), auth::kErrPasswordHasZeroByte);
+  EXPECT_EQ(ErrorOf(Login("alice", zero)), auth::kErrAuthFailed);
+  EXPECT_TRUE(Login("alice", "of alice").has_value());
+
+  const std::string longest(72, 'p');
+  EXPECT_EQ(AddUser(root_, "carol", longest), kNone);
+  EXPECT_TRUE(Login("carol", longest).has_value());
+  EXPECT_EQ(ErrorOf(Login("carol", longest + "p")), auth::kErrAuthFailed) << "no more counts";
+  EXPECT_EQ(ErrorOf(Login("carol", longest.substr(1))), auth::kErrAuthFailed);
+}
+
+// As in etcd: it is a password like others. kvorumctl asks for another one.
+TEST_F(AuthBadInputTest, APasswordThatIsEmptyIsOne) {
+  EXPECT_EQ(AddUser(root_, "carol", ""), kNone);
+  EXPECT_TRUE(Login("carol", "").has_value());
+  EXPECT_EQ(ErrorOf(Login("carol", "x")), auth::kErrAuthFailed);
+}
+
+TEST_F(AuthBadInputTest, HashesThatAreNone) {
+  // A client may send one; it is made here all the same.
+  etcdserverpb::AuthUserAddRequest add;
+  add.set_name("carol");
+  add.set_password("pw");
+  add.set_hashedpassword("garbage");
+  EXPECT_EQ(AskAs(root_, "UserAdd", add), kNone);
+  EXPECT_TRUE(Login("carol", "pw").has_value());
+  EXPECT_EQ(ErrorOf(Login("carol", "garbage")), auth::kErrAuthFailed);
+  add.set_name("dave");
+  add.mutable_options()->set_no_password(true);
+  EXPECT_EQ(AskAs(root_, "UserAdd", add), kNone);
+  EXPECT_EQ(ErrorOf(Login("dave", "pw")), auth::kErrNoPasswordUser);
+}
+
+TEST_F(AuthBadInputTest, PermissionsThatCannotBe) {
+  for (const std::string& permission :
+       {Body({}), Body({"", "", "z"}), Body({"", "b", "b"}), Body({"", "b", "a"})}) {
+    std::string body = Body({"reader"});
+    wire::AppendBytesAlways(body, 2, permission);
+    ExpectRefused("RoleGrantPermission", body, auth::kErrInvalidAuthMgmt);
+  }
+  std::string unknown_type;
+  wire::AppendUint(unknown_type, 1, 7);
+  wire::AppendBytes(unknown_type, 2, "k");
+  ExpectRefused("RoleGrantPermission", Body({"reader", unknown_type}), auth::kErrInvalidAuthMgmt);
+  ExpectRefused("RoleRevokePermission", Body({"reader", "k"}), auth::kErrPermissionNotGranted);
+}
+
+TEST_F(AuthBadInputTest, BytesThatAreNoMessage) {
+  for (const std::string_view method :
+       {"UserAdd", "UserChangePassword", "UserGet", "UserDelete", "UserGrantRole", "UserRevokeRole",
+        "RoleAdd", "RoleGet", "RoleDelete", "RoleGrantPermission", "RoleRevokePermission"}) {
+    for (const std::string_view bytes : {"\xff\xff\xff", "\x0a",
+                                         "\x0a\x05"
+                                         "ab",
+                                         "\x08\x01"})
+      ExpectRefused(method, std::string(bytes), MalformedRequest().error());
+  }
+  EXPECT_EQ(ErrorOf(served_.Call("/etcdserverpb.Auth/Authenticate", "\xff")),
+            MalformedRequest().error());
+}
+
+}  // namespace
+}  // namespace kvorum::server

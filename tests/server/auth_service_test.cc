@@ -1,0 +1,387 @@
+// The Auth service of one member, and what its users may do to keys.
+#include "server/auth_service.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/errors.h"
+#include "server/lease_messages.h"
+#include "tests/server/auth_fixture.h"
+#include "tests/server/live_stream.h"
+
+namespace kvorum::server {
+namespace {
+
+constexpr std::uint32_t kRequestRange = 1;
+constexpr std::uint32_t kRequestPut = 2;
+constexpr std::uint32_t kRequestDelete = 3;
+constexpr std::uint32_t kRequestTxn = 4;
+
+constexpr std::string_view kTxn = "/etcdserverpb.KV/Txn";
+constexpr std::string_view kDelete = "/etcdserverpb.KV/DeleteRange";
+constexpr std::string_view kPut = "/etcdserverpb.KV/Put";
+
+class AuthServiceTest : public AuthTest {
+ protected:
+  Error TxnAs(std::string_view token, const std::string& body) {
+    return ErrorOf(CallAs(token, kTxn, body));
+  }
+  lease::LeaseId LeaseOf(std::string_view token, std::string_view key) {
+    const auto granted =
+        CallAs(token, "/etcdserverpb.Lease/LeaseGrant", EncodeLeaseGrant({.ttl_s = 60}));
+    etcdserverpb::LeaseGrantResponse response;
+    EXPECT_TRUE(granted.has_value() && response.ParseFromString(*granted));
+    EXPECT_EQ(Attach(token, key, response.id()), kNone);
+    return response.id();
+  }
+  Error Attach(std::string_view token, std::string_view key, lease::LeaseId id) {
+    std::string body = PutBody(key, "v");
+    wire::AppendInt(body, 3, id);
+    return ErrorOf(CallAs(token, kPut, body));
+  }
+  // What a stream answers to one message.
+  std::shared_ptr<LiveStream> Open(std::string_view token, std::string_view path) {
+    auto stream = std::make_shared<LiveStream>(served_.lanes().io());
+    if (!token.empty()) stream->context().AddMetadata("token", token);
+    served_.router().Find(path)->stream(stream);
+    return stream;
+  }
+  // The cancel reason of a watcher; empty if it was created.
+  std::string WatchAs(std::string_view token, std::string_view key, std::string_view range_end) {
+    etcdserverpb::WatchRequest request;
+    request.mutable_create_request()->set_key(std::string(key));
+    request.mutable_create_request()->set_range_end(std::string(range_end));
+    auto stream = std::make_shared<FakeStream>(
+        served_.lanes().io(), std::deque<std::string>{request.SerializeAsString()});
+    stream->StayOpen();
+    if (!token.empty()) stream->context().AddMetadata("token", token);
+    served_.router().Find("/etcdserverpb.Watch/Watch")->stream(stream);
+    served_.lanes().RunUntil([&] { return !stream->messages().empty(); });
+    etcdserverpb::WatchResponse response;
+    EXPECT_TRUE(response.ParseFromString(stream->messages().at(0)));
+    EXPECT_TRUE(response.created());
+    EXPECT_EQ(response.canceled(), !response.cancel_reason().empty());
+    EXPECT_EQ(response.watch_id(), response.canceled() ? -1 : 0);
+    EXPECT_FALSE(stream->status().has_value());  // the others on the stream go on
+    stream->context().Cancel({Code::kCanceled, "context canceled"});
+    served_.lanes().RunFor(std::chrono::milliseconds(1));
+    return response.cancel_reason();
+  }
+};
+
+TEST_F(AuthServiceTest, KeysAreForWhomTheyAreGranted) {
+  EXPECT_EQ(PutAs(alice_, "a1"), kNone);
+  EXPECT_EQ(PutAs(alice_, "b"), auth::kErrPermissionDenied);
+  EXPECT_EQ(PutAs(bob_, "a1"), auth::kErrPermissionDenied);
+  EXPECT_EQ(RangeAs(bob_, "a1"), kNone);
+  EXPECT_EQ(RangeAs(bob_, "a", "b"), kNone);
+  EXPECT_EQ(RangeAs(bob_, "a", "b1"), auth::kErrPermissionDenied);
+  EXPECT_EQ(RangeAs(bob_, "a", std::string_view("\0", 1)), auth::kErrPermissionDenied);
+  EXPECT_EQ(RangeAs(root_, "a", std::string_view("\0", 1)), kNone);
+  EXPECT_EQ(ErrorOf(CallAs(bob_, kDelete, DeleteBody("a1"))), auth::kErrPermissionDenied);
+  EXPECT_EQ(ErrorOf(CallAs(alice_, kDelete, DeleteBody("a", "b"))), kNone);
+  EXPECT_EQ(RangeAs("", "a"), auth::kErrUserEmpty);
+}
+
+// What is wrong with a request by itself is told first, as etcd does.
+TEST_F(AuthServiceTest, NonsenseIsToldAsSuch) {
+  EXPECT_EQ(PutAs(bob_, ""), Error(Code::kInvalidArgument, "etcdserver: key is not provided"));
+  EXPECT_EQ(RangeAs("", ""), Error(Code::kInvalidArgument, "etcdserver: key is not provided"));
+}
+
+// CVE-2026-33343: what is nested in a txn is looked at as well, in the branch that does not run
+// too.
+TEST_F(AuthServiceTest, NestedTxnsAreChecked) {
+  const std::string foreign = OpBody(kRequestPut, PutBody("b", "v"));
+  EXPECT_EQ(TxnAs(alice_, TxnBody({foreign}, {})), auth::kErrPermissionDenied);
+  EXPECT_EQ(TxnAs(alice_, TxnBody({}, {foreign})), auth::kErrPermissionDenied);
+  const std::string nested = OpBody(kRequestTxn, TxnBody({}, {foreign}));
+  EXPECT_EQ(TxnAs(alice_, TxnBody({nested}, {})), auth::kErrPermissionDenied);
+  EXPECT_EQ(TxnAs(alice_, TxnBody({OpBody(kRequestTxn, TxnBody({nested}, {}))}, {})),
+            auth::kErrPermissionDenied);
+  const std::string own = OpBody(kRequestPut, PutBody("a", "v"));
+  EXPECT_EQ(TxnAs(alice_, TxnBody({OpBody(kRequestTxn, TxnBody({own}, {}))}, {})), kNone);
+  const std::string read = OpBody(kRequestRange, RangeBody({.key = "b"}));
+  EXPECT_EQ(TxnAs(bob_, TxnBody({read}, {})), auth::kErrPermissionDenied);
+  EXPECT_EQ(TxnAs(alice_, TxnBody({OpBody(kRequestDelete, DeleteBody("a", "c"))}, {})),
+            auth::kErrPermissionDenied);
+}
+
+TEST_F(AuthServiceTest, ComparesRead) {
+  etcdserverpb::TxnRequest txn;
+  txn.add_compare()->set_key("b");
+  EXPECT_EQ(TxnAs(alice_, txn.SerializeAsString()), auth::kErrPermissionDenied);
+  txn.mutable_compare(0)->set_key("a");
+  EXPECT_EQ(TxnAs(alice_, txn.SerializeAsString()), kNone);
+  // A compare may be of a range.
+  txn.mutable_compare(0)->set_range_end("b");
+  EXPECT_EQ(TxnAs(alice_, txn.SerializeAsString()), kNone);
+  txn.mutable_compare(0)->set_range_end("c");
+  EXPECT_EQ(TxnAs(alice_, txn.SerializeAsString()), auth::kErrPermissionDenied);
+}
+
+// prev_kv tells what was there: whoever asks for it reads.
+TEST_F(AuthServiceTest, PreviousValuesAreRead) {
+  EXPECT_EQ(AddUser(root_, "carol", "pw"), kNone);
+  EXPECT_EQ(AddRole(root_, "blind"), kNone);
+  EXPECT_EQ(Grant(root_, "blind", authpb::Permission::WRITE, "a", "b"), kNone);
+  EXPECT_EQ(GrantRole(root_, "carol", "blind"), kNone);
+  const std::string carol = *Login("carol", "pw");
+  std::string put = PutBody("a", "v");
+  EXPECT_EQ(ErrorOf(CallAs(carol, kPut, put)), kNone);
+  wire::AppendUint(put, 4, 1);
+  EXPECT_EQ(ErrorOf(CallAs(carol, kPut, put)), auth::kErrPermissionDenied);
+  EXPECT_EQ(TxnAs(carol, TxnBody({OpBody(kRequestPut, put)}, {})), auth::kErrPermissionDenied);
+  std::string del = DeleteBody("a");
+  wire::AppendUint(del, 3, 1);
+  EXPECT_EQ(ErrorOf(CallAs(carol, kDelete, del)), auth::kErrPermissionDenied);
+  EXPECT_EQ(TxnAs(carol, TxnBody({OpBody(kRequestDelete, del)}, {})), auth::kErrPermissionDenied);
+  EXPECT_EQ(ErrorOf(CallAs(alice_, kPut, put)), kNone);
+}
+
+// A lease ends with all that is attached to it: nobody attaches to one that has keys of others, and
+// nobody revokes or renews it.
+TEST_F(AuthServiceTest, LeasesWithForeignKeysAreForeign) {
+  const lease::LeaseId foreign = LeaseOf(root_, "b");
+  const lease::LeaseId own = LeaseOf(alice_, "a");
+  EXPECT_EQ(Attach(alice_, "a", foreign), auth::kErrPermissionDenied);
+  std::string put = PutBody("a", "v");
+  wire::AppendInt(put, 3, foreign);
+  EXPECT_EQ(TxnAs(alice_, TxnBody({OpBody(kRequestPut, put)}, {})), auth::kErrPermissionDenied);
+  const auto revoke = [&](lease::LeaseId id) {
+    return ErrorOf(CallAs(alice_, "/etcdserverpb.Lease/LeaseRevoke", EncodeLeaseId(id)));
+  };
+  EXPECT_EQ(revoke(foreign), auth::kErrPermissionDenied);
+  const auto stream = Open(alice_, "/etcdserverpb.Lease/LeaseKeepAlive");
+  stream->Send(EncodeLeaseId(own));
+  served_.lanes().RunUntil([&] { return stream->messages().size() == 1; });
+  EXPECT_FALSE(stream->status().has_value());
+  stream->Send(EncodeLeaseId(foreign));
+  served_.lanes().RunUntil([&] { return stream->status().has_value(); });
+  EXPECT_EQ(*stream->status(), auth::kErrPermissionDenied);
+  stream->Drop();
+  EXPECT_EQ(revoke(own), kNone);
+}
+
+// CVE-2023-32082: the names of keys are for those who may read them.
+TEST_F(AuthServiceTest, TheKeysOfALeaseAreForWhoMayReadThem) {
+  const lease::LeaseId foreign = LeaseOf(root_, "b");
+  etcdserverpb::LeaseTimeToLiveRequest request;
+  request.set_id(foreign);
+  constexpr std::string_view kTimeToLive = "/etcdserverpb.Lease/LeaseTimeToLive";
+  EXPECT_EQ(AskAs(alice_, kTimeToLive, request), kNone);
+  request.set_keys(true);
+  EXPECT_EQ(AskAs(alice_, kTimeToLive, request), auth::kErrPermissionDenied);
+  EXPECT_EQ(AskAs(root_, kTimeToLive, request), kNone);
+  constexpr std::string_view kLeases = "/etcdserverpb.Lease/LeaseLeases";
+  EXPECT_EQ(AskAs(alice_, kLeases, etcdserverpb::LeaseLeasesRequest()), auth::kErrPermissionDenied);
+  EXPECT_EQ(AskAs(root_, kLeases, etcdserverpb::LeaseLeasesRequest()), kNone);
+}
+
+// GHSA-xg4h-6gfc-h4m8: an open range is not its first key.
+TEST_F(AuthServiceTest, WatchesAreForWhoMayReadTheirWholeRange) {
+  const std::string denied =
+      "rpc error: code = PermissionDenied desc = etcdserver: permission denied";
+  EXPECT_EQ(WatchAs(bob_, "a", ""), "");
+  EXPECT_EQ(WatchAs(bob_, "a", "b"), "");
+  EXPECT_EQ(WatchAs(bob_, "a", std::string_view("\0", 1)), denied);
+  EXPECT_EQ(WatchAs(bob_, "", std::string_view("\0", 1)), denied);
+  EXPECT_EQ(WatchAs(bob_, "", ""), denied);
+  EXPECT_EQ(WatchAs(bob_, "a", "c"), denied);
+  EXPECT_EQ(WatchAs(root_, "", std::string_view("\0", 1)), "");
+  EXPECT_EQ(WatchAs("", "a", ""),
+            "rpc error: code = InvalidArgument desc = etcdserver: user name is empty");
+  EXPECT_EQ(WatchAs("wrong.1", "a", ""),
+            "rpc error: code = Unauthenticated desc = etcdserver: invalid auth token");
+}
+
+TEST_F(AuthServiceTest, PasswordsAreVerified) {
+  EXPECT_EQ(ErrorOf(Login("alice", "of bob")), auth::kErrAuthFailed);
+  EXPECT_EQ(ErrorOf(Login("nobody", "of bob")), auth::kErrAuthFailed);
+  EXPECT_EQ(ErrorOf(Login("", "")), auth::kErrAuthFailed);
+  EXPECT_EQ(ErrorOf(Login("alice", std::string(1 << 20, 'x'))), auth::kErrAuthFailed);
+  EXPECT_EQ(ErrorOf(Login("alice", std::string("of alice\0", 9))), auth::kErrAuthFailed);
+  EXPECT_NE(*Login("alice", "of alice"), *Login("alice", "of alice"));
+}
+
+TEST_F(AuthServiceTest, TokensEndWithTheirUserAndItsPassword) {
+  etcdserverpb::AuthUserChangePasswordRequest change;
+  change.set_name("alice");
+  change.set_password("new");
+  EXPECT_EQ(AskAs(root_, "UserChangePassword", change), kNone);
+  EXPECT_EQ(PutAs(alice_, "a"), auth::kErrInvalidAuthToken);
+  EXPECT_EQ(ErrorOf(Login("alice", "of alice")), auth::kErrAuthFailed);
+  alice_ = *Login("alice", "new");
+  EXPECT_EQ(PutAs(alice_, "a"), kNone);
+  etcdserverpb::AuthUserDeleteRequest remove;
+  remove.set_name("alice");
+  EXPECT_EQ(AskAs(root_, "UserDelete", remove), kNone);
+  EXPECT_EQ(PutAs(alice_, "a"), auth::kErrInvalidAuthToken);
+}
+
+// So that etcd's members of a cluster come to the same one.
+TEST_F(AuthServiceTest, ATokensNumberIsThatOfTheEntryBeforeItsLogin) {
+  const std::string token = *Login("alice", "of alice");
+  const raft::Index applied = served_.member().instance().replica().applied_index();
+  EXPECT_EQ(token.substr(16), "." + std::to_string(applied - 1));
+}
+
+TEST_F(AuthServiceTest, TokensMayComeAsBearersOfAnAuthorization) {
+  auto call = std::make_shared<rpc::CallContext>();
+  call->AddMetadata("authorization", "Bearer " + alice_);
+  EXPECT_EQ(ErrorOf(served_.Call(kPut, PutBody("a", "v"), call)), kNone);
+}
+
+TEST_F(AuthServiceTest, ACertificateNamesItsUserUnlessTheGatewayShowsIt) {
+  const auto call = [] {
+    auto context = std::make_shared<rpc::CallContext>();
+    context->set_certificate_name(SharedBytes::Copy("alice"));
+    return context;
+  };
+  EXPECT_EQ(ErrorOf(served_.Call(kPut, PutBody("a", "v"), call())), kNone);
+  EXPECT_EQ(ErrorOf(served_.Call(kPut, PutBody("b", "v"), call())), auth::kErrPermissionDenied);
+  // CVE-2018-16886
+  auto gateway = call();
+  gateway->AddMetadata("grpcgateway-accept", "application/json");
+  EXPECT_EQ(ErrorOf(served_.Call(kPut, PutBody("a", "v"), gateway)), auth::kErrUserEmpty);
+  auto both = call();
+  both->AddMetadata("token", bob_);
+  EXPECT_EQ(ErrorOf(served_.Call(kPut, PutBody("a", "v"), both)), auth::kErrPermissionDenied);
+}
+
+// A change of somebody else's permissions must not fail requests that are under way.
+TEST_F(AuthServiceTest, WhatChangesForOthersFailsNobody) {
+  std::vector<std::shared_ptr<const Answer>> answers;
+  for (int i = 0; i < 20; ++i) {
+    answers.push_back(served_.Send(kPut, PutBody("a", "v"), As(alice_)));
+    etcdserverpb::AuthRoleAddRequest role;
+    role.set_name("role" + std::to_string(i));
+    answers.push_back(
+        served_.Send("/etcdserverpb.Auth/RoleAdd", role.SerializeAsString(), As(root_)));
+    answers.push_back(served_.Send(kPut, PutBody("a", "v"), As(alice_)));
+  }
+  for (const auto& answer : answers) EXPECT_EQ(ErrorOf(served_.Await(*answer)), kNone);
+}
+
+// What is taken away before an entry's place in the log is not there when it is applied.
+TEST_F(AuthServiceTest, WhatIsTakenAwayMeanwhileIsNotApplied) {
+  etcdserverpb::AuthUserRevokeRoleRequest revoke;
+  revoke.set_name("alice");
+  revoke.set_role("writer");
+  const auto revoked =
+      served_.Send("/etcdserverpb.Auth/UserRevokeRole", revoke.SerializeAsString(), As(root_));
+  const auto put = served_.Send(kPut, PutBody("a", "v"), As(alice_));
+  EXPECT_EQ(ErrorOf(served_.Await(*revoked)), kNone);
+  EXPECT_EQ(ErrorOf(served_.Await(*put)), auth::kErrPermissionDenied);
+  etcdserverpb::RangeResponse response;
+  response.ParseFromString(*CallAs(root_, "/etcdserverpb.KV/Range", RangeBody({.key = "a"})));
+  EXPECT_EQ(response.count(), 0);
+}
+
+// A token that ends while a request that it has let in is on its way ends the request, too: it is
+// not proposed again in the name alone.
+TEST_F(AuthServiceTest, ATokenThatEndsMeanwhileEndsItsRequests) {
+  etcdserverpb::AuthUserChangePasswordRequest change;  // to none: at once
+  change.set_name("alice");
+  const auto changed =
+      served_.Send("/etcdserverpb.Auth/UserChangePassword", change.SerializeAsString(), As(root_));
+  const auto put = served_.Send(kPut, PutBody("a", "v"), As(alice_));
+  EXPECT_EQ(ErrorOf(served_.Await(*changed)), kNone);
+  EXPECT_EQ(ErrorOf(served_.Await(*put)), auth::kErrInvalidAuthToken);
+  etcdserverpb::RangeResponse response;
+  response.ParseFromString(*CallAs(root_, "/etcdserverpb.KV/Range", RangeBody({.key = "a"})));
+  EXPECT_EQ(response.count(), 0);
+}
+
+// Another person of the same name, with the same permissions: whoever held the old token is nobody.
+TEST_F(AuthServiceTest, WhatWaitsWhileItsTokenEndsIsNotApplied) {
+  etcdserverpb::AuthUserDeleteRequest gone;
+  gone.set_name("alice");
+  etcdserverpb::AuthUserAddRequest another;
+  another.set_name("alice");
+  another.mutable_options()->set_no_password(true);
+  etcdserverpb::AuthUserGrantRoleRequest grant;
+  grant.set_user("alice");
+  grant.set_role("writer");
+  const auto send = [&](std::string_view method, const auto& message) {
+    return served_.Send("/etcdserverpb.Auth/" + std::string(method), message.SerializeAsString(),
+                        As(root_));
+  };
+  const auto deleted = send("UserDelete", gone);
+  const auto added = send("UserAdd", another);
+  const auto granted = send("UserGrantRole", grant);
+  const auto put = served_.Send(kPut, PutBody("a", "v"), As(alice_));
+  EXPECT_EQ(ErrorOf(served_.Await(*deleted)), kNone);
+  EXPECT_EQ(ErrorOf(served_.Await(*added)), kNone);
+  EXPECT_EQ(ErrorOf(served_.Await(*granted)), kNone);
+  EXPECT_EQ(ErrorOf(served_.Await(*put)), auth::kErrInvalidAuthToken);
+  etcdserverpb::RangeResponse response;
+  response.ParseFromString(*CallAs(root_, "/etcdserverpb.KV/Range", RangeBody({.key = "a"})));
+  EXPECT_EQ(response.count(), 0);
+}
+
+// So that nobody can make a member look at more than its own limit.
+TEST_F(AuthServiceTest, ATxnWithTooManyOperationsIsToldSoWhoeverAsks) {
+  etcdserverpb::TxnRequest request;
+  for (int i = 0; i < 129; ++i)
+    request.add_success()->mutable_request_put()->set_key("b" + std::to_string(i));
+  for (const std::string& token : {std::string(), alice_, root_})
+    EXPECT_EQ(AskAs(token, "/etcdserverpb.KV/Txn", request).message,
+              "etcdserver: too many operations in txn request");
+}
+
+TEST_F(AuthServiceTest, TheKeysOfALeaseAreLookedAtOnceARequest) {
+  const AuthStates::State state = served_.member().instance().auth_states().Newest();
+  std::vector<lease::LeaseId> visited;
+  const LeaseKeys keys = [&](lease::LeaseId id, const VisitKey& visit) {
+    visited.push_back(id);
+    return visit("a-key");
+  };
+  mvcc::TxnRequest request;
+  for (int i = 0; i < 10; ++i) {
+    request.success.emplace_back(mvcc::PutRequest{.key = "a", .value = {}, .lease = 7 + i % 2});
+    request.failure.emplace_back(mvcc::PutRequest{.key = "a", .value = {}, .lease = 8});
+  }
+  const auth::Identity alice{.username = "alice", .revision = state->revision()};
+  EXPECT_TRUE(KeyAccess(*state, alice, keys).Check(request).has_value());
+  EXPECT_EQ(visited, (std::vector<lease::LeaseId>{7, 8}));
+  const LeaseKeys foreign = [](lease::LeaseId, const VisitKey& visit) { return visit("b-key"); };
+  EXPECT_EQ(ErrorOf(KeyAccess(*state, alice, foreign).Check(request)), auth::kErrPermissionDenied);
+}
+
+TEST_F(AuthServiceTest, ARestartKeepsUsersAndForgetsTokens) {
+  ServedMember again(served_.Stop());
+  ASSERT_TRUE(again.Start().has_value());
+  EXPECT_EQ(ErrorOf(again.Call(kPut, PutBody("a", "v"))), auth::kErrUserEmpty);
+  EXPECT_EQ(ErrorOf(again.Call(kPut, PutBody("a", "v"), As(alice_))), auth::kErrInvalidAuthToken);
+  etcdserverpb::AuthenticateRequest login;
+  login.set_name("alice");
+  login.set_password("of alice");
+  const auto answer = again.Call("/etcdserverpb.Auth/Authenticate", login.SerializeAsString());
+  ASSERT_TRUE(answer.has_value());
+  etcdserverpb::AuthenticateResponse response;
+  ASSERT_TRUE(response.ParseFromString(*answer));
+  EXPECT_EQ(ErrorOf(again.Call(kPut, PutBody("a", "v"), As(response.token()))), kNone);
+}
+
+TEST_F(AuthServiceTest, LeasesExpireWhoeverTheirKeysBelongTo) {
+  const lease::LeaseId id = LeaseOf(alice_, "a");
+  served_.lanes().RunFor(std::chrono::seconds(70));
+  EXPECT_FALSE(served_.member().instance().leases().LeaseExists(id));
+}
+
+TEST_F(AuthServiceTest, AStatusIsForEverybody) {
+  const auto bytes = served_.Call("/etcdserverpb.Auth/AuthStatus", "");
+  ASSERT_TRUE(bytes.has_value());
+  etcdserverpb::AuthStatusResponse response;
+  ASSERT_TRUE(response.ParseFromString(*bytes));
+  EXPECT_TRUE(response.enabled());
+  EXPECT_EQ(response.authrevision(), 12);  // 1, and 11 changes of SetUp
+}
+
+}  // namespace
+}  // namespace kvorum::server

@@ -1,0 +1,60 @@
+// Who keeps the users: sets them up, turns auth on, and from then on changes users, roles and
+// permissions at random, at whatever member, in the middle of everything else that goes on. Now and
+// then somebody tries who may not.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/sim/auth_judge.h"
+#include "tests/sim/log_model.h"
+#include "tests/sim/machine.h"
+#include "tests/sim/users.h"
+#include "tests/sim/world.h"
+
+namespace kvorum::sim {
+
+class Administrator {
+ public:
+  Administrator(World& world, std::vector<std::unique_ptr<Machine>>& machines, const LogModel& log,
+                AuthJudge& judge, Users& users);
+
+  // Nothing in a run without auth.
+  void Start();
+  void Stop() { stopped_ = true; }
+
+ private:
+  struct Change {
+    std::string method;
+    std::string request;
+  };
+
+  void SetUp(std::size_t step);
+  void GoOn();
+  Change RandomChange();
+  // `done` is told whether it is as it should be: done, or found done already.
+  void Ask(Users::Session& session, const Change& change, std::function<void(bool done)> done);
+  Machine& AnyMachine() { return *machines_[world_.auth_rng.Below(machines_.size())]; }
+
+  Change AddUser(const std::string& name);
+  Change ChangePassword(const std::string& name);
+  Change GrantPermission(const std::string& role);
+  Change RevokePermission();
+  std::string AnyRole();
+  std::string AnyUser() { return Users::NameOf(world_.auth_rng.Below(Users::kOthers)); }
+
+  World& world_;
+  std::vector<std::unique_ptr<Machine>>& machines_;
+  const LogModel& log_;
+  AuthJudge& judge_;
+  Users& users_;
+  Users::Session& root_;
+  Users::Session& stranger_;
+  std::vector<Change> first_;
+  Duration most_thinking_{};
+  std::size_t at_ = 0;
+  bool stopped_ = false;
+};
+
+}  // namespace kvorum::sim

@@ -1,0 +1,76 @@
+// Whether what clients were told while auth is on is true by some place of the log that their
+// request can have met: who is answered was allowed to, by a token that still counted, in the very
+// state that the answer shows; who is refused was not, or had not to be known.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "tests/sim/auth_model.h"
+#include "tests/sim/log_model.h"
+#include "tests/sim/machine.h"
+#include "tests/sim/passwords.h"
+#include "tests/sim/world.h"
+
+namespace kvorum::sim {
+
+// What a request must be allowed to do.
+struct Needs {
+  std::vector<KeyNeed> keys = {};
+  std::int64_t lease = 0;     // all of its keys are written
+  bool root = false;          // or this
+  bool serializable = false;  // it may see what the member has, however old
+};
+
+class AuthJudge {
+ public:
+  // Of one request.
+  struct Asked {
+    std::string user;
+    std::string token;
+    Machine* machine = nullptr;
+    raft::Index committed = 0;  // by anybody, when it was asked
+    std::uint64_t life = 0;     // of the machine, when its process took it
+    raft::Index applied = 0;    // there, by then
+    TimePoint taken{};
+  };
+
+  AuthJudge(World& world, const LogModel& log, Passwords& passwords)
+      : world_(world), log_(log), passwords_(passwords) {}
+
+  Asked Ask(const std::string& user, const std::string& token, Machine& machine) const;
+  void Taken(Asked& asked) const;
+
+  // A read that shows this revision, or a write that made it or found nothing to do at it.
+  void Answered(const Asked& asked, const Needs& needs, std::int64_t revision);
+  // That need not be so at one place of the log with anything in the answer.
+  void LetIn(const Asked& asked, const Needs& needs);
+  void Refused(const Asked& asked, const Needs& needs, const Error& error);
+  void LoggedIn(const Asked& asked, const std::string& password, const std::string& token);
+  void LoginRefused(const Asked& asked, const std::string& password, const Error& error);
+
+  bool IsAllowedNow(const std::string& user, const Needs& needs) const {
+    return log_.newest().MayAll(user, needs.keys);
+  }
+
+  // Errors that say for certain that nothing was done.
+  static bool IsRefusal(const Error& error);
+  // Those of them that a login cures.
+  static bool IsStranger(const Error& error);
+
+ private:
+  bool IsAllowed(const Asked& asked, const Needs& needs, raft::Index index) const;
+  raft::Index Lower(const Asked& asked, const Needs& needs) const;
+  template <class Condition>
+  bool IsAnywhere(raft::Index from, Condition&& condition) const;
+  bool Fits(const std::string& user, const std::string& password, raft::Index index) const;
+  std::string Describe(const Asked& asked, const Needs& needs) const;
+
+  World& world_;
+  const LogModel& log_;
+  Passwords& passwords_;
+};
+
+}  // namespace kvorum::sim

@@ -1,0 +1,84 @@
+// Users, roles and permissions as the specification has them, in lists that are read from the front
+// to the back: what the members are measured by. Nothing of auth/ is in it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace etcdserverpb {
+class InternalRaftRequest;
+class TxnRequest;
+}  // namespace etcdserverpb
+
+namespace kvorum::sim {
+
+// One thing that a request does to keys. range_end as on the wire.
+struct KeyNeed {
+  bool writes = false;
+  std::string key;
+  std::string range_end = {};
+};
+
+class AuthModel {
+ public:
+  struct User {
+    std::string name;
+    std::string hash;  // base64 of the bcrypt hash
+    bool no_password = false;
+    std::vector<std::string> roles = {};
+  };
+  struct Grant {
+    std::string role;
+    std::string key;
+    std::string range_end;
+    bool reads = false;
+    bool writes = false;
+  };
+  enum class Outcome : std::uint8_t { kChanged, kNothingToDo, kRefused };
+
+  // An entry of the Auth service that is no login.
+  static bool IsChange(const etcdserverpb::InternalRaftRequest& entry);
+  Outcome Apply(const etcdserverpb::InternalRaftRequest& entry);
+
+  bool enabled() const { return enabled_; }
+  std::uint64_t revision() const { return revision_; }
+  const std::vector<User>& users() const { return users_; }
+  const std::vector<std::string>& roles() const { return roles_; }
+  const std::vector<Grant>& grants() const { return grants_; }
+  const User* Find(const std::string& user) const;
+
+  // Whoever they are, while auth is off.
+  bool MayAdminister(const std::string& user) const;
+  bool May(const std::string& user, const KeyNeed& need) const;
+  bool MayAll(const std::string& user, const std::vector<KeyNeed>& needs) const;
+  // Whether a password may get in: the user is there, and has one.
+  bool MayLogIn(const std::string& user) const;
+
+  // All of it, in one order.
+  std::string Text() const;
+
+ private:
+  bool HasRole(const User& user, const std::string& role) const;
+  bool IsRole(const std::string& role) const;
+  User* Find(const std::string& user);
+  bool DeleteUser(const std::string& name);
+  bool ChangePassword(const std::string& name, const std::string& hash);
+  Outcome GrantRole(const std::string& user, const std::string& role);
+  bool RevokeRole(const std::string& user, const std::string& role);
+  bool DeleteRole(const std::string& role);
+  bool GrantPermission(Grant grant);
+  bool RevokePermission(const std::string& role, const std::string& key,
+                        const std::string& range_end);
+
+  bool enabled_ = false;
+  std::uint64_t revision_ = 1;
+  std::vector<User> users_;
+  std::vector<std::string> roles_;
+  std::vector<Grant> grants_;
+};
+
+// What a transaction does to keys in any of its branches, nested ones and all.
+std::vector<KeyNeed> NeedsOf(const etcdserverpb::TxnRequest& txn);
+
+}  // namespace kvorum::sim

@@ -1,0 +1,28 @@
+// A unary call of a simulated client: there and back over its connection.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "tests/sim/machine.h"
+#include "tests/sim/world.h"
+
+namespace kvorum::sim {
+
+struct UnaryCall {
+  std::string path;
+  std::string request;
+  std::string token = {};  // empty: none is shown
+  // The member takes it; the answer leaves it; the client has it, or has lost its patience. All may
+  // be empty.
+  std::function<void()> on_taken = {};
+  std::function<void(const Result<std::string>&)> on_answer = {};
+  std::function<void(const Result<std::string>&)> done = {};
+};
+
+// `done` is told once, within a bounded time.
+void Call(World& world, Machine& machine, UnaryCall call);
+
+}  // namespace kvorum::sim

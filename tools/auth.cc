@@ -1,0 +1,89 @@
+#include <ostream>
+
+#include "proto/rpc.pb.h"
+#include "tools/commands.h"
+#include "tools/session.h"
+
+namespace kvorum::ctl {
+namespace {
+
+Outcome<void> CheckNoArguments(const Invocation& invocation) {
+  if (invocation.args.empty()) return {};
+  return Fail(ExitCode::kBadArguments, "auth " + std::string(invocation.path.back()->name()) +
+                                           " command does not accept any arguments");
+}
+
+// Gives the user root the role root, which switching on asks for.
+Result<void> MakeRoot(client::Client& client, const client::CallOptions& call) {
+  etcdserverpb::AuthRoleAddRequest role;
+  role.set_name("root");
+  KV_RETURN_IF_ERROR(client.RoleAdd(role, call));
+  etcdserverpb::AuthUserGrantRoleRequest grant;
+  grant.set_user("root");
+  grant.set_role("root");
+  KV_RETURN_IF_ERROR(client.UserGrantRole(grant, call));
+  return {};
+}
+
+Result<void> Enable(client::Client& client, const client::CallOptions& call) {
+  const auto enabled = client.AuthEnable(call);
+  if (enabled) return {};
+  if (enabled.error().message != "etcdserver: root user does not have root role")
+    return kvorum::Fail(enabled.error());
+  KV_RETURN_IF_ERROR(MakeRoot(client, call));
+  KV_RETURN_IF_ERROR(client.AuthEnable(call));
+  return {};
+}
+
+Outcome<void> RunEnable(Invocation& invocation) {
+  if (auto none = CheckNoArguments(invocation); !none) return none;
+  const auto connected = Connect(invocation);
+  if (!connected) return std::unexpected(connected.error());
+  const auto enabled = Enable(*connected->client, connected->session.Call());
+  if (!enabled) return FailWith(enabled.error());
+  invocation.world.out << "Authentication Enabled\n";
+  return {};
+}
+
+Outcome<void> RunDisable(Invocation& invocation) {
+  if (auto none = CheckNoArguments(invocation); !none) return none;
+  const auto connected = Connect(invocation);
+  if (!connected) return std::unexpected(connected.error());
+  const auto disabled = connected->client->AuthDisable(connected->session.Call());
+  if (!disabled) return FailWith(disabled.error());
+  invocation.world.out << "Authentication Disabled\n";
+  return {};
+}
+
+Outcome<void> RunStatus(Invocation& invocation) {
+  if (auto none = CheckNoArguments(invocation); !none) return none;
+  const auto connected = Connect(invocation);
+  if (!connected) return std::unexpected(connected.error());
+  const auto status = connected->client->AuthStatus(connected->session.Call());
+  if (!status) return FailWith(status.error());
+  return connected->session.printer().AuthStatus(*status);
+}
+
+}  // namespace
+
+Command AuthCommand() {
+  return {.use = "auth <enable or disable>",
+          .brief =
+              "Enable or disable authentication. Use `kvorumctl auth --help` to see "
+              "subcommands",
+          .description = "Enable or disable authentication",
+          .group = kAuthenticationGroup,
+          .children = {
+              {.use = "enable",
+               .brief = "Enables authentication",
+               .description = R"(Enables authentication: from then on each request needs a user.
+
+There must be a user root. It is given the role root, if it does not have it yet.
+)",
+               .run = RunEnable},
+              {.use = "disable", .brief = "Disables authentication", .run = RunDisable},
+              {.use = "status", .brief = "Returns authentication status", .run = RunStatus},
+          }};
+}
+
+}  // namespace kvorum::ctl

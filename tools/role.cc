@@ -1,0 +1,192 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <span>
+
+#include "proto/auth.pb.h"
+#include "proto/rpc.pb.h"
+#include "tools/commands.h"
+#include "tools/kv_requests.h"
+#include "tools/session.h"
+
+namespace kvorum::ctl {
+namespace {
+
+Outcome<void> CheckCount(const Invocation& invocation, std::size_t count, const char* refusal) {
+  if (invocation.args.size() == count) return {};
+  return Fail(ExitCode::kBadArguments, refusal);
+}
+
+struct KeyRange {
+  std::string key;
+  std::string end;
+};
+
+// KEY [END] and the flags. Without a key, the flags mean all keys.
+Outcome<KeyRange> PermissionRange(const FlagSet& flags, std::span<const std::string> args) {
+  const bool prefix = flags.Switch("prefix");
+  const bool from_key = flags.Switch("from-key");
+  const std::string& key = args.front();
+  const std::string zero(1, '\0');
+  const bool has_both = prefix && from_key;
+  if (has_both && (key.empty() || args.size() == 1))
+    return Fail(ExitCode::kBadArguments, "--from-key and --prefix flags are mutually exclusive");
+  if (key.empty()) return KeyRange{zero, prefix || from_key ? zero : ""};
+  if (args.size() == 1) {
+    if (prefix) return KeyRange{key, PrefixEnd(key)};
+    return KeyRange{key, from_key ? zero : ""};
+  }
+  if (prefix) return Fail(ExitCode::kBadArguments, "unexpected endkey argument with --prefix flag");
+  if (from_key)
+    return Fail(ExitCode::kBadArguments, "unexpected endkey argument with --from-key flag");
+  return KeyRange{key, args[1]};
+}
+
+Outcome<authpb::Permission::Type> PermissionType(const std::string& text) {
+  std::string upper = text;
+  std::ranges::transform(upper, upper.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  authpb::Permission::Type type{};
+  if (authpb::Permission::Type_Parse(upper, &type)) return type;
+  return Fail(ExitCode::kBadArguments, "invalid permission type: " + text);
+}
+
+Outcome<void> Add(Invocation& invocation) {
+  constexpr const char* kRefusal = "role add command requires role name as its argument";
+  if (auto one = CheckCount(invocation, 1, kRefusal); !one) return one;
+  const auto connected = Connect(invocation);
+  if (!connected) return std::unexpected(connected.error());
+  etcdserverpb::AuthRoleAddRequest request;
+  request.set_name(invocation.args.front());
+  const auto response = connected->client->RoleAdd(request);
+  if (!response) return FailWith(response.error());
+  return connected->session.printer().AuthChanged(fmt::format("Role {} created", request.name()),
+                                                  response->header(), *response);
+}
+
+Outcome<void> Delete(Invocation& invocation) {
+  constexpr const char* kRefusal = "role delete command requires role name as its argument";
+  if (auto one = CheckCount(invocation, 1, kRefusal); !one) return one;
+  const auto connected = Connect(invocation);
+  if (!connected) return std::unexpected(connected.error());
+  etcdserverpb::AuthRoleDeleteRequest request;
+  request.set_role(invocation.args.front());
+  const auto response = connected->client->RoleDelete(request);
+  if (!response) return FailWith(response.error());
+  return connected->session.printer().AuthChanged(fmt::format("Role {} deleted", request.role()),
+                                                  response->header(), *response);
+}
+
+Outcome<void> Get(Invocation& invocation) {
+  constexpr const char* kRefusal = "role get command requires role name as its argument";
+  if (auto one = CheckCount(invocation, 1, kRefusal); !one) return one;
+  const auto connected = Connect(invocation);
+  if (!connected) return std::unexpected(connected.error());
+  etcdserverpb::AuthRoleGetRequest request;
+  request.set_role(invocation.args.front());
+  const auto response = connected->client->RoleGet(request);
+  if (!response) return FailWith(response.error());
+  return connected->session.printer().RoleGet(request.role(), *response);
+}
+
+Outcome<void> List(Invocation& invocation) {
+  if (auto none = CheckCount(invocation, 0, "role list command requires no arguments"); !none)
+    return none;
+  const auto connected = Connect(invocation);
+  if (!connected) return std::unexpected(connected.error());
+  const auto response = connected->client->RoleList();
+  if (!response) return FailWith(response.error());
+  return connected->session.printer().RoleList(*response);
+}
+
+Outcome<void> GrantPermission(Invocation& invocation) {
+  if (invocation.args.size() < 3)
+    return Fail(ExitCode::kBadArguments,
+                "role grant command requires role name, permission type, and key [endkey] as its "
+                "argument");
+  const auto type = PermissionType(invocation.args[1]);
+  if (!type) return std::unexpected(type.error());
+  const auto range = PermissionRange(invocation.flags, std::span(invocation.args).subspan(2));
+  if (!range) return std::unexpected(range.error());
+  const auto connected = Connect(invocation);
+  if (!connected) return std::unexpected(connected.error());
+  etcdserverpb::AuthRoleGrantPermissionRequest request;
+  request.set_name(invocation.args.front());
+  request.mutable_perm()->set_permtype(*type);
+  request.mutable_perm()->set_key(range->key);
+  request.mutable_perm()->set_range_end(range->end);
+  const auto response = connected->client->RoleGrantPermission(request);
+  if (!response) return FailWith(response.error());
+  return connected->session.printer().AuthChanged(fmt::format("Role {} updated", request.name()),
+                                                  response->header(), *response);
+}
+
+std::string RevokedText(const std::string& role, const std::string& key, const std::string& end) {
+  if (end.empty()) return fmt::format("Permission of key {} is revoked from role {}", key, role);
+  if (end == std::string(1, '\0'))
+    return fmt::format("Permission of range [{}, <open ended> is revoked from role {}", key, role);
+  return fmt::format("Permission of range [{}, {}) is revoked from role {}", key, end, role);
+}
+
+Outcome<void> RevokePermission(Invocation& invocation) {
+  if (invocation.args.size() < 2)
+    return Fail(
+        ExitCode::kBadArguments,
+        "role revoke-permission command requires role name and key [endkey] as its argument");
+  const auto range = PermissionRange(invocation.flags, std::span(invocation.args).subspan(1));
+  if (!range) return std::unexpected(range.error());
+  const auto connected = Connect(invocation);
+  if (!connected) return std::unexpected(connected.error());
+  etcdserverpb::AuthRoleRevokePermissionRequest request;
+  request.set_role(invocation.args.front());
+  request.set_key(range->key);
+  request.set_range_end(range->end);
+  const auto response = connected->client->RoleRevokePermission(request);
+  if (!response) return FailWith(response.error());
+  return connected->session.printer().AuthChanged(
+      RevokedText(request.role(), invocation.args[1], range->end), response->header(), *response);
+}
+
+std::vector<Flag> RangeFlags(std::string_view verb) {
+  return {
+      {.name = "prefix", .help = fmt::format("{} the keys that begin so", verb)},
+      {.name = "from-key",
+       .help = fmt::format("{} the key and all keys after it, in the order of their bytes", verb)}};
+}
+
+}  // namespace
+
+Command RoleCommand() {
+  return {
+      .use = "role <subcommand>",
+      .brief = "Role related commands. Use `kvorumctl role --help` to see subcommands",
+      .description = "Role related commands",
+      .group = kAuthenticationGroup,
+      .children = {
+          {.use = "add <role name>", .brief = "Adds a new role", .run = Add},
+          {.use = "delete <role name>", .brief = "Deletes a role", .run = Delete},
+          {.use = "get <role name>", .brief = "Gets detailed information of a role", .run = Get},
+          {.use = "list", .brief = "Lists all roles", .run = List},
+          {.use = "grant-permission [options] <role name> <permission type> <key> [endkey]",
+           .brief = "Grants a key to a role",
+           .description = R"(Grants a key, a range of keys, or the keys with a prefix to a role.
+
+The permission type is read, write or readwrite. A range has its first key and the key after its last
+one. With an empty key, --prefix and --from-key mean all keys.
+)",
+           .flags = RangeFlags("grant"),
+           .argument_choices = {"read", "write", "readwrite"},
+           .choices_at = 1,
+           .run = GrantPermission},
+          {.use = "revoke-permission <role name> <key> [endkey]",
+           .brief = "Revokes a key from a role",
+           .description =
+               R"(Revokes a permission from a role: the range must be one that was granted.
+)",
+           .flags = RangeFlags("revoke"),
+           .run = RevokePermission},
+      }};
+}
+
+}  // namespace kvorum::ctl
