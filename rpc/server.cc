@@ -93,7 +93,7 @@ void Server::Impl::Assign(Accepted accepted, const Tls& tls) {
       shards, {}, [](const auto& each) { return each->open.load(std::memory_order_relaxed); });
   ++shard.open;
   if (shard.loop.InThread()) return Open(shard, std::move(accepted), tls);
-  shard.loop.Post([this, &shard, accepted = std::move(accepted), tls]() mutable {
+  shard.loop.Post([this, &shard, accepted = std::move(accepted), tls = tls]() mutable {
     Open(shard, std::move(accepted), std::move(tls));
   });
 }

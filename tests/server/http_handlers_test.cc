@@ -46,10 +46,9 @@ class HttpHandlersTest : public testing::Test {
                   EncodeAlarmRequest({.action = action, .alarm = {.member = 7, .type = type}}))
             .has_value());
   }
-  void Propose(RequestKind kind, std::string body) {
+  void Propose(RequestKind kind, const std::string& body) {
     bool done = false;
-    served_.member().Propose(kind, std::move(body),
-                             [&](const Result<ApplyResult::Value>&) { done = true; });
+    served_.member().Propose(kind, body, [&](const Result<ApplyResult::Value>&) { done = true; });
     ASSERT_TRUE(served_.lanes().RunUntil([&] { return done; }));
   }
 

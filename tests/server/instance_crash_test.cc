@@ -72,10 +72,10 @@ class Workload {
     }
   }
 
-  void Propose(RequestKind kind, Change change, std::string body) {
+  void Propose(RequestKind kind, Change change, const std::string& body) {
     if (!change.value.empty()) live_.insert(change.keys.begin(), change.keys.end());
     history_.proposed.push_back(std::move(change));
-    member_.Propose(kind, std::move(body), [this](const Result<ApplyResult::Value>& outcome) {
+    member_.Propose(kind, body, [this](const Result<ApplyResult::Value>& outcome) {
       if (!outcome.has_value()) {
         failed_ = true;
         return;
