@@ -53,7 +53,7 @@ Change AuthStore::Publish(AuthDraft draft) {
   return {std::move(records), {}};
 }
 
-EndedTokens AuthStore::Replace(AuthContent content) {
+EndedTokens AuthStore::EndedBy(const Content& content) const {
   EndedTokens ended;
   const AuthState& old_state = *content_.state_;
   const AuthState& new_state = *content.state_;
@@ -67,9 +67,12 @@ EndedTokens AuthStore::Replace(AuthContent content) {
     });
     std::ranges::sort(ended.users);
   }
+  return ended;
+}
+
+void AuthStore::Replace(Content content) {
   const std::lock_guard lock(mutex_);
   std::swap(content_, content);
-  return ended;
 }
 
 Result<Change> AuthStore::Enable() {

@@ -55,8 +55,10 @@ class AuthStore {
   // The newest. Any thread.
   std::shared_ptr<const AuthState> state() const;
 
-  // All of another state, as an installed snapshot brings it.
-  EndedTokens Replace(Content content);
+  // All of another state, as an installed snapshot brings it. The tokens that end with it must have
+  // ended before anybody sees that state, which may be before Replace.
+  EndedTokens EndedBy(const Content& content) const;
+  void Replace(Content content);
 
   // kErrRootUserNotExist, kErrRootRoleNotExist. The revision stays.
   Result<Change> Enable();

@@ -155,9 +155,12 @@ void AuthApplier::Take(const auth::Change& change) {
   store_.SetSideVersion(states_.Add(state_, store_.shown_side_version()));
 }
 
+void AuthApplier::EndTokens(const auth::AuthStore::Content& content) const {
+  if (tokens_ != nullptr) tokens_->End(auth_.EndedBy(content));
+}
+
 void AuthApplier::Install(auth::AuthStore::Content content) {
-  const auth::EndedTokens ended = auth_.Replace(std::move(content));
-  if (tokens_ != nullptr) tokens_->End(ended);
+  auth_.Replace(std::move(content));
   state_ = auth_.state();
 }
 

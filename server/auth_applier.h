@@ -41,8 +41,10 @@ class AuthApplier {
   // Whether it may end the lease and all that is attached to it.
   Result<void> CheckRevoke(const InternalRequest& entry, lease::LeaseId id) const;
 
-  // The content of an installed snapshot takes the place of all; its number is the store's side
-  // version.
+  // The content of a snapshot that is being installed takes the place of all, in two steps: before
+  // its state is shown the tokens end that it does not know (called where the snapshot is loaded,
+  // while no entries are applied); then it is the newest. Its number is the store's side version.
+  void EndTokens(const auth::AuthStore::Content& content) const;
   void Install(auth::AuthStore::Content content);
 
  private:

@@ -530,6 +530,7 @@ void Instance::InstallSnapshot(const std::shared_ptr<const raft::Snapshot>& snap
        .side_version = auth_version,
        .load = [this, loaded, auth_version](mvcc::Snapshot& content) -> Result<void> {
          KV_TRY(*loaded, server::LoadReplicatedState(content));
+         auth_applier_->EndTokens(loaded->auth);
          auth_states_->Fill(auth_version, loaded->auth.state());
          return {};
        }},

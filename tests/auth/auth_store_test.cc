@@ -292,7 +292,8 @@ TEST_F(AuthStoreTest, ASnapshotEndsTheTokensOfWhoChangedOrWent) {
   AddUser("dan");
   auto newer = AuthStore::Load(Records());
   ASSERT_TRUE(newer.has_value());
-  const EndedTokens ended = behind.Replace(*std::move(newer));
+  const EndedTokens ended = behind.EndedBy(*newer);
+  behind.Replace(*std::move(newer));
   EXPECT_FALSE(ended.all);
   EXPECT_EQ(ended.users, (std::vector<std::string>{"ann", "bob"}));
   EXPECT_EQ(behind.state()->revision(), state()->revision());
@@ -307,7 +308,7 @@ TEST_F(AuthStoreTest, ASnapshotEndsAllTokensIfAuthWasOffInBetween) {
   Do(store_.Enable());
   auto newer = AuthStore::Load(Records());
   ASSERT_TRUE(newer.has_value());
-  EXPECT_TRUE(behind.Replace(*std::move(newer)).all);
+  EXPECT_TRUE(behind.EndedBy(*newer).all);
 }
 
 }  // namespace

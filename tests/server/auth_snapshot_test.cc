@@ -215,6 +215,31 @@ TEST_F(AuthSnapshotTest, WhoMayDoWhatComesWithTheSnapshot) {
   EXPECT_EQ(VerdictOf(behind_, bob), auth::kErrInvalidAuthToken);
 }
 
+// The member shows the new state while the rest of the snapshot is still being taken over.
+TEST_F(AuthSnapshotTest, ATokenEndsBeforeTheStateIsSeenThatDoesNotKnowIt) {
+  SetUpUsers();
+  const std::string bob = LogIn("bob");
+  ASSERT_NO_FATAL_FAILURE(LoseSight());
+  const std::uint64_t old_revision = StateOf(behind_)->revision();
+  etcdserverpb::AuthUserChangePasswordRequest change;
+  change.set_name("bob");
+  change.set_hashedpassword(
+      auth::EncodeHash(auth::HashPassword("new", auth::kMinBcryptCost, {}).value()));
+  Do(RequestKind::kUserChangePassword, change);
+  ASSERT_NO_FATAL_FAILURE(WriteMuch());
+  cluster_.network().MendAll();
+  int seen = 0;
+  const auto installed = [&] {
+    if (StateOf(behind_)->revision() == old_revision) return false;
+    ++seen;
+    EXPECT_EQ(VerdictOf(behind_, bob), auth::kErrInvalidAuthToken) << "at look " << seen;
+    return cluster_.network().snapshots_delivered() > 0 &&
+           cluster_.replica(behind_).applied_index() == cluster_.replica(leader_).applied_index();
+  };
+  ASSERT_TRUE(cluster_.RunUntil(installed));
+  EXPECT_GT(seen, 1) << "the state is shown and the snapshot installed in one step";
+}
+
 TEST_F(AuthSnapshotTest, AMemberThatKnewOfNoUsersAsksForThem) {
   ASSERT_NO_FATAL_FAILURE(LoseSight());
   SetUpUsers();
