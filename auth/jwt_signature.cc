@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "auth/errors.h"
+#include "base/freed_by.h"
 
 namespace kvorum::auth {
 namespace {
@@ -53,19 +54,12 @@ constexpr Method kMethods[] = {
 // As Go's since 1.24; shorter ones are broken.
 constexpr int kMinRsaBits = 1024;
 
-template <auto Free>
-struct Deleter {
-  template <class T>
-  void operator()(T* object) const {
-    Free(object);
-  }
-};
-using BioPtr = std::unique_ptr<BIO, Deleter<BIO_free>>;
-using KeyPtr = std::unique_ptr<EVP_PKEY, Deleter<EVP_PKEY_free>>;
-using CertificatePtr = std::unique_ptr<X509, Deleter<X509_free>>;
-using DigestPtr = std::unique_ptr<EVP_MD_CTX, Deleter<EVP_MD_CTX_free>>;
-using DecoderPtr = std::unique_ptr<OSSL_DECODER_CTX, Deleter<OSSL_DECODER_CTX_free>>;
-using EcdsaPtr = std::unique_ptr<ECDSA_SIG, Deleter<ECDSA_SIG_free>>;
+using BioPtr = std::unique_ptr<BIO, FreedBy<BIO_free>>;
+using KeyPtr = std::unique_ptr<EVP_PKEY, FreedBy<EVP_PKEY_free>>;
+using CertificatePtr = std::unique_ptr<X509, FreedBy<X509_free>>;
+using DigestPtr = std::unique_ptr<EVP_MD_CTX, FreedBy<EVP_MD_CTX_free>>;
+using DecoderPtr = std::unique_ptr<OSSL_DECODER_CTX, FreedBy<OSSL_DECODER_CTX_free>>;
+using EcdsaPtr = std::unique_ptr<ECDSA_SIG, FreedBy<ECDSA_SIG_free>>;
 
 // OpenSSL's errors end with the function that has one of these.
 struct ErrorQueueGuard {

@@ -12,12 +12,14 @@
 #include <sstream>
 #include <system_error>
 
+#include "base/freed_by.h"
+
 namespace kvorum::client {
 namespace {
 
-using BioPtr = std::unique_ptr<BIO, decltype(&BIO_free)>;
-using X509Ptr = std::unique_ptr<X509, decltype(&X509_free)>;
-using KeyPtr = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
+using BioPtr = std::unique_ptr<BIO, FreedBy<BIO_free>>;
+using X509Ptr = std::unique_ptr<X509, FreedBy<X509_free>>;
+using KeyPtr = std::unique_ptr<EVP_PKEY, FreedBy<EVP_PKEY_free>>;
 
 std::unexpected<Error> Useless(std::string message) {
   ERR_clear_error();
@@ -42,7 +44,7 @@ Result<std::string> ReadFile(const std::string& path) {
 }
 
 BioPtr Open(const std::string& pem) {
-  return {BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), BIO_free};
+  return BioPtr(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
 }
 
 // Nobody is asked for a passphrase: without this OpenSSL asks on the terminal, for certificates
@@ -50,7 +52,7 @@ BioPtr Open(const std::string& pem) {
 int NoPassphrase(char*, int, int, void*) { return -1; }
 
 X509Ptr FirstCertificate(const std::string& pem) {
-  return {PEM_read_bio_X509(Open(pem).get(), nullptr, NoPassphrase, nullptr), X509_free};
+  return X509Ptr(PEM_read_bio_X509(Open(pem).get(), nullptr, NoPassphrase, nullptr));
 }
 
 Result<void> CheckPair(const TlsOptions& options) {
@@ -59,8 +61,7 @@ Result<void> CheckPair(const TlsOptions& options) {
   const X509Ptr certificate = FirstCertificate(certificate_pem);
   if (certificate == nullptr)
     return Useless("tls: no certificate in PEM form in " + options.certificate_file);
-  const KeyPtr key(PEM_read_bio_PrivateKey(Open(key_pem).get(), nullptr, NoPassphrase, nullptr),
-                   EVP_PKEY_free);
+  const KeyPtr key(PEM_read_bio_PrivateKey(Open(key_pem).get(), nullptr, NoPassphrase, nullptr));
   if (key == nullptr)
     return Useless("tls: no private key in PEM form, without a passphrase, in " + options.key_file);
   if (X509_check_private_key(certificate.get(), key.get()) != 1)

@@ -12,6 +12,8 @@
 #include <ctime>
 #include <memory>
 
+#include "base/freed_by.h"
+
 namespace kvorum::rpc {
 namespace {
 
@@ -21,20 +23,13 @@ constexpr long kVersion3 = 2;  // as the field counts
 // Never asks the terminal.
 int NoPassword(char*, int, int, void*) { return -1; }
 
-template <auto function>
-struct Freed {
-  template <class T>
-  void operator()(T* object) const {
-    function(object);
-  }
-};
-using KeyPointer = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
-using CertificatePointer = std::unique_ptr<X509, Freed<X509_free>>;
-using BioPointer = std::unique_ptr<BIO, Freed<BIO_free>>;
-using NumberPointer = std::unique_ptr<BIGNUM, Freed<BN_free>>;
-using NamesPointer = std::unique_ptr<GENERAL_NAMES, Freed<GENERAL_NAMES_free>>;
-using ExtensionPointer = std::unique_ptr<X509_EXTENSION, Freed<X509_EXTENSION_free>>;
-using TimePointer = std::unique_ptr<ASN1_TIME, Freed<ASN1_TIME_free>>;
+using KeyPointer = std::unique_ptr<EVP_PKEY, FreedBy<EVP_PKEY_free>>;
+using CertificatePointer = std::unique_ptr<X509, FreedBy<X509_free>>;
+using BioPointer = std::unique_ptr<BIO, FreedBy<BIO_free>>;
+using NumberPointer = std::unique_ptr<BIGNUM, FreedBy<BN_free>>;
+using NamesPointer = std::unique_ptr<GENERAL_NAMES, FreedBy<GENERAL_NAMES_free>>;
+using ExtensionPointer = std::unique_ptr<X509_EXTENSION, FreedBy<X509_EXTENSION_free>>;
+using TimePointer = std::unique_ptr<ASN1_TIME, FreedBy<ASN1_TIME_free>>;
 
 std::unexpected<Error> Broken(std::string_view what) {
   return Fail(Code::kInternal, "making a certificate: " + std::string(what));
@@ -74,7 +69,7 @@ bool AddExtension(X509* certificate, int kind, const char* value) {
 }
 
 bool AddName(GENERAL_NAMES* names, int type, std::string_view bytes) {
-  std::unique_ptr<GENERAL_NAME, Freed<GENERAL_NAME_free>> name(GENERAL_NAME_new());
+  std::unique_ptr<GENERAL_NAME, FreedBy<GENERAL_NAME_free>> name(GENERAL_NAME_new());
   ASN1_STRING* value = type == GEN_IPADD ? ASN1_OCTET_STRING_new() : ASN1_IA5STRING_new();
   if (name == nullptr || value == nullptr) return false;
   GENERAL_NAME_set0_value(name.get(), type, value);

@@ -16,6 +16,8 @@
 #include <memory>
 #include <optional>
 
+#include "base/freed_by.h"
+
 namespace kvorum::rpc {
 namespace {
 
@@ -87,7 +89,7 @@ Result<Binding> Resolve(const std::string& host, std::uint16_t port, bool dual_s
     return Fail(Code::kInvalidArgument,
                 fmt::format("listen tcp: lookup {}: {}", host, gai_strerror(status)));
   }
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> guard(found, &freeaddrinfo);
+  const std::unique_ptr<addrinfo, FreedBy<freeaddrinfo>> guard(found);
   const addrinfo* best = found;
   for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
     if (each->ai_family == AF_INET) {

@@ -20,8 +20,8 @@
 namespace kvorum::rpc {
 namespace {
 
-using BioPtr = std::unique_ptr<BIO, OpenSslFree<BIO, BIO_free_all>>;
-using CrlPtr = std::unique_ptr<X509_CRL, OpenSslFree<X509_CRL, X509_CRL_free>>;
+using BioPtr = std::unique_ptr<BIO, FreedBy<BIO_free_all>>;
+using CrlPtr = std::unique_ptr<X509_CRL, FreedBy<X509_CRL_free>>;
 
 // Nobody needs more; the serial numbers of a million revoked certificates fit.
 constexpr std::int64_t kMaxFileBytes = std::int64_t{64} << 20;

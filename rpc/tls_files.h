@@ -19,16 +19,13 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/freed_by.h"
 
 namespace kvorum::rpc {
 
-template <class T, void (*kFree)(T*)>
-struct OpenSslFree {
-  void operator()(T* object) const { kFree(object); }
-};
-using X509Ptr = std::unique_ptr<X509, OpenSslFree<X509, X509_free>>;
-using KeyPtr = std::unique_ptr<EVP_PKEY, OpenSslFree<EVP_PKEY, EVP_PKEY_free>>;
-using SslCtxPtr = std::unique_ptr<SSL_CTX, OpenSslFree<SSL_CTX, SSL_CTX_free>>;
+using X509Ptr = std::unique_ptr<X509, FreedBy<X509_free>>;
+using KeyPtr = std::unique_ptr<EVP_PKEY, FreedBy<EVP_PKEY_free>>;
+using SslCtxPtr = std::unique_ptr<SSL_CTX, FreedBy<SSL_CTX_free>>;
 
 struct KeyPair {
   X509Ptr leaf;

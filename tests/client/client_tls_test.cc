@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/freed_by.h"
 #include "client/client.h"
 #include "client/tls_files.h"
 #include "proto/rpc.pb.h"
@@ -232,11 +233,11 @@ class Keyboard {
 };
 
 std::string Encrypted(const std::string& certificate_pem, std::string_view passphrase) {
-  const std::unique_ptr<BIO, decltype(&BIO_free)> in(
-      BIO_new_mem_buf(certificate_pem.data(), static_cast<int>(certificate_pem.size())), BIO_free);
-  const std::unique_ptr<X509, decltype(&X509_free)> certificate(
-      PEM_read_bio_X509(in.get(), nullptr, nullptr, nullptr), X509_free);
-  const std::unique_ptr<BIO, decltype(&BIO_free)> out(BIO_new(BIO_s_mem()), BIO_free);
+  const std::unique_ptr<BIO, FreedBy<BIO_free>> in(
+      BIO_new_mem_buf(certificate_pem.data(), static_cast<int>(certificate_pem.size())));
+  const std::unique_ptr<X509, FreedBy<X509_free>> certificate(
+      PEM_read_bio_X509(in.get(), nullptr, nullptr, nullptr));
+  const std::unique_ptr<BIO, FreedBy<BIO_free>> out(BIO_new(BIO_s_mem()));
   const std::string key(passphrase);
   PEM_ASN1_write_bio(reinterpret_cast<i2d_of_void*>(i2d_X509), PEM_STRING_X509, out.get(),
                      certificate.get(), EVP_aes_256_cbc(),

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/freed_by.h"
 #include "base/sim_file_system.h"
 
 namespace kvorum::server {
@@ -37,7 +38,7 @@ struct Certificate {
     return X509_cmp_time(X509_get0_notBefore(x509.get()), &time) < 0 &&
            X509_cmp_time(X509_get0_notAfter(x509.get()), &time) > 0;
   }
-  std::unique_ptr<X509, decltype(&X509_free)> x509{nullptr, X509_free};
+  std::unique_ptr<X509, FreedBy<X509_free>> x509;
 };
 
 class AutoTlsTest : public testing::Test {

@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/freed_by.h"
 #include "server/peer/tls_socket.h"
 #include "server/peer_request.h"
 #include "tests/server/log_file.h"
@@ -59,8 +60,8 @@ class RawTlsClient {
     return "refused: " + rpc::TlsErrorText(ssl_.get());
   }
   long ServerSerial() const {
-    const std::unique_ptr<X509, decltype(&X509_free)> certificate(
-        SSL_get1_peer_certificate(ssl_.get()), X509_free);
+    const std::unique_ptr<X509, FreedBy<X509_free>> certificate(
+        SSL_get1_peer_certificate(ssl_.get()));
     return ASN1_INTEGER_get(X509_get0_serialNumber(certificate.get()));
   }
 
