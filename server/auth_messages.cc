@@ -1,5 +1,7 @@
 #include "server/auth_messages.h"
 
+#include <algorithm>
+#include <initializer_list>
 #include <utility>
 
 #include "proto/wire.h"
@@ -33,13 +35,36 @@ constexpr std::uint32_t kToken = 2;
 constexpr std::uint32_t kNames = 2;
 constexpr std::uint32_t kPermissions = 2;
 
+struct Name {
+  std::string_view name;
+};
+
+// Where a message of texts has each of them.
+template <class T>
+struct Place {
+  std::uint32_t field;
+  std::string_view T::* text;
+};
+
+// `read` gets the fields that are none of these.
 template <class T, class Read>
-Result<T> Decode(std::string_view bytes, Read&& read) {
+Result<T> Decode(std::string_view bytes, std::initializer_list<Place<T>> texts, Read&& read) {
   T value{};
   TextReader reader(bytes);
-  while (reader.Next()) read(reader, value);
+  while (reader.Next()) {
+    const auto* const place = std::ranges::find(texts, reader.field(), &Place<T>::field);
+    if (place != texts.end()) {
+      value.*(place->text) = reader.Text();
+    } else {
+      read(reader, value);
+    }
+  }
   KV_RETURN_IF_ERROR(reader.Outcome());
   return value;
+}
+template <class T>
+Result<T> Decode(std::string_view bytes, std::initializer_list<Place<T>> texts) {
+  return Decode<T>(bytes, texts, [](TextReader& reader, T&) { reader.Skip(); });
 }
 
 void ReadPermission(wire::Reader& outer, auth::Permission& permission) {
@@ -80,43 +105,18 @@ void ReadOptions(wire::Reader& outer, UserPasswordRequest& request) {
 }  // namespace
 
 Result<std::string_view> DecodeName(std::string_view bytes) {
-  return Decode<std::string_view>(bytes, [](TextReader& reader, std::string_view& name) {
-    if (reader.field() == kName) {
-      name = reader.Text();
-    } else {
-      reader.Skip();
-    }
-  });
+  KV_TRY(const Name decoded, Decode<Name>(bytes, {{kName, &Name::name}}));
+  return decoded.name;
 }
 
 Result<AuthenticateRequest> DecodeAuthenticate(std::string_view bytes) {
-  return Decode<AuthenticateRequest>(bytes, [](TextReader& reader, AuthenticateRequest& request) {
-    switch (reader.field()) {
-      case kName:
-        request.name = reader.Text();
-        break;
-      case kPassword:
-        request.password = reader.Text();
-        break;
-      default:
-        reader.Skip();
-    }
-  });
+  using Message = AuthenticateRequest;
+  return Decode<Message>(bytes, {{kName, &Message::name}, {kPassword, &Message::password}});
 }
 
 Result<LoginEntry> DecodeLoginEntry(std::string_view bytes) {
-  return Decode<LoginEntry>(bytes, [](TextReader& reader, LoginEntry& entry) {
-    switch (reader.field()) {
-      case kName:
-        entry.name = reader.Text();
-        break;
-      case kTokenPrefix:
-        entry.token_prefix = reader.Text();
-        break;
-      default:
-        reader.Skip();
-    }
-  });
+  using Message = LoginEntry;
+  return Decode<Message>(bytes, {{kName, &Message::name}, {kTokenPrefix, &Message::token_prefix}});
 }
 
 std::string EncodeLoginEntry(const LoginEntry& entry) {
@@ -127,24 +127,15 @@ std::string EncodeLoginEntry(const LoginEntry& entry) {
 }
 
 Result<UserPasswordRequest> DecodeUserAdd(std::string_view bytes) {
-  return Decode<UserPasswordRequest>(bytes, [](TextReader& reader, UserPasswordRequest& request) {
-    switch (reader.field()) {
-      case kName:
-        request.name = reader.Text();
-        break;
-      case kPassword:
-        request.password = reader.Text();
-        break;
-      case kOptions:
-        ReadOptions(reader, request);
-        break;
-      case kHashOfNew:
-        request.hashed_password = reader.Text();
-        break;
-      default:
-        reader.Skip();
-    }
-  });
+  using Message = UserPasswordRequest;
+  return Decode<Message>(bytes,
+                         {{kName, &Message::name},
+                          {kPassword, &Message::password},
+                          {kHashOfNew, &Message::hashed_password}},
+                         [](TextReader& reader, Message& request) {
+                           if (reader.field() == kOptions) return ReadOptions(reader, request);
+                           reader.Skip();
+                         });
 }
 
 std::string EncodeUserAdd(const UserPasswordRequest& request) {
@@ -156,21 +147,10 @@ std::string EncodeUserAdd(const UserPasswordRequest& request) {
 }
 
 Result<UserPasswordRequest> DecodeChangePassword(std::string_view bytes) {
-  return Decode<UserPasswordRequest>(bytes, [](TextReader& reader, UserPasswordRequest& request) {
-    switch (reader.field()) {
-      case kName:
-        request.name = reader.Text();
-        break;
-      case kPassword:
-        request.password = reader.Text();
-        break;
-      case kHashOfChanged:
-        request.hashed_password = reader.Text();
-        break;
-      default:
-        reader.Skip();
-    }
-  });
+  using Message = UserPasswordRequest;
+  return Decode<Message>(bytes, {{kName, &Message::name},
+                                 {kPassword, &Message::password},
+                                 {kHashOfChanged, &Message::hashed_password}});
 }
 
 std::string EncodeChangePassword(const UserPasswordRequest& request) {
@@ -181,54 +161,35 @@ std::string EncodeChangePassword(const UserPasswordRequest& request) {
 }
 
 Result<UserRoleRequest> DecodeUserRole(std::string_view bytes) {
-  return Decode<UserRoleRequest>(bytes, [](TextReader& reader, UserRoleRequest& request) {
-    switch (reader.field()) {
-      case kName:
-        request.user = reader.Text();
-        break;
-      case kRole:
-        request.role = reader.Text();
-        break;
-      default:
-        reader.Skip();
-    }
-  });
+  using Message = UserRoleRequest;
+  return Decode<Message>(bytes, {{kName, &Message::user}, {kRole, &Message::role}});
 }
 
 Result<GrantPermissionRequest> DecodeGrantPermission(std::string_view bytes) {
-  return Decode<GrantPermissionRequest>(bytes,
-                                        [](TextReader& reader, GrantPermissionRequest& request) {
-                                          switch (reader.field()) {
-                                            case kName:
-                                              request.role = reader.Text();
-                                              break;
-                                            case kPermission:
-                                              request.has_permission = true;
-                                              ReadPermission(reader, request.permission);
-                                              break;
-                                            default:
-                                              reader.Skip();
-                                          }
-                                        });
+  using Message = GrantPermissionRequest;
+  return Decode<Message>(bytes, {{kName, &Message::role}},
+                         [](TextReader& reader, Message& request) {
+                           if (reader.field() != kPermission) return reader.Skip();
+                           request.has_permission = true;
+                           ReadPermission(reader, request.permission);
+                         });
 }
 
 Result<RevokePermissionRequest> DecodeRevokePermission(std::string_view bytes) {
-  return Decode<RevokePermissionRequest>(bytes,
-                                         [](TextReader& reader, RevokePermissionRequest& request) {
-                                           switch (reader.field()) {
-                                             case kName:
-                                               request.role = reader.Text();
-                                               break;
-                                             case kRevokedKey:
-                                               request.key = reader.Bytes();
-                                               break;
-                                             case kRevokedEnd:
-                                               request.range_end = reader.Bytes();
-                                               break;
-                                             default:
-                                               reader.Skip();
-                                           }
-                                         });
+  using Message = RevokePermissionRequest;
+  return Decode<Message>(bytes, {{kName, &Message::role}},
+                         [](TextReader& reader, Message& request) {
+                           switch (reader.field()) {
+                             case kRevokedKey:
+                               request.key = reader.Bytes();
+                               break;
+                             case kRevokedEnd:
+                               request.range_end = reader.Bytes();
+                               break;
+                             default:
+                               reader.Skip();
+                           }
+                         });
 }
 
 SharedBytes EncodeAuthStatusResponse(const ResponseHeader& header, bool enabled,
