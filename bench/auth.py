@@ -8,9 +8,6 @@ auth, and puts of who is logged in while 1,000 logins a second fail. Alternating
 
 import argparse
 import json
-import os
-import pathlib
-import shutil
 import subprocess
 import sys
 import time
@@ -20,7 +17,6 @@ from etcd3.etcdrpc import auth_pb2, rpc_pb2, rpc_pb2_grpc
 
 import compare
 
-ROOT = compare.ROOT
 ROLES = 1000
 KEYS = 10_000
 PREFIX = b"/kvorum-bench/"
@@ -65,8 +61,8 @@ class Bench(compare.Bench):
             keys = ("--keys", KEYS, "--connections", 8, "--streams", 32)
             self._load(server, *keys, "--sequential", "--count", KEYS, "put")
             self._users(server)
-            for _ in range(self._options.rounds):
-                for on in (False, True):
+            for number in range(self._options.rounds):
+                for on in (False, True) if number % 2 == 0 else (True, False):  # a machine's speed drifts
                     token = self._turn(server, on) if on else None
                     shown = ("--token", token) if on else ()
                     which = "with auth" if on else "without"
@@ -117,30 +113,16 @@ def rows(bench):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--seconds", type=float, default=5, help="of each measure")
     parser.add_argument("--logins", type=int, default=1000, help="a second, in the flood")
     parser.add_argument("--put-rate", type=int, default=2000, help="a second, beside it")
-    parser.add_argument("--only", choices=["etcd", "kvorum"])
-    parser.add_argument("--data-root", type=pathlib.Path, default=ROOT / "build" / "bench-data")
-    parser.add_argument("--etcd", type=pathlib.Path, default=ROOT / "build/peer/usr/bin/etcd")
-    parser.add_argument("--kvorum", type=pathlib.Path, default=ROOT / "build/release/bin/kvorum")
-    parser.add_argument("--bench", type=pathlib.Path, default=ROOT / "build/release/bin/kvorum-bench")
-    parser.add_argument("--report", type=pathlib.Path, default=ROOT / "build" / "auth.json",
-                        help="where all samples go, as JSON")
+    compare.add_programs(parser, "auth.json")
     options = parser.parse_args()
 
-    programs = {"etcd": options.etcd, "kvorum": options.kvorum}
-    if options.only:
-        programs = {options.only: programs[options.only]}
-    options.data_root.mkdir(parents=True, exist_ok=True)
     bench = Bench(options)
     for phase in (bench.cost, bench.flood):
-        for name, program in programs.items():
-            folder = options.data_root / f"{os.getpid()}-{name}"
-            folder.mkdir()
-            phase(name, program, folder)
-            shutil.rmtree(folder)  # kept when the phase failed: its log is in there
+        compare.measure_each(options, phase)
 
     compare.print_table([row for row in rows(bench) if any(row[1:4])])
     options.report.write_text(json.dumps(bench.samples(), indent=1) + "\n")

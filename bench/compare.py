@@ -253,29 +253,48 @@ def on_disk(folder):
     return kind not in ("tmpfs", "ramfs")
 
 
+def add_programs(parser, report, bench="kvorum-bench"):
+    """The options that say what is measured, with what, and where the samples go."""
+    built = ROOT / "build/release/bin"
+    parser.add_argument("--only", choices=["etcd", "kvorum"])
+    parser.add_argument("--data-root", type=pathlib.Path, default=ROOT / "build" / "bench-data")
+    parser.add_argument("--etcd", type=pathlib.Path, default=ROOT / "build/peer/usr/bin/etcd")
+    parser.add_argument("--kvorum", type=pathlib.Path, default=built / "kvorum")
+    parser.add_argument("--bench", type=pathlib.Path, default=built / bench)
+    parser.add_argument("--report", type=pathlib.Path, default=ROOT / "build" / report,
+                        help="where all samples go, as JSON")
+
+
+def chosen(options):
+    """The servers to be measured, name: program."""
+    return {name: program for name, program in (("etcd", options.etcd), ("kvorum", options.kvorum))
+            if options.only in (None, name)}
+
+
+def measure_each(options, phase, *arguments):
+    """Runs the phase with every server in turn, with an empty folder for its data."""
+    options.data_root.mkdir(parents=True, exist_ok=True)
+    for name, program in chosen(options).items():
+        folder = options.data_root / f"{os.getpid()}-{name}"
+        folder.mkdir()
+        phase(name, program, folder, *arguments)
+        shutil.rmtree(folder)  # kept when the phase failed: its log is in there
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=5, help="of each measure")
     parser.add_argument("--keys", type=int, default=1_000_000)
-    parser.add_argument("--only", choices=["etcd", "kvorum"])
     parser.add_argument("--skip-small", action="store_true")
     parser.add_argument("--skip-large", action="store_true")
-    parser.add_argument("--data-root", type=pathlib.Path, default=ROOT / "build" / "bench-data")
-    parser.add_argument("--etcd", type=pathlib.Path, default=ROOT / "build/peer/usr/bin/etcd")
-    parser.add_argument("--kvorum", type=pathlib.Path, default=ROOT / "build/release/bin/kvorum")
-    parser.add_argument("--bench", type=pathlib.Path, default=ROOT / "build/release/bin/kvorum-bench")
-    parser.add_argument("--report", type=pathlib.Path, default=ROOT / "build" / "compare.json",
-                        help="where all samples go, as JSON")
+    add_programs(parser, "compare.json")
     parser.add_argument("--any-file-system", action="store_true",
                         help="data may be in memory: to try the tool, not to measure")
     parser.add_argument("--strict", action="store_true", help="exit 1 when a target is missed")
     options = parser.parse_args()
 
-    programs = {"etcd": options.etcd, "kvorum": options.kvorum}
-    if options.only:
-        programs = {options.only: programs[options.only]}
-    for program in (*programs.values(), options.bench):
+    for program in (*chosen(options).values(), options.bench):
         if not os.access(program, os.X_OK):
             sys.exit(f"compare: {program} is missing: `make bench` builds and unpacks it")
     options.data_root.mkdir(parents=True, exist_ok=True)
@@ -292,11 +311,7 @@ def main():
         print(f"round {number} of {options.rounds}", flush=True)
         bench.probe_disk(options.data_root)
         for phase in phases:
-            for name, program in programs.items():
-                folder = options.data_root / f"{os.getpid()}-{name}"
-                folder.mkdir()
-                phase(name, program, folder)
-                shutil.rmtree(folder)  # kept when the phase failed: its log is in there
+            measure_each(options, phase)
 
     table = list(rows(bench, options.keys))
     print_table(table)

@@ -9,9 +9,6 @@ their ratios and the targets.
 
 import argparse
 import json
-import os
-import pathlib
-import shutil
 import subprocess
 import sys
 import threading
@@ -21,7 +18,6 @@ import grpc
 
 import compare
 
-ROOT = compare.ROOT
 # What a measure asks of kvorum-watch-bench.
 ONE_PREFIX = ("--streams", 100, "--watchers", 10)
 OWN_KEYS = ("--streams", 100, "--watchers", 100, "--own-keys")
@@ -229,34 +225,16 @@ def main():
     parser.add_argument("--seconds", type=float, default=5, help="of each measure")
     parser.add_argument("--silent-seconds", type=float, default=60, help="for which one client does not read; 0: skip")
     parser.add_argument("--measure", choices=list(MEASURES), action="append", help="only this one")
-    parser.add_argument("--only", choices=["etcd", "kvorum"])
-    parser.add_argument("--data-root", type=pathlib.Path, default=ROOT / "build" / "bench-data")
-    parser.add_argument("--etcd", type=pathlib.Path, default=ROOT / "build/peer/usr/bin/etcd")
-    parser.add_argument("--kvorum", type=pathlib.Path, default=ROOT / "build/release/bin/kvorum")
-    parser.add_argument("--bench", type=pathlib.Path, default=ROOT / "build/release/bin/kvorum-watch-bench")
-    parser.add_argument("--report", type=pathlib.Path, default=ROOT / "build" / "compare_watch.json",
-                        help="where all samples go, as JSON")
+    compare.add_programs(parser, "compare_watch.json", bench="kvorum-watch-bench")
     options = parser.parse_args()
 
-    programs = {"etcd": options.etcd, "kvorum": options.kvorum}
-    if options.only:
-        programs = {options.only: programs[options.only]}
-    options.data_root.mkdir(parents=True, exist_ok=True)
     bench = Bench(options)
-
-    def run(phase, *arguments):
-        for name, program in programs.items():
-            folder = options.data_root / f"{os.getpid()}-{name}"
-            folder.mkdir()
-            phase(name, program, folder, *arguments)
-            shutil.rmtree(folder)  # kept when the phase failed: its log is in there
-
     for number in range(1, options.rounds + 1):
         print(f"round {number} of {options.rounds}", flush=True)
         for measure in options.measure or MEASURES:
-            run(bench.watch, measure)
+            compare.measure_each(options, bench.watch, measure)
     if options.silent_seconds != 0:
-        run(bench.silent)
+        compare.measure_each(options, bench.silent)
 
     compare.print_table([row for row in rows(bench) if any(row[1:4])])
     options.report.write_text(json.dumps(bench.samples(), indent=1) + "\n")
