@@ -8,21 +8,21 @@
 namespace kvorum::auth {
 
 std::uint64_t AuthState::RequiredRevision(std::string_view username) const {
-  const User* user = FindUser(username);
+  return RequiredRevision(FindUser(username));
+}
+
+std::uint64_t AuthState::RequiredRevision(const User* user) const {
   return user == nullptr ? revision_ : std::max(token_revision_, user->changed_revision());
 }
 
-std::uint64_t AuthState::SessionsSince(std::string_view username) const {
-  const User* user = FindUser(username);
+std::uint64_t AuthState::SessionsSince(const User* user) const {
   return user == nullptr ? revision_ : std::max(token_revision_, user->sessions_since());
 }
 
 Result<const User*> AuthState::Identify(const Identity& identity) const {
   if (identity.revision == 0) return Refuse(kErrUserEmpty);
-  const User* user = FindUser(identity.username);
-  const std::uint64_t required =
-      user == nullptr ? revision_ : std::max(token_revision_, user->changed_revision());
-  if (identity.revision < required) return Refuse(kErrAuthOldRevision);
+  const User* user = UserOf(identity);
+  if (identity.revision < RequiredRevision(user)) return Refuse(kErrAuthOldRevision);
   if (user == nullptr) return Refuse(kErrPermissionDenied);
   return user;
 }
@@ -61,7 +61,7 @@ Result<void> AuthState::CheckWrite(const Identity& identity, std::string_view ke
 Result<void> AuthState::CheckAdmin(const Identity& identity) const {
   if (!enabled_) return {};
   if (identity.username.empty()) return Refuse(kErrUserEmpty);
-  const User* user = FindUser(identity.username);
+  const User* user = UserOf(identity);
   if (user == nullptr) return Refuse(kErrUserNotFound);
   KV_RETURN_IF_ERROR(Identify(identity));
   if (!user->is_root()) return Refuse(kErrPermissionDenied);

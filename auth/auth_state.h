@@ -31,6 +31,8 @@ namespace kvorum::auth {
 struct Identity {
   std::string_view username;
   std::uint64_t revision = 0;
+  // What FindUser gives for the name in the state that is asked; null: it is looked up.
+  const User* user = nullptr;
 };
 
 class AuthState {
@@ -71,8 +73,9 @@ class AuthState {
   // The least revision that a token of this user must carry; for an unknown user the newest.
   std::uint64_t RequiredRevision(std::string_view username) const;
   // The same for who was last seen with a simple token that counted: as these, it outlives changes
-  // of what its user may do.
-  std::uint64_t SessionsSince(std::string_view username) const;
+  // of what its user may do. Both by what FindUser gave.
+  std::uint64_t SessionsSince(const User* user) const;
+  std::uint64_t RequiredRevision(const User* user) const;
 
   // ---- logging in ----
 
@@ -91,6 +94,9 @@ class AuthState {
   friend class AuthDraft;
   friend class AuthStore;
 
+  const User* UserOf(const Identity& identity) const {
+    return identity.user != nullptr ? identity.user : FindUser(identity.username);
+  }
   Result<const User*> Identify(const Identity& identity) const;
   // With the roles as they are in this state.
   std::shared_ptr<const User> MakeUser(std::shared_ptr<const UserRecord> record,

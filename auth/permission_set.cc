@@ -46,10 +46,13 @@ RangeSet::Iterator RangeSet::FirstBehind(std::string_view key) const {
   if (const int order = key.substr(0, common_.size()).compare(common_); order != 0)
     return order < 0 ? ranges_.begin() : ranges_.end();
   const std::uint64_t head = SortHead(key, common_.size());
-  const auto from = std::ranges::lower_bound(heads_, head);
+  const auto from = heads_.begin() + static_cast<std::ptrdiff_t>(HeadsBelow(heads_, head));
   const auto first = ranges_.begin() + (from - heads_.begin());
   if (from == heads_.end() || *from != head) return first;
-  const auto same = std::ranges::upper_bound(from, heads_.end(), head) - from;
+  // Those with this very head, most often one, are told apart by the rest of their texts.
+  const auto second = std::next(from);
+  if (second == heads_.end() || *second != head) return first->begin <= key ? first + 1 : first;
+  const auto same = std::upper_bound(second, heads_.end(), head) - from;
   return std::ranges::upper_bound(first, first + same, key, {}, &Range::begin);
 }
 

@@ -28,12 +28,21 @@ struct MethodInfo;
 
 // Who a call comes from, as an interceptor found out; rpc itself does not look at it.
 struct Caller {
-  SharedBytes name;                  // empty: nobody in particular
-  std::uint64_t token_revision = 0;  // of the state that the caller's token was issued in; 0: any
-  // Of the state in which the caller's session was seen to go on; 0: it needs none.
-  std::uint64_t session_revision = 0;
-  std::int64_t token_ends_s = 0;  // the Unix time at which the token ends by itself; 0: never
-  bool token_refused = false;     // it showed a token that is not one
+  // What decides how long it counts. Revisions are the auth state's.
+  struct Token {
+    std::uint64_t revision = 0;  // that it was issued at; 0: any
+    // At which the caller's session was seen to go on; 0: it needs none.
+    std::uint64_t session_revision = 0;
+    std::int64_t ends_s = 0;  // the Unix time at which it ends by itself; 0: never
+  };
+
+  SharedBytes name;  // empty: nobody in particular
+  Token token;
+  // The auth state in which all this was last found to count, and its revision; 0: none.
+  std::uint64_t counted_in = 0;
+  std::uint64_t counted_revision = 0;
+  bool token_refused = false;  // it showed a token that is not one
+  bool token_void = false;     // nor is it one for a member that knows more
 };
 
 class CallContext {

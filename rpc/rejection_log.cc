@@ -1,15 +1,12 @@
 #include "rpc/rejection_log.h"
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/logging.h"
 
 namespace kvorum::rpc {
 namespace {
-
-constexpr int kLinesPerSecond = 10;
 
 std::string Joined(const std::vector<std::string>& names) {
   std::string text;
@@ -21,18 +18,11 @@ std::string Joined(const std::vector<std::string>& names) {
 
 void RejectionLog::Add(TimePoint now, TlsFailure kind, std::string_view peer, const ssl_st* ssl,
                        std::string_view why) {
-  if (now - second_ >= std::chrono::seconds(1)) {
-    second_ = now;
-    lines_ = 0;
-  }
   const LogLevel level = kind == TlsFailure::kGone ? LogLevel::kDebug : LogLevel::kWarn;
   if (!LogEnabled(level)) return;
-  if (++lines_ > kLinesPerSecond) {
-    ++suppressed_;
-    return;
-  }
+  if (!rate_.Takes(now)) return;
   const std::string_view server_name = ssl == nullptr ? std::string_view() : RequestedName(ssl);
-  if (const std::uint64_t suppressed = std::exchange(suppressed_, 0); suppressed > 0)
+  if (const std::uint64_t suppressed = rate_.TakeSuppressed(); suppressed > 0)
     KV_WARN("rejected more connections on client endpoint", {"connections", suppressed});
   const auto shown = ssl == nullptr ? std::nullopt : ShownIdentity(ssl);
   if (!shown.has_value()) {

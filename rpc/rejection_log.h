@@ -4,10 +4,10 @@
 // Belongs to its loop.
 #pragma once
 
-#include <cstdint>
 #include <string_view>
 
 #include "base/clock.h"
+#include "base/log_rate.h"
 #include "rpc/tls_listen.h"
 
 struct ssl_st;
@@ -21,9 +21,7 @@ class RejectionLog {
            std::string_view why);
 
  private:
-  TimePoint second_;
-  int lines_ = 0;
-  std::uint64_t suppressed_ = 0;
+  LogRate rate_;
 };
 
 }  // namespace kvorum::rpc

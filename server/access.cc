@@ -26,29 +26,29 @@ std::optional<std::string_view> TokenOf(const rpc::CallContext& call) {
 Result<auth::Identity> Access::IdentityIn(const auth::AuthState& state,
                                           const rpc::Caller& caller) const {
   if (!state.enabled()) return auth::Identity{};
-  const bool has_ended = caller.token_ends_s != 0 && caller.token_ends_s <= WallSeconds();
+  const bool has_ended = caller.token.ends_s != 0 && caller.token.ends_s <= WallSeconds();
   if (caller.token_refused || has_ended) return auth::Refuse(auth::kErrInvalidAuthToken);
   if (caller.name.empty()) return auth::Identity{};
-  const auth::Identity identity{.username = caller.name.view(), .revision = state.revision()};
+  const auth::Identity identity{.username = caller.name.view(),
+                                .revision = state.revision(),
+                                .user = state.FindUser(caller.name.view())};
   // What was let in by a session that has ended since is refused as its token would be.
-  if (caller.session_revision != 0 &&
-      caller.session_revision < state.SessionsSince(identity.username))
+  if (caller.token.session_revision != 0 &&
+      caller.token.session_revision < state.SessionsSince(identity.user))
     return auth::Refuse(auth::kErrInvalidAuthToken);
-  if (caller.token_revision == 0) return identity;
+  if (caller.token.revision == 0) return identity;
   // A JWT knows the auth state that it was given in: it ends when what its user may do changes.
-  if (state.FindUser(identity.username) == nullptr) return auth::Refuse(auth::kErrInvalidAuthToken);
-  if (caller.token_revision < state.RequiredRevision(identity.username))
+  if (identity.user == nullptr) return auth::Refuse(auth::kErrInvalidAuthToken);
+  if (caller.token.revision < state.RequiredRevision(identity.user))
     return auth::Refuse(auth::kErrAuthOldRevision);
   return identity;
 }
 
-const auth::AuthState& Access::Newest(AuthStates::State& kept) const {
-  if (PerLoop* const here = Here()) {
-    parts_.states->Renew(here->newest);
-    return *here->newest.state;
-  }
-  kept = parts_.states->Newest();
-  return *kept;
+const AuthStates::Held& Access::Newest(AuthStates::Held& kept) const {
+  PerLoop* const here = Here();
+  AuthStates::Held& held = here != nullptr ? here->newest : kept;
+  parts_.states->Renew(held);
+  return held;
 }
 
 const auth::AuthState* Access::StateOf(const mvcc::ReadView& view, AuthStates::State& kept) const {
@@ -69,16 +69,17 @@ void Access::IdentifyByToken(std::string_view token, const auth::AuthState& stat
       caller.name = SharedBytes::Copy(*user);
     }
     // The state was looked at first: a session that it knows to have ended is not taken for later.
-    caller.session_revision = state.revision();
+    caller.token.session_revision = state.revision();
     if (!caller.name.empty()) return;
   } else if (parts_.jwt != nullptr) {
     const auto claims = parts_.jwt->Verify(token, WallSeconds());
+    caller.token_void = !claims.has_value();
     // Of a revision that there is not yet: this member is behind, or the token another cluster's.
     // There is none before the first; it would count for ever.
     if (claims.has_value() && (*claims)->revision != 0 && (*claims)->revision <= state.revision()) {
       caller.name = SharedBytes::Copy((*claims)->username);
-      caller.token_revision = (*claims)->revision;
-      caller.token_ends_s = (*claims)->expires_s;
+      caller.token.revision = (*claims)->revision;
+      caller.token.ends_s = (*claims)->expires_s;
       return;
     }
   }
@@ -96,15 +97,27 @@ void Access::Identify(rpc::CallContext& call, const auth::AuthState& state) cons
 }
 
 void Access::AdmitUpToDate(std::shared_ptr<rpc::CallContext> call, Check check, Then then) const {
+  if (call->caller.token_void) {
+    LogRefusedToken(*call);
+    return then(auth::Refuse(auth::kErrInvalidAuthToken));
+  }
   rpc::Loop* const loop = call->loop();
   parts_.batcher->Read(loop, [this, call = std::move(call), check = std::move(check),
                               then = std::move(then)](const Result<void>& confirmed) mutable {
     if (!confirmed.has_value()) return then(std::unexpected(confirmed.error()));
     auto verdict = Admit(*call, check);
-    if (call->caller.token_refused)
-      KV_WARN("invalid auth token", {"remote", call->peer()}, {"method", call->path()});
+    if (call->caller.token_refused) LogRefusedToken(*call);
     then(std::move(verdict));
   });
+}
+
+void Access::LogRefusedToken(const rpc::CallContext& call) const {
+  if (PerLoop* const here = Here()) {
+    if (!here->refused_tokens.Takes(rpc::Loop::Current()->now())) return;
+    if (const std::uint64_t more = here->refused_tokens.TakeSuppressed(); more > 0)
+      KV_WARN("more invalid auth tokens", {"calls", more});
+  }
+  KV_WARN("invalid auth token", {"remote", call.peer()}, {"method", call.path()});
 }
 
 Result<mvcc::ReadView> Access::ViewFor(const rpc::Caller& caller, const Check& check) const {
@@ -123,8 +136,8 @@ Result<mvcc::ReadView> Access::ViewFor(const rpc::Caller& caller, const Check& c
 Result<void> Access::CheckReadable(const rpc::Caller& caller,
                                    const std::vector<std::string>& keys) const {
   if (is_off()) return {};
-  AuthStates::State kept;
-  const auth::AuthState& state = Newest(kept);
+  AuthStates::Held kept;
+  const auth::AuthState& state = *Newest(kept).state;
   KV_TRY(const auth::Identity identity, IdentityIn(state, caller));
   if (state.CheckAdmin(identity).has_value()) return {};
   for (const std::string& key : keys) KV_RETURN_IF_ERROR(state.CheckRead(identity, key, {}));
@@ -134,8 +147,8 @@ Result<void> Access::CheckReadable(const rpc::Caller& caller,
 Result<void> Access::CheckReadable(const rpc::Caller& caller,
                                    const std::vector<lease::LeaseId>& leases) const {
   if (is_off()) return {};
-  AuthStates::State kept;
-  const auth::AuthState& state = Newest(kept);
+  AuthStates::Held kept;
+  const auth::AuthState& state = *Newest(kept).state;
   KV_TRY(const auth::Identity identity, IdentityIn(state, caller));
   if (state.CheckAdmin(identity).has_value()) return {};
   Result<void> verdict;
@@ -150,8 +163,12 @@ Result<void> Access::CheckReadable(const rpc::Caller& caller,
 
 Result<auth::Identity> Access::IdentityNow(const rpc::Caller& caller) const {
   if (is_off()) return auth::Identity{};
-  AuthStates::State kept;
-  return IdentityIn(Newest(kept), caller);
+  if (caller.token.ends_s == 0 && caller.counted_in != 0 &&
+      parts_.states->IsNewest(caller.counted_in))
+    return auth::Identity{.username = caller.name.view(), .revision = caller.counted_revision};
+  AuthStates::Held kept;
+  KV_TRY(const auth::Identity identity, IdentityIn(*Newest(kept).state, caller));
+  return auth::Identity{.username = identity.username, .revision = identity.revision};
 }
 
 }  // namespace kvorum::server

@@ -24,6 +24,7 @@
 #include "auth/simple_tokens.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/log_rate.h"
 #include "mvcc/store.h"
 #include "rpc/call_context.h"
 #include "rpc/loop.h"
@@ -62,13 +63,17 @@ class Access {
   // Finds out who calls and runs the check. A refusal may be out of date.
   template <class CheckFunction>
   Result<void> Admit(rpc::CallContext& call, CheckFunction&& check) const {
-    AuthStates::State kept;
-    const auth::AuthState& state = Newest(kept);
+    AuthStates::Held kept;
+    const AuthStates::Held& newest = Newest(kept);
+    const auth::AuthState& state = *newest.state;
     Identify(call, state);
     KV_TRY(const auth::Identity identity, IdentityIn(state, call.caller));
+    call.caller.counted_in = newest.changes;
+    call.caller.counted_revision = identity.revision;
     return check(state, identity);
   }
-  // The same behind everything that the cluster has committed by now. `then` gets the verdict.
+  // What follows a refusal by Admit: the same behind everything that the cluster has committed by
+  // now, unless that cannot help. `then` gets the verdict, maybe at once.
   void AdmitUpToDate(std::shared_ptr<rpc::CallContext> call, Check check, Then then) const;
 
   // True: nobody is asked for anything.
@@ -96,7 +101,8 @@ class Access {
   // The caller as the state's checks want it. kErrInvalidAuthToken for one whose token has ended,
   // kErrAuthOldRevision for one whose permissions have changed under it.
   Result<auth::Identity> IdentityIn(const auth::AuthState& state, const rpc::Caller& caller) const;
-  // Who asks, as it goes into a log entry proposed now.
+  // Who asks, as it goes into a log entry proposed now: at once if nothing changed since it was let
+  // in.
   Result<auth::Identity> IdentityNow(const rpc::Caller& caller) const;
 
  private:
@@ -105,6 +111,7 @@ class Access {
   struct alignas(64) PerLoop {
     AuthStates::Held newest;
     auth::SimpleTokens::Recent tokens;
+    LogRate refused_tokens;
   };
 
   // Null on a thread that is no loop's.
@@ -113,7 +120,7 @@ class Access {
     return loop != nullptr && loop->index() < parts_.loops ? &per_loop_[loop->index()] : nullptr;
   }
   // The newest state, until this thread asks again; `kept` must live as long.
-  const auth::AuthState& Newest(AuthStates::State& kept) const;
+  const AuthStates::Held& Newest(AuthStates::Held& kept) const;
   // That of the view, in the same way; null if it is forgotten.
   const auth::AuthState* StateOf(const mvcc::ReadView& view, AuthStates::State& kept) const;
 
@@ -121,6 +128,8 @@ class Access {
   void Identify(rpc::CallContext& call, const auth::AuthState& state) const;
   void IdentifyByToken(std::string_view token, const auth::AuthState& state,
                        rpc::Caller& caller) const;
+  // As etcd does, but not more often than a log can bear.
+  void LogRefusedToken(const rpc::CallContext& call) const;
   Result<mvcc::ReadView> ViewFor(const rpc::Caller& caller, const Check& check) const;
 
   const Parts parts_;

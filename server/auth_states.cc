@@ -40,7 +40,7 @@ AuthStates::State AuthStates::Newest() const {
 }
 
 void AuthStates::Renew(Held& held) const {
-  if (held.state != nullptr && held.changes == changes_.load(std::memory_order_acquire)) return;
+  if (held.state != nullptr && IsNewest(held.changes)) return;
   State replaced;
   std::lock_guard lock(mutex_);
   replaced = std::exchange(held.state, newest_);

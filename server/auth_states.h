@@ -41,6 +41,10 @@ class AuthStates {
   };
   // Makes it the newest; a look at one word as long as it is. Begins with {}.
   void Renew(Held& held) const;
+  // Whether what had this many changes (Held) still is the newest.
+  bool IsNewest(std::uint64_t changes) const {
+    return changes == changes_.load(std::memory_order_acquire);
+  }
   // That of a view. Null if it is forgotten: some newer views with other states have been shown.
   State At(std::uint64_t version) const;
 

@@ -1,9 +1,11 @@
 // Waiters that turn the outcome of a log entry into the answer of a unary call.
 #pragma once
 
+#include <memory>
 #include <utility>
 
 #include "rpc/service.h"
+#include "server/admitted_proposal.h"
 #include "server/errors.h"
 #include "server/service_context.h"
 
@@ -11,20 +13,24 @@ namespace kvorum::server {
 
 // Encodes the result with `encode(header, result)`; the header's revision is the result's.
 template <class ResultType>
-class ReplyWaiter final : public Waiter {
+class ReplyWaiter final : public AdmittedWaiter {
  public:
   using Encode = SharedBytes (*)(const ResponseHeader&, const ResultType&);
   ReplyWaiter(const ServiceContext& context, rpc::UnaryReply reply, Encode encode)
       : context_(context), reply_(std::move(reply)), encode_(encode) {}
 
-  void Applied(ApplyResult result) override {
+  void Failed(const Error& error) override { reply_.Fail(error); }
+
+ private:
+  void Outcome(ApplyResult&& result) override {
     if (!result.value.has_value()) return reply_.Fail(std::move(result.value).error());
     const auto& value = std::get<ResultType>(*result.value);
     reply_.Send(encode_(context_.Header(value.revision, result.term), value));
   }
-  void Failed(const Error& error) override { reply_.Fail(error); }
+  std::unique_ptr<AdmittedWaiter> Successor() override {
+    return std::make_unique<ReplyWaiter>(context_, std::move(reply_), encode_);
+  }
 
- private:
   const ServiceContext& context_;
   rpc::UnaryReply reply_;
   Encode encode_;

@@ -35,7 +35,7 @@ void ServiceContext::Propose(rpc::Loop* loop, RequestKind kind, std::string_view
 }
 
 void ServiceContext::ProposeFor(const rpc::Caller& caller, rpc::Loop* loop, RequestKind kind,
-                                std::string_view body, std::unique_ptr<Waiter> waiter,
+                                std::string_view body, std::unique_ptr<AdmittedWaiter> waiter,
                                 Duration timeout) {
   if (access == nullptr || access->is_off())
     return Propose(loop, kind, body, std::move(waiter), timeout);

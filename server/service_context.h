@@ -31,6 +31,7 @@ class Hub;
 namespace kvorum::server {
 
 class Access;
+class AdmittedWaiter;
 class LeaderStreams;
 class PeerPoster;
 class PromoteForwarder;
@@ -92,7 +93,7 @@ struct ServiceContext {
   // Permissions that changed on its way there, somebody else's as a rule, send it on its way once
   // more, and are the caller's concern only if they are the caller's.
   void ProposeFor(const rpc::Caller& caller, rpc::Loop* loop, RequestKind kind,
-                  std::string_view body, std::unique_ptr<Waiter> waiter, Duration timeout);
+                  std::string_view body, std::unique_ptr<AdmittedWaiter> waiter, Duration timeout);
   // True if a write of this cost must be refused for lack of space: then the reply is taken, and
   // answered once the alarm stands.
   bool RefusedForSpace(rpc::Loop* loop, std::uint64_t cost_bytes, rpc::UnaryReply& reply);

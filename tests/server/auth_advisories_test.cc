@@ -171,18 +171,20 @@ class JwtAccessTest : public AuthAdvisoriesTest {
     ours_ = make("the key of this cluster");
     theirs_ = make("the key of another one");
   }
-  Error VerdictOn(const std::string& token) {
+  Access MakeAccess() {
     Instance& instance = served_.member().instance();
-    const Access access({.states = &instance.auth_states(),
-                         .store = &served_.store(),
-                         .leases = &instance.leases(),
-                         .clock = &served_.lanes().clock(),
-                         .jwt = ours_.get()});
-    rpc::CallContext call;
-    call.AddMetadata("token", token);
-    return ErrorOf(access.Admit(call, [](const auth::AuthState& state, const auth::Identity& who) {
-      return state.CheckWrite(who, "a", {});
-    }));
+    return Access({.states = &instance.auth_states(),
+                   .store = &served_.store(),
+                   .leases = &instance.leases(),
+                   .clock = &served_.lanes().clock(),
+                   .jwt = ours_.get()});
+  }
+  static Result<void> MayWriteA(const auth::AuthState& state, const auth::Identity& who) {
+    return state.CheckWrite(who, "a", {});
+  }
+  Error VerdictOn(const std::string& token) {
+    const Access access = MakeAccess();
+    return ErrorOf(access.Admit(*As(token), MayWriteA));
   }
   std::string Token(std::string_view name, std::uint64_t revision) {
     return ours_->Sign(name, revision, NowSeconds()).value();
@@ -209,6 +211,20 @@ TEST_F(JwtAccessTest, ForgedExpiredAndForeignTokensAreRefused) {
   EXPECT_EQ(VerdictOn(Token("nobody", AuthRevision())), auth::kErrInvalidAuthToken);
   EXPECT_EQ(VerdictOn(Token("", AuthRevision())), auth::kErrUserEmpty);
   EXPECT_EQ(VerdictOn(alice_), auth::kErrInvalidAuthToken) << "tokens of the other kind";
+}
+
+// What no member will ever take costs one look, and the cluster nothing.
+TEST_F(JwtAccessTest, AForgedTokenIsRefusedWithoutAskingTheCluster) {
+  const Access access = MakeAccess();  // which has nobody to ask
+  const auto call = As(theirs_->Sign("root", AuthRevision(), NowSeconds()).value());
+  EXPECT_FALSE(access.Admit(*call, MayWriteA).has_value());
+  Error verdict = kNone;
+  access.AdmitUpToDate(call, MayWriteA, [&](const Result<void>& told) { verdict = ErrorOf(told); });
+  EXPECT_EQ(verdict, auth::kErrInvalidAuthToken);
+
+  const auto ahead = As(Token("alice", AuthRevision() + 1));
+  EXPECT_FALSE(access.Admit(*ahead, MayWriteA).has_value());
+  EXPECT_FALSE(ahead->caller.token_void) << "this member may be behind";
 }
 
 TEST_F(JwtAccessTest, TheRevisionOfATokenIsOneThatWas) {
