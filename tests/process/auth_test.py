@@ -5,6 +5,7 @@ What may not stand in a log stands in none: no password, no token.
 
 import os
 import subprocess
+import time
 import unittest
 import urllib.error
 import urllib.request
@@ -15,6 +16,7 @@ from etcd3.etcdrpc import rpc_pb2, rpc_pb2_grpc
 
 import certificates
 import cluster
+import lock_messages
 import server
 
 PEER = os.environ["KVORUM_PEER_DIR"]
@@ -205,6 +207,22 @@ class AuthTest(unittest.TestCase):
         self.check_logs(members, [*PASSWORDS.values(), *users.all_tokens, "a wrong one", "the next of bob", "x" * 73,
                                   "y" * 73, "$2a$"])
 
+    def test_wrong_tokens_fill_no_log(self):
+        members = self.start()
+        set_up(members)
+        first = members.members[0]
+        kv = server.kv(Users(self, members).channel(first))
+        begun = time.monotonic()
+        calls = [kv.Put.future(rpc_pb2.PutRequest(key=b"a", value=b"v"), timeout=60, metadata=[("token", "wrong.1")])
+                 for _ in range(2000)]
+        for call in calls:
+            self.assertEqual(call.exception().details(), "etcdserver: invalid auth token")
+        seconds = int(time.monotonic() - begun) + 2
+        with open(os.path.join(members.folder, f"{first.name}.log.1"), encoding="utf8") as log:
+            lines = log.read().count('"invalid auth token"')
+        self.assertGreater(lines, 0)
+        self.assertLessEqual(lines, 10 * seconds)  # all on one connection, so on one loop
+
     def test_changes_show_at_once_everywhere(self):
         members = self.start()
         set_up(members)
@@ -220,6 +238,70 @@ class AuthTest(unittest.TestCase):
             auth.UserRevokeRole(rpc_pb2.AuthUserRevokeRoleRequest(name="bob", role="writer"), timeout=30,
                                 metadata=users.metadata("root"))
             self.assertEqual(users.put("bob", there, b"a"), DENIED)
+
+    def test_streams_locks_and_elections_are_for_whom_they_are_granted(self):
+        members = self.start()
+        set_up(members)
+        users = Users(self, members)
+        member = members.members[0]
+        for name in PASSWORDS:
+            users.log_in(name, member)
+        users.tokens["wrong"] = users.tokens["alice"].swapcase()
+        channel = users.channel(member)
+        stub = lock_messages.Stub(channel)
+        leases = rpc_pb2_grpc.LeaseStub(channel)
+        read_stream = channel.unary_stream("/etcdserverpb.KV/RangeStream",
+                                           request_serializer=lambda message: message.SerializeToString(),
+                                           response_deserializer=lambda answer: answer)
+
+        def read(key):
+            return lambda **options: next(iter(read_stream(rpc_pb2.RangeRequest(key=key), **options)))
+
+        def observe(key):
+            return lambda **options: next(iter(stub.Observe(lock_messages.LeaderRequest(name=key), **options)))
+
+        def new_lease():  # of each its own: what one attaches to it is in the way of others
+            return leases.LeaseGrant(rpc_pb2.LeaseGrantRequest(TTL=600), timeout=30,
+                                     metadata=users.metadata("alice")).ID
+
+        def lock(key):
+            lease = new_lease()
+            return lambda **options: stub.Lock(lock_messages.LockRequest(name=key, lease=lease), **options)
+
+        def campaign(key):
+            lease = new_lease()
+            return lambda **options: stub.Campaign(
+                lock_messages.CampaignRequest(name=key, lease=lease, value=b"v"), **options)
+
+        def leader(key):
+            return lambda **options: stub.Leader(lock_messages.LeaderRequest(name=key), **options)
+
+        def verdict(call, user):
+            try:
+                call(timeout=30, metadata=users.metadata(user))
+                return None
+            except grpc.RpcError as error:
+                return error.details()
+
+        writers, readers, roots = {"alice", "root"}, {"alice", "bob", "root"}, {"root"}
+        for what, call, let in (
+                ("a lock", lock(b"a/lock"), writers), ("another's lock", lock(b"b/lock"), roots),
+                ("a campaign", campaign(b"a/race"), writers), ("another's campaign", campaign(b"b/race"), roots),
+                ("a leader", leader(b"a/race"), readers), ("another's leader", leader(b"b/race"), roots),
+                ("observed", observe(b"a/race"), readers), ("another's observed", observe(b"b/race"), roots),
+                ("read", read(b"a/race"), readers), ("another's, read", read(b"b/race"), roots)):
+            for user in ("bob", "alice", "root"):
+                self.assertEqual(verdict(call, user), None if user in let else DENIED, (what, user))
+            self.assertEqual(verdict(call, None), "etcdserver: user name is empty", what)
+            self.assertEqual(verdict(call, "wrong"), "etcdserver: invalid auth token", what)
+
+        def take_snapshot(**options):
+            next(iter(rpc_pb2_grpc.MaintenanceStub(channel).Snapshot(rpc_pb2.SnapshotRequest(), **options)))
+
+        for user, refusal in (("alice", DENIED), (None, "etcdserver: user name is empty"),
+                              ("wrong", "etcdserver: invalid auth token")):
+            self.assertEqual(verdict(take_snapshot, user), refusal)
+        self.assertNotEqual(verdict(take_snapshot, "root"), DENIED)  # what it is told else is not the door's
 
     def test_a_lost_leader_loses_no_token(self):
         members = self.start()
