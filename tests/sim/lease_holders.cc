@@ -191,8 +191,16 @@ void LeaseHolders::Act(Holder& holder) {
 
 void LeaseHolders::AttachKey(Holder& holder) {
   clients_.Ask(
-      AnyMachine().number(), PutOf(clients_.RandomLeaseKey(), clients_.NewValue(), holder.id),
-      [](bool) {}, holder.session);
+      AnyMachine().number(),
+      PutOf(clients_.RandomLeaseKey(), clients_.NewValue(), LeaseFor(holder)), [](bool) {},
+      holder.session);
+}
+
+// Where there are users, somebody else's as often: leases with keys of others are what is checked.
+lease::LeaseId LeaseHolders::LeaseFor(const Holder& holder) {
+  if (!world_.has_auth || world_.auth_rng.OneIn(2)) return holder.id;
+  const Holder& other = holders_[world_.auth_rng.Below(holders_.size())];
+  return other.id == lease::kNoLease ? holder.id : other.id;
 }
 
 void LeaseHolders::Renew(Holder& holder) {

@@ -61,6 +61,8 @@ class LeaseHolders {
   void Act(Holder& holder);
   void Renew(Holder& holder);
   void AttachKey(Holder& holder);
+  // Which lease it attaches a key to.
+  lease::LeaseId LeaseFor(const Holder& holder);
   void AskForTimes(Holder& holder);
   void Revoke(Holder& holder);
   void LeaveStream(Holder& holder);
