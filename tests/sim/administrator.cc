@@ -175,8 +175,9 @@ Administrator::Change Administrator::GrantPermission(const std::string& role) {
       return {"RoleGrantPermission", PermissionBody(role, type, key, std::string(1, '\0'))};
     case 2:
       return {"RoleGrantPermission", PermissionBody(role, type, "kl", kEndOfKeys)};
-    case 3:
-      return {"RoleGrantPermission", PermissionBody(role, type, key, {})};
+    case 3:  // one key, maybe of those for leases: whose others are not the role's then
+      return {"RoleGrantPermission",
+              PermissionBody(role, type, rng.OneIn(2) ? key : fmt::format("kl{}", first), {})};
     default:
       return {"RoleGrantPermission",
               PermissionBody(role, type, key, fmt::format("k{}", first + 1 + rng.Below(4)))};
