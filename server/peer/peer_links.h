@@ -46,6 +46,7 @@ struct PeerCounters {
   std::atomic<std::uint64_t> refused_requests{0};  // under /raft
   std::atomic<std::uint64_t> sent_snapshots{0};
   std::atomic<std::uint64_t> failed_snapshots{0};
+  std::atomic<std::uint64_t> open_streams{0};  // that peers read from us, now
 };
 
 // Lets one line a minute through, and counts the others.

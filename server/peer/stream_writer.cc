@@ -45,6 +45,7 @@ void StreamWriter::Attach(std::unique_ptr<PeerSocket> socket) {
   connection_ = std::make_shared<Connection>(this);
   connection_->socket = std::move(socket);
   connection_->encoder = StreamEncoder::Create(kind_);
+  links_.counters.open_streams.fetch_add(1, std::memory_order_relaxed);
   WatchForEnd();
   ArmHeartbeat();
 }
@@ -128,6 +129,7 @@ void StreamWriter::Close() {
     connection_->owner = nullptr;
     connection_->socket->Close();
     connection_.reset();
+    links_.counters.open_streams.fetch_sub(1, std::memory_order_relaxed);
   }
   DropQueue();
 }

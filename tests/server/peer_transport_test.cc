@@ -50,10 +50,20 @@ class PeerTransportTest : public testing::TestWithParam<const char*> {
     a_.Start(ViewOf({&a_, &b_}));
     b_.Start(ViewOf({&a_, &b_}));
   }
-  // Each hears the other by a stream.
+  // Each hears the other by both streams: appends that go by the other one, while their own is
+  // being opened, may be overtaken.
   void AwaitStreams() {
     AwaitActive(a_, 2);
     AwaitActive(b_, 1);
+    AwaitBothStreams(a_);
+    AwaitBothStreams(b_);
+  }
+  static void AwaitBothStreams(TestPeer& writer) {
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    while (writer.transport().counters().open_streams != 2) {
+      ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+      std::this_thread::yield();
+    }
   }
   static void AwaitActive(TestPeer& peer, raft::MemberId other) {
     const auto deadline = std::chrono::steady_clock::now() + kPatience;
