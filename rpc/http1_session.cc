@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "rpc/http_date.h"
+#include "rpc/loop_http_sink.h"
 
 namespace kvorum::rpc {
 namespace {
@@ -39,28 +40,17 @@ struct Http1Session::Parser {
   bool in_chunk_header = false;
 };
 
-// Belongs to the loop but for Complete, which any thread may call once.
-class Http1Session::Answer final : public HttpSink, public std::enable_shared_from_this<Answer> {
+class Http1Session::Answer final : public LoopHttpSink {
  public:
-  Answer(Http1Session& session, Loop& loop)
-      : session_(&session), loop_(&loop), mailbox_(loop.mailbox()) {}
+  Answer(Http1Session& session, Loop& loop) : LoopHttpSink(loop), session_(&session) {}
   void Detach() { session_ = nullptr; }
 
-  void Complete(HttpResponse response) override {
-    if (Loop::Current() == loop_) return Deliver(std::move(response));
-    mailbox_->Post([self = shared_from_this(), response = std::move(response)]() mutable {
-      self->Deliver(std::move(response));
-    });
-  }
-
  private:
-  void Deliver(HttpResponse response) {
+  void Deliver(HttpResponse response) override {
     if (session_ != nullptr) session_->SendResponse(std::move(response));
   }
 
   Http1Session* session_;
-  Loop* const loop_;
-  const std::shared_ptr<Mailbox> mailbox_;
 };
 
 Http1Session::Http1Session(Front& front, SessionHost& host, SharedBytes peer,

@@ -10,6 +10,7 @@
 
 #include "rpc/http2_session.h"
 #include "rpc/http_date.h"
+#include "rpc/loop_http_sink.h"
 
 namespace kvorum::rpc {
 namespace {
@@ -29,29 +30,17 @@ std::string LowerCase(std::string text) {
 
 }  // namespace
 
-// Belongs to the loop but for Complete, which any thread may call once.
-class Http2Session::HttpAnswer final : public HttpSink,
-                                       public std::enable_shared_from_this<HttpAnswer> {
+class Http2Session::HttpAnswer final : public LoopHttpSink {
  public:
-  HttpAnswer(std::shared_ptr<Call> call, Loop& loop)
-      : call_(std::move(call)), loop_(&loop), mailbox_(loop.mailbox()) {}
-
-  void Complete(HttpResponse response) override {
-    if (Loop::Current() == loop_) return Deliver(std::move(response));
-    mailbox_->Post([self = shared_from_this(), response = std::move(response)]() mutable {
-      self->Deliver(std::move(response));
-    });
-  }
+  HttpAnswer(std::shared_ptr<Call> call, Loop& loop) : LoopHttpSink(loop), call_(std::move(call)) {}
 
  private:
-  void Deliver(HttpResponse response) {
+  void Deliver(HttpResponse response) override {
     if (call_->session_ != nullptr && !call_->decided_)
       call_->session_->AnswerHttp(*call_, std::move(response));
   }
 
   const std::shared_ptr<Call> call_;
-  Loop* const loop_;
-  const std::shared_ptr<Mailbox> mailbox_;
 };
 
 void Http2Session::BeginHttp(Call& call, bool remote_ended) {
