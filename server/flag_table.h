@@ -1,0 +1,56 @@
+// The table of all flags of the API level that we match: what each is called, where its value goes,
+// its default and its help. Internal to options.cc and options_check.cc.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "server/options.h"
+
+namespace kvorum::server {
+
+enum class Support : std::uint8_t {
+  kEffective,
+  kIgnored,  // accepted; its subject does not exist here
+  kNotYet,   // refused unless it equals its default
+};
+
+// Where a value goes. `Text` is for flags without a field of their own: checked by their default
+// only.
+struct Text {
+  bool boolean = false;
+};
+using Field =
+    std::variant<Text, std::string Options::*, std::uint64_t Options::*, std::int64_t Options::*,
+                 bool Options::*, std::chrono::nanoseconds Options::*,
+                 std::vector<std::string> Options::*>;
+
+struct Flag {
+  std::string_view name;
+  std::string_view section;
+  Support support;
+  Field field;
+  std::string_view default_text;
+  std::string_view help;
+};
+
+// In the order of --help.
+std::span<const Flag> Flags();
+// Null if there is none of that name.
+const Flag* FindFlag(std::string_view name);
+bool IsBoolean(const Flag& flag);
+
+// What was said, by flag name; the last one wins.
+using GivenFlags = std::map<std::string_view, std::string>;
+
+// What is wrong with the options as a whole, if anything is.
+std::optional<UsageError> CheckOptions(const Options& options, const GivenFlags& given);
+
+}  // namespace kvorum::server
