@@ -9,7 +9,7 @@ PasswordOutcome RunPasswordJob(PasswordJob& job) {
   switch (job.kind) {
     case PasswordJob::Kind::kHash:
       if (auto hash = HashPassword(job.password, job.cost, job.salt))
-        outcome = {true, *std::move(hash)};
+        outcome = {.ok = true, .hash = *std::move(hash)};
       break;
     case PasswordJob::Kind::kVerify:
       outcome.ok = VerifyPassword(job.password, job.hash);
@@ -19,17 +19,21 @@ PasswordOutcome RunPasswordJob(PasswordJob& job) {
   return outcome;
 }
 
-bool ExecutorPasswordWork::Submit(PasswordJob&& job, PasswordDone&& done) {
+void Refuse(PasswordJob job, PasswordDone done) {
+  Wipe(job.password);
+  done({.refused = true});
+}
+
+void ExecutorPasswordWork::Submit(PasswordJob job, PasswordDone done) {
   if (waiting_.fetch_add(1, std::memory_order_relaxed) >= limit_) {
     waiting_.fetch_sub(1, std::memory_order_relaxed);
-    return false;
+    return Refuse(std::move(job), std::move(done));
   }
   executor_.Post([this, job = std::move(job), done = std::move(done)]() mutable {
     PasswordOutcome outcome = RunPasswordJob(job);
     waiting_.fetch_sub(1, std::memory_order_relaxed);
     done(std::move(outcome));
   });
-  return true;
 }
 
 }  // namespace kvorum::auth

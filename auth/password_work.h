@@ -8,6 +8,7 @@
 #include <functional>
 #include <string>
 
+#include "auth/fair_queue.h"
 #include "auth/password.h"
 #include "base/executor.h"
 
@@ -17,14 +18,16 @@ struct PasswordJob {
   enum class Kind : std::uint8_t { kHash, kVerify };
   Kind kind = Kind::kVerify;
   std::string password;           // wiped when the job is done
-  std::string hash;               // kVerify: the user's, or DummyHash
+  std::string hash{};             // kVerify: the user's, or DummyHash
   int cost = kDefaultBcryptCost;  // kHash
   BcryptSalt salt{};              // kHash
+  Asker asker{};                  // askers take turns
 };
 
 struct PasswordOutcome {
-  bool ok = false;   // kHash: there is one; kVerify: the password fits
-  std::string hash;  // kHash
+  bool ok = false;       // kHash: there is one; kVerify: the password fits
+  std::string hash{};    // kHash
+  bool refused = false;  // there is too much to do already; nothing was done
 };
 
 using PasswordDone = std::move_only_function<void(PasswordOutcome outcome)>;
@@ -33,14 +36,17 @@ using PasswordDone = std::move_only_function<void(PasswordOutcome outcome)>;
 class PasswordWork {
  public:
   virtual ~PasswordWork() = default;
-  // False: there is too much to do already; then both arguments are as they were. Else `done` is
-  // called once, on a thread of the pool's that does nothing else: it should post, and return. What
-  // has not been started when the pool ends is dropped, its `done` never called.
-  [[nodiscard]] virtual bool Submit(PasswordJob&& job, PasswordDone&& done) = 0;
+  // `done` is called once: on a thread of the pool's that does nothing else, or, of a job that is
+  // refused for want of room, on one that submits. It should post, and return. What has not been
+  // started when the pool ends is dropped, its `done` never called.
+  virtual void Submit(PasswordJob job, PasswordDone done) = 0;
 };
 
 // Does the job at once. For a password that CheckPassword refuses: not ok.
 PasswordOutcome RunPasswordJob(PasswordJob& job);
+
+// Tells that there is no room for it.
+void Refuse(PasswordJob job, PasswordDone done);
 
 // On an executor, which calls `done` too; at most `limit` wait at a time. The executor is drained
 // before this ends.
@@ -48,7 +54,7 @@ class ExecutorPasswordWork final : public PasswordWork {
  public:
   ExecutorPasswordWork(Executor& executor, std::size_t limit)
       : executor_(executor), limit_(limit) {}
-  [[nodiscard]] bool Submit(PasswordJob&& job, PasswordDone&& done) override;
+  void Submit(PasswordJob job, PasswordDone done) override;
 
  private:
   Executor& executor_;

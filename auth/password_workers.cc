@@ -10,8 +10,8 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <deque>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -70,21 +70,29 @@ class PasswordWorkers::Impl {
       Wipe(worker->assignment.job.password);
     }
     for (Queue& queue : queues_)
-      for (Assignment& waiting : queue.waiting) Wipe(waiting.job.password);
+      while (!queue.waiting.empty()) {
+        Assignment dropped = queue.waiting.Pop();
+        Wipe(dropped.job.password);
+      }
   }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  bool Submit(PasswordJob&& job, PasswordDone&& done) {
+  void Submit(PasswordJob job, PasswordDone done) {
+    std::optional<Assignment> refused;
     {
       const std::lock_guard lock(mutex_);
       Queue& queue = QueueOf(job);
-      if (queue.unfinished >= options_.queue + workers_.size()) return false;
-      ++queue.unfinished;
-      queue.waiting.push_back({std::move(job), std::move(done)});
+      const Asker asker = job.asker;
+      queue.waiting.Push({std::move(job), std::move(done)}, asker);
+      if (queue.unfinished < options_.queue + workers_.size()) {
+        ++queue.unfinished;
+      } else {
+        refused = queue.waiting.PopLast();
+      }
     }
+    if (refused.has_value()) return Refuse(std::move(refused->job), std::move(refused->done));
     events_.Post();
-    return true;
   }
 
  private:
@@ -105,7 +113,7 @@ class PasswordWorkers::Impl {
   };
 
   struct Queue {
-    std::deque<Assignment> waiting;
+    FairQueue<Assignment> waiting;
     std::size_t unfinished = 0;  // with those that workers have
   };
 
@@ -146,7 +154,7 @@ class PasswordWorkers::Impl {
   }
   void Deliver(Worker& worker) {
     Assignment finished = std::move(worker.assignment);
-    PasswordOutcome outcome{worker.ok, {}};
+    PasswordOutcome outcome{.ok = worker.ok};
     if (worker.ok && finished.job.kind == PasswordJob::Kind::kHash)
       outcome.hash.assign(worker.hash.begin(), worker.hash.end());
     worker.state.store(Worker::State::kIdle, std::memory_order_relaxed);
@@ -165,8 +173,7 @@ class PasswordWorkers::Impl {
       const auto queue =
           std::ranges::find_if(queues_, [](const Queue& q) { return !q.waiting.empty(); });
       if (queue == queues_.end()) return;
-      worker.assignment = std::move(queue->waiting.front());
-      queue->waiting.pop_front();
+      worker.assignment = queue->waiting.Pop();
     }
     worker.state.store(Worker::State::kRunning, std::memory_order_release);
     worker.start.Post();
@@ -184,8 +191,8 @@ class PasswordWorkers::Impl {
 PasswordWorkers::PasswordWorkers(const Options& options) : impl_(std::make_unique<Impl>(options)) {}
 PasswordWorkers::~PasswordWorkers() = default;
 
-bool PasswordWorkers::Submit(PasswordJob&& job, PasswordDone&& done) {
-  return impl_->Submit(std::move(job), std::move(done));
+void PasswordWorkers::Submit(PasswordJob job, PasswordDone done) {
+  impl_->Submit(std::move(job), std::move(done));
 }
 
 }  // namespace kvorum::auth

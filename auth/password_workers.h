@@ -5,7 +5,8 @@
 // they hold no lock that anybody else takes, allocate nothing, and call nobody: one more thread of
 // ordinary priority gives them their jobs, takes the outcomes and calls `done`.
 // Bounds: `queue` jobs of each kind wait, `threads` are being done. What is to be hashed goes
-// first: only root can ask for it, and must be able to while strangers try passwords.
+// first: only root can ask for it, and must be able to while strangers try passwords. Of those who
+// ask, each gets the same share, and who asks for more is refused (fair_queue.h).
 #pragma once
 
 #include <cstddef>
@@ -31,7 +32,7 @@ class PasswordWorkers final : public PasswordWork {
   // Waits for the jobs that are being done, drops those that wait.
   ~PasswordWorkers() override;
 
-  [[nodiscard]] bool Submit(PasswordJob&& job, PasswordDone&& done) override;
+  void Submit(PasswordJob job, PasswordDone done) override;
 
  private:
   class Impl;

@@ -31,6 +31,14 @@ struct Login::Attempt {
   std::uint64_t checked_revision = 0;  // of the auth state that the password was verified against
 };
 
+// By the host, whatever its port.
+auth::Asker Login::AskerOf(const Attempt& attempt) {
+  const std::string_view host =
+      std::string_view(attempt.remote).substr(0, attempt.remote.rfind(':'));
+  return {.address = std::hash<std::string_view>()(host),
+          .user = std::hash<std::string>()(attempt.name)};
+}
+
 // A name may be a megabyte long.
 void Login::LogRefusal(const Attempt& attempt, std::string_view why) {
   KV_WARN("invalid authentication was requested",
@@ -81,17 +89,15 @@ void Login::Verify(std::unique_ptr<Attempt> attempt) {
   auth::PasswordJob job{
       .kind = auth::PasswordJob::Kind::kVerify,
       .password = attempt->password,
-      .hash = is_dummy ? auth::DummyHash(parts_.bcrypt_cost) : (*user)->password_hash()};
-  auto shared = std::make_shared<std::unique_ptr<Attempt>>(std::move(attempt));
-  auth::PasswordDone done = [this, shared](const auth::PasswordOutcome& outcome) {
-    if (outcome.ok) return Propose(std::move(*shared));
-    LogRefusal(**shared, auth::kErrAuthFailed.message);
-    (*shared)->reply.Fail(auth::kErrAuthFailed.ToError());
-  };
-  if (!parts_.work->Submit(std::move(job), std::move(done))) {
-    auth::Wipe(job.password);  // NOLINT(bugprone-use-after-move): not taken, it is as it was
-    (*shared)->reply.Fail(kTooManyRequests.ToError());
-  }
+      .hash = is_dummy ? auth::DummyHash(parts_.bcrypt_cost) : (*user)->password_hash(),
+      .asker = AskerOf(*attempt)};
+  parts_.work->Submit(std::move(job), [this, attempt = std::move(attempt)](
+                                          const auth::PasswordOutcome& outcome) mutable {
+    if (outcome.refused) return attempt->reply.Fail(kTooManyRequests.ToError());
+    if (outcome.ok) return Propose(std::move(attempt));
+    LogRefusal(*attempt, auth::kErrAuthFailed.message);
+    attempt->reply.Fail(auth::kErrAuthFailed.ToError());
+  });
 }
 
 void Login::Propose(std::unique_ptr<Attempt> attempt) {
@@ -143,15 +149,13 @@ void Login::Hash(std::string password, HashDone done) {
                         .hash = {},
                         .cost = parts_.bcrypt_cost,
                         .salt = auth::MakeSalt(parts_.random)};
-  auto shared = std::make_shared<HashDone>(std::move(done));
-  auth::PasswordDone hashed = [shared](const auth::PasswordOutcome& outcome) {
-    if (!outcome.ok) return (*shared)(Fail(Code::kInternal, "the password could not be hashed"));
-    (*shared)(auth::EncodeHash(outcome.hash));
-  };
-  if (!parts_.work->Submit(std::move(job), std::move(hashed))) {
-    auth::Wipe(job.password);  // NOLINT(bugprone-use-after-move): not taken, it is as it was
-    (*shared)(kTooManyRequests.Fail());
-  }
+  parts_.work->Submit(std::move(job),
+                      [done = std::move(done)](const auth::PasswordOutcome& outcome) mutable {
+                        if (outcome.refused) return done(kTooManyRequests.Fail());
+                        if (!outcome.ok)
+                          return done(Fail(Code::kInternal, "the password could not be hashed"));
+                        done(auth::EncodeHash(outcome.hash));
+                      });
 }
 
 }  // namespace kvorum::server

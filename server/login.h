@@ -8,7 +8,8 @@
 // Nothing of a password gets into the log, a message or an error. An unknown user costs what a
 // wrong password costs.
 // Threads: thread-safe; answers come from any thread. Errors: the API's; kTooManyRequests when more
-// logins wait than the threads can be given.
+// logins wait than the threads can be given, to whoever asks for the most: hosts take turns, and
+// users of one host.
 #pragma once
 
 #include <functional>
@@ -48,6 +49,7 @@ class Login {
   struct Attempt;
   class EntryWaiter;
 
+  static auth::Asker AskerOf(const Attempt& attempt);
   static void LogRefusal(const Attempt& attempt, std::string_view why);
   void Verify(std::unique_ptr<Attempt> attempt);
   void Propose(std::unique_ptr<Attempt> attempt);

@@ -3,12 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <condition_variable>
 #include <filesystem>
 #include <fstream>
 #include <future>
 #include <iterator>
 #include <latch>
 #include <memory>
+#include <mutex>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -18,21 +20,17 @@ namespace kvorum::auth {
 namespace {
 
 PasswordJob Hash(std::string password) {
-  return {PasswordJob::Kind::kHash, std::move(password), {}, kMinBcryptCost, {}};
+  return {
+      .kind = PasswordJob::Kind::kHash, .password = std::move(password), .cost = kMinBcryptCost};
 }
 PasswordJob Verify(std::string password, std::string hash) {
-  return {PasswordJob::Kind::kVerify, std::move(password), std::move(hash), 0, {}};
-}
-
-// Takes both if it is accepted.
-bool Offer(PasswordWork& work, PasswordJob& job, PasswordDone& done) {
-  return work.Submit(std::move(job), std::move(done));
+  return {
+      .kind = PasswordJob::Kind::kVerify, .password = std::move(password), .hash = std::move(hash)};
 }
 
 PasswordOutcome Finish(PasswordWork& work, PasswordJob job) {
   std::promise<PasswordOutcome> promise;
-  EXPECT_TRUE(
-      work.Submit(std::move(job), [&](PasswordOutcome outcome) { promise.set_value(outcome); }));
+  work.Submit(std::move(job), [&](PasswordOutcome outcome) { promise.set_value(outcome); });
   return promise.get_future().get();
 }
 
@@ -69,10 +67,10 @@ TEST(PasswordWorkersTest, ManyJobsFromManyThreads) {
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
       for (int i = 0; i < 50; ++i) {
-        EXPECT_TRUE(workers.Submit(Verify("p" + std::to_string(i), hash), [&](PasswordOutcome o) {
+        workers.Submit(Verify("p" + std::to_string(i), hash), [&](PasswordOutcome o) {
           if (o.ok) ++fitting;
           finished.count_down();
-        }));
+        });
       }
     });
   }
@@ -80,65 +78,95 @@ TEST(PasswordWorkersTest, ManyJobsFromManyThreads) {
   EXPECT_EQ(fitting, 4);
 }
 
-TEST(PasswordWorkersTest, PastTheBoundAJobIsRefusedAndLeftAsItWas) {
-  PasswordWorkers workers({.threads = 1, .queue = 2});
-  std::latch told(1);
-  std::latch go_on(1);
-  std::latch finished(3);
-  // Nothing is given out or told as long as the first outcome is being told.
-  ASSERT_TRUE(workers.Submit(Hash("first"), [&](PasswordOutcome) {
-    told.count_down();
-    go_on.wait();
-  }));
-  told.wait();
-  for (int i = 0; i < 3; ++i)
-    ASSERT_TRUE(workers.Submit(Hash("p"), [&](PasswordOutcome) { finished.count_down(); }));
-  PasswordJob job = Hash("a password that is long enough to be moved");
-  bool called = false;
-  PasswordDone done = [&](PasswordOutcome) { called = true; };
-  EXPECT_FALSE(Offer(workers, job, done));
-  EXPECT_EQ(job.password, "a password that is long enough to be moved");
-  ASSERT_TRUE(done);
-  done({});
-  EXPECT_TRUE(called);
-  go_on.count_down();
-  finished.wait();
-  EXPECT_TRUE(Finish(workers, Hash("p")).ok);  // there is room again
+// A pool of one worker that gives out and tells nothing until it is told to.
+class HeldWorkers {
+ public:
+  explicit HeldWorkers(std::size_t queue) : workers_({.threads = 1, .queue = queue}) {
+    // As long as an outcome is being told, the next are not.
+    workers_.Submit(Verify("p", "no hash"), [this](PasswordOutcome) {
+      told_.count_down();
+      go_on_.wait();
+    });
+    told_.wait();
+  }
+  ~HeldWorkers() {
+    if (!go_on_.try_wait()) go_on_.count_down();
+  }
+  void Submit(PasswordJob job, std::string name) {
+    ++submitted_;
+    workers_.Submit(std::move(job), [this, name = std::move(name)](const PasswordOutcome& outcome) {
+      const std::lock_guard lock(mutex_);
+      (outcome.refused ? refused_ : done_).push_back(name);
+      ++finished_;
+      changed_.notify_all();
+    });
+  }
+  std::vector<std::string> refused() {
+    const std::lock_guard lock(mutex_);
+    return refused_;
+  }
+  // In their order.
+  std::vector<std::string> Done() {
+    go_on_.count_down();
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return finished_ == submitted_; });
+    return done_;
+  }
+
+ private:
+  std::latch told_{1};
+  std::latch go_on_{1};
+  int submitted_ = 0;
+  std::mutex mutex_;  // guards the following
+  std::condition_variable changed_;
+  std::vector<std::string> done_;
+  std::vector<std::string> refused_;
+  int finished_ = 0;
+  PasswordWorkers workers_;
+};
+
+using Names = std::vector<std::string>;
+
+TEST(PasswordWorkersTest, PastTheBoundAJobIsRefused) {
+  HeldWorkers workers(2);
+  for (const char* name : {"1", "2", "3", "4"}) workers.Submit(Hash("p"), name);
+  EXPECT_EQ(workers.refused(), Names{"4"});
+  EXPECT_EQ(workers.Done(), (Names{"1", "2", "3"}));
 }
 
 TEST(PasswordWorkersTest, WhatIsToBeHashedHasPlacesOfItsOwnAndGoesFirst) {
-  PasswordWorkers workers({.threads = 1, .queue = 2});
-  const std::string hash = HashPassword("p", kMinBcryptCost, {}).value();
-  std::latch told(1);
-  std::latch go_on(1);
-  std::latch finished(4);
-  std::vector<std::string> order;  // of the thread that tells
-  const auto note = [&](const char* what) {
-    return [&, what](PasswordOutcome) {
-      order.emplace_back(what);
-      finished.count_down();
-    };
+  HeldWorkers workers(2);
+  for (const char* name : {"1", "2", "3", "4"}) workers.Submit(Verify("p", "no hash"), name);
+  EXPECT_EQ(workers.refused(), Names{"4"});
+  workers.Submit(Hash("p"), "hashed");
+  EXPECT_EQ(workers.refused(), Names{"4"});
+  EXPECT_EQ(workers.Done(), (Names{"hashed", "1", "2", "3"}));
+}
+
+// Strangers who try passwords neither fill the queue for others nor hold them up.
+TEST(PasswordWorkersTest, WhoAsksForMuchKeepsNobodyOut) {
+  HeldWorkers workers(7);
+  const auto ask = [&](const std::string& name, Asker asker) {
+    PasswordJob job = Verify("p", "no hash");
+    job.asker = asker;
+    workers.Submit(std::move(job), name);
   };
-  ASSERT_TRUE(workers.Submit(Verify("p", hash), [&](PasswordOutcome) {
-    told.count_down();
-    go_on.wait();
-  }));
-  told.wait();
-  // Nothing is given out as long as an outcome is being told.
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(workers.Submit(Verify("p", hash), note("verified")));
-  EXPECT_FALSE(workers.Submit(Verify("p", hash), note("verified")));
-  ASSERT_TRUE(workers.Submit(Hash("p"), note("hashed")));
-  go_on.count_down();
-  finished.wait();
-  EXPECT_EQ(order, (std::vector<std::string>{"hashed", "verified", "verified", "verified"}));
+  for (int i = 0; i < 100; ++i) ask("flood " + std::to_string(i), {.address = 1, .user = 1});
+  ask("same host, other user", {.address = 1, .user = 2});
+  ask("same user, other host", {.address = 2, .user = 1});
+  const Names refused = workers.refused();
+  EXPECT_EQ(refused.size(), 100 - 6U);
+  const Names done = workers.Done();
+  ASSERT_EQ(done.size(), 8U);
+  EXPECT_EQ(Names(done.begin(), done.begin() + 4),
+            (Names{"flood 0", "same user, other host", "same host, other user", "flood 1"}));
 }
 
 TEST(PasswordWorkersTest, WhatWaitsAtTheEndIsDropped) {
   const auto witness = std::make_shared<int>(0);
   {
     PasswordWorkers workers({.threads = 1, .queue = 100});
-    for (int i = 0; i < 50; ++i)
-      ASSERT_TRUE(workers.Submit(Hash("p"), [witness](PasswordOutcome) {}));
+    for (int i = 0; i < 50; ++i) workers.Submit(Hash("p"), [witness](PasswordOutcome) {});
   }
   EXPECT_EQ(witness.use_count(), 1);
 }
@@ -170,11 +198,13 @@ TEST(ExecutorPasswordWorkTest, RunsOnTheExecutorUpToItsLimit) {
   started.wait();
   std::latch finished(2);
   for (int i = 0; i < 2; ++i)
-    EXPECT_TRUE(work.Submit(Hash("p"), [&](PasswordOutcome outcome) {
+    work.Submit(Hash("p"), [&](PasswordOutcome outcome) {
       EXPECT_TRUE(outcome.ok);
       finished.count_down();
-    }));
-  EXPECT_FALSE(work.Submit(Hash("p"), [](PasswordOutcome) {}));
+    });
+  bool refused = false;
+  work.Submit(Hash("p"), [&](const PasswordOutcome& outcome) { refused = outcome.refused; });
+  EXPECT_TRUE(refused);
   go_on.count_down();
   finished.wait();
   EXPECT_TRUE(Finish(work, Verify("p", Finish(work, Hash("p")).hash)).ok);

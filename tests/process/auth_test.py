@@ -3,8 +3,10 @@
 What may not stand in a log stands in none: no password, no token.
 """
 
+import collections
 import os
 import subprocess
+import threading
 import time
 import unittest
 import urllib.error
@@ -222,6 +224,37 @@ class AuthTest(unittest.TestCase):
             lines = log.read().count('"invalid auth token"')
         self.assertGreater(lines, 0)
         self.assertLessEqual(lines, 10 * seconds)  # all on one connection, so on one loop
+
+    def test_a_flood_of_wrong_logins_keeps_no_other_user_out(self):
+        members = self.start("--bcrypt-cost", "8")
+        set_up(members)
+        users = Users(self, members)
+        first = members.members[0]
+        channel = first.channel()
+        self.addCleanup(channel.close)
+        verdicts = collections.Counter()
+        over = threading.Event()
+
+        def flood():
+            auth = rpc_pb2_grpc.AuthStub(channel)
+            wrong = rpc_pb2.AuthenticateRequest(name="bob", password="wrong")
+            while not over.is_set():
+                calls = [auth.Authenticate.future(wrong, timeout=60) for _ in range(300)]
+                verdicts.update(call.exception().details() for call in calls)
+
+        flooding = threading.Thread(target=flood)
+        flooding.start()
+        try:
+            while not verdicts:
+                time.sleep(0.01)
+            for _ in range(10):
+                users.log_in("alice", first)
+                self.assertIsNone(users.put("alice", first, b"a"))
+        finally:
+            over.set()
+            flooding.join()
+        self.assertEqual(set(verdicts), {"etcdserver: authentication failed, invalid user ID or password",
+                                         "etcdserver: too many requests"})
 
     def test_changes_show_at_once_everywhere(self):
         members = self.start()

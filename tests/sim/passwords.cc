@@ -8,15 +8,14 @@ bool Passwords::Fit(const std::string& password, const std::string& hash) {
   return known->second;
 }
 
-bool LanePasswordWork::Submit(auth::PasswordJob&& job, auth::PasswordDone&& done) {
-  if (waiting_ >= kMostWaiting) return false;
+void LanePasswordWork::Submit(auth::PasswordJob job, auth::PasswordDone done) {
+  if (waiting_ >= kMostWaiting) return auth::Refuse(std::move(job), std::move(done));
   ++waiting_;
   lane_.Post([this, job = std::move(job), done = std::move(done)]() mutable {
     --waiting_;
     if (job.kind == auth::PasswordJob::Kind::kHash) return done(auth::RunPasswordJob(job));
-    done({.ok = passwords_.Fit(job.password, job.hash), .hash = {}});
+    done({.ok = passwords_.Fit(job.password, job.hash)});
   });
-  return true;
 }
 
 }  // namespace kvorum::sim

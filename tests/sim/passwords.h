@@ -22,7 +22,7 @@ class Passwords {
 class LanePasswordWork final : public auth::PasswordWork {
  public:
   LanePasswordWork(Executor& lane, Passwords& passwords) : lane_(lane), passwords_(passwords) {}
-  [[nodiscard]] bool Submit(auth::PasswordJob&& job, auth::PasswordDone&& done) override;
+  void Submit(auth::PasswordJob job, auth::PasswordDone done) override;
 
  private:
   static constexpr std::size_t kMostWaiting = 4;

@@ -1,0 +1,68 @@
+// Turns and shares of those who wait.
+#include "auth/fair_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace kvorum::auth {
+namespace {
+
+using Names = std::vector<std::string>;
+
+constexpr Asker kAliceHere{.address = 1, .user = 1};
+constexpr Asker kBobHere{.address = 1, .user = 2};
+constexpr Asker kAliceThere{.address = 2, .user = 1};
+
+Names PopAll(FairQueue<std::string>& queue) {
+  Names names;
+  while (!queue.empty()) names.push_back(queue.Pop());
+  return names;
+}
+
+TEST(FairQueueTest, OneAskerIsServedInOrder) {
+  FairQueue<std::string> queue;
+  for (const char* name : {"1", "2", "3"}) queue.Push(name, kAliceHere);
+  EXPECT_EQ(queue.size(), 3U);
+  EXPECT_EQ(PopAll(queue), (Names{"1", "2", "3"}));
+  EXPECT_EQ(queue.size(), 0U);
+}
+
+TEST(FairQueueTest, AddressesTakeTurnsAndWithinEachItsUsers) {
+  FairQueue<std::string> queue;
+  for (const char* name : {"a1", "a2", "a3"}) queue.Push(name, kAliceHere);
+  for (const char* name : {"b1", "b2"}) queue.Push(name, kBobHere);
+  for (const char* name : {"c1", "c2", "c3", "c4"}) queue.Push(name, kAliceThere);
+  EXPECT_EQ(PopAll(queue), (Names{"a1", "c1", "b1", "c2", "a2", "c3", "b2", "c4", "a3"}));
+}
+
+TEST(FairQueueTest, WhoComesLaterWaitsForThoseWhoWait) {
+  FairQueue<std::string> queue;
+  for (const char* name : {"a1", "a2", "a3"}) queue.Push(name, kAliceHere);
+  EXPECT_EQ(queue.Pop(), "a1");
+  queue.Push("c1", kAliceThere);
+  EXPECT_EQ(queue.Pop(), "a2");
+  EXPECT_EQ(queue.Pop(), "c1");
+  queue.Push("c2", kAliceThere);  // anew: it has had its turn
+  EXPECT_EQ(queue.Pop(), "a3");
+  EXPECT_EQ(queue.Pop(), "c2");
+}
+
+TEST(FairQueueTest, WhoHasTheMostLosesTheLast) {
+  FairQueue<std::string> queue;
+  for (const char* name : {"a1", "a2", "a3"}) queue.Push(name, kAliceHere);
+  for (const char* name : {"b1", "b2"}) queue.Push(name, kBobHere);
+  for (const char* name : {"c1", "c2", "c3", "c4"}) queue.Push(name, kAliceThere);
+  // By address first: five of the one, four of the other; within it, three and two.
+  EXPECT_EQ(queue.PopLast(), "a3");
+  EXPECT_EQ(queue.PopLast(), "c4");  // of four each the one whose turn is last
+  EXPECT_EQ(queue.PopLast(), "b2");
+  EXPECT_EQ(queue.PopLast(), "c3");
+  EXPECT_EQ(queue.PopLast(), "a2");
+  EXPECT_EQ(queue.PopLast(), "c2");
+  EXPECT_EQ(PopAll(queue), (Names{"a1", "c1", "b1"}));
+}
+
+}  // namespace
+}  // namespace kvorum::auth
