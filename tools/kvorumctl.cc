@@ -1,4 +1,5 @@
 // kvorumctl: the command line client. See commands.h for what it can do.
+#include <google/protobuf/stubs/logging.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -10,8 +11,9 @@
 
 int main(int argc, char** argv) {
   std::ios::sync_with_stdio(false);
-  // What went wrong with a connection is told by the command, not by the library underneath.
+  // What went wrong is told by the command, not by the libraries underneath.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
+  google::protobuf::SetLogHandler(nullptr);
   const std::vector<std::string> line(argv + 1, argv + argc);
   kvorum::ctl::World world{std::cin, std::cout, std::cerr, {}};
   for (char** variable = environ; *variable != nullptr; ++variable)

@@ -59,7 +59,7 @@ Outcome<void> Add(Invocation& invocation) {
   if (!connected) return std::unexpected(connected.error());
   etcdserverpb::AuthRoleAddRequest request;
   request.set_name(invocation.args.front());
-  const auto response = connected->client->RoleAdd(request);
+  const auto response = connected->client->RoleAdd(request, connected->session.Call());
   if (!response) return FailWith(response.error());
   return connected->session.printer().AuthChanged(fmt::format("Role {} created", request.name()),
                                                   response->header(), *response);
@@ -72,7 +72,7 @@ Outcome<void> Delete(Invocation& invocation) {
   if (!connected) return std::unexpected(connected.error());
   etcdserverpb::AuthRoleDeleteRequest request;
   request.set_role(invocation.args.front());
-  const auto response = connected->client->RoleDelete(request);
+  const auto response = connected->client->RoleDelete(request, connected->session.Call());
   if (!response) return FailWith(response.error());
   return connected->session.printer().AuthChanged(fmt::format("Role {} deleted", request.role()),
                                                   response->header(), *response);
@@ -85,7 +85,7 @@ Outcome<void> Get(Invocation& invocation) {
   if (!connected) return std::unexpected(connected.error());
   etcdserverpb::AuthRoleGetRequest request;
   request.set_role(invocation.args.front());
-  const auto response = connected->client->RoleGet(request);
+  const auto response = connected->client->RoleGet(request, connected->session.Call());
   if (!response) return FailWith(response.error());
   return connected->session.printer().RoleGet(request.role(), *response);
 }
@@ -95,7 +95,7 @@ Outcome<void> List(Invocation& invocation) {
     return none;
   const auto connected = Connect(invocation);
   if (!connected) return std::unexpected(connected.error());
-  const auto response = connected->client->RoleList();
+  const auto response = connected->client->RoleList(connected->session.Call());
   if (!response) return FailWith(response.error());
   return connected->session.printer().RoleList(*response);
 }
@@ -116,7 +116,7 @@ Outcome<void> GrantPermission(Invocation& invocation) {
   request.mutable_perm()->set_permtype(*type);
   request.mutable_perm()->set_key(range->key);
   request.mutable_perm()->set_range_end(range->end);
-  const auto response = connected->client->RoleGrantPermission(request);
+  const auto response = connected->client->RoleGrantPermission(request, connected->session.Call());
   if (!response) return FailWith(response.error());
   return connected->session.printer().AuthChanged(fmt::format("Role {} updated", request.name()),
                                                   response->header(), *response);
@@ -142,7 +142,7 @@ Outcome<void> RevokePermission(Invocation& invocation) {
   request.set_role(invocation.args.front());
   request.set_key(range->key);
   request.set_range_end(range->end);
-  const auto response = connected->client->RoleRevokePermission(request);
+  const auto response = connected->client->RoleRevokePermission(request, connected->session.Call());
   if (!response) return FailWith(response.error());
   return connected->session.printer().AuthChanged(
       RevokedText(request.role(), invocation.args[1], range->end), response->header(), *response);

@@ -54,7 +54,7 @@ Outcome<void> Add(Invocation& invocation) {
   if (!request) return std::unexpected(request.error());
   const auto connected = Connect(invocation);
   if (!connected) return std::unexpected(connected.error());
-  const auto response = connected->client->UserAdd(*request);
+  const auto response = connected->client->UserAdd(*request, connected->session.Call());
   if (!response) return FailWith(response.error());
   return connected->session.printer().AuthChanged(fmt::format("User {} created", request->name()),
                                                   response->header(), *response);
@@ -67,7 +67,7 @@ Outcome<void> Delete(Invocation& invocation) {
   if (!connected) return std::unexpected(connected.error());
   etcdserverpb::AuthUserDeleteRequest request;
   request.set_name(invocation.args.front());
-  const auto response = connected->client->UserDelete(request);
+  const auto response = connected->client->UserDelete(request, connected->session.Call());
   if (!response) return FailWith(response.error());
   return connected->session.printer().AuthChanged(fmt::format("User {} deleted", request.name()),
                                                   response->header(), *response);
@@ -81,7 +81,7 @@ Outcome<void> ShowDetail(const Connected& connected, const std::string& name,
     out << '\n';
     etcdserverpb::AuthRoleGetRequest request;
     request.set_role(role);
-    const auto response = connected.client->RoleGet(request);
+    const auto response = connected.client->RoleGet(request, connected.session.Call());
     if (!response) return FailWith(response.error());
     if (auto shown = connected.session.printer().RoleGet(role, *response); !shown) return shown;
   }
@@ -96,7 +96,7 @@ Outcome<void> Get(Invocation& invocation) {
   const std::string& name = invocation.args.front();
   etcdserverpb::AuthUserGetRequest request;
   request.set_name(name);
-  const auto response = connected->client->UserGet(request);
+  const auto response = connected->client->UserGet(request, connected->session.Call());
   if (!response) return FailWith(response.error());
   if (invocation.flags.Switch("detail"))
     return ShowDetail(*connected, name, *response, invocation.world.out);
@@ -108,7 +108,7 @@ Outcome<void> List(Invocation& invocation) {
     return none;
   const auto connected = Connect(invocation);
   if (!connected) return std::unexpected(connected.error());
-  const auto response = connected->client->UserList();
+  const auto response = connected->client->UserList(connected->session.Call());
   if (!response) return FailWith(response.error());
   return connected->session.printer().UserList(*response);
 }
@@ -123,7 +123,7 @@ Outcome<void> ChangePassword(Invocation& invocation) {
   etcdserverpb::AuthUserChangePasswordRequest request;
   request.set_name(invocation.args.front());
   request.set_password(*std::move(password));
-  const auto response = connected->client->UserChangePassword(request);
+  const auto response = connected->client->UserChangePassword(request, connected->session.Call());
   if (!response) return FailWith(response.error());
   return connected->session.printer().AuthChanged("Password updated", response->header(),
                                                   *response);
@@ -138,7 +138,7 @@ Outcome<void> GrantRole(Invocation& invocation) {
   etcdserverpb::AuthUserGrantRoleRequest request;
   request.set_user(invocation.args[0]);
   request.set_role(invocation.args[1]);
-  const auto response = connected->client->UserGrantRole(request);
+  const auto response = connected->client->UserGrantRole(request, connected->session.Call());
   if (!response) return FailWith(response.error());
   return connected->session.printer().AuthChanged(
       fmt::format("Role {} is granted to user {}", request.role(), request.user()),
@@ -154,7 +154,7 @@ Outcome<void> RevokeRole(Invocation& invocation) {
   etcdserverpb::AuthUserRevokeRoleRequest request;
   request.set_name(invocation.args[0]);
   request.set_role(invocation.args[1]);
-  const auto response = connected->client->UserRevokeRole(request);
+  const auto response = connected->client->UserRevokeRole(request, connected->session.Call());
   if (!response) return FailWith(response.error());
   return connected->session.printer().AuthChanged(
       fmt::format("Role {} is revoked from user {}", request.role(), request.name()),
