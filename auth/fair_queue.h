@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <list>
+#include <string_view>
 #include <utility>
 
 namespace kvorum::auth {
@@ -19,6 +20,10 @@ struct Asker {
   std::uint64_t address = 0;
   std::uint64_t user = 0;
 };
+
+// Of a connection from "host:port": its IPv4 address, or the first half of its IPv6 address, of
+// which any host has the other half to itself.
+Asker AskerOf(std::string_view remote, std::string_view user);
 
 // First come, first served.
 template <class T>

@@ -4,7 +4,6 @@
 #include <openssl/crypto.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "auth/base64.h"
 #include "auth/errors.h"
@@ -60,7 +59,7 @@ Bcrypt::~Bcrypt() { OPENSSL_cleanse(&scratch_->data, sizeof(scratch_->data)); }
 bool Bcrypt::Run(std::string_view password, const char* setting, Hash& hash) {
   if (!CheckPassword(password)) return false;
   char phrase[kMaxPasswordSizeBytes + 1] = {};
-  std::memcpy(phrase, password.data(), password.size());
+  std::ranges::copy(password, phrase);
   const char* made = crypt_rn(phrase, setting, &scratch_->data, sizeof(scratch_->data));
   OPENSSL_cleanse(phrase, sizeof(phrase));
   if (made == nullptr || !IsBcryptHash(made)) return false;
@@ -119,11 +118,6 @@ Result<std::string> DecodeHash(std::string_view base64) {
   auto hash = DecodeBase64(Base64::kStandard, base64);
   if (!hash) return Refuse(kErrNoPasswordUser);
   return *std::move(hash);
-}
-
-void Wipe(std::string& secret) {
-  OPENSSL_cleanse(secret.data(), secret.size());
-  secret.clear();
 }
 
 }  // namespace kvorum::auth

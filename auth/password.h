@@ -76,7 +76,4 @@ std::string EncodeHash(std::string_view hash);
 // kErrNoPasswordUser, as etcd has it, for what is no base64. Empty stays empty.
 Result<std::string> DecodeHash(std::string_view base64);
 
-// Overwrites it, so that it does not stay in memory.
-void Wipe(std::string& secret);
-
 }  // namespace kvorum::auth

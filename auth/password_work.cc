@@ -4,30 +4,24 @@
 
 namespace kvorum::auth {
 
-PasswordOutcome RunPasswordJob(PasswordJob& job) {
+PasswordOutcome RunPasswordJob(const PasswordJob& job) {
   PasswordOutcome outcome;
   switch (job.kind) {
     case PasswordJob::Kind::kHash:
-      if (auto hash = HashPassword(job.password, job.cost, job.salt))
+      if (auto hash = HashPassword(job.password.view(), job.cost, job.salt))
         outcome = {.ok = true, .hash = *std::move(hash)};
       break;
     case PasswordJob::Kind::kVerify:
-      outcome.ok = VerifyPassword(job.password, job.hash);
+      outcome.ok = VerifyPassword(job.password.view(), job.hash);
       break;
   }
-  Wipe(job.password);
   return outcome;
-}
-
-void Refuse(PasswordJob job, PasswordDone done) {
-  Wipe(job.password);
-  done({.refused = true});
 }
 
 void ExecutorPasswordWork::Submit(PasswordJob job, PasswordDone done) {
   if (waiting_.fetch_add(1, std::memory_order_relaxed) >= limit_) {
     waiting_.fetch_sub(1, std::memory_order_relaxed);
-    return Refuse(std::move(job), std::move(done));
+    return done({.refused = true});
   }
   executor_.Post([this, job = std::move(job), done = std::move(done)]() mutable {
     PasswordOutcome outcome = RunPasswordJob(job);

@@ -10,6 +10,7 @@
 
 #include "auth/fair_queue.h"
 #include "auth/password.h"
+#include "auth/secret.h"
 #include "base/executor.h"
 
 namespace kvorum::auth {
@@ -17,7 +18,7 @@ namespace kvorum::auth {
 struct PasswordJob {
   enum class Kind : std::uint8_t { kHash, kVerify };
   Kind kind = Kind::kVerify;
-  std::string password;           // wiped when the job is done
+  Secret password;
   std::string hash{};             // kVerify: the user's, or DummyHash
   int cost = kDefaultBcryptCost;  // kHash
   BcryptSalt salt{};              // kHash
@@ -43,10 +44,7 @@ class PasswordWork {
 };
 
 // Does the job at once. For a password that CheckPassword refuses: not ok.
-PasswordOutcome RunPasswordJob(PasswordJob& job);
-
-// Tells that there is no room for it.
-void Refuse(PasswordJob job, PasswordDone done);
+PasswordOutcome RunPasswordJob(const PasswordJob& job);
 
 // On an executor, which calls `done` too; at most `limit` wait at a time. The executor is drained
 // before this ends.

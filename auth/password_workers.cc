@@ -65,15 +65,7 @@ class PasswordWorkers::Impl {
     events_.Post();
     dispatcher_.join();
     for (const auto& worker : workers_) worker->start.Post();
-    for (const auto& worker : workers_) {
-      worker->thread.join();
-      Wipe(worker->assignment.job.password);
-    }
-    for (Queue& queue : queues_)
-      while (!queue.waiting.empty()) {
-        Assignment dropped = queue.waiting.Pop();
-        Wipe(dropped.job.password);
-      }
+    for (const auto& worker : workers_) worker->thread.join();
   }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
@@ -91,7 +83,7 @@ class PasswordWorkers::Impl {
         refused = queue.waiting.PopLast();
       }
     }
-    if (refused.has_value()) return Refuse(std::move(refused->job), std::move(refused->done));
+    if (refused.has_value()) return refused->done({.refused = true});
     events_.Post();
   }
 
@@ -129,10 +121,10 @@ class PasswordWorkers::Impl {
       const PasswordJob& job = worker.assignment.job;
       switch (job.kind) {
         case PasswordJob::Kind::kHash:
-          worker.ok = worker.bcrypt.Make(job.password, job.cost, job.salt, worker.hash);
+          worker.ok = worker.bcrypt.Make(job.password.view(), job.cost, job.salt, worker.hash);
           break;
         case PasswordJob::Kind::kVerify:
-          worker.ok = worker.bcrypt.Verify(job.password, job.hash);
+          worker.ok = worker.bcrypt.Verify(job.password.view(), job.hash);
           break;
       }
       worker.state.store(Worker::State::kFinished, std::memory_order_release);
@@ -164,7 +156,6 @@ class PasswordWorkers::Impl {
       --QueueOf(finished.job).unfinished;
     }
     Assign(worker);
-    Wipe(finished.job.password);
     finished.done(std::move(outcome));
   }
   void Assign(Worker& worker) {

@@ -105,13 +105,13 @@ void AuthService::UserAdd(const rpc::CallContext& call, SharedBytes bytes, rpc::
     return Change(call.caller, call.loop(), RequestKind::kUserAdd, EncodeUserAdd(*request),
                   std::move(reply));
   }
-  login_.Hash(
-      std::string(request->password), [this, caller = call.caller, bytes, request = *request,
-                                       reply = std::move(reply)](Result<std::string> hash) mutable {
-        if (!hash.has_value()) return reply.Fail(std::move(hash).error());
-        request.hashed_password = *hash;
-        Change(caller, nullptr, RequestKind::kUserAdd, EncodeUserAdd(request), std::move(reply));
-      });
+  login_.Hash(auth::Secret(request->password), [this, caller = call.caller, bytes,
+                                                request = *request, reply = std::move(reply)](
+                                                   Result<std::string> hash) mutable {
+    if (!hash.has_value()) return reply.Fail(std::move(hash).error());
+    request.hashed_password = *hash;
+    Change(caller, nullptr, RequestKind::kUserAdd, EncodeUserAdd(request), std::move(reply));
+  });
 }
 
 // An empty password is none, which nobody can log in with.
@@ -123,7 +123,7 @@ void AuthService::UserChangePassword(const rpc::CallContext& call, SharedBytes b
     return Change(call.caller, call.loop(), RequestKind::kUserChangePassword,
                   EncodeChangePassword({.name = request->name}), std::move(reply));
   }
-  login_.Hash(std::string(request->password),
+  login_.Hash(auth::Secret(request->password),
               [this, caller = call.caller, bytes, request = *request,
                reply = std::move(reply)](Result<std::string> hash) mutable {
                 if (!hash.has_value()) return reply.Fail(std::move(hash).error());
@@ -137,7 +137,7 @@ void AuthService::Authenticate(const rpc::CallContext& call, SharedBytes bytes,
                                rpc::UnaryReply reply) {
   const auto request = DecodeAuthenticate(bytes.view());
   if (!request.has_value()) return reply.Fail(request.error());
-  login_.Authenticate(call, std::string(request->name), std::string(request->password),
+  login_.Authenticate(call, std::string(request->name), auth::Secret(request->password),
                       std::move(reply));
 }
 

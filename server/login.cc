@@ -19,28 +19,23 @@ constexpr std::int64_t kNanosPerSecond = 1'000'000'000;
 }  // namespace
 
 struct Login::Attempt {
-  Attempt(std::string_view peer, std::string user, std::string secret, rpc::UnaryReply to)
-      : remote(peer), name(std::move(user)), password(std::move(secret)), reply(std::move(to)) {}
-  ~Attempt() { auth::Wipe(password); }
-
   std::string remote;
   std::string name;
-  std::string password;
+  auth::Secret password;
   rpc::UnaryReply reply;
-  TimePoint deadline;
+  TimePoint deadline{};
   std::uint64_t checked_revision = 0;  // of the auth state that the password was verified against
 };
 
-// By the host, whatever its port.
-auth::Asker Login::AskerOf(const Attempt& attempt) {
-  const std::string_view host =
-      std::string_view(attempt.remote).substr(0, attempt.remote.rfind(':'));
-  return {.address = std::hash<std::string_view>()(host),
-          .user = std::hash<std::string>()(attempt.name)};
-}
-
 // A name may be a megabyte long.
 void Login::LogRefusal(const Attempt& attempt, std::string_view why) {
+  std::uint64_t more = 0;
+  {
+    const std::lock_guard lock(refusals_mutex_);
+    if (!refusals_.Takes(context_.replica->clock().Now())) return;
+    more = refusals_.TakeSuppressed();
+  }
+  if (more > 0) KV_WARN("more invalid authentications were requested", {"calls", more});
   KV_WARN("invalid authentication was requested",
           {"user", std::string_view(attempt.name).substr(0, auth::kMaxNameSizeBytes)},
           {"remote", attempt.remote}, {"error", why});
@@ -60,11 +55,14 @@ class Login::EntryWaiter final : public Waiter {
   std::unique_ptr<Attempt> attempt_;
 };
 
-void Login::Authenticate(const rpc::CallContext& call, std::string name, std::string password,
+void Login::Authenticate(const rpc::CallContext& call, std::string name, auth::Secret password,
                          rpc::UnaryReply reply) {
-  auto attempt = std::make_unique<Attempt>(call.peer(), std::move(name), std::move(password),
-                                           std::move(reply));
-  attempt->deadline = context_.replica->clock().Now() + context_.limits.request_timeout;
+  auto attempt = std::make_unique<Attempt>(
+      Attempt{.remote = std::string(call.peer()),
+              .name = std::move(name),
+              .password = std::move(password),
+              .reply = std::move(reply),
+              .deadline = context_.replica->clock().Now() + context_.limits.request_timeout});
   context_.batcher->Read(
       call.loop(), [this, attempt = std::move(attempt)](const Result<void>& confirmed) mutable {
         if (!confirmed.has_value()) return attempt->reply.Fail(confirmed.error());
@@ -80,7 +78,7 @@ void Login::Verify(std::unique_ptr<Attempt> attempt) {
     return attempt->reply.Fail(user.error());
   }
   attempt->checked_revision = state->revision();
-  if (!auth::CheckPassword(attempt->password).has_value()) {
+  if (!auth::CheckPassword(attempt->password.view()).has_value()) {
     LogRefusal(*attempt, auth::kErrAuthFailed.message);
     return attempt->reply.Fail(auth::kErrAuthFailed.ToError());
   }
@@ -88,9 +86,9 @@ void Login::Verify(std::unique_ptr<Attempt> attempt) {
   const bool is_dummy = *user == nullptr || (*user)->password_hash().empty();
   auth::PasswordJob job{
       .kind = auth::PasswordJob::Kind::kVerify,
-      .password = attempt->password,
+      .password = attempt->password.Copy(),
       .hash = is_dummy ? auth::DummyHash(parts_.bcrypt_cost) : (*user)->password_hash(),
-      .asker = AskerOf(*attempt)};
+      .asker = auth::AskerOf(attempt->remote, attempt->name)};
   parts_.work->Submit(std::move(job), [this, attempt = std::move(attempt)](
                                           const auth::PasswordOutcome& outcome) mutable {
     if (outcome.refused) return attempt->reply.Fail(kTooManyRequests.ToError());
@@ -139,11 +137,9 @@ void Login::Sign(std::unique_ptr<Attempt> attempt, raft::Term term, const LoginR
   });
 }
 
-void Login::Hash(std::string password, HashDone done) {
-  if (auto sound = auth::CheckPassword(password); !sound.has_value()) {
-    auth::Wipe(password);
+void Login::Hash(auth::Secret password, HashDone done) {
+  if (auto sound = auth::CheckPassword(password.view()); !sound.has_value())
     return done(std::unexpected(std::move(sound).error()));
-  }
   auth::PasswordJob job{.kind = auth::PasswordJob::Kind::kHash,
                         .password = std::move(password),
                         .hash = {},

@@ -14,6 +14,7 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -21,6 +22,7 @@
 #include "auth/password_work.h"
 #include "auth/random_bytes.h"
 #include "base/error.h"
+#include "base/log_rate.h"
 #include "rpc/service.h"
 #include "server/service_context.h"
 
@@ -38,19 +40,18 @@ class Login {
   // The context outlives it and everything that it was asked.
   Login(ServiceContext& context, Parts parts) : context_(context), parts_(std::move(parts)) {}
 
-  void Authenticate(const rpc::CallContext& call, std::string name, std::string password,
+  void Authenticate(const rpc::CallContext& call, std::string name, auth::Secret password,
                     rpc::UnaryReply reply);
 
   // The hash as it goes into the log (base64).
   using HashDone = std::move_only_function<void(Result<std::string> hash)>;
-  void Hash(std::string password, HashDone done);
+  void Hash(auth::Secret password, HashDone done);
 
  private:
   struct Attempt;
   class EntryWaiter;
 
-  static auth::Asker AskerOf(const Attempt& attempt);
-  static void LogRefusal(const Attempt& attempt, std::string_view why);
+  void LogRefusal(const Attempt& attempt, std::string_view why);
   void Verify(std::unique_ptr<Attempt> attempt);
   void Propose(std::unique_ptr<Attempt> attempt);
   void Entered(std::unique_ptr<Attempt> attempt, ApplyResult result);
@@ -58,6 +59,8 @@ class Login {
 
   ServiceContext& context_;
   const Parts parts_;
+  std::mutex refusals_mutex_;
+  LogRate refusals_;  // guarded by the mutex
 };
 
 }  // namespace kvorum::server

@@ -20,12 +20,11 @@ namespace kvorum::auth {
 namespace {
 
 PasswordJob Hash(std::string password) {
-  return {
-      .kind = PasswordJob::Kind::kHash, .password = std::move(password), .cost = kMinBcryptCost};
+  return {.kind = PasswordJob::Kind::kHash, .password = Secret(password), .cost = kMinBcryptCost};
 }
 PasswordJob Verify(std::string password, std::string hash) {
   return {
-      .kind = PasswordJob::Kind::kVerify, .password = std::move(password), .hash = std::move(hash)};
+      .kind = PasswordJob::Kind::kVerify, .password = Secret(password), .hash = std::move(hash)};
 }
 
 PasswordOutcome Finish(PasswordWork& work, PasswordJob job) {

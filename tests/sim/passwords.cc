@@ -9,12 +9,12 @@ bool Passwords::Fit(const std::string& password, const std::string& hash) {
 }
 
 void LanePasswordWork::Submit(auth::PasswordJob job, auth::PasswordDone done) {
-  if (waiting_ >= kMostWaiting) return auth::Refuse(std::move(job), std::move(done));
+  if (waiting_ >= kMostWaiting) return done({.refused = true});
   ++waiting_;
   lane_.Post([this, job = std::move(job), done = std::move(done)]() mutable {
     --waiting_;
     if (job.kind == auth::PasswordJob::Kind::kHash) return done(auth::RunPasswordJob(job));
-    done({.ok = passwords_.Fit(job.password, job.hash)});
+    done({.ok = passwords_.Fit(std::string(job.password.view()), job.hash)});
   });
 }
 

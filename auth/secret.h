@@ -1,0 +1,27 @@
+// A password in memory: never copied unasked, not even by a move, and overwritten when it goes.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace kvorum::auth {
+
+class Secret {
+ public:
+  Secret() = default;
+  explicit Secret(std::string_view bytes) : bytes_(bytes.begin(), bytes.end()) {}
+  Secret(Secret&&) noexcept = default;
+  Secret& operator=(Secret&& other) noexcept {
+    bytes_.swap(other.bytes_);
+    return *this;
+  }
+  ~Secret();
+
+  Secret Copy() const { return Secret(view()); }
+  std::string_view view() const { return {bytes_.data(), bytes_.size()}; }
+
+ private:
+  std::vector<char> bytes_;  // a short string would leave its bytes behind where it was moved from
+};
+
+}  // namespace kvorum::auth
