@@ -1,6 +1,7 @@
 // What the operator chose: flags, environment variables, their defaults and what is refused.
 //
-// One table (flag_table.cc) lists every flag of the API level that we match; parsing, the environment,
+// One table (flag_table.cc) lists every flag of the API level that we match; parsing, the
+// environment,
 // --help and the documentation derive from it. A flag is either effective, accepted without effect
 // (its subject does not exist here), or not built yet: then any value but its default is refused,
 // since ignoring it could make a server unsafe silently.
