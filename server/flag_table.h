@@ -1,11 +1,9 @@
 // The table of all flags of the API level that we match: what each is called, where its value goes,
-// its default and its help. Internal to options.cc and options_check.cc.
+// its default and its help. Internal to options.cc.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
-#include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -46,11 +44,5 @@ std::span<const Flag> Flags();
 // Null if there is none of that name.
 const Flag* FindFlag(std::string_view name);
 bool IsBoolean(const Flag& flag);
-
-// What was said, by flag name; the last one wins.
-using GivenFlags = std::map<std::string_view, std::string>;
-
-// What is wrong with the options as a whole, if anything is.
-std::optional<UsageError> CheckOptions(const Options& options, const GivenFlags& given);
 
 }  // namespace kvorum::server

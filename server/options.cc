@@ -8,6 +8,7 @@
 
 #include "base/duration_text.h"
 #include "server/flag_table.h"
+#include "server/options_check.h"
 
 namespace kvorum::server {
 namespace {

@@ -1,3 +1,5 @@
+#include "server/options_check.h"
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -5,7 +7,6 @@
 
 #include "rpc/tls_context.h"
 #include "server/feature_gates.h"
-#include "server/flag_table.h"
 #include "server/url.h"
 
 namespace kvorum::server {
