@@ -11,13 +11,11 @@ out of them, and the restart. Run it on a quiet machine; ratios on a busy one me
 """
 
 import argparse
-import contextlib
 import json
 import os
 import pathlib
 import shutil
 import signal
-import socket
 import statistics
 import subprocess
 import sys
@@ -26,19 +24,15 @@ import urllib.error
 import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "process"))
+
+import ports  # noqa: E402
+
 SMALL_KEY_SPACE = 10_000
 PAGE_LIMIT = 1_000
 READY_LIMIT_SECONDS = 120
 STOP_LIMIT_SECONDS = 60
 MIB = 1 << 20
-
-
-def free_ports(count):
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
 
 
 def rss_anon_bytes(pid):
@@ -54,7 +48,7 @@ class Server:
     def __init__(self, program, folder):
         self._program = program
         self._folder = folder
-        client_port, peer_port = free_ports(2)
+        client_port, peer_port = ports.free_ports(2)
         self.endpoint = f"127.0.0.1:{client_port}"
         self._peer = f"127.0.0.1:{peer_port}"
         self._process = None

@@ -21,6 +21,7 @@ import sys
 import time
 
 import compare
+import ports
 
 ROOT = compare.ROOT
 # Calls in flight: connections and calls on each.
@@ -31,10 +32,10 @@ class Cluster:
     """`size` server processes on free ports over one folder; a context manager that stops them."""
 
     def __init__(self, program, folder, size):
-        ports = compare.free_ports(2 * size)
+        free = ports.free_ports(2 * size)
         self._program = program
         self._folder = folder
-        self._members = [(f"m{n}", f"127.0.0.1:{ports[2 * n]}", f"127.0.0.1:{ports[2 * n + 1]}") for n in range(size)]
+        self._members = [(f"m{n}", f"127.0.0.1:{free[2 * n]}", f"127.0.0.1:{free[2 * n + 1]}") for n in range(size)]
         self._processes = []
 
     @property

@@ -12,8 +12,8 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.request
@@ -21,20 +21,19 @@ import urllib.request
 from etcd3.etcdrpc import rpc_pb2, rpc_pb2_grpc
 import grpc
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "process"))
+
+import ports  # noqa: E402
+
 BIN = os.environ.get("KVORUM_BIN_DIR", "build/release/bin")
 EXPIRING_TTL_SECONDS = 30
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as s:
-        return s.getsockname()[1]
 
 
 class Node:
     def __init__(self, program, folder):
         self.program = program
         self.folder = folder
-        self.client, self.peer = (f"127.0.0.1:{free_port()}" for _ in range(2))
+        self.client, self.peer = (f"127.0.0.1:{ports.free_port()}" for _ in range(2))
         self.process = None
 
     def start(self):

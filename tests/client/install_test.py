@@ -8,7 +8,6 @@ then speaks to a server.
 import json
 import os
 import pathlib
-import socket
 import subprocess
 import sys
 import tempfile
@@ -16,6 +15,10 @@ import time
 import urllib.request
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "process"))
+
+import ports  # noqa: E402
+
 START_TIMEOUT_S = 30
 
 
@@ -24,14 +27,6 @@ def run(*command, **options):
     if done.returncode != 0:
         sys.exit(f"{' '.join(map(str, command))} ended with {done.returncode}:\n{done.stdout}")
     return done.stdout
-
-
-def free_ports(count):
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
-    return ports
 
 
 def is_healthy(url):
@@ -53,7 +48,7 @@ def main():
             f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_BUILD_TYPE=Release")
         run("cmake", "--build", project)
 
-        client_port, peer_port = free_ports(2)
+        client_port, peer_port = ports.free_ports(2)
         client, peer = (f"http://127.0.0.1:{p}" for p in (client_port, peer_port))
         with open(pathlib.Path(folder, "log"), "wb") as log:
             server = subprocess.Popen(

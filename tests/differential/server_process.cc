@@ -1,10 +1,7 @@
 #include "tests/differential/server_process.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,27 +17,13 @@
 #include <thread>
 #include <utility>
 
+#include "tests/differential/ports.h"
+
 namespace kvorum::differential {
 namespace {
 
 constexpr std::chrono::seconds kStartTimeout(60);
 constexpr std::size_t kLogTailBytes = 3000;
-// Another process may take a port between our look and the server's.
-constexpr int kStarts = 3;
-
-int FreePort() {
-  const int probe = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  if (bind(probe, generic, size) != 0 || getsockname(probe, generic, &size) != 0) {
-    address.sin_port = 0;
-  }
-  close(probe);
-  return ntohs(address.sin_port);
-}
 
 std::string LoopbackUrl(int port) { return "http://127.0.0.1:" + std::to_string(port); }
 
@@ -97,15 +80,13 @@ bool ServerProcess::HasEnded() {
 }
 
 Result<void> ServerProcess::Start() {
-  for (int starts = 0; starts < kStarts; ++starts) {
-    KV_RETURN_IF_ERROR(Spawn());
-    const auto end = std::chrono::steady_clock::now() + kStartTimeout;
-    while (!HasEnded() && std::chrono::steady_clock::now() < end) {
-      if (lane_->IsServing()) return {};
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
-    Stop(SIGKILL);
+  KV_RETURN_IF_ERROR(Spawn());
+  const auto end = std::chrono::steady_clock::now() + kStartTimeout;
+  while (!HasEnded() && std::chrono::steady_clock::now() < end) {
+    if (lane_->IsServing()) return {};
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
+  Stop(SIGKILL);
   return Fail(Code::kUnavailable,
               binary_.string() + " did not get ready to serve; its log ends:\n" + LogTail());
 }

@@ -15,6 +15,7 @@ import time
 import grpc
 from etcd3.etcdrpc import rpc_pb2, rpc_pb2_grpc
 
+import ports
 import server
 
 CTL = os.path.join(os.environ["KVORUM_BIN_DIR"], "kvorumctl")
@@ -46,8 +47,8 @@ class Member:
         self.cluster = cluster
         self.name = name
         self.host = host
-        self.client_port = server.free_port()
-        self.peer_port = server.free_port()
+        self.client_port = ports.free_port()
+        self.peer_port = ports.free_port()
         self.data_dir = os.path.join(cluster.folder, name)
         self.process = None
         self.starts = 0

@@ -18,6 +18,7 @@ import grpc
 from etcd3.etcdrpc import rpc_pb2, rpc_pb2_grpc
 
 import cluster
+import ports
 import server
 
 ETCD = os.environ.get("KVORUM_DIFFERENTIAL_ETCD") or os.path.join(os.environ["KVORUM_PEER_DIR"], "etcd")
@@ -31,7 +32,7 @@ STREAMS = 3
 def start_etcd(test):
     folder = tempfile.TemporaryDirectory(prefix="lease-differential-")
     test.addCleanup(folder.cleanup)
-    client, peer = (f"127.0.0.1:{server.free_port()}" for _ in range(2))
+    client, peer = (f"127.0.0.1:{ports.free_port()}" for _ in range(2))
     with open(os.path.join(folder.name, "log"), "wb") as log:
         process = subprocess.Popen(
             [ETCD, "--name=n", f"--data-dir={folder.name}/data", f"--listen-client-urls=http://{client}",

@@ -1,6 +1,5 @@
 """scripts/cluster: the front door of several members."""
 
-import contextlib
 import os
 import pty
 import random
@@ -14,22 +13,20 @@ import unittest
 
 import grpc
 
+import ports
 import server
 
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts", "cluster")
 
 
 def free_first_port():
+    """The members' ports follow from it, and m3's are below those that the kernel gives out."""
     while True:
-        port = random.randrange(1024, 9990, 2)
-        ports = [p + n for p in (port, port + 20000, port + 30000) for n in (0, 1)]
-        with contextlib.ExitStack() as stack:
-            try:
-                for one in ports:
-                    stack.enter_context(socket.socket()).bind(("127.0.0.1", one))
-                return port
-            except OSError:
-                continue
+        first = random.randrange(1024, ports.END - 30001, 2)
+        members = (first, first + 20000, first + 30000)
+        if all(ports.keep_block(port) for port in members) and \
+                all(ports.is_free(port + n) for port in members for n in (0, 1)):
+            return first
 
 
 class LocalClusterTest(unittest.TestCase):

@@ -11,6 +11,7 @@ import time
 import unittest
 import urllib.request
 
+import ports
 import server
 
 
@@ -100,7 +101,7 @@ class MannersTest(unittest.TestCase):
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as supervisor:
             supervisor.bind(path)
             supervisor.settimeout(20)
-            self.member.port = server.free_port()
+            self.member.port = ports.free_port()
             process = subprocess.Popen(
                 self.member.command(), env={"PATH": os.environ["PATH"], "NOTIFY_SOCKET": path},
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -113,7 +114,7 @@ class MannersTest(unittest.TestCase):
                 process.wait(10)
 
     def test_serving_goes_on_while_the_log_s_reader_stands_still(self):
-        self.member.port = server.free_port()
+        self.member.port = ports.free_port()
         process = subprocess.Popen(
             self.member.command("--warning-unary-request-duration", "1ns"), env={"PATH": os.environ["PATH"]},
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

@@ -3,11 +3,9 @@
 The binary comes from the folder $KVORUM_BIN_DIR (ctest sets it).
 """
 
-import contextlib
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -15,14 +13,10 @@ import time
 import grpc
 from etcd3.etcdrpc import rpc_pb2, rpc_pb2_grpc
 
+import ports
+
 BINARY = os.path.join(os.environ["KVORUM_BIN_DIR"], "kvorum")
 READY = b"ready to serve client requests"
-
-
-def free_port():
-    with contextlib.closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Server:
@@ -47,13 +41,13 @@ class Server:
             "--data-dir", self.data_dir,
             "--listen-client-urls", f"http://127.0.0.1:{self.port}",
             "--advertise-client-urls", f"http://127.0.0.1:{self.port}",
-            "--listen-peer-urls", f"http://127.0.0.1:{free_port()}",
+            "--listen-peer-urls", f"http://127.0.0.1:{ports.free_port()}",
             *self.flags,
             *more,
         ]
 
     def start(self, *more, timeout=30):
-        self.port = free_port()
+        self.port = ports.free_port()
         self.starts += 1
         self.log_path = os.path.join(self.folder, f"log.{self.starts}")
         with open(self.log_path, "wb") as log:
@@ -71,7 +65,7 @@ class Server:
 
     def refuse(self, *more, timeout=20):
         """Starts it, expects it to refuse, returns (exit code, what it said)."""
-        self.port = free_port()
+        self.port = ports.free_port()
         done = subprocess.run(
             self.command(*more), capture_output=True, stdin=subprocess.DEVNULL, timeout=timeout,
             env={"PATH": os.environ["PATH"]}, cwd=self.folder, check=False)

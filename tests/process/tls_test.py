@@ -13,6 +13,7 @@ import grpc
 from etcd3.etcdrpc import rpc_pb2
 
 import certificates
+import ports
 import server
 from cluster import CTL, Cluster, wait_until
 
@@ -281,7 +282,7 @@ class RefusalTest(unittest.TestCase):
             other = ca.issue().write(os.path.join(folder, "other"))
             garbage = os.path.join(folder, "garbage")
             certificates.replace(garbage, b"garbage")
-            url = f"https://127.0.0.1:{server.free_port()}"
+            url = f"https://127.0.0.1:{ports.free_port()}"
             peer = ["--listen-peer-urls", url, "--initial-advertise-peer-urls", url]
             for flags, text in (
                     ([], "cannot listen on TLS for"),

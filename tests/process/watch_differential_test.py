@@ -18,6 +18,7 @@ import unittest
 from etcd3.etcdrpc import rpc_pb2, rpc_pb2_grpc
 
 import cluster
+import ports
 import server
 
 ETCD = os.environ.get("KVORUM_DIFFERENTIAL_ETCD") or os.path.join(os.environ["KVORUM_PEER_DIR"], "etcd")
@@ -32,7 +33,7 @@ class Etcd:
     def __init__(self, test, *flags):
         folder = tempfile.TemporaryDirectory(prefix="watch-differential-")
         test.addCleanup(folder.cleanup)
-        client, peer = (f"127.0.0.1:{server.free_port()}" for _ in range(2))
+        client, peer = (f"127.0.0.1:{ports.free_port()}" for _ in range(2))
         with open(os.path.join(folder.name, "log"), "wb") as log:
             self.process = subprocess.Popen(
                 [ETCD, "--name=n", f"--data-dir={folder.name}/data", f"--listen-client-urls=http://{client}",

@@ -25,12 +25,15 @@ import pathlib
 import re
 import shlex
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.request
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "process"))
+
+import ports  # noqa: E402
 
 START_TIMEOUT_S = 30
 LINE_TIMEOUT_S = 60
@@ -41,7 +44,7 @@ class Server:
 
     def __init__(self, program, flags):
         self.folder = tempfile.TemporaryDirectory(prefix="kvorumctl-")
-        self.client_port, self.peer_port = free_ports(2)
+        self.client_port, self.peer_port = ports.free_ports(2)
         client, peer = (f"http://127.0.0.1:{p}" for p in (self.client_port, self.peer_port))
         log_path = pathlib.Path(self.folder.name, "log")
         with open(log_path, "wb") as log:
@@ -72,14 +75,6 @@ class Server:
             self.process.kill()
             self.process.wait()
         self.folder.cleanup()
-
-
-def free_ports(count):
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
-    return ports
 
 
 class Runner:
