@@ -36,7 +36,10 @@ struct Caller {
     std::int64_t ends_s = 0;  // the Unix time at which it ends by itself; 0: never
   };
 
-  SharedBytes name;  // empty: nobody in particular
+  SharedBytes name;
+  // By a token or a certificate, in which the name may be empty: a user that there is not. False:
+  // nobody in particular.
+  bool is_identified = false;
   Token token;
   // The auth state in which all this was last found to count, and its revision; 0: none.
   std::uint64_t counted_in = 0;
@@ -60,9 +63,9 @@ class CallContext {
   std::string_view path() const;
   // "127.0.0.1:5123", "[::1]:5123", "@" for a unix socket.
   std::string_view peer() const { return peer_.view(); }
-  // The common name in the client's certificate, which was verified; empty without one, and where
-  // client certificates are not asked for.
-  std::string_view certificate_name() const { return certificate_name_.view(); }
+  // The common name in the client's certificate, which was verified, and may be empty; none without
+  // a certificate, and where client certificates are not asked for.
+  const std::optional<SharedBytes>& certificate_name() const { return certificate_name_; }
   // The loop that reads the call's connection; null for a call that did not come by one. Handlers
   // are called there.
   Loop* loop() const { return loop_; }
@@ -124,7 +127,7 @@ class CallContext {
   const MethodInfo* method_ = nullptr;
   Loop* loop_ = nullptr;
   SharedBytes peer_;
-  SharedBytes certificate_name_;
+  std::optional<SharedBytes> certificate_name_;
   TimePoint started_;
   std::optional<TimePoint> deadline_;
   std::size_t entry_count_ = 0;

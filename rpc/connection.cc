@@ -114,7 +114,7 @@ bool Connection::StartSession() {
     session_ = std::make_unique<Http2Session>(front_, *this, peer_, certificate_name_,
                                               socket_.tls() == nullptr ? kGrpc : kGrpcAndHttp);
   } else {
-    session_ = std::make_unique<Http1Session>(front_, *this, peer_, certificate_name_);
+    session_ = std::make_unique<Http1Session>(front_, *this, peer_);
   }
   state_ = State::kServing;
   return true;

@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -75,7 +76,7 @@ class Connection final : public Loop::Watcher,
   Socket socket_;
   const SharedBytes peer_;
   const std::shared_ptr<const TlsListen> tls_;  // null: plain text
-  SharedBytes certificate_name_;
+  std::optional<SharedBytes> certificate_name_;
   std::move_only_function<void(Connection*)> on_closed_;
   State state_ = State::kSniffing;
   std::string sniffed_;

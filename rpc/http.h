@@ -32,8 +32,6 @@ struct HttpRequest {
   std::vector<HttpHeader> headers;
   SharedBytes body;
   SharedBytes peer;
-  // The common name in the client's certificate, which was verified; empty without one.
-  SharedBytes certificate_name;
   Loop* loop = nullptr;
 
   std::string_view Path() const;   // the target up to '?'

@@ -53,12 +53,8 @@ class Http1Session::Answer final : public LoopHttpSink {
   Http1Session* session_;
 };
 
-Http1Session::Http1Session(Front& front, SessionHost& host, SharedBytes peer,
-                           SharedBytes certificate_name)
-    : front_(front),
-      host_(host),
-      peer_(std::move(peer)),
-      certificate_name_(std::move(certificate_name)) {
+Http1Session::Http1Session(Front& front, SessionHost& host, SharedBytes peer)
+    : front_(front), host_(host), peer_(std::move(peer)) {
   EnterPhase(Phase::kIdle);
 }
 
@@ -170,7 +166,6 @@ void Http1Session::Dispatch() {
     request.headers.push_back({LowerCase(field.name_string()), std::string(field.value())});
   request.body = SharedBytes::Own(std::move(message.body()));
   request.peer = peer_;
-  request.certificate_name = certificate_name_;
   request.loop = &front_.loop;
   EnterPhase(Phase::kHandling);
   answer_ = std::make_shared<Answer>(*this, front_.loop);

@@ -17,8 +17,7 @@ namespace kvorum::rpc {
 
 class Http1Session final : public Session {
  public:
-  // `certificate_name`: of the client, which proved it; empty if it was not asked to.
-  Http1Session(Front& front, SessionHost& host, SharedBytes peer, SharedBytes certificate_name);
+  Http1Session(Front& front, SessionHost& host, SharedBytes peer);
   ~Http1Session() override;
   Http1Session(const Http1Session&) = delete;
   Http1Session& operator=(const Http1Session&) = delete;
@@ -52,7 +51,6 @@ class Http1Session final : public Session {
   Front& front_;
   SessionHost& host_;
   const SharedBytes peer_;
-  const SharedBytes certificate_name_;
   std::string input_;
   std::unique_ptr<Parser> parser_;
   Phase phase_ = Phase::kIdle;

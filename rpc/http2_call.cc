@@ -54,7 +54,7 @@ Call* Http2Session::NewCall(std::int32_t stream_id) {
                                  front_.options.max_receive_message_bytes);
   call->set_loop(&front_.loop);
   call->set_peer(peer_);
-  if (!certificate_name_.empty()) call->set_certificate_name(certificate_name_);
+  if (certificate_name_.has_value()) call->set_certificate_name(*certificate_name_);
   call->set_started(front_.loop.now());
   Call* raw = call.get();
   raw->next_ = calls_;

@@ -55,7 +55,6 @@ void Http2Session::BeginHttp(Call& call, bool remote_ended) {
   if (!head_.wrong_content_type.empty())
     request->headers.push_back({"content-type", head_.wrong_content_type});
   request->peer = peer_;
-  request->certificate_name = certificate_name_;
   request->loop = &front_.loop;
   call.entry_ = nullptr;
   call.http_ = std::move(request);

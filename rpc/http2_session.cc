@@ -24,7 +24,7 @@ constexpr std::array<std::uint8_t, 8> kDrainPing{'k', 'v', 'o', 'r', 'u', 'm', '
 }  // namespace
 
 Http2Session::Http2Session(Front& front, SessionHost& host, SharedBytes peer,
-                           SharedBytes certificate_name, Serves serves)
+                           std::optional<SharedBytes> certificate_name, Serves serves)
     : front_(front),
       host_(host),
       peer_(std::move(peer)),

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -33,9 +34,9 @@ class Http2Session final : public Session {
  public:
   enum class Serves : std::uint8_t { kGrpc, kGrpcAndHttp };
 
-  // `certificate_name`: of the client, which proved it; empty if it was not asked to.
-  Http2Session(Front& front, SessionHost& host, SharedBytes peer, SharedBytes certificate_name,
-               Serves serves);
+  // `certificate_name`: of the client, which proved it; none if it was not asked to.
+  Http2Session(Front& front, SessionHost& host, SharedBytes peer,
+               std::optional<SharedBytes> certificate_name, Serves serves);
   ~Http2Session() override;
   Http2Session(const Http2Session&) = delete;
   Http2Session& operator=(const Http2Session&) = delete;
@@ -158,7 +159,7 @@ class Http2Session final : public Session {
   Front& front_;
   SessionHost& host_;
   const SharedBytes peer_;
-  const SharedBytes certificate_name_;
+  const std::optional<SharedBytes> certificate_name_;
   const Serves serves_;
   nghttp2_session* session_ = nullptr;
   OutputBatch* batch_ = nullptr;  // while Produce runs

@@ -28,7 +28,7 @@ Result<auth::Identity> Access::IdentityIn(const auth::AuthState& state,
   if (!state.enabled()) return auth::Identity{};
   const bool has_ended = caller.token.ends_s != 0 && caller.token.ends_s <= WallSeconds();
   if (caller.token_refused || has_ended) return auth::Refuse(auth::kErrInvalidAuthToken);
-  if (caller.name.empty()) return auth::Identity{};
+  if (!caller.is_identified) return auth::Identity{};
   const auth::Identity identity{.username = caller.name.view(),
                                 .revision = state.revision(),
                                 .user = state.FindUser(caller.name.view())};
@@ -70,7 +70,8 @@ void Access::IdentifyByToken(std::string_view token, const auth::AuthState& stat
     }
     // The state was looked at first: a session that it knows to have ended is not taken for later.
     caller.token.session_revision = state.revision();
-    if (!caller.name.empty()) return;
+    caller.is_identified = !caller.name.empty();
+    if (caller.is_identified) return;
   } else if (parts_.jwt != nullptr) {
     const auto claims = parts_.jwt->Verify(token, WallSeconds());
     caller.token_void = !claims.has_value();
@@ -78,6 +79,7 @@ void Access::IdentifyByToken(std::string_view token, const auth::AuthState& stat
     // There is none before the first; it would count for ever.
     if (claims.has_value() && (*claims)->revision != 0 && (*claims)->revision <= state.revision()) {
       caller.name = SharedBytes::Copy((*claims)->username);
+      caller.is_identified = true;
       caller.token.revision = (*claims)->revision;
       caller.token.ends_s = (*claims)->expires_s;
       return;
@@ -91,9 +93,10 @@ void Access::Identify(rpc::CallContext& call, const auth::AuthState& state) cons
   if (!state.enabled()) return;
   if (const auto token = TokenOf(call); token.has_value())
     return IdentifyByToken(*token, state, call.caller);
-  if (!parts_.certificates_name_users || call.certificate_name().empty()) return;
+  if (!parts_.certificates_name_users || !call.certificate_name().has_value()) return;
   if (call.Metadata(kGateway).has_value()) return;
-  call.caller.name = SharedBytes::Copy(call.certificate_name());
+  call.caller.name = *call.certificate_name();
+  call.caller.is_identified = true;
 }
 
 void Access::AdmitUpToDate(std::shared_ptr<rpc::CallContext> call, Check check, Then then) const {

@@ -31,6 +31,7 @@ void AdmittedWaiter::Applied(ApplyResult result) {
     const auto request = DecodeInternalRequest(entry.view());
     rpc::Caller caller;
     caller.name = SharedBytes::Copy(request->user);
+    caller.is_identified = request->auth_revision != 0;
     caller.token = attempt.token;
     attempt.number = number;
     Propose(std::move(attempt), nullptr, caller, *request, std::move(waiter));

@@ -166,6 +166,14 @@ class AuthTest(unittest.TestCase):
                 with self.assertRaises(grpc.RpcError) as refused:
                     kv.Put(rpc_pb2.PutRequest(key=key, value=b"x"), timeout=30, metadata=metadata)
                 self.assertEqual(refused.exception.details(), DENIED)
+        nameless = members.secured.new_files("nameless", members.secured.authority.issue(
+            "", hosts=(), usage=certificates.CLIENT))
+        with nameless.channel(first.endpoint) as channel:
+            with self.assertRaises(grpc.RpcError) as refused:
+                server.put(server.kv(channel), b"a", b"x")
+            self.assertEqual(refused.exception.details(), DENIED)
+            # The name in a token counts, as where a proxy shows its own certificate.
+            server.kv(channel).Range(rpc_pb2.RangeRequest(key=b"a"), timeout=30, metadata=users.metadata("bob"))
         self.check_logs(members, [*PASSWORDS.values(), *users.all_tokens])
 
     def test_simple_tokens_are_known_to_all_members(self):

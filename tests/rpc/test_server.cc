@@ -110,7 +110,7 @@ std::string TestServer::last_peer() {
   return last_peer_;
 }
 
-std::string TestServer::last_certificate_name() {
+std::optional<std::string> TestServer::last_certificate_name() {
   std::lock_guard lock(mutex_);
   return last_certificate_name_;
 }
@@ -181,7 +181,8 @@ Router TestServer::MakeRouter() {
     last_end_ = end;
     last_message_ = end.message;
     last_peer_ = context.peer();
-    last_certificate_name_ = context.certificate_name();
+    last_certificate_name_ = context.certificate_name().transform(
+        [](const SharedBytes& name) { return std::string(name.view()); });
     ++ended;
   });
   health_.Register(router);
@@ -196,8 +197,6 @@ HttpHandler TestServer::MakeHttp() {
   mux.Handle("/echo", [](HttpRequest request, HttpReply reply) {
     HttpResponse response;
     response.headers.push_back({"X-Method", request.method});
-    if (!request.certificate_name.empty())
-      response.headers.push_back({"X-Name", std::string(request.certificate_name.view())});
     response.body.push_back(std::move(request.body));
     reply.Send(std::move(response));
   });

@@ -19,6 +19,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,7 +51,7 @@ class TestServer {
   // The last end that was reported.
   CallEnd last_end();
   std::string last_peer();
-  std::string last_certificate_name();
+  std::optional<std::string> last_certificate_name();
 
  private:
   Router MakeRouter();
@@ -65,7 +66,7 @@ class TestServer {
   CallEnd last_end_;
   std::string last_message_;
   std::string last_peer_;
-  std::string last_certificate_name_;
+  std::optional<std::string> last_certificate_name_;
   std::unique_ptr<Server> server_;
   std::string address_;
 };

@@ -209,7 +209,7 @@ TEST_F(JwtAccessTest, ForgedExpiredAndForeignTokensAreRefused) {
   EXPECT_EQ(VerdictOn(ours_->Sign("alice", AuthRevision(), NowSeconds() - 301).value()),
             auth::kErrInvalidAuthToken);
   EXPECT_EQ(VerdictOn(Token("nobody", AuthRevision())), auth::kErrInvalidAuthToken);
-  EXPECT_EQ(VerdictOn(Token("", AuthRevision())), auth::kErrUserEmpty);
+  EXPECT_EQ(VerdictOn(Token("", AuthRevision())), auth::kErrInvalidAuthToken);
   EXPECT_EQ(VerdictOn(alice_), auth::kErrInvalidAuthToken) << "tokens of the other kind";
 }
 

@@ -237,13 +237,16 @@ TEST_F(AuthServiceTest, TokensMayComeAsBearersOfAnAuthorization) {
 }
 
 TEST_F(AuthServiceTest, ACertificateNamesItsUserUnlessTheGatewayShowsIt) {
-  const auto call = [] {
+  const auto call = [](std::string_view name = "alice") {
     auto context = std::make_shared<rpc::CallContext>();
-    context->set_certificate_name(SharedBytes::Copy("alice"));
+    context->set_certificate_name(SharedBytes::Copy(name));
     return context;
   };
   EXPECT_EQ(ErrorOf(served_.Call(kPut, PutBody("a", "v"), call())), kNone);
   EXPECT_EQ(ErrorOf(served_.Call(kPut, PutBody("b", "v"), call())), auth::kErrPermissionDenied);
+  EXPECT_EQ(ErrorOf(served_.Call(kPut, PutBody("a", "v"), call(""))), auth::kErrPermissionDenied);
+  EXPECT_EQ(ErrorOf(served_.Call("/etcdserverpb.Auth/UserList", "", call(""))),
+            auth::kErrUserEmpty);
   // CVE-2018-16886
   auto gateway = call();
   gateway->AddMetadata("grpcgateway-accept", "application/json");
