@@ -1,5 +1,6 @@
 // kvorumctl: the command line client. See commands.h for what it can do.
 #include <google/protobuf/stubs/logging.h>
+#include <openssl/crypto.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -14,6 +15,8 @@ int main(int argc, char** argv) {
   // What went wrong is told by the command, not by the libraries underneath.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   google::protobuf::SetLogHandler(nullptr);
+  // gRPC's threads may be amid a handshake as the process ends, and need OpenSSL until then.
+  OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
   const std::vector<std::string> line(argv + 1, argv + argc);
   kvorum::ctl::World world{std::cin, std::cout, std::cerr, {}};
   for (char** variable = environ; *variable != nullptr; ++variable)
