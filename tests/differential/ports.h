@@ -1,6 +1,5 @@
-// A port on loopback for a server that is told it before it starts. What the kernel gives out as
-// free and gets back may be the near end of anybody's connection by then; tests/process/ports.py
-// says how that is avoided, and this takes its blocks by the same names.
+// A port on loopback for a server that is told it before it starts, and that nobody else takes in
+// between. tests/process/ports.py says how, and this takes its blocks by the same names.
 #pragma once
 
 namespace kvorum::differential {

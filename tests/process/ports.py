@@ -1,10 +1,10 @@
 """Ports on loopback for the servers of tests and benchmarks.
 
 A server is told its ports before it starts, and cluster members know each other's. A port that the kernel picks as free
-and that is given back may be gone by then, as the near end of anybody's outgoing connection. So they come from below
-the range of those (ip_local_port_range(7)), in blocks. A block is kept until the process ends, by the name of an
-abstract socket: no two processes of this machine have the same (tests/differential/ports.cc takes blocks by the same
-names).
+and that is given back may be gone by then: picked once more for another test, or as the near end of anybody's outgoing
+connection. So they come from below what the kernel gives out (ip_local_port_range, ip(7)), in blocks. A block is kept
+until the process ends, by the name of an abstract socket: no two processes of this machine have the same
+(tests/differential/ports.cc takes blocks by the same names).
 """
 
 import pathlib
