@@ -85,6 +85,21 @@ class LocalClusterTest(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn(f"port {self.port + 20000} is in use".encode(), done.stderr)
 
+    def test_in_the_background_of_a_script_it_stops_at_sigterm(self):
+        # Shells without job control start what is in the background with Ctrl-C ignored.
+        process = subprocess.Popen(["sh", "-c", 'trap "" INT; exec "$0"', SCRIPT], env=self.environment,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        try:
+            self.read_until(process.stdout.fileno(), b"leader")
+            process.terminate()
+            self.assertEqual(process.wait(20), 0)
+            self.assertIn(b"stopped; the data stays in", process.stdout.read())
+        finally:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+        self.assert_ports_are_free()
+
     def test_at_a_terminal_keys_kill_and_start_members(self):
         pid, terminal = pty.fork()
         if pid == 0:
