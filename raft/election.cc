@@ -22,7 +22,7 @@ void Node::Reset(Term term) {
       static_cast<int>(rng_.Below(static_cast<std::uint64_t>(config_.election_ticks)));
   transferee_ = kNone;
   has_tried_hand_over_ = false;
-  campaigns_when_applied_ = false;
+  campaign_order_ends_ = 0;
   tracker_.ClearVotes();
   reads_.Clear();
   pending_conf_index_ = 0;
@@ -45,7 +45,7 @@ void Node::BecomePreCandidate() {
   // Neither the term nor the vote change: a pre-vote is only a question (thesis, section 9.6).
   role_ = Role::kPreCandidate;
   leader_ = kNone;
-  campaigns_when_applied_ = false;
+  campaign_order_ends_ = 0;
   tracker_.ClearVotes();
   Happened(EventType::kBecamePreCandidate);
 }
@@ -72,7 +72,7 @@ void Node::BecomeLeader() {
   pending_conf_index_ = log_.last_index();
   // What earlier leaders left is committed by an entry of our own term only (paper, section 5.4.2).
   AppendAsLeader(EntryType::kNormal, {});
-  for (const Entry& entry : log_.Range(log_.applied() + 1, log_.last_index())) {
+  for (const Entry& entry : log_.Range(log_.first_unapplied(), log_.last_index())) {
     if (entry.type != EntryType::kNormal) NoteIfLeaving(entry);
   }
   Happened(EventType::kBecameLeader, kNone, log_.last_index());
@@ -100,7 +100,7 @@ bool Node::IsPromotable() const {
 
 // The first committed, unapplied change of the configuration; 0 if there is none.
 Index Node::UnappliedConfChange() const {
-  for (const Entry& entry : log_.Range(log_.applied() + 1, log_.committed())) {
+  for (const Entry& entry : log_.Range(log_.first_unapplied(), log_.committed())) {
     if (entry.type != EntryType::kNormal) return entry.index;
   }
   return 0;
@@ -111,7 +111,8 @@ void Node::StartCampaign(CampaignType type) {
   if (const Index index = UnappliedConfChange(); index != 0) {
     // We would count votes by a configuration that is over.
     Happened(EventType::kCampaignSkipped, kNone, index);
-    campaigns_when_applied_ |= type == CampaignType::kTransfer;
+    if (type == CampaignType::kTransfer)
+      campaign_order_ends_ = ticks_ + static_cast<std::uint64_t>(config_.election_ticks);
     return;
   }
   if (type == CampaignType::kPreElection) {
@@ -295,6 +296,14 @@ void Node::SendTimeoutNow(MemberId to) {
 void Node::HandleTimeoutNow(const Message& message) {
   CommitTo(std::min(message.commit, log_.last_index()));
   StartCampaign(CampaignType::kTransfer);
+}
+
+// What the order waited for is applied. It does not count for longer than the leader waits: one who
+// stands by it asks for votes in spite of a leader that is heard, and would depose one that has
+// long given the transfer up and serves its clients. (A leader that was removed orders anew.)
+void Node::FollowCampaignOrder() {
+  const bool counts = ticks_ < std::exchange(campaign_order_ends_, 0);
+  if (counts) StartCampaign(CampaignType::kTransfer);
 }
 
 void Node::AbortTransfer() {

@@ -11,6 +11,7 @@
 // committed, so that a state machine is never ahead of its own log.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -37,6 +38,9 @@ class Log {
   Index committed() const { return committed_; }
   Index applying() const { return applying_; }
   Index applied() const { return applied_; }
+  // The first entry in memory that is not applied, if there is one: what a restored snapshot
+  // contains is not in memory, and the applied index is behind it until it is installed.
+  Index first_unapplied() const { return std::max(applied_ + 1, first_index()); }
   std::size_t size() const { return entries_.size() - begin_; }
   std::size_t size_bytes() const { return size_bytes_; }
 

@@ -446,10 +446,10 @@ void Node::Persisted(std::uint64_t ready_number) {
 }
 
 void Node::Applied(Index index) {
-  const Index from = std::max(log_.applied() + 1, log_.first_index());
-  if (from <= index) {
-    for (const Entry& entry : log_.Range(from, index)) applying_size_bytes_ -= SizeBytes(entry);
-  }
+  // What was given out before a snapshot was restored is applied, and told of, behind that: none of
+  // it is in the log any more.
+  for (const Entry& entry : log_.Range(log_.first_unapplied(), index))
+    applying_size_bytes_ -= SizeBytes(entry);
   log_.SetApplied(index);
   if (restored_conf_.has_value() && index >= log_.snapshot_index()) {
     tracker_.SetConfState(*std::exchange(restored_conf_, std::nullopt), log_.last_index() + 1);
@@ -458,7 +458,7 @@ void Node::Applied(Index index) {
   }
   if (pending_conf_index_ <= index) is_leaving_ = false;  // and the configuration says so, if it is
   MaybeLeaveJoint();
-  if (campaigns_when_applied_ && UnappliedConfChange() == 0) StartCampaign(CampaignType::kTransfer);
+  if (campaign_order_ends_ != 0 && UnappliedConfChange() == 0) FollowCampaignOrder();
 }
 
 Result<ConfState> Node::ApplyConfChange(const ConfChangeV2& change) {
@@ -543,10 +543,8 @@ void Node::CheckInvariants() const {
            "a vote changed within its term");
   KV_CHECK(log_.committed() >= given_hard_state_.commit, "the commit index went back");
   std::size_t applying_size_bytes = 0;
-  for (const Entry& entry : log_.Range(std::max(log_.applied() + 1, log_.first_index()),
-                                       std::max(log_.applying(), log_.snapshot_index()))) {
+  for (const Entry& entry : log_.Range(log_.first_unapplied(), log_.applying()))
     applying_size_bytes += SizeBytes(entry);
-  }
   KV_CHECK(applying_size_bytes == applying_size_bytes_, "what is being applied is miscounted");
   switch (role_) {
     case Role::kFollower:

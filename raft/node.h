@@ -166,6 +166,7 @@ class Node {
   void HandOver();
   void SendTimeoutNow(MemberId to);
   void HandleTimeoutNow(const Message& message);
+  void FollowCampaignOrder();
   void AbortTransfer();
 
   // replication.cc: entries, from the leader to the followers.
@@ -226,8 +227,10 @@ class Node {
   ReadQueue reads_;
 
   // As follower.
-  Index acknowledged_ = 0;               // to the leader of this term
-  bool campaigns_when_applied_ = false;  // the leader's order met a configuration change
+  Index acknowledged_ = 0;  // to the leader of this term
+  // Until which tick the leader waits for this member to stand, since its order met a
+  // configuration change; 0: there is no such order.
+  std::uint64_t campaign_order_ends_ = 0;
   // Of the last snapshot, from when it is installed: changes before it may still be being applied.
   std::optional<ConfState> restored_conf_;
   std::shared_ptr<const Snapshot> snapshot_;  // restored, and in no Ready yet

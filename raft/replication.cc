@@ -275,6 +275,9 @@ Result<void> Node::HandleAppend(const Message& message) {
       Happened(EventType::kLogTruncated, message.from, first_new->index);
     }
     for (auto entry = first_new; entry != message.entries.end(); ++entry) log_.Append(*entry);
+    // The order came when we had all of the leader's log, which takes no proposals while it hands
+    // over. Now it does.
+    campaign_order_ends_ = 0;
   }
   const Index last_new = message.index + message.entries.size();
   const Index committed = log_.committed();
@@ -321,6 +324,7 @@ bool Node::RestoreSnapshot(const std::shared_ptr<const Snapshot>& snapshot) {
   log_.Restore(metadata.index, metadata.term);
   writes_.TruncateFrom(1);
   applying_size_bytes_ = 0;
+  campaign_order_ends_ = 0;  // the leader has gone on without us
   restored_conf_ = std::move(*conf);
   snapshot_ = snapshot;
   return true;

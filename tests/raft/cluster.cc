@@ -48,7 +48,7 @@ Ready Member::TakeReady() {
     cluster_.network().push_back(std::move(sent));
   }
   if (ready.snapshot != nullptr) {
-    to_apply_.clear();  // the snapshot contains it
+    // Behind what is queued, which is applied first, as the driver's apply loop does.
     to_apply_.push_back({.snapshot = ready.snapshot, .ready_number = ready.number});
   }
   for (const Entry& entry : ready.committed) to_apply_.push_back({.entry = entry});
