@@ -277,7 +277,7 @@ void Replica::StepAll(std::vector<raft::Message> messages) {
     const bool is_snapshot =
         message.type == raft::MessageType::kSnap && message.snapshot != nullptr;
     const raft::Index snapshot = is_snapshot ? message.snapshot->metadata.index : 0;
-    const Result<void> stepped = node_->Step(std::move(message));
+    const Result<void> stepped = Step(std::move(message));
     // Also when it came once more while the first one waits to be installed.
     const raft::Log& log = node_->log();
     const bool is_wanted = log.snapshot_index() == snapshot && log.applied() < snapshot;
@@ -292,6 +292,23 @@ void Replica::StepAll(std::vector<raft::Message> messages) {
     KV_WARN("refused a peer's message", {"from", IdText(from)}, {"error", stepped.error().message},
             {"refused-so-far", refused.count});
   }
+}
+
+// Proposals of another member's clients go into the log once, also if they come again.
+Result<void> Replica::Step(raft::Message message) {
+  if (message.type != raft::MessageType::kProp || node_->role() != raft::Role::kLeader)
+    return node_->Step(std::move(message));
+  const std::size_t count = message.entries.size();
+  const std::vector<std::uint64_t> ids = taken_proposals_.DropKnown(message.entries);
+  if (ids.size() < count) {
+    repeated_proposals_.fetch_add(count - ids.size(), std::memory_order_relaxed);
+    if (ids.empty()) return {};
+  }
+  const raft::Index before = node_->log().last_index();
+  KV_RETURN_IF_ERROR(node_->Step(std::move(message)));
+  // Raft takes them from the front, as far as there is room.
+  taken_proposals_.Add(std::span(ids).first(node_->log().last_index() - before));
+  return {};
 }
 
 void Replica::SendAll(std::vector<raft::Message> messages) {

@@ -31,6 +31,7 @@
 #include "server/read_rounds.h"
 #include "server/read_task.h"
 #include "server/request_id.h"
+#include "server/taken_proposals.h"
 #include "server/transport.h"
 #include "server/wait_table.h"
 
@@ -110,6 +111,10 @@ class Replica {
   std::uint64_t refused_messages() const {
     return refused_messages_.load(std::memory_order_relaxed);
   }
+  // Of other members' clients, that came again and were not taken again.
+  std::uint64_t repeated_proposals() const {
+    return repeated_proposals_.load(std::memory_order_relaxed);
+  }
   const Clock& clock() const { return raft_.clock(); }
 
   // ---- raft executor ----
@@ -164,6 +169,7 @@ class Replica {
   void ProcessReady();
   void HandleReady(raft::Ready ready);
   void StepAll(std::vector<raft::Message> messages);
+  Result<void> Step(raft::Message message);
   void SendAll(std::vector<raft::Message> messages);
   void ProposeAll(std::vector<Proposal> proposals);
   void ProposeConfChange(Proposal proposal);
@@ -202,6 +208,7 @@ class Replica {
   std::atomic<std::size_t> waiting_bytes_{0};
   std::atomic<std::size_t> waiting_reads_{0};
   std::atomic<std::uint64_t> refused_messages_{0};
+  std::atomic<std::uint64_t> repeated_proposals_{0};
 
   // Of the raft executor.
   std::unique_ptr<raft::Node> node_;
@@ -218,6 +225,7 @@ class Replica {
   bool snapshot_running_ = false;
   CatchUpLog catch_up_log_;
   raft::Index compact_index_ = 0;  // up to where the log should be compacted; 0: it is
+  TakenProposals taken_proposals_;
   EventLog event_log_;
   std::map<raft::MemberId, RefusedMessages> refused_;                 // by sender
   std::vector<std::pair<raft::Index, raft::ConfState>> conf_states_;  // from which index each holds

@@ -262,6 +262,44 @@ TEST_F(ReplicaTest, AProposalWithoutALeaderWaitsForOne) {
   EXPECT_TRUE(Put(follower, "after").has_value());
 }
 
+// A member sends it once, but what is between them (a proxy) may send it again.
+TEST_F(ReplicaTest, AForwardedProposalThatComesAgainUndoesNothing) {
+  const std::size_t leader = Start(3);
+  std::optional<raft::Message> forwarded;
+  cluster_->network().SetFilter([&](raft::Message& message) {
+    if (message.type == raft::MessageType::kProp) forwarded = message;
+    return false;
+  });
+  ASSERT_TRUE(Put(FollowerOf(leader), "1").has_value());
+  ASSERT_TRUE(forwarded.has_value());
+  ASSERT_TRUE(Put(leader, "2").has_value());
+  ASSERT_TRUE(cluster_->replica(leader).Receive(*forwarded));
+  // One more behind it, so that all that came is applied.
+  ASSERT_TRUE(cluster_->Propose(leader, RequestKind::kPut, PutBody("other", "3")).has_value());
+  EXPECT_EQ(Value(leader), "2");
+  EXPECT_EQ(cluster_->replica(leader).repeated_proposals(), 1U);
+}
+
+// Also in front of and among others that are new.
+TEST_F(ReplicaTest, WhatIsNewInAForwardedMessageIsTaken) {
+  const std::size_t leader = Start(3);
+  std::vector<raft::Message> forwarded;
+  cluster_->network().SetFilter([&](raft::Message& message) {
+    if (message.type != raft::MessageType::kProp) return false;
+    forwarded.push_back(message);
+    return forwarded.size() > 1;  // the second is lost
+  });
+  const std::size_t follower = FollowerOf(leader);
+  ASSERT_TRUE(Put(follower, "1").has_value());
+  cluster_->member(follower).Propose(RequestKind::kPut, PutBody("key", "2"), [](const auto&) {});
+  ASSERT_TRUE(cluster_->RunUntil([&] { return forwarded.size() == 2; }));
+  raft::Message both = forwarded[0];
+  both.entries.push_back(forwarded[1].entries.front());
+  ASSERT_TRUE(cluster_->replica(leader).Receive(both));
+  ASSERT_TRUE(cluster_->RunUntil([&] { return Value(leader) == "2"; }));
+  EXPECT_EQ(cluster_->replica(leader).repeated_proposals(), 1U);
+}
+
 // What was forwarded to a leader that died is lost with it, and its outcome unknown. Whoever leads
 // next says what happened; the third does not know more than that it took too long.
 TEST_F(ReplicaTest, AProposalForwardedToADyingLeaderTimesOutForThatReason) {

@@ -1,0 +1,77 @@
+// Proposals of other members that come again.
+#include "server/taken_proposals.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "server/internal_request.h"
+
+namespace kvorum::server {
+namespace {
+
+raft::Entry Normal(std::uint64_t id) {
+  return {.data = EncodeInternalRequest(id, RequestKind::kPut, "")};
+}
+raft::Entry Change(std::uint64_t id) {
+  return {.type = raft::EntryType::kConfChange,
+          .data = SharedBytes::Own(raft::Encode(raft::ConfChange{.id = id, .node_id = 7}))};
+}
+
+class TakenProposalsTest : public testing::Test {
+ protected:
+  // How many of them are new; these are taken.
+  std::size_t Take(std::vector<raft::Entry> entries) {
+    const std::vector<std::uint64_t> ids = taken_.DropKnown(entries);
+    EXPECT_EQ(ids.size(), entries.size());
+    taken_.Add(ids);
+    return entries.size();
+  }
+
+  TakenProposals taken_;
+};
+
+TEST_F(TakenProposalsTest, WhatWasTakenIsKnown) {
+  EXPECT_EQ(Take({Normal(1), Normal(2), Change(3)}), 3U);
+  EXPECT_EQ(Take({Normal(1), Normal(2), Change(3)}), 0U);
+  EXPECT_EQ(Take({Normal(4), Normal(2), Change(5)}), 2U);
+}
+
+TEST_F(TakenProposalsTest, WhatWasNotTakenIsNot) {
+  std::vector<raft::Entry> entries = {Normal(1), Normal(2)};
+  const std::vector<std::uint64_t> ids = taken_.DropKnown(entries);
+  taken_.Add(std::span(ids).first(1));  // there was room for one
+  EXPECT_EQ(Take({Normal(1), Normal(2)}), 1U);
+}
+
+TEST_F(TakenProposalsTest, WhatHasNoIdIsAlwaysNew) {
+  const raft::Entry nonsense{.data = SharedBytes::Static("\xff")};
+  const raft::Entry empty{};
+  const raft::Entry change{.type = raft::EntryType::kConfChange,
+                           .data = SharedBytes::Static("\xff")};
+  const raft::Entry v2{.type = raft::EntryType::kConfChangeV2};
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(Take({Normal(0), nonsense, empty, change, v2}), 5U);
+}
+
+TEST_F(TakenProposalsTest, TheLast8192AreKnownAtLeastAndTheOldestAreForgotten) {
+  // As one member makes them, and from all over.
+  for (const std::uint64_t factor : {std::uint64_t{1}, std::uint64_t{0x9e3779b97f4a7c15}}) {
+    TakenProposals taken;
+    const auto knows = [&](std::uint64_t i) {
+      std::vector<raft::Entry> entries = {Normal(i * factor)};
+      return taken.DropKnown(entries).empty();
+    };
+    constexpr std::uint64_t kLast = 100'000;
+    constexpr std::uint64_t kKnown = 8'192;
+    for (std::uint64_t i = 1; i <= kLast; ++i) {
+      const std::vector<std::uint64_t> ids = {i * factor};
+      taken.Add(ids);
+    }
+    for (std::uint64_t i = kLast; i > kLast - kKnown; --i) ASSERT_TRUE(knows(i)) << i;
+    for (std::uint64_t i = 1; i <= kLast - 2 * kKnown; ++i) ASSERT_FALSE(knows(i)) << i;
+  }
+}
+
+}  // namespace
+}  // namespace kvorum::server
