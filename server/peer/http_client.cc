@@ -24,11 +24,10 @@ class HttpClient::Exchange : public std::enable_shared_from_this<Exchange> {
     request_ = std::move(request);
     timeout_ = timeout;
     done_ = std::move(done);
-    const bool is_same = socket_ != nullptr && url_.has_value() && url_->text() == url.text();
+    const bool stands = socket_ != nullptr && url_.has_value() && url_->text() == url.text();
     url_ = url;
     timer_.Arm(timeout, [this] { End(Fail(Code::kUnavailable, "no answer in time")); });
-    is_reused_ = is_same;
-    if (is_same) return Write();
+    if (stands) return Write();
     Connect();
   }
   bool is_busy() const { return done_ != nullptr; }
@@ -41,7 +40,6 @@ class HttpClient::Exchange : public std::enable_shared_from_this<Exchange> {
  private:
   void Connect() {
     Disconnect();
-    is_reused_ = false;
     dialer_.Dial(
         *url_, timeout_,
         [weak = weak_from_this(), number = number_](Result<std::unique_ptr<PeerSocket>> socket) {
@@ -49,6 +47,7 @@ class HttpClient::Exchange : public std::enable_shared_from_this<Exchange> {
           if (self == nullptr || self->number_ != number || self->done_ == nullptr) return;
           if (!socket.has_value()) return self->End(std::unexpected(socket.error()));
           self->socket_ = *std::move(socket);
+          self->Read();
           self->Write();
         });
   }
@@ -57,38 +56,40 @@ class HttpClient::Exchange : public std::enable_shared_from_this<Exchange> {
     ++number_;
     if (socket_ != nullptr) socket_->Close();
     socket_.reset();
+    is_writing_ = false;
   }
 
+  // The one place that sends a request: each gets here once at most.
   void Write() {
     parser_ = std::make_unique<HttpParser>(HttpParser::Kind::kResponse, kMaxHeadBytes);
-    input_.clear();
     body_.clear();
-    socket_->Write(request_,
+    is_writing_ = true;
+    socket_->Write(std::exchange(request_, {}),
                    [self = shared_from_this(), number = number_](const Result<std::size_t>& sent) {
-                     if (self->number_ != number || self->done_ == nullptr) return;
-                     if (!sent.has_value()) self->OnBroken(sent.error());
+                     if (self->number_ != number) return;
+                     self->is_writing_ = false;
+                     if (!sent.has_value()) self->End(std::unexpected(sent.error()));
                    });
-    Read();
   }
 
+  // At all times while there is a connection, so that its end is seen when it comes.
   void Read() {
     socket_->Read(buffer_,
                   [self = shared_from_this(), number = number_](const Result<std::size_t>& bytes) {
-                    if (self->number_ != number || self->done_ == nullptr) return;
-                    self->OnRead(bytes);
+                    if (self->number_ == number) self->OnRead(bytes);
                   });
   }
 
   void OnRead(const Result<std::size_t>& bytes) {
+    if (done_ == nullptr) return Disconnect();  // closed while it idled, or an answer to nothing
     if (!bytes.has_value()) {
       // An answer without a length ends with the connection, if that ends in order.
-      if (!parser_->head_done()) return OnBroken(bytes.error());
-      if (!IsEndOfStream(bytes.error())) return End(std::unexpected(bytes.error()));
+      if (!parser_->head_done() || !IsEndOfStream(bytes.error()))
+        return End(std::unexpected(bytes.error()));
       const Result<void> ended = parser_->PutEnd();
       if (!ended.has_value()) return End(std::unexpected(ended.error()));
       return End(HttpReceived{.head = parser_->head(), .body = std::move(body_)});
     }
-    is_reused_ = false;
     input_.append(buffer_.data(), *bytes);
     while (true) {
       const Result<std::size_t> used = parser_->Put(input_, body_);
@@ -102,16 +103,18 @@ class HttpClient::Exchange : public std::enable_shared_from_this<Exchange> {
     }
   }
 
-  void OnBroken(const Error& error) {
-    if (is_reused_) return Connect();
-    End(std::unexpected(error));
-  }
-
   void End(Result<HttpReceived> response) {
     const auto self = shared_from_this();
     timer_.Disarm();
     request_.clear();
-    if (!response.has_value() || !response->head.keep_alive) Disconnect();
+    const bool stays = response.has_value() && response->head.keep_alive && input_.empty() &&
+                       !is_writing_ && socket_ != nullptr;
+    input_.clear();
+    if (stays) {
+      Read();
+    } else {
+      Disconnect();
+    }
     auto done = std::exchange(done_, nullptr);
     if (done != nullptr) done(std::move(response));
   }
@@ -123,8 +126,8 @@ class HttpClient::Exchange : public std::enable_shared_from_this<Exchange> {
   std::optional<Url> url_;
   std::unique_ptr<PeerSocket> socket_;
   std::uint64_t number_ = 0;  // of the connection: callbacks of an earlier one are dropped
-  bool is_reused_ = false;    // and nothing of the answer has come
-  ByteChain request_;
+  ByteChain request_;         // until it is written
+  bool is_writing_ = false;
   Duration timeout_{};
   Done done_;
   std::unique_ptr<HttpParser> parser_;

@@ -1,4 +1,9 @@
-// One kept-alive connection to a peer, for one request at a time: pipeline and probes.
+// One kept-alive connection to a peer, for one request at a time: pipeline, probes and questions.
+//
+// A request is sent once at most, whatever happens to the connection: where that breaks before the
+// answer is there, nobody knows whether the peer has done what was asked, and a proposal that goes
+// again would be applied twice. So a connection is read while it idles, and given up as soon as the
+// peer has closed it; whoever may ask again does so itself.
 //
 // Of the loop's thread. Destroyed, it drops the request under way without a callback.
 #pragma once
@@ -33,8 +38,8 @@ class HttpClient {
   HttpClient& operator=(const HttpClient&) = delete;
 
   // Sends the request, which is whole bytes of HTTP/1.1, on the connection that stands if it goes
-  // to the same URL, else on a new one. A request that met a connection which the peer had closed
-  // while it idled is sent once more. `done` may ask again.
+  // to the same URL, else on a new one. An error leaves open whether the peer got the request, but
+  // for one of connecting. `done` may ask again.
   void Ask(const Url& url, ByteChain request, Duration timeout, Done done);
   bool is_busy() const;
 
