@@ -107,10 +107,11 @@ World& TheWorld() {
 // As a service does: every row copied once, into the answer.
 class AnswerSink final : public RowSink {
  public:
-  void Add(const Row& row) override {
+  Result<void> Add(const Row& row) override {
     const std::size_t begin = answer_.size();
     answer_.resize(begin + row.EncodedSize());
     row.EncodeTo(answer_.data() + begin);
+    return {};
   }
   void Clear() { answer_.clear(); }
 

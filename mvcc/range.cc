@@ -10,11 +10,12 @@ char* Row::EncodeTo(char* out) const {
   return out + encoded.size();
 }
 
-void RowBuffer::Add(const Row& row) {
+Result<void> RowBuffer::Add(const Row& row) {
   const std::size_t begin = bytes_.size();
   bytes_.resize(begin + row.EncodedSize());
   row.EncodeTo(bytes_.data() + begin);
   ends_.push_back(bytes_.size());
+  return {};
 }
 
 void RowBuffer::Clear() {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "mvcc/key_value.h"
 
 namespace kvorum::mvcc {
@@ -44,13 +45,14 @@ struct Row {
 class RowSink {
  public:
   virtual ~RowSink() = default;
-  virtual void Add(const Row& row) = 0;
+  // An error says that it takes no more, and ends the range with that error.
+  virtual Result<void> Add(const Row& row) = 0;
 };
 
 // Encoded rows in one block of their own: one copy a row, amortized no allocation.
 class RowBuffer final : public RowSink {
  public:
-  void Add(const Row& row) override;
+  Result<void> Add(const Row& row) override;
   void Clear();
 
   std::size_t size() const { return ends_.size(); }

@@ -56,8 +56,7 @@ class RowMaker {
         KV_TRY(row.encoded, WithoutValue(row.encoded));
       }
     }
-    sink_.Add(row);
-    return {};
+    return sink_.Add(row);
   }
 
  private:

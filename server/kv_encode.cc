@@ -160,7 +160,7 @@ void AppendHeader(std::string& out, const ResponseHeader& header) {
   wire::AppendUint(out, 4, header.raft_term);
 }
 
-void RangeEncoder::Add(const mvcc::Row& row) {
+Result<void> RangeEncoder::Add(const mvcc::Row& row) {
   const std::size_t size = row.EncodedSize();
   const std::size_t framed = wire::LengthDelimitedSize(kKvs, size);
   GrowFor(out_, framed);
@@ -174,6 +174,7 @@ void RangeEncoder::Add(const mvcc::Row& row) {
   }
   ++rows_;
   if (keep_last_key_) last_key_.assign(row.key);
+  return {};
 }
 
 SharedBytes RangeEncoder::Finish(bool more, std::int64_t count) {

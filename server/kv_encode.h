@@ -27,7 +27,7 @@ class RangeEncoder final : public mvcc::RowSink {
   RangeEncoder() = default;  // a chunk without a header
   explicit RangeEncoder(const ResponseHeader& header) { AppendHeader(out_, header); }
 
-  void Add(const mvcc::Row& row) override;
+  Result<void> Add(const mvcc::Row& row) override;
   std::int64_t rows() const { return rows_; }
   const std::string& last_key() const { return last_key_; }
   void KeepLastKey() { keep_last_key_ = true; }
