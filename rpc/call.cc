@@ -28,6 +28,14 @@ void Call::Complete(Error status, SharedBytes first, ByteChain rest) {
   }
 }
 
+void Call::CompleteLarge(LargeAnswer answer) {
+  pieces_ = std::make_unique<Pieces>();
+  pieces_->rest = std::move(answer.rest);
+  pieces_->to_come_bytes = answer.rest_bytes;
+  pieces_->held = std::move(answer.begun.held);
+  Complete({Code::kOk, {}}, {}, std::move(answer.begun.bytes));
+}
+
 void Call::Read(ServerStream::ReadCallback callback) {
   {
     std::lock_guard lock(stream_->mutex);
@@ -91,9 +99,25 @@ void Call::Abandon() {
 
 void Call::Deliver() {
   if (stream_ != nullptr) return DeliverOperations();
+  if (pieces_ != nullptr) return DeliverLarge();
   if (session_ == nullptr || decided_) return;
   session_->Answer(*this, std::move(answer_status_), std::move(answer_first_),
                    std::move(answer_rest_));
+}
+
+void Call::DeliverLarge() {
+  Pieces& pieces = *pieces_;
+  if (session_ == nullptr) {
+    pieces.held.Release();
+    pieces.made = AnswerPiece();
+    answer_rest_ = {};
+  } else if (std::exchange(pieces.begun, true)) {
+    session_->TakePiece(*this, std::exchange(pieces.made, AnswerPiece()));
+  } else {
+    pieces.held.Release();  // the connection counts from here on
+    if (decided_) return;
+    session_->Answer(*this, std::move(answer_status_), {}, std::move(answer_rest_));
+  }
 }
 
 void Call::DeliverOperations() {
@@ -111,7 +135,8 @@ void Call::DeliverOperations() {
   if (operations.framed_messages != 0) {
     session_->SendFrames(*this, std::move(operations.message), operations.framed_messages);
   } else if (operations.has_write) {
-    session_->Send(*this, {}, std::move(operations.message));
+    session_->SendMessage(*this, std::move(operations.message));
+    if (decided_) return;
   }
   if (operations.cut) return session_->Cut(*this, *operations.cut);
   if (operations.has_finish && !decided_) return session_->FinishStream(*this, operations.status);

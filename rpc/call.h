@@ -41,6 +41,7 @@ class Call final : public CallContext,
 
   // The handler's side.
   void Complete(Error status, SharedBytes first, ByteChain rest) override;
+  void CompleteLarge(LargeAnswer answer) override;
   void Read(ServerStream::ReadCallback callback);
   void Write(ByteChain message, ServerStream::WriteCallback callback);
   void WriteFrames(ByteChain frames, std::size_t messages, ServerStream::WriteCallback callback);
@@ -49,6 +50,8 @@ class Call final : public CallContext,
   // Finish, unless it was called before.
   void Abandon();
   std::size_t buffered_bytes() const { return unsent_bytes_.load(std::memory_order_relaxed); }
+  // What of its answer is not made yet.
+  std::size_t to_come_bytes() const { return pieces_ == nullptr ? 0 : pieces_->to_come_bytes; }
 
   // The loop's side.
   bool is_http() const { return http_ != nullptr; }
@@ -84,7 +87,19 @@ class Call final : public CallContext,
     bool finished = false;
   };
 
+  // What only a large answer needs. The maker of a piece writes `made` before it pushes the call;
+  // the rest is the loop's, once the answer was handed over.
+  struct Pieces {
+    std::shared_ptr<AnswerRest> rest;
+    std::size_t to_come_bytes = 0;  // that nobody has made yet
+    AnswerMemory::Reservation held;
+    bool begun = false;  // the answer's beginning was delivered
+    bool asked = false;  // for the next piece
+    Result<AnswerPiece> made;
+  };
+
   void Push();
+  void DeliverLarge();
   void DeliverOperations();
   // Runs the outstanding callbacks with the error; none is left.
   void FailCallbacks(const Error& reason);
@@ -130,6 +145,7 @@ class Call final : public CallContext,
   Error answer_status_;
   SharedBytes answer_first_;
   ByteChain answer_rest_;
+  std::unique_ptr<Pieces> pieces_;  // null but for a large answer
 
   std::unique_ptr<StreamSide> stream_;  // made before the handler is called
 };

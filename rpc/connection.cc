@@ -4,6 +4,7 @@
 #include <span>
 #include <utility>
 
+#include "base/logging.h"
 #include "rpc/http1_session.h"
 #include "rpc/http2_session.h"
 
@@ -50,6 +51,8 @@ void Connection::Close() {
   front_.loop.Unwatch(socket_.fd(), *this);
   socket_.Close();
   session_.reset();  // cancels its calls
+  pending_ = {};
+  held_.Set(0);
   front_.loop.DropFlush(*this);
   front_.loop.StayAwake();
   on_closed_(this);
@@ -172,8 +175,22 @@ void Connection::Flush() {
   WatchAsNeeded();
 }
 
+void Connection::CountHeld() {
+  if (session_ == nullptr) return;
+  std::size_t held = session_->held_bytes() + socket_.unsent_bytes();
+  for (const SharedBytes& part : pending_) held += part.size();
+  held_.Set(held);
+}
+
+void Connection::OnCut(std::size_t held_bytes) {
+  KV_WARN("closed a connection that does not take its answers", {"remote-addr", peer_.view()},
+          {"bytes", held_bytes});
+  Close();
+}
+
 void Connection::WatchAsNeeded() {
   if (state_ != State::kServing) return;
+  CountHeld();
   const bool is_blocked = blocked();
   if (is_blocked && session_->ending() && !timer_.armed())
     front_.loop.Arm(timer_, front_.loop.now() + kLingerTime);
@@ -189,6 +206,7 @@ void Connection::Watch(bool reading, bool writing) {
 
 void Connection::Linger() {
   session_.reset();
+  held_.Set(0);
   front_.loop.StayAwake();
   state_ = State::kLingering;
   socket_.CloseWriting();

@@ -23,7 +23,8 @@ namespace kvorum::rpc {
 class Connection final : public Loop::Watcher,
                          public Loop::Flushable,
                          public SessionHost,
-                         public HandshakeGate::Guest {
+                         public HandshakeGate::Guest,
+                         private AnswerMemory::Holder {
  public:
   // `on_closed` is called once, when the socket is closed; the connection may be deleted from then
   // on, but not from inside the call.
@@ -41,6 +42,8 @@ class Connection final : public Loop::Watcher,
   void OnReady(bool readable, bool writable) override;
   void Flush() override;
   void WantFlush() override { front_.loop.QueueFlush(*this); }
+  // Enters what it holds of answers where all connections do.
+  void CountHeld() override;
   void OnEstablished() override;
   void Shake() override;
   void GiveUpPlace() override;
@@ -71,6 +74,7 @@ class Connection final : public Loop::Watcher,
   void Watch(bool reading, bool writing);
   bool blocked() const { return !pending_.empty() || socket_.has_unsent(); }
   void OnTimer();
+  void OnCut(std::size_t held_bytes) override;
 
   Front& front_;
   Socket socket_;
@@ -88,6 +92,7 @@ class Connection final : public Loop::Watcher,
   std::size_t lingered_bytes_ = 0;
   // The handshake's end, then the end of lingering.
   MemberTimer<Connection, &Connection::OnTimer> timer_{*this};
+  AnswerMemory::Share held_{front_.answers, front_.loop, *this};
 };
 
 }  // namespace kvorum::rpc

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "rpc/answer_memory.h"
 #include "rpc/handshake_gate.h"
 #include "rpc/http.h"
 #include "rpc/loop.h"
@@ -24,11 +25,12 @@ namespace kvorum::rpc {
 struct Front {
   static constexpr std::size_t kInputBytes = 64 * 1024;
 
-  Front(const Options& o, const Router& r, const HttpHandler& h, Loop& l)
+  Front(const Options& o, const Router& r, const HttpHandler& h, Loop& l, AnswerMemory& a)
       : options(o),
         router(r),
         http(h),
         loop(l),
+        answers(a),
         input(kInputBytes),
         gate(l, o.max_handshakes, o.handshake_patience) {}
 
@@ -36,6 +38,7 @@ struct Front {
   const Router& router;
   const HttpHandler& http;
   Loop& loop;
+  AnswerMemory& answers;
   std::vector<char> input;
   OutputBatch output;
   HandshakeGate gate;

@@ -297,6 +297,17 @@ Error MessageSizeError(std::size_t size_bytes, std::size_t max_bytes) {
   return {Code::kResourceExhausted,
           fmt::format("grpc: received message larger than max ({} vs. {})", size_bytes, max_bytes)};
 }
+Error AnswerSizeError(std::size_t size_bytes, std::size_t max_bytes) {
+  return {Code::kResourceExhausted,
+          fmt::format("grpc: trying to send message larger than max ({} vs. {})", size_bytes,
+                      max_bytes)};
+}
+
+Error MessageToSendSizeError(std::size_t size_bytes, std::size_t max_bytes) {
+  return {Code::kResourceExhausted,
+          fmt::format("trying to send message larger than max ({} vs. {})", size_bytes, max_bytes)};
+}
+
 Error UnpackedSizeError(std::size_t max_bytes) {
   return {Code::kResourceExhausted,
           fmt::format("grpc: received message after decompression larger than max {}", max_bytes)};
@@ -310,6 +321,10 @@ Error ManyRequestsError() {
   return {Code::kInternal,
           "cardinality violation: received multiple request messages for non-client-streaming RPC"};
 }
+Error UnsentAnswersError() {
+  return {Code::kResourceExhausted, "too many answer bytes wait on this connection"};
+}
+
 Error BufferedRequestsError() {
   return {Code::kResourceExhausted, "too many request bytes wait on this connection"};
 }

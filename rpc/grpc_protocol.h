@@ -55,10 +55,14 @@ Error MissingDecompressorError(std::string_view encoding);
 Error CompressedFlagError();
 Error PayloadFormatError(unsigned format);
 Error MessageSizeError(std::size_t size_bytes, std::size_t max_bytes);
+// The answer of a unary method, and a message of a stream.
+Error AnswerSizeError(std::size_t size_bytes, std::size_t max_bytes);
+Error MessageToSendSizeError(std::size_t size_bytes, std::size_t max_bytes);
 Error UnpackedSizeError(std::size_t max_bytes);
 Error UnexpectedEndError();
 Error NoRequestError();
 Error ManyRequestsError();
 Error BufferedRequestsError();
+Error UnsentAnswersError();
 
 }  // namespace kvorum::rpc

@@ -102,6 +102,12 @@ bool Http1Session::pauses_input(bool blocked) const {
          (blocked || phase_ == Phase::kHandling);
 }
 
+std::size_t Http1Session::held_bytes() const {
+  std::size_t held = 0;
+  for (const SharedBytes& part : output_) held += part.size();
+  return held;
+}
+
 void Http1Session::ParseInput() {
   while (!closing_ && phase_ != Phase::kHandling) {
     if (!ParseSome()) {

@@ -28,6 +28,7 @@ class Http1Session final : public Session {
   bool ending() const override { return closing_; }
   bool ended() const override { return closing_ && output_.empty() && answer_ == nullptr; }
   bool pauses_input(bool blocked) const override;
+  std::size_t held_bytes() const override;
   void Drain() override;
   void CancelAll(const Error& reason) override;
 

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <limits>
+#include <iterator>
 #include <utility>
 
-#include "base/check.h"
+#include "base/logging.h"
 #include "rpc/grpc_protocol.h"
 #include "rpc/http2_session.h"
 #include "rpc/nghttp2_callbacks.h"
@@ -19,6 +19,12 @@ namespace {
 constexpr std::size_t kHeaderOverheadBytes = 32;
 // Longer error texts are cut, so that the trailers always fit a client's header limits.
 constexpr std::size_t kMaxErrorTextBytes = 4096;
+// The next piece of a large answer is asked for when less than this is left of the ones before.
+constexpr std::size_t kAskBytes = 256 * 1024;
+// Of what a connection holds while there is no memory for more answers; and what is given to it
+// all the same.
+constexpr std::size_t kUnsentWhenFull = 1024 * 1024;
+constexpr std::size_t kSmallAnswerBytes = 4096;
 // An inbox of this size is freed once it is empty.
 constexpr std::size_t kKeepInboxBytes = 4096;
 
@@ -297,15 +303,21 @@ bool Http2Session::CountBuffered(Call& call) {
   return false;
 }
 
+// Who holds next to nothing is served whatever the others hold.
+bool Http2Session::MayDispatch(std::uint64_t max_unsent_bytes) const {
+  return unsent_bytes_ <= max_unsent_bytes &&
+         (unsent_bytes_ < AnswerMemory::kStepBytes || !front_.answers.full());
+}
+
 void Http2Session::DispatchOrWait(Call& call) {
-  if (waiting_.empty() && unsent_bytes_ <= front_.options.max_unsent_bytes) return Dispatch(call);
+  if (waiting_.empty() && MayDispatch(front_.options.max_unsent_bytes)) return Dispatch(call);
   call.waiting_ = true;
   CountBuffered(call);
   waiting_.push_back(call.attached_);
 }
 
 void Http2Session::DispatchWaiting() {
-  while (!waiting_.empty() && unsent_bytes_ <= front_.options.max_unsent_bytes) {
+  while (!waiting_.empty() && MayDispatch(front_.options.max_unsent_bytes)) {
     const std::shared_ptr<Call> call = std::move(waiting_.front());
     waiting_.pop_front();
     call->waiting_ = false;
@@ -330,9 +342,64 @@ void Http2Session::Dispatch(Call& call) {
 // ---- The answer's way out ----
 
 void Http2Session::Answer(Call& call, Error status, SharedBytes first, ByteChain rest) {
-  if (status.code == Code::kOk) Send(call, std::move(first), std::move(rest));
+  if (status.code == Code::kOk) {
+    const std::size_t held_bytes = first.size() + SizeBytes(rest);
+    const std::size_t size_bytes = held_bytes + call.to_come_bytes();
+    if (size_bytes > front_.options.max_send_message_bytes) {
+      status = AnswerSizeError(size_bytes, front_.options.max_send_message_bytes);
+    } else if (unsent_bytes_ > kUnsentWhenFull && held_bytes > kSmallAnswerBytes &&
+               front_.answers.full()) {
+      // Started when there was room still.
+      status = UnsentAnswersError();
+    } else {
+      Send(call, std::move(first), std::move(rest));
+    }
+    if (status.code != Code::kOk) call.pieces_.reset();
+  }
   Decide(call, std::move(status));
-  if (!call.sending_) SubmitTrailers(call);
+  if (!call.sending_) return SubmitTrailers(call);
+  AskForPiece(call);
+}
+
+void Http2Session::AskForPiece(Call& call) {
+  if (call.to_come_bytes() == 0 || call.buffered_bytes() >= kAskBytes) return;
+  if (call.pieces_->asked || call.pieces_->rest == nullptr) return;  // null: broken off
+  call.pieces_->asked = true;
+  call.pieces_->rest->MakeNext([call = call.attached_](Result<AnswerPiece> piece) {
+    call->pieces_->made = std::move(piece);
+    call->Push();
+  });
+}
+
+void Http2Session::TakePiece(Call& call, Result<AnswerPiece> piece) {
+  call.pieces_->asked = false;
+  if (!piece.has_value()) return BreakOff(call, piece.error());
+  const std::size_t size_bytes = SizeBytes(piece->bytes);
+  if (size_bytes == 0 || size_bytes > call.pieces_->to_come_bytes)
+    return BreakOff(call, {Code::kInternal, "a piece of another answer"});
+  call.pieces_->to_come_bytes -= size_bytes;
+  if (call.pieces_->to_come_bytes == 0) call.pieces_->rest.reset();
+  const std::size_t unsent = call.buffered_bytes();
+  if (unsent == 0) {
+    call.rest_ = std::move(piece->bytes);
+    call.part_ = 1;  // the first of rest_
+    call.part_sent_bytes_ = 0;
+  } else {
+    std::ranges::move(piece->bytes, std::back_inserter(call.rest_));
+  }
+  call.unsent_bytes_.store(unsent + size_bytes, std::memory_order_relaxed);
+  unsent_bytes_ += size_bytes;
+  nghttp2_session_resume_data(session_, call.stream_id_);  // does nothing where it did not wait
+  host_.WantFlush();
+  AskForPiece(call);
+}
+
+void Http2Session::BreakOff(Call& call, const Error& reason) {
+  KV_WARN("broke off a large answer", {"remote-addr", peer_.view()}, {"error", reason.message});
+  call.pieces_->rest.reset();
+  // ENHANCE_YOUR_CALM is what clients take for ResourceExhausted.
+  Reset(call, reason.code == Code::kResourceExhausted ? NGHTTP2_ENHANCE_YOUR_CALM
+                                                      : NGHTTP2_INTERNAL_ERROR);
 }
 
 void Http2Session::FinishStream(Call& call, const Error& status) {
@@ -400,10 +467,16 @@ void Http2Session::RunEndHook(Call& call) {
   front_.router.end_hook()(call, call.end_);
 }
 
+void Http2Session::SendMessage(Call& call, ByteChain message) {
+  const std::size_t size_bytes = SizeBytes(message);
+  if (size_bytes > front_.options.max_send_message_bytes)
+    return Cancel(call, MessageToSendSizeError(size_bytes, front_.options.max_send_message_bytes));
+  Send(call, {}, std::move(message));
+}
+
 void Http2Session::Send(Call& call, SharedBytes first, ByteChain rest) {
-  const std::size_t size_bytes = first.size() + SizeBytes(rest);
-  KV_CHECK(size_bytes <= std::numeric_limits<std::uint32_t>::max(),
-           "an answer that gRPC cannot frame");
+  const std::size_t held_bytes = first.size() + SizeBytes(rest);
+  const std::size_t size_bytes = held_bytes + call.to_come_bytes();
   BeginResponse(call);
   call.prefix_ = {0, static_cast<char>(size_bytes >> 24), static_cast<char>(size_bytes >> 16),
                   static_cast<char>(size_bytes >> 8), static_cast<char>(size_bytes)};
@@ -413,7 +486,7 @@ void Http2Session::Send(Call& call, SharedBytes first, ByteChain rest) {
   call.part_ = 0;
   ++call.end_.sent_messages;
   call.end_.sent_bytes += size_bytes;
-  SubmitUnsent(call, kMessagePrefixBytes + size_bytes);
+  SubmitUnsent(call, kMessagePrefixBytes + held_bytes);
 }
 
 void Http2Session::SendFrames(Call& call, ByteChain frames, std::size_t messages) {
@@ -433,6 +506,7 @@ void Http2Session::SubmitUnsent(Call& call, std::size_t size_bytes) {
   call.sending_ = true;
   call.unsent_bytes_.store(size_bytes, std::memory_order_relaxed);
   unsent_bytes_ += size_bytes;
+  if (unsent_bytes_ >= AnswerMemory::kStepBytes) host_.CountHeld();
   SubmitMessage(session_, call.stream_id_, call);
   host_.WantFlush();
 }
@@ -519,6 +593,7 @@ void Http2Session::AppendMessage(Call& call, std::size_t size_bytes) {
       call.part_sent_bytes_ = 0;
     }
   }
+  if (call.to_come_bytes() > 0) return AskForPiece(call);
   if (left == 0) OnMessageSent(call);
 }
 
@@ -534,6 +609,7 @@ void Http2Session::OnMessageSent(Call& call) {
 
 void Http2Session::Detach(Call& call) {
   const std::shared_ptr<Call> keep = std::move(call.attached_);
+  if (call.pieces_ != nullptr) call.pieces_->rest.reset();
   if (call.waiting_) {
     std::erase(waiting_, keep);
     call.waiting_ = false;

@@ -19,6 +19,9 @@ constexpr Duration kIdlePingInterval = std::chrono::hours(2);
 constexpr int kMaxPingStrikes = 2;
 // How long the first GOAWAY may take to reach the client, if it does not answer our ping.
 constexpr Duration kDrainRoundTrip = std::chrono::seconds(1);
+// Frames that wait for a client which does not read, refusals of its requests for the most part:
+// past these its next ones are left in the socket.
+constexpr std::size_t kMaxQueuedFrames = 1024;
 constexpr std::array<std::uint8_t, 8> kDrainPing{'k', 'v', 'o', 'r', 'u', 'm', 'G', 'A'};
 
 }  // namespace
@@ -95,8 +98,13 @@ void Http2Session::Produce(OutputBatch& batch) {
   if (status != 0) ended_ = true;
   CheckEnd();
   // Half the bound, so that the waiting requests are not let in one by one.
-  if (!waiting_.empty() && unsent_bytes_ <= front_.options.max_unsent_bytes / 2)
+  if (!waiting_.empty() && MayDispatch(front_.options.max_unsent_bytes / 2))
     front_.loop.Arm(dispatch_timer_, front_.loop.now());
+}
+
+bool Http2Session::pauses_input(bool blocked) const {
+  return blocked && (unsent_bytes_ > front_.options.max_unsent_bytes ||
+                     nghttp2_session_get_outbound_queue_size(session_) > kMaxQueuedFrames);
 }
 
 void Http2Session::CheckEnd() {

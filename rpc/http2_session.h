@@ -46,17 +46,18 @@ class Http2Session final : public Session {
   void Produce(OutputBatch& batch) override;
   bool ending() const override { return ended_ || hanging_up_ || close_when_sent_; }
   bool ended() const override { return ended_; }
-  bool pauses_input(bool blocked) const override {
-    return blocked && unsent_bytes_ > front_.options.max_unsent_bytes;
-  }
+  bool pauses_input(bool blocked) const override;
+  std::size_t held_bytes() const override { return unsent_bytes_; }
   void Drain() override;
   void CancelAll(const Error& reason) override;
 
   // For Call.
   // The answer of a unary call.
   void Answer(Call& call, Error status, SharedBytes first, ByteChain rest);
-  // One message of the answer: `first`, then `rest`.
-  void Send(Call& call, SharedBytes first, ByteChain rest);
+  // The next piece of a large answer, or why there is none.
+  void TakePiece(Call& call, Result<AnswerPiece> piece);
+  // One message of a stream.
+  void SendMessage(Call& call, ByteChain message);
   // Several messages with their prefixes.
   void SendFrames(Call& call, ByteChain frames, std::size_t messages);
   void FinishStream(Call& call, const Error& status);
@@ -114,6 +115,8 @@ class Http2Session final : public Session {
   // Enters what the call holds of its request into the connection's sum; false if that broke the
   // call.
   bool CountBuffered(Call& call);
+  // Whether another request may be started, with this bound for what the client has not taken.
+  bool MayDispatch(std::uint64_t max_unsent_bytes) const;
   void DispatchOrWait(Call& call);
   void Dispatch(Call& call);
   void DispatchWaiting();
@@ -132,6 +135,8 @@ class Http2Session final : public Session {
   // As Decide, for a call that ends otherwise than its handler says: the handler is told.
   void Cancel(Call& call, Error reason);
   void RunEndHook(Call& call);
+  // Ends the stream of an answer in the middle of its message.
+  void BreakOff(Call& call, const Error& reason);
   void BeginResponse(Call& call);
   void SubmitTrailers(Call& call);
   // Answers before routing, with an HTTP status of its own.
@@ -139,6 +144,9 @@ class Http2Session final : public Session {
   // Resets the stream of a header block that is not HTTP/2.
   void RefuseStream(Call& call, std::uint32_t error_code);
   void Reset(Call& call, std::uint32_t error_code);
+  // One message: `first`, then `rest`, then what is still to come.
+  void Send(Call& call, SharedBytes first, ByteChain rest);
+  void AskForPiece(Call& call);
   void SubmitUnsent(Call& call, std::size_t size_bytes);
   void AppendMessage(Call& call, std::size_t size_bytes);
   void OnMessageSent(Call& call);

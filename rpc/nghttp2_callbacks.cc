@@ -158,8 +158,10 @@ struct Http2Session::Callbacks {
     Http2Session& self = Self(user_data);
     if (self.batch_->full() || self.ended_) return NGHTTP2_ERR_PAUSE;
     const std::size_t left = static_cast<Call*>(source->ptr)->buffered_bytes();
+    const bool all = static_cast<Call*>(source->ptr)->to_come_bytes() == 0;
+    if (left == 0 && !all) return NGHTTP2_ERR_DEFERRED;  // until TakePiece
     *data_flags = NGHTTP2_DATA_FLAG_NO_COPY;
-    if (left <= limit_bytes) {
+    if (left <= limit_bytes && all) {
       *data_flags |= NGHTTP2_DATA_FLAG_EOF;
       // Trailers follow, but for what is not gRPC.
       if (!static_cast<Call*>(source->ptr)->is_http())

@@ -29,7 +29,7 @@ struct Server::Impl {
         : loop(index, server.options.loops == 1
                           ? server.options.thread_name
                           : server.options.thread_name + "-" + std::to_string(index)),
-          front(server.options, server.router, server.http, loop) {}
+          front(server.options, server.router, server.http, loop, *server.options.answers) {}
 
     Loop loop;
     Front front;
@@ -41,6 +41,7 @@ struct Server::Impl {
   Impl(Options o, Router r, HttpHandler h)
       : options(std::move(o)), router(std::move(r)), http(std::move(h)) {
     options.loops = std::max(options.loops, 1U);
+    if (options.answers == nullptr) options.answers = &own_answers;
     budget.max_connections = options.max_connections;
     for (std::uint32_t i = 0; i < options.loops; ++i)
       shards.push_back(std::make_unique<Shard>(*this, i));
@@ -58,6 +59,7 @@ struct Server::Impl {
   bool WaitUntilEmpty(std::chrono::milliseconds limit);
   void Shutdown(std::chrono::milliseconds grace);
 
+  AnswerMemory own_answers;  // if the options bring none
   Options options;
   Router router;
   HttpHandler http;
@@ -200,6 +202,7 @@ Stats Server::stats() const {
   Stats stats;
   stats.accepted_connections = impl_->budget.accepted;
   stats.open_connections = impl_->budget.open;
+  stats.cut_connections = impl_->options.answers->cut_connections();
   stats.accept_failures = impl_->budget.failures;
   for (const auto& shard : impl_->shards) {
     stats.received_bytes += shard->front.received_bytes.load(std::memory_order_relaxed);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "rpc/answer_memory.h"
 #include "rpc/http.h"
 #include "rpc/loop.h"
 #include "rpc/service.h"
@@ -27,6 +28,8 @@ struct Options {
 
   // Larger messages are refused with ResourceExhausted.
   std::uint32_t max_receive_message_bytes = 2 * 1024 * 1024;
+  // Larger answers are refused with ResourceExhausted.
+  std::uint32_t max_send_message_bytes = INT32_MAX;
   // Per connection; further streams wait at the client. UINT32_MAX: no limit is announced.
   std::uint32_t max_concurrent_streams = UINT32_MAX;
   // At this number accepting waits until a connection ends. 0: no limit.
@@ -42,6 +45,8 @@ struct Options {
   // connection is started: they wait (at most max_waiting_requests), then are refused.
   std::uint64_t max_unsent_bytes = 16 * 1024 * 1024;
   std::uint32_t max_waiting_requests = 1024;
+  // What all connections hold of answers, and who makes them; outlives the server. Null: no bound.
+  AnswerMemory* answers = nullptr;
   // Streams that the client resets: a burst of this size, refilled at this rate; past it GOAWAY.
   std::uint32_t reset_burst = 1000;
   std::uint32_t resets_per_second = 100;
@@ -73,6 +78,7 @@ struct Options {
 struct Stats {
   std::uint64_t accepted_connections = 0;
   std::uint64_t open_connections = 0;
+  std::uint64_t cut_connections = 0;  // that held answers and did not take them
   std::uint64_t received_bytes = 0;
   std::uint64_t sent_bytes = 0;
   std::uint64_t accept_failures = 0;  // out of descriptors or memory: accepting paused and went on

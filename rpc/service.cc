@@ -1,10 +1,38 @@
 #include "rpc/service.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/check.h"
 #include "rpc/grpc_protocol.h"
 
 namespace kvorum::rpc {
 namespace {
+
+// Gathers what is made in pieces, for who takes whole messages only.
+class Gatherer final : public std::enable_shared_from_this<Gatherer> {
+ public:
+  Gatherer(LargeAnswer answer, std::move_only_function<void(Result<ByteChain>)> done)
+      : answer_(std::move(answer)), done_(std::move(done)) {}
+
+  void GoOn() {
+    if (answer_.rest_bytes == 0) return done_(std::move(answer_.begun.bytes));
+    answer_.rest->MakeNext([self = shared_from_this()](Result<AnswerPiece> piece) {
+      if (!piece.has_value()) return self->done_(Fail(std::move(piece).error()));
+      self->Take(std::move(piece->bytes));
+    });
+  }
+
+ private:
+  void Take(ByteChain bytes) {
+    answer_.rest_bytes -= std::min(answer_.rest_bytes, SizeBytes(bytes));
+    std::ranges::move(bytes, std::back_inserter(answer_.begun.bytes));
+    GoOn();
+  }
+
+  LargeAnswer answer_;
+  std::move_only_function<void(Result<ByteChain>)> done_;
+};
 
 class FunctionSink final : public UnarySink {
  public:
@@ -14,6 +42,9 @@ class FunctionSink final : public UnarySink {
     if (status.code != Code::kOk) return function_(Fail(std::move(status)));
     if (!first.empty()) rest.insert(rest.begin(), std::move(first));
     function_(std::move(rest));
+  }
+  void CompleteLarge(LargeAnswer answer) override {
+    std::make_shared<Gatherer>(std::move(answer), std::move(function_))->GoOn();
   }
 
  private:
@@ -45,6 +76,12 @@ void UnaryReply::Send(ByteChain message) {
   KV_CHECK(sink_ != nullptr, "a call was answered twice");
   const std::shared_ptr<UnarySink> sink = std::move(sink_);
   sink->Complete(Error{Code::kOk, {}}, {}, std::move(message));
+}
+
+void UnaryReply::Send(LargeAnswer answer) {
+  KV_CHECK(sink_ != nullptr, "a call was answered twice");
+  const std::shared_ptr<UnarySink> sink = std::move(sink_);
+  sink->CompleteLarge(std::move(answer));
 }
 
 void UnaryReply::Fail(Error error) {

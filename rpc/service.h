@@ -22,6 +22,7 @@
 #include "base/error.h"
 #include "base/shared_bytes.h"
 #include "rpc/call_context.h"
+#include "rpc/large_answer.h"
 
 namespace kvorum::rpc {
 
@@ -31,6 +32,8 @@ class UnarySink {
   virtual ~UnarySink() = default;
   // The message is `first` followed by `rest`; both are empty when the status is not ok.
   virtual void Complete(Error status, SharedBytes first, ByteChain rest) = 0;
+  // Ok, with one message that is not whole yet.
+  virtual void CompleteLarge(LargeAnswer answer) = 0;
 };
 
 // The right to answer one unary call, once, from any thread. Dropped without an answer, it answers
@@ -50,6 +53,7 @@ class UnaryReply {
   // Exactly one of these, once.
   void Send(SharedBytes message);
   void Send(ByteChain message);
+  void Send(LargeAnswer answer);
   void Fail(Error error);
   void operator()(Result<ByteChain> answer);
 

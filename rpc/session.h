@@ -20,6 +20,8 @@ class SessionHost {
   virtual ~SessionHost() = default;
   // There is something to send, or the session has ended.
   virtual void WantFlush() = 0;
+  // The session holds more of answers than before, by something worth counting.
+  virtual void CountHeld() = 0;
   // The peer has shown that it speaks the protocol; the handshake's time limit ends.
   virtual void OnEstablished() = 0;
 };
@@ -38,6 +40,8 @@ class Session {
   virtual bool ended() const = 0;
   // True while more input would only pile up; `blocked` if the socket takes no output at present.
   virtual bool pauses_input(bool blocked) const = 0;
+  // Bytes of answers that wait to be sent.
+  virtual std::size_t held_bytes() const = 0;
   // Lets what is in flight end, takes nothing new, then ends.
   virtual void Drain() = 0;
   // Ends what is in flight with this error, then ends.

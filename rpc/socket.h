@@ -62,6 +62,7 @@ class Socket {
   // may still lie here (has_unsent), and then nothing more is taken before Flush has sent it.
   std::ptrdiff_t Write(const Pieces& pieces);
   bool has_unsent() const { return tls_ != nullptr && tls_->has_unsent(); }
+  std::size_t unsent_bytes() const { return tls_ == nullptr ? 0 : tls_->unsent_bytes(); }
   // 1 if nothing is left, 0 if it would block, -1 if the connection is broken.
   int Flush() { return tls_ == nullptr ? 1 : tls_->Flush(fd()); }
 

@@ -1,5 +1,6 @@
 #include "tests/rpc/test_server.h"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 #include <utility>
@@ -59,6 +60,35 @@ void Chat(const Stream& stream) {
   });
 }
 
+// Makes `left` bytes of 'p'.
+class PieceMaker final : public AnswerRest, public std::enable_shared_from_this<PieceMaker> {
+ public:
+  PieceMaker(TestServer& server, Executor& executor, std::size_t left, int fails_at)
+      : server_(server), executor_(executor), left_(left), fails_at_(fails_at) {
+    ++server_.makers;
+  }
+  ~PieceMaker() override { --server_.makers; }
+
+  void MakeNext(Taker taker) override {
+    executor_.Post([self = shared_from_this(), taker = std::move(taker)]() mutable {
+      ++self->server_.pieces;
+      if (++self->made_ == self->fails_at_) return taker(Fail(Code::kDataLoss, "broken"));
+      const std::size_t size = std::min(self->left_, TestServer::kPieceBytes);
+      self->left_ -= size;
+      AnswerPiece piece;
+      piece.bytes.push_back(SharedBytes::Own(std::string(size, 'p')));
+      taker(std::move(piece));
+    });
+  }
+
+ private:
+  TestServer& server_;
+  Executor& executor_;
+  std::size_t left_;
+  const int fails_at_;
+  int made_ = 0;
+};
+
 }  // namespace
 
 TestServer::TestServer(Options options) {
@@ -74,6 +104,7 @@ TestServer::TestServer(Options options) {
 TestServer::~TestServer() {
   server_.reset();
   other_thread_.Stop();
+  KV_CHECK(makers == 0, "a large answer outlived its call");
 }
 
 std::uint16_t TestServer::port() const {
@@ -143,6 +174,18 @@ Router TestServer::MakeRouter() {
         const std::size_t half = bytes.size() / 2;
         const SharedBytes whole = SharedBytes::Own(std::move(bytes));
         reply.Send(ByteChain{whole.Slice(0, half), whole.Slice(half, whole.size() - half)});
+      });
+  router.AddUnary(
+      kService, "Pieces", [this](const Context&, const SharedBytes& request, UnaryReply reply) {
+        const std::string text(request.view());
+        const std::size_t space = text.find(' ');
+        const int fails_at = space == std::string::npos ? 0 : std::stoi(text.substr(space));
+        LargeAnswer answer;
+        answer.begun.bytes.push_back(SharedBytes::Static("begun"));
+        answer.rest_bytes = std::stoul(text) - SizeBytes(answer.begun.bytes);
+        answer.rest =
+            std::make_shared<PieceMaker>(*this, other_thread_, answer.rest_bytes, fails_at);
+        reply.Send(std::move(answer));
       });
   router.AddUnary(kService, "Metadata",
                   [](const Context& context, const SharedBytes&, UnaryReply reply) {

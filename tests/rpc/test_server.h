@@ -6,6 +6,8 @@
 //   /test.Echo/Hold         answers when the test says so (Release), or never
 //   /test.Echo/Drop         drops its reply
 //   /test.Echo/Size         answers with as many bytes as the request's number says
+//   /test.Echo/Pieces       the same, made in pieces of kPieceBytes, on another thread; "1000 7"
+//                           breaks off at the seventh
 //   /test.Echo/Metadata     answers "name=value\n" for each metadata entry
 //   /test.Echo/Expand       server stream: as many messages as the number says, of 1000 bytes
 //   /test.Echo/Collect      client stream: the sum of the messages' sizes at the end
@@ -31,6 +33,8 @@ namespace kvorum::rpc {
 
 class TestServer {
  public:
+  static constexpr std::size_t kPieceBytes = 10'000;
+
   explicit TestServer(Options options = {});
   ~TestServer();
 
@@ -48,6 +52,8 @@ class TestServer {
   std::atomic<int> cancelled{0};                 // whose OnCancel ran
   std::atomic<int> batches{0};                   // runs of the batch hook
   std::atomic<std::size_t> largest_buffered{0};  // seen by Expand while it writes
+  std::atomic<int> pieces{0};                    // that Pieces made
+  std::atomic<int> makers{0};                    // of pieces that are there
   // The last end that was reported.
   CallEnd last_end();
   std::string last_peer();

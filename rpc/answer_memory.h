@@ -1,0 +1,126 @@
+// The memory of answers that clients have not taken yet, over all connections of a server, against
+// one bound.
+//
+// A connection enters what it holds in steps of kStepBytes, so that small answers touch nothing
+// that is shared; who makes a large answer reserves before it reads on. Past the bound reservations
+// fail, connections that hold a step or more start no further requests, and of the connections
+// whose clients have taken nothing for a while the one that holds the most is cut off, until the
+// rest fits again.
+//
+// Thread-safe; a Share belongs to its connection's loop, a Reservation to who holds it. Outlives
+// both. The lock is held while the connections that hold something are looked through, past the
+// bound only; behind it nothing but a loop's mailbox is locked.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+
+namespace kvorum::rpc {
+
+class Loop;
+
+class AnswerMemory {
+ public:
+  static constexpr std::size_t kStepBytes = std::size_t{64} << 10;
+  static constexpr Duration kPatience = std::chrono::seconds(1);
+
+  // `patience`: who has taken nothing for so long may be cut off.
+  explicit AnswerMemory(std::size_t limit_bytes = SIZE_MAX, Duration patience = kPatience)
+      : limit_bytes_(limit_bytes), patience_(patience) {}
+  AnswerMemory(const AnswerMemory&) = delete;
+  AnswerMemory& operator=(const AnswerMemory&) = delete;
+
+  // Who can be cut off.
+  class Holder {
+   public:
+    virtual ~Holder() = default;
+    // On the holder's loop: gives everything up that it holds.
+    virtual void OnCut(std::size_t held_bytes) = 0;
+  };
+
+ private:
+  struct Entry;
+
+ public:
+  // What one connection holds.
+  class Share {
+   public:
+    Share(AnswerMemory& memory, Loop& loop, Holder& holder)
+        : memory_(memory), loop_(loop), holder_(holder) {}
+    ~Share();
+    Share(const Share&) = delete;
+    Share& operator=(const Share&) = delete;
+
+    // What it holds now. Less than before means that the client has taken something.
+    void Set(std::size_t held_bytes) {
+      const std::size_t steps = held_bytes / kStepBytes;
+      if (steps != steps_) Move(steps);
+    }
+
+   private:
+    friend class AnswerMemory;
+    void Move(std::size_t steps);
+
+    AnswerMemory& memory_;
+    Loop& loop_;
+    Holder& holder_;
+    std::size_t steps_ = 0;
+    std::shared_ptr<Entry> entry_;  // from the first step on
+  };
+
+  // Room for what is being made.
+  class Reservation {
+   public:
+    Reservation() = default;
+    // Null: nobody counts.
+    explicit Reservation(AnswerMemory* memory) : memory_(memory) {}
+    Reservation(Reservation&& other) noexcept
+        : memory_(other.memory_), bytes_(std::exchange(other.bytes_, 0)) {}
+    Reservation& operator=(Reservation&& other) noexcept {
+      std::swap(memory_, other.memory_);
+      std::swap(bytes_, other.bytes_);
+      return *this;
+    }
+    ~Reservation() { Release(); }
+
+    // False, and nothing more is reserved, if it does not fit.
+    [[nodiscard]] bool Grow(std::size_t bytes);
+    void Release();
+    std::size_t bytes() const { return bytes_; }
+
+   private:
+    AnswerMemory* memory_ = nullptr;
+    std::size_t bytes_ = 0;
+  };
+
+  // Nothing more fits.
+  bool full() const { return used_bytes() >= limit_bytes_; }
+  std::size_t used_bytes() const { return used_bytes_.load(std::memory_order_relaxed); }
+  std::size_t limit_bytes() const { return limit_bytes_; }
+  // The most that was used since it was last asked.
+  std::size_t TakePeakBytes() { return peak_bytes_.exchange(used_bytes()); }
+  std::uint64_t cut_connections() const { return cuts_.load(std::memory_order_relaxed); }
+
+ private:
+  void Add(std::size_t bytes);
+  void Subtract(std::size_t bytes) { used_bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
+  // Cuts off who must go for this much to fit, as far as there is anybody.
+  void MakeRoom(std::size_t bytes);
+
+  const std::size_t limit_bytes_;
+  const Duration patience_;
+  std::atomic<std::size_t> used_bytes_{0};
+  std::atomic<std::size_t> peak_bytes_{0};
+  std::atomic<std::uint64_t> cuts_{0};
+  std::mutex mutex_;  // guards what follows
+  std::vector<std::shared_ptr<Entry>> entries_;
+};
+
+}  // namespace kvorum::rpc
