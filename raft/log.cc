@@ -87,6 +87,7 @@ void Log::SetPersisted(Index index) {
 
 void Log::CommitTo(Index index) {
   KV_CHECK(index <= last_index(), "commit beyond the log");
+  for (const Entry& entry : Range(committed_ + 1, index)) unapplied_size_bytes_ += SizeBytes(entry);
   committed_ = std::max(committed_, index);
 }
 
@@ -106,10 +107,14 @@ void Log::SetApplying(Index index) {
   applying_ = index;
 }
 
-void Log::SetApplied(Index index) {
+std::size_t Log::SetApplied(Index index) {
   KV_CHECK(index >= applied_, "applied goes back");
   KV_CHECK(index <= applying_, "applied what was not given out");
+  std::size_t size_bytes = 0;
+  for (const Entry& entry : Range(first_unapplied(), index)) size_bytes += SizeBytes(entry);
+  unapplied_size_bytes_ -= size_bytes;
   applied_ = index;
+  return size_bytes;
 }
 
 void Log::Compact(Index index, std::size_t keep_entries, std::size_t keep_size_bytes) {
@@ -132,6 +137,7 @@ void Log::Restore(Index index, Term term) {
   entries_.clear();
   begin_ = 0;
   size_bytes_ = 0;
+  unapplied_size_bytes_ = 0;
   snapshot_index_ = index;
   snapshot_term_ = term;
   given_ = index;
@@ -151,13 +157,17 @@ void Log::CheckInvariants() const {
   Index index = snapshot_index_;
   Term term = snapshot_term_;
   std::size_t size_bytes = 0;
+  std::size_t unapplied_size_bytes = 0;
   for (const Entry& entry : Range(first_index(), last_index())) {
     KV_CHECK(entry.index == ++index, "the log has a gap");
     KV_CHECK(entry.term >= term, "the log's terms go back");
     term = entry.term;
     size_bytes += SizeBytes(entry);
+    if (entry.index > applied_ && entry.index <= committed_)
+      unapplied_size_bytes += SizeBytes(entry);
   }
   KV_CHECK(size_bytes == size_bytes_, "the log's size is not that of its entries");
+  KV_CHECK(unapplied_size_bytes == unapplied_size_bytes_, "what is not applied is miscounted");
 }
 
 }  // namespace kvorum::raft

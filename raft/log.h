@@ -43,6 +43,8 @@ class Log {
   Index first_unapplied() const { return std::max(applied_ + 1, first_index()); }
   std::size_t size() const { return entries_.size() - begin_; }
   std::size_t size_bytes() const { return size_bytes_; }
+  // Of the entries that are committed and not applied.
+  std::size_t unapplied_size_bytes() const { return unapplied_size_bytes_; }
 
   // Known for the snapshot's index and what follows it.
   std::optional<Term> TermAt(Index index) const;
@@ -77,7 +79,8 @@ class Log {
   std::span<const Entry> NextToApply(std::size_t max_size_bytes) const;
   bool HasNextToApply() const;
   void SetApplying(Index index);
-  void SetApplied(Index index);
+  // Returns the size of what is applied by it.
+  std::size_t SetApplied(Index index);
 
   // Forgets entries up to `index` at most, as long as more than keep_entries or keep_size_bytes are
   // in memory. Never what is not applied.
@@ -97,6 +100,7 @@ class Log {
   std::vector<Entry> entries_;
   std::size_t begin_ = 0;
   std::size_t size_bytes_ = 0;
+  std::size_t unapplied_size_bytes_ = 0;
 
   Index given_;
   Index persisted_;

@@ -448,9 +448,7 @@ void Node::Persisted(std::uint64_t ready_number) {
 void Node::Applied(Index index) {
   // What was given out before a snapshot was restored is applied, and told of, behind that: none of
   // it is in the log any more.
-  for (const Entry& entry : log_.Range(log_.first_unapplied(), index))
-    applying_size_bytes_ -= SizeBytes(entry);
-  log_.SetApplied(index);
+  applying_size_bytes_ -= log_.SetApplied(index);
   if (restored_conf_.has_value() && index >= log_.snapshot_index()) {
     tracker_.SetConfState(*std::exchange(restored_conf_, std::nullopt), log_.last_index() + 1);
     ForgetDeparture();

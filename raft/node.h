@@ -183,6 +183,7 @@ class Node {
   void SendSnapshot(MemberId to, Progress& progress);
   void SendHeartbeats(std::uint64_t read_round);
   Result<void> HandleAppend(const Message& message);
+  bool IsFull() const;
   void HandleHeartbeat(const Message& message);
   void HandleSnapshot(const Message& message);
   bool RestoreSnapshot(const std::shared_ptr<const Snapshot>& snapshot);

@@ -21,8 +21,11 @@ Dropped Node::WhyNotPropose() const {
 
 bool Node::HasRoomFor(std::size_t size_bytes) const {
   // One may always go on its own, whatever its size; what is empty costs nothing.
-  return size_bytes == 0 || uncommitted_size_bytes_ == 0 ||
-         uncommitted_size_bytes_ + size_bytes <= config_.max_uncommitted_size_bytes;
+  const auto fits = [&](std::size_t waiting_size_bytes, std::size_t max_size_bytes) {
+    return waiting_size_bytes == 0 || waiting_size_bytes + size_bytes <= max_size_bytes;
+  };
+  return size_bytes == 0 || (fits(uncommitted_size_bytes_, config_.max_uncommitted_size_bytes) &&
+                             fits(log_.unapplied_size_bytes(), config_.max_unapplied_size_bytes));
 }
 
 void Node::AppendAsLeader(EntryType type, SharedBytes data) {
@@ -267,6 +270,12 @@ Result<void> Node::HandleAppend(const Message& message) {
   const auto first_new = std::ranges::find_if(
       message.entries, [&](const Entry& entry) { return !log_.Matches(entry.index, entry.term); });
   if (first_new != message.entries.end()) {
+    if (IsFull()) {
+      // Without an answer, which would only bring more of them: the leader asks again with every
+      // heartbeat.
+      CommitTo(std::min(message.commit, first_new->index - 1));
+      return {};
+    }
     if (first_new->index <= log_.last_index()) {
       if (first_new->index <= log_.committed())
         return Fail(Code::kInvalidArgument, "raft: refused App: it contradicts what is committed");
@@ -289,6 +298,12 @@ Result<void> Node::HandleAppend(const Message& message) {
   acknowledged_ = std::max(acknowledged_, last_new);
   Send({.type = MessageType::kAppResp, .to = message.from, .index = last_new});
   return {};
+}
+
+// Only what is committed counts: it gets applied whatever comes. What is not may need the very
+// entries that would be dropped, such as the first of a leader's term, to be committed.
+bool Node::IsFull() const {
+  return log_.unapplied_size_bytes() >= config_.max_unapplied_size_bytes;
 }
 
 void Node::HandleHeartbeat(const Message& message) {

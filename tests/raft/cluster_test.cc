@@ -61,6 +61,7 @@ class History {
                   .check_quorum = !rng_.OneIn(4),
                   .max_append_size_bytes = rng_.OneIn(2) ? 1U : 300U,
                   .max_inflight_messages = 1 + rng_.Below(5),
+                  .max_unapplied_size_bytes = rng_.OneIn(2) ? 400U : 4000U,
                   .max_applying_size_bytes = rng_.OneIn(2) ? 1U : 1000U,
                   .max_pending_reads = 20,
                   .catch_up_entries = rng_.Below(10)};

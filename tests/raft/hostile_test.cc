@@ -378,6 +378,33 @@ TEST(RaftHostileTest, WhatWaitsForAStuckDiskIsBounded) {
   EXPECT_LE(victim.sent() - before, WriteQueue::kMaxMessages + 10);
 }
 
+// A leader may send as fast as its quorum takes it; this member's state machine may be slower.
+TEST(RaftHostileTest, AFollowerTakesNoMoreThanABoundBeforeItHasApplied) {
+  Victim victim(1);
+  const auto send = [&](Index index, Term log_term) {
+    Message append = FromLeader(victim, MessageType::kApp);
+    append.index = index - 1;
+    append.log_term = log_term;
+    append.commit = index;
+    append.entries.push_back(
+        {.term = 4, .index = index, .data = SharedBytes::Own(std::string(500, 'x'))});
+    victim.Receive(append);
+    victim.TakeReady();
+    victim.PersistOne();
+    return victim.node().log().last_index() == index;
+  };
+  ASSERT_TRUE(send(6, 3));
+  Index index = 7;
+  for (; send(index, 4); ++index) ASSERT_LT(index, 100U) << "it takes all that comes";
+  EXPECT_GE(victim.node().log().unapplied_size_bytes(), 2500U) << "as it is configured";
+  EXPECT_LE(victim.node().log().unapplied_size_bytes(), 3500U);
+  EXPECT_EQ(victim.node().log().committed(), index - 1) << "what it has";
+  EXPECT_FALSE(send(index, 4)) << "nor when it is sent again";
+  victim.Work();
+  EXPECT_EQ(victim.node().log().unapplied_size_bytes(), 0U);
+  EXPECT_TRUE(send(index, 4));
+}
+
 TEST(RaftHostileTest, ASnapshotThatNobodyCouldHaveSentIsRefused) {
   Victim victim(1);
   Message message = FromLeader(victim, MessageType::kSnap);

@@ -123,6 +123,27 @@ TEST(RaftLogTest, CompactionCountsEntriesAndBytes) {
   log.CheckInvariants();
 }
 
+TEST(RaftLogTest, CountsWhatIsCommittedAndNotApplied) {
+  Log log = MakeLog({1, 1, 1, 1});
+  log.TakeUnwritten();
+  log.SetPersisted(4);
+  EXPECT_EQ(log.unapplied_size_bytes(), 0U);
+  log.CommitTo(3);
+  EXPECT_EQ(log.unapplied_size_bytes(), 3 * sizeof(Entry));
+  log.SetApplying(3);
+  EXPECT_EQ(log.SetApplied(2), 2 * sizeof(Entry));
+  EXPECT_EQ(log.unapplied_size_bytes(), sizeof(Entry));
+  log.Compact(2, 0, 0);
+  log.CheckInvariants();
+  log.Restore(9, 2);
+  EXPECT_EQ(log.unapplied_size_bytes(), 0U);
+  log.Append(MakeEntry(10, 2));
+  log.CommitTo(10);
+  EXPECT_EQ(log.SetApplied(9), 0U) << "the snapshot";
+  EXPECT_EQ(log.unapplied_size_bytes(), sizeof(Entry));
+  log.CheckInvariants();
+}
+
 TEST(RaftLogTest, StaysInOrderWhateverIsCompacted) {
   Rng rng(1);
   Log log(0, 0, {});

@@ -145,6 +145,22 @@ TEST_F(SingleVoterTest, DropsProposalsPastTheBoundOfWhatIsUncommitted) {
   EXPECT_EQ(ProposalDropped().message, "raft proposal dropped");
 }
 
+TEST_F(SingleVoterTest, DropsProposalsPastTheBoundOfWhatIsNotApplied) {
+  Start({.id = kId, .max_unapplied_size_bytes = 2 * (sizeof(Entry) + 4)});
+  Lead();
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(Propose({"1234"}).accepted, 1U);
+    member_->TakeReady();
+    member_->Persist();
+  }
+  EXPECT_EQ(Propose({"1234"}).dropped, Dropped::kTooMuchPending) << "committed, but not applied";
+  member_->TakeReady();
+  member_->ApplyOne();
+  EXPECT_EQ(Propose({"12"}).accepted, 1U);
+  Settle();
+  EXPECT_EQ(Propose({std::string(1000, 'x')}).accepted, 1U) << "one may always go alone";
+}
+
 TEST_F(SingleVoterTest, DropsProposalsAndReadsWithoutALeader) {
   Start();
   Settle();
@@ -315,6 +331,7 @@ std::string RunRandomHistory(std::uint64_t seed) {
   const Config config{.id = kId,
                       .seed = seed,
                       .max_uncommitted_size_bytes = 100 + rng.Below(400),
+                      .max_unapplied_size_bytes = 100 + rng.Below(400),
                       .max_applying_size_bytes = 100 + rng.Below(400),
                       .catch_up_entries = rng.Below(5)};
   Member& member = cluster.Add(config, BootstrappedDisk());

@@ -16,6 +16,7 @@ Victim::Victim(std::uint64_t seed)
               .max_append_size_bytes = 200,
               .max_inflight_messages = 3,
               .max_uncommitted_size_bytes = 2000,
+              .max_unapplied_size_bytes = 2500,
               .max_applying_size_bytes = 300,
               .max_pending_reads = 10,
               .catch_up_entries = 4} {
