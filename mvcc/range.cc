@@ -1,8 +1,17 @@
 #include "mvcc/range.h"
 
+#include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace kvorum::mvcc {
+namespace {
+
+// More than a string keeps within itself.
+constexpr std::size_t kFirstBlockBytes = 64;
+constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
+
+}  // namespace
 
 char* Row::EncodeTo(char* out) const {
   if (encoded.empty()) return mvcc::EncodeTo(Fields(), out);
@@ -11,16 +20,18 @@ char* Row::EncodeTo(char* out) const {
 }
 
 Result<void> RowBuffer::Add(const Row& row) {
-  const std::size_t begin = bytes_.size();
-  bytes_.resize(begin + row.EncodedSize());
-  row.EncodeTo(bytes_.data() + begin);
-  ends_.push_back(bytes_.size());
+  const std::size_t size = row.EncodedSize();
+  if (size > block_.capacity() - block_.size() || rows_.empty()) {
+    const std::size_t next = std::clamp(2 * block_.capacity(), kFirstBlockBytes, kBlockBytes);
+    if (!block_.empty()) full_blocks_.push_back(std::move(block_));
+    block_ = {};
+    block_.reserve(rows_.empty() ? std::max(size, kFirstBlockBytes) : std::max(size, next));
+  }
+  const std::size_t begin = block_.size();
+  block_.resize(begin + size);
+  row.EncodeTo(block_.data() + begin);
+  rows_.push_back(std::string_view(block_).substr(begin));
   return {};
-}
-
-void RowBuffer::Clear() {
-  bytes_.clear();
-  ends_.clear();
 }
 
 }  // namespace kvorum::mvcc

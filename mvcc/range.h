@@ -49,24 +49,29 @@ class RowSink {
   virtual Result<void> Add(const Row& row) = 0;
 };
 
-// Encoded rows in one block of their own: one copy a row, amortized no allocation.
+// Encoded rows in blocks of their own, which grow with them up to a size and are never moved: one
+// copy a row, amortized no allocation, and little more memory than the rows have bytes.
 class RowBuffer final : public RowSink {
  public:
-  Result<void> Add(const Row& row) override;
-  void Clear();
+  static constexpr std::size_t kBytesBesideRow = sizeof(std::string_view);
 
-  std::size_t size() const { return ends_.size(); }
-  bool empty() const { return ends_.empty(); }
+  RowBuffer() = default;
+  RowBuffer(RowBuffer&&) noexcept = default;
+  RowBuffer& operator=(RowBuffer&&) noexcept = default;
+  ~RowBuffer() override = default;
+
+  Result<void> Add(const Row& row) override;
+
+  std::size_t size() const { return rows_.size(); }
+  bool empty() const { return rows_.empty(); }
   // The i-th row as a mvccpb.KeyValue.
-  std::string_view operator[](std::size_t i) const {
-    const std::size_t begin = i == 0 ? 0 : ends_[i - 1];
-    return std::string_view(bytes_).substr(begin, ends_[i] - begin);
-  }
-  std::size_t size_bytes() const { return bytes_.size(); }
+  std::string_view operator[](std::size_t i) const { return rows_[i]; }
 
  private:
-  std::string bytes_;
-  std::vector<std::size_t> ends_;
+  // Blocks are strings that never grow past what they reserved, on the heap whatever their size.
+  std::string block_;
+  std::vector<std::string> full_blocks_;
+  std::vector<std::string_view> rows_;
 };
 
 // What an answer says beside its rows.

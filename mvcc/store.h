@@ -147,7 +147,9 @@ class Store {
   void SetPublishListener(PublishListener* listener) { listener_ = listener; }
 
   // One at a time; ended before Publish.
-  [[nodiscard]] WriteTxn Begin() { return WriteTxn(*this); }
+  [[nodiscard]] WriteTxn Begin() { return {*this, nullptr}; }
+  // The room for its answer outlives it.
+  [[nodiscard]] WriteTxn Begin(AnswerRoom& room) { return {*this, &room}; }
 
   // A change of a small bucket (not Bucket::kKey, and in kMeta not what Publish and Compact write),
   // atomic with the batch that the next Publish ends.
@@ -173,6 +175,8 @@ class Store {
   // commit together with the index and term of the last of them.
   void Publish(std::uint64_t consistent_index, std::uint64_t term);
 
+  // Written since the last Publish.
+  std::uint64_t UnpublishedBytes() const { return state_->buffer.StagedBytes(); }
   // False when so much waits to become durable that the next batch must wait: memory is bounded.
   bool HasRoom() const { return !state_->buffer.OverLimit(); }
   // Calls `resume` on this executor once there is room again. One waiter at a time.

@@ -25,7 +25,8 @@ T MustHave(Result<T> result) {
 
 }  // namespace
 
-WriteTxn::WriteTxn(Store& store) : store_(store), begin_revision_(store.working_revision_) {
+WriteTxn::WriteTxn(Store& store, AnswerRoom* room)
+    : store_(store), room_(room), begin_revision_(store.working_revision_) {
   KV_CHECK(!store.txn_open_, "one write txn at a time");
   store.txn_open_ = true;
 }
@@ -90,8 +91,10 @@ Result<PutResult> WriteTxn::Put(const PutRequest& request) {
   put_bytes_ += kv.key.size() + kv.value.size();
 
   PutResult result{.revision = revision(), .prev_kv = {}};
-  if (request.prev_kv && put.previous) {
-    result.prev_kv = SharedBytes::Copy(MustHave(Find(*put.previous)));
+  if (request.prev_kv && put.previous && IsAnswerOpen()) {
+    const std::string_view previous = MustHave(Find(*put.previous));
+    if (room_ == nullptr || room_->Take(previous.size()))
+      result.prev_kv = SharedBytes::Copy(previous);
   }
   return result;
 }
@@ -109,7 +112,7 @@ Result<DeleteRangeResult> WriteTxn::DeleteRange(const DeleteRangeRequest& reques
   DeleteRangeResult result;
   if (request.prev_kv) {
     const RangeRequest all{.key = request.key, .range_end = request.range_end};
-    MustHave(RunRange(Scope(), all, result.prev_kvs));
+    if (IsAnswerOpen()) MustHave(ReadForAnswer(all, result.prev_kvs));
   }
   // In steps: the index does not let us walk it while we change it.
   std::string next(request.key);
@@ -130,10 +133,21 @@ Result<DeleteRangeResult> WriteTxn::DeleteRange(const DeleteRangeRequest& reques
 }
 
 Result<RangeResult> WriteTxn::Range(const RangeRequest& request) {
-  ++ranges_;
   RangeResult result;
-  KV_TRY(static_cast<RangeSummary&>(result), RunRange(Scope(), request, result.rows));
+  result.revision = revision();
+  if (!IsAnswerOpen()) return result;
+  ++ranges_;
+  KV_TRY(static_cast<RangeSummary&>(result), ReadForAnswer(request, result.rows));
   return result;
+}
+
+Result<RangeSummary> WriteTxn::ReadForAnswer(const RangeRequest& request, RowBuffer& rows) {
+  if (room_ == nullptr) return RunRange(Scope(), request, rows);
+  RoomyRows sink(*room_, rows);
+  Result<RangeSummary> read = RunRange(Scope(), request, sink);
+  if (!room_->is_exceeded()) return read;
+  rows = {};
+  return RangeSummary{.count = 0, .more = false, .revision = revision()};
 }
 
 Result<TxnResult> WriteTxn::ExecuteTxn(const TxnRequest& request) {

@@ -4,12 +4,16 @@
 // and by readers from Store::Publish on.
 // Errors are refusals: nothing was written. What passed its checks cannot fail while it is applied;
 // a record that is damaged on disk stops the process, since the other replicas go on without us.
+// What is read for the answer alone (ranges, previous values) is read as long as the answer's room
+// is open: past it, and where nobody waits, everything is checked, written and refused as if it had
+// been read, but rows, counts and previous values are missing.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 
 #include "base/error.h"
+#include "mvcc/answer_room.h"
 #include "mvcc/backend.h"
 #include "mvcc/range_query.h"
 #include "mvcc/requests.h"
@@ -48,7 +52,12 @@ class WriteTxn final : private RecordSource, private TxnOperations {
 
  private:
   friend class Store;
-  explicit WriteTxn(Store& store);
+  WriteTxn(Store& store, AnswerRoom* room);
+
+  // Whether something is to be read for the answer.
+  bool IsAnswerOpen() { return room_ == nullptr || room_->IsOpen(); }
+  // Nothing of it, and no summary, if the room did not hold all.
+  Result<RangeSummary> ReadForAnswer(const RangeRequest& request, RowBuffer& rows);
 
   Result<std::string_view> Find(Revision revision) override;
   RangeScope Scope();
@@ -58,6 +67,7 @@ class WriteTxn final : private RecordSource, private TxnOperations {
   void Delete(std::string_view key);
 
   Store& store_;
+  AnswerRoom* const room_;  // null: for all there is
   const std::int64_t begin_revision_;
   std::int64_t changes_ = 0;
   bool ended_ = false;

@@ -21,10 +21,18 @@ std::unexpected<Error> DamagedEntry(const Error& error) {
   return Fail(Code::kDataLoss, "a log entry's request is malformed: " + error.message);
 }
 
+// As a gRPC server says it whose bound for messages this is.
+std::unexpected<Error> TooLarge(const mvcc::AnswerRoom& room) {
+  return Fail(Code::kResourceExhausted, "grpc: trying to send message larger than max (" +
+                                            std::to_string(room.taken_bytes()) + " vs. " +
+                                            std::to_string(room.limit_bytes()) + ")");
+}
+
 }  // namespace
 
 Applier::Applier(mvcc::Store& store, Membership& membership, Alarms& alarms, Quota& quota,
-                 Leases& leases, AuthApplier& auth, WaitTable& waiters, Hooks hooks)
+                 Leases& leases, AuthApplier& auth, WaitTable& waiters, Hooks hooks,
+                 const Bounds& bounds)
     : store_(store),
       membership_(membership),
       alarms_(alarms),
@@ -33,23 +41,34 @@ Applier::Applier(mvcc::Store& store, Membership& membership, Alarms& alarms, Quo
       auth_(auth),
       waiters_(waiters),
       hooks_(std::move(hooks)),
+      bounds_(bounds),
       consistent_index_(store.recovered().consistent_index) {}
 
-void Applier::Apply(const std::vector<raft::Entry>& entries) {
-  if (entries.empty()) return;
+std::size_t Applier::Apply(std::span<const raft::Entry> entries) {
+  std::size_t applied = 0;
   for (const raft::Entry& entry : entries) {
-    if (const auto applied = ApplyEntry(entry); !applied.has_value()) {
-      hooks_.on_fatal(Error{applied.error().code, "cannot apply log entry " +
-                                                      std::to_string(entry.index) + ": " +
-                                                      applied.error().message});
-      return;
+    if (const auto done = ApplyEntry(entry); !done.has_value()) {
+      hooks_.on_fatal(Error{
+          done.error().code,
+          "cannot apply log entry " + std::to_string(entry.index) + ": " + done.error().message});
+      return entries.size();
     }
+    ++applied;
+    if (answer_bytes_ + store_.UnpublishedBytes() <= bounds_.batch_bytes) continue;
+    EndBatch();
+    if (!store_.HasRoom()) return applied;
   }
+  EndBatch();
+  return applied;
+}
+
+void Applier::EndBatch() {
   if (applied_index_ > consistent_index_) {
     store_.Publish(applied_index_, applied_term_);
     consistent_index_ = applied_index_;
   }
   AnswerAll();
+  answer_bytes_ = 0;
 }
 
 void Applier::Installed(raft::Index index, raft::Term term) {
@@ -128,29 +147,44 @@ Result<ApplyResult::Value> Applier::Dispatch(const InternalRequest& request, raf
   return ApplyResult::Value{};
 }
 
+mvcc::AnswerRoom Applier::RoomFor(const InternalRequest& entry) {
+  return mvcc::AnswerRoom(
+      bounds_.answer_bytes,
+      {.is_wanted = [this, id = entry.id] { return waiters_.Waits(id); }, .reserve = nullptr});
+}
+
+template <class ResultType>
+Result<ApplyResult::Value> Applier::AnswerOf(const mvcc::AnswerRoom& room,
+                                             Result<ResultType> result) {
+  if (!result.has_value()) return std::unexpected(std::move(result).error());
+  if (room.is_exceeded()) return TooLarge(room);
+  answer_bytes_ += room.taken_bytes();
+  return *std::move(result);
+}
+
 Result<ApplyResult::Value> Applier::Put(const InternalRequest& entry) {
   const auto request = DecodePut(entry.body);
   if (!request.has_value()) return DamagedEntry(request.error());
   if (alarms_.Stands(AlarmType::kNoSpace)) return kNoSpace.Fail();
   KV_RETURN_IF_ERROR(auth_.CheckKeys(entry, *request));
   const bool fits = quota_.Fits(mvcc::QuotaCost(*request));
-  mvcc::WriteTxn txn = store_.Begin();
+  mvcc::AnswerRoom room = RoomFor(entry);
+  mvcc::WriteTxn txn = store_.Begin(room);
   auto result = txn.Put(*request);
   txn.End();
-  if (!result.has_value()) return std::unexpected(std::move(result).error());
-  if (!fits) return kNoSpace.Fail();  // written all the same, as every replica has
-  return *std::move(result);
+  if (result.has_value() && !fits) return kNoSpace.Fail();  // written, as every replica has
+  return AnswerOf(room, std::move(result));
 }
 
 Result<ApplyResult::Value> Applier::DeleteRange(const InternalRequest& entry) {
   const auto request = DecodeDeleteRange(entry.body);
   if (!request.has_value()) return DamagedEntry(request.error());
   KV_RETURN_IF_ERROR(auth_.CheckKeys(entry, *request));
-  mvcc::WriteTxn txn = store_.Begin();
+  mvcc::AnswerRoom room = RoomFor(entry);
+  mvcc::WriteTxn txn = store_.Begin(room);
   auto result = txn.DeleteRange(*request);
   txn.End();
-  if (!result.has_value()) return std::unexpected(std::move(result).error());
-  return *std::move(result);
+  return AnswerOf(room, std::move(result));
 }
 
 Result<ApplyResult::Value> Applier::Txn(const InternalRequest& entry) {
@@ -160,12 +194,12 @@ Result<ApplyResult::Value> Applier::Txn(const InternalRequest& entry) {
   if (cost > 0 && alarms_.Stands(AlarmType::kNoSpace)) return kNoSpace.Fail();
   KV_RETURN_IF_ERROR(auth_.CheckKeys(entry, *request));
   const bool fits = quota_.Fits(cost);
-  mvcc::WriteTxn txn = store_.Begin();
+  mvcc::AnswerRoom room = RoomFor(entry);
+  mvcc::WriteTxn txn = store_.Begin(room);
   auto result = txn.ExecuteTxn(*request);
   txn.End();
-  if (!result.has_value()) return std::unexpected(std::move(result).error());
-  if (!fits) return kNoSpace.Fail();
-  return *std::move(result);
+  if (result.has_value() && !fits) return kNoSpace.Fail();
+  return AnswerOf(room, std::move(result));
 }
 
 void Applier::Compact(const InternalRequest& request, raft::Term term) {

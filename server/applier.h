@@ -2,17 +2,27 @@
 // membership, each guarded by the consistent index so that a replay changes nothing twice.
 //
 // Used by the apply executor only. What it does depends on the log and the replicated state alone,
-// so that every replica does the same; the one exception, the quota, changes an answer and never
-// the state.
+// so that every replica does the same; the exceptions, the quota and how much of an answer is read,
+// change an answer and never the state.
+//
+// A batch ends early where its answers or what it has written are large: a small request may copy
+// large values, and where the store has no room for more, the rest of the entries wait for it.
+//
+// What a request reads for its answer (ranges in a txn, previous values) is read where somebody
+// waits for it, and as far as Bounds let it: a larger answer becomes an error, though what
+// the request writes is written.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "base/executor.h"
+#include "mvcc/answer_room.h"
 #include "mvcc/store.h"
 #include "proto/raft_types.h"
 #include "server/alarms.h"
@@ -40,11 +50,17 @@ class Applier {
     std::function<void(const Error& error)> on_fatal;
   };
 
-  Applier(mvcc::Store& store, Membership& membership, Alarms& alarms, Quota& quota, Leases& leases,
-          AuthApplier& auth, WaitTable& waiters, Hooks hooks);
+  struct Bounds {
+    std::size_t answer_bytes = std::size_t{128} << 20;  // of one answer
+    std::size_t batch_bytes = std::size_t{8} << 20;     // after which a batch ends
+  };
 
-  // Applies the entries, publishes them as one batch, then answers whoever waits for them.
-  void Apply(const std::vector<raft::Entry>& entries);
+  Applier(mvcc::Store& store, Membership& membership, Alarms& alarms, Quota& quota, Leases& leases,
+          AuthApplier& auth, WaitTable& waiters, Hooks hooks, const Bounds& bounds);
+
+  // Applies the entries, publishes them as one batch, or as several, and answers whoever waits for
+  // them. Returns how many it applied: not all if the store has no room for the next one.
+  std::size_t Apply(std::span<const raft::Entry> entries);
 
   // An installed snapshot has brought the state up to this entry.
   void Installed(raft::Index index, raft::Term term);
@@ -65,6 +81,12 @@ class Applier {
   Result<void> ApplyConfChange(const raft::Entry& entry);
   Result<ApplyResult::Value> Dispatch(const InternalRequest& request, raft::Index index);
 
+  // Where the answer of this entry goes.
+  mvcc::AnswerRoom RoomFor(const InternalRequest& entry);
+  // The answer, unless it did not find room.
+  template <class ResultType>
+  Result<ApplyResult::Value> AnswerOf(const mvcc::AnswerRoom& room, Result<ResultType> result);
+
   Result<ApplyResult::Value> Put(const InternalRequest& entry);
   Result<ApplyResult::Value> DeleteRange(const InternalRequest& entry);
   Result<ApplyResult::Value> Txn(const InternalRequest& entry);
@@ -82,6 +104,7 @@ class Applier {
   void StoreLease(const lease::LeaseRecord& record);
   void StoreMember(raft::MemberId id);
   void StoreConfState();
+  void EndBatch();
   void AnswerAll();
 
   mvcc::Store& store_;
@@ -92,11 +115,13 @@ class Applier {
   AuthApplier& auth_;
   WaitTable& waiters_;
   Hooks hooks_;
+  const Bounds bounds_;
 
   raft::Index consistent_index_;  // what the backend had when we started, then what we applied
   raft::Index applied_index_ = 0;
   raft::Term applied_term_ = 0;
   std::vector<Outcome> outcomes_;
+  std::size_t answer_bytes_ = 0;  // of what was read for them
 };
 
 }  // namespace kvorum::server

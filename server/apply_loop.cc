@@ -62,10 +62,15 @@ ApplyLoop::Item ApplyLoop::Take() {
   return taken;
 }
 
+ApplyLoop::Item ApplyLoop::Next() {
+  if (left_.empty()) return Take();
+  return {.entries = std::exchange(left_, {}), .snapshot = nullptr};
+}
+
 void ApplyLoop::Drain() {
   while (true) {
     if (!store_.HasRoom()) return store_.WhenRoom([this] { Drain(); });
-    const Item item = Take();
+    Item item = Next();
     if (item.snapshot != nullptr) {
       return install_(item.snapshot, [this, index = item.snapshot->metadata.index] {
         SetApplied(index);
@@ -74,8 +79,10 @@ void ApplyLoop::Drain() {
     }
     if (item.entries.empty()) return;
     const TimePoint begin = apply_.clock().Now();
-    applier_.Apply(item.entries);
+    const std::size_t applied = applier_.Apply(item.entries);
     WarnIfSlow(begin, item.entries);
+    left_.assign(std::move_iterator(item.entries.begin() + static_cast<std::ptrdiff_t>(applied)),
+                 std::move_iterator(item.entries.end()));
     SetApplied(applier_.applied_index());
   }
 }

@@ -60,6 +60,7 @@ class ApplyLoop {
 
   void PushItem(Item item);
   void Drain();
+  Item Next();
   Item Take();
   void SetApplied(raft::Index applied);
   void RunReady(raft::Index applied);
@@ -72,6 +73,7 @@ class ApplyLoop {
   const AppliedHook on_applied_;
   const InstallHook install_;
   std::atomic<raft::Index> applied_;
+  std::vector<raft::Entry> left_;  // of the last batch, for which there was no room; apply executor
 
   std::mutex mutex_;  // guards what follows
   std::deque<Item> queue_;

@@ -386,7 +386,8 @@ Result<void> Instance::BuildReplica(FileSystem& fs, Log log, InstanceOptions opt
                            transport_->SetMembers(PeersView());
                          },
                      .on_no_space = [this](Task answer) { RaiseNoSpace(std::move(answer)); },
-                     .on_fatal = on_fatal_});
+                     .on_fatal = on_fatal_},
+      options.apply);
   options.log.snap_dir = options.snap_dir;
   log_ = std::make_unique<LogWriter>(
       fs, std::move(log.writer), executors_.wal, std::move(options.log),

@@ -73,6 +73,7 @@ struct InstanceOptions {
   Replica::Options replica;
   LogWriter::Options log;  // snap_dir is set by the instance
   Duration slow_apply{};   // ApplyLoop
+  Applier::Bounds apply;
   wal::Options wal;
   mvcc::StoreOptions store;  // hooks are set by the instance
   lease::Lessor::Options lease;

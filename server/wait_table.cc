@@ -21,6 +21,11 @@ std::vector<std::unique_ptr<Waiter>> WaitTable::Take(const std::vector<std::uint
   return taken;
 }
 
+bool WaitTable::Waits(std::uint64_t id) const {
+  std::lock_guard lock(mutex_);
+  return waiting_.contains(id);
+}
+
 std::vector<std::unique_ptr<Waiter>> WaitTable::TakeExpired(TimePoint now) {
   std::vector<std::unique_ptr<Waiter>> taken;
   std::lock_guard lock(mutex_);

@@ -40,6 +40,8 @@ class WaitTable {
   // Takes the waiters of these ids; null where nobody waits (any more). The result is parallel to
   // the ids.
   std::vector<std::unique_ptr<Waiter>> Take(const std::vector<std::uint64_t>& ids);
+  // Whether somebody waits for this one, still.
+  bool Waits(std::uint64_t id) const;
   // Takes all that have waited past their deadline.
   std::vector<std::unique_ptr<Waiter>> TakeExpired(TimePoint now);
   std::vector<std::unique_ptr<Waiter>> TakeAll();

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -67,7 +68,8 @@ class ApplierTest : public testing::Test, public mvcc::StoreHarness {
                   conf_changes_.emplace_back(entry, change.node_id);
                 },
             .on_no_space = [this](Task answer) { no_space_.push_back(std::move(answer)); },
-            .on_fatal = [this](const Error& error) { fatal_ = error; }});
+            .on_fatal = [this](const Error& error) { fatal_ = error; }},
+        bounds_);
   }
   void Restart() {
     applier_.reset();
@@ -97,6 +99,10 @@ class ApplierTest : public testing::Test, public mvcc::StoreHarness {
             .type = raft::EntryType::kConfChange,
             .data = SharedBytes::Own(raft::Encode(change))};
   }
+  void ApplyAll(const std::vector<raft::Entry>& entries) {
+    const std::size_t applied = applier_->Apply(entries);
+    EXPECT_EQ(applied, entries.size());
+  }
   // Waits for an entry's outcome.
   std::shared_ptr<std::optional<ApplyResult>> Wait(raft::Index index) {
     struct Keep final : Waiter {
@@ -116,7 +122,7 @@ class ApplierTest : public testing::Test, public mvcc::StoreHarness {
   Result<ApplyResult::Value> Apply(RequestKind kind, std::string_view body) {
     const raft::Entry entry = Entry(kind, body);
     const auto outcome = Wait(entry.index);
-    applier_->Apply({entry});
+    ApplyAll({entry});
     RunNoSpace();
     if (!outcome->has_value()) return Fail(Code::kUnknown, "not answered");
     EXPECT_EQ((*outcome)->term, 3);
@@ -141,7 +147,13 @@ class ApplierTest : public testing::Test, public mvcc::StoreHarness {
   }
   std::string FatalText() const { return fatal_.has_value() ? fatal_->message : "none"; }
 
+  void SetBounds(const Applier::Bounds& bounds) {
+    bounds_ = bounds;
+    Start();
+  }
+
   std::uint64_t quota_bytes_ = 0;
+  Applier::Bounds bounds_;
   raft::Index last_index_ = 0;
   std::unique_ptr<Membership> membership_;
   std::unique_ptr<Alarms> alarms_;
@@ -176,12 +188,12 @@ TEST_F(ApplierTest, AnEntryThatIsInTheBackendIsNotAppliedAgain) {
   const std::vector<raft::Entry> entries = {Entry(RequestKind::kPut, PutBody("k", "1")),
                                             Entry(RequestKind::kPut, PutBody("k", "2")),
                                             Entry(RequestKind::kPut, PutBody("k", "3"))};
-  applier_->Apply({entries[0], entries[1]});
+  ApplyAll({entries[0], entries[1]});
   Settle();
   Restart();
   ASSERT_EQ(store->recovered().consistent_index, 2);
   const auto answered = Wait(1);
-  applier_->Apply(entries);
+  ApplyAll(entries);
   EXPECT_EQ(applier_->applied_index(), 3);
   EXPECT_THAT(Rows(mvcc::Get("k")), ElementsAre("k=3 c2 m4 v3"));
   EXPECT_FALSE(answered->has_value()) << "its outcome is not known any more";
@@ -190,24 +202,23 @@ TEST_F(ApplierTest, AnEntryThatIsInTheBackendIsNotAppliedAgain) {
 TEST_F(ApplierTest, WhatWasNotDurableIsAppliedAgain) {
   const std::vector<raft::Entry> entries = {Entry(RequestKind::kPut, PutBody("k", "1")),
                                             Entry(RequestKind::kPut, PutBody("k", "2"))};
-  applier_->Apply({entries[0]});
+  ApplyAll({entries[0]});
   Settle();
-  applier_->Apply({entries[1]});
+  ApplyAll({entries[1]});
   Restart();
   EXPECT_EQ(store->revision(), 2);
-  applier_->Apply(entries);
+  ApplyAll(entries);
   EXPECT_THAT(Rows(mvcc::Get("k")), ElementsAre("k=2 c2 m3 v2"));
 }
 
 TEST_F(ApplierTest, AnEmptyEntryOnlyMovesTheIndex) {
-  applier_->Apply(
-      {{.term = 3, .index = ++last_index_, .type = raft::EntryType::kNormal, .data = {}}});
+  ApplyAll({{.term = 3, .index = ++last_index_, .type = raft::EntryType::kNormal, .data = {}}});
   EXPECT_EQ(applier_->applied_index(), 1);
   EXPECT_EQ(store->revision(), 1);
   Settle();
   Restart();
   EXPECT_EQ(store->recovered().consistent_index, 1);
-  applier_->Apply({});
+  ApplyAll({});
   EXPECT_EQ(applier_->applied_index(), 0) << "nothing was applied since the start";
 }
 
@@ -215,7 +226,7 @@ TEST_F(ApplierTest, ABatchIsPublishedAsAWhole) {
   std::vector<raft::Entry> entries;
   for (int i = 0; i < 50; ++i) entries.push_back(Entry(RequestKind::kPut, kPutBody));
   const auto first = Wait(1);
-  applier_->Apply(entries);
+  ApplyAll(entries);
   ASSERT_TRUE(first->has_value());
   EXPECT_EQ(std::get<mvcc::PutResult>(*(*first)->value).revision, 2);
   EXPECT_EQ(store->revision(), 51);
@@ -228,7 +239,7 @@ Member MemberSeven() {
 }
 
 TEST_F(ApplierTest, AConfigurationChangeIsStoredAndTold) {
-  applier_->Apply({ConfEntry(raft::ConfChangeType::kAddNode, MemberSeven())});
+  ApplyAll({ConfEntry(raft::ConfChangeType::kAddNode, MemberSeven())});
   EXPECT_EQ(membership_->View()->members.at(7), MemberSeven());
   EXPECT_THAT(conf_changes_, ElementsAre(std::pair(1, 7)));
   EXPECT_EQ(Bucket(mvcc::Bucket::kMembers),
@@ -240,10 +251,10 @@ TEST_F(ApplierTest, AConfigurationChangeIsStoredAndTold) {
 TEST_F(ApplierTest, ALearnerIsNoVoterAndARemovedMemberIsRemembered) {
   Member learner = MemberSeven();
   learner.is_learner = true;
-  applier_->Apply({ConfEntry(raft::ConfChangeType::kAddLearnerNode, learner)});
+  ApplyAll({ConfEntry(raft::ConfChangeType::kAddLearnerNode, learner)});
   EXPECT_EQ(Bucket(mvcc::Bucket::kMeta)[std::string(mvcc::meta_key::kConfState)],
             R"({"voters":[],"learners":[7],"auto_leave":false})");
-  applier_->Apply({ConfEntry(raft::ConfChangeType::kRemoveNode, learner)});
+  ApplyAll({ConfEntry(raft::ConfChangeType::kRemoveNode, learner)});
   EXPECT_THAT(membership_->View()->members, IsEmpty());
   EXPECT_THAT(membership_->View()->removed, ElementsAre(7));
   EXPECT_THAT(Bucket(mvcc::Bucket::kMembers), IsEmpty());
@@ -254,11 +265,11 @@ TEST_F(ApplierTest, ALearnerIsNoVoterAndARemovedMemberIsRemembered) {
 // The node starts with the configuration that the backend holds.
 TEST_F(ApplierTest, AReplayedChangeChangesNothing) {
   const raft::Entry entry = ConfEntry(raft::ConfChangeType::kAddNode, MemberSeven());
-  applier_->Apply({entry});
+  ApplyAll({entry});
   Settle();
   Restart();
   conf_changes_.clear();
-  applier_->Apply({entry});
+  ApplyAll({entry});
   EXPECT_THAT(conf_changes_, IsEmpty());
   EXPECT_THAT(membership_->View()->members, IsEmpty()) << "start-up loads them from the bucket";
   EXPECT_EQ(applier_->applied_index(), 1);
@@ -267,21 +278,21 @@ TEST_F(ApplierTest, AReplayedChangeChangesNothing) {
 TEST_F(ApplierTest, AChangeIsAnsweredWithTheMembersBehindIt) {
   const raft::Entry entry = ConfEntry(raft::ConfChangeType::kAddNode, MemberSeven());
   const auto outcome = Wait(1);
-  applier_->Apply({entry});
+  ApplyAll({entry});
   ASSERT_TRUE(outcome->has_value());
   ASSERT_TRUE((*outcome)->value.has_value());
   EXPECT_EQ(std::get<MembershipResult>(*(*outcome)->value).view->members.at(7), MemberSeven());
 }
 
 TEST_F(ApplierTest, ARefusedChangeIsNoChangeForRaftAndForTheBuckets) {
-  applier_->Apply({ConfEntry(raft::ConfChangeType::kAddNode, MemberSeven())});
+  ApplyAll({ConfEntry(raft::ConfChangeType::kAddNode, MemberSeven())});
   const auto members = Bucket(mvcc::Bucket::kMembers);
   conf_changes_.clear();
   Member other = MemberSeven();
   other.id = 8;
   const auto outcome = Wait(1);
   const raft::Entry same_url = ConfEntry(raft::ConfChangeType::kAddNode, other);
-  applier_->Apply({same_url});
+  ApplyAll({same_url});
   ASSERT_TRUE(outcome->has_value());
   EXPECT_EQ((*outcome)->value.error(), kPeerUrlExist.ToError());
   EXPECT_THAT(conf_changes_, IsEmpty());
@@ -294,7 +305,7 @@ TEST_F(ApplierTest, ARefusedChangeIsNoChangeForRaftAndForTheBuckets) {
 }
 
 TEST_F(ApplierTest, AttributesAreStoredForMembersOnly) {
-  applier_->Apply({ConfEntry(raft::ConfChangeType::kAddNode, MemberSeven())});
+  ApplyAll({ConfEntry(raft::ConfChangeType::kAddNode, MemberSeven())});
   EXPECT_EQ(
       Outcome(RequestKind::kMemberAttributesSet,
               EncodeMemberAttributes({.member = 7, .name = "n", .client_urls = {"http://c:3"}})),
@@ -390,7 +401,7 @@ TEST_F(ApplierTest, WhoIsRefusedForSpaceIsAnsweredWhenTheAlarmStands) {
   const raft::Entry del = Entry(RequestKind::kDeleteRange, DeleteBody("k"));
   const auto refused = Wait(put.index);
   const auto deleted = Wait(del.index);
-  applier_->Apply({put, del});
+  ApplyAll({put, del});
   EXPECT_TRUE(deleted->has_value());
   EXPECT_FALSE(refused->has_value());
   ASSERT_EQ(no_space_.size(), 1);
@@ -401,9 +412,98 @@ TEST_F(ApplierTest, WhoIsRefusedForSpaceIsAnsweredWhenTheAlarmStands) {
   ASSERT_EQ(Outcome(RequestKind::kAlarm, RaiseBody(AlarmType::kNoSpace)), "ok");
   const raft::Entry another = Entry(RequestKind::kPut, kPutBody);
   const auto at_once = Wait(another.index);
-  applier_->Apply({another});
+  ApplyAll({another});
   EXPECT_TRUE(at_once->has_value()) << "the alarm stands already";
   EXPECT_THAT(no_space_, IsEmpty());
+}
+
+// --- what is read for an answer ----------------------------------------------------------------
+
+const std::string kReadAll = OpBody(1, RangeBody({.key = {"\0", 1}, .range_end = {"\0", 1}}));
+const std::string kTxnThatReads =
+    TxnBody({kReadAll, OpBody(2, PutBody("t", "v")), kReadAll,
+             OpBody(4, TxnBody({kReadAll, OpBody(2, PutBody("u", "v"))}))});
+
+TEST_F(ApplierTest, RangesOfATxnRunOnlyWhereSomebodyWaits) {
+  ASSERT_EQ(Outcome(RequestKind::kPut, kPutBody), "ok");
+  const std::uint64_t before = store->counters().ranges;
+  ApplyAll({Entry(RequestKind::kTxn, kTxnThatReads)});
+  EXPECT_EQ(store->counters().ranges, before) << "as on a follower, and at a replay";
+  EXPECT_THAT(Keys(mvcc::GetAll()), ElementsAre("k", "t", "u"));
+  const auto waited_for = Apply(RequestKind::kTxn, kTxnThatReads);
+  EXPECT_EQ(store->counters().ranges, before + 4) << "three of the txn, and this test's own one";
+  ASSERT_TRUE(waited_for.has_value());
+  const auto& txn = std::get<mvcc::TxnResult>(*waited_for);
+  EXPECT_THAT(mvcc::KeysOf(std::get<mvcc::RangeResult>(txn.responses[2]).rows),
+              ElementsAre("k", "t", "u"));
+}
+
+TEST_F(ApplierTest, AnAnswerPastItsBoundIsAnErrorOfAWriteThatWasDone) {
+  SetBounds({.answer_bytes = 200});
+  ASSERT_EQ(Outcome(RequestKind::kPut, PutBody("k", std::string(100, 'v'))), "ok");
+  const std::string too_large = "grpc: trying to send message larger than max (";
+  const std::string txn = Outcome(RequestKind::kTxn, kTxnThatReads);
+  EXPECT_TRUE(txn.starts_with(too_large)) << txn;
+  EXPECT_TRUE(txn.ends_with(" vs. 200)")) << txn;
+  EXPECT_THAT(Keys(mvcc::GetAll()), ElementsAre("k", "t", "u"));
+  const std::string large(200, 'v');
+  ASSERT_EQ(Outcome(RequestKind::kPut, PutBody("l", large)), "ok");
+  for (const auto& [kind, body] :
+       {std::pair(RequestKind::kPut, PutWithPrevKvBody("l", large)),
+        std::pair(RequestKind::kDeleteRange, DeleteWithPrevKvBody("l"))}) {
+    const std::string outcome = Outcome(kind, body);
+    EXPECT_TRUE(outcome.starts_with(too_large)) << outcome;
+  }
+  EXPECT_THAT(Keys(mvcc::GetAll()), ElementsAre("k", "t", "u"));
+  EXPECT_EQ(FatalText(), "none");
+}
+
+// A batch has up to a thousand entries, and each may read as much as it likes.
+TEST_F(ApplierTest, AnswersThatAreLargeTogetherAreGivenOutBeforeTheBatchEnds) {
+  SetBounds({.answer_bytes = 10'000, .batch_bytes = 1000});
+  ASSERT_EQ(Outcome(RequestKind::kPut, PutBody("k", std::string(500, 'v'))), "ok");
+  std::vector<raft::Entry> entries;
+  for (int i = 0; i < 3; ++i) entries.push_back(Entry(RequestKind::kTxn, kTxnThatReads));
+  std::vector<std::int64_t> seen_revisions;
+  std::vector<PendingProposal> waiting;
+  struct Note final : Waiter {
+    Note(std::vector<std::int64_t>& to, const mvcc::Store& of) : seen(to), store(of) {}
+    void Applied(ApplyResult result) override {
+      ASSERT_TRUE(result.value.has_value());
+      EXPECT_GE(store.revision(), std::get<mvcc::TxnResult>(*result.value).revision);
+      seen.push_back(store.revision());
+    }
+    void Failed(const Error&) override { FAIL() << "the applier fails nobody"; }
+    std::vector<std::int64_t>& seen;
+    const mvcc::Store& store;
+  };
+  for (const raft::Entry& entry : entries) {
+    waiting.push_back({.id = entry.index,
+                       .deadline = {},
+                       .waiter = std::make_unique<Note>(seen_revisions, *store)});
+  }
+  waiters_.Register(std::move(waiting));
+  ApplyAll(entries);
+  EXPECT_THAT(seen_revisions, ElementsAre(3, 4, 5)) << "each is published with what it changed";
+}
+
+// A put that keeps the value copies it, however small the request is.
+TEST_F(ApplierTest, EntriesWaitWhileTheStoreHasNoRoomForWhatTheyWrite) {
+  ASSERT_EQ(Outcome(RequestKind::kPut, PutBody("k", std::string(1 << 20, 'v'))), "ok");
+  std::string keep = PutBody("k", "");
+  wire::AppendBool(keep, 5, true);
+  const std::string copy = TxnBody({OpBody(2, keep)});
+  std::vector<raft::Entry> entries;
+  for (int i = 0; i < 100; ++i) entries.push_back(Entry(RequestKind::kTxn, copy));
+  std::span<const raft::Entry> left = entries;
+  const std::size_t first = applier_->Apply(left);
+  EXPECT_LT(first, 80U) << "with 64 MiB in the buffer";
+  EXPECT_LE(store->PendingBytes(), std::uint64_t{80} << 20);
+  EXPECT_EQ(store->revision(), 2 + static_cast<std::int64_t>(first)) << "shown as far as it went";
+  for (left = left.subspan(first); !left.empty(); left = left.subspan(applier_->Apply(left)))
+    Settle();
+  EXPECT_EQ(applier_->applied_index(), entries.back().index);
+  EXPECT_EQ(revision(), 102);
 }
 
 // --- compaction --------------------------------------------------------------------------------
@@ -416,7 +516,7 @@ TEST_F(ApplierTest, ACompactionIsAnsweredAtOnceUnlessTheClientWaits) {
 
   const raft::Entry entry = Entry(RequestKind::kCompaction, CompactBody(5, /*physical=*/true));
   const auto physical = Wait(entry.index);
-  applier_->Apply({entry});
+  ApplyAll({entry});
   EXPECT_FALSE(physical->has_value());
   Settle();
   ASSERT_TRUE(physical->has_value()) << "the deletion is durable";
@@ -424,7 +524,7 @@ TEST_F(ApplierTest, ACompactionIsAnsweredAtOnceUnlessTheClientWaits) {
 
   const raft::Entry again = Entry(RequestKind::kCompaction, CompactBody(5, /*physical=*/true));
   const auto refused = Wait(again.index);
-  applier_->Apply({again});
+  ApplyAll({again});
   Settle();
   ASSERT_TRUE(refused->has_value());
   EXPECT_TRUE(FailsWith((*refused)->value, mvcc::kErrCompacted));
@@ -610,7 +710,7 @@ TEST_F(ApplierTest, ARequestOfANewerVersionEndsTheReplica) {
   wire::AppendBytesAlways(bytes, 1302, "");
   unknown.data = SharedBytes::Own(std::move(bytes));
   const raft::Entry behind = Entry(RequestKind::kPut, PutBody("b", "1"));
-  applier_->Apply({good, unknown, behind});
+  ApplyAll({good, unknown, behind});
   EXPECT_EQ(FatalText(),
             "cannot apply log entry 2: the log holds a request of a newer version (field 1302)");
   EXPECT_EQ(applier_->applied_index(), 1);
@@ -622,22 +722,22 @@ TEST_F(ApplierTest, ADamagedRequestEndsTheReplica) {
         RequestKind::kLeaseGrant, RequestKind::kLeaseRevoke, RequestKind::kLeaseCheckpoint,
         RequestKind::kMemberAttributesSet, RequestKind::kClusterVersionSet}) {
     fatal_.reset();
-    applier_->Apply({Entry(kind, "\x0a")});
+    ApplyAll({Entry(kind, "\x0a")});
     ASSERT_TRUE(fatal_.has_value()) << static_cast<int>(kind);
     EXPECT_EQ(fatal_->code, Code::kDataLoss) << fatal_->message;
   }
   fatal_.reset();
-  applier_->Apply({{.term = 3,
-                    .index = ++last_index_,
-                    .type = raft::EntryType::kNormal,
-                    .data = SharedBytes::Static("\x0a")}});
+  ApplyAll({{.term = 3,
+             .index = ++last_index_,
+             .type = raft::EntryType::kNormal,
+             .data = SharedBytes::Static("\x0a")}});
   EXPECT_EQ(FatalText(), "cannot apply log entry 10: a log entry's request is malformed");
 }
 
 TEST_F(ApplierTest, ADamagedOrJointConfigurationChangeEndsTheReplica) {
   raft::Entry entry = ConfEntry(raft::ConfChangeType::kAddNode, MemberSeven());
   entry.type = raft::EntryType::kConfChangeV2;
-  applier_->Apply({entry});
+  ApplyAll({entry});
   EXPECT_EQ(FatalText(),
             "cannot apply log entry 1: joint configuration changes are not supported by this "
             "version");
@@ -646,7 +746,7 @@ TEST_F(ApplierTest, ADamagedOrJointConfigurationChangeEndsTheReplica) {
   entry = ConfEntry(raft::ConfChangeType::kAddNode, MemberSeven());
   entry.data = SharedBytes::Own(raft::Encode(raft::ConfChange{
       .id = 1, .type = raft::ConfChangeType::kAddNode, .node_id = 7, .context = {}}));
-  applier_->Apply({entry});
+  ApplyAll({entry});
   EXPECT_EQ(FatalText(), "cannot apply log entry 2: membership: a member's record is malformed");
 
   fatal_.reset();
@@ -656,7 +756,7 @@ TEST_F(ApplierTest, ADamagedOrJointConfigurationChangeEndsTheReplica) {
                                     .type = raft::ConfChangeType::kAddNode,
                                     .node_id = 8,
                                     .context = SharedBytes::Own(EncodeMemberJson(MemberSeven()))}));
-  applier_->Apply({entry});
+  ApplyAll({entry});
   EXPECT_EQ(FatalText(),
             "cannot apply log entry 3: membership: the change is of member 8, its record of member "
             "7");

@@ -24,6 +24,18 @@ inline std::string DeleteBody(std::string_view key, std::string_view range_end =
   return body;
 }
 
+// The same put or delete, which asks for what was there before.
+inline std::string PutWithPrevKvBody(std::string_view key, std::string_view value) {
+  std::string body = PutBody(key, value);
+  wire::AppendBool(body, 4, true);
+  return body;
+}
+inline std::string DeleteWithPrevKvBody(std::string_view key, std::string_view range_end = {}) {
+  std::string body = DeleteBody(key, range_end);
+  wire::AppendBool(body, 3, true);
+  return body;
+}
+
 struct RangeFields {
   std::string_view key;
   std::string_view range_end = {};
