@@ -60,7 +60,7 @@ Result<std::unique_ptr<Instance>> Instance::Open(FileSystem& fs, mvcc::BackendOp
       new Instance(std::move(open_backend), executors, options, std::move(on_fatal)));
   KV_TRY(const bool exists, wal::Exists(fs, options.wal_dir));
   KV_TRY(Log log, exists ? instance->OpenLog(fs, options) : instance->CreateLog(fs, options));
-  KV_TRY(auto backend, instance->OpenBackend(fs, log.restart.snapshot_index));
+  KV_TRY(auto backend, instance->OpenBackend(fs, log.snapshot_index));
   KV_RETURN_IF_ERROR(instance->OpenStore(fs, std::move(backend), options));
   KV_RETURN_IF_ERROR(instance->CheckTogether(log));
   KV_RETURN_IF_ERROR(instance->LoadReplicatedState());
@@ -151,12 +151,14 @@ Result<Instance::Log> Instance::OpenLog(FileSystem& fs, const InstanceOptions& o
   Log log;
   if (snapshot.has_value()) {
     from = {.index = snapshot->index, .term = snapshot->term, .conf_state = snapshot->conf_state};
-    log.restart.snapshot_index = snapshot->index;
-    log.restart.snapshot_term = snapshot->term;
+    log.snapshot_index = snapshot->index;
     log.restart.applied = snapshot->index;
     log.restart.conf_state = snapshot->conf_state;
   }
-  KV_TRY(wal::Opened opened, wal::Open(fs, options.wal_dir, from, options.wal));
+  // What the database has is read for followers that lag, so only as much as is kept for them.
+  const wal::Needs needs{.size_bytes = options.raft.catch_up_size_bytes,
+                         .not_up_to = [&] { return LookUpDurableIndex(fs); }};
+  KV_TRY(wal::Opened opened, wal::Open(fs, options.wal_dir, from, options.wal, needs));
   KV_RETURN_IF_ERROR(SetNewerSnapshotFilesAside(fs, options.snap_dir,
                                                 snapshot.value_or(raft::SnapshotMetadata{})));
   if (opened.torn.has_value()) {
@@ -167,15 +169,29 @@ Result<Instance::Log> Instance::OpenLog(FileSystem& fs, const InstanceOptions& o
   metadata_ = opened.contents.metadata;
   log.writer = std::move(opened.writer);
   log.restart.hard_state = opened.contents.hard_state;
+  log.restart.snapshot_index = opened.contents.previous_index;
+  log.restart.snapshot_term = opened.contents.previous_term;
   log.restart.entries = std::move(opened.contents.entries);
   if (!snapshot.has_value() && log.restart.hard_state.empty()) {
     KV_RETURN_IF_ERROR(BeginAgain(options, log));
   }
   KV_INFO("restarting a member", {"local-member-id", IdText(metadata_.node_id)},
-          {"cluster-id", IdText(metadata_.cluster_id)},
-          {"snapshot-index", log.restart.snapshot_index}, {"entries", log.restart.entries.size()},
-          {"commit-index", log.restart.hard_state.commit});
+          {"cluster-id", IdText(metadata_.cluster_id)}, {"snapshot-index", log.snapshot_index},
+          {"entries", log.restart.entries.size()}, {"commit-index", log.restart.hard_state.commit});
   return log;
+}
+
+// Whatever is wrong with it is found when it is opened to stay.
+raft::Index Instance::LookUpDurableIndex(FileSystem& fs) const {
+  const auto look = [&]() -> Result<raft::Index> {
+    KV_TRY(const bool has_database, fs.Exists(DatabasePath()));
+    if (!has_database) return 0;
+    KV_TRY(const auto backend, open_backend_(DatabasePath()));
+    KV_TRY(const mvcc::Reader reader, backend->NewReader());
+    KV_TRY(const mvcc::Store::Recovered content, mvcc::Store::ReadRecovered(*reader));
+    return content.consistent_index;
+  };
+  return look().value_or(0);
 }
 
 Result<std::unique_ptr<mvcc::Backend>> Instance::OpenBackend(FileSystem& fs,
@@ -249,10 +265,10 @@ Result<void> Instance::CheckTogether(const Log& log) const {
   const raft::Restart& restart = log.restart;
   const raft::Index last =
       restart.entries.empty() ? restart.snapshot_index : restart.entries.back().index;
-  if (consistent_index < restart.snapshot_index) {
+  if (consistent_index < log.snapshot_index) {
     return Fail(Code::kDataLoss,
                 "the database is at log index " + std::to_string(consistent_index) +
-                    ", older than the log's snapshot at " + std::to_string(restart.snapshot_index) +
+                    ", older than the log's snapshot at " + std::to_string(log.snapshot_index) +
                     ": it was replaced by an old copy; restore this member from a backup");
   }
   if (consistent_index > last) {
@@ -366,7 +382,7 @@ Result<void> Instance::BuildReplica(FileSystem& fs, Log log, InstanceOptions opt
   on_removed_ = std::move(options.on_removed);
   options.raft.id = metadata_.node_id;
   options.raft.seed = options.seed;
-  const raft::Index snapshot_index = log.restart.snapshot_index;
+  const raft::Index snapshot_index = log.snapshot_index;
   KV_RETURN_IF_ERROR(StartAtBackend(log.restart));
   const raft::Index applied = log.restart.applied;
   ids_ = std::make_unique<RequestIdSource>(metadata_.node_id, executors_.raft.clock().WallNanos());

@@ -142,8 +142,11 @@ class Instance final : public TransportReceiver {
   struct Log {
     std::unique_ptr<wal::Writer> writer;
     raft::Restart restart;
+    raft::Index snapshot_index = 0;  // which the entries in memory may begin behind
   };
   Result<Log> OpenLog(FileSystem& fs, const InstanceOptions& options);
+  // The last entry that the database has, before it is opened to stay; 0 if that cannot be told.
+  raft::Index LookUpDurableIndex(FileSystem& fs) const;
   Result<Log> CreateLog(FileSystem& fs, const InstanceOptions& options);
   Result<Log> CreateJoiningLog(FileSystem& fs, const InstanceOptions& options,
                                const std::vector<Member>& members);

@@ -248,6 +248,7 @@ void Replica::Drain() {
   if (inbox.installed.has_value()) {
     conf_states_.assign(1, {inbox.installed->index, inbox.installed->conf_state});
     snapshot_index_ = std::max(snapshot_index_, inbox.installed->index);
+    kept_size_bytes_ = 0;
   }
   if (inbox.applied != 0) node_->Applied(inbox.applied);
   if (inbox.applied != 0) MaybeCampaignAlone();
@@ -260,10 +261,13 @@ void Replica::Drain() {
     node_->ReportSnapshot(peer, succeeded);
   }
   StepAll(std::move(inbox.messages));
-  if (inbox.snapshot_ended) snapshot_running_ = false;
   if (inbox.compact != 0) {
     compact_index_ = inbox.compact;
     CompactLog();
+  }
+  if (inbox.snapshot_ended) {
+    snapshot_running_ = false;
+    kept_size_bytes_ = node_->log().size_bytes();
   }
   if (!inbox.proposals.empty()) ProposeAll(std::move(inbox.proposals));
   if (!inbox.reads.empty()) reads_.Add(std::move(inbox.reads), raft_.clock().Now());
@@ -587,8 +591,18 @@ void Replica::PublishState() {
   if (!transfers_.empty()) EndTransfers();
 }
 
+// The log in memory goes no further back than a snapshot lets it, and neither does what a start
+// reads: so it is due by entries and by bytes. Where the memory begins behind the last one, the
+// start left out what was too much.
+bool Replica::IsSnapshotDue() const {
+  if (durable_index_ <= snapshot_index_) return false;
+  return durable_index_ >= snapshot_index_ + options_.snapshot_count ||
+         node_->log().size_bytes() > kept_size_bytes_ + options_.snapshot_size_bytes ||
+         node_->log().snapshot_index() > snapshot_index_;
+}
+
 void Replica::MaybeSnapshot() {
-  if (snapshot_running_ || durable_index_ < snapshot_index_ + options_.snapshot_count) return;
+  if (snapshot_running_ || !IsSnapshotDue()) return;
   const raft::Index index = durable_index_;
   const auto term = node_->log().TermAt(index);
   if (!term.has_value()) return;

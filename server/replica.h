@@ -42,6 +42,9 @@ class Replica {
   struct Options {
     Duration tick = std::chrono::milliseconds(100);
     std::uint64_t snapshot_count = 10'000;
+    // By how much the log may grow in memory since the last snapshot before the next one is due,
+    // however few entries that are.
+    std::size_t snapshot_size_bytes = std::size_t{128} << 20;
     Duration election_timeout = std::chrono::seconds(1);
     // A member that starts, and finds a majority there and no leader, stands for election sooner.
     bool hurry_first_election = true;
@@ -184,6 +187,7 @@ class Replica {
   bool IsConnectedSince(raft::MemberId peer, TimePoint since) const;
   // Proposals whose time is over are with nobody any more.
   void DropExpired(std::vector<Proposal>& proposals, TimePoint now);
+  bool IsSnapshotDue() const;
   void MaybeSnapshot();
   void CompactLog();
   void PublishState();
@@ -223,6 +227,7 @@ class Replica {
   raft::Index snapshot_index_;  // of the last snapshot begun
   raft::Index durable_index_ = 0;
   bool snapshot_running_ = false;
+  std::size_t kept_size_bytes_ = 0;  // of the log in memory, when the last snapshot was done
   CatchUpLog catch_up_log_;
   raft::Index compact_index_ = 0;  // up to where the log should be compacted; 0: it is
   TakenProposals taken_proposals_;

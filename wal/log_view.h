@@ -35,6 +35,8 @@ class LogView {
 
   // Of the last entry, or where the next one may be at most, less one.
   raft::Index last_index() const { return last_; }
+  // Of an entry that the log holds at this point; nullopt if it has none there, or none read.
+  std::optional<raft::Term> TermAt(raft::Index index) const;
 
  private:
   // Entries of one term, up to the next run's first.
@@ -42,7 +44,6 @@ class LogView {
     raft::Index first = 0;
     raft::Term term = 0;
   };
-  std::optional<raft::Term> TermAt(raft::Index index) const;
   Change RestartAtPending();
 
   raft::Index first_;  // the entries are [first_, last_]; none if last_ is first_ - 1

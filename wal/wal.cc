@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
+#include <iterator>
 #include <utility>
 
 #include "base/failpoint.h"
@@ -52,11 +54,16 @@ Result<void> DecodeInto(const Record& record, std::optional<Metadata>& metadata)
   return {};
 }
 
+// In memory.
+std::size_t SizeBytes(const raft::Entry& entry) { return sizeof(entry) + entry.data.size(); }
+
 // Collects what Open and Read return, from the records of the log past a marker.
 class ContentsReader {
  public:
-  ContentsReader(const SnapshotMarker& from, raft::Index first_index)
-      : from_(from), view_(first_index) {}
+  ContentsReader(const SnapshotMarker& from, raft::Index first_index, const Needs& needs)
+      : from_(from), needs_(needs), view_(first_index) {
+    Clear();
+  }
 
   Result<void> Visit(const Record& record) {
     switch (record.type) {
@@ -87,8 +94,7 @@ class ContentsReader {
                                        std::to_string(from_.index) + ", term " +
                                        std::to_string(from_.term));
     }
-    std::vector<raft::Entry>& entries = contents_.entries;
-    const raft::Index last = entries.empty() ? from_.index : entries.back().index;
+    const raft::Index last = previous_.index + entries_.size();
     if (contents_.hard_state.commit > last) {
       return Fail(Code::kDataLoss, "the WAL in " + dir + " ends with entry " +
                                        std::to_string(last) +
@@ -98,11 +104,15 @@ class ContentsReader {
     }
     // The hard state that followed the entry was torn off. Its term has begun all the same; no vote
     // of it can have been promised, as that takes a sync.
-    if (!entries.empty() && entries.back().term > contents_.hard_state.term) {
-      contents_.hard_state.term = entries.back().term;
+    if (!entries_.empty() && entries_.back().term > contents_.hard_state.term) {
+      contents_.hard_state.term = entries_.back().term;
       contents_.hard_state.vote = raft::kNone;
     }
     if (metadata_.has_value()) contents_.metadata = *metadata_;
+    contents_.previous_index = previous_.index;
+    contents_.previous_term = previous_.term;
+    contents_.entries.assign(std::move_iterator(entries_.begin()),
+                             std::move_iterator(entries_.end()));
     return std::move(contents_);
   }
 
@@ -110,27 +120,53 @@ class ContentsReader {
   Result<void> VisitEntry(std::string_view data) {
     KV_TRY(raft::Entry entry, raft::DecodeEntry(SharedBytes::Copy(data)));
     KV_RETURN_IF_ERROR(Follow(view_.AddEntry(entry.index, entry.term)));
-    std::vector<raft::Entry>& entries = contents_.entries;
     if (entry.index <= from_.index) {
-      entries.clear();  // it replaces an entry, and all after that one
+      Clear();  // it replaces an entry, and all after that one
       return {};
     }
-    const std::uint64_t position = entry.index - from_.index - 1;
-    if (position > entries.size()) {
-      return Fail(Code::kDataLoss,
-                  "entry " + std::to_string(entry.index) + " follows on entry " +
-                      std::to_string(entries.empty() ? from_.index : entries.back().index));
+    if (entry.index <= previous_.index) {
+      // The same with entries that were left out, which were not committed as they were then.
+      Clear();
+      if (entry.index > from_.index + 1)
+        previous_ = {.index = entry.index - 1, .term = view_.TermAt(entry.index - 1).value_or(0)};
     }
-    entries.resize(static_cast<std::size_t>(position));
-    entries.push_back(std::move(entry));
+    const std::uint64_t position = entry.index - previous_.index - 1;
+    if (position > entries_.size()) {
+      return Fail(Code::kDataLoss, "entry " + std::to_string(entry.index) + " follows on entry " +
+                                       std::to_string(previous_.index + entries_.size()));
+    }
+    while (entries_.size() > position) {
+      size_bytes_ -= SizeBytes(entries_.back());
+      entries_.pop_back();
+    }
+    size_bytes_ += SizeBytes(entry);
+    entries_.push_back(std::move(entry));
+    LeaveOutWhatIsTooMuch();
     return {};
+  }
+
+  void Clear() {
+    entries_.clear();
+    size_bytes_ = 0;
+    previous_ = {.index = from_.index, .term = from_.term};
+  }
+
+  void LeaveOutWhatIsTooMuch() {
+    while (size_bytes_ > needs_.size_bytes && entries_.size() > 1) {
+      if (!not_needed_up_to_) not_needed_up_to_ = needs_.not_up_to ? needs_.not_up_to() : 0;
+      const raft::Entry& oldest = entries_.front();
+      if (oldest.index > *not_needed_up_to_) return;
+      previous_ = {.index = oldest.index, .term = oldest.term};
+      size_bytes_ -= SizeBytes(oldest);
+      entries_.pop_front();
+    }
   }
 
   Result<void> Follow(const LogView::Change& change) {
     if (!change.counts.has_value()) return {};
     const SnapshotMarker& marker = *change.counts;
     if (change.restarts) {
-      contents_.entries.clear();
+      Clear();
       if (marker.index > from_.index) {
         return Fail(Code::kDataLoss, "from here on the log follows a received snapshot at index " +
                                          std::to_string(marker.index) +
@@ -148,9 +184,19 @@ class ContentsReader {
     return {};
   }
 
+  struct Position {
+    raft::Index index = 0;
+    raft::Term term = 0;
+  };
+
   const SnapshotMarker& from_;
+  const Needs& needs_;
+  std::optional<raft::Index> not_needed_up_to_;
   std::optional<Metadata> metadata_;
   Contents contents_;
+  Position previous_;  // what the entries follow
+  std::deque<raft::Entry> entries_;
+  std::size_t size_bytes_ = 0;  // of the entries
   LogView view_;
   bool marker_found_ = false;
 };
@@ -162,8 +208,8 @@ struct LogContents {
   LogEnd end;
 };
 
-Result<LogContents> ReadContents(FileSystem& fs, const std::string& dir,
-                                 const SnapshotMarker& from) {
+Result<LogContents> ReadContents(FileSystem& fs, const std::string& dir, const SnapshotMarker& from,
+                                 const Needs& needs) {
   LogContents log;
   KV_TRY(log.segments, ListExistingSegments(fs, dir));
   // The entry after the marker is in the last segment that begins at or below the marker, or
@@ -176,7 +222,7 @@ Result<LogContents> ReadContents(FileSystem& fs, const std::string& dir,
                                      ", behind the snapshot at " + std::to_string(from.index));
   }
   const auto first = static_cast<std::size_t>(after - log.segments.begin()) - 1;
-  ContentsReader reader(from, log.segments[first].first_index);
+  ContentsReader reader(from, log.segments[first].first_index, needs);
   KV_TRY(log.end, ScanLog(fs, dir, std::span(log.segments).subspan(first),
                           [&](const Record& record) { return reader.Visit(record); }));
   KV_TRY(log.contents, reader.Finish(dir));
@@ -304,16 +350,16 @@ Result<std::vector<SnapshotMarker>> ListMarkers(FileSystem& fs, const std::strin
 }
 
 Result<Contents> Read(FileSystem& fs, const std::string& dir, const SnapshotMarker& from) {
-  KV_TRY(LogContents log, ReadContents(fs, dir, from));
+  KV_TRY(LogContents log, ReadContents(fs, dir, from, {}));
   return std::move(log.contents);
 }
 
 Result<Opened> Open(FileSystem& fs, const std::string& dir, const SnapshotMarker& from,
-                    const Options& options) {
+                    const Options& options, const Needs& needs) {
   KV_TRY(const bool exists, Exists(fs, dir));
   if (!exists) return Fail(Code::kNotFound, "there is no WAL in " + dir);
   KV_TRY(std::unique_ptr<FileLock> lock, LockFolder(fs, dir));
-  KV_TRY(LogContents log, ReadContents(fs, dir, from));
+  KV_TRY(LogContents log, ReadContents(fs, dir, from, needs));
   KV_RETURN_IF_ERROR(RemoveTemporaryFiles(fs, dir));
 
   const std::string path = dir + "/" + log.segments.back().FileName();

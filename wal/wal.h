@@ -11,7 +11,9 @@
 // is never changed.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,8 +32,19 @@ struct Contents {
   Metadata metadata;
   // The last one; its term is at least that of the last entry.
   raft::HardState hard_state;
-  // Those after the marker, in order of their indexes without gaps. Each owns its bytes.
+  // What the entries follow: the marker, or an entry behind it if Needs let some be left out.
+  raft::Index previous_index = 0;
+  raft::Term previous_term = 0;
+  // In order of their indexes without gaps. Each owns its bytes.
   std::vector<raft::Entry> entries;
+};
+
+// Which entries are needed, for who has not the memory for all.
+struct Needs {
+  // As soon as entries take more than this, the oldest are left out, as far as they are not needed.
+  std::size_t size_bytes = SIZE_MAX;
+  // Entries up to here are committed, and not needed. Asked once, if there are too many.
+  std::function<raft::Index()> not_up_to;
 };
 
 // What was cut off the end of the log: the remains of a write that no Sync had confirmed.
@@ -68,6 +81,6 @@ Result<Contents> Read(FileSystem& fs, const std::string& dir, const SnapshotMark
 // makes all that it returns durable: what a killed process had written but not synced counts as
 // synced afterwards, and so does what a failed sync had left in the kernel's cache alone.
 Result<Opened> Open(FileSystem& fs, const std::string& dir, const SnapshotMarker& from,
-                    const Options& options);
+                    const Options& options, const Needs& needs = {});
 
 }  // namespace kvorum::wal

@@ -93,12 +93,12 @@ class LogFixture : public testing::Test {
     Append(entries, state);
     ASSERT_OK(writer_->Sync());
   }
-  Result<Opened> TryOpen(const SnapshotMarker& from = {}) {
+  Result<Opened> TryOpen(const SnapshotMarker& from = {}, const Needs& needs = {}) {
     writer_.reset();
-    return wal::Open(fs_, kDir, from, options_);
+    return wal::Open(fs_, kDir, from, options_, needs);
   }
-  void Reopen(const SnapshotMarker& from = {}) {
-    auto opened = TryOpen(from);
+  void Reopen(const SnapshotMarker& from = {}, const Needs& needs = {}) {
+    auto opened = TryOpen(from, needs);
     ASSERT_OK(opened);
     writer_ = std::move(opened->writer);
     contents_ = std::move(opened->contents);

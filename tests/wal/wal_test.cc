@@ -161,6 +161,78 @@ TEST_F(WalTest, ReplacedEntriesAreGoneAlsoForAReaderThatBeginsBehindTheReplaceme
   EXPECT_EQ(writer_->last_index(), 5u);
 }
 
+// --- a log that is larger than the memory for it ------------------------------------------------
+
+// For about ten of the entries that these tests make, and what comes before the index.
+Needs NeedsBehind(raft::Index index, int* asked = nullptr) {
+  return {.size_bytes = 10 * (sizeof(raft::Entry) + 100), .not_up_to = [=] {
+            if (asked != nullptr) ++*asked;
+            return index;
+          }};
+}
+
+TEST_F(WalTest, LeavesOutTheOldestEntriesThatNobodyNeeds) {
+  Create();
+  AppendAndSync(MakeEntries(1, 100, 2, 100), {.term = 2, .commit = 100});
+  int asked = 0;
+  Reopen({}, NeedsBehind(80, &asked));
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(contents_.previous_index, 80U);
+  EXPECT_EQ(contents_.previous_term, 2U);
+  EXPECT_EQ(contents_.entries, MakeEntries(81, 20, 2, 100)) << "needed, however many";
+  Reopen({}, NeedsBehind(100));
+  EXPECT_EQ(contents_.entries, MakeEntries(91, 10, 2, 100)) << "for followers that lag";
+  EXPECT_EQ(contents_.previous_index, 90U);
+  Append(MakeEntries(101, 1, 2));
+}
+
+TEST_F(WalTest, ALogThatFitsIsGivenBackWhole) {
+  Create();
+  AppendAndSync(MakeEntries(1, 9, 2, 100));
+  int asked = 0;
+  Reopen({}, NeedsBehind(9, &asked));
+  EXPECT_EQ(asked, 0);
+  EXPECT_EQ(contents_.previous_index, 0U);
+  EXPECT_EQ(contents_.entries, MakeEntries(1, 9, 2, 100));
+}
+
+// What stood there before was not what was committed.
+TEST_F(WalTest, EntriesThatWereLeftOutCanStillBeReplaced) {
+  Create();
+  Append(MakeEntries(1, 20, 2, 100));
+  Append(MakeEntries(21, 20, 3, 100));
+  Append(MakeEntries(25, 4, 4, 100));
+  AppendAndSync(MakeEntries(22, 30, 5, 100), {.term = 5, .commit = 51});
+  Reopen({}, NeedsBehind(30));
+  EXPECT_EQ(contents_.previous_index, 30U);
+  EXPECT_EQ(contents_.previous_term, 5U);
+  EXPECT_EQ(contents_.entries, MakeEntries(31, 21, 5, 100));
+
+  AppendAndSync(MakeEntries(22, 1, 6, 100), {.term = 6, .commit = 22});
+  Reopen({}, NeedsBehind(22));
+  EXPECT_EQ(contents_.previous_index, 21U);
+  EXPECT_EQ(contents_.previous_term, 3U);
+  EXPECT_EQ(contents_.entries, MakeEntries(22, 1, 6, 100));
+}
+
+TEST_F(WalTest, LeavesOutNothingBeforeTheMarkerThatIsAskedFor) {
+  Create();
+  AppendAndSync(MakeEntries(1, 20, 2, 100), {.term = 2, .commit = 20});
+  ASSERT_OK(writer_->SaveSnapshot(MakeMarker(20, 2)));
+  AppendAndSync(MakeEntries(21, 40, 2, 100), {.term = 2, .commit = 60});
+  Reopen(MakeMarker(20, 2), NeedsBehind(10));
+  EXPECT_EQ(contents_.previous_index, 20U);
+  EXPECT_EQ(contents_.entries, MakeEntries(21, 40, 2, 100));
+  Reopen(MakeMarker(20, 2), NeedsBehind(60));
+  EXPECT_EQ(contents_.entries, MakeEntries(51, 10, 2, 100));
+  AppendAndSync(MakeEntries(21, 1, 3, 100), {.term = 3, .commit = 21});
+  Reopen(MakeMarker(20, 2), NeedsBehind(21));
+  EXPECT_EQ(contents_.previous_index, 20U);
+  EXPECT_EQ(contents_.previous_term, 2U);
+}
+
+// --- refusals -----------------------------------------------------------------------------------
+
 TEST_F(WalTest, RefusesAMarkerThatIsNotThere) {
   Create();
   AppendAndSync(MakeEntries(1, 5, 1), {.term = 1, .vote = 1, .commit = 5});
