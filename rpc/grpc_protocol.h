@@ -31,9 +31,6 @@ Result<std::string> DecodeBinaryMetadata(std::string_view name, std::string_view
 // are not UTF-8 become U+FFFD.
 std::string PercentEncode(std::string_view message);
 
-// Go's %q: in double quotes, with escapes.
-std::string GoQuote(std::string_view text);
-
 // Whether HTTP/2 allows a header field name (a lower-case token) and a field value.
 bool IsValidHeaderName(std::string_view name);
 bool IsValidHeaderValue(std::string_view value);

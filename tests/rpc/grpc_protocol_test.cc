@@ -51,13 +51,6 @@ TEST(GrpcProtocolTest, PercentEncoding) {
   EXPECT_EQ(PercentEncode("\xe2\x82"), "%EF%BF%BD%EF%BF%BD");
 }
 
-TEST(GrpcProtocolTest, GoQuotes) {
-  EXPECT_EQ(GoQuote("a\"b\\c"), R"("a\"b\\c")");
-  EXPECT_EQ(GoQuote(std::string_view("\n\t\0\x1b\x7f", 5)), R"("\n\t\x00\x1b\x7f")");
-  EXPECT_EQ(GoQuote("\xc3\xa4"), "\"\xc3\xa4\"");
-  EXPECT_EQ(GoQuote("\xc3"), R"("\xc3")");
-}
-
 TEST(GrpcProtocolTest, HeaderRules) {
   EXPECT_TRUE(IsValidHeaderName("client-api-version"));
   EXPECT_FALSE(IsValidHeaderName(""));
