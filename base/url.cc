@@ -1,84 +1,135 @@
 #include "base/url.h"
 
-#include <arpa/inet.h>
-
+#include <algorithm>
+#include <array>
 #include <charconv>
+#include <utility>
+
+#include "base/ip_text.h"
+#include "base/uri.h"
 
 namespace kvorum {
 namespace {
 
-constexpr std::string_view kSchemes[] = {"http", "https", "unix", "unixs"};
+constexpr std::uint16_t kHttpPort = 80;
+constexpr std::uint16_t kHttpsPort = 443;
 
-bool KnownScheme(std::string_view scheme) {
-  for (const std::string_view known : kSchemes) {
-    if (scheme == known) return true;
+// White space as Unicode has it.
+constexpr auto kSpaces = std::to_array<std::string_view>({" ",
+                                                          "\t",
+                                                          "\n",
+                                                          "\v",
+                                                          "\f",
+                                                          "\r",
+                                                          "\xc2\x85",
+                                                          "\xc2\xa0",
+                                                          "\xe1\x9a\x80",
+                                                          "\xe2\x80\x80",
+                                                          "\xe2\x80\x81",
+                                                          "\xe2\x80\x82",
+                                                          "\xe2\x80\x83",
+                                                          "\xe2\x80\x84",
+                                                          "\xe2\x80\x85",
+                                                          "\xe2\x80\x86",
+                                                          "\xe2\x80\x87",
+                                                          "\xe2\x80\x88",
+                                                          "\xe2\x80\x89",
+                                                          "\xe2\x80\x8a",
+                                                          "\xe2\x80\xa8",
+                                                          "\xe2\x80\xa9",
+                                                          "\xe2\x80\xaf",
+                                                          "\xe2\x81\x9f",
+                                                          "\xe3\x80\x80"});
+
+std::string_view Trim(std::string_view text) {
+  const auto at_start = [&](std::string_view space) { return text.starts_with(space); };
+  const auto at_end = [&](std::string_view space) { return text.ends_with(space); };
+  for (auto it = std::ranges::find_if(kSpaces, at_start); it != kSpaces.end();
+       it = std::ranges::find_if(kSpaces, at_start)) {
+    text.remove_prefix(it->size());
   }
-  return false;
+  for (auto it = std::ranges::find_if(kSpaces, at_end); it != kSpaces.end();
+       it = std::ranges::find_if(kSpaces, at_end)) {
+    text.remove_suffix(it->size());
+  }
+  return text;
+}
+
+std::unexpected<Error> Refuse(std::string reason) {
+  return Fail(Code::kInvalidArgument, std::move(reason));
 }
 
 }  // namespace
 
 Result<Url> Url::Parse(std::string_view text) {
+  const std::string trimmed(Trim(text));
+  auto uri = Uri::Parse(trimmed);
+  if (!uri.has_value()) return Refuse(std::move(uri).error());
   Url url;
-  url.text_ = text;
-  const std::size_t colon = text.find("://");
-  if (colon == std::string_view::npos || !KnownScheme(text.substr(0, colon))) {
-    return Fail(Code::kInvalidArgument,
-                "URL scheme must be http, https, unix, or unixs: " + std::string(text));
-  }
-  url.scheme_ = text.substr(0, colon);
-  std::string_view rest = text.substr(colon + 3);
+  url.text_ = uri->ToString();
+  url.scheme_ = uri->scheme;
   if (url.unix_socket()) {
-    if (rest.empty()) {
-      return Fail(Code::kInvalidArgument, "URL address names no socket: " + std::string(text));
-    }
-    url.socket_path_ = rest;
+    url.socket_path_ = uri->host + uri->path;
     return url;
   }
-  if (const std::size_t slash = rest.find('/'); slash != std::string_view::npos) {
-    if (slash + 1 != rest.size()) {
-      return Fail(Code::kInvalidArgument, "URL must not contain a path: " + std::string(text));
-    }
-    rest = rest.substr(0, slash);
-  }
-  const std::size_t port_colon = rest.rfind(':');
-  const bool in_brackets = rest.ends_with(']');
-  if (port_colon == std::string_view::npos || in_brackets) {
-    return Fail(Code::kInvalidArgument,
-                "URL address does not have the form \"host:port\": " + std::string(text));
-  }
-  const std::string_view port = rest.substr(port_colon + 1);
-  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), url.port_);
-  if (error != std::errc{} || end != port.data() + port.size()) {
-    return Fail(Code::kInvalidArgument, "invalid port in URL: " + std::string(text));
-  }
-  std::string_view host = rest.substr(0, port_colon);
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  url.host_ = host;
+  if (uri->scheme != "http" && uri->scheme != "https")
+    return Refuse("URL scheme must be http, https, unix, or unixs: " + trimmed);
+  auto address = SplitHostPort(uri->host);
+  if (!address.has_value())
+    return Refuse("URL address does not have the form \"host:port\": " + trimmed);
+  if (!uri->path.empty()) return Refuse("URL must not contain a path: " + trimmed);
+  url.host_ = std::move(address->host);
+  url.port_text_ = std::move(address->port);
+  const std::string& port = url.port_text_;
+  std::from_chars(port.data(), port.data() + port.size(), url.port_);  // 0 where it is out of range
   return url;
 }
 
+Result<void> Url::CheckAddress() const {
+  if (unix_socket()) {
+    if (socket_path_.empty()) return Refuse("URL address names no socket: " + text_);
+    return {};
+  }
+  if (port_ == 0 && port_text_.find_first_not_of('0') != std::string::npos)
+    return Refuse("address " + port_text_ + ": invalid port");
+  return {};
+}
+
+std::uint16_t Url::dial_port() const {
+  if (!port_text_.empty()) return port_;
+  return tls() ? kHttpsPort : kHttpPort;
+}
+
 bool Url::IsIpOrLocalhost() const {
-  if (host_ == "localhost" || host_.empty()) return true;
-  in_addr v4{};
-  in6_addr v6{};
-  const std::string without_zone = host_.substr(0, host_.find('%'));
-  return inet_pton(AF_INET, host_.c_str(), &v4) == 1 ||
-         inet_pton(AF_INET6, without_zone.c_str(), &v6) == 1;
+  if (host_ == "localhost") return true;
+  const auto kind = ClassifyIp(host_);
+  return kind.has_value() && *kind != IpKind::kV6WithZone;
+}
+
+Result<std::vector<Url>> ParseUrlList(const std::vector<std::string>& texts) {
+  if (texts.empty()) return Refuse("no valid URLs given");
+  std::vector<Url> urls;
+  urls.reserve(texts.size());
+  for (const std::string& text : texts) {
+    KV_TRY(Url url, Url::Parse(text));
+    urls.push_back(std::move(url));
+  }
+  std::ranges::sort(urls, {}, &Url::text);
+  return urls;
 }
 
 Result<std::vector<Url>> ParseUrls(std::string_view list) {
-  std::vector<Url> urls;
+  std::vector<std::string> texts;
   while (true) {
     const std::size_t comma = list.find(',');
-    std::string_view item = list.substr(0, comma);
-    while (item.starts_with(' ')) item.remove_prefix(1);
-    while (item.ends_with(' ')) item.remove_suffix(1);
-    KV_TRY(Url url, Url::Parse(item));
-    urls.push_back(std::move(url));
-    if (comma == std::string_view::npos) return urls;
+    texts.emplace_back(list.substr(0, comma));
+    if (comma == std::string_view::npos) break;
     list.remove_prefix(comma + 1);
   }
+  KV_TRY(std::vector<Url> urls, ParseUrlList(texts));
+  const auto again = std::ranges::unique(urls, {}, &Url::text);
+  urls.erase(again.begin(), again.end());
+  return urls;
 }
 
 }  // namespace kvorum

@@ -11,7 +11,7 @@ namespace {
 
 bool SameAddress(const Url& a, const Url& b) {
   return a.unix_socket() == b.unix_socket() && a.socket_path() == b.socket_path() &&
-         a.host() == b.host() && a.port() == b.port();
+         a.host() == b.host() && a.port_text() == b.port_text();
 }
 
 // Of ciphers an empty flag is a list without names.

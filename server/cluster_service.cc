@@ -21,16 +21,10 @@ namespace {
 constexpr std::string_view kService = "etcdserverpb.Cluster";
 constexpr std::int64_t kNanosPerSecond = 1'000'000'000;
 
-// In order, as ids are made of them and members list them.
-Result<std::vector<std::string>> ParsePeerUrls(const std::vector<std::string>& texts) {
-  if (texts.empty()) return kMemberBadUrls.Fail();
-  std::vector<std::string> urls;
-  for (const std::string& text : texts) {
-    const auto url = Url::Parse(text);
-    if (!url.has_value()) return kMemberBadUrls.Fail();
-    urls.push_back(url->text());
-  }
-  std::ranges::sort(urls);
+// A member of etcd that gets one which is none through the log ends, and at each start again.
+Result<std::vector<Url>> ParsePeerUrls(const std::vector<std::string>& texts) {
+  auto urls = ParseUrlList(texts);
+  if (!urls.has_value()) return kMemberBadUrls.Fail();
   return urls;
 }
 
@@ -80,12 +74,13 @@ void ClusterService::MemberAdd(const rpc::CallContext& call, SharedBytes bytes,
                                rpc::UnaryReply reply) {
   const auto request = DecodeMemberAddRequest(bytes.view());
   if (!request.has_value()) return reply.Fail(request.error());
-  auto urls = ParsePeerUrls(request->peer_urls);
-  if (!urls.has_value()) return reply.Fail(std::move(urls).error());
+  const auto urls = ParsePeerUrls(request->peer_urls);
+  if (!urls.has_value()) return reply.Fail(urls.error());
   Member member;
+  for (const Url& url : *urls) member.peer_urls.push_back(url.text());
   // No token: the time tells members with the same URLs apart.
-  member.id = ComputeMemberId(*urls, "", context_.replica->clock().WallNanos() / kNanosPerSecond);
-  member.peer_urls = *std::move(urls);
+  member.id = ComputeMemberId(member.peer_urls, "",
+                              context_.replica->clock().WallNanos() / kNanosPerSecond);
   member.is_learner = request->is_learner;
   if (context_.limits.strict_reconfig_check) {
     if (auto strict = CheckStrictAdd(*context_.membership->View(), member, context_.Connected());
@@ -118,11 +113,12 @@ void ClusterService::MemberRemove(const rpc::CallContext& call, SharedBytes byte
 
 void ClusterService::MemberUpdate(const rpc::CallContext& call, SharedBytes bytes,
                                   rpc::UnaryReply reply) {
-  const auto request = DecodeMemberIdRequest(bytes.view());
+  auto request = DecodeMemberIdRequest(bytes.view());
   if (!request.has_value()) return reply.Fail(request.error());
-  auto urls = ParsePeerUrls(request->peer_urls);
-  if (!urls.has_value()) return reply.Fail(std::move(urls).error());
-  ReadThenChange(call, MemberChange::Update(request->id, *std::move(urls)),
+  if (const auto urls = ParsePeerUrls(request->peer_urls); !urls.has_value())
+    return reply.Fail(urls.error());
+  // Kept as they came, unlike those of an addition: in their order, and as they are spelled.
+  ReadThenChange(call, MemberChange::Update(request->id, std::move(request->peer_urls)),
                  AnswerWithMembers(context_, std::move(reply)));
 }
 

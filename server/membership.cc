@@ -53,33 +53,41 @@ Result<Member> DecodeMemberJson(std::string_view text) {
 
 Result<std::vector<Member>> ParseInitialCluster(std::string_view initial_cluster,
                                                 std::string_view cluster_token) {
-  std::map<std::string, std::vector<std::string>> urls_by_name;
-  std::set<std::string> all_urls;
-  std::string_view rest = initial_cluster;
-  while (true) {
-    const std::size_t comma = rest.find(',');
-    const std::string_view pair = rest.substr(0, comma);
-    const std::size_t equals = pair.find('=');
-    if (equals == std::string_view::npos || equals == 0) {
-      return Fail(Code::kInvalidArgument,
-                  "--initial-cluster: expected name=url, got \"" + std::string(pair) + "\"");
-    }
-    KV_TRY(const Url url, Url::Parse(pair.substr(equals + 1)));
-    if (!all_urls.insert(url.text()).second) {
-      return Fail(Code::kInvalidArgument, "--initial-cluster: duplicate URL " + url.text());
-    }
-    urls_by_name[std::string(pair.substr(0, equals))].push_back(url.text());
-    if (comma == std::string_view::npos) break;
-    rest.remove_prefix(comma + 1);
+  std::map<std::string, std::vector<std::string>> texts_by_name;
+  while (!initial_cluster.empty()) {
+    const std::size_t comma = std::min(initial_cluster.find(','), initial_cluster.size());
+    const std::string_view pair = initial_cluster.substr(0, comma);
+    initial_cluster.remove_prefix(std::min(comma + 1, initial_cluster.size()));
+    if (pair.empty()) continue;
+    const std::size_t equals = std::min(pair.find('='), pair.size());
+    // A name alone has an empty URL, which is none.
+    texts_by_name[std::string(pair.substr(0, equals))].emplace_back(
+        pair.substr(std::min(equals + 1, pair.size())));
   }
   std::vector<Member> members;
-  for (auto& [name, urls] : urls_by_name) {
-    std::ranges::sort(urls);
+  std::vector<std::string> pairs;
+  std::set<std::string> all_urls;
+  for (const auto& [name, texts] : texts_by_name) {
+    const auto urls = ParseUrlList(texts);
+    if (!urls.has_value()) {
+      return Fail(Code::kInvalidArgument,
+                  "error setting up initial cluster: " + urls.error().message);
+    }
     Member member;
-    member.id = ComputeMemberId(urls, cluster_token, std::nullopt);
-    member.peer_urls = std::move(urls);
+    for (const Url& url : *urls) {
+      member.peer_urls.push_back(url.text());
+      pairs.push_back(name + "=" + url.text());
+      all_urls.insert(url.text());
+    }
+    member.id = ComputeMemberId(member.peer_urls, cluster_token, std::nullopt);
     member.name = name;
     members.push_back(std::move(member));
+  }
+  if (all_urls.size() != pairs.size()) {
+    std::ranges::sort(pairs);
+    std::string cluster;
+    for (const std::string& pair : pairs) cluster += (cluster.empty() ? "" : ",") + pair;
+    return Fail(Code::kInvalidArgument, "initial cluster " + cluster + " has duplicate url");
   }
   std::ranges::sort(members, {}, &Member::id);
   return members;

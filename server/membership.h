@@ -36,8 +36,8 @@ std::string EncodeMemberJson(const Member& member);
 // kDataLoss for bytes that are no member.
 Result<Member> DecodeMemberJson(std::string_view json);
 
-// `name=url` pairs of --initial-cluster, with the ids they get from the token. kInvalidArgument if
-// malformed, or if a URL is used twice.
+// `name=url` pairs of --initial-cluster, with the ids they get from the token. Empty pairs are
+// passed over. kInvalidArgument if a URL is none, or is used twice.
 Result<std::vector<Member>> ParseInitialCluster(std::string_view initial_cluster,
                                                 std::string_view cluster_token);
 

@@ -151,7 +151,7 @@ std::string HttpPeerRequester::Resolve(const std::string& url_text) {
   asio::io_context io;
   asio::ip::tcp::resolver resolver(io);
   error_code error;
-  const auto found = resolver.resolve(url->host(), std::to_string(url->port()), error);
+  const auto found = resolver.resolve(url->host(), std::to_string(url->dial_port()), error);
   if (error || found.empty()) return url_text;
   // IPv4 first, as everywhere.
   const auto v4 = std::ranges::find_if(

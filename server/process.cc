@@ -194,6 +194,7 @@ Result<std::vector<BoundListener>> ListenAll(rpc::Server& server, const Options&
       how = std::make_shared<const rpc::TlsListen>(
           rpc::TlsListen{.context = tls, .plain_text_too = insecure});
     }
+    KV_RETURN_IF_ERROR(url.CheckAddress());
     KV_TRY(std::string address, url.unix_socket() ? server.ListenUnix(url.socket_path(), how)
                                                   : server.Listen(url.host(), url.port(), how));
     bound.push_back({std::move(address), secure, insecure});

@@ -5,6 +5,7 @@
 
 namespace kvorum::server {
 
+using kvorum::ParseUrlList;
 using kvorum::ParseUrls;
 using kvorum::Url;
 

@@ -15,7 +15,8 @@ bool PeerUrls::Are(const std::vector<Url>& urls) const {
 std::string HostOf(const Url& url) {
   if (url.unix_socket()) return "localhost";
   const bool is_v6 = url.host().find(':') != std::string::npos;
-  return (is_v6 ? "[" + url.host() + "]" : url.host()) + ":" + std::to_string(url.port());
+  const std::string host = is_v6 ? "[" + url.host() + "]" : url.host();
+  return url.port_text().empty() ? host : host + ":" + url.port_text();
 }
 
 bool SaysRemoved(const HttpHead& head, std::string_view body, std::uint64_t cluster_id) {

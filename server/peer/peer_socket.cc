@@ -122,6 +122,8 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
     timeout_.Arm(timeout, [weak = weak_from_this()] {
       if (const auto self = weak.lock()) self->GiveUp("connect: timed out");
     });
+    if (const auto usable = url_.CheckAddress(); !usable.has_value())
+      return GiveUp(usable.error().message);
     if (url_.unix_socket()) {
       if (url_.socket_path().size() >= sizeof(sockaddr_un::sun_path))
         return GiveUp("the socket's path is too long");
@@ -131,11 +133,11 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
     error_code not_an_address;
     const asio::ip::address address = asio::ip::make_address(url_.host(), not_an_address);
     if (!not_an_address) {
-      endpoints_.emplace_back(asio::ip::tcp::endpoint(address, url_.port()));
+      endpoints_.emplace_back(asio::ip::tcp::endpoint(address, url_.dial_port()));
       return ConnectNext();
     }
     resolver_.async_resolve(
-        url_.host(), std::to_string(url_.port()),
+        url_.host(), std::to_string(url_.dial_port()),
         [self = shared_from_this()](const error_code& error,
                                     const asio::ip::tcp::resolver::results_type& results) {
           if (error) return self->GiveUp(error.message());
@@ -242,6 +244,7 @@ void ConnectPeer(PeerLoop& loop, const Url& url, Duration timeout, DialDone done
 }
 
 Result<std::unique_ptr<PeerListener>> PeerListener::Bind(PeerLoop& loop, const Url& url) {
+  KV_RETURN_IF_ERROR(url.CheckAddress());
   KV_TRY(rpc::ListenSocket socket, url.unix_socket()
                                        ? rpc::ListenSocket::Unix(url.socket_path())
                                        : rpc::ListenSocket::Tcp(url.host(), url.port()));

@@ -156,6 +156,10 @@ TEST_F(ClusterServiceTest, UrlsThatAreNoneAreRefused) {
                                                {"http://a"},
                                                {"http://a:1/path"},
                                                {"ftp://a:1"},
+                                               {"http://a:1/"},
+                                               {"http://[::1"},
+                                               {"http://%zz:5"},
+                                               {"http://a b:5"},
                                                {"http://10.0.0.2:2380", ""}}) {
     const auto added = Front(0).Call<MemberAddResponse>(kAdd, AddBody(urls));
     EXPECT_EQ(ErrorOf(added), kMemberBadUrls.ToError()) << testing::PrintToString(urls);
@@ -165,6 +169,24 @@ TEST_F(ClusterServiceTest, UrlsThatAreNoneAreRefused) {
   }
   EXPECT_EQ(View(0).members.size(), 1);
   EXPECT_THAT(View(0).members.begin()->second.peer_urls, ElementsAre("http://10.0.0.1:2380"));
+}
+
+// As etcd does: its id is made of them.
+TEST_F(ClusterServiceTest, AnAdditionKeepsUrlsInOrderAndInOneSpelling) {
+  Begin(1);
+  const auto added = Front(0).Call<MemberAddResponse>(
+      kAdd, AddBody({"http://b:1", " HTTP://a: ", "unix:///s", "http://a:99999?x#y"}));
+  ASSERT_TRUE(added.has_value()) << added.error().message;
+  EXPECT_THAT(added->member().peerurls(),
+              ElementsAre("http://a:", "http://a:99999?x#y", "http://b:1", "unix:///s"));
+}
+
+TEST_F(ClusterServiceTest, AnUpdateKeepsUrlsAsTheyCame) {
+  Begin(1);
+  const auto updated = Front(0).Call<MemberUpdateResponse>(
+      kUpdate, IdBody(cluster_->id(0), {"http://b:1", " HTTP://a:1 "}));
+  ASSERT_TRUE(updated.has_value()) << updated.error().message;
+  EXPECT_THAT(updated->members(0).peerurls(), ElementsAre("http://b:1", " HTTP://a:1 "));
 }
 
 TEST_F(ClusterServiceTest, WhatCannotBeIsRefusedAndWritesNothing) {

@@ -84,17 +84,37 @@ TEST(InitialClusterTest, OneMemberMayHaveSeveralUrls) {
   EXPECT_THAT(n.peer_urls, ElementsAre("http://a:1", "http://b:2"));
 }
 
+TEST(InitialClusterTest, UrlsAreKeptAsEtcdKeepsThem) {
+  const auto members = ParseInitialCluster(
+      ",n= HTTP://A:1 ,n=http://b:,=unix:///s,n=http://c:1?x=y#z,,n=http://\xc3\xa4:1,", "t");
+  ASSERT_TRUE(members.has_value()) << members.error().message;
+  ASSERT_EQ(members->size(), 2);
+  for (const Member& member : *members) {
+    if (member.name.empty()) {
+      EXPECT_THAT(member.peer_urls, ElementsAre("unix:///s"));
+    } else {
+      EXPECT_THAT(member.peer_urls,
+                  ElementsAre("http://%C3%A4:1", "http://A:1", "http://b:", "http://c:1?x=y#z"));
+    }
+  }
+  EXPECT_TRUE(ParseInitialCluster("", "t")->empty());
+}
+
 TEST(InitialClusterTest, RefusalsSayWhatIsWrong) {
   const auto error = [](std::string_view text) {
     const auto members = ParseInitialCluster(text, "t");
     return members.has_value() ? "accepted" : members.error().message;
   };
-  EXPECT_EQ(error(""), "--initial-cluster: expected name=url, got \"\"");
-  EXPECT_EQ(error("http://a:1"), "--initial-cluster: expected name=url, got \"http://a:1\"");
-  EXPECT_EQ(error("=http://a:1"), "--initial-cluster: expected name=url, got \"=http://a:1\"");
-  EXPECT_EQ(error("n=http://a:1,"), "--initial-cluster: expected name=url, got \"\"");
-  EXPECT_EQ(error("n=a:1"), "URL scheme must be http, https, unix, or unixs: a:1");
-  EXPECT_EQ(error("n=http://a:1,m=http://a:1"), "--initial-cluster: duplicate URL http://a:1");
+  const std::string prefix = "error setting up initial cluster: ";
+  for (const char* text : {"http://a:1", "n", "n=", "n=http://a:1,m"}) {
+    EXPECT_EQ(error(text), prefix + "URL scheme must be http, https, unix, or unixs: ") << text;
+  }
+  EXPECT_EQ(error("n=a:1"), prefix + "URL scheme must be http, https, unix, or unixs: a:1");
+  EXPECT_EQ(error("n=http://a:1/"), prefix + "URL must not contain a path: http://a:1/");
+  EXPECT_EQ(error("n=http://a b:1"),
+            prefix + "parse \"http://a b:1\": invalid character \" \" in host name");
+  EXPECT_EQ(error("n=http://b:1,m=http://a:1,n=http://a:1"),
+            "initial cluster m=http://a:1,n=http://a:1,n=http://b:1 has duplicate url");
 }
 
 TEST(MembershipTest, AViewStaysWhatItWas) {

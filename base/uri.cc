@@ -1,0 +1,292 @@
+#include "base/uri.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <utility>
+
+#include "base/go_quote.h"
+#include "base/ip_text.h"
+
+namespace kvorum {
+namespace {
+
+using Failure = std::unexpected<std::string>;
+using Decoded = std::expected<std::string, std::string>;
+
+// The parts of a URI, each of which has its own characters that stand for themselves.
+enum class Part : std::uint8_t { kPath, kHost, kZone, kUser, kFragment };
+
+std::string_view OwnCharacters(Part part) {
+  switch (part) {
+    case Part::kPath:
+      return "$&+,/:;=@";
+    case Part::kHost:
+    case Part::kZone:
+      return "!\"$&'()*+,:;<=>[]";
+    case Part::kUser:
+      return "$&+,;=";
+    case Part::kFragment:
+      return "!$&()*+,/:;=?@";
+  }
+  return {};
+}
+
+bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+bool StandsForItself(char c, Part part) {
+  return IsLetter(c) || IsDigit(c) || std::string_view("-._~").contains(c) ||
+         OwnCharacters(part).contains(c);
+}
+
+// The value of a hexadecimal digit, or nothing.
+std::optional<unsigned> HexValue(char c) {
+  if (IsDigit(c)) return static_cast<unsigned>(c - '0');
+  const char lower = static_cast<char>(c | 0x20);
+  if (lower >= 'a' && lower <= 'f') return static_cast<unsigned>(lower - 'a') + 10;
+  return std::nullopt;
+}
+
+std::string Encode(std::string_view text, Part part) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  std::string encoded;
+  encoded.reserve(text.size());
+  for (const char c : text) {
+    if (StandsForItself(c, part)) {
+      encoded += c;
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    encoded += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
+  }
+  return encoded;
+}
+
+// A host may escape nothing of ASCII but the percent sign, a zone nothing that a host could not
+// have as it is, and the space.
+bool MayBeEscaped(unsigned byte, Part part) {
+  if (byte == '%') return true;
+  if (part == Part::kHost) return byte >= 0x80;
+  if (part == Part::kZone)
+    return byte == ' ' || StandsForItself(static_cast<char>(byte), Part::kHost);
+  return true;
+}
+
+Decoded Decode(std::string_view text, Part part) {
+  const bool is_host = part == Part::kHost || part == Part::kZone;
+  std::string decoded;
+  decoded.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c != '%') {
+      const bool is_ascii = static_cast<unsigned char>(c) < 0x80;
+      if (is_host && is_ascii && !StandsForItself(c, part))
+        return Failure("invalid character " + GoQuote({&c, 1}) + " in host name");
+      decoded += c;
+      continue;
+    }
+    const std::string_view escape = text.substr(i, 3);
+    const auto high = escape.size() == 3 ? HexValue(escape[1]) : std::nullopt;
+    const auto low = escape.size() == 3 ? HexValue(escape[2]) : std::nullopt;
+    if (!high.has_value() || !low.has_value() || !MayBeEscaped(*high * 16 + *low, part))
+      return Failure("invalid URL escape " + GoQuote(escape));
+    decoded += static_cast<char>(*high * 16 + *low);
+    i += 2;
+  }
+  return decoded;
+}
+
+// As it was written, if that is a way to write it; else in the usual way.
+std::string Reencode(std::string_view written, std::string_view decoded, Part part) {
+  const bool is_encoded = std::ranges::all_of(written, [part](char c) {
+    return std::string_view("!$&'()*+,;=:@[]%").contains(c) || StandsForItself(c, part);
+  });
+  return is_encoded ? std::string(written) : Encode(decoded, part);
+}
+
+// What stands before a mark, and behind it if it is there.
+std::pair<std::string_view, std::optional<std::string_view>> Cut(std::string_view text, char mark) {
+  const std::size_t at = text.find(mark);
+  if (at == std::string_view::npos) return {text, std::nullopt};
+  return {text.substr(0, at), text.substr(at + 1)};
+}
+
+struct SchemeAndRest {
+  std::string scheme;
+  std::string_view rest;
+};
+std::expected<SchemeAndRest, std::string> CutScheme(std::string_view text) {
+  const auto end = std::ranges::find_if_not(text, [&](const char& c) {
+    const bool may_be_first = IsLetter(c);
+    return may_be_first ||
+           (&c != text.data() && (IsDigit(c) || std::string_view("+-.").contains(c)));
+  });
+  const auto length = static_cast<std::size_t>(end - text.begin());
+  if (end == text.end() || *end != ':') return SchemeAndRest{.scheme = {}, .rest = text};
+  if (length == 0) return Failure("missing protocol scheme");
+  SchemeAndRest cut{.scheme = std::string(text.substr(0, length)), .rest = text.substr(length + 1)};
+  for (char& c : cut.scheme) c = IsLetter(c) ? static_cast<char>(c | 0x20) : c;
+  return cut;
+}
+
+std::optional<std::string> PortProblem(std::string_view colon_port) {
+  const bool is_port = colon_port.empty() || (colon_port.front() == ':' &&
+                                              std::ranges::all_of(colon_port.substr(1), IsDigit));
+  if (is_port) return std::nullopt;
+  return "invalid port " + GoQuote(colon_port) + " after host";
+}
+
+// `[fe80::1%25eth0]:80`
+Decoded ParseBracketed(std::string_view text) {
+  const std::size_t end = text.rfind(']');
+  if (end == std::string_view::npos) return Failure("missing ']' in host");
+  const std::string_view colon_port = text.substr(end + 1);
+  if (auto problem = PortProblem(colon_port)) return Failure(*std::move(problem));
+  const std::string_view inside = text.substr(1, end - 1);
+  const std::size_t zone_at = std::min(inside.find("%25"), inside.size());
+  Decoded address = Decode(inside.substr(0, zone_at), Part::kHost);
+  if (!address.has_value()) return address;
+  const Decoded zone = Decode(inside.substr(zone_at), Part::kZone);
+  if (!zone.has_value()) return zone;
+  *address += *zone;
+  const auto kind = ClassifyIp(*address);
+  if (!kind.has_value()) return Failure("invalid host: " + kind.error());
+  if (*kind == IpKind::kV4) return Failure("invalid IP-literal");
+  return "[" + *address + "]" + std::string(colon_port);
+}
+
+Decoded ParseHost(std::string_view scheme, std::string_view text) {
+  const std::size_t bracket = text.rfind('[');
+  if (bracket == 0) return ParseBracketed(text);
+  if (bracket != std::string_view::npos) return Failure("invalid IP-literal");
+  // Other schemes than these may have lists of hosts, with colons between.
+  const bool is_strict = scheme == "http" || scheme == "https";
+  const std::size_t colon = is_strict ? text.find(':') : text.rfind(':');
+  if (colon != std::string_view::npos) {
+    if (auto problem = PortProblem(text.substr(colon))) return Failure(*std::move(problem));
+  }
+  return Decode(text, Part::kHost);
+}
+
+std::expected<Uri::User, std::string> ParseUser(std::string_view text) {
+  const bool is_valid = std::ranges::all_of(text, [](char c) {
+    return IsLetter(c) || IsDigit(c) || std::string_view("-._:~!$&'()*+,;=%@").contains(c);
+  });
+  if (!is_valid) return Failure("net/url: invalid userinfo");
+  const auto [name, password] = Cut(text, ':');
+  Uri::User user;
+  Decoded decoded = Decode(name, Part::kUser);
+  if (!decoded.has_value()) return Failure(std::move(decoded).error());
+  user.name = *std::move(decoded);
+  if (password.has_value()) {
+    decoded = Decode(*password, Part::kUser);
+    if (!decoded.has_value()) return Failure(std::move(decoded).error());
+    user.password = *std::move(decoded);
+  }
+  return user;
+}
+
+// The host is looked at before the user.
+std::optional<std::string> ParseAuthority(std::string_view text, Uri& uri) {
+  const std::size_t at = text.rfind('@');
+  const bool has_user = at != std::string_view::npos;
+  Decoded host = ParseHost(uri.scheme, has_user ? text.substr(at + 1) : text);
+  if (!host.has_value()) return std::move(host).error();
+  uri.host = *std::move(host);
+  uri.has_authority = true;
+  if (!has_user) return std::nullopt;
+  auto user = ParseUser(text.substr(0, at));
+  if (!user.has_value()) return std::move(user).error();
+  uri.user = *std::move(user);
+  return std::nullopt;
+}
+
+// All but the fragment.
+std::optional<std::string> ParseBeforeFragment(std::string_view text, Uri& uri) {
+  const bool has_control = std::ranges::any_of(
+      text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+  if (has_control) return "net/url: invalid control character in URL";
+  auto cut = CutScheme(text);
+  if (!cut.has_value()) return std::move(cut).error();
+  uri.scheme = std::move(cut->scheme);
+  const auto [before_query, query] = Cut(cut->rest, '?');
+  if (query.has_value()) uri.query = *query;
+  std::string_view rest = before_query;
+  if (!rest.starts_with('/')) {
+    if (!uri.scheme.empty()) {
+      uri.opaque = rest;
+      return std::nullopt;
+    }
+    if (Cut(rest, '/').first.contains(':')) return "first path segment in URL cannot contain colon";
+  }
+  const bool has_authority =
+      rest.starts_with("//") && (!uri.scheme.empty() || !rest.starts_with("///"));
+  if (has_authority) {
+    rest.remove_prefix(2);
+    const std::size_t slash = std::min(rest.find('/'), rest.size());
+    if (auto problem = ParseAuthority(rest.substr(0, slash), uri)) return problem;
+    rest.remove_prefix(slash);
+  }
+  Decoded path = Decode(rest, Part::kPath);
+  if (!path.has_value()) return std::move(path).error();
+  uri.path = *std::move(path);
+  uri.encoded_path = Reencode(rest, uri.path, Part::kPath);
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::expected<Uri, std::string> Uri::Parse(std::string_view text) {
+  Uri uri;
+  const auto [before, fragment] = Cut(text, '#');
+  if (const auto problem = ParseBeforeFragment(before, uri))
+    return Failure("parse " + GoQuote(before) + ": " + *problem);
+  if (fragment.has_value()) {
+    const Decoded decoded = Decode(*fragment, Part::kFragment);
+    if (!decoded.has_value()) return Failure("parse " + GoQuote(text) + ": " + decoded.error());
+    uri.encoded_fragment = Reencode(*fragment, *decoded, Part::kFragment);
+  }
+  return uri;
+}
+
+std::string Uri::ToString() const {
+  std::string text;
+  if (!scheme.empty()) text += scheme + ":";
+  if (!opaque.empty()) {
+    text += opaque;
+  } else {
+    const bool has_slashes = !host.empty() || user.has_value() || (has_authority && !path.empty());
+    if (has_slashes) text += "//";
+    if (user.has_value()) {
+      text += Encode(user->name, Part::kUser);
+      if (user->password.has_value()) text += ":" + Encode(*user->password, Part::kUser);
+      text += "@";
+    }
+    text += Encode(host, Part::kHost) + encoded_path;
+  }
+  if (query.has_value()) text += "?" + *query;
+  if (!encoded_fragment.empty()) text += "#" + encoded_fragment;
+  return text;
+}
+
+std::optional<HostPort> SplitHostPort(std::string_view text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos) return std::nullopt;
+  std::string_view host = text.substr(0, colon);
+  if (host.starts_with('[')) {
+    // The first bracket that closes must stand right before the last colon.
+    if (text.find(']') + 1 != colon) return std::nullopt;
+    host = host.substr(1, host.size() - 2);
+  } else if (host.contains(':')) {
+    return std::nullopt;
+  }
+  const std::string_view port = text.substr(colon + 1);
+  if (host.find_first_of("[]") != std::string_view::npos ||
+      port.find_first_of("[]") != std::string_view::npos) {
+    return std::nullopt;
+  }
+  return HostPort{.host = std::string(host), .port = std::string(port)};
+}
+
+}  // namespace kvorum
