@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <string>
 #include <string_view>
 
 #include "base/error.h"
@@ -10,5 +11,8 @@ namespace kvorum {
 
 // "300ms", "1h30m", "-2s", "0". kInvalidArgument for anything else.
 Result<std::chrono::nanoseconds> ParseDuration(std::string_view text);
+
+// "1h2m3.5s", "1.234567ms", "0s".
+std::string FormatDuration(std::chrono::nanoseconds duration);
 
 }  // namespace kvorum

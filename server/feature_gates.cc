@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
+
+#include "server/flag_value.h"
 
 namespace kvorum::server {
 namespace {
@@ -35,14 +36,6 @@ constexpr Gate kGates[] = {
     {"StopGRPCServiceOnDefrag", Stage::kAlpha, false},
     {"TxnModeWriteWithSharedBuffer", Stage::kBeta, true},
 };
-
-std::optional<bool> ParseBool(std::string_view text) {
-  static constexpr std::string_view kTrue[] = {"1", "t", "T", "TRUE", "true", "True"};
-  static constexpr std::string_view kFalse[] = {"0", "f", "F", "FALSE", "false", "False"};
-  if (std::ranges::find(kTrue, text) != std::end(kTrue)) return true;
-  if (std::ranges::find(kFalse, text) != std::end(kFalse)) return false;
-  return std::nullopt;
-}
 
 std::string_view Trim(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(' ');
@@ -82,13 +75,8 @@ std::expected<FeatureGates, std::string> ParseFeatureGates(std::string_view text
     if (gate == std::end(kGates)) return std::unexpected("unrecognized feature gate: " + name);
     chosen[gate->name] = *on;
   }
-  const FeatureGates gates{.lease_checkpoint = IsOn(chosen, kLeaseCheckpoint)};
-  if (IsOn(chosen, kLeaseCheckpointPersist) && !gates.lease_checkpoint) {
-    return std::unexpected(
-        "enabling feature gate LeaseCheckpointPersist requires enabling feature gate "
-        "LeaseCheckpoint");
-  }
-  return gates;
+  return FeatureGates{.lease_checkpoint = IsOn(chosen, kLeaseCheckpoint),
+                      .lease_checkpoint_persist = IsOn(chosen, kLeaseCheckpointPersist)};
 }
 
 }  // namespace kvorum::server

@@ -9,7 +9,8 @@
 namespace kvorum::server {
 
 struct FeatureGates {
-  bool lease_checkpoint = false;  // what is left of long leases goes through the log
+  bool lease_checkpoint = false;          // what is left of long leases goes through the log
+  bool lease_checkpoint_persist = false;  // always so here; asks for the one above
 };
 
 // "Name=true,Other=false"; AllAlpha and AllBeta are for those that are not named themselves. The

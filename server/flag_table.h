@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "server/flag_value.h"
 #include "server/options.h"
 
 namespace kvorum::server {
@@ -20,8 +21,7 @@ enum class Support : std::uint8_t {
   kNotYet,   // refused unless it equals its default
 };
 
-// Where a value goes. `Text` is for flags without a field of their own: checked by their default
-// only.
+// Where a value goes. `Text` is for flags without a field of their own.
 struct Text {
   bool boolean = false;
 };
@@ -37,6 +37,8 @@ struct Flag {
   Field field;
   std::string_view default_text;
   std::string_view help;
+  // What else a value must be, whether it has an effect or not: the reason if it is not.
+  ValueProblem (*check)(std::string_view text) = nullptr;
 };
 
 // In the order of --help.

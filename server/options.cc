@@ -1,13 +1,15 @@
 #include "server/options.h"
 
 #include <algorithm>
-#include <charconv>
+#include <cctype>
 #include <map>
 #include <optional>
 #include <variant>
 
 #include "base/duration_text.h"
+#include "base/go_quote.h"
 #include "server/flag_table.h"
+#include "server/flag_value.h"
 #include "server/options_check.h"
 
 namespace kvorum::server {
@@ -17,7 +19,8 @@ using std::chrono::nanoseconds;
 
 constexpr std::uint64_t kDefaultQuotaBytes = std::uint64_t{2} << 30;
 
-// Names of old flags that scripts still pass; parsed and forgotten.
+// Names of old flags that scripts still pass; parsed and forgotten. All are switches: a value is
+// part of the same word.
 constexpr std::string_view kForgotten[] = {"cluster-active-size",
                                            "cluster-remove-delay",
                                            "cluster-sync-interval",
@@ -33,49 +36,12 @@ constexpr std::string_view kForgotten[] = {"cluster-active-size",
                                            "vv",
                                            "test.coverprofile",
                                            "test.outputdir"};
-constexpr std::string_view kForgottenSwitches[] = {"force", "snapshot", "v", "vv"};
 
 std::string EnvironmentName(std::string_view flag) {
   std::string name = "ETCD_";
   for (const char c : flag)
     name += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   return name;
-}
-
-std::optional<bool> ParseBool(std::string_view text) {
-  static constexpr std::string_view kTrue[] = {"1", "t", "T", "TRUE", "true", "True"};
-  static constexpr std::string_view kFalse[] = {"0", "f", "F", "FALSE", "false", "False"};
-  if (std::ranges::find(kTrue, text) != std::end(kTrue)) return true;
-  if (std::ranges::find(kFalse, text) != std::end(kFalse)) return false;
-  return std::nullopt;
-}
-
-// Decimal, or with Go's 0x, 0o, 0b prefixes.
-template <class Integer>
-std::optional<Integer> ParseInteger(std::string_view text) {
-  bool negative = false;
-  if (text.starts_with('-') || text.starts_with('+')) {
-    negative = text.front() == '-';
-    if (negative && std::is_unsigned_v<Integer>) return std::nullopt;
-    text.remove_prefix(1);
-  }
-  int base = 10;
-  if (text.size() > 2 && text[0] == '0') {
-    const char prefix = static_cast<char>(std::tolower(static_cast<unsigned char>(text[1])));
-    if (prefix == 'x') base = 16;
-    if (prefix == 'o') base = 8;
-    if (prefix == 'b') base = 2;
-    if (base != 10) text.remove_prefix(2);
-  }
-  if (text.starts_with('-')) return std::nullopt;  // a second sign
-  std::string digits(text);
-  if (negative) digits.insert(digits.begin(), '-');
-  Integer value = 0;
-  const auto [end, error] =
-      std::from_chars(digits.data(), digits.data() + digits.size(), value, base);
-  if (error != std::errc{} || end != digits.data() + digits.size() || text.empty())
-    return std::nullopt;
-  return value;
 }
 
 std::vector<std::string> SplitCommas(std::string_view text) {
@@ -89,38 +55,48 @@ std::vector<std::string> SplitCommas(std::string_view text) {
 }
 
 // Puts the text into the flag's field; the reason if it does not fit.
-std::optional<std::string> Assign(const Flag& flag, std::string_view text, Options& options) {
+ValueProblem Assign(const Flag& flag, std::string_view text, Options& options) {
+  if (flag.check != nullptr) {
+    if (auto problem = flag.check(text)) return problem;
+  }
+  if (flag.check == CheckUrls && text.empty()) return std::nullopt;
   const auto assign = [&]<class T>(T Options::* field,
-                                   std::optional<T> value) -> std::optional<std::string> {
-    if (!value.has_value()) return "parse error";
-    options.*field = std::move(*value);
+                                   std::expected<T, std::string> value) -> ValueProblem {
+    if (!value.has_value()) return std::move(value).error();
+    options.*field = *std::move(value);
     return std::nullopt;
   };
+  // The reason for all that have no better one.
+  const auto or_refused = []<class T>(const auto& parsed) -> std::expected<T, std::string> {
+    if (!parsed) return std::unexpected("parse error");
+    return *parsed;
+  };
   return std::visit(
-      [&](auto field) -> std::optional<std::string> {
+      [&](auto field) -> ValueProblem {
         using T = decltype(field);
         if constexpr (std::is_same_v<T, Text>) {
           if (field.boolean && !ParseBool(text)) return "parse error";
           return std::nullopt;
         } else if constexpr (std::is_same_v<T, std::string Options::*>) {
-          return assign(field, std::optional(std::string(text)));
+          return assign(field, std::expected<std::string, std::string>(text));
         } else if constexpr (std::is_same_v<T, std::uint64_t Options::*>) {
-          return assign(field, ParseInteger<std::uint64_t>(text));
+          return assign(field, ParseUnsigned(text));
         } else if constexpr (std::is_same_v<T, std::int64_t Options::*>) {
-          return assign(field, ParseInteger<std::int64_t>(text));
+          return assign(field, ParseSigned(text));
         } else if constexpr (std::is_same_v<T, bool Options::*>) {
-          return assign(field, ParseBool(text));
+          return assign(field, or_refused.template operator()<bool>(ParseBool(text)));
         } else if constexpr (std::is_same_v<T, nanoseconds Options::*>) {
-          const auto duration = ParseDuration(text);
-          return assign(field, duration ? std::optional(*duration) : std::nullopt);
+          return assign(field, or_refused.template operator()<nanoseconds>(ParseDuration(text)));
         } else {
-          return assign(field, std::optional(SplitCommas(text)));
+          return assign(field,
+                        std::expected<std::vector<std::string>, std::string>(SplitCommas(text)));
         }
       },
       flag.field);
 }
 
-// A value equal to the default, whatever its spelling, asks for nothing that is not there.
+// A value equal to the default, whatever its spelling, asks for nothing that is not there, and so
+// does none.
 bool EqualsDefault(const Flag& flag, std::string_view text) {
   if (text == flag.default_text) return true;
   if (IsBoolean(flag)) return ParseBool(text) == ParseBool(flag.default_text);
@@ -130,19 +106,21 @@ bool EqualsDefault(const Flag& flag, std::string_view text) {
 }
 
 std::optional<UsageError> Refuse(const Flag& flag, std::string_view text) {
-  if (flag.support != Support::kNotYet || EqualsDefault(flag, text)) return std::nullopt;
+  if (flag.support != Support::kNotYet || text.empty() || EqualsDefault(flag, text))
+    return std::nullopt;
   return UsageError{1, "kvorum: --" + std::string(flag.name) +
                            " is not supported by this version; refusing to ignore it"};
 }
 
-UsageError BadValue(const Flag& flag, std::string_view text, const std::string& reason) {
-  return {2, (IsBoolean(flag) ? "invalid boolean value \"" : "invalid value \"") +
-                 std::string(text) + "\" for " + (IsBoolean(flag) ? "-" : "flag -") +
-                 std::string(flag.name) + ": " + reason};
+UsageError BadValue(std::string_view name, bool is_boolean, std::string_view text,
+                    const std::string& reason) {
+  return {2, (is_boolean ? "invalid boolean value " : "invalid value ") + GoQuote(text) + " for " +
+                 (is_boolean ? "-" : "flag -") + std::string(name) + ": " + reason};
 }
 
+// Each value is looked at in its turn, also one that a later one replaces.
 std::optional<UsageError> ReadArguments(std::span<const char* const> arguments, GivenFlags& given,
-                                        ParseOutcome& outcome) {
+                                        ParsedCommandLine& parsed) {
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string_view argument = arguments[i];
     if (argument.size() < 2 || argument[0] != '-' || argument == "--") {
@@ -160,11 +138,13 @@ std::optional<UsageError> ReadArguments(std::span<const char* const> arguments, 
     if (name.empty() || name[0] == '-')
       return UsageError{2, "bad flag syntax: " + std::string(argument)};
     if (name == "h" || name == "help") {
-      outcome = ParseOutcome::kHelp;
+      parsed.outcome = ParseOutcome::kHelp;
       return std::nullopt;
     }
     if (name == "version") {
-      if (!value || ParseBool(*value) == true) outcome = ParseOutcome::kVersion;
+      const auto is_asked = value ? ParseBool(*value) : true;
+      if (!is_asked.has_value()) return BadValue(name, true, *value, "parse error");
+      parsed.outcome = *is_asked ? ParseOutcome::kVersion : ParseOutcome::kRun;
       continue;
     }
     const Flag* flag = FindFlag(name);
@@ -172,22 +152,23 @@ std::optional<UsageError> ReadArguments(std::span<const char* const> arguments, 
     if (flag == nullptr && !forgotten) {
       return UsageError{2, "flag provided but not defined: -" + std::string(name)};
     }
-    const bool boolean = flag != nullptr ? IsBoolean(*flag)
-                                         : std::ranges::find(kForgottenSwitches, name) !=
-                                               std::end(kForgottenSwitches);
-    if (!value && boolean) value = "true";
+    const bool is_switch = forgotten || IsBoolean(*flag);
+    if (!value && is_switch) value = "true";
     if (!value) {
       if (i + 1 == arguments.size())
         return UsageError{2, "flag needs an argument: -" + std::string(name)};
       value = arguments[++i];
     }
-    if (flag != nullptr) given[flag->name] = *value;
+    if (flag == nullptr) continue;
+    if (const auto reason = Assign(*flag, *value, parsed.options))
+      return BadValue(flag->name, IsBoolean(*flag), *value, *reason);
+    given[flag->name] = *value;
   }
   return std::nullopt;
 }
 
 std::optional<UsageError> ReadEnvironment(std::span<const char* const> environment,
-                                          GivenFlags& given, std::vector<std::string>& warnings) {
+                                          GivenFlags& given, ParsedCommandLine& parsed) {
   std::map<std::string, const Flag*> by_name;
   for (const Flag& flag : Flags()) by_name[EnvironmentName(flag.name)] = &flag;
   for (const std::string_view entry : environment) {
@@ -199,7 +180,7 @@ std::optional<UsageError> ReadEnvironment(std::span<const char* const> environme
     const auto it = by_name.find(name);
     if (it == by_name.end()) {
       if (name != "ETCD_UNSUPPORTED_ARCH")
-        warnings.push_back("unrecognized environment variable " + name);
+        parsed.warnings.push_back("unrecognized environment variable " + name);
       continue;
     }
     if (value.empty()) continue;
@@ -208,6 +189,9 @@ std::optional<UsageError> ReadEnvironment(std::span<const char* const> environme
                                "\" is shadowed by corresponding command-line flag \"--" +
                                std::string(it->second->name) +
                                "\" (either unset environment variable or disable flag)"};
+    }
+    if (const auto reason = Assign(*it->second, value, parsed.options)) {
+      return UsageError{1, "invalid value " + GoQuote(value) + " for " + name + ": " + *reason};
     }
     given[it->second->name] = value;
   }
@@ -254,25 +238,20 @@ std::expected<ParsedCommandLine, UsageError> ParseCommandLine(
     std::span<const char* const> arguments, std::span<const char* const> environment) {
   ParsedCommandLine parsed;
   GivenFlags given;
-  if (auto error = ReadArguments(arguments, given, parsed.outcome)) return std::unexpected(*error);
+  if (auto error = ReadArguments(arguments, given, parsed)) return std::unexpected(*error);
   if (parsed.outcome != ParseOutcome::kRun) return parsed;
-  // A value that the command line itself got wrong is told before the environment is looked at.
-  const auto assign_all = [&]() -> std::optional<UsageError> {
-    for (const auto& [name, text] : given) {
-      const Flag& flag = *FindFlag(name);
-      if (const auto reason = Assign(flag, text, parsed.options))
-        return BadValue(flag, text, *reason);
-      if (auto error = Refuse(flag, text)) return error;
-    }
-    return std::nullopt;
-  };
-  if (auto error = assign_all()) return std::unexpected(*error);
-  if (auto error = ReadEnvironment(environment, given, parsed.warnings))
-    return std::unexpected(*error);
-  if (auto error = assign_all()) return std::unexpected(*error);
+  if (auto error = ReadEnvironment(environment, given, parsed)) return std::unexpected(*error);
+  for (const auto& [name, text] : given) {
+    if (auto error = Refuse(*FindFlag(name), text)) return std::unexpected(*error);
+  }
   if (auto error = CheckOptions(parsed.options, given)) return std::unexpected(*error);
   if (parsed.options.data_dir.empty()) parsed.options.data_dir = parsed.options.name + ".etcd";
-  if (parsed.options.log_level == "dpanic") parsed.options.log_level = "panic";
+  if (parsed.options.snapshot_count == 0) parsed.options.snapshot_count = Options().snapshot_count;
+  std::string& level = parsed.options.log_level;
+  std::ranges::transform(level, level.begin(), [](unsigned char c) { return std::tolower(c); });
+  if (level.empty()) level = "info";
+  if (level == "dpanic") level = "panic";
+  if (parsed.options.log_format.empty()) parsed.options.log_format = "json";
   return parsed;
 }
 

@@ -20,9 +20,9 @@ namespace kvorum::server {
 
 struct Options {
   std::string name = "default";
-  std::string data_dir;  // empty: <name>.etcd
-  std::string wal_dir;   // empty: <data_dir>/member/wal
-  std::uint64_t snapshot_count = 10'000;
+  std::string data_dir;                   // empty: <name>.etcd
+  std::string wal_dir;                    // empty: <data_dir>/member/wal
+  std::uint64_t snapshot_count = 10'000;  // 0: this
   std::uint64_t snapshot_catchup_entries = 5'000;
   std::uint64_t heartbeat_ms = 100;
   std::uint64_t election_ms = 1'000;
@@ -38,8 +38,8 @@ struct Options {
   std::chrono::nanoseconds grpc_keepalive_interval = std::chrono::hours(2);
   std::chrono::nanoseconds grpc_keepalive_timeout = std::chrono::seconds(20);
   std::string feature_gates;
-  std::uint64_t backend_batch_limit = 0;               // 0: 10,000 operations
-  std::chrono::nanoseconds backend_batch_interval{0};  // 0: 100 ms
+  std::int64_t backend_batch_limit = 0;                // 0 and below: 10,000 operations
+  std::chrono::nanoseconds backend_batch_interval{0};  // 0 and below: 100 ms
 
   std::string initial_advertise_peer_urls = "http://localhost:2380";
   std::string initial_cluster;  // empty: <name>=<initial_advertise_peer_urls>
@@ -48,7 +48,7 @@ struct Options {
   std::string advertise_client_urls = "http://localhost:2379";
   bool strict_reconfig_check = true;
   bool initial_election_tick_advance = true;
-  std::uint64_t max_learners = 1;
+  std::int64_t max_learners = 1;
   bool pre_vote = true;
 
   std::string cert_file;
@@ -87,10 +87,17 @@ struct Options {
   std::chrono::nanoseconds warning_unary_request_duration = std::chrono::milliseconds(300);
   std::chrono::nanoseconds warning_apply_duration = std::chrono::milliseconds(100);
 
-  std::int64_t compaction_batch_limit = 0;                     // 0: 1,000 revisions
-  std::chrono::nanoseconds compaction_sleep_interval{0};       // 0: 10 ms
+  std::int64_t compaction_batch_limit = 0;                     // 0 and below: 1,000 revisions
+  std::chrono::nanoseconds compaction_sleep_interval{0};       // 0 and below: 10 ms
   std::chrono::nanoseconds watch_progress_notify_interval{0};  // 0 and below: 10 minutes
   bool force_new_cluster = false;
+
+  // Checked, and without effect.
+  std::string logger = "zap";
+  std::string auto_compaction_mode = "periodic";
+  std::string discovery_fallback = "exit";
+  std::chrono::nanoseconds compact_hash_check_time = std::chrono::minutes(1);
+
   bool unsafe_no_fsync = false;
 
   std::uint64_t io_threads = 0;  // ours: 0 chooses by the machine (docs/decisions/0003)

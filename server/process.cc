@@ -141,7 +141,7 @@ InstanceOptions MakeInstanceOptions(const Options& options, const DataDirectory&
   if (options.backend_batch_interval.count() > 0)
     instance.store.commit.batch_interval = options.backend_batch_interval;
   if (options.backend_batch_limit > 0)
-    instance.store.commit.batch_operations = options.backend_batch_limit;
+    instance.store.commit.batch_operations = static_cast<std::size_t>(options.backend_batch_limit);
   if (options.compaction_batch_limit > 0) {
     instance.store.compaction.batch_limit =
         static_cast<std::size_t>(options.compaction_batch_limit);
@@ -408,7 +408,7 @@ void Process::Impl::FillContext() {
                     .request_timeout = options.RequestTimeout(),
                     .election_timeout = std::chrono::milliseconds(options.election_ms),
                     .strict_reconfig_check = options.strict_reconfig_check,
-                    .max_learners = options.max_learners};
+                    .max_learners = static_cast<std::size_t>(options.max_learners)};
   MakeHub();
 }
 

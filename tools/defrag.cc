@@ -3,6 +3,7 @@
 #include <chrono>
 #include <ostream>
 
+#include "base/duration_text.h"
 #include "client/error_text.h"
 #include "proto/rpc.pb.h"
 #include "tools/commands.h"

@@ -2,6 +2,7 @@
 #include <ostream>
 #include <thread>
 
+#include "base/duration_text.h"
 #include "client/error_text.h"
 #include "proto/rpc.pb.h"
 #include "tools/commands.h"

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "base/duration_text.h"
 #include "tools/csv.h"
 #include "tools/numbers.h"
 #include "tools/quote.h"

@@ -41,17 +41,6 @@ constexpr auto kUnits = std::to_array<Unit>({{"ns", 1},
                                              {"m", 60'000'000'000},
                                              {"h", 3'600'000'000'000}});
 
-// "12.034" of a number of units; the fraction without its trailing zeros.
-std::string Decimal(std::uint64_t value, int fraction_digits) {
-  std::uint64_t scale = 1;
-  for (int i = 0; i < fraction_digits; ++i) scale *= 10;
-  std::string out = fmt::format("{}", value / scale);
-  if (value % scale == 0) return out;
-  out += fmt::format(".{:0{}}", value % scale, fraction_digits);
-  out.erase(out.find_last_not_of('0') + 1);
-  return out;
-}
-
 bool IsNumberPart(char c) { return c == '.' || (c >= '0' && c <= '9'); }
 
 }  // namespace
@@ -123,22 +112,6 @@ Parsed<std::chrono::nanoseconds> ParseDuration(std::string_view text) {
   if (total_ns >= 0x1p63L) return fail(kInvalid);
   const auto ns = static_cast<std::int64_t>(total_ns);
   return std::chrono::nanoseconds(negative ? -ns : ns);
-}
-
-std::string FormatDuration(std::chrono::nanoseconds d) {
-  const std::string sign = d.count() < 0 ? "-" : "";
-  const std::uint64_t ns = d.count() < 0 ? 0 - static_cast<std::uint64_t>(d.count())
-                                         : static_cast<std::uint64_t>(d.count());
-  constexpr std::uint64_t kSecond = 1'000'000'000;
-  constexpr std::uint64_t kMinute = 60 * kSecond;
-  if (ns == 0) return "0s";
-  if (ns < 1'000) return sign + Decimal(ns, 0) + "ns";
-  if (ns < 1'000'000) return sign + Decimal(ns, 3) + "µs";
-  if (ns < kSecond) return sign + Decimal(ns, 6) + "ms";
-  std::string out = sign;
-  if (ns >= 60 * kMinute) out += fmt::format("{}h", ns / (60 * kMinute));
-  if (ns >= kMinute) out += fmt::format("{}m", ns / kMinute % 60);
-  return out + Decimal(ns % kMinute, 9) + "s";
 }
 
 std::string HumanBytes(std::uint64_t size_bytes) {

@@ -20,7 +20,6 @@ Parsed<std::uint64_t> ParseHexId(std::string_view text);
 Parsed<bool> ParseBool(std::string_view text);
 Parsed<std::chrono::nanoseconds> ParseDuration(std::string_view text);  // "1h2m3.5s", "300ms"
 
-std::string FormatDuration(std::chrono::nanoseconds d);  // "1h2m3.5s", "1.234567ms", "0s"
-std::string HumanBytes(std::uint64_t size_bytes);        // "20 kB": powers of 1000
+std::string HumanBytes(std::uint64_t size_bytes);  // "20 kB": powers of 1000
 
 }  // namespace kvorum::ctl

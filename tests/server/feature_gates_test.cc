@@ -28,9 +28,6 @@ TEST(FeatureGatesTest, OthersAreRefused) {
   EXPECT_EQ(Refusal("LeaseCheckpoint=maybe"),
             "invalid value of LeaseCheckpoint=maybe, err: strconv.ParseBool: parsing \"maybe\": "
             "invalid syntax");
-  EXPECT_EQ(Refusal("LeaseCheckpointPersist=true"),
-            "enabling feature gate LeaseCheckpointPersist requires enabling feature gate "
-            "LeaseCheckpoint");
 }
 
 TEST(FeatureGatesTest, CheckpointsOfLeasesAreOffUnlessAskedFor) {

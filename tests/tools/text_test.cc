@@ -1,6 +1,7 @@
 // The texts that must be Go's to the letter: quoted strings, numbers, durations, sizes, JSON.
 #include <gtest/gtest.h>
 
+#include "base/duration_text.h"
 #include "proto/rpc.pb.h"
 #include "tools/csv.h"
 #include "tools/json.h"
