@@ -45,7 +45,9 @@ Result<void> CheckStrictAdd(const MembershipView& view, const Member& added,
     const bool is_lone = voters.started == 1 && voters.all == 1;
     if (!is_lone && !after.has_started_quorum()) return kNotEnoughStarted.Fail();
   }
-  if (voters.connected < voters.all) return kUnhealthy.Fail();
+  // The new member is counted as one that cannot be reached. A lone one may always add another.
+  const std::size_t quorum = (voters.all + 1) / 2 + 1;
+  if (voters.all != 1 && voters.connected < quorum) return kUnhealthy.Fail();
   return {};
 }
 
