@@ -46,7 +46,7 @@ Result<void> AuthState::CheckRead(const Identity& identity, std::string_view key
                                   std::string_view range_end) const {
   if (!enabled_) return {};
   KV_TRY(const User* user, Identify(identity));
-  if (user->is_root() || user->permissions().MayRead(key, range_end)) return {};
+  if (user->is_root() || user->MayRead(key, range_end)) return {};
   return Refuse(kErrPermissionDenied);
 }
 
@@ -54,7 +54,7 @@ Result<void> AuthState::CheckWrite(const Identity& identity, std::string_view ke
                                    std::string_view range_end) const {
   if (!enabled_) return {};
   KV_TRY(const User* user, Identify(identity));
-  if (user->is_root() || user->permissions().MayWrite(key, range_end)) return {};
+  if (user->is_root() || user->MayWrite(key, range_end)) return {};
   return Refuse(kErrPermissionDenied);
 }
 

@@ -6,32 +6,11 @@
 #include "auth/auth_draft.h"
 #include "auth/errors.h"
 #include "auth/password.h"
+#include "auth/permission_order.h"
 #include "base/check.h"
 
 namespace kvorum::auth {
 namespace {
-
-bool IsSameRange(const Permission& permission, std::string_view key, std::string_view range_end) {
-  return permission.key == key && permission.range_end == range_end;
-}
-
-// Sets the permission on its range. There is one a range; what an old etcd wrote may hold more. A
-// new one goes behind those of the same key.
-void Grant(RoleRecord& role, const Permission& permission) {
-  auto& permissions = role.permissions;
-  const auto is_same = [&](const Permission& other) {
-    return IsSameRange(other, permission.key, permission.range_end);
-  };
-  const auto found = std::ranges::find_if(permissions, is_same);
-  if (found == permissions.end()) {
-    permissions.insert(std::ranges::upper_bound(permissions, permission.key, {}, &Permission::key),
-                       permission);
-    return;
-  }
-  found->type = permission.type;
-  permissions.erase(std::remove_if(std::next(found), permissions.end(), is_same),
-                    permissions.end());
-}
 
 UserRecord WithoutRole(const UserRecord& user, std::string_view role) {
   UserRecord changed = user;
@@ -178,12 +157,11 @@ Result<Change> AuthStore::DeleteRole(std::string_view name) {
 
 Result<Change> AuthStore::GrantPermission(std::string_view role, const Permission* permission) {
   if (permission == nullptr) return Refuse(kErrPermissionNotGiven);
-  if (!IsValidRange(permission->key, permission->range_end) || !IsKnown(permission->type))
-    return Refuse(kErrInvalidAuthMgmt);
+  if (!IsValidRange(permission->key, permission->range_end)) return Refuse(kErrInvalidAuthMgmt);
   const Role* found = now().FindRole(role);
   if (found == nullptr) return Refuse(kErrRoleNotFound);
   RoleRecord changed = found->record();
-  Grant(changed, *permission);
+  SetPermission(changed.permissions, *permission);
   AuthDraft draft(content_, AuthDraft::Revision::kRises);
   draft.ChangeRole(std::move(changed));
   return Publish(std::move(draft));
@@ -195,7 +173,7 @@ Result<Change> AuthStore::RevokePermission(std::string_view role, std::string_vi
   if (found == nullptr) return Refuse(kErrRoleNotFound);
   RoleRecord changed = found->record();
   const auto revoked = std::erase_if(changed.permissions, [&](const Permission& permission) {
-    return IsSameRange(permission, key, range_end);
+    return permission.key == key && permission.range_end == range_end;
   });
   if (revoked == 0) return Refuse(kErrPermissionNotGranted);
   AuthDraft draft(content_, AuthDraft::Revision::kRises);

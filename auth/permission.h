@@ -13,13 +13,9 @@ namespace kvorum::auth {
 inline constexpr std::string_view kRootUser = "root";
 inline constexpr std::string_view kRootRole = "root";
 
-// Numbers of the wire. A request may carry any other number: IsKnown.
+// Numbers of the wire. A request may carry any other number, which permits nothing.
 enum class PermissionType : std::int32_t { kRead = 0, kWrite = 1, kReadWrite = 2 };
 
-constexpr bool IsKnown(PermissionType type) {
-  return type == PermissionType::kRead || type == PermissionType::kWrite ||
-         type == PermissionType::kReadWrite;
-}
 constexpr bool AllowsRead(PermissionType type) {
   return type == PermissionType::kRead || type == PermissionType::kReadWrite;
 }

@@ -58,16 +58,14 @@ RangeSet::Iterator RangeSet::FirstBehind(std::string_view key) const {
 
 bool RangeSet::Contains(std::string_view key, std::string_view range_end) const {
   if (key.empty()) return false;
-  const bool is_inverted = !range_end.empty() && !IsOpenEnd(range_end) && range_end < key;
-  // The last range that begins where it may.
-  const auto behind = is_inverted ? std::ranges::lower_bound(ranges_, range_end, {}, &Range::begin)
-                                  : FirstBehind(key);
+  const bool is_open = IsOpenEnd(range_end);
+  if (!range_end.empty() && !is_open && range_end < key) return false;
+  const auto behind = FirstBehind(key);
   if (behind == ranges_.begin()) return false;
   const Range& range = *std::prev(behind);
   if (range.open) return true;
-  if (IsOpenEnd(range_end)) return false;
-  // An end that is not behind the key leaves nothing but the key to ask for.
-  return range_end <= key ? range.end > key : range.end >= range_end;
+  if (is_open) return false;
+  return range_end.empty() || range_end == key ? range.end > key : range.end >= range_end;
 }
 
 PermissionSet::PermissionSet(std::span<const Permission* const> permissions) {

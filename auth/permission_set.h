@@ -35,8 +35,7 @@ class RangeSet {
 
   // Whether every key of the request is in the set. A request without a key: never. One that ends
   // at its key names no key at all, and is answered as one for the key, as etcd answers it. One
-  // that ends before its key needs a range that begins before that end and holds the key: etcd's
-  // answer depends on the shape of its tree, and is hardly ever wider.
+  // that ends before its key is for InvertedRanges to answer; here it is refused.
   bool Contains(std::string_view key, std::string_view range_end) const;
 
   const std::vector<Range>& ranges() const { return ranges_; }

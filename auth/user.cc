@@ -21,20 +21,38 @@ User::User(std::shared_ptr<const UserRecord> record, std::uint64_t own_revision,
     changed_revision_ = std::max(changed_revision_, role->changed_revision());
 }
 
-User::~User() { delete permissions_.load(std::memory_order_acquire); }
+User::~User() {
+  delete permissions_.load(std::memory_order_acquire);
+  delete inverted_ranges_.load(std::memory_order_acquire);
+}
 
-const PermissionSet& User::permissions() const {
-  if (const PermissionSet* set = permissions_.load(std::memory_order_acquire)) [[likely]]
-    return *set;
+bool User::MayRead(std::string_view key, std::string_view range_end) const {
+  if (IsInverted(key, range_end)) [[unlikely]]
+    return MadeOnce(inverted_ranges_).MayRead(key, range_end);
+  return permissions().MayRead(key, range_end);
+}
+
+bool User::MayWrite(std::string_view key, std::string_view range_end) const {
+  if (IsInverted(key, range_end)) [[unlikely]]
+    return MadeOnce(inverted_ranges_).MayWrite(key, range_end);
+  return permissions().MayWrite(key, range_end);
+}
+
+const PermissionSet& User::permissions() const { return MadeOnce(permissions_); }
+
+template <class T>
+const T& User::MadeOnce(std::atomic<const T*>& made) const {
+  if (const T* known = made.load(std::memory_order_acquire)) [[likely]]
+    return *known;
   std::vector<const Permission*> permissions;
   for (const auto& role : roles_)
     for (const Permission& permission : role->record().permissions)
       permissions.push_back(&permission);
-  auto merged = std::make_unique<const PermissionSet>(permissions);
+  auto mine = std::make_unique<const T>(permissions);
   // Threads that come here together all make the same; the first one's stays.
-  const PermissionSet* first = nullptr;
-  if (permissions_.compare_exchange_strong(first, merged.get(), std::memory_order_acq_rel))
-    return *merged.release();
+  const T* first = nullptr;
+  if (made.compare_exchange_strong(first, mine.get(), std::memory_order_acq_rel))
+    return *mine.release();
   return *first;
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "auth/auth_record.h"
+#include "auth/inverted_ranges.h"
 #include "auth/permission_set.h"
 
 namespace kvorum::auth {
@@ -54,7 +55,11 @@ class User {
   // The auth revision at which anything last changed that decides what a token issued to this user
   // may do: the user itself, its password, its roles, or the permissions of one of them.
   std::uint64_t changed_revision() const { return changed_revision_; }
-  // Merged at the first call, O(n log n); then a load. Any thread.
+  // Whether its roles let it read, write all of the range. What that needs is made at the first
+  // call, O(n log n), and kept. Any thread.
+  bool MayRead(std::string_view key, std::string_view range_end) const;
+  bool MayWrite(std::string_view key, std::string_view range_end) const;
+  // Merged.
   const PermissionSet& permissions() const;
 
   const std::shared_ptr<const UserRecord>& record() const { return record_; }
@@ -64,13 +69,19 @@ class User {
   std::uint64_t sessions_since() const { return sessions_since_; }
 
  private:
+  // Makes it of the permissions of all roles, unless it has been made.
+  template <class T>
+  const T& MadeOnce(std::atomic<const T*>& made) const;
+
   const std::shared_ptr<const UserRecord> record_;
   const std::uint64_t own_revision_;
   const std::uint64_t sessions_since_;
   const std::vector<std::shared_ptr<const Role>> roles_;
   const bool is_root_;
   std::uint64_t changed_revision_;
-  mutable std::atomic<const PermissionSet*> permissions_ = nullptr;  // owned; set once
+  // Owned; set once. The second only for who asks for what needs it.
+  mutable std::atomic<const PermissionSet*> permissions_ = nullptr;
+  mutable std::atomic<const InvertedRanges*> inverted_ranges_ = nullptr;
 };
 
 }  // namespace kvorum::auth

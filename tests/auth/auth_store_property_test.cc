@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "auth/permission_order.h"
 #include "base/rng.h"
 #include "tests/auth/store_fixture.h"
 
@@ -16,21 +17,27 @@ namespace {
 // What a user may do, and the revision at which that last changed, the plain way.
 class Model {
  public:
-  using Permissions = std::map<std::pair<std::string, std::string>, PermissionType>;
+  using Permissions = std::vector<Permission>;
 
   std::set<std::string> roles_of(const std::string& user) const { return users_.at(user).roles; }
   bool MayRead(const std::string& user, const std::string& key) const {
     for (const std::string& role : users_.at(user).roles) {
       if (role == "root") return true;
-      for (const auto& [range, type] : roles_.at(role)) {
-        if (AllowsRead(type) &&
-            (range.second.empty()
-                 ? key == range.first
-                 : key >= range.first && (IsOpenEnd(range.second) || key < range.second)))
-          return true;
+      for (const auto& [type, begin, end] : roles_.at(role)) {
+        const bool holds_key =
+            end.empty() ? key == begin : key >= begin && (IsOpenEnd(end) || key < end);
+        if (AllowsRead(type) && holds_key) return true;
       }
     }
     return false;
+  }
+  void Grant(const std::string& role, const Permission& permission) {
+    SetPermission(roles_[role], permission);  // has tests of its own
+  }
+  void Revoke(const std::string& role, const Permission& permission) {
+    std::erase_if(roles_[role], [&](const Permission& granted) {
+      return granted.key == permission.key && granted.range_end == permission.range_end;
+    });
   }
   // Of everybody.
   void AfterChange(std::uint64_t revision, const Model& before) {
@@ -151,14 +158,14 @@ class AuthStorePropertyTest : public StoreFixture {
       }
       case 9: {
         auto change = store_.RevokePermission(role, permission.key, permission.range_end);
-        if (change) model_.roles_[role].erase({permission.key, permission.range_end});
+        if (change) model_.Revoke(role, permission);
         return change;
       }
       default:
         break;
     }
     auto change = store_.GrantPermission(role, &permission);
-    if (change) model_.roles_[role][{permission.key, permission.range_end}] = permission.type;
+    if (change) model_.Grant(role, permission);
     return change;
   }
 

@@ -204,9 +204,7 @@ TEST_F(AuthStoreTest, PermissionsThatCannotBeGranted) {
   for (const Permission& permission :
        {Permission{PermissionType::kRead, "", ""}, Permission{PermissionType::kRead, "", "z"},
         Permission{PermissionType::kRead, "", std::string(1, '\0')},
-        Permission{PermissionType::kRead, "b", "b"}, Permission{PermissionType::kRead, "b", "a"},
-        Permission{static_cast<PermissionType>(3), "b", ""},
-        Permission{static_cast<PermissionType>(-1), "b", ""}}) {
+        Permission{PermissionType::kRead, "b", "b"}, Permission{PermissionType::kRead, "b", "a"}}) {
     ExpectRefused(store_.GrantPermission("r", &permission), kErrInvalidAuthMgmt);
     ExpectRefused(store_.GrantPermission("q", &permission), kErrInvalidAuthMgmt);
   }
@@ -215,17 +213,47 @@ TEST_F(AuthStoreTest, PermissionsThatCannotBeGranted) {
   Do(store_.GrantPermission("r", &fine));
 }
 
-TEST_F(AuthStoreTest, APermissionOnTheSameRangeIsReplaced) {
+TEST_F(AuthStoreTest, APermissionOnTheSameRangeIsReplacedIfItIsTheFirstOfItsKey) {
   Do(store_.AddRole("r"));
   Grant("r", PermissionType::kReadWrite, "k", "l");
   Grant("r", PermissionType::kReadWrite, "k", "m");
-  Grant("r", PermissionType::kReadWrite, "k");
-  // The one on [k, m) is neither the first nor the last of its key.
+  Grant("r", PermissionType::kRead, "k", "l");
+  // Else there are two, and the wider one counts: members of etcd have it so.
   Grant("r", PermissionType::kRead, "k", "m");
-  const std::vector<Permission> expected = {{PermissionType::kReadWrite, "k", "l"},
-                                            {PermissionType::kRead, "k", "m"},
-                                            {PermissionType::kReadWrite, "k", ""}};
+  Grant("r", PermissionType::kRead, "a");
+  const std::vector<Permission> expected = {{PermissionType::kRead, "a", ""},
+                                            {PermissionType::kRead, "k", "l"},
+                                            {PermissionType::kReadWrite, "k", "m"},
+                                            {PermissionType::kRead, "k", "m"}};
   EXPECT_EQ(state()->FindRole("r")->record().permissions, expected);
+  Do(store_.RevokePermission("r", "k", "m"));
+  EXPECT_EQ(state()->FindRole("r")->record().permissions.size(), 2U) << "both are gone";
+}
+
+// As etcd applies them: they permit nothing, and yet they are in the role.
+TEST_F(AuthStoreTest, APermissionOfAnUnknownTypeIsKeptAndPermitsNothing) {
+  Do(store_.AddRole("r"));
+  AddUser("ann");
+  Do(store_.GrantRole("ann", "r"));
+  Grant("r", static_cast<PermissionType>(3), "k");
+  Grant("r", static_cast<PermissionType>(-1), "l");
+  ASSERT_EQ(state()->FindRole("r")->record().permissions.size(), 2U);
+  const auto* ann = state()->FindUser("ann");
+  for (const char* key : {"k", "l"}) {
+    EXPECT_FALSE(ann->MayRead(key, ""));
+    EXPECT_FALSE(ann->MayWrite(key, ""));
+  }
+}
+
+TEST_F(AuthStoreTest, ARangeThatEndsBeforeItBeginsIsAskedOfTheTree) {
+  Do(store_.AddRole("r"));
+  AddUser("ann");
+  Do(store_.GrantRole("ann", "r"));
+  Grant("r", PermissionType::kRead, "b", "f");
+  const auto* ann = state()->FindUser("ann");
+  EXPECT_TRUE(ann->MayRead("d", "a"));
+  EXPECT_FALSE(ann->MayRead("f", "a"));
+  EXPECT_FALSE(ann->MayWrite("d", "a"));
 }
 
 TEST_F(AuthStoreTest, PermissionsAreRevokedByTheirRange) {

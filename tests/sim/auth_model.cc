@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "auth/permission_order.h"
 #include "proto/raft_internal.pb.h"
 
 namespace kvorum::sim {
@@ -31,6 +32,13 @@ bool IsAtLeast(const End& a, const End& b) { return a.open || (!b.open && a.key 
 
 bool Contains(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
+}
+
+auth::Permission PermissionOf(const AuthModel::Grant& grant) {
+  const auto type = !grant.writes ? auth::PermissionType::kRead
+                    : grant.reads ? auth::PermissionType::kReadWrite
+                                  : auth::PermissionType::kWrite;
+  return {.type = type, .key = grant.key, .range_end = grant.range_end};
 }
 
 }  // namespace
@@ -159,8 +167,19 @@ bool AuthModel::GrantPermission(Grant grant) {
   if (grant.key.empty() || !IsRole(grant.role)) return false;
   const bool has_end = !grant.range_end.empty() && grant.range_end != kOpenEnd;
   if (has_end && grant.range_end <= grant.key) return false;
-  RevokePermission(grant.role, grant.key, grant.range_end);
-  grants_.push_back(std::move(grant));
+  // Which of several on one range is changed is decided by their order, which has tests of its own.
+  std::vector<auth::Permission> permissions;
+  for (const Grant& other : grants_)
+    if (other.role == grant.role) permissions.push_back(PermissionOf(other));
+  auth::SetPermission(permissions, PermissionOf(grant));
+  std::erase_if(grants_, [&](const Grant& other) { return other.role == grant.role; });
+  for (auth::Permission& permission : permissions) {
+    grants_.push_back({.role = grant.role,
+                       .key = std::move(permission.key),
+                       .range_end = std::move(permission.range_end),
+                       .reads = auth::AllowsRead(permission.type),
+                       .writes = auth::AllowsWrite(permission.type)});
+  }
   return true;
 }
 
