@@ -10,6 +10,7 @@
 #include "auth/password.h"
 #include "server/access.h"
 #include "server/auth_messages.h"
+#include "server/errors.h"
 #include "server/interceptors.h"
 #include "server/reply_waiter.h"
 
@@ -152,9 +153,13 @@ void AuthService::Ask(std::string_view method, std::shared_ptr<rpc::CallContext>
                                 answer = std::move(answer)](const Result<void>& confirmed) mutable {
     if (!confirmed.has_value()) return reply.Fail(confirmed.error());
     const AuthStates::State state = context_.access->state();
+    Result<auth::Identity> identity = auth::Identity();
+    if (state->enabled()) identity = context_.access->IdentityIn(*state, call->caller);
+    if (!identity.has_value()) return reply.Fail(identity.error());
+    // Questions are proposals to etcd, and bounded like those.
+    if (bytes.size() > context_.limits.max_request_bytes)
+      return reply.Fail(kRequestTooLarge.ToError());
     if (state->enabled()) {
-      const auto identity = context_.access->IdentityIn(*state, call->caller);
-      if (!identity.has_value()) return reply.Fail(identity.error());
       const auto allowed = rule.check({.state = *state,
                                        .identity = *identity,
                                        .lease_keys = context_.access->lease_keys(),

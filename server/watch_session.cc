@@ -71,14 +71,14 @@ void WatchSession::Handle(const SharedBytes& bytes) {
 }
 
 // Who may not read the range, or shows no token that is good by now, is refused this watcher and
-// keeps the others.
+// keeps the others. A revision that cannot be is told first, to anybody.
 void WatchSession::Create(const SharedBytes& bytes, const watch::CreateRequest& request) {
   const Access* const access = context_.access;
   const auto create = [this](const watch::CreateRequest& admitted) {
     watches_->Create(admitted);
     GoOn();
   };
-  if (access == nullptr || access->is_off()) return create(request);
+  if (access == nullptr || access->is_off() || request.start_revision < 0) return create(request);
   // `bytes` holds what the request points into.
   Access::Check check = [request, bytes](const auth::AuthState& state,
                                          const auth::Identity& identity) {

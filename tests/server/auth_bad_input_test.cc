@@ -12,6 +12,7 @@
 
 #include "auth/auth_record.h"
 #include "proto/wire.h"
+#include "server/errors.h"
 #include "server/kv_decode.h"
 #include "tests/server/auth_fixture.h"
 
@@ -95,6 +96,9 @@ TEST_F(AuthBadInputTest, NamesThatAreHuge) {
     ExpectRefused("RoleRevokePermission", Body({name, "k"}), auth::kErrRoleNotFound);
     EXPECT_EQ(ErrorOf(Login(name, "pw")), auth::kErrAuthFailed);
   }
+  const std::string larger_than_a_request(2 * kMegabyte, 'n');
+  for (const char* method : {"UserGet", "RoleGet", "UserDelete"})
+    ExpectRefused(method, Body({larger_than_a_request}), kRequestTooLarge);
   EXPECT_EQ(Ask("UserAdd", Body({longest, "pw"})), kNone);
   EXPECT_EQ(Ask("RoleAdd", Body({longest})), kNone);
   EXPECT_EQ(Ask("UserGrantRole", Body({longest, longest})), kNone);

@@ -51,10 +51,12 @@ class AuthServiceTest : public AuthTest {
     return stream;
   }
   // The cancel reason of a watcher; empty if it was created.
-  std::string WatchAs(std::string_view token, std::string_view key, std::string_view range_end) {
+  std::string WatchAs(std::string_view token, std::string_view key, std::string_view range_end,
+                      std::int64_t start_revision = 0) {
     etcdserverpb::WatchRequest request;
     request.mutable_create_request()->set_key(std::string(key));
     request.mutable_create_request()->set_range_end(std::string(range_end));
+    request.mutable_create_request()->set_start_revision(start_revision);
     auto stream = std::make_shared<FakeStream>(
         served_.lanes().io(), std::deque<std::string>{request.SerializeAsString()});
     stream->StayOpen();
@@ -197,6 +199,10 @@ TEST_F(AuthServiceTest, WatchesAreForWhoMayReadTheirWholeRange) {
             "rpc error: code = InvalidArgument desc = etcdserver: user name is empty");
   EXPECT_EQ(WatchAs("wrong.1", "a", ""),
             "rpc error: code = Unauthenticated desc = etcdserver: invalid auth token");
+  // A revision that cannot be is told before that.
+  for (const std::string& token : {std::string(bob_), std::string("wrong.1"), std::string()})
+    EXPECT_EQ(WatchAs(token, "x", "", -1), WatchAs(root_, "x", "", -1)) << token;
+  EXPECT_THAT(WatchAs(bob_, "x", "", -1), testing::HasSubstr("has been compacted"));
 }
 
 TEST_F(AuthServiceTest, PasswordsAreVerified) {
