@@ -1,10 +1,104 @@
 #include "rpc/http.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/check.h"
 
 namespace kvorum::rpc {
+namespace {
+
+// What a proxy is asked for: "http://host/path" is the path of this server.
+void CutOrigin(std::string& target) {
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (!target.starts_with(scheme)) continue;
+    const std::size_t end = target.find_first_of("/?", scheme.size());
+    const bool has_path = end != std::string::npos && target[end] == '/';
+    target = (has_path ? "" : "/") + (end == std::string::npos ? "" : target.substr(end));
+    return;
+  }
+}
+
+// Without empty segments, "." and ".."; an end in a slash stays one.
+std::string CleanPath(std::string_view path) {
+  std::string cleaned;
+  bool is_folder = true;
+  for (std::size_t at = 0; at <= path.size();) {
+    const std::size_t end = std::min(path.find('/', at), path.size());
+    const std::string_view segment = path.substr(at, end - at);
+    at = end + 1;
+    if (segment == "..") {
+      cleaned.resize(std::min(cleaned.rfind('/'), cleaned.size()));
+    } else if (!segment.empty() && segment != ".") {
+      cleaned.append("/").append(segment);
+    }
+    is_folder = segment.empty();
+  }
+  if (is_folder || cleaned.empty()) cleaned += '/';
+  return cleaned;
+}
+
+std::optional<char> HexPair(std::string_view digits) {
+  unsigned value = 0;
+  if (digits.size() != 2) return std::nullopt;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + 2, value, 16);
+  if (error != std::errc{} || end != digits.data() + 2) return std::nullopt;
+  return static_cast<char>(value);
+}
+
+// Escapes as what they stand for, but those of slashes, which separate nothing.
+std::string DecodeSegments(std::string_view path) {
+  std::string decoded;
+  decoded.reserve(path.size());
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    const auto escaped = path[i] == '%' ? HexPair(path.substr(i + 1, 2)) : std::nullopt;
+    const bool stays = !escaped.has_value() || *escaped == '/';
+    decoded += stays ? path[i] : *escaped;
+    if (!stays) i += 2;
+  }
+  return decoded;
+}
+
+std::string EscapeHtml(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        escaped += "&amp;";
+        break;
+      case '<':
+        escaped += "&lt;";
+        break;
+      case '>':
+        escaped += "&gt;";
+        break;
+      case '"':
+        escaped += "&#34;";
+        break;
+      case '\'':
+        escaped += "&#39;";
+        break;
+      default:
+        escaped += c;
+    }
+  }
+  return escaped;
+}
+
+HttpResponse RedirectTo(std::string path, const HttpRequest& request) {
+  std::string location = std::move(path);
+  if (const std::string_view query = request.Query(); !query.empty())
+    location.append("?").append(query);
+  const bool shows_link = request.method == "GET" || request.method == "HEAD";
+  HttpResponse response = HttpResponse::Text(
+      307,
+      shows_link ? "<a href=\"" + EscapeHtml(location) + "\">Temporary Redirect</a>.\n\n" : "");
+  if (shows_link) response.content_type = "text/html; charset=utf-8";
+  response.headers.push_back({"Location", std::move(location)});
+  return response;
+}
+
+}  // namespace
 
 std::string_view HttpRequest::Path() const {
   return std::string_view(target).substr(0, target.find('?'));
@@ -61,11 +155,16 @@ void HttpMux::HandlePrefix(std::string prefix, HttpHandler handler) {
 }
 
 void HttpMux::Serve(HttpRequest request, HttpReply reply) const {
-  const std::string path(request.Path());
-  if (const auto found = exact_.find(path); found != exact_.end())
+  CutOrigin(request.target);
+  const std::string_view path = request.Path();
+  if (!path.starts_with('/')) return reply.Send(HttpResponse::Text(400, "400 Bad Request"));
+  if (std::string cleaned = CleanPath(path); cleaned != path && request.method != "CONNECT")
+    return reply.Send(RedirectTo(std::move(cleaned), request));
+  const std::string decoded = DecodeSegments(path);
+  if (const auto found = exact_.find(decoded); found != exact_.end())
     return found->second(std::move(request), std::move(reply));
   for (const auto& [prefix, handler] : prefixes_) {
-    if (path.starts_with(prefix)) return handler(std::move(request), std::move(reply));
+    if (decoded.starts_with(prefix)) return handler(std::move(request), std::move(reply));
   }
   HttpResponse response = HttpResponse::Text(404, "404 page not found\n");
   response.headers.push_back({"X-Content-Type-Options", "nosniff"});

@@ -73,8 +73,9 @@ class HttpReply {
 
 using HttpHandler = std::move_only_function<void(HttpRequest request, HttpReply reply) const>;
 
-// Handlers by exact path; anything else is answered "404 page not found", as Go's default mux does.
-// Filled by one thread, then used as an HttpHandler: `mux.ToHandler()`.
+// Handlers by exact path, escapes in it decoded; anything else is answered "404 page not found". A
+// path with empty segments, "." or ".." is answered with a redirect (307) to itself without them.
+// All as Go's mux does it. Filled by one thread, then used as an HttpHandler: `mux.ToHandler()`.
 class HttpMux {
  public:
   void Handle(std::string path, HttpHandler handler);
