@@ -7,6 +7,9 @@
 //     return Fail(Code::kUnknown, value);
 //   }
 //
+//   if (KV_FAILPOINT_ARMED("name")) {  // the way to it is left as it is while nobody set it
+//     other_executor.Post([] { KV_FAILPOINT("name"); ... });  // where it may sleep
+//
 // A point registers its name when the program starts, wherever it stands, so that it can be set
 // before it is first reached; the names that the tools expect are known even where no point stands.
 // A term is a chain `a->b`: the first part whose modifiers allow it acts. Modifiers: `25.0%`, `3*`.
@@ -44,6 +47,7 @@ class Point {
       return std::nullopt;
     return EvaluateArmed();
   }
+  bool IsArmed() const { return armed_.load(std::memory_order_relaxed); }
 
  private:
   std::optional<std::string> EvaluateArmed() const;
@@ -102,6 +106,7 @@ Result<void> StartFromEnvironment();
 }  // namespace kvorum::failpoint
 
 #define KV_FAILPOINT(name) static_cast<void>(::kvorum::failpoint::kPoint<name>.Evaluate())
+#define KV_FAILPOINT_ARMED(name) ::kvorum::failpoint::kPoint<name>.IsArmed()
 #define KV_FAILPOINT_RETURN(name, value)                \
   if (const std::optional<std::string> kv_failpoint =   \
           ::kvorum::failpoint::kPoint<name>.Evaluate(); \
@@ -120,6 +125,7 @@ inline Result<void> StartFromEnvironment() { return {}; }
 }  // namespace kvorum::failpoint
 
 #define KV_FAILPOINT(name) static_cast<void>(0)
+#define KV_FAILPOINT_ARMED(name) false
 #define KV_FAILPOINT_RETURN(name, value) \
   if constexpr (false)                   \
     if (const std::string value; true)

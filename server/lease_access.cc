@@ -46,8 +46,23 @@ void LeaseAccess::ConfirmThenRenew(rpc::Loop* loop, std::unique_ptr<Renewing> re
       });
 }
 
+// A failpoint on the way of every renewal of a lease that lives. It may sleep, and this is an I/O
+// loop, which has others to serve.
+bool LeaseAccess::IsHeldUp(std::unique_ptr<Renewing>& renewing) {
+  if (!KV_FAILPOINT_ARMED("beforeCheckpointInLeaseRenew") || renewing->was_held_up) return false;
+  const auto times = context_.leases->TimeToLive(renewing->id, /*keys=*/false);
+  if (!times.has_value() || !times->has_value() || (*times)->ttl_s <= 0) return false;
+  renewing->was_held_up = true;
+  context_.readers->Post([this, renewing = std::move(renewing)]() mutable {
+    KV_FAILPOINT("beforeCheckpointInLeaseRenew");
+    RenewConfirmed(std::move(renewing));
+  });
+  return true;
+}
+
 void LeaseAccess::RenewConfirmed(std::unique_ptr<Renewing> renewing) {
   if (!IsPrimaryIn(renewing->term)) return renewing->callback(kNotPrimary.Fail());
+  if (IsHeldUp(renewing)) return;
   if (Now() - renewing->asked >= context_.limits.election_timeout)
     return ConfirmThenRenew(nullptr, std::move(renewing));
   auto shared = std::make_shared<std::unique_ptr<Renewing>>(std::move(renewing));
@@ -74,7 +89,6 @@ void LeaseAccess::RenewConfirmed(std::unique_ptr<Renewing> renewing) {
 }
 
 void LeaseAccess::TakeCheckpointBack(std::unique_ptr<Renewing> renewing) {
-  KV_FAILPOINT("beforeCheckpointInLeaseRenew");
   const raft::Term term = renewing->term;
   const lease::LeaseId id = renewing->id;
   context_.lease_expiry->TakeCheckpointBack(

@@ -70,11 +70,14 @@ class LeaseAccess {
     raft::Term term = 0;
     lease::LeaseId id = lease::kNoLease;
     TimePoint asked;
-    TimePoint deadline;  // of waiting for the end of the lease
+    TimePoint deadline;        // of waiting for the end of the lease
+    bool was_held_up = false;  // at the failpoint
     RenewCallback callback;
   };
   void ConfirmThenRenew(rpc::Loop* loop, std::unique_ptr<Renewing> renewing);
   void RenewConfirmed(std::unique_ptr<Renewing> renewing);
+  // Whether it goes on later, by itself.
+  bool IsHeldUp(std::unique_ptr<Renewing>& renewing);
   // Has the log forget what was left of the lease, then renews.
   void TakeCheckpointBack(std::unique_ptr<Renewing> renewing);
   bool IsPrimaryIn(raft::Term term) const;

@@ -53,7 +53,6 @@ bool LogWriter::WriteUnwritten() {
   for (const Write& write : unwritten_) {
     if (write.must_sync) durable = std::max(durable, write.ready_number);
   }
-  KV_FAILPOINT("raftBeforeSave");
   if (!WriteAll(unwritten_)) return false;
   KV_FAILPOINT("raftAfterSave");
   unwritten_.clear();

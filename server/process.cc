@@ -266,7 +266,11 @@ struct Process::Impl {
   std::unique_ptr<RequestBatcher> batcher;
 
   // Declared last: destroyed, and so ended, before what their tasks use.
+#ifdef KVORUM_FAILPOINTS
+  ThreadExecutor raft{"raft"};  // a failpoint that sleeps on it keeps no I/O loop
+#else
   CombiningExecutor raft{"raft"};
+#endif
   ThreadExecutor wal{"wal"};
   ThreadExecutor wal_spares{"wal-spares"};
   ThreadExecutor apply{"apply"};

@@ -549,16 +549,19 @@ void Replica::ProcessReady() {
 
 void Replica::HandleReady(raft::Ready ready) {
   event_log_.Write(ready.events, raft_.clock().Now());
-  // First, since clients wait for it; then what the followers can do while our own disk works.
+  // First, since clients wait for it; then, as a leader, what the followers can do while our own
+  // disk works.
   if (!ready.committed.empty()) apply_.Push(std::move(ready.committed));
-  if (node_->role() == raft::Role::kLeader) KV_FAILPOINT("raftBeforeLeaderSend");
-  SendAll(std::move(ready.messages));
-  if (ready.snapshot != nullptr || !ready.entries.empty() || ready.hard_state.has_value()) {
-    log_.Push({.ready_number = ready.number,
-               .snapshot = std::move(ready.snapshot),
-               .entries = std::move(ready.entries),
-               .hard_state = ready.hard_state,
-               .must_sync = ready.must_sync});
+  const bool is_leader = node_->role() == raft::Role::kLeader;
+  if (is_leader) {
+    KV_FAILPOINT("raftBeforeLeaderSend");
+    SendAll(std::move(ready.messages));
+  }
+  KV_FAILPOINT("raftBeforeSave");
+  Save(ready);
+  if (!is_leader) {
+    KV_FAILPOINT("raftBeforeFollowerSend");
+    SendAll(std::move(ready.messages));
   }
   for (const raft::ReadState& state : ready.read_states) {
     for (ReadRounds::Read& read : reads_.TakeConfirmed(state.context))
@@ -572,6 +575,18 @@ void Replica::HandleReady(raft::Ready ready) {
     reads_.LeaderFound(raft_.clock().Now());
   }
   KV_FAILPOINT("raftBeforeAdvance");
+}
+
+// The failpoints stand at each Ready, be there something to save or not, so that one that sleeps
+// stops this member's heartbeats, though they wait for no disk otherwise.
+void Replica::Save(raft::Ready& ready) {
+  if (!ready.must_sync) KV_FAILPOINT("raftAfterSave");  // else the log writer's
+  if (ready.snapshot == nullptr && ready.entries.empty() && !ready.hard_state.has_value()) return;
+  log_.Push({.ready_number = ready.number,
+             .snapshot = std::move(ready.snapshot),
+             .entries = std::move(ready.entries),
+             .hard_state = ready.hard_state,
+             .must_sync = ready.must_sync});
 }
 
 void Replica::CompactLog() {

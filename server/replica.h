@@ -171,6 +171,7 @@ class Replica {
   void ArmTick();
   void ProcessReady();
   void HandleReady(raft::Ready ready);
+  void Save(raft::Ready& ready);
   void StepAll(std::vector<raft::Message> messages);
   Result<void> Step(raft::Message message);
   void SendAll(std::vector<raft::Message> messages);

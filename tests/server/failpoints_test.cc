@@ -5,18 +5,24 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/failpoint.h"
+#include "proto/rpc.pb.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/served_member.h"
+#include "tests/server/small_cluster.h"
 
 namespace kvorum::server {
 namespace {
 
 const std::set<std::string> kReached = {
     "raftBeforeLeaderSend",
+    "raftBeforeFollowerSend",
     "raftBeforeSave",
     "raftAfterSave",
     "raftBeforeAdvance",
@@ -56,9 +62,8 @@ const std::set<std::string> kLater = {
     "applyBeforeOpenSnapshot",
     "raftBeforeApplySnap",
     "raftAfterApplySnap",
-    "raftBeforeFollowerSend",  // several members
-    "raftDropHeartbeat",
-    "beforeCheckpointInLeaseRenew",  // a lease with a checkpoint
+    "raftDropHeartbeat",             // several members
+    "beforeCheckpointInLeaseRenew",  // leases
     "beforeSendWatchResponse",       // watches
     "beforePublishing",              // the process, not the instance
 };
@@ -92,6 +97,63 @@ TEST_F(FailpointsTest, EveryNameIsKnownAndThoseOfOneNodeAreReached) {
     if (failpoint::Count(name).value_or(0) > 0) reached.insert(name);
   }
   EXPECT_EQ(reached, kReached);
+}
+
+// So that one of them that sleeps stops a leader's heartbeats, and it loses its lead.
+TEST_F(FailpointsTest, EachReadyOfAnIdleClusterPassesThoseOfTheRaftLoop) {
+  const std::vector<std::string> names = {"raftBeforeSave", "raftAfterSave", "raftBeforeLeaderSend",
+                                          "raftBeforeFollowerSend", "raftBeforeAdvance"};
+  SmallCluster cluster(3, 1);
+  ASSERT_TRUE(cluster.StartAll().has_value());
+  ASSERT_TRUE(cluster.WaitForLeader().has_value());
+  ASSERT_TRUE(cluster.CatchUp());
+  cluster.RunFor(std::chrono::seconds(1));
+  for (const std::string& name : names)
+    ASSERT_TRUE(failpoint::Set(name, "sleep(0)").has_value()) << name;
+  cluster.RunFor(std::chrono::seconds(1));
+  // Ten heartbeats, which two followers answer.
+  for (const std::string& name : names) EXPECT_GE(failpoint::Count(name).value_or(0), 9U) << name;
+}
+
+// A renewal that is held up keeps nobody else, and looks at the lease again behind it.
+TEST_F(FailpointsTest, EachRenewalOfALeaseThatLivesPassesItsPoint) {
+  ServedMember served;
+  ASSERT_TRUE(served.Start().has_value());
+  const auto call = [&](std::string_view name, const google::protobuf::Message& request) {
+    const std::string path = "/etcdserverpb.Lease/" + std::string(name);
+    return served.Call(path, request.SerializeAsString()).has_value();
+  };
+  etcdserverpb::LeaseGrantRequest grant;
+  grant.set_id(7);
+  grant.set_ttl(60);
+  ASSERT_TRUE(call("LeaseGrant", grant));
+  ASSERT_TRUE(failpoint::Set("beforeCheckpointInLeaseRenew", "sleep(0)").has_value());
+  std::optional<Result<std::int64_t>> renewed;
+  const auto renew = [&](lease::LeaseId id) {
+    renewed.reset();
+    served.lease().access().Renew(nullptr, id, [&](Result<std::int64_t> ttl) { renewed = ttl; });
+  };
+  for (const std::uint64_t passed : {1U, 2U}) {
+    renew(7);
+    ASSERT_TRUE(served.lanes().RunUntil([&] { return renewed.has_value(); }));
+    EXPECT_EQ(*renewed, 60);
+    EXPECT_EQ(failpoint::Count("beforeCheckpointInLeaseRenew").value_or(0), passed);
+  }
+  renew(8);
+  ASSERT_TRUE(served.lanes().RunUntil([&] { return renewed.has_value(); }));
+  EXPECT_FALSE(renewed->has_value());
+  EXPECT_EQ(failpoint::Count("beforeCheckpointInLeaseRenew").value_or(0), 2U) << "there is none";
+
+  served.lanes().Hold(served.lanes().readers(), true);
+  renew(7);
+  served.lanes().RunFor(std::chrono::seconds(3));
+  EXPECT_FALSE(renewed.has_value());
+  etcdserverpb::LeaseRevokeRequest revoke;
+  revoke.set_id(7);
+  ASSERT_TRUE(call("LeaseRevoke", revoke));
+  served.lanes().Hold(served.lanes().readers(), false);
+  ASSERT_TRUE(served.lanes().RunUntil([&] { return renewed.has_value(); }));
+  EXPECT_EQ(ErrorOf(*renewed).message, "etcdserver: requested lease not found");
 }
 
 TEST_F(FailpointsTest, AFailedSyncOfTheLogEndsTheMember) {
