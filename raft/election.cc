@@ -30,7 +30,7 @@ void Node::Reset(Term term) {
   is_leaving_ = false;
   uncommitted_size_bytes_ = 0;
   for (auto& [id, progress] : tracker_.progress()) {
-    progress = Progress{.next = log_.last_index() + 1};
+    progress = Progress{.next = log_.last_index() + 1, .heard_at = ticks_};
   }
 }
 
@@ -61,6 +61,7 @@ void Node::BecomeLeader() {
   Reset(term_);
   role_ = Role::kLeader;
   leader_ = config_.id;
+  leader_heard_at_ = ticks_;
   for (const Entry& entry : log_.Range(log_.committed() + 1, log_.last_index()))
     uncommitted_size_bytes_ += entry.data.size();
   Progress& self = *tracker_.Find(config_.id);
@@ -185,17 +186,30 @@ void Node::HandleVoteRequest(const Message& message) {
 
 void Node::TickFollower() {
   if (election_elapsed_ < election_timeout_) ++election_elapsed_;
-  if (election_elapsed_ < election_timeout_ || !IsPromotable()) return;
-  election_elapsed_ = 0;
-  Campaign();
+  if (election_elapsed_ < election_timeout_) return;
+  if (IsPromotable()) {
+    election_elapsed_ = 0;
+    Campaign();
+  }
+  ForgetLeader();
+}
+
+// One who may not stand (a learner, or while its disk is stuck) does not believe for ever in a
+// leader that it hears nothing of. The vote that this sets free does no harm: the leader has those
+// of a majority in this term.
+void Node::ForgetLeader() {
+  if (role_ != Role::kFollower || leader_ == kNone) return;
+  leader_ = kNone;
+  Happened(EventType::kBecameFollower);
 }
 
 void Node::TickLeader() {
   ++heartbeat_elapsed_;
+  if (config_.check_quorum) CheckQuorum();
+  if (role_ != Role::kLeader) return;
   if (++election_elapsed_ >= config_.election_ticks) {
     election_elapsed_ = 0;
-    if (config_.check_quorum) CheckQuorum();
-    if (role_ != Role::kLeader) return;
+    for (auto& [id, progress] : tracker_.progress()) progress.is_active = id == config_.id;
     AbortTransfer();  // it had an election time-out to succeed (thesis, section 3.10)
     if (!tracker_.IsVoter(config_.id)) HandOver();
   }
@@ -233,15 +247,16 @@ void Node::StopLeadingWithoutDisk() {
 }
 
 // A leader that does not hear of a quorum makes room, so that its clients look elsewhere (thesis,
-// section 6.2).
+// section 6.2). It bears one and a half election time-outs of silence: where the quorum is looked
+// at once in an election time-out, as in etcd, it is between one and two, as the silence falls.
 void Node::CheckQuorum() {
-  if (Progress* self = tracker_.Find(config_.id); self != nullptr) self->is_active = true;
-  if (!tracker_.IsQuorumActive()) {
-    Happened(EventType::kQuorumLost);
-    BecomeFollower(term_, kNone);
-    return;
-  }
-  for (auto& [id, progress] : tracker_.progress()) progress.is_active = id == config_.id;
+  const std::uint64_t heard_at = std::min(tracker_.QuorumHeardAt(config_.id, ticks_), ticks_);
+  leader_heard_at_ = std::max(leader_heard_at_, heard_at);
+  const auto limit =
+      static_cast<std::uint64_t>(config_.election_ticks + config_.election_ticks / 2);
+  if (ticks_ - heard_at < limit) return;
+  Happened(EventType::kQuorumLost);
+  BecomeFollower(term_, kNone);
 }
 
 bool Node::IsInLease() const {

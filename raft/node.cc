@@ -115,7 +115,7 @@ Node::Node(const Config& config, Restart restart)
   log_.CommitTo(std::max({restart.hard_state.commit, restart.applied, CommittedByConfChanges()}));
   log_.SetApplying(restart.applied);
   log_.SetApplied(restart.applied);
-  tracker_.SetConfState(std::move(restart.conf_state), log_.last_index() + 1);
+  tracker_.SetConfState(std::move(restart.conf_state), log_.last_index() + 1, ticks_);
   Reset(term_);
   given_hard_state_ = restart.hard_state;
 }
@@ -330,7 +330,10 @@ Result<void> Node::StepFromLeader(Message& message) {
   if (leader_ != kNone && leader_ != message.from)
     return BadMessage(message, "a second leader in one term");
   const bool departs = message.from == departed_leader_;
-  if (!departs) election_elapsed_ = 0;
+  if (!departs) {
+    election_elapsed_ = 0;
+    leader_heard_at_ = ticks_;
+  }
   if (leader_ == kNone && !departs) {
     leader_ = message.from;
     Happened(EventType::kBecameFollower, leader_);
@@ -450,7 +453,8 @@ void Node::Applied(Index index) {
   // it is in the log any more.
   applying_size_bytes_ -= log_.SetApplied(index);
   if (restored_conf_.has_value() && index >= log_.snapshot_index()) {
-    tracker_.SetConfState(*std::exchange(restored_conf_, std::nullopt), log_.last_index() + 1);
+    tracker_.SetConfState(*std::exchange(restored_conf_, std::nullopt), log_.last_index() + 1,
+                          ticks_);
     ForgetDeparture();
     Happened(EventType::kConfChanged, kNone, index);
   }
@@ -463,7 +467,7 @@ Result<ConfState> Node::ApplyConfChange(const ConfChangeV2& change) {
   KV_TRY(ConfState conf, ApplyChange(tracker_.conf_state(), change));
   // One who lags behind may not know yet that its leader is a voter.
   const bool had_vote = tracker_.IsVoter(leader_);
-  tracker_.SetConfState(std::move(conf), std::max<Index>(log_.last_index(), 1));
+  tracker_.SetConfState(std::move(conf), std::max<Index>(log_.last_index(), 1), ticks_);
   Happened(EventType::kConfChanged);
   if (role_ == Role::kLeader) {
     MaybeCommit();  // a smaller quorum may have been waited for

@@ -111,6 +111,8 @@ class Node {
   Term term() const { return term_; }
   Role role() const { return role_; }
   MemberId leader() const { return leader_; }
+  // Since this member heard of its leader, or, as the leader, of a quorum.
+  std::uint64_t ticks_without_leader() const { return ticks_ - leader_heard_at_; }
   SoftState soft_state() const { return {.leader = leader_, .role = role_}; }
   HardState hard_state() const {
     return {.term = term_, .vote = vote_, .commit = log_.committed()};
@@ -152,6 +154,7 @@ class Node {
   void CountVote(MemberId from, bool granted);
   void HandleVoteRequest(const Message& message);
   void TickFollower();
+  void ForgetLeader();
   void TickLeader();
   void WatchDisk();
   void StopLeadingWithoutDisk();
@@ -215,7 +218,8 @@ class Node {
 
   // Time, in ticks.
   std::uint64_t ticks_ = 0;
-  int election_elapsed_ = 0;  // as leader: since the last check of the quorum
+  std::uint64_t leader_heard_at_ = 0;  // by whom follows it; as leader: when it heard of a quorum
+  int election_elapsed_ = 0;           // as leader: since an election time-out of its began
   int heartbeat_elapsed_ = 0;
   int election_timeout_ = 0;
 

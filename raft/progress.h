@@ -50,7 +50,8 @@ struct Progress {
   Index sent_commit = 0;  // the highest commit index that went out to it
   ProgressState state = ProgressState::kProbe;
   Index pending_snapshot = 0;  // in kSnapshot: its index
-  bool is_active = false;      // heard of since the last check of the quorum
+  bool is_active = false;      // heard of in this election time-out of the leader's, or the last
+  std::uint64_t heard_at = 0;  // when it was last heard of, in the leader's ticks
   bool is_probe_sent = false;  // in kProbe: an App is out
   bool wants_append = false;   // to be sent an App even without entries, to learn where it stands
   Inflights inflights{};

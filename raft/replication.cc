@@ -198,6 +198,7 @@ Result<void> Node::HandleAppendResponse(const Message& message) {
   if (!message.reject && message.index > log_.last_index())
     return Fail(Code::kInvalidArgument, "raft: refused AppResp: it has more than we sent");
   progress->is_active = true;
+  progress->heard_at = ticks_;
   const bool is_awaited = message.from == transferee_;
   if (message.reject) {
     if (progress->state == ProgressState::kSnapshot) return {};
@@ -235,6 +236,7 @@ void Node::HandleHeartbeatResponse(const Message& message) {
   Progress* progress = tracker_.Find(message.from);
   if (progress == nullptr) return;
   progress->is_active = true;
+  progress->heard_at = ticks_;
   // It is there, so what it did not answer may be lost: ask where it stands. Not by more entries
   // than the window holds: its disk may be stuck, and they would pile up in its memory.
   progress->is_probe_sent = false;

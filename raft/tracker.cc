@@ -21,12 +21,12 @@ std::set<MemberId> MembersOf(const ConfState& conf) {
 
 }  // namespace
 
-void Tracker::SetConfState(ConfState conf_state, Index next_index) {
+void Tracker::SetConfState(ConfState conf_state, Index next_index, std::uint64_t now) {
   conf_state_ = std::move(conf_state);
   const std::set<MemberId> members = MembersOf(conf_state_);
   std::erase_if(progress_, [&](const auto& item) { return !members.contains(item.first); });
   for (const MemberId id : members) {
-    progress_.try_emplace(id, Progress{.next = next_index, .is_active = true});
+    progress_.try_emplace(id, Progress{.next = next_index, .is_active = true, .heard_at = now});
   }
 }
 
@@ -46,10 +46,9 @@ Index Tracker::QuorumMatch() const {
   return QuorumValue(conf_state_, [&](MemberId id) { return progress_.at(id).match; });
 }
 
-bool Tracker::IsQuorumActive() const {
-  return QuorumValue(conf_state_, [&](MemberId id) -> std::uint64_t {
-           return progress_.at(id).is_active ? 1 : 0;
-         }) != 0;
+std::uint64_t Tracker::QuorumHeardAt(MemberId self, std::uint64_t now) const {
+  return QuorumValue(conf_state_,
+                     [&](MemberId id) { return id == self ? now : progress_.at(id).heard_at; });
 }
 
 VoteResult Tracker::CountVotes() const {

@@ -18,9 +18,9 @@ enum class VoteResult : std::uint8_t { kPending, kWon, kLost };
 class Tracker {
  public:
   const ConfState& conf_state() const { return conf_state_; }
-  // Members that are new are probed from next_index on; they count as active, so that the leader
-  // has the time to hear of them.
-  void SetConfState(ConfState conf_state, Index next_index);
+  // Members that are new are probed from next_index on; they count as heard of now (in ticks), so
+  // that the leader has the time to hear of them.
+  void SetConfState(ConfState conf_state, Index next_index, std::uint64_t now);
   bool IsVoter(MemberId id) const;
   bool IsMember(MemberId id) const { return progress_.contains(id); }
   bool IsJoint() const { return !conf_state_.voters_outgoing.empty(); }
@@ -33,7 +33,8 @@ class Tracker {
 
   // The last index that a quorum has on disk.
   Index QuorumMatch() const;
-  bool IsQuorumActive() const;
+  // The last tick since when a quorum was heard of, with this member, which hears itself now.
+  std::uint64_t QuorumHeardAt(MemberId self, std::uint64_t now) const;
 
   void ClearVotes() { votes_.clear(); }
   // A member's first word counts.

@@ -1,6 +1,7 @@
 #include "server/http_handlers.h"
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -8,12 +9,14 @@
 #include <vector>
 
 #include "server/errors.h"
+#include "server/leader_streams.h"
 #include "server/version.h"
 
 namespace kvorum::server {
 namespace {
 
 constexpr unsigned kServiceUnavailable = 503;
+constexpr const char* kNoLeaderReason = "RAFT NO LEADER";
 
 // Values of one name in a query string, undecoded: those we look for need no escapes.
 std::vector<std::string_view> QueryValues(std::string_view query, std::string_view name) {
@@ -38,6 +41,21 @@ void AnswerHealth(rpc::HttpReply& reply, const std::string& reason) {
   reply.Send(rpc::HttpResponse::Text(reason.empty() ? 200 : kServiceUnavailable, body.dump()));
 }
 
+// Waits for a read to be confirmed, or until there is no leader who would.
+class HealthOfLeader final : public NeedsLeader {
+ public:
+  explicit HealthOfLeader(rpc::HttpReply reply) : reply_(std::move(reply)) {}
+
+  void Answer(const std::string& reason) {
+    if (!is_answered_.test_and_set()) AnswerHealth(reply_, reason);
+  }
+  void OnNoLeader() override { Answer(kNoLeaderReason); }
+
+ private:
+  std::atomic_flag is_answered_;
+  rpc::HttpReply reply_;  // whoever set the flag's
+};
+
 void ServeHealth(ServiceContext& context, const rpc::HttpRequest& request, rpc::HttpReply reply) {
   if (!MethodIsGet(request, reply)) return;
   const auto excluded = QueryValues(request.Query(), "exclude");
@@ -49,10 +67,12 @@ void ServeHealth(ServiceContext& context, const rpc::HttpRequest& request, rpc::
   }
   const auto serializable = QueryValues(request.Query(), "serializable");
   if (!serializable.empty() && serializable.front() == "true") return AnswerHealth(reply, "");
-  if (context.replica->leader() == raft::kNone) return AnswerHealth(reply, "RAFT NO LEADER");
-  context.batcher->Read(request.loop, [reply = std::move(reply)](
-                                          const Result<void>& confirmed) mutable {
-    AnswerHealth(reply, confirmed.has_value() ? "" : "RANGE ERROR:" + confirmed.error().message);
+  if (context.replica->leader() == raft::kNone) return AnswerHealth(reply, kNoLeaderReason);
+  const auto health = std::make_shared<HealthOfLeader>(std::move(reply));
+  if (context.leader_streams != nullptr)
+    context.leader_streams->Add(std::shared_ptr<NeedsLeader>(health));
+  context.batcher->Read(request.loop, [health](const Result<void>& confirmed) {
+    health->Answer(confirmed.has_value() ? "" : "RANGE ERROR:" + confirmed.error().message);
   });
 }
 

@@ -8,20 +8,22 @@
 namespace kvorum::server {
 namespace {
 
-constexpr int kLooksWithoutLeader = 3;
+constexpr int kLooksPerElectionTimeout = 20;
+constexpr Duration kLeastInterval = std::chrono::milliseconds(10);
 constexpr std::size_t kSweepAtLeast = 64;
 
 }  // namespace
 
-LeaderStreams::LeaderStreams(Executor& executor, Duration election_timeout, HasLeader has_leader)
+LeaderStreams::LeaderStreams(Executor& executor, Duration election_timeout,
+                             IsLeaderless is_leaderless)
     : executor_(executor),
-      election_timeout_(election_timeout),
-      has_leader_(std::move(has_leader)) {}
+      interval_(std::max(kLeastInterval, election_timeout / kLooksPerElectionTimeout)),
+      is_leaderless_(std::move(is_leaderless)) {}
 
 void LeaderStreams::Start() { LookLater(); }
 
 void LeaderStreams::LookLater() {
-  executor_.PostAt(executor_.clock().Now() + election_timeout_, [this] {
+  executor_.PostAt(executor_.clock().Now() + interval_, [this] {
     Look();
     LookLater();
   });
@@ -47,8 +49,7 @@ void LeaderStreams::Add(const std::shared_ptr<NeedsLeader>& call) {
 }
 
 void LeaderStreams::Look() {
-  leaderless_ = has_leader_() ? 0 : leaderless_ + 1;
-  if (leaderless_ < kLooksWithoutLeader) return;
+  if (!is_leaderless_()) return;
   std::vector<std::weak_ptr<rpc::ServerStream>> streams;
   std::vector<std::weak_ptr<NeedsLeader>> calls;
   {

@@ -1,6 +1,7 @@
 // The running streams, and calls that wait for long, whose clients asked for a leader (metadata
-// hasleader): when this member has known of none for three election time-outs, all of them are cut
-// with `no leader`, so that their clients go to a member that has one.
+// hasleader), and what else has no answer without one: when this member has known of none for two
+// election time-outs, all of them are cut with `no leader`, so that their clients go to a member
+// that has one. An election that is won in its first round is over by then, and cuts nobody off.
 //
 // Thread-safe. Neither streams nor calls are kept alive.
 #pragma once
@@ -26,10 +27,11 @@ class NeedsLeader {
 
 class LeaderStreams {
  public:
-  using HasLeader = std::function<bool()>;
+  using IsLeaderless = std::function<bool()>;  // for two election time-outs by now
 
-  // Looks once per election time-out, on the executor, which ends before this object.
-  LeaderStreams(Executor& executor, Duration election_timeout, HasLeader has_leader);
+  // Looks twenty times per election time-out (but a hundred times a second at most), on the
+  // executor, which ends before this object.
+  LeaderStreams(Executor& executor, Duration election_timeout, IsLeaderless is_leaderless);
   void Start();
 
   void Add(const std::shared_ptr<rpc::ServerStream>& stream);
@@ -40,9 +42,8 @@ class LeaderStreams {
   void Look();
 
   Executor& executor_;
-  const Duration election_timeout_;
-  const HasLeader has_leader_;
-  int leaderless_ = 0;  // looks without a leader; the executor's
+  const Duration interval_;
+  const IsLeaderless is_leaderless_;
 
   template <class Item>
   struct Known {

@@ -400,7 +400,7 @@ void Process::Impl::FillContext() {
       kPeerDialTimeout + std::chrono::milliseconds(options.election_ms));
   leader_streams =
       std::make_unique<LeaderStreams>(control, std::chrono::milliseconds(options.election_ms),
-                                      [this] { return context.replica->leader() != raft::kNone; });
+                                      [this] { return context.replica->is_leaderless(); });
   context.leader_streams = leader_streams.get();
   context.poster = &transport;
   context.timers = &control;

@@ -524,6 +524,8 @@ void Replica::ArmTick() {
 void Replica::OnTick() {
   node_->Tick();
   HurryFirstElection();
+  const auto silence = options_.tick * static_cast<std::int64_t>(node_->ticks_without_leader());
+  is_leader_overdue_.store(silence >= 2 * options_.election_timeout, std::memory_order_release);
   const TimePoint now = raft_.clock().Now();
   if (auto expired = waiters_.TakeExpired(now); !expired.empty()) {
     const Error error = TimeoutError();

@@ -108,6 +108,11 @@ class Replica {
   raft::Index applied_index() const { return apply_.applied_index(); }
   raft::Term term() const { return term_.load(std::memory_order_acquire); }
   raft::MemberId leader() const { return leader_.load(std::memory_order_acquire); }
+  // Whether there has been no leader for two election time-outs: none was heard of, and none of
+  // the elections meanwhile had a winner. leader() is kNone sooner, in each election.
+  bool is_leaderless() const {
+    return leader() == raft::kNone && is_leader_overdue_.load(std::memory_order_acquire);
+  }
   // The term in which this member leads, as far as it knows; 0 if it does not.
   raft::Term leading_term() const { return leading_term_.load(std::memory_order_acquire); }
   // Of peers, that no correct one sends, or for which there was no room.
@@ -209,6 +214,7 @@ class Replica {
   std::atomic<raft::Index> commit_index_{0};
   std::atomic<raft::Term> term_{0};
   std::atomic<raft::MemberId> leader_{raft::kNone};
+  std::atomic<bool> is_leader_overdue_{false};
   std::atomic<raft::Term> leading_term_{0};
   std::atomic<std::size_t> waiting_bytes_{0};
   std::atomic<std::size_t> waiting_reads_{0};

@@ -4,13 +4,21 @@ Each member is on a host of its own (network.py); clients reach all of them all 
 from the others is asked for what it cannot know.
 """
 
+import itertools
 import os
 import random
+import threading
 import time
+import urllib.error
+import urllib.request
+
+import grpc
+from etcd3.etcdrpc import rpc_pb2, rpc_pb2_grpc
 
 import cluster
 import history
 import network
+import server
 
 ROUNDS = int(os.environ.get("KVORUM_FAULT_ROUNDS", "1"))
 SEED = int(os.environ.get("KVORUM_FAULT_SEED", "1"))
@@ -100,6 +108,76 @@ class PartitionTest(history.HistoryCase):
                     self.members.leader()
                     self.history.wait_more(60)
         self.finish(least=400)
+
+    def test_who_has_no_leader_says_so_within_two_election_timeouts(self):
+        """Long ones, so that what the machine is late by does not count: three take as long again as two are allowed."""
+        election_timeout = 2
+        self.begin(cluster.Cluster(3, ["--heartbeat-interval", "100", "--election-timeout", "2000"],
+                                   network=self.network))
+        self.members.leader()
+        told = {}
+
+        def note(member, what):
+            told[member.name, what] = time.monotonic()
+
+        def watch(member, started):
+            with member.channel() as channel:
+                stream = rpc_pb2_grpc.WatchStub(channel).Watch(
+                    itertools.chain([rpc_pb2.WatchRequest(create_request=rpc_pb2.WatchCreateRequest(key=b"a"))],
+                                    iter(self.over.wait, True)),
+                    metadata=[("hasleader", "true")], timeout=30)
+                next(stream)
+                started.set()
+                try:
+                    next(stream)
+                except grpc.RpcError as error:
+                    if error.details() == "etcdserver: no leader":
+                        note(member, "watch")
+
+        def health(member):
+            try:
+                urllib.request.urlopen(member.client_url + "/health", timeout=30)
+            except urllib.error.HTTPError as error:
+                if b"RAFT NO LEADER" in error.read():
+                    note(member, "health")
+
+        def refusal(member):
+            with member.channel() as channel:
+                def is_refused():
+                    try:
+                        server.kv(channel).Range(rpc_pb2.RangeRequest(key=b"a", serializable=True), timeout=30,
+                                                 metadata=[("hasleader", "true")])
+                        return False
+                    except grpc.RpcError as error:
+                        return error.details() == "etcdserver: no leader"
+                cluster.wait_until(is_refused, f"{member.name} to refuse who wants a leader")
+                note(member, "refusal")
+
+        self.over = threading.Event()
+        threads = []
+        for member in self.members.members:
+            started = threading.Event()
+            threads.append(threading.Thread(target=watch, args=(member, started)))
+            threads[-1].start()
+            self.assertTrue(started.wait(30))
+        for one in self.members.members:
+            self.network.part(self.hosts([one]), self.hosts(self.without(one)))
+        cut = time.monotonic()
+        for member in self.members.members:
+            threads += [threading.Thread(target=health, args=(member,)),
+                        threading.Thread(target=refusal, args=(member,))]
+        for thread in threads[3:]:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.over.set()
+        self.assertEqual(len(told), 9, told)
+        late = {what: round(when - cut, 2) for what, when in told.items() if when - cut > 3 * election_timeout}
+        self.assertEqual(late, {}, f"seconds after the cut; all: {told}, cut at {cut}")
+        self.network.heal()
+        self.members.leader()
+        self.members.check_logs()
+        self.fine = True
 
     def test_five_members_split_three_to_two(self):
         self.start(5)

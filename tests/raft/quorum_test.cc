@@ -57,7 +57,7 @@ TEST(QuorumTest, BothHalvesOfAJointConfigurationMustAgree) {
 
 TEST(TrackerTest, CountsVotes) {
   Tracker tracker;
-  tracker.SetConfState({.voters = {1, 2, 3}, .learners = {4}}, 1);
+  tracker.SetConfState({.voters = {1, 2, 3}, .learners = {4}}, 1, 0);
   EXPECT_EQ(tracker.CountVotes(), VoteResult::kPending);
   tracker.RecordVote(4, true);  // a learner
   tracker.RecordVote(1, true);
@@ -75,13 +75,14 @@ TEST(TrackerTest, CountsVotes) {
 
 TEST(TrackerTest, KeepsTheProgressOfWhoStays) {
   Tracker tracker;
-  tracker.SetConfState({.voters = {1, 2}}, 5);
+  tracker.SetConfState({.voters = {1, 2}}, 5, 0);
   tracker.Find(1)->Advance(4);
-  tracker.SetConfState({.voters = {1, 3}, .learners = {4}}, 9);
+  tracker.SetConfState({.voters = {1, 3}, .learners = {4}}, 9, 7);
   EXPECT_EQ(tracker.Find(1)->match, 4U);
   EXPECT_EQ(tracker.Find(2), nullptr);
   EXPECT_EQ(tracker.Find(3)->next, 9U);
   EXPECT_TRUE(tracker.Find(3)->is_active) << "it has the time to say something";
+  EXPECT_EQ(tracker.Find(3)->heard_at, 7U);
   EXPECT_FALSE(tracker.IsVoter(4));
   EXPECT_TRUE(tracker.IsMember(4));
   EXPECT_FALSE(tracker.IsOnlyVoter(1));

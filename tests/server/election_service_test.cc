@@ -269,7 +269,7 @@ TEST_F(ElectionServiceTest, ObserversThatEndLeaveNothingBehind) {
 }
 
 TEST_F(ElectionServiceTest, AnObserverThatNeedsALeaderIsCut) {
-  LeaderStreams leader_streams(served_.lanes().io(), std::chrono::seconds(1), [] { return false; });
+  LeaderStreams leader_streams(served_.lanes().io(), std::chrono::seconds(1), [] { return true; });
   served_.context().leader_streams = &leader_streams;
   auto observer = std::make_shared<FakeStream>(served_.lanes().io(), std::deque<std::string>{""});
   observer->context().AddMetadata("hasleader", "true");

@@ -318,7 +318,7 @@ TEST_F(LockServiceTest, NoMoreWaitThanThereIsRoomFor) {
 }
 
 TEST_F(LockServiceTest, WhoNeedsALeaderIsToldWhenThereIsNone) {
-  LeaderStreams leader_streams(served_.lanes().io(), std::chrono::seconds(1), [] { return false; });
+  LeaderStreams leader_streams(served_.lanes().io(), std::chrono::seconds(1), [] { return true; });
   served_.context().leader_streams = &leader_streams;
   ASSERT_TRUE(Lock("a", 1));
   const Waiting& needs = WaitForLock("a", 2, /*require_leader=*/true);

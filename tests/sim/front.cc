@@ -50,7 +50,7 @@ Front::Front(World& world, Machine& machine, server::PeerPoster& poster, EventHi
       hub_(machine.instance().store(), machine.lane(LaneKind::kWatch), options.hub),
       tee_(std::make_unique<Tee>(world, machine, events, *this)),
       leader_streams_(machine.lane(LaneKind::kIo), machine.options().replica.election_timeout,
-                      [this] { return context_.replica->leader() != raft::kNone; }),
+                      [this] { return context_.replica->is_leaderless(); }),
       access_({.states = &machine.instance().auth_states(),
                .store = &machine.instance().store(),
                .leases = &machine.instance().leases(),
