@@ -10,17 +10,18 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <ctime>
 #include <mutex>
 #include <optional>
-#include <string>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "base/check.h"
 
 namespace kvorum::auth {
 namespace {
+
+constexpr std::int64_t kNanosPerSecond = 1'000'000'000;
 
 // Waking without a lock: a thread of low priority that has the processor taken away inside of a
 // mutex would hold up whoever wants it next.
@@ -34,6 +35,15 @@ class Semaphore {
   void Wait() {
     while (sem_wait(&semaphore_) != 0)
       KV_CHECK(errno == EINTR, "auth: a semaphore can be waited for");
+  }
+  // Or until so much time is over.
+  void WaitFor(Duration limit) {
+    const std::int64_t end_ns = SystemClock().Now().ns + limit.count();
+    const timespec end{.tv_sec = end_ns / kNanosPerSecond, .tv_nsec = end_ns % kNanosPerSecond};
+    while (sem_clockwait(&semaphore_, CLOCK_MONOTONIC, &end) != 0) {
+      if (errno == ETIMEDOUT) return;
+      KV_CHECK(errno == EINTR, "auth: a semaphore can be waited for");
+    }
   }
 
  private:
@@ -49,23 +59,37 @@ void LowerPriority(PasswordWorkers::Priority priority) {
   setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 19);
 }
 
+Duration CpuTimeOfThread() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
 }  // namespace
 
 class PasswordWorkers::Impl {
  public:
-  explicit Impl(const Options& options) : options_(options) {
-    KV_CHECK(options.threads > 0, "auth: somebody hashes the passwords");
-    for (int i = 0; i < options.threads; ++i) workers_.push_back(std::make_unique<Worker>());
-    for (std::size_t i = 0; i < workers_.size(); ++i)
-      workers_[i]->thread = std::thread([this, i] { Work(*workers_[i], i); });
+  explicit Impl(const Options& options)
+      : options_(options), budget_(options.budget, options.clock->Now()) {
+    prompt_.thread = std::thread([this] {
+      pthread_setname_np(pthread_self(), "password-prompt");
+      Work(prompt_);
+    });
+    patient_.thread = std::thread([this] {
+      pthread_setname_np(pthread_self(), "password");
+      LowerPriority(options_.priority);
+      Work(patient_);
+    });
     dispatcher_ = std::thread([this] { Dispatch(); });
   }
   ~Impl() {
     stopping_.store(true, std::memory_order_release);
     events_.Post();
     dispatcher_.join();
-    for (const auto& worker : workers_) worker->start.Post();
-    for (const auto& worker : workers_) worker->thread.join();
+    for (Worker* const worker : {&prompt_, &patient_}) {
+      worker->start.Post();
+      worker->thread.join();
+    }
   }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
@@ -74,17 +98,17 @@ class PasswordWorkers::Impl {
     std::optional<Assignment> refused;
     {
       const std::lock_guard lock(mutex_);
-      Queue& queue = QueueOf(job);
+      FairQueue<Assignment>& queue = queues_[job.kind == PasswordJob::Kind::kHash ? 0 : 1];
       const Asker asker = job.asker;
-      queue.waiting.Push({std::move(job), std::move(done)}, asker);
-      if (queue.unfinished < options_.queue + workers_.size()) {
-        ++queue.unfinished;
-      } else {
-        refused = queue.waiting.PopLast();
-      }
+      queue.Push({std::move(job), std::move(done)}, asker);
+      if (queue.size() > options_.queue) refused = queue.PopLast();
     }
     if (refused.has_value()) return refused->done({.refused = true});
     events_.Post();
+  }
+  Counts counts() const {
+    return {.prompt = prompt_.jobs.load(std::memory_order_relaxed),
+            .patient = patient_.jobs.load(std::memory_order_relaxed)};
   }
 
  private:
@@ -96,28 +120,21 @@ class PasswordWorkers::Impl {
     std::thread thread;
     Semaphore start;
     Bcrypt bcrypt;
+    std::atomic<std::uint64_t> jobs = 0;
     // The dispatcher's while idle or finished, the worker's while running.
     enum class State : std::uint8_t { kIdle, kRunning, kFinished };
     std::atomic<State> state = State::kIdle;
     Assignment assignment;
     bool ok = false;
     Bcrypt::Hash hash{};
+    Duration cpu{};  // that the job took
   };
 
-  struct Queue {
-    FairQueue<Assignment> waiting;
-    std::size_t unfinished = 0;  // with those that workers have
-  };
-
-  Queue& QueueOf(const PasswordJob& job) {
-    return queues_[job.kind == PasswordJob::Kind::kHash ? 0 : 1];
-  }
-  void Work(Worker& worker, std::size_t index) {
-    pthread_setname_np(pthread_self(), ("password-" + std::to_string(index)).c_str());
-    LowerPriority(options_.priority);
+  void Work(Worker& worker) {
     while (true) {
       worker.start.Wait();
       if (worker.state.load(std::memory_order_acquire) != Worker::State::kRunning) return;
+      const Duration before = CpuTimeOfThread();
       const PasswordJob& job = worker.assignment.job;
       switch (job.kind) {
         case PasswordJob::Kind::kHash:
@@ -127,6 +144,7 @@ class PasswordWorkers::Impl {
           worker.ok = worker.bcrypt.Verify(job.password.view(), job.hash);
           break;
       }
+      worker.cpu = CpuTimeOfThread() - before;
       worker.state.store(Worker::State::kFinished, std::memory_order_release);
       events_.Post();
     }
@@ -135,47 +153,58 @@ class PasswordWorkers::Impl {
   void Dispatch() {
     pthread_setname_np(pthread_self(), "passwords");
     while (true) {
-      events_.Wait();
+      WaitForEvent();
       if (stopping_.load(std::memory_order_acquire)) return;
-      for (const auto& worker : workers_) {
+      for (Worker* const worker : {&prompt_, &patient_}) {
         if (worker->state.load(std::memory_order_acquire) == Worker::State::kFinished)
           Deliver(*worker);
         if (worker->state.load(std::memory_order_relaxed) == Worker::State::kIdle) Assign(*worker);
       }
     }
   }
+  // What waits while the patient worker is busy and the budget is spent goes on when there is some.
+  void WaitForEvent() {
+    const bool is_waiting = prompt_.state.load(std::memory_order_relaxed) == Worker::State::kIdle &&
+                            options_.budget.burst > Duration{} && HasWaiting();
+    if (!is_waiting) return events_.Wait();
+    events_.WaitFor(budget_.UntilOpen(options_.clock->Now()));
+  }
+  bool HasWaiting() {
+    const std::lock_guard lock(mutex_);
+    return std::ranges::any_of(queues_, [](const auto& queue) { return !queue.empty(); });
+  }
   void Deliver(Worker& worker) {
     Assignment finished = std::move(worker.assignment);
     PasswordOutcome outcome{.ok = worker.ok};
     if (worker.ok && finished.job.kind == PasswordJob::Kind::kHash)
       outcome.hash.assign(worker.hash.begin(), worker.hash.end());
+    if (&worker == &prompt_) budget_.Spend(worker.cpu, options_.clock->Now());
+    worker.jobs.fetch_add(1, std::memory_order_relaxed);
     worker.state.store(Worker::State::kIdle, std::memory_order_relaxed);
     // The next one starts before this one's outcome is told.
-    {
-      const std::lock_guard lock(mutex_);
-      --QueueOf(finished.job).unfinished;
-    }
     Assign(worker);
     finished.done(std::move(outcome));
   }
   void Assign(Worker& worker) {
+    if (&worker == &prompt_ && !budget_.IsOpen(options_.clock->Now())) return;
     {
       const std::lock_guard lock(mutex_);
-      const auto queue =
-          std::ranges::find_if(queues_, [](const Queue& q) { return !q.waiting.empty(); });
+      const auto queue = std::ranges::find_if(queues_, [](const auto& q) { return !q.empty(); });
       if (queue == queues_.end()) return;
-      worker.assignment = queue->waiting.Pop();
+      worker.assignment = queue->Pop();
     }
     worker.state.store(Worker::State::kRunning, std::memory_order_release);
     worker.start.Post();
   }
 
   const Options options_;
+  CpuBudget budget_;  // the dispatcher's
   std::atomic<bool> stopping_ = false;
-  Semaphore events_;             // raised for each job that came and each that is finished
-  std::mutex mutex_;             // never taken by a worker
-  std::array<Queue, 2> queues_;  // what is to be hashed first
-  std::vector<std::unique_ptr<Worker>> workers_;
+  Semaphore events_;  // raised for each job that came and each that is finished
+  std::mutex mutex_;  // never taken by a worker
+  std::array<FairQueue<Assignment>, 2> queues_;  // what is to be hashed first
+  Worker prompt_;                                // of ordinary priority, while the budget lasts
+  Worker patient_;
   std::thread dispatcher_;
 };
 
@@ -185,5 +214,7 @@ PasswordWorkers::~PasswordWorkers() = default;
 void PasswordWorkers::Submit(PasswordJob job, PasswordDone done) {
   impl_->Submit(std::move(job), std::move(done));
 }
+
+PasswordWorkers::Counts PasswordWorkers::counts() const { return impl_->counts(); }
 
 }  // namespace kvorum::auth

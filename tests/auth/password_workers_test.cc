@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <filesystem>
 #include <fstream>
@@ -46,7 +47,7 @@ std::vector<std::string> StatOfThread(const std::string& name) {
 }
 
 TEST(PasswordWorkersTest, HashesAndVerifies) {
-  PasswordWorkers workers({.threads = 2});
+  PasswordWorkers workers({});
   const PasswordOutcome hashed = Finish(workers, Hash("secret"));
   ASSERT_TRUE(hashed.ok);
   EXPECT_TRUE(VerifyPassword("secret", hashed.hash));
@@ -58,7 +59,7 @@ TEST(PasswordWorkersTest, HashesAndVerifies) {
 }
 
 TEST(PasswordWorkersTest, ManyJobsFromManyThreads) {
-  PasswordWorkers workers({.threads = 3, .queue = 1000});
+  PasswordWorkers workers({.queue = 1000});
   const std::string hash = HashPassword("p3", kMinBcryptCost, {}).value();
   std::latch finished(200);
   std::atomic<int> fitting = 0;
@@ -77,10 +78,10 @@ TEST(PasswordWorkersTest, ManyJobsFromManyThreads) {
   EXPECT_EQ(fitting, 4);
 }
 
-// A pool of one worker that gives out and tells nothing until it is told to.
+// Workers of which only the patient one has work, and who are told nothing until the test says so.
 class HeldWorkers {
  public:
-  explicit HeldWorkers(std::size_t queue) : workers_({.threads = 1, .queue = queue}) {
+  explicit HeldWorkers(std::size_t queue) : workers_({.queue = queue, .budget = {}}) {
     // As long as an outcome is being told, the next are not.
     workers_.Submit(Verify("p", "no hash"), [this](PasswordOutcome) {
       told_.count_down();
@@ -127,14 +128,14 @@ class HeldWorkers {
 using Names = std::vector<std::string>;
 
 TEST(PasswordWorkersTest, PastTheBoundAJobIsRefused) {
-  HeldWorkers workers(2);
+  HeldWorkers workers(3);
   for (const char* name : {"1", "2", "3", "4"}) workers.Submit(Hash("p"), name);
   EXPECT_EQ(workers.refused(), Names{"4"});
   EXPECT_EQ(workers.Done(), (Names{"1", "2", "3"}));
 }
 
 TEST(PasswordWorkersTest, WhatIsToBeHashedHasPlacesOfItsOwnAndGoesFirst) {
-  HeldWorkers workers(2);
+  HeldWorkers workers(3);
   for (const char* name : {"1", "2", "3", "4"}) workers.Submit(Verify("p", "no hash"), name);
   EXPECT_EQ(workers.refused(), Names{"4"});
   workers.Submit(Hash("p"), "hashed");
@@ -144,7 +145,7 @@ TEST(PasswordWorkersTest, WhatIsToBeHashedHasPlacesOfItsOwnAndGoesFirst) {
 
 // Strangers who try passwords neither fill the queue for others nor hold them up.
 TEST(PasswordWorkersTest, WhoAsksForMuchKeepsNobodyOut) {
-  HeldWorkers workers(7);
+  HeldWorkers workers(8);
   const auto ask = [&](const std::string& name, Asker asker) {
     PasswordJob job = Verify("p", "no hash");
     job.asker = asker;
@@ -164,24 +165,81 @@ TEST(PasswordWorkersTest, WhoAsksForMuchKeepsNobodyOut) {
 TEST(PasswordWorkersTest, WhatWaitsAtTheEndIsDropped) {
   const auto witness = std::make_shared<int>(0);
   {
-    PasswordWorkers workers({.threads = 1, .queue = 100});
+    PasswordWorkers workers({.queue = 100});
     for (int i = 0; i < 50; ++i) workers.Submit(Hash("p"), [witness](PasswordOutcome) {});
   }
   EXPECT_EQ(witness.use_count(), 1);
 }
 
-TEST(PasswordWorkersTest, WorkersAreOfTheLowestPriority) {
+TEST(PasswordWorkersTest, OneIsOfTheLowestPriorityAndTheOthersAreNot) {
   constexpr std::size_t kNice = 16;  // of the fields from the third on
   constexpr std::size_t kPolicy = 38;
   {
-    PasswordWorkers nice({.threads = 1, .priority = PasswordWorkers::Priority::kNice});
+    PasswordWorkers nice({.budget = {}, .priority = PasswordWorkers::Priority::kNice});
     Finish(nice, Hash("p"));
-    EXPECT_EQ(StatOfThread("password-0").at(kNice), "19");
+    EXPECT_EQ(StatOfThread("password").at(kNice), "19");
+    EXPECT_NE(StatOfThread("password-prompt").at(kNice), "19");
     EXPECT_NE(StatOfThread("passwords").at(kNice), "19");
   }
-  PasswordWorkers idle({.threads = 1, .priority = PasswordWorkers::Priority::kIdle});
+  PasswordWorkers idle({.budget = {}, .priority = PasswordWorkers::Priority::kIdle});
   Finish(idle, Hash("p"));
-  EXPECT_EQ(StatOfThread("password-0").at(kPolicy), "5");  // SCHED_IDLE
+  EXPECT_EQ(StatOfThread("password").at(kPolicy), "5");  // SCHED_IDLE
+}
+
+// --- who does the work -------------------------------------------------------------------------
+
+// Of the budget; the work takes real time.
+class BudgetClock final : public Clock {
+ public:
+  TimePoint Now() const override { return {now_ns_.load()}; }
+  std::int64_t WallNanos() const override { return now_ns_.load(); }
+  void Advance(Duration duration) { now_ns_ += duration.count(); }
+
+ private:
+  std::atomic<std::int64_t> now_ns_ = 0;
+};
+
+TEST(PasswordWorkersTest, ALoginNowAndThenIsDoneAtOrdinaryPriority) {
+  BudgetClock clock;
+  PasswordWorkers workers(
+      {.budget = {.share = 1, .burst = std::chrono::nanoseconds(1)}, .clock = &clock});
+  for (std::uint64_t login = 1; login <= 5; ++login) {
+    Finish(workers, Hash("p"));
+    EXPECT_EQ(workers.counts().prompt, login);
+    clock.Advance(std::chrono::seconds(10));
+  }
+  EXPECT_EQ(workers.counts().patient, 0U);
+}
+
+TEST(PasswordWorkersTest, WhatIsBeyondTheBudgetIsDoneAtTheLowest) {
+  BudgetClock clock;
+  PasswordWorkers workers(
+      {.budget = {.share = 1, .burst = std::chrono::nanoseconds(1)}, .clock = &clock});
+  for (int login = 0; login < 5; ++login) Finish(workers, Hash("p"));
+  EXPECT_EQ(workers.counts().prompt, 1U) << "it took more than the nanosecond that there was";
+  EXPECT_EQ(workers.counts().patient, 4U);
+}
+
+TEST(PasswordWorkersTest, AFloodTakesTheBudgetAndNoMore) {
+  constexpr CpuBudget::Options kBudget{.share = 0.05, .burst = std::chrono::milliseconds(20)};
+  PasswordWorkers workers({.queue = 10'000, .budget = kBudget});
+  const auto cpu_of_prompt = [] {
+    constexpr std::size_t kUser = 11;
+    const auto stat = StatOfThread("password-prompt");
+    return std::chrono::milliseconds(10 *
+                                     (std::stol(stat.at(kUser)) + std::stol(stat.at(kUser + 1))));
+  };
+  const TimePoint begin = SystemClock().Now();
+  std::latch finished(100);
+  for (int i = 0; i < 100; ++i)
+    workers.Submit(Hash("p"), [&](const PasswordOutcome&) { finished.count_down(); });
+  finished.wait();
+  const Duration passed = SystemClock().Now() - begin;
+  const Duration most(
+      static_cast<Duration::rep>(kBudget.share * static_cast<double>(passed.count())));
+  // One piece of work more than the budget, in ticks of the kernel's.
+  EXPECT_LE(cpu_of_prompt(), most + kBudget.burst + std::chrono::milliseconds(100));
+  EXPECT_GT(workers.counts().prompt, 0U);
 }
 
 TEST(ExecutorPasswordWorkTest, RunsOnTheExecutorUpToItsLimit) {

@@ -1,0 +1,34 @@
+// How much processor time some work may still take now: a share of one processor, of which some
+// may be saved up for a burst. A token bucket whose tokens are nanoseconds of work.
+//
+// Not thread-safe. What a piece of work takes is known when it is done, so the level may fall below
+// nothing; then the next waits until it is above.
+#pragma once
+
+#include "base/clock.h"
+
+namespace kvorum::auth {
+
+class CpuBudget {
+ public:
+  struct Options {
+    double share = 0;  // of one processor
+    Duration burst{};  // what may be saved up; there at the start. 0: there is never any
+  };
+  CpuBudget(const Options& options, TimePoint now)
+      : options_(options), level_(options.burst), at_(now) {}
+
+  bool IsOpen(TimePoint now) const { return LevelAt(now) > Duration{}; }
+  // How long until it is open, if nothing is spent; at least a millisecond where it is not.
+  Duration UntilOpen(TimePoint now) const;
+  void Spend(Duration cpu, TimePoint now);
+
+ private:
+  Duration LevelAt(TimePoint now) const;
+
+  Options options_;
+  Duration level_;
+  TimePoint at_;  // when it was
+};
+
+}  // namespace kvorum::auth
