@@ -377,6 +377,26 @@ TEST_F(AuthServiceTest, ARestartKeepsUsersAndForgetsTokens) {
   EXPECT_EQ(ErrorOf(again.Call(kPut, PutBody("a", "v"), As(response.token()))), kNone);
 }
 
+// After a kill the log is applied again from where the database ends, and the logins in it count
+// once more. The database takes an entry's index within a batch interval, whatever the entry
+// writes.
+TEST_F(AuthServiceTest, AKillForgetsTokensOnceTheDatabaseIsPastTheirLogins) {
+  served_.lanes().RunFor(std::chrono::seconds(1));
+  const std::string fresh = Login("alice", "of alice").value();
+  const auto put = [](ServedMember& member, const std::string& token) {
+    return ErrorOf(member.Call(kPut, PutBody("a", "1"), As(token)));
+  };
+  Rng rng(1);
+  ServedMember at_once(served_.disk().CrashImage(SimFileSystem::Keep::kAll, rng));
+  ASSERT_TRUE(at_once.Start().has_value());
+  EXPECT_EQ(put(at_once, fresh), kNone);
+  EXPECT_EQ(put(at_once, alice_), auth::kErrInvalidAuthToken);
+  served_.lanes().RunFor(std::chrono::seconds(1));
+  ServedMember later(served_.disk().CrashImage(SimFileSystem::Keep::kAll, rng));
+  ASSERT_TRUE(later.Start().has_value());
+  EXPECT_EQ(put(later, fresh), auth::kErrInvalidAuthToken);
+}
+
 TEST_F(AuthServiceTest, LeasesExpireWhoeverTheirKeysBelongTo) {
   const lease::LeaseId id = LeaseOf(alice_, "a");
   served_.lanes().RunFor(std::chrono::seconds(70));
