@@ -49,6 +49,7 @@ class Member:
         self.host = host
         self.client_port = ports.free_port()
         self.peer_port = ports.free_port()
+        self.advertised_peer_port = None  # if it is another one
         self.data_dir = os.path.join(cluster.folder, name)
         self.process = None
         self.starts = 0
@@ -60,8 +61,11 @@ class Member:
 
     @property
     def peer_url(self):
-        scheme = "http" if self.cluster.secured is None else "https"
-        return f"{scheme}://{self.host}:{self.peer_port}"
+        return f"{self.peer_scheme}://{self.host}:{self.advertised_peer_port or self.peer_port}"
+
+    @property
+    def peer_scheme(self):
+        return "http" if self.cluster.secured is None else "https"
 
     @property
     def client_url(self):
@@ -89,7 +93,7 @@ class Member:
             "--data-dir", self.data_dir,
             "--listen-client-urls", self.client_url,
             "--advertise-client-urls", self.client_url,
-            "--listen-peer-urls", self.peer_url,
+            "--listen-peer-urls", f"{self.peer_scheme}://{self.host}:{self.peer_port}",
             "--initial-advertise-peer-urls", self.peer_url,
             "--initial-cluster", self.cluster.initial_cluster(self),
             "--initial-cluster-state", self.cluster.state,

@@ -1,0 +1,45 @@
+"""A member that the others cannot reach, while it reaches them: what passes its own peer port is lost, silently.
+
+The others read from it by streams that they open, and these go dead; it reads from them by streams of its own. Who
+reads nothing for five seconds closes the stream, and its sender, which has no stream then, posts: that is a connection
+of its own again. So the member loses its lead, if it had it, and goes on as a follower. (Twice those five seconds make
+this test as long as it is.)
+"""
+
+import unittest
+
+import cluster
+import history
+import relay
+
+
+class InboundTest(history.HistoryCase):
+    def setUp(self):
+        members = cluster.Cluster(3, cluster.QUICK)
+        for member in members.members:
+            member.relay = relay.Relay(member.peer_port)
+            self.addCleanup(member.relay.close)
+            member.advertised_peer_port = member.relay.port
+        self.begin(members)
+
+    def test_it_goes_on_as_a_follower_by_posts(self):
+        self.history.start_clients(self.members.endpoints, count=3, pinned=True)
+        self.history.wait_more(100)
+        for choose in (lambda: self.members.followers()[0], self.members.leader):
+            member = choose()
+            others = [m for m in self.members.members if m is not member]
+            member.relay.cut()
+            self.members.leader(among=others)
+            # Nothing that its clients wrote while its answers were lost is told to have happened: judged at the end.
+            own = [c for c in self.history.clients if c.endpoints[0] == member.endpoint]
+            cluster.wait_until(lambda cut=member: b"lost a stream to a peer" in cut.log(),
+                               f"{member.name} to see that nobody reads from it")
+            self.history.wait_more(50, clients=own)
+            self.assertIsNot(self.members.leader(), member)
+            member.relay.mend()
+            self.history.wait_more(50)
+        self.finish(least=200)
+
+
+if __name__ == "__main__":
+    unittest.main()
