@@ -14,14 +14,18 @@ enum class Fault : std::uint8_t {
   kMessageDelayed,
   kMessageDuplicated,
   kMessageReordered,
-  kPartition,        // messages stopped by a cut in both directions
-  kOneWayPartition,  // messages stopped by a cut in one direction only
-  kKill,             // kill -9: what was written stays
-  kPowerCut,         // what was not synced may be lost
-  kPowerCutAtIo,     // at a chosen write operation, in the middle of whatever it belongs to
-  kAllDown,          // every member that was up lost power at once
-  kUnsyncedLost,     // sectors, sizes or names that a power cut took
-  kTornWrite,        // sectors that a power cut left as garbage
+  kMessagePosted,     // instead of going by a stream
+  kPostUnanswered,    // it arrived, and its sender was told that it is lost
+  kProposalRepeated,  // one that was forwarded to the leader
+  kProposalNotTaken,  // a repeated one that the leader knew
+  kPartition,         // messages stopped by a cut in both directions
+  kOneWayPartition,   // messages stopped by a cut in one direction only
+  kKill,              // kill -9: what was written stays
+  kPowerCut,          // what was not synced may be lost
+  kPowerCutAtIo,      // at a chosen write operation, in the middle of whatever it belongs to
+  kAllDown,           // every member that was up lost power at once
+  kUnsyncedLost,      // sectors, sizes or names that a power cut took
+  kTornWrite,         // sectors that a power cut left as garbage
   kGracefulStop,
   kBitRot,
   kBitRotDetected,
@@ -101,10 +105,14 @@ enum class Fault : std::uint8_t {
   kAuthNested,         // denied for what a branch that is not taken would do
   kAuthUnderSnapshot,  // a snapshot brought other users
 };
-inline constexpr std::array<std::string_view, 88> kFaultNames = {"message-lost",
+inline constexpr std::array<std::string_view, 92> kFaultNames = {"message-lost",
                                                                  "message-delayed",
                                                                  "message-duplicated",
                                                                  "message-reordered",
+                                                                 "message-posted",
+                                                                 "post-unanswered",
+                                                                 "proposal-repeated",
+                                                                 "proposal-not-taken",
                                                                  "partition",
                                                                  "one-way-partition",
                                                                  "kill",

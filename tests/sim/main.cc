@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::string_view kUsage =
     "usage: kvorum-sim [--seed N] [--seeds K] [--members 3|5] [--seconds S] [--trace FILE]\n"
-    "                  [--flaw unsynced-log|lease-reads] [--keep-going]\n"
+    "                  [--posts] [--repeated-proposals] [--flaw unsynced-log|lease-reads]\n"
+    "                  [--keep-going]\n"
     "Runs K seeds from N on. Without --members, one seed in four has five members.\n"
     "Exit 0: all passed. 1: a run failed. 2: bad usage.\n";
 
@@ -35,6 +36,14 @@ bool Parse(const std::vector<std::string_view>& words, CommandLine& line) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (words[i] == "--keep-going") {
       line.keep_going = true;
+      continue;
+    }
+    if (words[i] == "--posts") {
+      line.options.posts = true;
+      continue;
+    }
+    if (words[i] == "--repeated-proposals") {
+      line.options.repeated_proposals = true;
       continue;
     }
     if (i + 1 == words.size()) return false;

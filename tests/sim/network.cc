@@ -12,6 +12,10 @@ constexpr Duration kActiveFor = std::chrono::seconds(2);
 // Messages that a process has not read yet: past them its peers' queues are full (4,096 is what one
 // of etcd's peers holds).
 constexpr std::size_t kMostUnread = 4096;
+// As server/peer/pipeline.h and PeerOptions have it.
+constexpr std::size_t kPostConnections = 4;
+constexpr std::size_t kMostPosts = 64;
+constexpr Duration kPostTimeout = std::chrono::seconds(5);
 // Of a snapshot's stream, so that one of a few revisions takes several, too.
 constexpr std::size_t kMostPartBytes = 8192;
 
@@ -102,6 +106,7 @@ Duration Network::Delay() {
 
 void Network::Forget(Machine& machine) {
   ports_[machine.number()]->Forget();
+  std::erase_if(pipelines_, [&](const auto& item) { return item.first.first == machine.number(); });
   // A stream may end others' waiting only: its own callbacks come later.
   const std::vector<std::shared_ptr<Stream>> streams = streams_;
   for (const auto& stream : streams) {
@@ -140,38 +145,107 @@ void Network::Send(std::size_t from, raft::Message message) {
     if (scheduler.rng().OneIn(3)) ReportUnreachable(from, message.to);
     return;
   }
-  if (scheduler.Chance(weather_.lost_permille)) {
+  if (!world_.has_posts && scheduler.Chance(weather_.lost_permille)) {
     world_.faults.Add(Fault::kMessageLost);
     world_.Note("{} -> {} lost: {}", machines_[from]->name(), machines_[*to]->name(),
                 Describe(message));
     return;
   }
-  const SharedBytes bytes = SharedBytes::Own(raft::Encode(message));
-  Link& link = links_[{from, *to}];
-  TimePoint when = scheduler.Now() + scheduler.Between(weather_.least_delay, weather_.most_delay);
-  const bool late = scheduler.Chance(weather_.late_permille);
-  if (late) {
-    world_.faults.Add(Fault::kMessageDelayed);
-    when = when + scheduler.Between(milliseconds(0), weather_.late_delay);
-  } else {
-    when = std::max(when, link.last_delivery);
-    link.last_delivery = when;
+  const Posted sent{.type = message.type,
+                    .receiver = message.to,
+                    .bytes = SharedBytes::Own(raft::Encode(message))};
+  if (!world_.has_posts) return Arrive(from, *to, sent, ArrivalByStream(links_[{from, *to}]));
+  Pipeline& pipeline = pipelines_[{from, *to}];
+  if (pipeline.waiting.size() >= kMostPosts) {
+    world_.faults.Add(Fault::kMessageLost);
+    return ReportUnreachable(from, message.to);
   }
-  const std::uint64_t number = ++link.last_sent;
-  Post(from, *to, number, bytes, when);
-  // A proposal on its way to the leader is no message of Raft's, which bears being repeated: it
-  // would be two proposals. The transport promises that it comes once at most.
-  if (message.type != raft::MessageType::kProp && scheduler.Chance(weather_.repeated_permille)) {
-    world_.faults.Add(Fault::kMessageDuplicated);
-    Post(from, *to, number, bytes, when + scheduler.Between(milliseconds(0), weather_.late_delay));
+  pipeline.waiting.push_back(sent);
+  PostWaiting(from, *to);
+}
+
+TimePoint Network::ArrivalByStream(Link& link) {
+  Scheduler& scheduler = world_.scheduler;
+  const TimePoint when =
+      scheduler.Now() + scheduler.Between(weather_.least_delay, weather_.most_delay);
+  if (scheduler.Chance(weather_.late_permille)) {
+    world_.faults.Add(Fault::kMessageDelayed);
+    return when + scheduler.Between(milliseconds(0), weather_.late_delay);
+  }
+  link.last_delivery = std::max(when, link.last_delivery);
+  return link.last_delivery;
+}
+
+// Raft bears it of its own messages. A proposal that comes again would be two, if the leader did
+// not know it; members send it once (peer_once_test.cc), what is between them may not.
+bool Network::IsRepeated(raft::MessageType type) {
+  if (type == raft::MessageType::kProp && !world_.has_repeated_proposals) return false;
+  if (!world_.scheduler.Chance(weather_.repeated_permille)) return false;
+  world_.faults.Add(type == raft::MessageType::kProp ? Fault::kProposalRepeated
+                                                     : Fault::kMessageDuplicated);
+  return true;
+}
+
+bool Network::RepeatsQuestion() {
+  return world_.has_repeated_proposals && world_.scheduler.Chance(weather_.repeated_permille);
+}
+
+void Network::Arrive(std::size_t from, std::size_t to, const Posted& message, TimePoint when) {
+  Scheduler& scheduler = world_.scheduler;
+  const std::uint64_t number = ++links_[{from, to}].last_sent;
+  const auto deliver = [this, from, to, number, bytes = message.bytes] {
+    if (!IsCut(from, to, true)) Deliver(from, to, number, bytes);
+  };
+  scheduler.At(when, deliver);
+  if (!IsRepeated(message.type)) return;
+  // A connection ends with the process that it leads to, which alone knows the proposals that it
+  // took.
+  const bool ends = message.type == raft::MessageType::kProp;
+  scheduler.At(when + scheduler.Between(milliseconds(0), weather_.late_delay),
+               [this, to, ends, life = machines_[to]->life(), deliver] {
+                 if (!ends || Stands(to, life)) deliver();
+               });
+}
+
+// ---- posts instead of streams ----
+
+void Network::PostWaiting(std::size_t from, std::size_t to) {
+  Pipeline& pipeline = pipelines_[{from, to}];
+  while (pipeline.busy < kPostConnections && !pipeline.waiting.empty()) {
+    const Posted message = std::move(pipeline.waiting.front());
+    pipeline.waiting.pop_front();
+    ++pipeline.busy;
+    PostOne(from, to, message);
   }
 }
 
-void Network::Post(std::size_t from, std::size_t to, std::uint64_t number, SharedBytes bytes,
-                   TimePoint when) {
-  world_.scheduler.At(when, [this, from, to, number, bytes = std::move(bytes)] {
-    if (!IsCut(from, to, true)) Deliver(from, to, number, bytes);
+void Network::PostOne(std::size_t from, std::size_t to, const Posted& message) {
+  Scheduler& scheduler = world_.scheduler;
+  world_.faults.Add(Fault::kMessagePosted);
+  const Duration there = Delay();
+  const Duration back = Delay();
+  // It breaks before the request is read, or before the answer is.
+  const bool broken = scheduler.Chance(weather_.lost_permille);
+  if (!broken || scheduler.rng().OneIn(2)) {
+    if (broken) world_.faults.Add(Fault::kPostUnanswered);
+    Arrive(from, to, message, scheduler.Now() + there);
+  }
+  const std::uint64_t life = machines_[from]->life();
+  scheduler.After(there + back, [this, from, to, life, broken, receiver = message.receiver] {
+    if (!Stands(from, life)) return;
+    const bool is_cut = IsCut(from, to, false) || IsCut(to, from, false);
+    if (!is_cut) return EndPost(from, to, receiver, broken || !machines_[to]->up());
+    // Nobody says so: the connection is waited for.
+    world_.scheduler.After(kPostTimeout, [this, from, to, life, receiver] {
+      if (Stands(from, life)) EndPost(from, to, receiver, true);
+    });
   });
+}
+
+void Network::EndPost(std::size_t from, std::size_t to, raft::MemberId receiver, bool broken) {
+  --pipelines_[{from, to}].busy;
+  if (broken) ReportUnreachable(from, receiver);
+  PostWaiting(from, to);
 }
 
 void Network::Deliver(std::size_t from, std::size_t to, std::uint64_t number,

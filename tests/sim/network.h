@@ -1,9 +1,15 @@
 // The network between the simulated machines, with faults: messages are lost, repeated, kept back
 // and overtaken; links are cut, in one direction too. Every message goes through its encoding.
 // Snapshots go as streams of parts, cut anywhere.
+//
+// Messages go by streams, as a rule: in order, unless one is late. In some runs each is a post of
+// its own (World::has_posts), up to four at a time to a member as server/peer/pipeline.h has it:
+// they arrive in any order, and who posts may be told of a broken connection though the message
+// arrived. Proposals are repeated in some runs only (World::has_repeated_proposals).
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -49,6 +55,8 @@ class Network {
   }
   // Of something small that is not one of Raft's messages.
   Duration Delay();
+  // Whether such a thing goes a second time.
+  bool RepeatsQuestion();
   // The process has ended.
   void Forget(Machine& machine);
   // Called when a member begins to receive a snapshot.
@@ -61,6 +69,17 @@ class Network {
     TimePoint last_delivery{};
     std::uint64_t last_sent = 0;  // messages are numbered as they are sent
     std::uint64_t last_delivered = 0;
+  };
+
+  struct Posted {
+    raft::MessageType type{};
+    raft::MemberId receiver = raft::kNone;
+    SharedBytes bytes;
+  };
+  // From one process to a machine.
+  struct Pipeline {
+    std::deque<Posted> waiting;
+    std::size_t busy = 0;  // connections
   };
 
   // A snapshot on its way.
@@ -78,8 +97,12 @@ class Network {
   };
 
   void Send(std::size_t from, raft::Message message);
-  void Post(std::size_t from, std::size_t to, std::uint64_t number, SharedBytes bytes,
-            TimePoint when);
+  TimePoint ArrivalByStream(Link& link);
+  bool IsRepeated(raft::MessageType type);
+  void Arrive(std::size_t from, std::size_t to, const Posted& message, TimePoint when);
+  void PostWaiting(std::size_t from, std::size_t to);
+  void PostOne(std::size_t from, std::size_t to, const Posted& message);
+  void EndPost(std::size_t from, std::size_t to, raft::MemberId receiver, bool broken);
   void Deliver(std::size_t from, std::size_t to, std::uint64_t number, const SharedBytes& bytes);
   void Refuse(std::size_t caller, std::size_t by, raft::MemberId sender);
   bool IsCut(std::size_t from, std::size_t to, bool count);
@@ -101,6 +124,7 @@ class Network {
   std::vector<Machine*> machines_;
   std::vector<std::unique_ptr<Port>> ports_;
   std::map<std::pair<std::size_t, std::size_t>, Link> links_;
+  std::map<std::pair<std::size_t, std::size_t>, Pipeline> pipelines_;
   std::vector<std::shared_ptr<Stream>> streams_;
   Weather weather_;
 };

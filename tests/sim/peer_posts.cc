@@ -57,10 +57,12 @@ void PeerPosts::Post(std::size_t from, raft::MemberId to, std::string path, Shar
   machine.lane(LaneKind::kPeer).PostAt(machine.clock().Now() + timeout, [this, number] {
     Tell(number, Fail(Code::kUnavailable, "no answer in time"));
   });
-  world_.scheduler.After(network_.Delay(), [this, number, from, to, path = std::move(path),
-                                            body = std::move(body)]() mutable {
-    Deliver(number, from, to, std::move(path), std::move(body));
-  });
+  const int times = network_.RepeatsQuestion() ? 2 : 1;
+  for (int i = 0; i < times; ++i) {
+    world_.scheduler.After(network_.Delay(), [this, number, from, to, path, body]() mutable {
+      Deliver(number, from, to, std::move(path), std::move(body));
+    });
+  }
 }
 
 void PeerPosts::Deliver(std::uint64_t number, std::size_t from, raft::MemberId to, std::string path,

@@ -86,6 +86,9 @@ class Simulation final : public MachineWatcher {
     RunUntil(world_.scheduler.Now() + seconds(world_.options.seconds), [] { return false; });
     if (!world_.failed()) Converge();
     if (!world_.failed()) Judge(world_, clients_.requests(), oracle_.states(), events_, ledger_);
+    for (const auto& machine : machines_) {
+      if (machine->up()) CountNotTaken(*machine);
+    }
     Report report{.failure = world_.failure,
                   .tail = {},
                   .faults = world_.faults,
@@ -118,9 +121,14 @@ class Simulation final : public MachineWatcher {
     network_.Forget(machine);
     posts_.Forget(machine);
     oracle_.OnEnding(machine);
+    if (machine.up()) CountNotTaken(machine);
   }
 
  private:
+  void CountNotTaken(Machine& machine) {
+    world_.faults.Add(Fault::kProposalNotTaken, machine.instance().replica().repeated_proposals());
+  }
+
   std::vector<std::unique_ptr<Machine>> MakeMachines() {
     Rng& rng = world_.scheduler.rng();
     server::InstanceOptions options;
@@ -478,6 +486,8 @@ std::string ReplayCommand(const Options& options) {
                   options.members, options.seconds);
   if (options.flaw == Flaw::kUnsyncedLog) command += " --flaw unsynced-log";
   if (options.flaw == Flaw::kLeaseReads) command += " --flaw lease-reads";
+  if (options.posts) command += " --posts";
+  if (options.repeated_proposals) command += " --repeated-proposals";
   return command + " --trace trace.txt";
 }
 

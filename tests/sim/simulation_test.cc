@@ -35,22 +35,34 @@ Options OptionsOf(std::uint64_t seed) { return {.seed = seed, .members = Members
 class Seeds : public testing::TestWithParam<std::uint64_t> {
  protected:
   static constexpr std::uint64_t kPerCase = 25;
+
+  // So many from the first one on, with the network that the options ask for.
+  static void Run(std::uint64_t first, const Options& network = {}) {
+    std::uint64_t answered = 0;
+    for (std::uint64_t i = 0; i < kPerCase; ++i) {
+      Options options = OptionsOf(first + i);
+      options.posts = network.posts;
+      options.repeated_proposals = network.repeated_proposals;
+      const Report report = RunSeed(options);
+      ASSERT_FALSE(report.failure.has_value())
+          << report.tail << "\nseed " << options.seed << ": " << *report.failure
+          << "\nreplay: " << ReplayCommand(options);
+      answered += report.answered;
+    }
+    EXPECT_GT(answered, kPerCase * 100) << "hardly anybody was served";
+  }
 };
 
-TEST_P(Seeds, NothingIsLostAndNothingIsWrong) {
-  std::uint64_t answered = 0;
-  for (std::uint64_t i = 0; i < kPerCase; ++i) {
-    const Options options = OptionsOf(GetParam() * kPerCase + i);
-    const Report report = RunSeed(options);
-    ASSERT_FALSE(report.failure.has_value())
-        << report.tail << "\nseed " << options.seed << ": " << *report.failure
-        << "\nreplay: " << ReplayCommand(options);
-    answered += report.answered;
-  }
-  EXPECT_GT(answered, kPerCase * 100) << "hardly anybody was served";
-}
+TEST_P(Seeds, NothingIsLostAndNothingIsWrong) { Run(GetParam() * kPerCase); }
 
 INSTANTIATE_TEST_SUITE_P(Of500, Seeds, testing::Range<std::uint64_t>(0, 20));
+
+class Networks : public Seeds {};
+
+TEST_P(Networks, OfPostsInsteadOfStreams) { Run(GetParam(), {.posts = true}); }
+TEST_P(Networks, ThatRepeatProposals) { Run(GetParam(), {.repeated_proposals = true}); }
+
+INSTANTIATE_TEST_SUITE_P(From501, Networks, testing::Values(501));
 
 // What never fires proves nothing. Some kinds are rare: sectors are torn only by a power cut in the
 // middle of a write.

@@ -31,15 +31,24 @@ struct Options {
   Flaw flaw = Flaw::kNone;
   std::FILE* trace_file = nullptr;
   bool keep_trace = false;
+  // Of any seed, and not only of those that have them anyway.
+  bool posts = false;
+  bool repeated_proposals = false;
 };
 
 // One run in three has users and roles.
 inline bool HasAuth(std::uint64_t seed) { return seed % 3 == 1; }
+// In two of thirteen no stream stands between any two members: each message is a post of its own.
+inline bool HasPosts(std::uint64_t seed) { return seed % 13 == 5 || seed % 13 == 12; }
+// In two of thirteen what is between the members repeats proposals and questions, too.
+inline bool HasRepeatedProposals(std::uint64_t seed) { return seed % 13 == 7 || seed % 13 == 12; }
 
 struct World {
   explicit World(const Options& run)
       : options(run),
         has_auth(HasAuth(run.seed)),
+        has_posts(run.posts || HasPosts(run.seed)),
+        has_repeated_proposals(run.repeated_proposals || HasRepeatedProposals(run.seed)),
         scheduler(run.seed),
         auth_rng(run.seed ^ 0x617574685f736565),
         trace(run.trace_file, run.keep_trace),
@@ -60,6 +69,8 @@ struct World {
 
   const Options options;
   const bool has_auth;
+  const bool has_posts;
+  const bool has_repeated_proposals;
   Scheduler scheduler;
   // Choices that only runs with auth have, so that those without stay what they are.
   Rng auth_rng;
