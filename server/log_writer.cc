@@ -48,7 +48,7 @@ void LogWriter::TakeQueue() {
 }
 
 bool LogWriter::WriteUnwritten() {
-  if (closed_) return false;
+  if (closed_ || waiting_for_space_) return false;
   std::uint64_t durable = 0;
   for (const Write& write : unwritten_) {
     if (write.must_sync) durable = std::max(durable, write.ready_number);
@@ -68,9 +68,7 @@ bool LogWriter::WriteAll(std::vector<Write>& writes) {
       Fatal(appended.error());
       return false;
     }
-    KV_ERROR("the disk of the log is full; trying again", {"error", appended.error().message});
-    writer_->RetrySpace();
-    wal_.PostAt(wal_.clock().Now() + kFullDiskRetry, [this] { Drain(); });
+    WaitForSpace(appended.error());
     return false;
   }
   if (options_.unsafe_no_fsync) return true;
@@ -79,6 +77,16 @@ bool LogWriter::WriteAll(std::vector<Write>& writes) {
     return false;
   }
   return true;
+}
+
+void LogWriter::WaitForSpace(const Error& error) {
+  KV_ERROR("the disk of the log is full; trying again", {"error", error.message});
+  writer_->RetrySpace();
+  waiting_for_space_ = true;
+  wal_.PostAt(wal_.clock().Now() + kFullDiskRetry, [this] {
+    waiting_for_space_ = false;
+    Drain();
+  });
 }
 
 // Neighbours are joined as long as their indexes follow each other; a write that replaces entries

@@ -3,8 +3,8 @@
 //
 // Push and SaveSnapshot belong to the raft executor; the work runs on the wal executor. A failed
 // write or sync ends the replica through on_fatal: what was acknowledged must not rest on it. Only
-// a full disk is waited out: the write is tried again every second while clients' writes are
-// refused (SpaceLow).
+// a full disk is waited out: the write is tried again once a second, however much is pushed
+// meanwhile, while clients' writes are refused (SpaceLow).
 #pragma once
 
 #include <atomic>
@@ -66,10 +66,11 @@ class LogWriter {
   void Drain();
   void RetrySpaceLater();
   void TakeQueue();
-  // False if it could not be written (now).
+  // False if it could not be written (now); nothing is tried while a full disk is waited out.
   bool WriteUnwritten();
   // False if the disk is full and the writes were put back.
   bool WriteAll(std::vector<Write>& writes);
+  void WaitForSpace(const Error& error);
   Result<void> AppendAll(std::vector<Write>& writes);
   Result<void> SaveReceived(Write& write);
   void Fatal(const Error& error);
@@ -94,4 +95,5 @@ class LogWriter {
   bool closed_ = false;
 };
 
+  bool waiting_for_space_ = false;                               // a timer will try again
 }  // namespace kvorum::server

@@ -43,6 +43,8 @@ class SpareSegments : public std::enable_shared_from_this<SpareSegments> {
   // the file and its name.
   Result<Spare> Take(std::uint64_t size_bytes);
   bool SpaceLow() const { return space_low_.load(std::memory_order_relaxed); }
+  // Takes back a file that did not become a segment.
+  void Discard(Spare spare);
   // Drops the spare, and whatever the background still makes.
   void Stop();
 
@@ -52,7 +54,6 @@ class SpareSegments : public std::enable_shared_from_this<SpareSegments> {
  private:
   void PrepareNow();
   Result<bool> HasReserve();
-  void Discard(Spare spare);
 
   FileSystem& fs_;
   const std::string dir_;

@@ -156,10 +156,12 @@ Result<void> Writer::CutFor(std::uint64_t size_bytes) {
   batch_.AddRecord(RecordType::kMetadata, metadata);
   batch_.AddRecord(RecordType::kState, state);
   batch_.AddSeal({.sequence = name.sequence, .file_size_bytes = spare.size_bytes});
-  KV_RETURN_IF_ERROR(Poison(spare.file->WriteAt(0, batch_.Parts())));
-  KV_RETURN_IF_ERROR(Poison(spare.file->Sync()));
-  KV_FAILPOINT("walBeforeSegmentRename");
-  KV_RETURN_IF_ERROR(Poison(fs_.Rename(spare.path, path)));
+  if (Result<void> named = NameSegment(spare, path); !named.has_value()) {
+    if (named.error().code != Code::kResourceExhausted) return Poison(std::move(named));
+    // Up to its name the segment is nothing, and another one can be made.
+    spares_->Discard(std::move(spare));
+    return named;
+  }
   KV_FAILPOINT("walAfterSegmentRename");
   KV_RETURN_IF_ERROR(Poison(fs_.SyncDirectory(dir_)));
   // Opened once more so that later errors name the segment.
@@ -176,6 +178,14 @@ Result<void> Writer::CutFor(std::uint64_t size_bytes) {
   position_.sealed = false;
   synced_offset_ = position_.offset;
   return {};
+}
+
+// The head of the batch, made durable under its name but for the folder's sync.
+Result<void> Writer::NameSegment(SpareSegments::Spare& spare, const std::string& path) {
+  KV_RETURN_IF_ERROR(spare.file->WriteAt(0, batch_.Parts()));
+  KV_RETURN_IF_ERROR(spare.file->Sync());
+  KV_FAILPOINT("walBeforeSegmentRename");
+  return fs_.Rename(spare.path, path);
 }
 
 void Writer::ReleaseTo(raft::Index index) { released_index_ = std::max(released_index_, index); }
@@ -205,8 +215,11 @@ Result<std::size_t> Writer::Purge(std::size_t keep) {
 void Writer::RetrySpace() { spares_->Prepare(); }
 
 Result<void> Writer::Poison(Result<void> result) {
-  if (!result.has_value()) poison_ = result.error();
-  return result;
+  if (result.has_value()) return result;
+  poison_ = result.error();
+  // Repeating it would meet the poison for ever.
+  if (poison_->code == Code::kResourceExhausted) poison_->code = Code::kDataLoss;
+  return Fail(*poison_);
 }
 
 }  // namespace kvorum::wal

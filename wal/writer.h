@@ -6,8 +6,8 @@
 //
 // Errors are final: after one, every later call gives the same error again, and the process should
 // end (a second try at a failed fsync lies, since the kernel forgets what it could not write). The
-// exception is kResourceExhausted from Append: no segment can be made on the full disk, nothing of
-// the call was written, and it may be repeated.
+// exception is kResourceExhausted, which is never final: no segment can be made on the full disk,
+// nothing of the call was written, and it may be repeated.
 //
 // Disk full: the current segment's space is reserved; at half of it the next one is prepared, and a
 // small file "reserve" stands behind that one. When either cannot be made, SpaceLow turns true
@@ -113,6 +113,7 @@ class Writer {
   Result<void> WriteBatch();
 
   FileSystem& fs_;
+  Result<void> NameSegment(SpareSegments::Spare& spare, const std::string& path);
   const std::string dir_;
   const Metadata metadata_;
   const Options options_;
