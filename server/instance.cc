@@ -158,7 +158,9 @@ Result<Instance::Log> Instance::OpenLog(FileSystem& fs, const InstanceOptions& o
   // What the database has is read for followers that lag, so only as much as is kept for them.
   const wal::Needs needs{.size_bytes = options.raft.catch_up_size_bytes,
                          .not_up_to = [&] { return LookUpDurableIndex(fs); }};
-  KV_TRY(wal::Opened opened, wal::Open(fs, options.wal_dir, from, options.wal, needs));
+  wal::Options wal_options = options.wal;
+  wal_options.durable_index = [this, &fs] { return AppliedIndex(fs); };
+  KV_TRY(wal::Opened opened, wal::Open(fs, options.wal_dir, from, wal_options, needs));
   KV_RETURN_IF_ERROR(SetNewerSnapshotFilesAside(fs, options.snap_dir,
                                                 snapshot.value_or(raft::SnapshotMetadata{})));
   if (opened.torn.has_value()) {
@@ -183,15 +185,16 @@ Result<Instance::Log> Instance::OpenLog(FileSystem& fs, const InstanceOptions& o
 
 // Whatever is wrong with it is found when it is opened to stay.
 raft::Index Instance::LookUpDurableIndex(FileSystem& fs) const {
-  const auto look = [&]() -> Result<raft::Index> {
-    KV_TRY(const bool has_database, fs.Exists(DatabasePath()));
-    if (!has_database) return 0;
-    KV_TRY(const auto backend, open_backend_(DatabasePath()));
-    KV_TRY(const mvcc::Reader reader, backend->NewReader());
-    KV_TRY(const mvcc::Store::Recovered content, mvcc::Store::ReadRecovered(*reader));
-    return content.consistent_index;
-  };
-  return look().value_or(0);
+  return AppliedIndex(fs).value_or(0);
+}
+
+Result<raft::Index> Instance::AppliedIndex(FileSystem& fs) const {
+  KV_TRY(const bool has_database, fs.Exists(DatabasePath()));
+  if (!has_database) return 0;
+  KV_TRY(const auto backend, open_backend_(DatabasePath()));
+  KV_TRY(const mvcc::Reader reader, backend->NewReader());
+  KV_TRY(const mvcc::Store::Recovered content, mvcc::Store::ReadRecovered(*reader));
+  return content.consistent_index;
 }
 
 Result<std::unique_ptr<mvcc::Backend>> Instance::OpenBackend(FileSystem& fs,
@@ -200,15 +203,8 @@ Result<std::unique_ptr<mvcc::Backend>> Instance::OpenBackend(FileSystem& fs,
   const std::string received = ReceivedSnapshotPath(snap_dir_, snapshot_index);
   KV_TRY(const bool is_waiting, fs.Exists(received));
   if (!is_waiting) return open_backend_(DatabasePath());
-  bool is_behind = true;
-  KV_TRY(const bool has_database, fs.Exists(DatabasePath()));
-  if (has_database) {
-    KV_TRY(const auto backend, open_backend_(DatabasePath()));
-    KV_TRY(const mvcc::Reader reader, backend->NewReader());
-    KV_TRY(const mvcc::Store::Recovered content, mvcc::Store::ReadRecovered(*reader));
-    is_behind = content.consistent_index < snapshot_index;
-  }
-  if (is_behind) {
+  KV_TRY(const raft::Index applied, AppliedIndex(fs));
+  if (applied < snapshot_index) {
     KV_INFO("putting a received snapshot into the database's place",
             {"snapshot-index", snapshot_index}, {"path", received});
     KV_RETURN_IF_ERROR(fs.Rename(received, DatabasePath()));

@@ -148,6 +148,8 @@ class Instance final : public TransportReceiver {
   // The last entry that the database has, before it is opened to stay; 0 if that cannot be told.
   raft::Index LookUpDurableIndex(FileSystem& fs) const;
   Result<Log> CreateLog(FileSystem& fs, const InstanceOptions& options);
+  // Up to where the member's database has applied the log; 0 without one.
+  Result<raft::Index> AppliedIndex(FileSystem& fs) const;
   Result<Log> CreateJoiningLog(FileSystem& fs, const InstanceOptions& options,
                                const std::vector<Member>& members);
   // What a log without entries says of how it began: with a new cluster, whose first entries were

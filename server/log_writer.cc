@@ -71,12 +71,16 @@ bool LogWriter::WriteAll(std::vector<Write>& writes) {
     WaitForSpace(appended.error());
     return false;
   }
-  if (options_.unsafe_no_fsync) return true;
-  if (const auto synced = writer_->Sync(); !synced.has_value()) {
+  if (const auto synced = Sync(); !synced.has_value()) {
     Fatal(synced.error());
     return false;
   }
   return true;
+}
+
+Result<void> LogWriter::Sync() {
+  if (options_.unsafe_no_fsync) return {};
+  return writer_->Sync();
 }
 
 void LogWriter::WaitForSpace(const Error& error) {
@@ -96,7 +100,10 @@ Result<void> LogWriter::AppendAll(std::vector<Write>& writes) {
   const raft::HardState* state = nullptr;
   std::size_t begin = 0;
   const auto append_up_to = [&](std::size_t end) -> Result<void> {
-    if (!entries.empty() || state != nullptr) KV_RETURN_IF_ERROR(writer_->Append(entries, state));
+    if (!entries.empty() || state != nullptr) {
+      KV_RETURN_IF_ERROR(Sync());  // what an earlier part has written
+      KV_RETURN_IF_ERROR(writer_->Append(entries, state));
+    }
     // What is in the log by now is not written again when the next part meets a full disk.
     for (Write& done : std::span(writes).subspan(begin, end - begin)) {
       done.entries.clear();
@@ -125,6 +132,7 @@ Result<void> LogWriter::SaveReceived(Write& write) {
   const raft::SnapshotMetadata& metadata = write.snapshot->metadata;
   KV_FAILPOINT("raftBeforeSaveSnap");
   KV_RETURN_IF_ERROR(SaveSnapshotFile(fs_, options_.snap_dir, metadata));
+  KV_RETURN_IF_ERROR(Sync());
   raft::HardState state = write.hard_state.value_or(writer_->hard_state());
   state.commit = metadata.index;
   KV_RETURN_IF_ERROR(writer_->SaveReceivedSnapshot(

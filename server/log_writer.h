@@ -1,5 +1,7 @@
 // Brings what Raft gives out to the log: everything that is queued when the disk is free goes out
-// as one write and one sync (group commit), then Raft is told.
+// as one write and one sync (group commit), then Raft is told. Where it takes more than one write,
+// each is synced before the next: rot in what a later one stands behind can always be told from a
+// torn write then (wal/format.h, PROMISE).
 //
 // Push and SaveSnapshot belong to the raft executor; the work runs on the wal executor. A failed
 // write or sync ends the replica through on_fatal: what was acknowledged must not rest on it. Only
@@ -68,10 +70,11 @@ class LogWriter {
   void TakeQueue();
   // False if it could not be written (now); nothing is tried while a full disk is waited out.
   bool WriteUnwritten();
+  void WaitForSpace(const Error& error);
   // False if the disk is full and the writes were put back.
   bool WriteAll(std::vector<Write>& writes);
-  void WaitForSpace(const Error& error);
   Result<void> AppendAll(std::vector<Write>& writes);
+  Result<void> Sync();
   Result<void> SaveReceived(Write& write);
   void Fatal(const Error& error);
 
@@ -92,8 +95,8 @@ class LogWriter {
       unwritten_;  // not yet in the log: a hard state that may wait, or all when the disk is full
   std::vector<std::shared_ptr<const raft::Snapshot>> received_;  // in the log, and not told yet
   raft::Index received_index_ = 0;                               // of the last one
+  bool waiting_for_space_ = false;                               // a timer will try again
   bool closed_ = false;
 };
 
-  bool waiting_for_space_ = false;                               // a timer will try again
 }  // namespace kvorum::server

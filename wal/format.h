@@ -58,13 +58,22 @@
 // - What lies between the last SYNCED before B and B may be in the kernel's cache only, and beyond
 //   the help of a sync where one has failed before. It is written once more and synced.
 //
-// So the PROMISE: whatever a Sync confirmed is there after a crash. A byte that changes later,
-// before the last batch, is always found, and the log is refused. Within the last batch it is found
-// as well, but may look like a torn write: the log ends before it, with a warning. After
-// Writer::Close, which puts a last seal behind the sync, the last batch holds nothing that could be
-// lost. A valid record of a torn batch is kept: it is what a shorter batch would have left. The
-// hard state stands last in its batch, so its commit index never points past the entries that are
-// kept; its term may be below that of the last entry then, and the reader raises it.
+// So the PROMISE: whatever a Sync confirmed is there after a crash. What of it is found if a byte
+// changes later goes by SYNC GROUPS, the batches from one Sync to the next:
+// - Before the last group that has a batch in the log, a changed byte is always found, and the log
+//   is refused: the last group's seals say SYNCED where it begins.
+// - Within the last group it is found as well, in whichever batch, but no byte of the log says that
+//   the group's own Sync returned, and its sectors may hold anything after a crash: it looks like a
+//   torn write. The log ends before the bad record, with a warning, the group's later batches are
+//   gone with it, whole or not.
+// - But where somebody else knows that an entry there was durable, since it has been applied
+//   (Options::durable_index), the log is refused there too, and not changed.
+// The owner keeps a group to one batch (server/log_writer.h syncs before it writes a second one),
+// so that this is never more than the last write. After Writer::Close, which puts a last seal
+// behind the sync, the last group holds nothing that could be lost. A valid record of a torn batch
+// is kept: it is what a shorter batch would have left. The hard state stands last in its batch, so
+// its commit index never points past the entries that are kept; its term may be below that of the
+// last entry then, and the reader raises it.
 //
 // A segment that etcd wrote has no seals; read here, a bad frame in the last one is always taken
 // for torn. Segments that we wrote are whole to etcd; its first three frames are as etcd writes

@@ -230,6 +230,17 @@ Result<LogContents> ReadContents(FileSystem& fs, const std::string& dir, const S
   return log;
 }
 
+// A torn write was confirmed to nobody, so nothing can have been made of its entries.
+Result<void> CheckTorn(const LogContents& log, const Options& options) {
+  if (!log.end.torn.has_value() || !options.durable_index) return {};
+  KV_TRY(const raft::Index durable, options.durable_index());
+  if (durable <= log.last_index) return {};
+  return FailDamaged(log.end.torn->file, log.end.torn->offset,
+                     log.end.torn->reason + "; the entries before it end at " +
+                         std::to_string(log.last_index) + ", and entry " + std::to_string(durable) +
+                         " has been applied");
+}
+
 // For a person to look at; the log does not need it, so errors are passed over.
 void KeepBrokenBytes(FileSystem& fs, File& file, const TornTail& torn) {
   std::string bytes(static_cast<std::size_t>(std::min(torn.size_bytes, kMaxBrokenBytes)), '\0');
@@ -360,6 +371,7 @@ Result<Opened> Open(FileSystem& fs, const std::string& dir, const SnapshotMarker
   if (!exists) return Fail(Code::kNotFound, "there is no WAL in " + dir);
   KV_TRY(std::unique_ptr<FileLock> lock, LockFolder(fs, dir));
   KV_TRY(LogContents log, ReadContents(fs, dir, from, needs));
+  KV_RETURN_IF_ERROR(CheckTorn(log, options));
   KV_RETURN_IF_ERROR(RemoveTemporaryFiles(fs, dir));
 
   const std::string path = dir + "/" + log.segments.back().FileName();

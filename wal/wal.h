@@ -77,7 +77,8 @@ Result<std::vector<SnapshotMarker>> ListMarkers(FileSystem& fs, const std::strin
 // lock and without repair: for tools and checks. A torn tail is passed over.
 Result<Contents> Read(FileSystem& fs, const std::string& dir, const SnapshotMarker& from);
 
-// Locks the folder, reads the log past the marker (index and term count), cuts a torn tail off and
+// Locks the folder, reads the log past the marker (index and term count), cuts a torn tail off
+// (unless options.durable_index says that it cannot be one) and
 // makes all that it returns durable: what a killed process had written but not synced counts as
 // synced afterwards, and so does what a failed sync had left in the kernel's cache alone.
 Result<Opened> Open(FileSystem& fs, const std::string& dir, const SnapshotMarker& from,

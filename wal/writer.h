@@ -17,6 +17,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -42,6 +43,10 @@ struct Options {
   // written twice, and the fdatasync of a batch of some KiB costs a third less, as it has no
   // metadata to commit (docs/decisions/0002-segments-of-zeros.md).
   bool zero_segments = true;
+  // Asked before a torn tail is cut off: up to which entry the log is known to have been durable,
+  // by the state that was made of it. If that is past the new end, the tail is damage. Empty:
+  // nobody knows.
+  std::function<Result<raft::Index>()> durable_index;
   // Prepares the next segment; must outlive the Writer's use of the file system: stop it first.
   // Without it the Append that passes the middle of a segment does.
   Executor* background = nullptr;
@@ -108,12 +113,12 @@ class Writer {
  private:
   Result<void> WriteMarker(const SnapshotMarker& marker, const raft::HardState* state);
   Result<void> Poison(Result<void> result);
+  Result<void> NameSegment(SpareSegments::Spare& spare, const std::string& path);
   Result<void> MakeRoom(std::uint64_t size_bytes);
   Result<void> CutFor(std::uint64_t size_bytes);
   Result<void> WriteBatch();
 
   FileSystem& fs_;
-  Result<void> NameSegment(SpareSegments::Spare& spare, const std::string& path);
   const std::string dir_;
   const Metadata metadata_;
   const Options options_;

@@ -28,10 +28,11 @@ using namespace kvorum;
 
 constexpr const char* kDir = "/wal";
 constexpr wal::Metadata kMetadata = {.node_id = 1, .cluster_id = 2};
-constexpr wal::Options kOptions = {.segment_size_bytes = 1024,
-                                   .reserve_size_bytes = 0,
-                                   .zero_segments = false,
-                                   .background = nullptr};
+const wal::Options kOptions = {.segment_size_bytes = 1024,
+                               .reserve_size_bytes = 0,
+                               .zero_segments = false,
+                               .durable_index = {},
+                               .background = nullptr};
 
 void Require(bool condition) {
   if (!condition) std::abort();

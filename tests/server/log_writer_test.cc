@@ -165,5 +165,38 @@ TEST_F(LogWriterTest, AnErrorOfTheOpenSegmentIsFatalWhateverItIs) {
   EXPECT_THAT(persisted_, ElementsAre(1));
 }
 
+// One sync confirms what takes several writes: entries that replace others.
+TEST_F(LogWriterTest, AChangedByteOfAnEarlierWriteOfTheLastSyncIsRefused) {
+  Push(100);
+  RunDue();
+  const std::string segment = std::string(kDir) + "/0000000000000000-0000000000000000.wal";
+  const auto bytes = [&] { return ReadWholeFile(fs_, segment, 1 << 20).value(); };
+  const std::size_t begin = bytes().find_last_not_of('\0') + 8;
+  for (const std::size_t size : {40, 80, 600}) {
+    Push(size);
+    --index_;  // the next one takes its place
+  }
+  RunDue();
+  ASSERT_EQ(persisted_.size(), 2u) << "one group";
+  // Of the last write but for what stands before its data.
+  const std::size_t last_write_at = bytes().rfind(std::string(600, 'e')) - 64;
+  ASSERT_LT(begin + 200, last_write_at);
+  int refused = 0;
+  for (std::size_t at = begin; at < last_write_at + 600; ++at) {
+    ASSERT_TRUE(fs_.Corrupt(segment, at, 0x04));
+    const auto contents = wal::Read(fs_, kDir, {});
+    if (contents.has_value()) {
+      EXPECT_GE(at, last_write_at);
+      EXPECT_EQ(contents->entries.back().data.size(), 80u) << at << ": only the last write is gone";
+    } else {
+      ++refused;
+      EXPECT_EQ(contents.error().code, Code::kDataLoss);
+      EXPECT_NE(contents.error().message.find(segment), std::string::npos);
+    }
+    ASSERT_TRUE(fs_.Corrupt(segment, at, 0x04));
+  }
+  EXPECT_GT(refused, 200);
+}
+
 }  // namespace
 }  // namespace kvorum::server

@@ -133,6 +133,39 @@ TEST_F(DamageTest, AChangedByteOfACrashedLogCostsAtMostTheLastBatch) {
   EXPECT_GT(torn, 2000);
 }
 
+// The database has more than what would be left: the last batch was durable.
+TEST_F(DamageTest, AChangedByteOfABatchThatHasBeenAppliedIsRefusedAndNothingIsChanged) {
+  MakeLog();
+  int torn_before = 0;
+  for (const raft::Index applied : {8u, 10u}) {
+    options_.durable_index = [applied] { return applied; };
+    int torn = 0;
+    for (std::size_t offset = last_batch_at_; offset < end_; ++offset) {
+      ASSERT_TRUE(fs_.Corrupt(Path(files_.back()), offset, 0x02));
+      const std::string before = Bytes(files_.back());
+      const Result<Opened> opened = OpenCopy();
+      if (!opened.has_value()) {
+        ASSERT_NO_FATAL_FAILURE(ExpectDamaged(opened, files_.back())) << offset;
+        EXPECT_EQ(ReadWholeFile(*copy_, Path(files_.back()), 1 << 20).value(), before);
+      } else {
+        ++torn;
+        EXPECT_GE(opened->contents.entries.back().index, applied) << offset;
+      }
+      ASSERT_TRUE(fs_.Corrupt(Path(files_.back()), offset, 0x02));
+    }
+    EXPECT_GT(torn, 0) << "what lies behind the entry";
+    if (applied == 8) torn_before = torn;
+    if (applied == 10) {
+      EXPECT_LT(torn, torn_before / 4);
+    }
+  }
+  options_.durable_index = []() -> Result<raft::Index> {
+    return Fail(Code::kDataLoss, "the database cannot be read");
+  };
+  ASSERT_TRUE(fs_.Corrupt(Path(files_.back()), last_batch_at_ + 20, 0x02));
+  EXPECT_FALSE(OpenCopy().has_value()) << "nobody can tell";
+}
+
 TEST_F(DamageTest, NoLengthToWhichTheLogIsCutPasses) {
   MakeLog();
   writer_.reset();

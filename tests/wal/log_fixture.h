@@ -23,6 +23,7 @@ inline Options SmallOptions(std::uint64_t segment_size_bytes = 4096) {
   return {.segment_size_bytes = segment_size_bytes,
           .reserve_size_bytes = 0,
           .zero_segments = false,
+          .durable_index = {},
           .background = nullptr};
 }
 
