@@ -20,6 +20,14 @@ class ReceivedSnapshotTest : public LogFixture {
     Create();
     AppendAndSync(MakeEntries(1, last, 1), {.term = 1, .vote = 1, .commit = commit});
   }
+  // Two segments, the second from entry 301 on; all behind entry 50 is of a leader that nobody else
+  // has followed.
+  void BeginWithCutTail() {
+    Create(SmallOptions(std::uint64_t{64} << 10));
+    AppendAndSync(MakeEntries(1, 300, 1), {.term = 1, .vote = 1, .commit = 50});
+    ASSERT_OK(writer_->Cut());
+    AppendAndSync(MakeEntries(301, 20, 1));
+  }
   void Receive(raft::Index index, raft::Term term) {
     ASSERT_OK(writer_->SaveReceivedSnapshot(MakeMarker(index, term),
                                             {.term = term, .vote = 0, .commit = index}));
@@ -139,6 +147,48 @@ TEST_F(ReceivedSnapshotTest, AnOlderMarkerBehindItIsNotListed) {
   Reopen(MakeMarker(1000, 3));
   EXPECT_TRUE(contents_.entries.empty());
   EXPECT_EQ(writer_->last_index(), 1000u);
+}
+
+// The log was cut within a tail that the snapshot contradicts, so that the marker is below the
+// first entry of its own segment; and the older segment is gone.
+TEST_F(ReceivedSnapshotTest, AMarkerBelowItsSegmentsFirstEntryLeavesNothingOfTheTail) {
+  BeginWithCutTail();
+  Receive(100, 3);
+  AppendAndSync(MakeEntries(101, 50, 3), {.term = 3, .vote = 0, .commit = 150});
+  EXPECT_THAT(MarkedIndexes(), ElementsAre(100));
+  Reopen(MakeMarker(100, 3));
+  EXPECT_EQ(contents_.entries, MakeEntries(101, 50, 3));
+
+  AppendAndSync(MakeEntries(151, 200, 3), {.term = 3, .vote = 0, .commit = 340});
+  for (const raft::Index marked : {310u, 340u}) {
+    ASSERT_OK(writer_->SaveSnapshot(MakeMarker(marked, 3)));
+    writer_->ReleaseTo(marked);
+    ASSERT_OK(writer_->Purge(1));
+    ASSERT_EQ(SegmentFiles().size(), 1u);
+    ASSERT_EQ(SegmentName::Parse(SegmentFiles()[0])->first_index, 301u);
+    const std::size_t left = 350 - marked;
+    Reopen(MakeMarker(marked, 3));
+    EXPECT_EQ(contents_.entries, MakeEntries(marked + 1, left, 3)) << "none of term 1";
+    EXPECT_EQ(contents_.hard_state.commit, 340u);
+    EXPECT_EQ(writer_->last_index(), 350u);
+  }
+  EXPECT_EQ(MarkedIndexes().back(), 340u);
+  ASSERT_FALSE(TryOpen(MakeMarker(100, 3)).has_value()) << "its segment is gone";
+}
+
+// The same with nothing behind the marker but the hard state when the power goes off.
+TEST_F(ReceivedSnapshotTest, SuchAMarkerCountsBeforeAnEntryFollowsIt) {
+  BeginWithCutTail();
+  Receive(100, 3);
+  Rng rng(1);
+  fs_.Crash(SimFileSystem::Keep::kNothing, rng);
+  EXPECT_THAT(MarkedIndexes(), ElementsAre(100));
+  Reopen(MakeMarker(100, 3));
+  EXPECT_TRUE(contents_.entries.empty());
+  EXPECT_EQ(writer_->last_index(), 100u);
+  AppendAndSync(MakeEntries(101, 5, 3));
+  Reopen(MakeMarker(100, 3));
+  EXPECT_EQ(contents_.entries, MakeEntries(101, 5, 3));
 }
 
 TEST_F(ReceivedSnapshotTest, GoesOnOverSegmentsPurgesAndReopens) {
