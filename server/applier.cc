@@ -51,7 +51,8 @@ std::size_t Applier::Apply(std::span<const raft::Entry> entries) {
       hooks_.on_fatal(Error{
           done.error().code,
           "cannot apply log entry " + std::to_string(entry.index) + ": " + done.error().message});
-      return entries.size();
+      failed_ = true;
+      return applied;
     }
     ++applied;
     if (answer_bytes_ + store_.UnpublishedBytes() <= bounds_.batch_bytes) continue;

@@ -61,6 +61,9 @@ class Applier {
   // Applies the entries, publishes them as one batch, or as several, and answers whoever waits for
   // them. Returns how many it applied: not all if the store has no room for the next one.
   std::size_t Apply(std::span<const raft::Entry> entries);
+  // An entry could not be applied, and on_fatal was called: nothing of its batch was shown or
+  // answered, and nothing may be applied any more, since it would miss what that entry did.
+  bool failed() const { return failed_; }
 
   // An installed snapshot has brought the state up to this entry.
   void Installed(raft::Index index, raft::Term term);
@@ -120,6 +123,7 @@ class Applier {
   raft::Index consistent_index_;  // what the backend had when we started, then what we applied
   raft::Index applied_index_ = 0;
   raft::Term applied_term_ = 0;
+  bool failed_ = false;
   std::vector<Outcome> outcomes_;
   std::size_t answer_bytes_ = 0;  // of what was read for them
 };

@@ -80,6 +80,7 @@ void ApplyLoop::Drain() {
     if (item.entries.empty()) return;
     const TimePoint begin = apply_.clock().Now();
     const std::size_t applied = applier_.Apply(item.entries);
+    if (applier_.failed()) return Stop();
     WarnIfSlow(begin, item.entries);
     left_.assign(std::move_iterator(item.entries.begin() + static_cast<std::ptrdiff_t>(applied)),
                  std::move_iterator(item.entries.end()));

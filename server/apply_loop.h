@@ -3,7 +3,8 @@
 //
 // Push, PushSnapshot and WaitApplied are thread-safe; entries are pushed in log order by the raft
 // executor. The work runs on the apply executor. A snapshot takes its turn behind the entries that
-// were pushed before it; nothing is applied while it is installed.
+// were pushed before it; nothing is applied while it is installed. An entry that cannot be applied
+// is the last: the loop stops there.
 #pragma once
 
 #include <atomic>
