@@ -7,9 +7,9 @@
 // else is thread-safe. The backend outlives its readers.
 // Durability: what Commit returned ok for survives a power cut, whole; of a commit that was cut off
 // everything or nothing is there afterwards.
-// Errors of Commit and FinishDefragment say that memory and disk may differ: the owner logs them
-// and ends the process, since every later commit is refused. A record whose checksum does not match
-// is kDataLoss, its bucket and key named, and is never handed out.
+// Errors of Commit (but for a full disk) and FinishDefragment say that memory and disk may differ:
+// the owner logs them and ends the process, since every later commit is refused. A record whose
+// checksum does not match is kDataLoss, its bucket and key named, and is never handed out.
 #pragma once
 
 #include <cstddef>
@@ -21,6 +21,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/api_error.h"
 #include "base/error.h"
 #include "base/file_system.h"
 #include "mvcc/bucket.h"
@@ -30,6 +31,16 @@
 namespace kvorum::mvcc {
 
 // One immutable state of the backend. Used by one thread at a time. Everything returned stays valid
+// A long read gave its snapshot up since the backend needs its place; it may begin anew.
+inline constexpr ApiError kReaderMustEnd{Code::kUnavailable,
+                                         "mvcc: the database needs the place of a reader"};
+// Records that a long read visits between two looks at MustEnd.
+inline constexpr std::uint64_t kRecordsBetweenLooks = 1024;
+
+// Whose a reader is. Clients' readers may use up the shared places; the reserved ones are for the
+// few that the member itself cannot go on without (apply, compaction).
+enum class ReaderPlace : std::uint8_t { kShared, kReserved };
+
 // until the snapshot is given back. Callers hold it through a Reader.
 class Snapshot {
  public:
@@ -110,13 +121,15 @@ class Backend {
   // keeps it. An error is fatal. On the backend executor, or before there is one.
   virtual Result<void> TakePlace(const std::string& path) = 0;
 
-  // One atomic and durable transaction. kResourceExhausted when the disk is full.
+  // One atomic and durable transaction. kResourceExhausted when the disk is full: nothing of it
+  // happened, and the same batch may be committed later. A failed sync is never that.
   virtual Result<void> Commit(const WriteBatch& batch) = 0;
 
   // The state after the last commit that returned. Costs under 0.3 µs and no allocation once its
   // snapshot was used before; kResourceExhausted when more readers live than the backend has places
   // for.
-  virtual Result<Reader> NewReader() = 0;
+  Result<Reader> NewReader() { return OpenReader(ReaderPlace::kShared); }
+  virtual Result<Reader> OpenReader(ReaderPlace place) = 0;
 
   // What the file takes up; falls only by defragmenting. Refreshed by each commit.
   virtual std::uint64_t SizeBytes() const = 0;

@@ -73,7 +73,7 @@ class LmdbBackend final : public Backend {
 
   Result<void> TakePlace(const std::string& path) override;
   Result<void> Commit(const WriteBatch& batch) override;
-  Result<Reader> NewReader() override;
+  Result<Reader> OpenReader(ReaderPlace place) override;
   std::uint64_t SizeBytes() const override { return size_bytes_.load(std::memory_order_relaxed); }
   std::uint64_t SizeInUseBytes() const override {
     return size_in_use_bytes_.load(std::memory_order_relaxed);
@@ -89,7 +89,8 @@ class LmdbBackend final : public Backend {
                                               std::uint64_t file_size_bytes) const;
   // LMDB's code; the transaction is committed or nothing of it happened.
   int TryCommit(const WriteBatch& batch);
-  Result<LmdbSnapshot*> TakeSnapshot();
+  Result<LmdbSnapshot*> TakeSnapshot(ReaderPlace place);
+  std::unexpected<Error> CommitFailed(int code);
   Result<void> RefreshSizes();
   void CloseRetired();
 
@@ -194,27 +195,36 @@ Result<void> LmdbBackend::Commit(const WriteBatch& batch) {
   CloseRetired();
   int code = TryCommit(batch);
   while (code == MDB_MAP_FULL) {
-    if (Result<void> grown = current_->GrowMap(); !grown.has_value()) {
-      failed_ = grown.error();
-      return grown;
-    }
+    // Without the address space for it: nothing was changed, as with a full disk.
+    KV_RETURN_IF_ERROR(current_->GrowMap());
     code = TryCommit(batch);
   }
-  if (code != 0) {
-    failed_ = LmdbError(code, "commit to", current_->path());
-    return Fail(*failed_);
-  }
+  if (code != 0) return CommitFailed(code);
   if (const auto log = change_log_.lock()) log->Record(batch);
-  return RefreshSizes();
+  // The commit is durable, whatever can be told of it.
+  static_cast<void>(RefreshSizes());
+  return {};
 }
 
-Result<LmdbSnapshot*> LmdbBackend::TakeSnapshot() {
+// A write that found no room ends the transaction before its meta page: the state before it stands,
+// and done anew it writes each of its pages again. A sync that failed is another matter: what it
+// should have written may be gone for good.
+std::unexpected<Error> LmdbBackend::CommitFailed(int code) {
+  Error error = LmdbError(code, "commit to", current_->path());
+  const bool is_full = error.code == Code::kResourceExhausted;
+  if (is_full && !current_->SyncHasFailed()) return Fail(std::move(error));
+  if (is_full) error.code = Code::kDataLoss;
+  failed_ = std::move(error);
+  return Fail(*failed_);
+}
+
+Result<LmdbSnapshot*> LmdbBackend::TakeSnapshot(ReaderPlace place) {
   std::unique_lock lock(readers_mutex_);
-  return current_->TakeSnapshot(lock);
+  return current_->TakeSnapshot(lock, place);
 }
 
-Result<Reader> LmdbBackend::NewReader() {
-  KV_TRY(LmdbSnapshot * snapshot, TakeSnapshot());
+Result<Reader> LmdbBackend::OpenReader(ReaderPlace place) {
+  KV_TRY(LmdbSnapshot * snapshot, TakeSnapshot(place));
   return Reader(snapshot);
 }
 
@@ -250,8 +260,8 @@ Result<std::unique_ptr<DefragmentCopy>> LmdbBackend::StartDefragment() {
          LmdbEnvironment::Open(std::move(target_options), std::move(lock), readers_mutex_));
   auto log = std::make_shared<ChangeLog>();
   change_log_ = log;
-  return std::make_unique<LmdbDefragmentCopy>(std::move(target), std::move(log),
-                                              [this] { return TakeSnapshot(); });
+  return std::make_unique<LmdbDefragmentCopy>(
+      std::move(target), std::move(log), [this] { return TakeSnapshot(ReaderPlace::kShared); });
 }
 
 std::expected<void, Backend::DefragmentError> LmdbBackend::FinishDefragment(
@@ -273,7 +283,7 @@ std::expected<void, Backend::DefragmentError> LmdbBackend::FinishDefragment(
   }
   // Without the directory's sync a power cut may bring the old file back, less what is committed
   // from now on.
-  if (placed.has_value()) placed = RefreshSizes();
+  static_cast<void>(RefreshSizes());
   if (!placed.has_value()) {
     failed_ = placed.error();
     return std::unexpected(DefragmentError{placed.error(), true});

@@ -22,6 +22,8 @@ namespace {
 using lmdb_format::TreeKey;
 
 constexpr MDB_dbi kFreeListTree = 0;
+// Of ReaderPlace::kReserved: apply, compaction, the sizes after a commit, the threads of a start.
+constexpr unsigned kReservedReaders = 16;
 // Below this a map is of no use; a machine that cannot spare the address space is refused.
 constexpr std::uint64_t kSmallestMapBytes = std::uint64_t{64} << 20;
 
@@ -249,13 +251,14 @@ Result<std::unique_ptr<LmdbEnvironment>> LmdbEnvironment::Open(Options options, 
 }
 
 int LmdbEnvironment::OpenEnv() {
-  if (const int code = ReserveLockFile(options_.path, options_.max_readers); code != 0) return code;
+  const unsigned max_readers = options_.max_readers + kReservedReaders;
+  if (const int code = ReserveLockFile(options_.path, max_readers); code != 0) return code;
   if (const int code = mdb_env_create(&env_); code != 0) return code;
   mdb_env_set_assert(env_, AssertFailed);
   unsigned flags = MDB_NOSUBDIR | MDB_NOTLS;
   if (options_.sync == Sync::kByHand) flags |= MDB_NOSYNC;
   int code = mdb_env_set_mapsize(env_, options_.map_size_bytes);
-  if (code == 0) code = mdb_env_set_maxreaders(env_, options_.max_readers);
+  if (code == 0) code = mdb_env_set_maxreaders(env_, max_readers);
   if (code == 0) code = mdb_env_open(env_, options_.path.c_str(), flags, 0600);
   int dead_readers = 0;
   if (code == 0) code = mdb_reader_check(env_, &dead_readers);
@@ -291,7 +294,7 @@ Result<void> LmdbEnvironment::WriteFormat() {
 
 Result<void> LmdbEnvironment::CheckFormat() {
   std::unique_lock lock(readers_mutex_);
-  KV_TRY(LmdbSnapshot * snapshot, TakeSnapshot(lock));
+  KV_TRY(LmdbSnapshot * snapshot, TakeSnapshot(lock, ReaderPlace::kReserved));
   lock.unlock();
   const Reader reader(snapshot);
   MDB_val key = ToLmdb(lmdb_format::kFormatKey);
@@ -315,12 +318,13 @@ Result<void> LmdbEnvironment::CheckFormat() {
   return {};
 }
 
-Result<LmdbSnapshot*> LmdbEnvironment::TakeSnapshot(std::unique_lock<std::mutex>& lock) {
+Result<LmdbSnapshot*> LmdbEnvironment::TakeSnapshot(std::unique_lock<std::mutex>& lock,
+                                                    ReaderPlace place) {
   readers_changed_.wait(lock, [this] { return !growing_; });
+  const unsigned places =
+      options_.max_readers + (place == ReaderPlace::kReserved ? kReservedReaders : 0);
+  if (live_ >= places) return Fail(Code::kResourceExhausted, "mvcc: too many readers at once");
   if (idle_.empty()) {
-    if (snapshots_.size() >= options_.max_readers) {
-      return Fail(Code::kResourceExhausted, "mvcc: too many readers at once");
-    }
     snapshots_.push_back(std::make_unique<LmdbSnapshot>(*this));
     idle_.reserve(snapshots_.capacity());
     idle_.push_back(snapshots_.back().get());
@@ -365,6 +369,8 @@ bool LmdbEnvironment::growing() const {
   return growing_;
 }
 
+bool LmdbEnvironment::SyncHasFailed() const { return ::fdatasync(file_lock_.fd()) != 0; }
+
 Result<void> LmdbEnvironment::SyncEachCommitFromNow() {
   int code = mdb_env_set_flags(env_, MDB_NOSYNC, 0);
   if (code == 0) code = mdb_env_sync(env_, 1);
@@ -375,7 +381,7 @@ Result<void> LmdbEnvironment::SyncEachCommitFromNow() {
 
 Result<LmdbEnvironment::Sizes> LmdbEnvironment::ReadSizes() {
   std::unique_lock lock(readers_mutex_);
-  KV_TRY(LmdbSnapshot * snapshot, TakeSnapshot(lock));
+  KV_TRY(LmdbSnapshot * snapshot, TakeSnapshot(lock, ReaderPlace::kReserved));
   lock.unlock();
   const Reader reader(snapshot);
   MDB_stat free_list;

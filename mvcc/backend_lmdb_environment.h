@@ -101,7 +101,7 @@ class LmdbEnvironment {
   struct Options {
     std::string path;
     std::uint64_t map_size_bytes = 0;
-    unsigned max_readers = 0;
+    unsigned max_readers = 0;  // of the shared places
     Sync sync = Sync::kEachCommit;
   };
   // Opens a file that passed CheckLmdbFile, or fills an empty one. readers_mutex guards the
@@ -118,7 +118,7 @@ class LmdbEnvironment {
   Result<void> CheckFormat();
 
   // The caller holds the readers' mutex through `lock`.
-  Result<LmdbSnapshot*> TakeSnapshot(std::unique_lock<std::mutex>& lock);
+  Result<LmdbSnapshot*> TakeSnapshot(std::unique_lock<std::mutex>& lock, ReaderPlace place);
   // True if no reader lives; the caller holds the readers' mutex.
   bool idle() const { return live_ == 0; }
 
@@ -127,6 +127,9 @@ class LmdbEnvironment {
   bool growing() const;
   // Makes all commits up to now durable and each later one by itself.
   Result<void> SyncEachCommitFromNow();
+  // Whether a write to the file was lost by a sync since the last call. LMDB tells a full disk and
+  // a failed sync by the same codes; the kernel tells a failed sync to each open descriptor once.
+  bool SyncHasFailed() const;
   // The file got another name.
   void Renamed(std::string path) { options_.path = std::move(path); }
 

@@ -265,9 +265,17 @@ class MemoryBackend final : public Backend {
     KV_FAILPOINT("afterStartDBTxn");
     const std::string payload = EncodeBatch(commit_ + 1, batch);
     KV_FAILPOINT("beforeCommit");
-    if (Result<void> written = WriteFrame(payload); !written.has_value()) {
-      failed_ = written.error();
+    const std::string header = FrameHeader(payload);
+    const std::array<std::string_view, 3> frame = {header, payload, kFrameEnd};
+    if (Result<void> written = file_->WriteAt(log_end_, frame); !written.has_value()) {
+      // A full disk may have taken a part of it, behind the log's end: the next one goes over that.
+      if (written.error().code != Code::kResourceExhausted) failed_ = written.error();
       return written;
+    }
+    if (Result<void> counted = Count(header.size() + payload.size() + kFrameEnd.size());
+        !counted.has_value()) {
+      failed_ = Error{Code::kDataLoss, counted.error().message};
+      return Fail(*failed_);
     }
     KV_FAILPOINT("afterCommit");
     std::lock_guard lock(mutex_);
@@ -278,7 +286,7 @@ class MemoryBackend final : public Backend {
     return {};
   }
 
-  Result<Reader> NewReader() override {
+  Result<Reader> OpenReader(ReaderPlace) override {
     std::lock_guard lock(mutex_);
     return Reader(new MemorySnapshot(state_, mutex_));
   }
@@ -396,13 +404,11 @@ class MemoryBackend final : public Backend {
     return {};
   }
 
-  Result<void> WriteFrame(std::string_view payload) {
-    const std::string header = FrameHeader(payload);
-    const std::array<std::string_view, 3> parts = {header, payload, kFrameEnd};
-    KV_RETURN_IF_ERROR(file_->WriteAt(log_end_, parts));
+  // The frame that was written behind the log's end is its end from now on.
+  Result<void> Count(std::uint64_t frame_bytes) {
     KV_RETURN_IF_ERROR(file_->Sync());
     ++commit_;
-    log_end_ += header.size() + payload.size() + kFrameEnd.size();
+    log_end_ += frame_bytes;
     return WriteSlot();
   }
 

@@ -3,8 +3,18 @@
 #include <utility>
 
 #include "base/failpoint.h"
+#include "base/logging.h"
 
 namespace kvorum::mvcc {
+namespace {
+
+constexpr Duration kFullDiskRetry = std::chrono::seconds(1);
+
+Result<void> DiskIsFull() {
+  return Fail(Code::kResourceExhausted, "mvcc: the disk of the database is full");
+}
+
+}  // namespace
 
 Committer::Committer(Backend& backend, WriteBuffer& buffer, Executor& executor, Executor& copier,
                      Options options)
@@ -37,33 +47,84 @@ void Committer::Retarget(Backend& backend, WriteBuffer& buffer, std::shared_ptr<
   backend_ = &backend;
   buffer_ = &buffer;
   owner_ = std::move(owner);
+  // What it waited for was of the old content.
+  if (unwritten_.has_value()) EndStall();
 }
 
 void Committer::Flush(Callback done) {
   executor_.Post([this, done = std::move(done)]() mutable {
-    if (CommitPublished({})) done();
+    RunUnstalled([this, done = std::move(done)]() mutable {
+      WhenCommitted(CommitPublished({}), std::move(done));
+    });
+  });
+}
+
+void Committer::Close(Callback done) {
+  executor_.Post([this, done = std::move(done)]() mutable {
+    if (unwritten_.has_value()) Retry();
+    if (CommitPublished({}) != Outcome::kFailed) done();
   });
 }
 
 void Committer::PostDeletions(std::vector<Revision> revisions, Callback done) {
   executor_.Post([this, target = backend_, revisions = std::move(revisions),
                   done = std::move(done)]() mutable {
-    if (backend_ == target && CommitPublished(std::move(revisions))) done();
+    RunUnstalled(
+        [this, target, revisions = std::move(revisions), done = std::move(done)]() mutable {
+          Delete(target, std::move(revisions), std::move(done));
+        });
   });
 }
 
-bool Committer::CommitPublished(std::vector<Revision> deletions) {
-  if (failed_) return false;
+void Committer::Delete(const Backend* target, std::vector<Revision> revisions, Callback done) {
+  if (backend_ != target) return;
+  WhenCommitted(CommitPublished(std::move(revisions)),
+                [this, target, done = std::move(done)]() mutable {
+                  if (backend_ == target) done();
+                });
+}
+
+void Committer::RunUnstalled(Callback task) {
+  if (unwritten_.has_value()) {
+    after_stall_.push_back(std::move(task));
+  } else {
+    task();
+  }
+}
+
+void Committer::WhenCommitted(Outcome outcome, Callback done) {
+  switch (outcome) {
+    case Outcome::kCommitted:
+      return done();
+    case Outcome::kStalled:
+      after_stall_.push_back(std::move(done));
+      return;
+    case Outcome::kFailed:
+      return;
+  }
+}
+
+Committer::Outcome Committer::CommitPublished(std::vector<Revision> deletions) {
+  if (failed_) return Outcome::kFailed;
+  if (unwritten_.has_value()) return Outcome::kStalled;
   KV_FAILPOINT("commitBeforePreCommitHook");
   WriteBuffer::Taken taken = buffer_->Take();
   KV_FAILPOINT("commitAfterPreCommitHook");
   taken.operations += deletions.size();
   taken.batch.deletions = std::move(deletions);
+  return Commit(std::move(taken));
+}
+
+Committer::Outcome Committer::Commit(WriteBuffer::Taken taken) {
   if (!taken.batch.empty()) {
     const TimePoint start = executor_.clock().Now();
     if (const Result<void> committed = backend_->Commit(taken.batch); !committed.has_value()) {
+      if (committed.error().code == Code::kResourceExhausted) {
+        Stall(std::move(taken), committed.error());
+        return Outcome::kStalled;
+      }
       Fail(committed.error());
-      return false;
+      return Outcome::kFailed;
     }
     const Duration duration = executor_.clock().Now() - start;
     KV_FAILPOINT("beforeWritebackBuf");
@@ -74,7 +135,42 @@ bool Committer::CommitPublished(std::vector<Revision> deletions) {
   if (taken.consistent_index.has_value() && options_.on_durable) {
     options_.on_durable(*taken.consistent_index);
   }
-  return true;
+  return Outcome::kCommitted;
+}
+
+// ---- a full disk ----
+
+void Committer::Stall(WriteBuffer::Taken taken, const Error& error) {
+  if (!stalled_.load(std::memory_order_relaxed)) {
+    KV_ERROR("the disk of the database is full; this member goes on without writing to it",
+             {"error", error.message}, {"operations", taken.operations});
+  }
+  unwritten_ = std::move(taken);
+  stalled_.store(true, std::memory_order_relaxed);
+  RetryLater();
+}
+
+void Committer::RetryLater() {
+  if (std::exchange(retry_armed_, true)) return;
+  executor_.PostAt(executor_.clock().Now() + kFullDiskRetry, [this] {
+    retry_armed_ = false;
+    if (unwritten_.has_value()) Retry();
+  });
+}
+
+void Committer::Retry() {
+  WriteBuffer::Taken taken = *std::exchange(unwritten_, std::nullopt);
+  if (Commit(std::move(taken)) != Outcome::kCommitted) return;
+  KV_INFO("the disk of the database has space again");
+  EndStall();
+}
+
+// What was published meanwhile goes first: its own timer has passed.
+void Committer::EndStall() {
+  unwritten_.reset();
+  stalled_.store(false, std::memory_order_relaxed);
+  CommitPublished({});
+  for (Callback& task : std::exchange(after_stall_, {})) RunUnstalled(std::move(task));
 }
 
 void Committer::Fail(const Error& error) {
@@ -87,6 +183,7 @@ void Committer::Fail(const Error& error) {
 void Committer::Defragment(DefragmentDone done) {
   executor_.Post([this, done = std::move(done)]() mutable {
     if (failed_) return;
+    if (unwritten_.has_value()) return done(DiskIsFull());
     if (!running_.empty()) {
       if (waiting_.size() >= kMaxWaitingDefragments) {
         done(kvorum::Fail(Code::kResourceExhausted, "mvcc: too many defragmentations are waiting"));
@@ -101,7 +198,9 @@ void Committer::Defragment(DefragmentDone done) {
 }
 
 void Committer::StartDefragment() {
-  if (!CommitPublished({})) return;
+  const Outcome outcome = CommitPublished({});
+  if (outcome == Outcome::kFailed) return;
+  if (outcome == Outcome::kStalled) return AnswerDefragment(DiskIsFull());
   Result<std::unique_ptr<DefragmentCopy>> copy = backend_->StartDefragment();
   if (!copy.has_value()) {
     AnswerDefragment(kvorum::Fail(copy.error()));
@@ -129,7 +228,13 @@ void Committer::FinishDefragment(std::unique_ptr<DefragmentCopy> copy, Result<vo
     AnswerDefragment(copied);
     return;
   }
-  if (!CommitPublished({})) return;
+  const Outcome outcome = CommitPublished({});
+  if (outcome == Outcome::kFailed) return;
+  if (outcome == Outcome::kStalled) {
+    copy.reset();  // the room that it takes may be what is missing
+    AnswerDefragment(DiskIsFull());
+    return;
+  }
   const auto finished = backend_->FinishDefragment(std::move(copy));
   if (finished.has_value()) {
     AnswerDefragment({});

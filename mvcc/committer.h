@@ -6,14 +6,18 @@
 // All work runs on the backend executor, the long copy of a defragmentation on the copier; all
 // callbacks run on the backend executor and may call back into the committer.
 // Ownership: the owner stops both executors before it destroys the committer.
-// Errors: a failed commit is reported once through on_fatal and the committer does nothing more: no
-// later callback is called, since nothing more becomes durable. The owner ends the process.
+// Errors: a commit that meets a full disk STALLS the committer: the same commit is tried again
+// every second, and what was asked for meanwhile waits behind it. Any other failed commit is
+// reported once through on_fatal and the committer does nothing more: no later callback is called,
+// since nothing more becomes durable. The owner ends the process. Bounds: the write buffer's own
+// while stalled; its writer waits for room.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/clock.h"
@@ -63,6 +67,11 @@ class Committer {
 
   // Calls `done` once everything published before the call is durable.
   void Flush(Callback done);
+  // The last call: commits what is published and calls `done`, or on a full disk calls it all the
+  // same. What is not durable then comes from the log again.
+  void Close(Callback done);
+  // A commit waits for space on the disk. Any thread.
+  bool stalled() const { return stalled_.load(std::memory_order_relaxed); }
 
   // Deletes revisions from the backend in one transaction with everything that was published before
   // (so a revision that still waits in the buffer is deleted too), then calls `done`. Compaction
@@ -73,7 +82,7 @@ class Committer {
 
   // Commits what is published, then rewrites the backend's file without its free pages while reads
   // and commits go on. A call during a run gets a run of its own after it, shared with the others
-  // that wait. An error leaves the backend in service as it was.
+  // that wait. An error leaves the backend in service as it was; a full disk is one.
   void Defragment(std::move_only_function<void(Result<void>)> done);
 
  private:
@@ -81,8 +90,22 @@ class Committer {
 
   static constexpr std::size_t kMaxWaitingDefragments = 128;
 
-  // True unless the committer failed, now or before.
-  bool CommitPublished(std::vector<Revision> deletions);
+  enum class Outcome : std::uint8_t {
+    kCommitted,
+    kStalled,  // now or before
+    kFailed,   // now or before
+  };
+  Outcome CommitPublished(std::vector<Revision> deletions);
+  Outcome Commit(WriteBuffer::Taken taken);
+  // The task runs now, unless the committer is stalled: then behind what it waits for.
+  void RunUnstalled(Callback task);
+  // Calls `done` when what the commit took is durable.
+  void WhenCommitted(Outcome outcome, Callback done);
+  void Delete(const Backend* target, std::vector<Revision> revisions, Callback done);
+  void Stall(WriteBuffer::Taken taken, const Error& error);
+  void RetryLater();
+  void Retry();
+  void EndStall();
   void Fail(const Error& error);
   void StartDefragment();
   void FinishDefragment(std::unique_ptr<DefragmentCopy> copy, Result<void> copied,
@@ -100,8 +123,13 @@ class Committer {
   std::atomic<bool> timer_armed_{false};
   std::atomic<bool> commit_posted_{false};
 
+  std::atomic<bool> stalled_{false};
+
   // Of the backend executor.
   bool failed_ = false;
+  std::optional<WriteBuffer::Taken> unwritten_;  // while stalled
+  std::vector<Callback> after_stall_;            // their askers wait, so that they are few
+  bool retry_armed_ = false;
   // Who waits for the run that is on, and who for the one after it.
   std::vector<DefragmentDone> running_;
   std::vector<DefragmentDone> waiting_;

@@ -138,7 +138,7 @@ Result<bool> Compactor::CollectBatch(Job& job) {
   const IndexSnapshot index = job.state->index->Snapshot();
   if (!job.hasher.has_value())
     job.hasher = KvHasher::ForCompaction(job.previous, job.revision, index.view());
-  KV_TRY(const Reader reader, job.state->backend->NewReader());
+  KV_TRY(const Reader reader, job.state->backend->OpenReader(ReaderPlace::kReserved));
   KV_FAILPOINT("compactAfterAcquiredBatchTxLock");
   std::size_t seen = 0;
   bool more = false;

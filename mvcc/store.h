@@ -135,6 +135,9 @@ class Store {
   // Of the backend's file; see Backend.
   std::uint64_t SizeBytes() const { return size_bytes_.load(std::memory_order_relaxed); }
   std::uint64_t SizeInUseBytes() const {
+  // See Committer.
+  void Close(Committer::Callback done) { committer_.Close(std::move(done)); }
+  bool CommitStalled() const { return committer_.stalled(); }
     return size_in_use_bytes_.load(std::memory_order_relaxed);
   }
   StoreCounters::Values counters() const { return counters_.Read(); }

@@ -53,7 +53,7 @@ Result<std::string_view> WriteTxn::Find(Revision revision) {
   if (const RevisionRecord* record = buffer_->Find(revision)) return record->value;
   if (const RevisionRecord* record = store_.state_->buffer.FindStaged(revision))
     return record->value;
-  if (!reader_) reader_ = MustHave(store_.state_->backend->NewReader());
+  if (!reader_) reader_ = MustHave(store_.state_->backend->OpenReader(ReaderPlace::kReserved));
   const std::optional<RevisionRecord> record = MustHave((*reader_)->GetRevision(revision));
   KV_CHECK(record && !record->tombstone, MissingRecord(revision).message);
   return record->value;

@@ -11,10 +11,12 @@
 #include <lmdb.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <fstream>
 #include <sstream>
 #include <thread>
@@ -23,6 +25,19 @@
 #include "base/rng.h"
 #include "mvcc/backend.h"
 #include "tests/mvcc/backend_worlds.h"
+
+namespace {
+// So many of the next syncs fail as they do where space is only found when data is written back.
+std::atomic<int> failing_syncs = 0;
+}  // namespace
+
+// LMDB's, and ours.
+extern "C" int fdatasync(int fd) {
+  if (failing_syncs.load() == 0) return static_cast<int>(::syscall(SYS_fdatasync, fd));
+  --failing_syncs;
+  errno = ENOSPC;
+  return -1;
+}
 
 namespace kvorum::mvcc {
 namespace {
@@ -394,7 +409,23 @@ TEST_F(LmdbBackendTest, LittleAddressSpaceMakesASmallerMap) {
   EXPECT_EQ(ContentOf(**opened).size(), 1u);
 }
 
-TEST_F(LmdbBackendTest, AFullDiskFailsTheCommitAndAllLaterOnesAndLosesNothing) {
+TEST_F(LmdbBackendTest, ACommitNeedsNoneOfThePlacesThatReadersUseUp) {
+  auto opened = OpenLmdbBackend({.path = world_.path, .max_readers = 4});
+  ASSERT_TRUE(opened.has_value());
+  Backend& backend = **opened;
+  std::vector<Reader> readers;
+  for (int i = 0; i < 4; ++i) readers.push_back(backend.NewReader().value());
+  const std::uint64_t before = backend.SizeInUseBytes();
+  Commit(backend, OwnedBatch().Append({2, 0}, std::string(100'000, 'x')));
+  Commit(backend, OwnedBatch().Append({3, 0}, "y"));
+  EXPECT_GT(backend.SizeInUseBytes(), before + 100'000) << "the sizes are refreshed as well";
+  EXPECT_FALSE(backend.NewReader().has_value());
+  const auto reserved = backend.OpenReader(ReaderPlace::kReserved);
+  ASSERT_TRUE(reserved.has_value()) << "apply and compaction cannot do without";
+  EXPECT_TRUE((*reserved)->GetRevision({3, 0}).value().has_value());
+}
+
+TEST_F(LmdbBackendTest, AFullDiskFailsTheCommitWhichMayBeDoneAgainAndLosesNothing) {
   const std::string mounted = world_.folder / "small";
   ASSERT_EQ(::mkdir(mounted.c_str(), 0700), 0);
   if (::mount("tmpfs", mounted.c_str(), "tmpfs", 0, "size=1m") != 0) {
@@ -414,11 +445,18 @@ TEST_F(LmdbBackendTest, AFullDiskFailsTheCommitAndAllLaterOnesAndLosesNothing) {
     EXPECT_EQ(done.error().code, Code::kResourceExhausted) << done.error().message;
     EXPECT_THAT(done.error().message, HasSubstr("No space left on device"));
     EXPECT_GT(main, 10);
-    EXPECT_FALSE(backend->Commit(OwnedBatch().Delete({2, 0}).batch()).has_value());
+    OwnedBatch refused;
+    refused.Append({main, 0}, std::string(30'000, 'f'));
+    for (int i = 0; i < 3; ++i) {
+      const Result<void> again = backend->Commit(refused.batch());
+      ASSERT_FALSE(again.has_value());
+      EXPECT_EQ(again.error().code, Code::kResourceExhausted) << again.error().message;
+    }
     EXPECT_EQ(ContentOf(*backend).size(), static_cast<std::size_t>(main - 2)) << "reads go on";
     backend.reset();
     backend = OpenLmdbBackend({.path = path}).value();
     EXPECT_EQ(ContentOf(*backend).size(), static_cast<std::size_t>(main - 2));
+    EXPECT_EQ(backend->Commit(refused.batch()).error().code, Code::kResourceExhausted);
     const Result<void> no_room = Defragment(*backend);
     ASSERT_FALSE(no_room.has_value());
     EXPECT_EQ(no_room.error().code, Code::kResourceExhausted) << no_room.error().message;
@@ -426,7 +464,28 @@ TEST_F(LmdbBackendTest, AFullDiskFailsTheCommitAndAllLaterOnesAndLosesNothing) {
     for (std::int64_t gone = 2; gone < main; ++gone) compaction.Delete({gone, 0});
     Commit(*backend, compaction);
     EXPECT_EQ(ContentOf(*backend).size(), 0u);
+
+    // With more space the very commit that was refused goes through, in the same process.
+    ASSERT_EQ(::mount("tmpfs", mounted.c_str(), "tmpfs", MS_REMOUNT, "size=4m"), 0);
+    Commit(*backend, refused);
+    EXPECT_EQ(ContentOf(*backend).size(), 1u);
+    backend.reset();
+    backend = OpenLmdbBackend({.path = path}).value();
+    EXPECT_EQ(ContentOf(*backend).size(), 1u);
   }
+}
+
+TEST_F(LmdbBackendTest, AFailedSyncIsNotTakenForAFullDisk) {
+  auto backend = MustOpen();
+  Commit(*backend, OwnedBatch().Append({2, 0}, "durable"));
+  failing_syncs = 2;  // each open descriptor is told once: LMDB's, and ours that asks behind it
+  const Result<void> done = backend->Commit(OwnedBatch().Append({3, 0}, "lost").batch());
+  EXPECT_EQ(failing_syncs, 0);
+  ASSERT_FALSE(done.has_value());
+  EXPECT_EQ(done.error().code, Code::kDataLoss) << done.error().message;
+  const Result<void> later = backend->Commit(OwnedBatch().Append({3, 0}, "lost").batch());
+  ASSERT_FALSE(later.has_value()) << "a failed sync is never tried again";
+  EXPECT_EQ(later.error(), done.error());
 }
 
 // ---- killed while it defragments ----
