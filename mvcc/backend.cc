@@ -36,13 +36,17 @@ Result<void> Snapshot::ScanRevisions(Revision from, Revision to, const VisitRevi
 
 Result<std::uint32_t> Snapshot::Hash() {
   std::uint32_t crc = 0;
+  std::uint64_t seen = 0;
+  bool must_end = false;
   for (std::size_t i = 0; i < kBucketNames.size(); ++i) {
     const auto bucket = static_cast<Bucket>(i);
     crc = Crc32c(crc, BucketName(bucket));
     KV_RETURN_IF_ERROR(Scan(bucket, {}, {}, [&](std::string_view key, std::string_view value) {
       if (!IsLocal(bucket, key)) crc = Crc32c(Crc32c(crc, key), value);
-      return true;
+      must_end = ++seen % kRecordsBetweenLooks == 0 && MustEnd();
+      return !must_end;
     }));
+    if (must_end) return kReaderMustEnd.Fail();
   }
   return crc;
 }

@@ -30,7 +30,6 @@
 
 namespace kvorum::mvcc {
 
-// One immutable state of the backend. Used by one thread at a time. Everything returned stays valid
 // A long read gave its snapshot up since the backend needs its place; it may begin anew.
 inline constexpr ApiError kReaderMustEnd{Code::kUnavailable,
                                          "mvcc: the database needs the place of a reader"};
@@ -41,6 +40,7 @@ inline constexpr std::uint64_t kRecordsBetweenLooks = 1024;
 // few that the member itself cannot go on without (apply, compaction).
 enum class ReaderPlace : std::uint8_t { kShared, kReserved };
 
+// One immutable state of the backend. Used by one thread at a time. Everything returned stays valid
 // until the snapshot is given back. Callers hold it through a Reader.
 class Snapshot {
  public:
@@ -60,14 +60,15 @@ class Snapshot {
   // How many records the `key` bucket holds by the backend's own count, not by walking it. A start
   // that scans the bucket compares: a scan that saw another number met a damaged file.
   virtual Result<std::uint64_t> CountRevisions() = 0;
-  // The backend waits for this snapshot to be given back: whoever holds one for long gives up.
+  // The backend waits for this snapshot to be given back, and lets no reader in until it is:
+  // whoever holds one for more than a moment looks now and then, and gives up (kReaderMustEnd).
   virtual bool MustEnd() const { return false; }
 
   // Visits the revisions in [from, to) in order.
   Result<void> ScanRevisions(Revision from, Revision to, const VisitRevision& visit);
   // CRC-32C over every bucket's name, keys and values, in the order of Bucket. Entries of the meta
   // bucket that members of one cluster may differ in (consistent index, term, storage version) are
-  // left out.
+  // left out. kReaderMustEnd.
   Result<std::uint32_t> Hash();
 
  protected:

@@ -84,9 +84,7 @@ class BackendSource final : public SnapshotSource {
 
  private:
   Result<std::string> NextBody() {
-    if ((*reader_)->MustEnd()) {
-      return Fail(Code::kUnavailable, "mvcc: the database needs the place of a snapshot's reader");
-    }
+    if ((*reader_)->MustEnd()) return kReaderMustEnd.Fail();
     return walk_.NextBody();
   }
   std::string Header() {

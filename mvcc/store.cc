@@ -179,11 +179,24 @@ void Store::Defragment(std::move_only_function<void(Result<void>)> done) {
 }
 
 Result<KvHash> Store::HashKv(std::int64_t revision) {
-  if (revision > 0) {
-    if (const std::optional<KvHash> stored = hashes_.Find(revision)) return *stored;
+  // Each time that it is told to end, the map has doubled.
+  while (true) {
+    if (revision > 0) {
+      if (const std::optional<KvHash> stored = hashes_.Find(revision)) return *stored;
+    }
+    KV_TRY(ReadView view, Read());
+    Result<KvHash> hash = view.HashKv(revision);
+    if (hash.has_value() || !(hash.error() == kReaderMustEnd)) return hash;
   }
-  KV_TRY(ReadView view, Read());
-  return view.HashKv(revision);
+}
+
+Result<Store::BackendHash> Store::HashBackend() {
+  while (true) {
+    KV_TRY(ReadView view, Read());
+    const Result<std::uint32_t> hash = view.HashBackend();
+    if (hash.has_value()) return BackendHash{.hash = *hash, .revision = view.revision()};
+    if (!(hash.error() == kReaderMustEnd)) return Fail(hash.error());
+  }
 }
 
 Result<void> Store::ForEach(Bucket bucket,

@@ -106,8 +106,14 @@ class Store {
   // The history's checksum up to a revision (0: the newest), equal to etcd's for the same history.
   // Reads all of it, so not for an I/O thread; a revision that one of the last ten compactions left
   // behind answers at once with the hash taken then, over what was there before it.
-  // ErrCompacted, ErrFutureRev.
+  // ErrCompacted, ErrFutureRev. Begins anew if the backend needs its reader's place.
   Result<KvHash> HashKv(std::int64_t revision);
+  // CRC-32C over all buckets of the backend as it is durable now. The same.
+  struct BackendHash {
+    std::uint32_t hash = 0;
+    std::int64_t revision = 0;  // of the view that it was taken from
+  };
+  Result<BackendHash> HashBackend();
 
   // Visits a small bucket (not Bucket::kKey) as it is durable.
   Result<void> ForEach(
@@ -129,15 +135,15 @@ class Store {
 
   // Calls `done` on the backend executor once everything published before is durable.
   void Flush(Committer::Callback done) { committer_.Flush(std::move(done)); }
+  // See Committer.
+  void Close(Committer::Callback done) { committer_.Close(std::move(done)); }
+  bool CommitStalled() const { return committer_.stalled(); }
   // See Committer::Defragment.
   void Defragment(std::move_only_function<void(Result<void>)> done);
 
   // Of the backend's file; see Backend.
   std::uint64_t SizeBytes() const { return size_bytes_.load(std::memory_order_relaxed); }
   std::uint64_t SizeInUseBytes() const {
-  // See Committer.
-  void Close(Committer::Callback done) { committer_.Close(std::move(done)); }
-  bool CommitStalled() const { return committer_.stalled(); }
     return size_in_use_bytes_.load(std::memory_order_relaxed);
   }
   StoreCounters::Values counters() const { return counters_.Read(); }

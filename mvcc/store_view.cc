@@ -91,8 +91,10 @@ Result<KvHash> ReadView::HashKv(std::int64_t revision) {
 
   KvHasher hasher = KvHasher::ForHistory(compact_revision(), revision, index_.view());
   Result<void> added;
+  std::uint64_t seen = 0;
   const auto add = [&](const RevisionRecord& record) {
     added = hasher.Add(index_.view(), record);
+    if (++seen % kRecordsBetweenLooks == 0 && reader_->MustEnd()) added = kReaderMustEnd.Fail();
     return added.has_value();
   };
   KV_RETURN_IF_ERROR(ScanRecords(Revision{}, {.main = revision + 1, .sub = 0}, add));

@@ -68,9 +68,10 @@ class ReadView final : private RecordSource {
   Result<void> ScanRecords(std::int64_t from, const VisitRecord& visit);
 
   // HashKV for a revision (0: the newest) as Store::HashKv without its stored hashes. Reads the
-  // whole history.
+  // whole history. kReaderMustEnd.
   Result<KvHash> HashKv(std::int64_t revision);
   // CRC-32C over all buckets of the backend, as it was durable when the view was made.
+  // kReaderMustEnd.
   Result<std::uint32_t> HashBackend();
 
  private:

@@ -65,14 +65,13 @@ void MaintenanceService::HandleAlarm(const rpc::CallContext& call, SharedBytes b
 }
 
 void MaintenanceService::Hash(const rpc::CallContext&, SharedBytes, rpc::UnaryReply reply) {
+  if (context_.store->CommitStalled()) return reply.Fail(kNoSpace.ToError());
   // What the backend does not hold yet is not in its hash: let it catch up first.
   context_.store->Flush([this, reply = std::move(reply)]() mutable {
     context_.hasher->Post([this, reply = std::move(reply)]() mutable {
-      auto view = context_.store->Read();
-      if (!view.has_value()) return reply.Fail(view.error());
-      const auto hash = view->HashBackend();
+      const auto hash = context_.store->HashBackend();
       if (!hash.has_value()) return reply.Fail(hash.error());
-      reply.Send(EncodeHashResponse(context_.Header(view->revision()), *hash));
+      reply.Send(EncodeHashResponse(context_.Header(hash->revision), hash->hash));
     });
   });
 }

@@ -197,6 +197,88 @@ TEST_F(HashTest, AResumedCompactionStoresNone) {
   EXPECT_EQ(Hash(5).compact_revision, 5);
 }
 
+// Asks for the place of the next readers, as one does whose map must grow.
+class ImpatientBackend final : public Backend {
+ public:
+  explicit ImpatientBackend(std::unique_ptr<Backend> backend) : backend_(std::move(backend)) {}
+
+  Result<void> TakePlace(const std::string& path) override { return backend_->TakePlace(path); }
+  Result<void> Commit(const WriteBatch& batch) override { return backend_->Commit(batch); }
+  Result<Reader> OpenReader(ReaderPlace place) override {
+    KV_TRY(Reader reader, backend_->OpenReader(place));
+    return Reader(new ImpatientSnapshot(*this, std::move(reader)));
+  }
+  std::uint64_t SizeBytes() const override { return backend_->SizeBytes(); }
+  std::uint64_t SizeInUseBytes() const override { return backend_->SizeInUseBytes(); }
+  Result<std::unique_ptr<DefragmentCopy>> StartDefragment() override {
+    return backend_->StartDefragment();
+  }
+  std::expected<void, DefragmentError> FinishDefragment(
+      std::unique_ptr<DefragmentCopy> copy) override {
+    return backend_->FinishDefragment(std::move(copy));
+  }
+
+  int wanted = 0;    // so many more readers are to end
+  int given_up = 0;  // readers that were told and ended
+
+ private:
+  class ImpatientSnapshot final : public Snapshot {
+   public:
+    ImpatientSnapshot(ImpatientBackend& owner, Reader reader)
+        : owner_(owner), reader_(std::move(reader)) {}
+    Result<std::optional<std::string_view>> Get(Bucket bucket, std::string_view key) override {
+      return reader_->Get(bucket, key);
+    }
+    Result<std::optional<RevisionRecord>> GetRevision(Revision revision) override {
+      return reader_->GetRevision(revision);
+    }
+    Result<void> Scan(Bucket bucket, std::string_view from, std::string_view to,
+                      const Visit& visit) override {
+      return reader_->Scan(bucket, from, to, visit);
+    }
+    Result<std::uint64_t> CountRevisions() override { return reader_->CountRevisions(); }
+    bool MustEnd() const override {
+      told_ = told_ || owner_.wanted > 0;
+      return told_;
+    }
+
+   private:
+    void Release() override {
+      if (told_) {
+        --owner_.wanted;
+        ++owner_.given_up;
+      }
+      delete this;
+    }
+    ImpatientBackend& owner_;
+    Reader reader_;
+    mutable bool told_ = false;
+  };
+
+  const std::unique_ptr<Backend> backend_;
+};
+
+// A reader that stays keeps the map from growing, and with it every other reader and the apply
+// executor wait.
+TEST(HashOfALongHistory, GivesItsReaderUpAndBeginsAnewWhenTheBackendNeedsItsPlace) {
+  StoreHarness harness;
+  for (int i = 0; i < 3000; ++i) harness.Put("key" + std::to_string(i), "value");
+  harness.Settle();
+  const KvHash expected = Ok(harness.store->HashKv(0));
+  const std::uint32_t expected_backend = Ok(harness.store->HashBackend()).hash;
+  harness.store.reset();
+
+  auto owned = std::make_unique<ImpatientBackend>(harness.OpenBackend());
+  ImpatientBackend& backend = *owned;
+  const auto store = Ok(Store::Open(harness.options, std::move(owned), harness.Executors()));
+  backend.wanted = 3;
+  EXPECT_EQ(Ok(store->HashKv(0)), expected);
+  EXPECT_EQ(backend.given_up, 3);
+  backend.wanted = 2;
+  EXPECT_EQ(Ok(store->HashBackend()).hash, expected_backend);
+  EXPECT_EQ(backend.given_up, 5);
+}
+
 // HashKV(0) asks for the newest revision, not for a compaction at 0.
 TEST_F(HashTest, ACompactionAtZeroDoesNotStandForTheNewest) {
   CompactAndSettle(0);
