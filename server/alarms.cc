@@ -115,6 +115,11 @@ std::vector<Alarm> Alarms::List(AlarmType type) const {
   return found;
 }
 
+bool Alarms::Stands(const Alarm& alarm) const {
+  std::lock_guard lock(mutex_);
+  return alarms_.contains(alarm);
+}
+
 void Alarms::UpdateFlags() {
   const auto stands = [&](AlarmType type) {
     return std::ranges::any_of(alarms_, [&](const Alarm& alarm) { return alarm.type == type; });

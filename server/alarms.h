@@ -56,6 +56,8 @@ class Alarms {
   bool Stands(AlarmType type) const {
     return (type == AlarmType::kCorrupt ? corrupt_ : no_space_).load(std::memory_order_relaxed);
   }
+  // That of one member; a lock.
+  bool Stands(const Alarm& alarm) const;
 
  private:
   void UpdateFlags();

@@ -435,6 +435,15 @@ Result<void> Instance::BuildReplica(FileSystem& fs, Log log, InstanceOptions opt
   lease_expiry_ = std::make_unique<LeaseExpiry>(*leases_, *replica_, *applier_, alarms_, *ids_,
                                                 executors_.apply, options.lease_expiry);
   intake_ = std::make_unique<SnapshotIntake>(
+  space_watch_ = std::make_unique<SpaceWatch>(
+      executors_.backend,
+      SpaceWatch::Hooks{.has_space =
+                            [this] {
+                              disk_space_->Refresh();
+                              return DiskTakesWrites();
+                            },
+                        .alarm_stands = [this] { return alarms_.Stands(OwnNoSpace()); },
+                        .raise = [this](Task answered) { RaiseNoSpace(std::move(answered)); }});
       fs, snap_dir_, open_backend_,
       [this](raft::Message message) { return replica_->Receive(std::move(message)); });
   return {};
@@ -446,6 +455,7 @@ void Instance::Start(Transport& transport) {
   replica_->Start(transport);
   lease_expiry_->Start();
 }
+  space_watch_->Start();
 
 void Instance::Receive(raft::Message message) {
   if (IsSnapshot(message)) return;
@@ -572,12 +582,11 @@ bool Instance::DiskTakesWrites() {
     log_->WatchSpace();
     return false;
   }
-  return disk_space_->TakesBackendBytes(store_->PendingBytes());
+  return !store_->CommitStalled() && disk_space_->TakesBackendBytes(store_->PendingBytes());
 }
 
 void Instance::RaiseNoSpace(Task answer) {
-  const AlarmRequest raise{.action = AlarmAction::kActivate,
-                           .alarm = {.member = metadata_.node_id, .type = AlarmType::kNoSpace}};
+  const AlarmRequest raise{.action = AlarmAction::kActivate, .alarm = OwnNoSpace()};
   const std::uint64_t id = ids_->Next();
   std::vector<Proposal> proposals;
   proposals.push_back(
@@ -591,8 +600,9 @@ void Instance::RaiseNoSpace(Task answer) {
 void Instance::Stop(Task done) {
   lease_expiry_->Stop();
   replica_->Stop([this, done = std::move(done)]() mutable {
-    log_->Close([this, done = std::move(done)]() mutable { store_->Flush(std::move(done)); });
+    log_->Close([this, done = std::move(done)]() mutable { store_->Close(std::move(done)); });
   });
 }
 
 }  // namespace kvorum::server
+  space_watch_->Stop();

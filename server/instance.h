@@ -41,6 +41,7 @@
 #include "server/replicated_state.h"
 #include "server/request_id.h"
 #include "server/snapshot_intake.h"
+#include "server/space_watch.h"
 #include "server/transport.h"
 #include "server/wait_table.h"
 #include "wal/wal.h"
@@ -122,7 +123,7 @@ class Instance final : public TransportReceiver {
   mvcc::Store& store() { return *store_; }
   Membership& membership() { return *membership_; }
   Alarms& alarms() { return alarms_; }
-  // Whether a write may still be taken, as far as the disks go.
+  // Whether a write may still be taken, as far as this member's disks go.
   bool DiskTakesWrites();
   Quota& quota() { return *quota_; }
   RequestIdSource& ids() { return *ids_; }
@@ -172,6 +173,8 @@ class Instance final : public TransportReceiver {
   std::shared_ptr<const MembershipView> PeersView() const;
   Result<void> StartAtBackend(raft::Restart& restart) const;
   Result<void> BuildReplica(FileSystem& fs, Log log, InstanceOptions options);
+  // In this member's name.
+  Alarm OwnNoSpace() const { return {.member = metadata_.node_id, .type = AlarmType::kNoSpace}; }
   void RaiseNoSpace(Task answer);
   // Sending: raft executor, then backend executor once everything applied is durable.
   void SendSnapshot(raft::Message message);
@@ -209,6 +212,7 @@ class Instance final : public TransportReceiver {
   std::unique_ptr<Replica> replica_;
   std::unique_ptr<LeaseExpiry> lease_expiry_;
   std::unique_ptr<SnapshotIntake> intake_;
+  std::unique_ptr<SpaceWatch> space_watch_;
   std::mutex sending_mutex_;
   std::set<raft::MemberId> sending_;  // to whom a snapshot is on its way
   Transport* transport_ = nullptr;

@@ -184,13 +184,7 @@ class RefusalTest(unittest.TestCase):
     def test_a_full_disk(self):
         """Writes are refused while reads go on; with room again and the alarm disarmed they are taken
         again; nothing that was acknowledged is lost."""
-        disk = tempfile.mkdtemp(prefix="kvorum-tmpfs-")
-        mounted = subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", "size=256m", "tmpfs", disk], check=False, capture_output=True)
-        self.assertEqual(mounted.returncode, 0, "this test needs root, to mount a small tmpfs")
-        self.addCleanup(os.rmdir, disk)
-        self.addCleanup(subprocess.run, ["umount", disk], check=True)
-        self.addCleanup(self.member.close)  # before the umount
+        disk = self.mount_disk()
         ballast = disk + "/ballast"
         with open(ballast, "wb") as file:
             os.posix_fallocate(file.fileno(), 0, 96 << 20)
@@ -220,6 +214,58 @@ class RefusalTest(unittest.TestCase):
             stub = server.kv(channel)
             for key, size in [*acknowledged.items(), (b"again", 1)]:
                 self.assertEqual(len(server.get(stub, key).kvs[0].value), size)
+
+    def mount_disk(self):
+        disk = tempfile.mkdtemp(prefix="kvorum-tmpfs-")
+        mounted = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=256m", "tmpfs", disk], check=False, capture_output=True)
+        self.assertEqual(mounted.returncode, 0, "this test needs root, to mount a small tmpfs")
+        self.addCleanup(os.rmdir, disk)
+        self.addCleanup(subprocess.run, ["umount", disk], check=True)
+        self.addCleanup(self.member.close)  # before the umount
+        return disk
+
+    def test_a_disk_that_another_program_fills_to_the_last_byte(self):
+        """The member stays up read-only, stops and starts on the full disk, and goes on in the same
+        process when there is room."""
+        disk = self.mount_disk()
+        self.member.data_dir = disk + "/data"
+        self.member.start()
+        with self.member.channel() as channel:
+            server.put(server.kv(channel), b"early", b"v")
+        ballast = disk + "/ballast"
+        with open(ballast, "wb", buffering=0) as file:
+            with self.assertRaises(OSError):
+                while True:
+                    file.write(b"b" * 65536)
+        with self.member.channel() as channel:
+            self.wait_for_alarm(channel)
+            stub = server.kv(channel)
+            # Deletes need room in the database and are not refused.
+            for i in range(300):
+                stub.DeleteRange(server.rpc_pb2.DeleteRangeRequest(key=b"none%d" % i), timeout=10)
+            self.assertEqual(server.get(stub, b"early", serializable=True).kvs[0].value, b"v")
+            self.assertIsNone(self.member.process.poll(), self.member.log())
+        self.assertEqual(self.member.stop()[0], 0)
+        self.member.start()
+        with self.member.channel() as channel:
+            stub = server.kv(channel)
+            self.assertEqual(server.get(stub, b"early", serializable=True).kvs[0].value, b"v")
+            os.remove(ballast)
+            self.write_after_disarming(channel)
+        self.member.kill()
+        self.member.start()
+        with self.member.channel() as channel:
+            for key in (b"early", b"again"):
+                self.assertEqual(server.get(server.kv(channel), key).kvs[0].value, b"v")
+
+    def wait_for_alarm(self, channel):
+        """No client's put has asked for it."""
+        deadline = time.monotonic() + 30
+        admin = server.maintenance(channel)
+        while not admin.Alarm(server.rpc_pb2.AlarmRequest()).alarms:
+            self.assertLess(time.monotonic(), deadline, "no alarm was raised")
+            time.sleep(0.1)
 
     def write_after_disarming(self, channel):
         """The log looks for space once a second, so that a disarm just before raises the alarm again."""

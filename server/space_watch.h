@@ -1,0 +1,43 @@
+// Has the NOSPACE alarm raised in this member's own name while its disks run low, whether it leads
+// or follows and whether clients write through it or not: only the whole cluster's refusal of
+// writes keeps a follower's disk from filling up with what others accept. Who disarms the alarm
+// while the disks are low gets it again.
+//
+// Runs on one executor, looks once a second. The owner stops the executor before it destroys the
+// watch.
+#pragma once
+
+#include <functional>
+
+#include "base/executor.h"
+
+namespace kvorum::server {
+
+class SpaceWatch {
+ public:
+  struct Hooks {
+    // Looks at the disks: whether they take what is promised and some more.
+    std::function<bool()> has_space;
+    // This member's alarm stands already.
+    std::function<bool()> alarm_stands;
+    // Proposes it; `answered` runs on any thread when it was applied, or was not.
+    std::function<void(Task answered)> raise;
+  };
+
+  SpaceWatch(Executor& executor, Hooks hooks) : executor_(executor), hooks_(std::move(hooks)) {}
+
+  void Start();
+  // Nothing is proposed from now on. Any thread.
+  void Stop();
+
+ private:
+  void Look();
+  void LookLater();
+
+  Executor& executor_;
+  const Hooks hooks_;
+  bool is_raising_ = false;
+  bool stopped_ = false;
+};
+
+}  // namespace kvorum::server
