@@ -168,7 +168,8 @@ Result<Store::DurableSnapshot> Store::OpenSnapshot() const {
   KV_TRY(Reader reader, state->backend->NewReader());
   KV_TRY(Recovered content, ReadRecovered(*reader));
   return DurableSnapshot{.content = std::move(content),
-                         .source = MakeSnapshotSource(std::move(reader), std::move(state))};
+                         .source = MakeSnapshotSource(std::move(reader), state),
+                         .file_bytes = [state] { return state->backend->SizeBytes(); }};
 }
 
 void Store::Defragment(std::move_only_function<void(Result<void>)> done) {

@@ -130,6 +130,8 @@ class Store {
   struct DurableSnapshot {
     Recovered content;
     std::unique_ptr<SnapshotSource> source;
+    // Of the file whose pages it pins; may be asked for as long as the source lives, and longer.
+    std::function<std::uint64_t()> file_bytes;
   };
   Result<DurableSnapshot> OpenSnapshot() const;
 

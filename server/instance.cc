@@ -7,6 +7,7 @@
 #include "base/failpoint.h"
 #include "base/logging.h"
 #include "raft/bootstrap.h"
+#include "server/bounded_source.h"
 #include "server/conf_state_json.h"
 #include "server/force_new_cluster.h"
 #include "server/internal_request.h"
@@ -223,7 +224,7 @@ Result<void> Instance::LoadLeases(mvcc::Backend& backend) {
 
 Result<void> Instance::OpenStore(FileSystem& fs, std::unique_ptr<mvcc::Backend> backend,
                                  const InstanceOptions& options) {
-  disk_space_ = std::make_unique<DiskSpace>(fs, options.snap_dir);
+  disk_space_ = std::make_shared<DiskSpace>(fs, options.snap_dir);
   mvcc::StoreOptions store_options = options.store;
   leases_ = std::make_unique<Leases>(options.lease, executors_.apply.clock());
   KV_RETURN_IF_ERROR(LoadLeases(*backend));
@@ -434,7 +435,6 @@ Result<void> Instance::BuildReplica(FileSystem& fs, Log log, InstanceOptions opt
   options.lease_expiry.request_timeout = options.replica.request_timeout;
   lease_expiry_ = std::make_unique<LeaseExpiry>(*leases_, *replica_, *applier_, alarms_, *ids_,
                                                 executors_.apply, options.lease_expiry);
-  intake_ = std::make_unique<SnapshotIntake>(
   space_watch_ = std::make_unique<SpaceWatch>(
       executors_.backend,
       SpaceWatch::Hooks{.has_space =
@@ -444,6 +444,7 @@ Result<void> Instance::BuildReplica(FileSystem& fs, Log log, InstanceOptions opt
                             },
                         .alarm_stands = [this] { return alarms_.Stands(OwnNoSpace()); },
                         .raise = [this](Task answered) { RaiseNoSpace(std::move(answered)); }});
+  intake_ = std::make_unique<SnapshotIntake>(
       fs, snap_dir_, open_backend_,
       [this](raft::Message message) { return replica_->Receive(std::move(message)); });
   return {};
@@ -454,8 +455,8 @@ void Instance::Start(Transport& transport) {
   transport.SetMembers(PeersView());
   replica_->Start(transport);
   lease_expiry_->Start();
-}
   space_watch_->Start();
+}
 
 void Instance::Receive(raft::Message message) {
   if (IsSnapshot(message)) return;
@@ -519,7 +520,18 @@ void Instance::SendDurable(raft::Message message) {
           {"size-in-use-bytes", store_->SizeInUseBytes()});
   message.snapshot = std::make_shared<const raft::Snapshot>(
       raft::Snapshot{.data = {}, .metadata = *std::move(metadata)});
-  transport_->SendSnapshot(std::move(message), std::move(opened->source));
+  transport_->SendSnapshot(std::move(message), Bounded(*std::move(opened)));
+}
+
+// Refers to nothing of this instance: whoever sends it may outlive us.
+std::unique_ptr<mvcc::SnapshotSource> Instance::Bounded(mvcc::Store::DurableSnapshot opened) const {
+  return std::make_unique<BoundedSource>(
+      std::move(opened.source),
+      BoundedSource::Database{
+          .file_bytes = std::move(opened.file_bytes),
+          .has_space = [space = disk_space_] { return space->TakesBackendBytes(0); },
+          .in_use_bytes = store_->SizeInUseBytes()},
+      executors_.backend.clock(), BoundedSource::Limits{});
 }
 
 Result<raft::SnapshotMetadata> Instance::MetadataOf(const mvcc::Store::Recovered& content,
@@ -599,10 +611,10 @@ void Instance::RaiseNoSpace(Task answer) {
 
 void Instance::Stop(Task done) {
   lease_expiry_->Stop();
+  space_watch_->Stop();
   replica_->Stop([this, done = std::move(done)]() mutable {
     log_->Close([this, done = std::move(done)]() mutable { store_->Close(std::move(done)); });
   });
 }
 
 }  // namespace kvorum::server
-  space_watch_->Stop();

@@ -148,9 +148,9 @@ class Instance final : public TransportReceiver {
   Result<Log> OpenLog(FileSystem& fs, const InstanceOptions& options);
   // The last entry that the database has, before it is opened to stay; 0 if that cannot be told.
   raft::Index LookUpDurableIndex(FileSystem& fs) const;
-  Result<Log> CreateLog(FileSystem& fs, const InstanceOptions& options);
   // Up to where the member's database has applied the log; 0 without one.
   Result<raft::Index> AppliedIndex(FileSystem& fs) const;
+  Result<Log> CreateLog(FileSystem& fs, const InstanceOptions& options);
   Result<Log> CreateJoiningLog(FileSystem& fs, const InstanceOptions& options,
                                const std::vector<Member>& members);
   // What a log without entries says of how it began: with a new cluster, whose first entries were
@@ -179,6 +179,7 @@ class Instance final : public TransportReceiver {
   // Sending: raft executor, then backend executor once everything applied is durable.
   void SendSnapshot(raft::Message message);
   void SendDurable(raft::Message message);
+  std::unique_ptr<mvcc::SnapshotSource> Bounded(mvcc::Store::DurableSnapshot opened) const;
   Result<raft::SnapshotMetadata> MetadataOf(const mvcc::Store::Recovered& content,
                                             raft::Index at_least) const;
   // Installing: apply executor.
@@ -202,7 +203,7 @@ class Instance final : public TransportReceiver {
   std::unique_ptr<auth::AuthStore> auth_;
   std::unique_ptr<AuthStates> auth_states_;
   std::unique_ptr<AuthApplier> auth_applier_;
-  std::unique_ptr<DiskSpace> disk_space_;
+  std::shared_ptr<DiskSpace> disk_space_;  // shared with snapshots on their way
   std::unique_ptr<Quota> quota_;
   WaitTable waiters_;
   std::unique_ptr<RequestIdSource> ids_;
@@ -211,8 +212,8 @@ class Instance final : public TransportReceiver {
   std::unique_ptr<ApplyLoop> apply_loop_;
   std::unique_ptr<Replica> replica_;
   std::unique_ptr<LeaseExpiry> lease_expiry_;
-  std::unique_ptr<SnapshotIntake> intake_;
   std::unique_ptr<SpaceWatch> space_watch_;
+  std::unique_ptr<SnapshotIntake> intake_;
   std::mutex sending_mutex_;
   std::set<raft::MemberId> sending_;  // to whom a snapshot is on its way
   Transport* transport_ = nullptr;

@@ -1,0 +1,54 @@
+// A snapshot's source that gives its reader back when the follower takes too long: the reader pins
+// every page that is freed meanwhile, so that the leader's file grows by what is written, and never
+// shrinks. The transfer then fails, and Raft asks for a newer one.
+//
+// Used by one thread at a time, as the source is. It looks at each chunk; whoever sends one gives
+// up by itself when none is taken for long.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "mvcc/snapshot_stream.h"
+
+namespace kvorum::server {
+
+class BoundedSource final : public mvcc::SnapshotSource {
+ public:
+  // What the member's disk bears.
+  struct Limits {
+    Duration grace = std::chrono::minutes(10);
+    // Behind the grace the whole takes no longer than at this rate.
+    std::uint64_t bytes_per_second = std::uint64_t{16} << 20;
+    // The database's file may grow by so much, or by half of what it holds.
+    std::uint64_t growth_bytes = std::uint64_t{1} << 30;
+  };
+  struct Database {
+    std::function<std::uint64_t()> file_bytes;
+    // The disk takes the file's growth, as far as anybody knows.
+    std::function<bool()> has_space;
+    std::uint64_t in_use_bytes = 0;
+  };
+
+  BoundedSource(std::unique_ptr<mvcc::SnapshotSource> source, Database database, const Clock& clock,
+                Limits limits);
+
+  // kUnavailable for good once a limit is passed.
+  Result<SharedBytes> Next() override;
+
+ private:
+  std::optional<Error> PassedLimit() const;
+
+  std::unique_ptr<mvcc::SnapshotSource> source_;  // null once a limit is passed
+  const Database database_;
+  const Clock& clock_;
+  const TimePoint deadline_;
+  const std::uint64_t most_file_bytes_;
+  std::optional<Error> passed_;
+};
+
+}  // namespace kvorum::server
