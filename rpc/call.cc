@@ -39,10 +39,15 @@ void Call::CompleteLarge(LargeAnswer answer) {
 void Call::Read(ServerStream::ReadCallback callback) {
   {
     std::lock_guard lock(stream_->mutex);
-    KV_CHECK(!stream_->read_outstanding, "a second Read on a stream");
-    KV_CHECK(!stream_->finished, "a Read after Finish");
-    stream_->read_outstanding = true;
-    stream_->operations.read = std::move(callback);
+    if (stream_->finished) {
+      stream_->operations.late.emplace_back([callback = std::move(callback)](Error reason) mutable {
+        callback(Fail(std::move(reason)));
+      });
+    } else {
+      KV_CHECK(!stream_->read_outstanding, "a second Read on a stream");
+      stream_->read_outstanding = true;
+      stream_->operations.read = std::move(callback);
+    }
   }
   Push();
 }
@@ -55,13 +60,18 @@ void Call::WriteFrames(ByteChain frames, std::size_t messages,
                        ServerStream::WriteCallback callback) {
   {
     std::lock_guard lock(stream_->mutex);
-    KV_CHECK(!stream_->write_outstanding, "a second Write on a stream");
-    KV_CHECK(!stream_->finished, "a Write after Finish");
-    stream_->write_outstanding = true;
-    stream_->operations.has_write = true;
-    stream_->operations.framed_messages = messages;
-    stream_->operations.message = std::move(frames);
-    stream_->operations.written = std::move(callback);
+    if (stream_->finished) {
+      stream_->operations.late.emplace_back([callback = std::move(callback)](Error reason) mutable {
+        if (callback) callback(Fail(std::move(reason)));
+      });
+    } else {
+      KV_CHECK(!stream_->write_outstanding, "a second Write on a stream");
+      stream_->write_outstanding = true;
+      stream_->operations.has_write = true;
+      stream_->operations.framed_messages = messages;
+      stream_->operations.message = std::move(frames);
+      stream_->operations.written = std::move(callback);
+    }
   }
   Push();
 }
@@ -69,7 +79,7 @@ void Call::WriteFrames(ByteChain frames, std::size_t messages,
 void Call::Finish(Error status) {
   {
     std::lock_guard lock(stream_->mutex);
-    KV_CHECK(!stream_->finished, "a second Finish of a stream");
+    if (stream_->finished) return;
     stream_->finished = true;
     stream_->operations.has_finish = true;
     stream_->operations.status = std::move(status);
@@ -82,17 +92,6 @@ void Call::Cut(Error reason) {
     std::lock_guard lock(stream_->mutex);
     if (stream_->finished) return;
     stream_->operations.cut = std::move(reason);
-  }
-  Push();
-}
-
-void Call::Abandon() {
-  {
-    std::lock_guard lock(stream_->mutex);
-    if (stream_->finished) return;
-    stream_->finished = true;
-    stream_->operations.has_finish = true;
-    stream_->operations.status = NoAnswerError();
   }
   Push();
 }
@@ -126,11 +125,16 @@ void Call::DeliverOperations() {
     std::lock_guard lock(stream_->mutex);
     operations = std::exchange(stream_->operations, {});
   }
+  CarryOut(operations);
+  for (auto& tell : operations.late) tell(EndReason());
+}
+
+void Call::CarryOut(Operations& operations) {
   if (operations.read) stream_->read_callback = std::move(operations.read);
   if (!operations.has_write && stream_->write_callback && !sending_) RunWritten();
   if (operations.has_write) stream_->write_callback = std::move(operations.written);
   if (session_ == nullptr || decided_ || cut_) {
-    return FailCallbacks(cancelled() ? cancel_reason() : CanceledError());
+    return FailCallbacks(EndReason());
   }
   if (operations.framed_messages != 0) {
     session_->SendFrames(*this, std::move(operations.message), operations.framed_messages);

@@ -11,10 +11,12 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/shared_bytes.h"
@@ -47,8 +49,6 @@ class Call final : public CallContext,
   void WriteFrames(ByteChain frames, std::size_t messages, ServerStream::WriteCallback callback);
   void Finish(Error status);
   void Cut(Error reason);
-  // Finish, unless it was called before.
-  void Abandon();
   std::size_t buffered_bytes() const { return unsent_bytes_.load(std::memory_order_relaxed); }
   // What of its answer is not made yet.
   std::size_t to_come_bytes() const { return pieces_ == nullptr ? 0 : pieces_->to_come_bytes; }
@@ -71,6 +71,8 @@ class Call final : public CallContext,
     bool has_finish = false;
     Error status;
     std::optional<Error> cut;
+    // Of reads and writes that came after Finish.
+    std::vector<std::move_only_function<void(Error)>> late;
   };
   // What only streams need; unary calls do without it.
   struct StreamSide {
@@ -101,6 +103,9 @@ class Call final : public CallContext,
   void Push();
   void DeliverLarge();
   void DeliverOperations();
+  void CarryOut(Operations& operations);
+  // What a callback is told when the call is over without another reason.
+  Error EndReason() const { return cancelled() ? cancel_reason() : CanceledError(); }
   // Runs the outstanding callbacks with the error; none is left.
   void FailCallbacks(const Error& reason);
   void RunRead(Result<std::optional<SharedBytes>> result);
@@ -154,7 +159,7 @@ class Call final : public CallContext,
 class StreamHandle final : public ServerStream {
  public:
   explicit StreamHandle(std::shared_ptr<Call> call) : call_(std::move(call)) {}
-  ~StreamHandle() override { call_->Abandon(); }
+  ~StreamHandle() override { call_->Finish(NoAnswerError()); }
   StreamHandle(const StreamHandle&) = delete;
   StreamHandle& operator=(const StreamHandle&) = delete;
 

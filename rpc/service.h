@@ -66,12 +66,12 @@ class UnaryReply {
 
 // One stream of a client-, server- or bidirectional streaming method, seen from the handler.
 //
-// Thread-safe: every function may be called from any thread; callbacks run on the stream's loop, at
-// most one at a time, and never from inside the function that took them. When the call is cancelled
-// (context().OnCancel tells), outstanding callbacks run with the reason as their error and the
-// stream is finished already. A callback usually holds a shared_ptr to the stream: it is dropped
-// when it has run, so no cycle remains. A stream that is dropped without Finish ends with an
-// Internal error.
+// Thread-safe: any thread may call; callbacks run on the stream's loop, at most one at a time,
+// never from inside the function that took them. When the call is cancelled (context().OnCancel
+// tells), they run with the reason as their error and the stream is finished. Who comes late does
+// no harm: on a finished stream a Read or a Write runs its callback with an error, and does nothing
+// else. A callback usually holds a shared_ptr to the stream: it is dropped when it has run, so no
+// cycle remains. A stream that is dropped without Finish ends with an Internal error.
 class ServerStream {
  public:
   // A message; nothing after the client's last one; or why the stream broke.
@@ -99,8 +99,8 @@ class ServerStream {
   // Bytes of the outstanding Write that the client's windows do not let through yet.
   virtual std::size_t buffered_bytes() const = 0;
 
-  // Ends the stream with this status (code kOk for success) after the outstanding Write. No call
-  // may follow. An outstanding Read ends with a Canceled error.
+  // Ends the stream with this status (code kOk for success) after the outstanding Write; an
+  // outstanding Read ends with a Canceled error. The first Finish counts, later ones do nothing.
   virtual void Finish(Error status) = 0;
   void FinishOk() { Finish(Error{Code::kOk, {}}); }
 

@@ -34,6 +34,7 @@ WatchSession::WatchSession(ServiceContext& context, std::shared_ptr<rpc::ServerS
 void WatchSession::Start(watch::Shard& shard) {
   watches_ = shard.Open(*this);
   stream_->context().OnCancel([self = shared_from_this()](const Error&) { self->End(); });
+  if (stream_ == nullptr) return;  // the client has left already
   ReadNext();
 }
 

@@ -271,6 +271,25 @@ TEST_F(Http2Test, StreamThatEndsInsideAMessageIsBroken) {
   EXPECT_EQ(outcome.grpc_message, "unexpected EOF");
 }
 
+TEST_F(Http2Test, WhatAHandlerDoesAfterTheEndIsRefusedToIt) {
+  const auto outcome = Call(RequestHeaders("/test.Echo/Late"), Message("go") + Message("more"));
+  EXPECT_EQ(outcome.grpc_status, "10");
+  EXPECT_EQ(outcome.grpc_message, "first");
+  EXPECT_EQ(outcome.message, "");
+  EXPECT_TRUE(Eventually([&] { return server_.late == 4; }));
+}
+
+// Whatever comes first: the handler's thread and the one that finishes the stream do not know of
+// each other.
+TEST_F(Http2Test, AStreamMayBeFinishedWhileItIsReadAndWritten) {
+  const std::string messages = Message("go") + Message("a") + Message("b");
+  for (std::uint32_t i = 0; i < 100; ++i) {
+    const auto outcome = client_.Call(2 * i + 1, RequestHeaders("/test.Echo/Race"), messages);
+    ASSERT_EQ(outcome.grpc_status, "0") << i;
+  }
+  EXPECT_TRUE(Eventually([&] { return server_.late == 200; }));
+}
+
 TEST_F(Http2Test, TooLargeMessageIsRefusedByItsPrefix) {
   // The length alone is enough; the bytes never come.
   client_.Send(Frame(FrameType::kHeaders, kEndHeaders, 1, HeaderBlock(RequestHeaders(kUnary))) +

@@ -89,6 +89,35 @@ class PieceMaker final : public AnswerRest, public std::enable_shared_from_this<
   int made_ = 0;
 };
 
+// Goes on with a stream that it has finished itself.
+void FinishAndGoOn(const Stream& stream, std::atomic<int>& refused) {
+  const auto count = [stream, &refused](const auto& result) {
+    KV_CHECK(!result.has_value() && result.error().code == Code::kCanceled, "it was carried out");
+    ++refused;
+  };
+  stream->Finish({Code::kAborted, "first"});
+  stream->Read(count);
+  stream->Read(count);
+  stream->Write({SharedBytes::Static("late")}, count);
+  stream->WriteFrames({SharedBytes::Own(std::string(5, '\0'))}, 1, count);
+  stream->Finish({Code::kAborted, "second"});
+  stream->Cut({Code::kAborted, "third"});
+}
+
+void ReadOn(const Stream& stream, std::atomic<int>& refused) {
+  stream->Read([stream, &refused](const Result<std::optional<SharedBytes>>& message) {
+    if (message.has_value()) return ReadOn(stream, refused);
+    ++refused;
+  });
+}
+
+void WriteOn(const Stream& stream, std::atomic<int>& refused) {
+  stream->Write({SharedBytes::Static("more")}, [stream, &refused](const Result<void>& written) {
+    if (written.has_value()) return WriteOn(stream, refused);
+    ++refused;
+  });
+}
+
 }  // namespace
 
 TestServer::TestServer(Options options) {
@@ -216,6 +245,19 @@ Router TestServer::MakeRouter() {
     stream->context().OnCancel([this](const Error&) { ++cancelled; });
     Hold([stream] {
       if (!stream->context().cancelled()) Collect(stream, 0);
+    });
+  });
+  router.AddStream(kService, "Late", MethodKind::kBidiStream, [this](const Stream& stream) {
+    stream->Read([this, stream](const Result<std::optional<SharedBytes>>& message) {
+      if (message.has_value()) FinishAndGoOn(stream, late);
+    });
+  });
+  router.AddStream(kService, "Race", MethodKind::kBidiStream, [this](const Stream& stream) {
+    stream->Read([this, stream](const Result<std::optional<SharedBytes>>& message) {
+      if (!message.has_value()) return;
+      other_thread_.Post([stream] { stream->FinishOk(); });
+      ReadOn(stream, late);
+      WriteOn(stream, late);
     });
   });
   router.SetStartHook([this](CallContext&) { ++started; });

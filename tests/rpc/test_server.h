@@ -13,6 +13,10 @@
 //   /test.Echo/Collect      client stream: the sum of the messages' sizes at the end
 //   /test.Echo/Chat         bidi stream: each message back
 //   /test.Echo/Stall        as Collect, but reads nothing until the test says so (Release)
+//   /test.Echo/Late         bidi stream: finishes with "first" at the first message, then reads,
+//                           writes and finishes on
+//   /test.Echo/Race         bidi stream: reads and writes until that fails, while another thread
+//                           finishes it at the first message
 #pragma once
 
 #include <atomic>
@@ -50,6 +54,7 @@ class TestServer {
   std::atomic<int> ended{0};                     // whose end hook ran
   std::atomic<int> held{0};                      // calls of Hold and Stall that wait
   std::atomic<int> cancelled{0};                 // whose OnCancel ran
+  std::atomic<int> late{0};                      // reads and writes of Late and Race that failed
   std::atomic<int> batches{0};                   // runs of the batch hook
   std::atomic<std::size_t> largest_buffered{0};  // seen by Expand while it writes
   std::atomic<int> pieces{0};                    // that Pieces made

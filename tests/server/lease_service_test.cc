@@ -334,6 +334,30 @@ TEST_F(LeaseServiceTest, ARenewalDoesNotWaitForEverForARevocationThatCannotBe) {
   EXPECT_EQ(weak.use_count(), 1);  // nothing waits any more
 }
 
+// A renewal fails on another thread while the next request is about to be asked for.
+TEST_F(LeaseServiceTest, AStreamThatEndsBeforeItsNextReadIsOver) {
+  Grant(7, 3);
+  served_.context().Propose(
+      nullptr, RequestKind::kAlarm,
+      EncodeAlarmRequest(
+          {.action = AlarmAction::kActivate, .alarm = {.member = 1, .type = AlarmType::kCorrupt}}),
+      nullptr, seconds(7));
+  served_.lanes().RunFor(seconds(4));
+  const auto stream = KeepAlive();
+  int reads = 0;
+  stream->BeforeRead([&] {
+    ++reads;
+    served_.lanes().RunUntil([&] { return stream->status().has_value(); });
+  });
+  stream->Send(IdBody(7));
+  served_.lanes().RunFor(seconds(30));
+  EXPECT_EQ(reads, 1);
+  ASSERT_TRUE(stream->status().has_value());
+  EXPECT_EQ(*stream->status(), kTimeout.ToError());
+  std::weak_ptr<LiveStream> weak = stream;
+  EXPECT_EQ(weak.use_count(), 1);  // nothing waits any more
+}
+
 TEST_F(LeaseServiceTest, ARenewalThatWaitedIsAnsweredWhenTheAlarmIsGone) {
   Grant(7, 3);
   const auto alarm = [&](AlarmAction action) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,12 +21,15 @@ class LiveStream final : public rpc::ServerStream, public std::enable_shared_fro
 
   rpc::CallContext& context() override { return context_; }
   void Read(ReadCallback callback) override {
-    KV_CHECK(!reader_ && !status_, "one read at a time, and none after the end");
+    if (before_read_) before_read_();
+    if (status_) return Refuse(std::move(callback));
+    KV_CHECK(!reader_, "one read at a time");
     reader_ = std::move(callback);
     PassRead();
   }
   void Write(ByteChain message, WriteCallback callback) override {
-    KV_CHECK(!writing_ && !status_, "one write at a time, and none after the end");
+    if (status_) return Refuse(std::move(callback));
+    KV_CHECK(!writing_, "one write at a time");
     writing_ = true;
     messages_.push_back(Join(message));
     io_.Post([self = shared_from_this(), callback = std::move(callback)]() mutable {
@@ -38,7 +42,7 @@ class LiveStream final : public rpc::ServerStream, public std::enable_shared_fro
   }
   std::size_t buffered_bytes() const override { return 0; }
   void Finish(Error status) override {
-    KV_CHECK(!status_, "a stream was finished twice");
+    if (status_) return;
     status_ = std::move(status);
     Break();
   }
@@ -64,6 +68,8 @@ class LiveStream final : public rpc::ServerStream, public std::enable_shared_fro
         std::exchange(self->reader_, nullptr)(Fail(Code::kCanceled, "context canceled"));
     });
   }
+  // What happens between the server's decision to read and its Read.
+  void BeforeRead(std::function<void()> hook) { before_read_ = std::move(hook); }
   // At a test's end: what the server waits for holds the stream, which holds it.
   void Drop() { reader_ = nullptr; }
   const std::vector<std::string>& messages() const { return messages_; }
@@ -72,6 +78,13 @@ class LiveStream final : public rpc::ServerStream, public std::enable_shared_fro
   std::size_t unread() const { return sent_.size(); }
 
  private:
+  // Of what comes after the end.
+  template <class Callback>
+  void Refuse(Callback callback) {
+    io_.Post([callback = std::move(callback)]() mutable {
+      callback(Fail(Code::kCanceled, "context canceled"));
+    });
+  }
   void PassRead() {
     io_.Post([self = shared_from_this()] {
       if (!self->reader_ || self->sent_.empty()) return;
@@ -85,6 +98,7 @@ class LiveStream final : public rpc::ServerStream, public std::enable_shared_fro
 
   Executor& io_;
   rpc::CallContext context_;
+  std::function<void()> before_read_;
   ReadCallback reader_;
   bool writing_ = false;
   std::deque<std::optional<std::string>> sent_;

@@ -56,6 +56,7 @@ class FakeStream final : public rpc::ServerStream, public std::enable_shared_fro
 
   rpc::CallContext& context() override { return context_; }
   void Read(ReadCallback callback) override {
+    if (status_) return Refuse(std::move(callback));
     read_ = std::move(callback);
     if (!requests_.empty() || !stays_open_) PassRead();
   }
@@ -70,13 +71,15 @@ class FakeStream final : public rpc::ServerStream, public std::enable_shared_fro
     if (read_) PassRead();
   }
   void Write(ByteChain message, WriteCallback callback) override {
-    KV_CHECK(!outstanding_ && !status_, "one write at a time, and none after the end");
+    if (status_) return Refuse(std::move(callback));
+    KV_CHECK(!outstanding_, "one write at a time");
     outstanding_ = std::move(callback);
     messages_.push_back(Join(message));
     if (reading_) PassWrite();
   }
   void WriteFrames(ByteChain frames, std::size_t messages, WriteCallback callback) override {
-    KV_CHECK(!outstanding_ && !status_, "one write at a time, and none after the end");
+    if (status_) return Refuse(std::move(callback));
+    KV_CHECK(!outstanding_, "one write at a time");
     outstanding_ = std::move(callback);
     const std::string joined = Join(frames);
     std::string_view left = joined;
@@ -97,8 +100,7 @@ class FakeStream final : public rpc::ServerStream, public std::enable_shared_fro
     context_.Cancel(std::move(reason));
   }
   void Finish(Error status) override {
-    KV_CHECK(!status_, "a stream was finished twice");
-    status_ = std::move(status);
+    if (!status_) status_ = std::move(status);
   }
 
   // Whether the client reads; it does unless told otherwise.
@@ -110,6 +112,13 @@ class FakeStream final : public rpc::ServerStream, public std::enable_shared_fro
   const std::optional<Error>& status() const { return status_; }
 
  private:
+  // Of what comes after the end.
+  template <class Callback>
+  void Refuse(Callback callback) {
+    io_.Post([callback = std::move(callback)]() mutable {
+      callback(Fail(Code::kCanceled, "context canceled"));
+    });
+  }
   void PassRead() {
     io_.Post([self = shared_from_this()] {
       if (!self->read_) return;

@@ -104,6 +104,14 @@ class WatchServiceTest : public testing::Test {
   std::size_t taken_ = 0;
 };
 
+TEST_F(WatchServiceTest, AClientThatLeftBeforeItsHandlerCameIsNoBody) {
+  const auto gone = std::make_shared<FakeStream>(served_.lanes().io(), std::deque<std::string>{});
+  gone->context().Cancel({Code::kCanceled, "context canceled"});
+  served_.router().Find(kWatch)->stream(gone);
+  served_.lanes().RunFor(std::chrono::seconds(1));
+  EXPECT_EQ(gone.use_count(), 1);  // nothing waits for it
+}
+
 TEST_F(WatchServiceTest, ACreateItsEventsAndItsCancel) {
   WatchRequest create = Create("k");
   create.mutable_create_request()->set_prev_kv(true);

@@ -119,7 +119,16 @@ void ClientStream::EndServer(const Error& reason) {
   DropCallbacks();
 }
 
+template <class Callback>
+void ClientStream::RefuseLate(Callback callback) {
+  if (!Stands()) return;
+  machine_.lane(LaneKind::kIo).Post([callback = std::move(callback)]() mutable {
+    callback(Fail(Code::kCanceled, "context canceled"));
+  });
+}
+
 void ClientStream::Read(ReadCallback callback) {
+  if (status_.has_value()) return RefuseLate(std::move(callback));
   KV_CHECK(!reader_, "one read at a time");
   reader_ = std::move(callback);
   if (over_ || !inbox_.empty()) PostToServer(&ClientStream::PassRead);
@@ -152,7 +161,8 @@ void ClientStream::WriteFrames(ByteChain frames, std::size_t messages, WriteCall
 }
 
 void ClientStream::Take(std::string frames, WriteCallback callback) {
-  KV_CHECK(!writer_ && !status_.has_value(), "one write at a time, and none after the end");
+  if (status_.has_value()) return RefuseLate(std::move(callback));
+  KV_CHECK(!writer_, "one write at a time");
   writer_ = std::move(callback);
   if (!reads_ && !over_) {
     world_.faults.Add(Fault::kWatchUnread);
@@ -188,7 +198,6 @@ void ClientStream::TellEnd(Error status) {
 }
 
 void ClientStream::Finish(Error status) {
-  KV_CHECK(!status_.has_value(), "a stream was finished twice");
   if (over_) return;
   over_ = true;
   status_ = std::move(status);

@@ -61,6 +61,9 @@ class ClientStream final : public rpc::ServerStream,
   void PassWritten();
   void EndServer(const Error& reason);
   void DropCallbacks();
+  // Of what the server says after it has finished.
+  template <class Callback>
+  void RefuseLate(Callback callback);
   void Take(std::string frames, WriteCallback callback);
   void Deliver(std::string frames);
   void TellEnd(Error status);
