@@ -8,6 +8,7 @@
 #include <cctype>
 #include <utility>
 
+#include "rpc/http1_rules.h"
 #include "rpc/http_date.h"
 #include "rpc/loop_http_sink.h"
 
@@ -31,6 +32,18 @@ std::string LowerCase(boost::beast::string_view text) {
     return static_cast<char>(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
   });
   return lower;
+}
+
+template <class Head>
+std::optional<Http1Head::Refusal> Judge(const Head& head) {
+  Http1Head rules;
+  for (const auto& field : head) {
+    const std::string_view value(field.value().data(), field.value().size());
+    if (field.name() == http::field::host) rules.AddHost(value);
+    if (field.name() == http::field::transfer_encoding) rules.AddTransferEncoding(value);
+    if (field.name() == http::field::content_length) rules.AddContentLength();
+  }
+  return rules.Judge(head.version() == 10, head.method() == http::verb::connect);
 }
 
 }  // namespace
@@ -152,6 +165,7 @@ void Http1Session::OnHead() {
   EnterPhase(Phase::kBody);
   const auto& head = parser_->parser.get();
   if (head.version() != 11 && head.version() != 10) return Refuse(505);
+  if (const auto refusal = Judge(head)) return Refuse(refusal->status, refusal->text);
   const auto expect = head[http::field::expect];
   if (boost::beast::iequals(expect, "100-continue") && !parser_->parser.is_done()) {
     output_.push_back(SharedBytes::Static("HTTP/1.1 100 Continue\r\n\r\n"));
@@ -206,12 +220,13 @@ void Http1Session::SendResponse(HttpResponse response) {
   // The next request is begun by Produce, not from inside this one's handler.
 }
 
-void Http1Session::Refuse(unsigned status) {
+void Http1Session::Refuse(unsigned status, std::string_view text) {
   if (!std::exchange(established_, true)) host_.OnEstablished();
+  const std::string line = fmt::format("{} {}", status, ReasonOf(status));
   output_.push_back(
-      SharedBytes::Own(fmt::format("HTTP/1.1 {0} {1}\r\nContent-Type: text/plain; charset=utf-8\r\n"
-                                   "Connection: close\r\n\r\n{0} {1}",
-                                   status, ReasonOf(status))));
+      SharedBytes::Own(fmt::format("HTTP/1.1 {}\r\nContent-Type: text/plain; charset=utf-8\r\n"
+                                   "Connection: close\r\n\r\n{}",
+                                   line, text.empty() ? line : text)));
   closing_ = true;
   front_.loop.Disarm(timer_);
   host_.WantFlush();

@@ -45,8 +45,9 @@ class Http1Session final : public Session {
   void OnHead();
   void Dispatch();
   void SendResponse(HttpResponse response);
-  // Answers a request that cannot be parsed, as Go's server does, and closes.
-  void Refuse(unsigned status);
+  // Answers a request that is not to be served, as Go's server does, and closes. Without a text the
+  // status says it.
+  void Refuse(unsigned status, std::string_view text = {});
   void OnTimer();
 
   Front& front_;

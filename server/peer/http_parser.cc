@@ -7,6 +7,8 @@
 #include <limits>
 #include <utility>
 
+#include "rpc/http1_rules.h"
+
 namespace kvorum::server {
 namespace {
 
@@ -32,6 +34,11 @@ Error ToError(const error_code& error) {
           .message = "HTTP: " + error.message()};
 }
 
+Error ToError(const rpc::Http1Head::Refusal& refusal) {
+  return {.code = refusal.status == 501 ? Code::kUnimplemented : Code::kInvalidArgument,
+          .message = "HTTP: " + std::string(refusal.text)};
+}
+
 }  // namespace
 
 std::string_view HttpHead::Header(std::string_view name) const {
@@ -45,6 +52,8 @@ struct HttpParser::Impl {
   virtual void PutEnd(error_code& error) = 0;
   virtual bool head_done() const = 0;
   virtual bool done() const = 0;
+  // Of a head that is done.
+  virtual std::optional<rpc::Http1Head::Refusal> Judge() const = 0;
 };
 
 template <bool is_request>
@@ -86,18 +95,28 @@ struct HttpParser::Parser final : HttpParser::Impl, private http::basic_parser<i
   }
   bool head_done() const override { return Base::is_header_done(); }
   bool done() const override { return Base::is_done(); }
+  std::optional<rpc::Http1Head::Refusal> Judge() const override {
+    if (!is_request) return std::nullopt;
+    return rules.Judge(is_http_1_0, head.method == "CONNECT");
+  }
 
  private:
-  void on_request_impl(http::verb, string_view method, string_view target, int,
+  void on_request_impl(http::verb, string_view method, string_view target, int version,
                        error_code&) override {
     head.method = std::string(method);
     head.target = std::string(target);
+    is_http_1_0 = version == 10;
   }
   void on_response_impl(int status, string_view, int, error_code&) override {
     head.status = static_cast<unsigned>(status);
   }
-  void on_field_impl(http::field, string_view name, string_view value, error_code&) override {
+  void on_field_impl(http::field field, string_view name, string_view value, error_code&) override {
     head.headers.push_back({LowerCase(name), std::string(value)});
+    if (Base::is_header_done()) return;  // a trailer
+    const std::string& kept = head.headers.back().value;
+    if (field == http::field::host) rules.AddHost(kept);
+    if (field == http::field::transfer_encoding) rules.AddTransferEncoding(kept);
+    if (field == http::field::content_length) rules.AddContentLength();
   }
   void on_header_impl(error_code&) override {}
   void on_body_init_impl(boost::optional<std::uint64_t> const&, error_code&) override {}
@@ -113,6 +132,8 @@ struct HttpParser::Parser final : HttpParser::Impl, private http::basic_parser<i
   void on_finish_impl(error_code&) override {}
 
   HttpHead& head;
+  rpc::Http1Head rules;
+  bool is_http_1_0 = false;
   std::string* body = nullptr;
   bool in_chunk_header = false;
 };
@@ -136,7 +157,11 @@ Result<std::size_t> HttpParser::Put(std::string_view bytes, std::string& body) {
     used += step;
     if (error == http::error::need_more) break;
     if (error) return std::unexpected(ToError(error));
-    if (step == 0 || (!had_head && impl_->head_done())) break;
+    if (!had_head && impl_->head_done()) {
+      if (const auto refusal = impl_->Judge()) return std::unexpected(ToError(*refusal));
+      break;
+    }
+    if (step == 0) break;
   }
   return used;
 }

@@ -1,8 +1,9 @@
 // HTTP/1.1 messages as they come in: the head, then the body piece by piece, whatever its framing
 // (length, chunks, until the connection ends). Parsed by Beast.
 //
-// Used by one thread at a time. A message that is malformed, or whose head is too large, is an
-// error (kInvalidArgument, kResourceExhausted), after which the connection is to be closed.
+// Used by one thread at a time. A message that is malformed, whose head is too large, or that is
+// encoded in a way that nobody here knows, is an error (kInvalidArgument, kResourceExhausted,
+// kUnimplemented), after which the connection is to be closed.
 #pragma once
 
 #include <cstddef>

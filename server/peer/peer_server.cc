@@ -17,6 +17,13 @@ constexpr std::size_t kReadBytes = std::size_t{64} << 10;
 constexpr Duration kLingerTime = std::chrono::seconds(1);
 constexpr std::size_t kMaxLingerBytes = std::size_t{1} << 20;
 
+// By what the parser says of a request.
+rpc::HttpResponse AnswerToNonsense(Code code) {
+  if (code == Code::kResourceExhausted) return HttpError(431, "Request Header Fields Too Large");
+  if (code == Code::kUnimplemented) return HttpError(501, "Unsupported transfer encoding");
+  return HttpError(400, "Bad Request");
+}
+
 }  // namespace
 
 // One accepted connection.
@@ -106,9 +113,8 @@ class PeerServer::Session : public std::enable_shared_from_this<Session> {
       const Result<std::size_t> used = parser_->Put(input_, body_);
       if (!used.has_value()) {
         ++server_->stats_.bad_requests;
-        const bool too_large = used.error().code == Code::kResourceExhausted;
-        return Send(too_large ? HttpError(431, "Request Header Fields Too Large")
-                              : HttpError(400, "Bad Request"));
+        keep_alive_ = false;  // its input is not understood, and not taken off
+        return Send(AnswerToNonsense(used.error().code));
       }
       input_.erase(0, *used);
       if (phase_ == Phase::kHead) {

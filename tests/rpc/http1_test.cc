@@ -139,13 +139,70 @@ TEST_F(Http1Test, ExpectationIsMet) {
 TEST_F(Http1Test, NonsenseIsABadRequest) {
   for (const char* bytes :
        {"nonsense\r\n\r\n", "GET / HTTP/1.1\r\nbroken\r\n\r\n", "GET / HTTP/9.9\r\n\r\n",
-        "\x16\x03\x01\x02\x00\x01\x00", "POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
-        "POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n"}) {
+        "\x16\x03\x01\x02\x00\x01\x00", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n"}) {
     const std::string answer = Exchange(bytes);
     EXPECT_THAT(answer, StartsWith("HTTP/1.1 400 Bad Request\r\n")) << bytes;
     EXPECT_THAT(answer, HasSubstr("Connection: close\r\n"));
     EXPECT_THAT(answer, EndsWith("\r\n\r\n400 Bad Request"));
   }
+}
+
+TEST_F(Http1Test, ARequestHasOneHost) {
+  const auto answer = [&](const std::string& fields) {
+    return Exchange("GET /health HTTP/1.1\r\n" + fields + "\r\n");
+  };
+  EXPECT_THAT(answer(""), EndsWith("\r\n\r\n400 Bad Request: missing required Host header"));
+  EXPECT_THAT(answer("Host: a\r\nHost: a\r\n"), StartsWith("HTTP/1.1 400 Bad Request\r\n"));
+  EXPECT_THAT(answer("Host: a\r\nHost: b\r\n"), StartsWith("HTTP/1.1 400 Bad Request\r\n"));
+  for (const char* bad : {"a b", "a/b", "a@b", "a\"b", "a{b", "a\xc3\xa4", "a\\b", "a?b", "a#b"})
+    EXPECT_THAT(answer("Host: " + std::string(bad) + "\r\n"),
+                EndsWith("\r\n\r\n400 Bad Request: malformed Host header"))
+        << bad;
+  for (const char* good : {"", "a.b:2379", "[::1]:2379", "[fe80::1%25eth0]", "a_b~c"})
+    EXPECT_THAT(answer("Host: " + std::string(good) + "\r\n"), StartsWith("HTTP/1.1 200 OK\r\n"))
+        << good;
+}
+
+TEST_F(Http1Test, OldClientsNeedNoHost) {
+  EXPECT_THAT(Exchange("GET /health HTTP/1.0\r\n\r\n"), StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(Exchange("GET /health HTTP/1.0\r\nHost: a/b\r\n\r\n"),
+              StartsWith("HTTP/1.1 400 Bad Request\r\n"));
+}
+
+// What stands in front of us may see another end of the request than we do.
+TEST_F(Http1Test, AnEncodingThatIsNotExactlyChunkedIsNotImplemented) {
+  for (const char* fields :
+       {"Transfer-Encoding: gzip\r\n", "Transfer-Encoding: gzip, chunked\r\n",
+        "Transfer-Encoding: chunked, chunked\r\n", "Transfer-Encoding: identity\r\n",
+        "Transfer-Encoding: xchunked\r\n", "Transfer-Encoding:\r\n",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n"}) {
+    const std::string answer = Exchange("POST /echo HTTP/1.1\r\nHost: a\r\n" + std::string(fields) +
+                                        "\r\n2\r\nok\r\n0\r\n\r\n");
+    EXPECT_THAT(answer, testing::AnyOf(StartsWith("HTTP/1.1 501 Not Implemented\r\n"),
+                                       StartsWith("HTTP/1.1 400 Bad Request\r\n")))
+        << fields;
+    EXPECT_EQ(Count(answer, "HTTP/1.1"), 1) << fields;
+  }
+  EXPECT_THAT(Exchange("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n"),
+              EndsWith("\r\n\r\nUnsupported transfer encoding"));
+  EXPECT_THAT(Exchange("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: Chunked\r\n\r\n"
+                       "2\r\nok\r\n0\r\n\r\n"),
+              EndsWith("\r\n\r\nok"));
+}
+
+TEST_F(Http1Test, ALengthTogetherWithAnEncodingIsABadRequest) {
+  const std::string body = "\r\n2\r\nok\r\n0\r\n\r\n";
+  for (const char* fields : {"Content-Length: 12\r\nTransfer-Encoding: chunked\r\n",
+                             "Transfer-Encoding: chunked\r\nContent-Length: 12\r\n"}) {
+    const std::string answer =
+        Exchange("POST /echo HTTP/1.1\r\nHost: a\r\n" + std::string(fields) + body);
+    EXPECT_THAT(answer, StartsWith("HTTP/1.1 400 Bad Request\r\n")) << fields;
+    EXPECT_EQ(Count(answer, "HTTP/1.1"), 1) << fields;
+  }
+  EXPECT_THAT(Exchange("POST /echo HTTP/1.0\r\nTransfer-Encoding: chunked\r\n" + body),
+              StartsWith("HTTP/1.1 400 Bad Request\r\n"));
 }
 
 TEST_F(Http1Test, SizesAreLimited) {
@@ -161,9 +218,9 @@ TEST_F(Http1Test, SizesAreLimited) {
   };
   EXPECT_EQ(status("GET /" + std::string(2000, 'a') + " HTTP/1.1\r\n\r\n"),
             "HTTP/1.1 431 Request Header Fields Too Large");
-  EXPECT_EQ(status("POST /echo HTTP/1.1\r\nContent-Length: 1001\r\n\r\n"),
+  EXPECT_EQ(status("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1001\r\n\r\n"),
             "HTTP/1.1 413 Payload Too Large");
-  EXPECT_EQ(status("POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3e9\r\n" +
+  EXPECT_EQ(status("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3e9\r\n" +
                    std::string(1001, 'b')),
             "HTTP/1.1 413 Payload Too Large");
 }
@@ -177,7 +234,7 @@ TEST_F(Http1Test, SlowClientsAreCutOff) {
   RawSocket head(server.port());
   head.Send("GET /health HTTP/1.1\r\nHost:");
   RawSocket body(server.port());
-  body.Send("POST /echo HTTP/1.1\r\nContent-Length: 5\r\n\r\nhe");
+  body.Send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhe");
   RawSocket idle(server.port());
   idle.Send("GET /health HTTP/1.1\r\nHost: a\r\n\r\n");
   EXPECT_EQ(head.ReceiveAll(), "");

@@ -230,7 +230,7 @@ TEST_F(TlsServerTest, OneAddressServesBothWhereItIsToldTo) {
   Start(Clients::kAnybody, {}, /*plain_too=*/true);
   EXPECT_THAT(Health(*ClientContext({"http/1.1"})), HasSubstr(kHealthy));
   RawSocket plain(port_);
-  plain.Send("GET /health HTTP/1.1\r\nConnection: close\r\n\r\n");
+  plain.Send("GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
   EXPECT_THAT(plain.ReceiveAll(), HasSubstr(kHealthy));
   Http2Client grpc(port_);
   EXPECT_TRUE(grpc.Works(1));
@@ -239,7 +239,7 @@ TEST_F(TlsServerTest, OneAddressServesBothWhereItIsToldTo) {
 TEST_F(TlsServerTest, PlainTextOnATlsPortIsToldSoIfItIsHttp) {
   Start();
   RawSocket http(port_);
-  http.Send("GET /health HTTP/1.1\r\n\r\n");
+  http.Send("GET /health HTTP/1.1\r\nHost: a\r\n\r\n");
   EXPECT_EQ(http.ReceiveAll(),
             "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n");
   RawSocket byte_by_byte(port_);
@@ -479,7 +479,7 @@ TEST_F(TlsServerTest, AConnectionEndsWithAWordOfIt) {
   const auto context = ClientContext({"http/1.1"});
   TlsClient client(port_, *context);
   ASSERT_TRUE(client.Handshake());
-  client.Send("GET /health HTTP/1.1\r\nConnection: close\r\n\r\n");
+  client.Send("GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
   EXPECT_THAT(client.ReceiveAll(), HasSubstr(kHealthy));
   EXPECT_TRUE(client.stream().ended()) << "close_notify, not a cut";
 }

@@ -63,8 +63,9 @@ TEST(PeerHttpParserTest, AChunkedBodyMayComeByteByByte) {
   HttpParser parser(HttpParser::Kind::kRequest, kMaxHeadBytes);
   std::string input;
   std::string body;
-  for (const char byte : std::string("POST /raft HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
-                                     "3\r\nabc\r\n1\r\nd\r\n0\r\na: b\r\n\r\n")) {
+  for (const char byte :
+       std::string("POST /raft HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+                   "3\r\nabc\r\n1\r\nd\r\n0\r\na: b\r\n\r\n")) {
     EXPECT_FALSE(parser.done());
     input += byte;
     PutAll(parser, input, body);
@@ -78,12 +79,51 @@ TEST(PeerHttpParserTest, ABodyOfOnlyTheLastChunkMayComeInPieces) {
   std::string input;
   std::string body;
   for (const std::string_view piece :
-       {"POST /raft HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", "0\r\n", "a", ": b\r\n\r\n"}) {
+       {"POST /raft HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", "0\r\n", "a",
+        ": b\r\n\r\n"}) {
     input += piece;
     PutAll(parser, input, body);
   }
   EXPECT_TRUE(parser.done());
   EXPECT_EQ(body, "");
+}
+
+// rpc/http1_rules.h has the rules, and tests/rpc/http1_test.cc what they are.
+TEST(PeerHttpParserTest, AHeadThatCanBeReadInTwoWaysIsRefused) {
+  const auto code = [](std::string_view head) {
+    HttpParser parser(HttpParser::Kind::kRequest, kMaxHeadBytes);
+    std::string body;
+    const auto used = parser.Put(head, body);
+    return used.has_value() ? Code::kOk : used.error().code;
+  };
+  EXPECT_EQ(code("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), Code::kOk);
+  EXPECT_EQ(code("GET / HTTP/1.0\r\n\r\n"), Code::kOk);
+  EXPECT_EQ(code("GET / HTTP/1.1\r\n\r\n"), Code::kInvalidArgument);
+  EXPECT_EQ(code("GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n"), Code::kInvalidArgument);
+  EXPECT_EQ(code("GET / HTTP/1.1\r\nHost: a b\r\n\r\n"), Code::kInvalidArgument);
+  EXPECT_EQ(code("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n"),
+            Code::kUnimplemented);
+  EXPECT_EQ(code("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n"
+                 "Transfer-Encoding: chunked\r\n\r\n"),
+            Code::kInvalidArgument);
+}
+
+TEST(PeerHttpParserTest, AnAnswerNeedsNoHost) {
+  HttpParser parser(HttpParser::Kind::kResponse, kMaxHeadBytes);
+  std::string body;
+  EXPECT_TRUE(parser.Put("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", body).has_value());
+  EXPECT_TRUE(parser.done());
+}
+
+// Such a field behind the body says nothing of the framing.
+TEST(PeerHttpParserTest, TrailersAreNotJudged) {
+  HttpParser parser(HttpParser::Kind::kRequest, kMaxHeadBytes);
+  std::string input =
+      "POST /raft HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+      "1\r\na\r\n0\r\nHost: b\r\n\r\n";
+  std::string body;
+  PutAll(parser, input, body);
+  EXPECT_TRUE(parser.done());
 }
 
 }  // namespace

@@ -321,6 +321,20 @@ TEST_F(PeerPortTest, MalformedAndOversizedRequestsEndTheirConnectionOnly) {
   ExpectServes();
 }
 
+TEST_F(PeerPortTest, ARequestThatIsRefusedForItsHeadIsTheLastOfItsConnection) {
+  Start();
+  RawClient client(peer_.port());
+  client.Send("GET /version HTTP/1.1\r\nHost: x\r\n\r\nGET /version HTTP/1.1\r\n\r\n");
+  const std::string received = client.ReadToEnd();
+  EXPECT_TRUE(received.starts_with("HTTP/1.1 200 OK\r\n")) << received;
+  const std::size_t second = received.find("HTTP/1.1 400 Bad Request\r\n");
+  EXPECT_NE(second, std::string::npos) << received;
+  EXPECT_EQ(received.find("HTTP/1.1", second + 1), std::string::npos) << received;
+  EXPECT_EQ(Answer("POST /raft HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n"),
+            "501 Unsupported transfer encoding");
+  ExpectServes();
+}
+
 TEST_F(PeerPortTest, ManySilentConnectionsMakeRoomForAMember) {
   Start();
   std::vector<std::unique_ptr<RawClient>> silent;

@@ -1,0 +1,35 @@
+// What HTTP/1.1 (RFC 9112) asks of a request's head beyond what Beast's parser does: its host, and
+// a framing that nobody in between can read in another way. Shared by both ports. Pure functions.
+//
+// The refusals are those of Go's server, but for a length together with an encoding, which it
+// takes.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+namespace kvorum::rpc {
+
+// Counted while the fields are gone through.
+class Http1Head {
+ public:
+  struct Refusal {
+    unsigned status = 0;
+    std::string_view text;  // the answer's
+  };
+
+  void AddHost(std::string_view value);
+  void AddTransferEncoding(std::string_view value);
+  void AddContentLength() { ++lengths_; }
+  std::optional<Refusal> Judge(bool is_http_1_0, bool is_connect) const;
+
+ private:
+  std::size_t hosts_ = 0;
+  std::size_t encodings_ = 0;
+  std::size_t lengths_ = 0;
+  bool host_is_valid_ = true;
+  bool is_chunked_ = false;
+};
+
+}  // namespace kvorum::rpc
