@@ -131,6 +131,7 @@ class Call final : public CallContext,
   bool cut_ = false;             // over for its handler, though the status may wait to be sent
   bool decided_ = false;         // the call is over for its handler; status_ tells how
   Error status_;
+  std::optional<std::uint64_t> content_length_;  // as the client told it
   MessageReader reader_;
   SharedBytes request_;  // of a unary call, complete
   // Of what is HTTP and not gRPC; null else.

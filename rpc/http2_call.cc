@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <charconv>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 #include "base/logging.h"
 #include "rpc/grpc_protocol.h"
+#include "rpc/http2_rules.h"
 #include "rpc/http2_session.h"
 #include "rpc/nghttp2_callbacks.h"
 #include "rpc/pool_allocator.h"
@@ -27,6 +29,9 @@ constexpr std::size_t kUnsentWhenFull = 1024 * 1024;
 constexpr std::size_t kSmallAnswerBytes = 4096;
 // An inbox of this size is freed once it is empty.
 constexpr std::size_t kKeepInboxBytes = 4096;
+
+// Of a body whose length was not told.
+constexpr std::uint64_t kAnyLength = std::numeric_limits<std::uint64_t>::max();
 
 constexpr std::array<std::string_view, 17> kCodeTexts{
     "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "16"};
@@ -97,11 +102,20 @@ void Http2Session::OnHeader(Call& call, std::string_view name, std::string_view 
   }
 }
 
+void Http2Session::OnTrailer(std::string_view name, std::string_view value) {
+  Head& head = head_;
+  head.list_bytes += name.size() + value.size() + kHeaderOverheadBytes;
+  if (head.list_bytes > front_.options.max_header_list_bytes) head.too_large = true;
+  // No pseudo header has a valid name.
+  head.malformed |=
+      !IsValidHeaderName(name) || !IsValidHeaderValue(value) || IsConnectionField(name);
+}
+
 void Http2Session::OnPseudoHeader(Call& call, std::string_view name, std::string_view value) {
   Head& head = head_;
   head.malformed |= head.regular_seen;
   if (name == ":path") {
-    head.malformed |= std::exchange(head.path_seen, true);
+    head.malformed |= std::exchange(head.path_seen, true) || value.empty();
     call.entry_ = front_.router.Find(value);
     if (call.entry_ == nullptr) head.unknown_path = value;
   } else if (name == ":method") {
@@ -112,7 +126,8 @@ void Http2Session::OnPseudoHeader(Call& call, std::string_view name, std::string
     ++head.authorities;
     call.AddMetadata(name, value);
   } else if (name == ":scheme") {
-    head.malformed |= std::exchange(head.scheme_seen, true);
+    head.malformed |= std::exchange(head.scheme_seen, true) || !IsScheme(value);
+    head.is_https = value == "https";
   } else {
     head.malformed = true;
   }
@@ -120,17 +135,19 @@ void Http2Session::OnPseudoHeader(Call& call, std::string_view name, std::string
 
 bool Http2Session::OnProtocolHeader(Call& call, std::string_view name, std::string_view value) {
   Head& head = head_;
+  if (IsConnectionField(name)) {
+    head.malformed = true;
+    return true;
+  }
   switch (name.size()) {
     case 2:
-      return name == "te";
+      if (name != "te") return false;
+      head.malformed |= !IsAllowedTe(value);
+      return true;
     case 4:
       if (name != "host") return false;
       ++head.hosts;
       return false;  // and it is metadata
-    case 10:
-      if (name != "connection") return false;
-      head.malformed = true;
-      return true;
     case 11:
       return name == "grpc-status";
     case 12:
@@ -161,6 +178,12 @@ bool Http2Session::OnProtocolHeader(Call& call, std::string_view name, std::stri
         head.unknown_encoding = value;
       }
       return true;
+    case 14:
+      if (name != "content-length") return false;
+      head.malformed |= call.content_length_.has_value();
+      call.content_length_ = ParseContentLength(value);
+      head.malformed |= !call.content_length_.has_value();
+      return false;  // and it is metadata
     case 17:
       return name == "grpc-message-type";
     case 20:
@@ -170,6 +193,18 @@ bool Http2Session::OnProtocolHeader(Call& call, std::string_view name, std::stri
   }
 }
 
+bool Http2Session::IsMalformed(const Call& call) const {
+  const Head& head = head_;
+  if (head.malformed || !head.method_seen) return true;
+  // CONNECT goes without, and is refused for its method.
+  const bool is_connect = head.wrong_http_method == "CONNECT";
+  if (!is_connect && (!head.scheme_seen || !head.path_seen)) return true;
+  if (call.remote_ended_ && call.content_length_.value_or(0) > 0) return true;
+  if (head.authorities == 0 || head.hosts == 0) return false;
+  return !IsSameHost(call.Metadata("host").value_or(""), call.Metadata(":authority").value_or(""),
+                     head.is_https);
+}
+
 // The order of the refusals is grpc-go's.
 void Http2Session::BeginCall(Call& call, bool remote_ended) {
   const Head& head = head_;
@@ -177,7 +212,7 @@ void Http2Session::BeginCall(Call& call, bool remote_ended) {
   if (head.too_large) return RefuseStream(call, NGHTTP2_FRAME_SIZE_ERROR);
   if (head.authorities > 1 || head.hosts > 1)
     return Refuse(call, HostCountError(head.authorities, head.hosts), "400");
-  if (head.malformed) return RefuseStream(call, NGHTTP2_PROTOCOL_ERROR);
+  if (IsMalformed(call)) return RefuseStream(call, NGHTTP2_PROTOCOL_ERROR);
   if (!head.is_grpc) {
     const bool is_http = head.wrong_content_type.find("application/grpc") == std::string::npos;
     if (is_http && serves_ == Serves::kGrpcAndHttp) return BeginHttp(call, remote_ended);
@@ -206,6 +241,8 @@ void Http2Session::OnData(Call& call, std::string_view bytes) {
   // The connection's window is given back at once, so that one stalled stream stalls no other.
   nghttp2_session_consume_connection(session_, bytes.size());
   call.end_.received_bytes += bytes.size();
+  if (call.end_.received_bytes > call.content_length_.value_or(kAnyLength))
+    return RefuseStream(call, NGHTTP2_PROTOCOL_ERROR);
   if (call.decided_ || call.entry_ == nullptr) {
     if (!call.decided_ && call.http_ != nullptr) return OnHttpData(call, bytes);
     nghttp2_session_consume_stream(session_, call.stream_id_, bytes.size());
@@ -235,6 +272,8 @@ void Http2Session::OnStreamData(Call& call, std::string_view bytes) {
 void Http2Session::OnRemoteEnd(Call& call) {
   call.remote_ended_ = true;
   if (call.decided_) return;
+  if (call.end_.received_bytes != call.content_length_.value_or(call.end_.received_bytes))
+    return RefuseStream(call, NGHTTP2_PROTOCOL_ERROR);
   if (call.http_ != nullptr) return DispatchOrWait(call);
   if (call.entry_ == nullptr) return;
   if (call.stream_ == nullptr) {
@@ -557,9 +596,16 @@ void Http2Session::Refuse(Call& call, Error status, std::string_view http_status
 }
 
 void Http2Session::RefuseStream(Call& call, std::uint32_t error_code) {
+  Reset(call, error_code);
+  if (call.decided_) return;
   call.decided_ = true;
   call.status_ = CanceledError();
-  Reset(call, error_code);
+  front_.loop.Disarm(call);
+  buffered_bytes_ -= std::exchange(call.counted_bytes_, 0);
+  RunEndHook(call);
+  const std::shared_ptr<Call> keep = call.attached_;
+  call.CallContext::Cancel(call.status_);
+  call.FailCallbacks(call.status_);
 }
 
 void Http2Session::Reset(Call& call, std::uint32_t error_code) {

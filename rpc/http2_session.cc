@@ -22,6 +22,9 @@ constexpr Duration kDrainRoundTrip = std::chrono::seconds(1);
 // Frames that wait for a client which does not read, refusals of its requests for the most part:
 // past these its next ones are left in the socket.
 constexpr std::size_t kMaxQueuedFrames = 1024;
+// So many streams that were reset are remembered.
+constexpr std::size_t kRememberedResets = 128;
+constexpr std::int64_t kMaxWindowBytes = std::numeric_limits<std::int32_t>::max();
 constexpr std::array<std::uint8_t, 8> kDrainPing{'k', 'v', 'o', 'r', 'u', 'm', 'G', 'A'};
 
 }  // namespace
@@ -72,8 +75,13 @@ void Http2Session::OnInput(std::string_view bytes) {
   last_input_ = front_.loop.now();
   ping_unanswered_ = false;
   if (ended_ || hanging_up_ || close_when_sent_) return;
+  const FrameHeads heads_before = heads_;
+  std::size_t data_frames = 0;
+  heads_.Scan(bytes, [&](std::uint8_t type, std::int32_t) { data_frames += type == NGHTTP2_DATA; });
+  taken_data_frames_ = 0;
   const auto used = nghttp2_session_mem_recv(
       session_, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+  if (taken_data_frames_ != data_frames) RefuseLateData(heads_before, bytes);
   if (used == NGHTTP2_ERR_FLOODED) {
     HangUp(NGHTTP2_ENHANCE_YOUR_CALM, "too_many_frames");
   } else if (used < 0) {
@@ -166,6 +174,50 @@ void Http2Session::HangUp(std::uint32_t error_code, std::string_view debug_data)
       session_, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session_), error_code,
       reinterpret_cast<const std::uint8_t*>(debug_data.data()), debug_data.size());
   host_.WantFlush();
+}
+
+// nghttp2 says nothing to frames on streams that are gone.
+bool Http2Session::IsOver(std::int32_t stream_id) const {
+  const bool is_clients = stream_id % 2 == 1;
+  return is_clients && stream_id <= last_stream_id_ &&
+         nghttp2_session_find_stream(session_, stream_id) == nullptr &&
+         std::ranges::find(reset_streams_, stream_id) == reset_streams_.end();
+}
+
+void Http2Session::OnHeadersFrame(std::int32_t stream_id) {
+  if (IsOver(stream_id)) return HangUp(NGHTTP2_PROTOCOL_ERROR, "stream_id_not_new");
+  last_stream_id_ = std::max(last_stream_id_, stream_id);
+}
+
+void Http2Session::RefuseLateData(FrameHeads heads, std::string_view bytes) {
+  heads.Scan(bytes, [&](std::uint8_t type, std::int32_t stream_id) {
+    if (type != NGHTTP2_DATA || !IsOver(stream_id)) return;
+    nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream_id, NGHTTP2_STREAM_CLOSED);
+    RememberReset(stream_id);
+  });
+}
+
+void Http2Session::RememberReset(std::int32_t stream_id) {
+  if (reset_streams_.size() < kRememberedResets) return reset_streams_.push_back(stream_id);
+  reset_streams_[next_reset_] = stream_id;
+  next_reset_ = (next_reset_ + 1) % kRememberedResets;
+}
+
+void Http2Session::BeforeSettings() {
+  initial_window_bytes_ =
+      nghttp2_session_get_remote_settings(session_, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE);
+  widest_window_bytes_ = 0;
+  for (const Call* call = calls_; call != nullptr; call = call->next_) {
+    widest_window_bytes_ = std::max<std::int64_t>(
+        widest_window_bytes_,
+        nghttp2_session_get_stream_remote_window_size(session_, call->stream_id_));
+  }
+}
+
+void Http2Session::OnInitialWindow(std::uint32_t initial_window_bytes) {
+  // nghttp2 would only reset the streams.
+  if (widest_window_bytes_ + initial_window_bytes - initial_window_bytes_ > kMaxWindowBytes)
+    HangUp(NGHTTP2_FLOW_CONTROL_ERROR, "window_too_large");
 }
 
 void Http2Session::OnPing() {

@@ -5,9 +5,9 @@
 //
 // A call's way: its headers are judged as they come (OnHeader), routed when they are complete
 // (BeginCall), its messages gathered (OnData), its handler called (Dispatch); its answer goes out
-// as HEADERS, DATA and trailers (Send, Decide). HTTP/2's own header rules are checked here and not
-// by nghttp2, which refuses what grpc-go accepts: etcd's clients send ":authority:
-// #initially=[...]".
+// as HEADERS, DATA and trailers (Send, Decide). HTTP/2's own header rules are checked here
+// (http2_rules.h) and not by nghttp2, which refuses what grpc-go accepts: etcd's clients send
+// ":authority: #initially=[...]".
 #pragma once
 
 #include <array>
@@ -18,11 +18,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/shared_bytes.h"
 #include "rpc/call.h"
+#include "rpc/frame_heads.h"
 #include "rpc/front.h"
 #include "rpc/session.h"
 
@@ -91,6 +93,7 @@ class Http2Session final : public Session {
     bool path_seen = false;
     bool method_seen = false;
     bool scheme_seen = false;
+    bool is_https = false;  // by its scheme
     bool is_post = false;
     bool is_grpc = false;
   };
@@ -101,8 +104,12 @@ class Http2Session final : public Session {
   Call* NewCall(std::int32_t stream_id);
   void OnHeader(Call& call, std::string_view name, std::string_view value);
   void OnPseudoHeader(Call& call, std::string_view name, std::string_view value);
+  // Of a header block behind the request's messages: it is judged, and says nothing in gRPC.
+  void OnTrailer(std::string_view name, std::string_view value);
   // A header that gRPC or HTTP gives a meaning; false if it is metadata.
   bool OnProtocolHeader(Call& call, std::string_view name, std::string_view value);
+  // Whether its header block, which is complete, is no request of HTTP/2.
+  bool IsMalformed(const Call& call) const;
   void BeginCall(Call& call, bool remote_ended);
   void OnData(Call& call, std::string_view bytes);
   void OnUnaryData(Call& call, std::string_view bytes);
@@ -141,7 +148,8 @@ class Http2Session final : public Session {
   void SubmitTrailers(Call& call);
   // Answers before routing, with an HTTP status of its own.
   void Refuse(Call& call, Error status, std::string_view http_status);
-  // Resets the stream of a header block that is not HTTP/2.
+  // Resets the stream of a request that is not HTTP/2; its handler, if it was called already, is
+  // told that the call is over.
   void RefuseStream(Call& call, std::uint32_t error_code);
   void Reset(Call& call, std::uint32_t error_code);
   // One message: `first`, then `rest`, then what is still to come.
@@ -153,6 +161,16 @@ class Http2Session final : public Session {
   void Detach(Call& call);
 
   // The connection.
+  // A HEADERS frame: an id that is not new and not of an open stream ends the connection.
+  void OnHeadersFrame(std::int32_t stream_id);
+  // Tells the client of each DATA frame in the bytes that came on a stream which is over.
+  void RefuseLateData(FrameHeads heads, std::string_view bytes);
+  bool IsOver(std::int32_t stream_id) const;
+  void RememberReset(std::int32_t stream_id);
+  // Before the client's SETTINGS count, and for the initial window that they told: a window of more
+  // than 2^31-1 bytes ends the connection.
+  void BeforeSettings();
+  void OnInitialWindow(std::uint32_t initial_window_bytes);
   void OnPing();
   void OnPingAck(const std::uint8_t* opaque);
   // Counts a stream that was reset, by the client or for its fault.
@@ -184,6 +202,17 @@ class Http2Session final : public Session {
   bool close_when_sent_ = false;  // what is ready to be sent is the last
   bool hanging_up_ = false;       // GOAWAY is the last
   bool ended_ = false;
+
+  FrameHeads heads_;                   // of the input
+  std::size_t taken_data_frames_ = 0;  // of this input, by nghttp2
+  std::int32_t last_stream_id_ = 0;    // of those that the client has opened
+  // The latest streams that we reset, oldest overwritten first: what the client sent before it knew
+  // is passed over.
+  std::vector<std::int32_t> reset_streams_;
+  std::size_t next_reset_ = 0;
+  // As BeforeSettings found them: of what may be sent on a stream.
+  std::int64_t widest_window_bytes_ = 0;
+  std::int64_t initial_window_bytes_ = 0;
 
   // Keepalive.
   bool activity_since_ping_ = false;  // we sent headers or data: the next ping is free

@@ -3,6 +3,7 @@
 #include <nghttp2/nghttp2.h>
 
 #include <algorithm>
+#include <span>
 #include <string_view>
 
 #include "base/check.h"
@@ -20,8 +21,30 @@ struct Http2Session::Callbacks {
     return {reinterpret_cast<const char*>(bytes), size_bytes};
   }
 
+  static int OnBeginFrame(nghttp2_session* /*session*/, const nghttp2_frame_hd* head,
+                          void* user_data) {
+    switch (head->type) {
+      case NGHTTP2_DATA:
+        ++Self(user_data).taken_data_frames_;
+        break;
+      case NGHTTP2_HEADERS:
+        Self(user_data).OnHeadersFrame(head->stream_id);
+        break;
+      case NGHTTP2_SETTINGS:
+        if (head->length > 0) Self(user_data).BeforeSettings();
+        break;
+      default:  // a number from the wire; the others are nghttp2's
+        break;
+    }
+    return 0;
+  }
+
   static int OnBeginHeaders(nghttp2_session* session, const nghttp2_frame* frame, void* user_data) {
-    if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
+    if (frame->hd.type != NGHTTP2_HEADERS) return 0;
+    if (frame->headers.cat != NGHTTP2_HCAT_REQUEST) {
+      Self(user_data).head_ = {};
+      return 0;
+    }
     Call* call = Self(user_data).NewCall(frame->hd.stream_id);
     if (call == nullptr) {
       return nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id,
@@ -33,10 +56,13 @@ struct Http2Session::Callbacks {
   static int OnHeader(nghttp2_session* session, const nghttp2_frame* frame,
                       const std::uint8_t* name, std::size_t name_bytes, const std::uint8_t* value,
                       std::size_t value_bytes, std::uint8_t /*flags*/, void* user_data) {
-    // Trailers of a request say nothing in gRPC.
-    if (frame->headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
-    if (Call* call = CallOf(session, frame->hd.stream_id))
+    Call* call = CallOf(session, frame->hd.stream_id);
+    if (call == nullptr) return 0;
+    if (frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
       Self(user_data).OnHeader(*call, View(name, name_bytes), View(value, value_bytes));
+    } else {
+      Self(user_data).OnTrailer(View(name, name_bytes), View(value, value_bytes));
+    }
     return 0;
   }
 
@@ -50,10 +76,12 @@ struct Http2Session::Callbacks {
         if (call == nullptr) break;
         if (frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
           self.BeginCall(*call, end);
-        } else if (end) {
-          self.OnRemoteEnd(*call);
+        } else if (self.head_.too_large) {
+          self.RefuseStream(*call, NGHTTP2_FRAME_SIZE_ERROR);
+        } else if (self.head_.malformed || !end) {
+          self.RefuseStream(*call, NGHTTP2_PROTOCOL_ERROR);
         } else {
-          self.Reset(*call, NGHTTP2_PROTOCOL_ERROR);
+          self.OnRemoteEnd(*call);
         }
         break;
       }
@@ -66,6 +94,11 @@ struct Http2Session::Callbacks {
         self.OnReset();
         break;
       case NGHTTP2_SETTINGS:
+        for (const nghttp2_settings_entry& entry :
+             std::span(frame->settings.iv, frame->settings.niv)) {
+          if (entry.settings_id == NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE)
+            self.OnInitialWindow(entry.value);
+        }
         if (!self.established_) {
           self.established_ = true;
           self.host_.OnEstablished();
@@ -116,6 +149,7 @@ struct Http2Session::Callbacks {
         }
         break;
       case NGHTTP2_RST_STREAM:
+        self.RememberReset(frame->hd.stream_id);
         // Streams that we must reset for the client's fault cost us as much as those it resets.
         if (frame->rst_stream.error_code != NGHTTP2_NO_ERROR &&
             frame->rst_stream.error_code != NGHTTP2_CANCEL &&
@@ -183,6 +217,7 @@ struct Http2Session::Callbacks {
   static nghttp2_session_callbacks* Make() {
     nghttp2_session_callbacks* callbacks = nullptr;
     KV_CHECK(nghttp2_session_callbacks_new(&callbacks) == 0, "out of memory");
+    nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, &OnBeginFrame);
     nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, &OnBeginHeaders);
     nghttp2_session_callbacks_set_on_header_callback(callbacks, &OnHeader);
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, &OnFrameReceived);

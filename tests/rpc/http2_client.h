@@ -35,6 +35,8 @@ inline constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 // RFC 7540, section 7.
 inline constexpr std::uint32_t kNoError = 0;
 inline constexpr std::uint32_t kProtocolError = 1;
+inline constexpr std::uint32_t kFlowControlError = 3;
+inline constexpr std::uint32_t kStreamClosed = 5;
 inline constexpr std::uint32_t kFrameSizeError = 6;
 inline constexpr std::uint32_t kRefusedStream = 7;
 inline constexpr std::uint32_t kCancel = 8;

@@ -1,0 +1,48 @@
+#include "rpc/http2_rules.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace kvorum::rpc {
+namespace {
+
+char LowerCase(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
+
+bool EqualsInAnyCase(std::string_view a, std::string_view b) {
+  return std::ranges::equal(a, b, {}, LowerCase, LowerCase);
+}
+
+bool IsLetter(char c) { return LowerCase(c) >= 'a' && LowerCase(c) <= 'z'; }
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+}  // namespace
+
+bool IsConnectionField(std::string_view name) {
+  return name == "connection" || name == "keep-alive" || name == "proxy-connection" ||
+         name == "transfer-encoding" || name == "upgrade";
+}
+
+bool IsAllowedTe(std::string_view value) { return EqualsInAnyCase(value, "trailers"); }
+
+bool IsScheme(std::string_view value) {
+  return !value.empty() && IsLetter(value.front()) && std::ranges::all_of(value, [](char c) {
+    return IsLetter(c) || IsDigit(c) || c == '+' || c == '-' || c == '.';
+  });
+}
+
+std::optional<std::uint64_t> ParseContentLength(std::string_view value) {
+  std::uint64_t length = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), length);
+  if (error != std::errc{} || end != value.data() + value.size()) return std::nullopt;
+  return length;
+}
+
+bool IsSameHost(std::string_view host, std::string_view authority, bool is_https) {
+  const std::string_view own_port = is_https ? ":443" : ":80";
+  for (std::string_view* name : {&host, &authority}) {
+    if (name->ends_with(own_port)) name->remove_suffix(own_port.size());
+  }
+  return EqualsInAnyCase(host, authority);
+}
+
+}  // namespace kvorum::rpc

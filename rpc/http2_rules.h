@@ -1,0 +1,29 @@
+// What HTTP/2 (RFC 9113, section 8) asks of a request's fields beyond their single bytes. Who
+// breaks it sent a malformed request, which is never served. Pure functions.
+//
+// No more is asked than the RFC does, so that every client that keeps to it is served: any scheme
+// of RFC 3986's form, also "http" under TLS; no authority; an authority that is no host at all, as
+// etcd's own clients send.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace kvorum::rpc {
+
+// Fields of HTTP/1.1's connections: connection, keep-alive, proxy-connection, transfer-encoding,
+// upgrade.
+bool IsConnectionField(std::string_view name);
+
+// A te field may say "trailers" and nothing else.
+bool IsAllowedTe(std::string_view value);
+
+bool IsScheme(std::string_view value);
+
+std::optional<std::uint64_t> ParseContentLength(std::string_view value);
+
+// Whether a host field names the same as :authority; the scheme's own port may be left out.
+bool IsSameHost(std::string_view host, std::string_view authority, bool is_https);
+
+}  // namespace kvorum::rpc
