@@ -23,6 +23,10 @@ constexpr std::size_t kMaxRefused = 64;
 // Messages that Send handed over and the loop has not seen yet.
 constexpr std::size_t kMaxOutbox = 65'536;
 constexpr std::size_t kMaxPlainBodyBytes = std::size_t{64} << 10;
+// So much of a post is looked at that is refused for its sender.
+constexpr std::size_t kMaxRefusedBodyBytes = std::size_t{64} << 10;
+
+rpc::HttpResponse NotAMessage() { return HttpError(400, "error unmarshalling raft message"); }
 
 std::vector<Url> UsableUrls(const std::vector<std::string>& texts) {
   std::vector<Url> urls;
@@ -58,6 +62,11 @@ struct PeerTransport::Impl {
   RequestPlan PlanPipeline(const HttpHead& head);
   RequestPlan PlanSnapshot(const HttpHead& head);
   std::expected<raft::MemberId, rpc::HttpResponse> SenderOfPost(const HttpHead& head);
+  // Whose post is refused whatever it says, if it says anything.
+  std::optional<rpc::HttpResponse> RefuseSender(const HttpHead& head, raft::MemberId sender);
+  RequestPlan PlanRefusedPost(const HttpHead& head, rpc::HttpResponse refusal);
+  // Completes, counts and logs the refusal of a request under /raft.
+  rpc::HttpResponse Refused(const HttpHead& head, rpc::HttpResponse answer);
   RequestPlan PlanProbe();
   RequestPlan PlanPlain();
   rpc::HttpResponse TakePosted(raft::MemberId sender, const SharedBytes& body);
@@ -226,17 +235,21 @@ RequestPlan PeerTransport::Impl::OnRequest(const HttpHead& head) {
   const std::string_view path = head.Path();
   const bool is_raft = path == kPipelinePath || path.starts_with("/raft/");
   RequestPlan plan = Plan(head);
-  if (auto* answer = std::get_if<rpc::HttpResponse>(&plan.action); answer != nullptr && is_raft) {
-    std::ranges::move(OwnHeaders(), std::back_inserter(answer->headers));
-    links.counters.refused_requests.fetch_add(1, std::memory_order_relaxed);
-    LogLimit& limit = RefusalsOf(ParseIdText(head.Header("x-server-from")).value_or(raft::kNone));
-    if (limit.Allows(loop.clock().Now())) {
-      KV_WARN("refused a request of a peer", {"from", head.Header("x-server-from").substr(0, 64)},
-              {"path", path.substr(0, 200)}, {"status", answer->status},
-              {"refused-so-far", limit.count()});
-    }
-  }
+  if (auto* answer = std::get_if<rpc::HttpResponse>(&plan.action); answer != nullptr && is_raft)
+    *answer = Refused(head, std::move(*answer));
   return plan;
+}
+
+rpc::HttpResponse PeerTransport::Impl::Refused(const HttpHead& head, rpc::HttpResponse answer) {
+  std::ranges::move(OwnHeaders(), std::back_inserter(answer.headers));
+  links.counters.refused_requests.fetch_add(1, std::memory_order_relaxed);
+  LogLimit& limit = RefusalsOf(ParseIdText(head.Header("x-server-from")).value_or(raft::kNone));
+  if (limit.Allows(loop.clock().Now())) {
+    KV_WARN("refused a request of a peer", {"from", head.Header("x-server-from").substr(0, 64)},
+            {"path", head.Path().substr(0, 200)}, {"status", answer.status},
+            {"refused-so-far", limit.count()});
+  }
+  return answer;
 }
 
 RequestPlan PeerTransport::Impl::Plan(const HttpHead& head) {
@@ -271,16 +284,33 @@ std::expected<raft::MemberId, rpc::HttpResponse> PeerTransport::Impl::SenderOfPo
     return std::unexpected(*std::move(refusal));
   const auto sender = ParseIdText(head.Header("x-server-from"));
   if (!sender.has_value()) return std::unexpected(HttpError(400, "invalid X-Server-From"));
-  if (view->removed.contains(*sender))
-    return std::unexpected(HttpError(403, "cannot process message from removed member"));
-  Remember(*sender, head.Header("x-peerurls"));
-  if (FindPeer(*sender) == nullptr) return std::unexpected(HttpError(403, "unknown sender"));
   return *sender;
+}
+
+std::optional<rpc::HttpResponse> PeerTransport::Impl::RefuseSender(const HttpHead& head,
+                                                                   raft::MemberId sender) {
+  if (view->removed.contains(sender))
+    return HttpError(403, "cannot process message from removed member");
+  Remember(sender, head.Header("x-peerurls"));
+  if (FindPeer(sender) == nullptr) return HttpError(403, "unknown sender");
+  return std::nullopt;
+}
+
+// Nonsense is told first, as etcd's peers do, whoever sent it; as long as looking costs little.
+RequestPlan PeerTransport::Impl::PlanRefusedPost(const HttpHead& head, rpc::HttpResponse refusal) {
+  if (head.content_length.value_or(0) > kMaxRefusedBodyBytes) return {.action = std::move(refusal)};
+  const auto take = [this, refusal = std::move(refusal)](
+                        const HttpHead& of, const SharedBytes& body, rpc::HttpReply reply) {
+    const bool is_message = raft::DecodeMessage(body).has_value();
+    reply.Send(Refused(of, is_message ? refusal : NotAMessage()));
+  };
+  return {.action = GatherBody{.max_bytes = kMaxRefusedBodyBytes, .handle = take}};
 }
 
 RequestPlan PeerTransport::Impl::PlanPipeline(const HttpHead& head) {
   auto sender = SenderOfPost(head);
   if (!sender.has_value()) return {.action = std::move(sender).error()};
+  if (auto refusal = RefuseSender(head, *sender)) return PlanRefusedPost(head, *std::move(refusal));
   const auto take = [this, sender = *sender](const HttpHead&, const SharedBytes& body,
                                              rpc::HttpReply reply) {
     rpc::HttpResponse answer = TakePosted(sender, body);
@@ -294,10 +324,14 @@ RequestPlan PeerTransport::Impl::PlanPipeline(const HttpHead& head) {
 RequestPlan PeerTransport::Impl::PlanSnapshot(const HttpHead& head) {
   auto sender = SenderOfPost(head);
   if (!sender.has_value()) return {.action = std::move(sender).error()};
-  if (head.Header("x-kvorum-snapshot-format") != kSnapshotFormat)
-    return {.action = HttpError(415, "a snapshot of another format")};
-  return {.action = StreamBody{std::make_unique<SnapshotReceiver>(links, *sender)},
-          .is_from_member = KnowsMember(*sender)};
+  auto refusal = RefuseSender(head, *sender);
+  const bool is_refused = refusal.has_value();
+  if (!is_refused && head.Header("x-kvorum-snapshot-format") != kSnapshotFormat)
+    refusal = HttpError(415, "a snapshot of another format");
+  if (refusal.has_value()) refusal = Refused(head, *std::move(refusal));
+  return {
+      .action = StreamBody{std::make_unique<SnapshotReceiver>(links, *sender, std::move(refusal))},
+      .is_from_member = !is_refused && KnowsMember(*sender)};
 }
 
 rpc::HttpResponse PeerTransport::Impl::TakePosted(raft::MemberId sender, const SharedBytes& body) {
@@ -306,7 +340,7 @@ rpc::HttpResponse PeerTransport::Impl::TakePosted(raft::MemberId sender, const S
     return answer;
   };
   auto message = raft::DecodeMessage(body);
-  if (!message.has_value()) return refuse(HttpError(400, "error unmarshalling raft message"));
+  if (!message.has_value()) return refuse(NotAMessage());
   if (view->removed.contains(message->from))
     return refuse(HttpError(403, "cannot process message from removed member"));
   if (message->to != links.identity.member_id)

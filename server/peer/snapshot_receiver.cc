@@ -12,6 +12,8 @@ namespace {
 
 // Metadata only: some hundred members.
 constexpr std::size_t kMaxMessageBytes = std::size_t{1} << 20;
+// So much of one is looked at that is refused anyway.
+constexpr std::size_t kMaxRefusedBytes = std::size_t{64} << 10;
 
 rpc::HttpResponse AnswerOf(const Error& error) {
   switch (error.code) {
@@ -60,8 +62,9 @@ struct SnapshotReceiver::Incoming {
   }
 };
 
-SnapshotReceiver::SnapshotReceiver(PeerLinks& links, raft::MemberId sender)
-    : links_(links), sender_(sender) {}
+SnapshotReceiver::SnapshotReceiver(PeerLinks& links, raft::MemberId sender,
+                                   std::optional<rpc::HttpResponse> refusal)
+    : links_(links), sender_(sender), refusal_(std::move(refusal)) {}
 
 SnapshotReceiver::~SnapshotReceiver() {
   // Behind what it is doing now.
@@ -76,12 +79,16 @@ std::optional<rpc::HttpResponse> SnapshotReceiver::TakeMessage(std::string& byte
     return HttpError(400, "failed to decode raft message (" + error.message + ")");
   };
   if (!size.has_value()) return undecodable(size.error());
-  if (!size->has_value()) return std::nullopt;
+  if (!size->has_value()) {
+    if (head_.size() > kMaxRefusedBytes) return refusal_;
+    return std::nullopt;
+  }
   auto message = DecodeSnapshotMessage(std::string_view(head_).substr(0, **size));
   if (!message.has_value()) {
     return message.error().code == Code::kInvalidArgument ? HttpError(400, message.error().message)
                                                           : undecodable(message.error());
   }
+  if (refusal_.has_value()) return refusal_;
   if (message->to != links_.identity.member_id)
     return HttpError(403, "cannot process message to mismatch member");
   if (message->from != sender_) return HttpError(403, "cannot process message of another sender");

@@ -165,20 +165,36 @@ TEST_F(PeerPortTest, OneConnectionServesManyRequests) {
   EXPECT_EQ(Received(), 3);
 }
 
-TEST_F(PeerPortTest, ASnapshotOfAnotherFormatIsNotTaken) {
+// Members, removed ones and strangers are told of it alike, as by etcd's peers.
+TEST_F(PeerPortTest, NonsenseIsToldBeforeItsSenderIsLookedAt) {
   Start();
-  const std::string chunked = "Transfer-Encoding: chunked\r\n";
-  EXPECT_EQ(Answer(PeerRequest("POST", "/raft/snapshot", 2, chunked) + "3\r\nabc\r\n0\r\n\r\n"),
-            "415 a snapshot of another format");
-  EXPECT_TRUE(peer_.receiver().snapshot_messages.empty());
+  const auto post = [&](const std::string& body, raft::MemberId from) {
+    return Answer(PeerRequest("POST", "/raft", from,
+                              "Content-Length: " + std::to_string(body.size()) + "\r\n") +
+                  body);
+  };
+  for (const raft::MemberId from : {2, 3, 77}) {
+    EXPECT_EQ(post("\xff\xff\xff", from), "400 error unmarshalling raft message") << from;
+    // An entry that claims to be 2 GiB long.
+    EXPECT_EQ(post("\x08\x03\x3a\xff\xff\xff\xff\x07", from),
+              "400 error unmarshalling raft message")
+        << from;
+  }
+  EXPECT_EQ(Answer(PostOf(Vote(2, 1), 2)), "204");
+  EXPECT_EQ(Answer(PostOf(Vote(3, 1), 3)), "403 cannot process message from removed member");
+  EXPECT_EQ(Answer(PostOf(Vote(77, 1), 77)), "403 unknown sender");
+  // What would take more than a glance is not looked at.
+  EXPECT_EQ(post(std::string(65'537, '\xff'), 77), "403 unknown sender");
+  EXPECT_EQ(post(std::string(65'537, '\xff'), 2), "400 error unmarshalling raft message");
+  EXPECT_EQ(Received(), 1);
 }
 
 class PeerSnapshotPortTest : public PeerPortTest {
  protected:
-  std::string Post(const std::string& body) {
-    return Answer(PeerRequest("POST", "/raft/snapshot", 2,
-                              "X-Kvorum-Snapshot-Format: 1\r\nContent-Length: " +
-                                  std::to_string(body.size()) + "\r\n") +
+  std::string Post(const std::string& body, raft::MemberId from = 2, int format = 1) {
+    return Answer(PeerRequest("POST", "/raft/snapshot", from,
+                              "X-Kvorum-Snapshot-Format: " + std::to_string(format) +
+                                  "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n") +
                   body);
   }
   static std::string Frame(const Message& message) {
@@ -209,6 +225,34 @@ TEST_F(PeerSnapshotPortTest, ItsFrontIsChecked) {
   EXPECT_EQ(counters().refused_messages, 7);
   EXPECT_EQ(Post(Frame(Snap(2, 1)) + "content"), "204");
   EXPECT_EQ(peer_.receiver().snapshots, std::vector<std::string>{"content"});
+}
+
+TEST_F(PeerSnapshotPortTest, OneOfAnotherFormatIsNotTaken) {
+  Start();
+  EXPECT_EQ(Post(Frame(Snap(2, 1)) + "content", 2, 7), "415 a snapshot of another format");
+  EXPECT_TRUE(peer_.receiver().snapshot_messages.empty());
+}
+
+TEST_F(PeerSnapshotPortTest, NonsenseIsToldBeforeItsSenderIsLookedAt) {
+  Start();
+  const std::string huge = std::string("\0\0\0\0\0\0\0\x08", 8) +
+                           "\x08\x07\x4a\xff\xff\xff\xff\x07";  // a snapshot of 2 GiB
+  const std::string garbage = std::string("\0\0\0\0\0\0\0\x03", 8) + "\xff\xff\xff";
+  for (const raft::MemberId from : {2, 3, 77}) {
+    EXPECT_TRUE(Post(garbage, from).starts_with("400 failed to decode raft message (")) << from;
+    EXPECT_TRUE(Post(huge, from).starts_with("400 failed to decode raft message (")) << from;
+    EXPECT_EQ(Post(Frame(Vote(from, 1)), from), "400 wrong raft message type");
+    EXPECT_EQ(Post(Frame(Vote(from, 1)).substr(0, 12), from),
+              "400 failed to decode raft message (unexpected EOF)");
+    EXPECT_EQ(Post(Frame(Vote(from, 1)), from, 7), "400 wrong raft message type");
+  }
+  EXPECT_EQ(Post(Frame(Snap(3, 1)), 3), "403 cannot process message from removed member");
+  EXPECT_EQ(Post(Frame(Snap(77, 1)), 77), "403 unknown sender");
+  EXPECT_EQ(Post(Frame(Snap(77, 1)), 77, 7), "403 unknown sender");
+  // What would take more than a glance is not looked at.
+  const std::string large = std::string("\0\0\0\0\0\x0f\0\0", 8) + std::string(80'000, '\xff');
+  EXPECT_EQ(Post(large, 77), "403 unknown sender");
+  EXPECT_TRUE(peer_.receiver().snapshot_messages.empty());
 }
 
 TEST_F(PeerSnapshotPortTest, WhatTheSinkSaysIsTheAnswer) {
