@@ -15,6 +15,8 @@ namespace kvorum::rpc {
 namespace {
 
 constexpr std::string_view kBaseContentType = "application/grpc";
+constexpr std::string_view kUnreadableRequest = "grpc: error unmarshalling request: ";
+constexpr std::string_view kUnreadableOnStream = "grpc: failed to unmarshal the received message: ";
 constexpr std::string_view kHexDigits = "0123456789ABCDEF";
 constexpr std::size_t kMaxTimeoutBytes = 9;
 
@@ -284,6 +286,14 @@ Error MessageToSendSizeError(std::size_t size_bytes, std::size_t max_bytes) {
 Error UnpackedSizeError(std::size_t max_bytes) {
   return {Code::kResourceExhausted,
           fmt::format("grpc: received message after decompression larger than max {}", max_bytes)};
+}
+Error UnreadableRequestError(std::string_view why) {
+  return {Code::kInternal, fmt::format("{}{}", kUnreadableRequest, why)};
+}
+Error OnStream(Error unreadable) {
+  if (unreadable.message.starts_with(kUnreadableRequest))
+    unreadable.message.replace(0, kUnreadableRequest.size(), kUnreadableOnStream);
+  return unreadable;
 }
 Error UnexpectedEndError() { return {Code::kInternal, "unexpected EOF"}; }
 Error NoRequestError() {

@@ -6,12 +6,23 @@
 #include <utility>
 #include <vector>
 
+#include "base/utf8.h"
+#include "proto/wire.h"
+#include "rpc/grpc_protocol.h"
+
 namespace kvorum::rpc {
 namespace {
 
-// HealthCheckRequest{string service = 1}, HealthCheckResponse{ServingStatus status = 1}: so small
-// that they are read and written by hand.
+// HealthCheckRequest{string service = 1}, HealthCheckResponse{ServingStatus status = 1},
+// HealthListResponse{map<string, HealthCheckResponse> statuses = 1}: so small that they are read
+// and written by hand.
+constexpr std::uint32_t kService = 1;
 constexpr char kStatusTag = 1 << 3;
+// An entry of six bytes: the empty name, and an answer of two bytes.
+constexpr std::string_view kListOfOne("\x0a\x06\x0a\x00\x12\x02", 6);
+
+constexpr std::string_view kNoMessage = "proto: cannot parse invalid wire-format data";
+constexpr std::string_view kNoUtf8 = "string field contains invalid UTF-8";
 
 enum class Serving : char { kServing = 1, kNotServing = 2, kServiceUnknown = 3 };
 
@@ -30,10 +41,29 @@ SharedBytes Response(Serving status) {
   return SharedBytes::Static({kUnknownBytes, 2});
 }
 
-// True if the request names the server as a whole. A name is never anything else here, so what
-// follows a non-empty one need not be understood.
-bool NamesWholeServer(std::string_view request) {
-  return request.empty() || request == std::string_view("\x0a\x00", 2);
+// True if the request names the server as a whole.
+Result<bool> NamesWholeServer(std::string_view request) {
+  std::string_view service;
+  bool is_utf8 = true;
+  wire::Reader reader(request);
+  while (reader.Next()) {
+    if (reader.field() == kService && reader.type() == wire::Type::kLengthDelimited) {
+      service = reader.Bytes();
+      is_utf8 &= IsValidUtf8(service);
+    } else {
+      reader.Skip();
+    }
+  }
+  if (!reader.ok()) return Fail(UnreadableRequestError(kNoMessage));
+  if (!is_utf8) return Fail(UnreadableRequestError(kNoUtf8));
+  return service.empty();
+}
+
+Result<void> CheckEmptyMessage(std::string_view request) {
+  wire::Reader reader(request);
+  while (reader.Next()) reader.Skip();
+  if (!reader.ok()) return Fail(UnreadableRequestError(kNoMessage));
+  return {};
 }
 
 }  // namespace
@@ -54,17 +84,26 @@ class Health::State : public std::enable_shared_from_this<Health::State> {
   }
 
   Result<ByteChain> Check(std::string_view request) {
-    if (!NamesWholeServer(request)) return Fail(Code::kNotFound, "unknown service");
+    KV_TRY(const bool whole_server, NamesWholeServer(request));
+    if (!whole_server) return Fail(Code::kNotFound, "unknown service");
     std::lock_guard lock(mutex_);
     return ByteChain{Response(status_)};
+  }
+
+  Result<ByteChain> List(std::string_view request) {
+    KV_RETURN_IF_ERROR(CheckEmptyMessage(request));
+    std::lock_guard lock(mutex_);
+    return ByteChain{SharedBytes::Static(kListOfOne), Response(status_)};
   }
 
   void Watch(const std::shared_ptr<ServerStream>& stream) {
     stream->Read([self = shared_from_this(), stream](Result<std::optional<SharedBytes>> request) {
       if (!request || !*request) return;  // the transport has ended the stream already
+      const auto whole_server = NamesWholeServer((*request)->view());
+      if (!whole_server) return stream->Finish(OnStream(whole_server.error()));
       auto watcher = std::make_shared<Watcher>();
       watcher->stream = stream;
-      watcher->whole_server = NamesWholeServer((*request)->view());
+      watcher->whole_server = *whole_server;
       // The stream's end breaks the cycle: its callbacks are dropped then.
       stream->context().OnCancel([self, watcher](const Error&) { self->Forget(*watcher); });
       if (watcher->whole_server) {
@@ -123,12 +162,15 @@ Health::~Health() = default;
 void Health::SetServing(bool serving) { state_->SetServing(serving); }
 
 void Health::Register(Router& router) {
-  constexpr std::string_view kService = "grpc.health.v1.Health";
-  router.AddUnary(kService, "Check",
+  constexpr std::string_view kName = "grpc.health.v1.Health";
+  router.AddUnary(kName, "Check",
                   [state = state_](const std::shared_ptr<CallContext>&, const SharedBytes& request,
                                    UnaryReply reply) { reply(state->Check(request.view())); });
+  router.AddUnary(kName, "List",
+                  [state = state_](const std::shared_ptr<CallContext>&, const SharedBytes& request,
+                                   UnaryReply reply) { reply(state->List(request.view())); });
   router.AddStream(
-      kService, "Watch", MethodKind::kServerStream,
+      kName, "Watch", MethodKind::kServerStream,
       [state = state_](const std::shared_ptr<ServerStream>& stream) { state->Watch(stream); });
 }
 

@@ -1,4 +1,4 @@
-// grpc.health.v1.Health: Check and Watch for the server as a whole (the empty service name).
+// grpc.health.v1.Health: Check, List and Watch for the server as a whole (the empty service name).
 //
 // Thread-safe. Must outlive the server whose router it is registered with.
 #pragma once

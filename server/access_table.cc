@@ -134,6 +134,7 @@ constexpr AccessRule kRules[] = {
     {kElection, "Observe", LoggedIn},
     {kElection, "Resign", LoggedIn},
     {kHealth, "Check", nullptr},
+    {kHealth, "List", nullptr},
     {kHealth, "Watch", nullptr},
 };
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "rpc/grpc_protocol.h"
 #include "server/candidacy.h"
 #include "server/election_observer.h"
 #include "server/errors.h"
@@ -100,7 +101,7 @@ void ElectionService::Observe(std::shared_ptr<rpc::ServerStream> stream) {
       return stream->Finish({Code::kInternal, "grpc: no request message was received"});
     }
     const auto name = DecodeOnlyBytes((**message).view());
-    if (!name.has_value()) return stream->Finish(name.error());
+    if (!name.has_value()) return stream->Finish(rpc::OnStream(name.error()));
     std::make_shared<ElectionObserver>(client_, stream, *name)->Start();
   });
 }

@@ -4,6 +4,7 @@
 
 #include "auth/errors.h"
 #include "mvcc/errors.h"
+#include "rpc/grpc_protocol.h"
 #include "server/access.h"
 #include "server/errors.h"
 #include "server/lease_messages.h"
@@ -49,7 +50,7 @@ void KeepAliveStream::OnRead(Result<std::optional<SharedBytes>> message) {
       std::lock_guard lock(mutex_);
       client_ended_ = true;  // what follows is not looked at
     }
-    return Renewed(number, std::unexpected(id.error()));
+    return Renewed(number, std::unexpected(rpc::OnStream(id.error())));
   }
   Admit(number, *id);
   Read();

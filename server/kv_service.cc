@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "mvcc/validate.h"
+#include "rpc/grpc_protocol.h"
 #include "server/errors.h"
 #include "server/interceptors.h"
 #include "server/kv_decode.h"
@@ -170,7 +171,7 @@ void KvService::RangeStream(std::shared_ptr<rpc::ServerStream> stream) {
 
 void KvService::StartRangeStream(std::shared_ptr<rpc::ServerStream> stream, SharedBytes bytes) {
   const auto request = DecodeRange(bytes.view());
-  if (!request.has_value()) return stream->Finish(request.error());
+  if (!request.has_value()) return stream->Finish(rpc::OnStream(request.error()));
   if (const auto valid = mvcc::CheckRangeStream(*request); !valid.has_value())
     return stream->Finish(valid.error());
   auto session = std::make_shared<RangeStreamSession>(context_, stream, std::move(bytes), *request);

@@ -1,6 +1,8 @@
 #include "server/watch_codec.h"
 
 #include "proto/wire.h"
+#include "rpc/grpc_protocol.h"
+#include "server/kv_decode.h"
 
 namespace kvorum::server {
 namespace {
@@ -102,9 +104,7 @@ Result<WatchRequest> DecodeWatchRequest(std::string_view bytes) {
     }
   }
   if (reader.ok() && parts_ok) return request;
-  return Fail(Code::kInternal,
-              "grpc: failed to unmarshal the received message: proto: cannot parse invalid "
-              "wire-format data");
+  return Fail(rpc::OnStream(MalformedRequest().error()));
 }
 
 void AppendWatchResponse(std::string& out, const ResponseHeader& header,

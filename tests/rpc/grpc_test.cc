@@ -370,9 +370,9 @@ TEST_F(GrpcTest, HooksSeeEachCallOnce) {
 
 TEST_F(GrpcTest, HealthAnswersForTheWholeServer) {
   grpc::CompletionQueue queue;
-  const auto check = [&](const std::string& request) {
+  const auto call = [&](const std::string& method, const std::string& request) {
     grpc::ClientContext context;
-    auto reader = client_.stub().PrepareUnaryCall(&context, "/grpc.health.v1.Health/Check",
+    auto reader = client_.stub().PrepareUnaryCall(&context, "/grpc.health.v1.Health/" + method,
                                                   ToBuffer(request), &queue);
     reader->StartCall();
     Client::Answer answer;
@@ -382,10 +382,21 @@ TEST_F(GrpcTest, HealthAnswersForTheWholeServer) {
     if (answer.status.ok()) answer.message = ToString(response);
     return answer;
   };
+  const auto check = [&](const std::string& request) { return call("Check", request); };
+  const std::string list("\x0a\x06\x0a\x00\x12\x02", 6);  // one entry, of the empty name
   EXPECT_EQ(check("").message, "\x08\x02");
+  EXPECT_EQ(call("List", "").message, list + "\x08\x02");
   server_.health().SetServing(true);
   EXPECT_EQ(check("").message, "\x08\x01");
+  EXPECT_EQ(check(std::string("\x0a\x03xyz\x0a\x00\x10\x07", 9)).message, "\x08\x01");
+  EXPECT_EQ(call("List", "").message, list + "\x08\x01");
   ExpectStatus(check("\x0a\x03xyz").status, grpc::StatusCode::NOT_FOUND, "unknown service");
+  for (const char* method : {"Check", "List"}) {
+    ExpectStatus(call(method, "\xff").status, grpc::StatusCode::INTERNAL,
+                 "grpc: error unmarshalling request: proto: cannot parse invalid wire-format data");
+  }
+  ExpectStatus(check("\x0a\x01\xff").status, grpc::StatusCode::INTERNAL,
+               "grpc: error unmarshalling request: string field contains invalid UTF-8");
 
   grpc::ClientContext context;
   auto watch = client_.stub().PrepareCall(&context, "/grpc.health.v1.Health/Watch", &queue);

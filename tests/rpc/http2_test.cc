@@ -445,6 +445,12 @@ TEST_F(Http2Test, AStreamMayBeFinishedWhileItIsReadAndWritten) {
   EXPECT_TRUE(Eventually([&] { return server_.late == 200; }));
 }
 
+TEST_F(Http2Test, AMessageThatCannotBeReadHasItsOwnWordsOnAStream) {
+  EXPECT_EQ(Call(RequestHeaders("/grpc.health.v1.Health/Watch"), Message("\xff")).grpc_message,
+            "grpc: failed to unmarshal the received message: proto: cannot parse invalid "
+            "wire-format data");
+}
+
 TEST_F(Http2Test, TooLargeMessageIsRefusedByItsPrefix) {
   // The length alone is enough; the bytes never come.
   client_.Send(Frame(FrameType::kHeaders, kEndHeaders, 1, HeaderBlock(RequestHeaders(kUnary))) +

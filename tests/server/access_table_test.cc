@@ -106,6 +106,7 @@ const std::set<std::string> kElsewhere = {
     "/v3electionpb.Election/Observe",
     // for everybody
     "/grpc.health.v1.Health/Check",
+    "/grpc.health.v1.Health/List",
     "/grpc.health.v1.Health/Watch",
 };
 

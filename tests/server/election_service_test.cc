@@ -266,6 +266,9 @@ TEST_F(ElectionServiceTest, ObserversThatEndLeaveNothingBehind) {
       *streams_.emplace_back(served_.OpenStream("/v3electionpb.Election/Observe", "\xff"));
   ASSERT_TRUE(served_.RunUntilFinished(malformed));
   EXPECT_EQ(malformed.status()->code, Code::kInternal);
+  EXPECT_EQ(malformed.status()->message,
+            "grpc: failed to unmarshal the received message: proto: cannot parse invalid "
+            "wire-format data");
 }
 
 TEST_F(ElectionServiceTest, AnObserverThatNeedsALeaderIsCut) {

@@ -197,7 +197,10 @@ TEST_F(LeaseServiceTest, WhatIsNoMessageIsRefused) {
   stream->Send("\xff");
   served_.lanes().RunFor(milliseconds(100));
   ASSERT_TRUE(stream->status().has_value());
-  EXPECT_NE(stream->status()->code, Code::kOk);
+  EXPECT_EQ(stream->status()->code, Code::kInternal);
+  EXPECT_EQ(stream->status()->message,
+            "grpc: failed to unmarshal the received message: proto: cannot parse invalid "
+            "wire-format data");
 }
 
 // --- keep-alive --------------------------------------------------------------------------------

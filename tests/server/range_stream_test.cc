@@ -208,7 +208,9 @@ TEST_F(RangeStreamTest, WhatItDoesNotOfferIsRefused) {
   EXPECT_EQ(Refusal(RangeBody({.key = "k", .revision = 99})), mvcc::kErrFutureRev);
   EXPECT_EQ(Refusal(RangeBody({.key = "k", .revision = 99, .count_only = true})),
             mvcc::kErrFutureRev);
-  EXPECT_EQ(Refusal("\x0a"), MalformedRequest().error());
+  EXPECT_EQ(Refusal("\x0a"), (Error{Code::kInternal,
+                                    "grpc: failed to unmarshal the received message: proto: cannot "
+                                    "parse invalid wire-format data"}));
   const auto silent = std::make_shared<FakeStream>(served_.lanes().io(), std::deque<std::string>{});
   served_.router().Find(kPath)->stream(silent);
   EXPECT_EQ(Finish(*silent).status,

@@ -60,6 +60,7 @@ const std::set<std::string> kServed = {
     "/etcdserverpb.Maintenance/Status",
     "/etcdserverpb.Watch/Watch",
     "/grpc.health.v1.Health/Check",
+    "/grpc.health.v1.Health/List",
     "/grpc.health.v1.Health/Watch",
     "/v3electionpb.Election/Campaign",
     "/v3electionpb.Election/Leader",
