@@ -12,12 +12,16 @@ bool AnswerRoom::IsOpen() {
 bool AnswerRoom::Take(std::size_t bytes) {
   if (is_exceeded_) return false;
   taken_bytes_ += bytes;
-  if (taken_bytes_ > limit_bytes_) {
+  if (taken_bytes_ > room_bytes_) {
     is_exceeded_ = true;
   } else if (hooks_.reserve && taken_bytes_ > reserved_bytes_) {
     const std::size_t more = std::max(kStepBytes, taken_bytes_ - reserved_bytes_);
-    is_exceeded_ = !hooks_.reserve(more);
-    reserved_bytes_ += more;
+    if (hooks_.reserve(more)) {
+      reserved_bytes_ += more;
+    } else {
+      is_exceeded_ = true;
+      room_bytes_ = reserved_bytes_;
+    }
   }
   return !is_exceeded_;
 }

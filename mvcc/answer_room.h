@@ -31,7 +31,7 @@ class AnswerRoom {
   AnswerRoom() = default;  // for all there is
   explicit AnswerRoom(std::size_t limit_bytes) : AnswerRoom(limit_bytes, Hooks{}) {}
   AnswerRoom(std::size_t limit_bytes, Hooks hooks)
-      : limit_bytes_(limit_bytes), hooks_(std::move(hooks)) {}
+      : room_bytes_(limit_bytes), hooks_(std::move(hooks)) {}
 
   // Whether reading on for the answer is of any use.
   bool IsOpen();
@@ -39,12 +39,13 @@ class AnswerRoom {
   bool Take(std::size_t bytes);
 
   bool is_exceeded() const { return is_exceeded_; }
-  std::size_t limit_bytes() const { return limit_bytes_; }
   // With what did not fit, if something did not.
   std::size_t taken_bytes() const { return taken_bytes_; }
+  // What is there for it: the limit, or less where reserving more failed.
+  std::size_t room_bytes() const { return room_bytes_; }
 
  private:
-  std::size_t limit_bytes_ = SIZE_MAX;
+  std::size_t room_bytes_ = SIZE_MAX;
   std::size_t taken_bytes_ = 0;
   std::size_t reserved_bytes_ = kStepBytes;
   bool is_exceeded_ = false;

@@ -5,6 +5,7 @@
 #include "base/logging.h"
 #include "mvcc/bucket.h"
 #include "mvcc/validate.h"
+#include "rpc/grpc_protocol.h"
 #include "server/conf_state_json.h"
 #include "server/errors.h"
 #include "server/kv_decode.h"
@@ -21,12 +22,8 @@ std::unexpected<Error> DamagedEntry(const Error& error) {
   return Fail(Code::kDataLoss, "a log entry's request is malformed: " + error.message);
 }
 
-// As a gRPC server says it whose bound for messages this is.
-std::unexpected<Error> TooLarge(const mvcc::AnswerRoom& room) {
-  return Fail(Code::kResourceExhausted, "grpc: trying to send message larger than max (" +
-                                            std::to_string(room.taken_bytes()) + " vs. " +
-                                            std::to_string(room.limit_bytes()) + ")");
-}
+// What is read is held once more when it is encoded.
+constexpr std::size_t kCopies = 2;
 
 }  // namespace
 
@@ -42,7 +39,8 @@ Applier::Applier(mvcc::Store& store, Membership& membership, Alarms& alarms, Quo
       waiters_(waiters),
       hooks_(std::move(hooks)),
       bounds_(bounds),
-      consistent_index_(store.recovered().consistent_index) {}
+      consistent_index_(store.recovered().consistent_index),
+      held_(bounds.answers) {}
 
 std::size_t Applier::Apply(std::span<const raft::Entry> entries) {
   std::size_t applied = 0;
@@ -111,7 +109,8 @@ Result<void> Applier::ApplyNormal(const raft::Entry& entry) {
     return std::unexpected(value.error());
   }
   outcomes_.push_back(
-      {.id = request.id, .result = {.term = entry.term, .value = std::move(value)}});
+      {.id = request.id,
+       .result = {.term = entry.term, .held = std::move(held_), .value = std::move(value)}});
   return {};
 }
 
@@ -149,9 +148,16 @@ Result<ApplyResult::Value> Applier::Dispatch(const InternalRequest& request, raf
 }
 
 mvcc::AnswerRoom Applier::RoomFor(const InternalRequest& entry) {
-  return mvcc::AnswerRoom(
-      bounds_.answer_bytes,
-      {.is_wanted = [this, id = entry.id] { return waiters_.Waits(id); }, .reserve = nullptr});
+  return {bounds_.answer_bytes,
+          {.is_wanted = [this, id = entry.id] { return waiters_.Waits(id); },
+           .reserve = [this](std::size_t bytes) { return held_.Grow(kCopies * bytes); }}};
+}
+
+// Also where it is too large for now only: who hears of too many requests takes it that nothing was
+// done.
+std::unexpected<Error> Applier::TooLarge(const mvcc::AnswerRoom& room) {
+  held_.Release();
+  return std::unexpected(rpc::AnswerSizeError(room.taken_bytes(), room.room_bytes()));
 }
 
 template <class ResultType>

@@ -52,6 +52,7 @@ class Applier {
 
   struct Bounds {
     std::size_t answer_bytes = std::size_t{128} << 20;  // of one answer
+    rpc::AnswerMemory* answers = nullptr;               // of all together; null: nobody counts
     std::size_t batch_bytes = std::size_t{8} << 20;     // after which a batch ends
   };
 
@@ -89,6 +90,7 @@ class Applier {
   // The answer, unless it did not find room.
   template <class ResultType>
   Result<ApplyResult::Value> AnswerOf(const mvcc::AnswerRoom& room, Result<ResultType> result);
+  std::unexpected<Error> TooLarge(const mvcc::AnswerRoom& room);
 
   Result<ApplyResult::Value> Put(const InternalRequest& entry);
   Result<ApplyResult::Value> DeleteRange(const InternalRequest& entry);
@@ -125,7 +127,8 @@ class Applier {
   raft::Term applied_term_ = 0;
   bool failed_ = false;
   std::vector<Outcome> outcomes_;
-  std::size_t answer_bytes_ = 0;  // of what was read for them
+  std::size_t answer_bytes_ = 0;         // of what was read for them
+  rpc::AnswerMemory::Reservation held_;  // for the entry that is being applied
 };
 
 }  // namespace kvorum::server

@@ -10,6 +10,7 @@
 #include "lease/lease_record.h"
 #include "mvcc/txn.h"
 #include "proto/raft_types.h"
+#include "rpc/answer_memory.h"
 #include "server/alarms.h"
 #include "server/membership.h"
 
@@ -50,6 +51,8 @@ struct LoginResult {
 
 struct ApplyResult {
   raft::Term term = 0;
+  // For what was read for a large answer, until the answer is with its connection.
+  rpc::AnswerMemory::Reservation held{};
   // monostate: an entry whose effect needs no words.
   using Value = std::variant<std::monostate, mvcc::PutResult, mvcc::DeleteRangeResult,
                              mvcc::TxnResult, CompactionResult, AlarmResult, MembershipResult,

@@ -25,7 +25,11 @@ class ReplyWaiter final : public AdmittedWaiter {
   void Outcome(ApplyResult&& result) override {
     if (!result.value.has_value()) return reply_.Fail(std::move(result.value).error());
     const auto& value = std::get<ResultType>(*result.value);
-    reply_.Send(encode_(context_.Header(value.revision, result.term), value));
+    SharedBytes answer = encode_(context_.Header(value.revision, result.term), value);
+    if (result.held.bytes() == 0) return reply_.Send(std::move(answer));
+    reply_.Send({.begun = {.bytes = {std::move(answer)}, .held = std::move(result.held)},
+                 .rest = nullptr,
+                 .rest_bytes = 0});
   }
   std::unique_ptr<AdmittedWaiter> Successor() override {
     return std::make_unique<ReplyWaiter>(context_, std::move(reply_), encode_);

@@ -458,6 +458,25 @@ TEST_F(ApplierTest, AnAnswerPastItsBoundIsAnErrorOfAWriteThatWasDone) {
   EXPECT_EQ(FatalText(), "none");
 }
 
+TEST_F(ApplierTest, LargeAnswersReserveTheirMemoryUntilTheyAreGivenOn) {
+  constexpr std::size_t kMiB = 1 << 20;
+  rpc::AnswerMemory memory(8 * kMiB);
+  SetBounds({.answers = &memory});
+  ASSERT_EQ(Outcome(RequestKind::kPut, PutBody("k", std::string(kMiB, 'v'))), "ok");
+  const raft::Entry first = Entry(RequestKind::kTxn, kTxnThatReads);
+  const auto outcome = Wait(first.index);
+  ApplyAll({first});
+  ASSERT_TRUE(outcome->has_value());
+  ASSERT_TRUE((*outcome)->value.has_value()) << (*outcome)->value.error().message;
+  EXPECT_GT(memory.used_bytes(), 5 * kMiB) << "three times the value, and as much to encode it";
+  const std::string second = Outcome(RequestKind::kTxn, kTxnThatReads);
+  EXPECT_TRUE(second.starts_with("grpc: trying to send message larger than max (")) << second;
+  EXPECT_EQ(revision(), 4) << "written all the same";
+  outcome->reset();
+  EXPECT_EQ(memory.used_bytes(), 0U);
+  EXPECT_EQ(Outcome(RequestKind::kTxn, kTxnThatReads), "ok");
+}
+
 // A batch has up to a thousand entries, and each may read as much as it likes.
 TEST_F(ApplierTest, AnswersThatAreLargeTogetherAreGivenOutBeforeTheBatchEnds) {
   SetBounds({.answer_bytes = 10'000, .batch_bytes = 1000});
