@@ -1,6 +1,6 @@
 #include "proto/wire.h"
 
-#include <array>
+#include <vector>
 
 namespace kvorum::wire {
 
@@ -29,25 +29,24 @@ void Reader::Skip() {
 
 void Reader::SkipGroup() {
   // Nested groups are tracked here instead of by recursion: the depth comes from outside.
-  std::array<std::uint32_t, 32> open_groups;
-  std::size_t depth = 0;
-  open_groups[depth++] = field_;
-  while (depth > 0) {
+  std::vector<std::uint32_t> open_groups{field_};
+  while (!open_groups.empty()) {
     if (!Next()) {
       Stop();
       return;
     }
     if (type_ == Type::kStartGroup) {
-      if (depth == open_groups.size()) {
+      if (open_groups.size() == kMaxGroupDepth) {
         Stop();
         return;
       }
-      open_groups[depth++] = field_;
+      open_groups.push_back(field_);
     } else if (type_ == Type::kEndGroup) {
-      if (open_groups[--depth] != field_) {
+      if (open_groups.back() != field_) {
         Stop();
         return;
       }
+      open_groups.pop_back();
     } else {
       Skip();
     }

@@ -24,9 +24,9 @@ Result<Alarm> DecodeAlarm(std::string_view bytes) {
   Alarm alarm;
   wire::Reader reader(bytes);
   while (reader.Next()) {
-    if (reader.field() == 1) {
+    if (reader.tag() == wire::VarintTag(1)) {
       alarm.member = reader.Varint();
-    } else if (reader.field() == 2) {
+    } else if (reader.tag() == wire::VarintTag(2)) {
       alarm.type = static_cast<AlarmType>(reader.Varint());
     } else {
       reader.Skip();
@@ -68,14 +68,14 @@ Result<AlarmRequest> DecodeAlarmRequest(std::string_view bytes) {
   AlarmRequest request;
   wire::Reader reader(bytes);
   while (reader.Next()) {
-    switch (reader.field()) {
-      case 1:
+    switch (reader.tag()) {
+      case wire::VarintTag(1):
         request.action = static_cast<AlarmAction>(reader.Varint());
         break;
-      case 2:
+      case wire::VarintTag(2):
         request.alarm.member = reader.Varint();
         break;
-      case 3:
+      case wire::VarintTag(3):
         request.alarm.type = static_cast<AlarmType>(reader.Varint());
         break;
       default:

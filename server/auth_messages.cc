@@ -52,7 +52,8 @@ Result<T> Decode(std::string_view bytes, std::initializer_list<Place<T>> texts, 
   T value{};
   TextReader reader(bytes);
   while (reader.Next()) {
-    const auto* const place = std::ranges::find(texts, reader.field(), &Place<T>::field);
+    const auto* const place = std::ranges::find(
+        texts, reader.tag(), [](const Place<T>& each) { return wire::BytesTag(each.field); });
     if (place != texts.end()) {
       value.*(place->text) = reader.Text();
     } else {
@@ -70,15 +71,15 @@ Result<T> Decode(std::string_view bytes, std::initializer_list<Place<T>> texts) 
 void ReadPermission(wire::Reader& outer, auth::Permission& permission) {
   wire::Reader reader(outer.Bytes());
   while (reader.Next()) {
-    switch (reader.field()) {
-      case kPermissionType:
+    switch (reader.tag()) {
+      case wire::VarintTag(kPermissionType):
         permission.type =
             static_cast<auth::PermissionType>(static_cast<std::int32_t>(reader.Varint()));
         break;
-      case kPermissionKey:
+      case wire::BytesTag(kPermissionKey):
         permission.key = reader.Bytes();
         break;
-      case kPermissionEnd:
+      case wire::BytesTag(kPermissionEnd):
         permission.range_end = reader.Bytes();
         break;
       default:
@@ -93,7 +94,7 @@ void ReadOptions(wire::Reader& outer, UserPasswordRequest& request) {
   request.options = outer.Bytes();
   wire::Reader reader(request.options);
   while (reader.Next()) {
-    if (reader.field() == kNoPassword) {
+    if (reader.tag() == wire::VarintTag(kNoPassword)) {
       request.no_password = reader.Bool();
     } else {
       reader.Skip();
@@ -133,7 +134,8 @@ Result<UserPasswordRequest> DecodeUserAdd(std::string_view bytes) {
                           {kPassword, &Message::password},
                           {kHashOfNew, &Message::hashed_password}},
                          [](TextReader& reader, Message& request) {
-                           if (reader.field() == kOptions) return ReadOptions(reader, request);
+                           if (reader.tag() == wire::BytesTag(kOptions))
+                             return ReadOptions(reader, request);
                            reader.Skip();
                          });
 }
@@ -169,7 +171,7 @@ Result<GrantPermissionRequest> DecodeGrantPermission(std::string_view bytes) {
   using Message = GrantPermissionRequest;
   return Decode<Message>(bytes, {{kName, &Message::role}},
                          [](TextReader& reader, Message& request) {
-                           if (reader.field() != kPermission) return reader.Skip();
+                           if (reader.tag() != wire::BytesTag(kPermission)) return reader.Skip();
                            request.has_permission = true;
                            ReadPermission(reader, request.permission);
                          });
@@ -179,11 +181,11 @@ Result<RevokePermissionRequest> DecodeRevokePermission(std::string_view bytes) {
   using Message = RevokePermissionRequest;
   return Decode<Message>(bytes, {{kName, &Message::role}},
                          [](TextReader& reader, Message& request) {
-                           switch (reader.field()) {
-                             case kRevokedKey:
+                           switch (reader.tag()) {
+                             case wire::BytesTag(kRevokedKey):
                                request.key = reader.Bytes();
                                break;
-                             case kRevokedEnd:
+                             case wire::BytesTag(kRevokedEnd):
                                request.range_end = reader.Bytes();
                                break;
                              default:

@@ -28,9 +28,9 @@ Result<MemberRequest> DecodeMemberAddRequest(std::string_view bytes) {
   MemberRequest request;
   TextReader reader(bytes);
   while (reader.Next()) {
-    if (reader.field() == 1) {
+    if (reader.tag() == wire::BytesTag(1)) {
       request.peer_urls.emplace_back(reader.Text());
-    } else if (reader.field() == 2) {
+    } else if (reader.tag() == wire::VarintTag(2)) {
       request.is_learner = reader.Bool();
     } else {
       reader.Skip();
@@ -40,13 +40,13 @@ Result<MemberRequest> DecodeMemberAddRequest(std::string_view bytes) {
   return request;
 }
 
-Result<MemberRequest> DecodeMemberIdRequest(std::string_view bytes) {
+Result<MemberRequest> DecodeMemberUpdateRequest(std::string_view bytes) {
   MemberRequest request;
   TextReader reader(bytes);
   while (reader.Next()) {
-    if (reader.field() == 1) {
+    if (reader.tag() == wire::VarintTag(1)) {
       request.id = reader.Varint();
-    } else if (reader.field() == 2) {
+    } else if (reader.tag() == wire::BytesTag(2)) {
       request.peer_urls.emplace_back(reader.Text());
     } else {
       reader.Skip();
@@ -56,11 +56,25 @@ Result<MemberRequest> DecodeMemberIdRequest(std::string_view bytes) {
   return request;
 }
 
+Result<raft::MemberId> DecodeMemberId(std::string_view bytes) {
+  raft::MemberId id = raft::kNone;
+  wire::Reader reader(bytes);
+  while (reader.Next()) {
+    if (reader.tag() == wire::VarintTag(1)) {
+      id = reader.Varint();
+    } else {
+      reader.Skip();
+    }
+  }
+  if (!reader.ok()) return MalformedRequest();
+  return id;
+}
+
 Result<bool> DecodeMemberListRequest(std::string_view bytes) {
   bool linearizable = false;
   wire::Reader reader(bytes);
   while (reader.Next()) {
-    if (reader.field() == 1) {
+    if (reader.tag() == wire::VarintTag(1)) {
       linearizable = reader.Bool();
     } else {
       reader.Skip();

@@ -12,16 +12,16 @@
 
 namespace kvorum::server {
 
-// MemberAddRequest, MemberRemoveRequest, MemberUpdateRequest and MemberPromoteRequest: each leaves
-// what it does not have at its default.
+// MemberAddRequest and MemberUpdateRequest: each leaves what it does not have at its default.
 struct MemberRequest {
   raft::MemberId id = raft::kNone;
   std::vector<std::string> peer_urls;
   bool is_learner = false;
 };
 Result<MemberRequest> DecodeMemberAddRequest(std::string_view bytes);
-// Of the other three, which share their numbers.
-Result<MemberRequest> DecodeMemberIdRequest(std::string_view bytes);
+Result<MemberRequest> DecodeMemberUpdateRequest(std::string_view bytes);
+// Of MemberRemoveRequest and MemberPromoteRequest, which are an id and nothing else.
+Result<raft::MemberId> DecodeMemberId(std::string_view bytes);
 // MemberListRequest.linearizable.
 Result<bool> DecodeMemberListRequest(std::string_view bytes);
 

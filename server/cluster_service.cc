@@ -99,21 +99,19 @@ void ClusterService::MemberAdd(const rpc::CallContext& call, SharedBytes bytes,
 
 void ClusterService::MemberRemove(const rpc::CallContext& call, SharedBytes bytes,
                                   rpc::UnaryReply reply) {
-  const auto request = DecodeMemberIdRequest(bytes.view());
-  if (!request.has_value()) return reply.Fail(request.error());
+  const auto id = DecodeMemberId(bytes.view());
+  if (!id.has_value()) return reply.Fail(id.error());
   if (context_.limits.strict_reconfig_check) {
-    if (auto strict =
-            CheckStrictRemove(*context_.membership->View(), request->id, context_.Connected());
+    if (auto strict = CheckStrictRemove(*context_.membership->View(), *id, context_.Connected());
         !strict.has_value())
       return reply.Fail(std::move(strict).error());
   }
-  ReadThenChange(call, MemberChange::Remove(request->id),
-                 AnswerWithMembers(context_, std::move(reply)));
+  ReadThenChange(call, MemberChange::Remove(*id), AnswerWithMembers(context_, std::move(reply)));
 }
 
 void ClusterService::MemberUpdate(const rpc::CallContext& call, SharedBytes bytes,
                                   rpc::UnaryReply reply) {
-  auto request = DecodeMemberIdRequest(bytes.view());
+  auto request = DecodeMemberUpdateRequest(bytes.view());
   if (!request.has_value()) return reply.Fail(request.error());
   if (const auto urls = ParsePeerUrls(request->peer_urls); !urls.has_value())
     return reply.Fail(urls.error());
@@ -124,9 +122,9 @@ void ClusterService::MemberUpdate(const rpc::CallContext& call, SharedBytes byte
 
 void ClusterService::MemberPromote(const rpc::CallContext&, SharedBytes bytes,
                                    rpc::UnaryReply reply) {
-  const auto request = DecodeMemberIdRequest(bytes.view());
-  if (!request.has_value()) return reply.Fail(request.error());
-  Promote(request->id, Deadline(), AnswerWithMembers(context_, std::move(reply)));
+  const auto id = DecodeMemberId(bytes.view());
+  if (!id.has_value()) return reply.Fail(id.error());
+  Promote(*id, Deadline(), AnswerWithMembers(context_, std::move(reply)));
 }
 
 // Only the leader knows how far the learner is.

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/logging.h"
 #include "base/utf8.h"
+#include "server/body_table.h"
 #include "server/errors.h"
 #include "server/kv_decode.h"
 #include "server/leader_streams.h"
@@ -24,6 +25,18 @@ Result<void> CheckMetadata(const ServiceContext& context, const rpc::CallContext
   }
   if (WantsLeader(call) && context.replica->leader() == raft::kNone) return kNoLeader.Fail();
   return {};
+}
+
+const BodyRule& BodyRuleOf(const AccessRule& method) {
+  const BodyRule* const rule = FindBodyRule(method.service, method.method);
+  KV_CHECK(rule != nullptr, "a method that body_table.cc does not know");
+  return *rule;
+}
+
+// Refuses a call, but for a request that is no message: that comes before any other reason.
+void Refuse(rpc::UnaryReply& reply, const BodyRule& body, const SharedBytes& request, Error why) {
+  if (auto sound = body.check(request.view()); !sound.has_value()) why = std::move(sound).error();
+  reply.Fail(std::move(why));
 }
 
 bool IsServedByLearner(OnLearner rule, const SharedBytes& request) {
@@ -99,21 +112,24 @@ const AccessRule& AccessRuleOf(std::string_view service, std::string_view method
 
 rpc::UnaryMethod Intercepted(const ServiceContext& context, const AccessRule& rule,
                              rpc::UnaryMethod method, OnLearner on_learner) {
-  return [&context, &rule, method = std::move(method), on_learner](
+  return [&context, &rule, &body = BodyRuleOf(rule), method = std::move(method), on_learner](
              std::shared_ptr<rpc::CallContext> call, SharedBytes request, rpc::UnaryReply reply) {
-    if (context.membership->is_learner() && !IsServedByLearner(on_learner, request)) {
-      return reply.Fail(kNotSupportedForLearner.ToError());
+    if (!body.handler_reads) {
+      if (auto sound = body.check(request.view()); !sound.has_value())
+        return reply.Fail(std::move(sound).error());
     }
-    if (const auto allowed = CheckMetadata(context, *call); !allowed.has_value()) {
-      return reply.Fail(allowed.error());
-    }
+    if (context.membership->is_learner() && !IsServedByLearner(on_learner, request))
+      return Refuse(reply, body, request, kNotSupportedForLearner.ToError());
+    if (auto allowed = CheckMetadata(context, *call); !allowed.has_value())
+      return Refuse(reply, body, request, std::move(allowed).error());
     if (IsOpen(context, rule)) return method(std::move(call), std::move(request), std::move(reply));
     if (IsAdmitted(*context.access, rule, *call, request))
       return method(std::move(call), std::move(request), std::move(reply));
     context.access->AdmitUpToDate(
         call, CheckBy(*context.access, rule, request),
-        [&method, call, request, reply = std::move(reply)](Result<void> admitted) mutable {
-          if (!admitted.has_value()) return reply.Fail(std::move(admitted).error());
+        [&method, &body, call, request, reply = std::move(reply)](Result<void> admitted) mutable {
+          if (!admitted.has_value())
+            return Refuse(reply, body, request, std::move(admitted).error());
           method(std::move(call), std::move(request), std::move(reply));
         });
   };

@@ -29,44 +29,44 @@ Result<T> Decode(std::string_view bytes, Read&& read) {
 }
 
 void ReadRangeField(wire::Reader& reader, mvcc::RangeRequest& request) {
-  switch (reader.field()) {
-    case 1:
+  switch (reader.tag()) {
+    case wire::BytesTag(1):
       request.key = reader.Bytes();
       break;
-    case 2:
+    case wire::BytesTag(2):
       request.range_end = reader.Bytes();
       break;
-    case 3:
+    case wire::VarintTag(3):
       request.limit = reader.Int();
       break;
-    case 4:
+    case wire::VarintTag(4):
       request.revision = reader.Int();
       break;
-    case 5:
+    case wire::VarintTag(5):
       request.sort_order = EnumOf<mvcc::SortOrder>(reader.Varint());
       break;
-    case 6:
+    case wire::VarintTag(6):
       request.sort_target = EnumOf<mvcc::SortTarget>(reader.Varint());
       break;
-    case 7:
+    case wire::VarintTag(7):
       request.serializable = reader.Bool();
       break;
-    case 8:
+    case wire::VarintTag(8):
       request.keys_only = reader.Bool();
       break;
-    case 9:
+    case wire::VarintTag(9):
       request.count_only = reader.Bool();
       break;
-    case 10:
+    case wire::VarintTag(10):
       request.min_mod_revision = reader.Int();
       break;
-    case 11:
+    case wire::VarintTag(11):
       request.max_mod_revision = reader.Int();
       break;
-    case 12:
+    case wire::VarintTag(12):
       request.min_create_revision = reader.Int();
       break;
-    case 13:
+    case wire::VarintTag(13):
       request.max_create_revision = reader.Int();
       break;
     default:
@@ -75,23 +75,23 @@ void ReadRangeField(wire::Reader& reader, mvcc::RangeRequest& request) {
 }
 
 void ReadPutField(wire::Reader& reader, mvcc::PutRequest& request) {
-  switch (reader.field()) {
-    case 1:
+  switch (reader.tag()) {
+    case wire::BytesTag(1):
       request.key = reader.Bytes();
       break;
-    case 2:
+    case wire::BytesTag(2):
       request.value = reader.Bytes();
       break;
-    case 3:
+    case wire::VarintTag(3):
       request.lease = reader.Int();
       break;
-    case 4:
+    case wire::VarintTag(4):
       request.prev_kv = reader.Bool();
       break;
-    case 5:
+    case wire::VarintTag(5):
       request.ignore_value = reader.Bool();
       break;
-    case 6:
+    case wire::VarintTag(6):
       request.ignore_lease = reader.Bool();
       break;
     default:
@@ -100,14 +100,14 @@ void ReadPutField(wire::Reader& reader, mvcc::PutRequest& request) {
 }
 
 void ReadDeleteRangeField(wire::Reader& reader, mvcc::DeleteRangeRequest& request) {
-  switch (reader.field()) {
-    case 1:
+  switch (reader.tag()) {
+    case wire::BytesTag(1):
       request.key = reader.Bytes();
       break;
-    case 2:
+    case wire::BytesTag(2):
       request.range_end = reader.Bytes();
       break;
-    case 3:
+    case wire::VarintTag(3):
       request.prev_kv = reader.Bool();
       break;
     default:
@@ -144,26 +144,26 @@ bool ReadCompare(mvcc::Compare& compare, std::string_view bytes) {
   TargetUnion target;
   wire::Reader reader(bytes);
   while (reader.Next()) {
-    switch (reader.field()) {
-      case 1:
+    switch (reader.tag()) {
+      case wire::VarintTag(1):
         compare.result = EnumOf<mvcc::CompareResult>(reader.Varint());
         break;
-      case 2:
+      case wire::VarintTag(2):
         compare.target = EnumOf<mvcc::CompareTarget>(reader.Varint());
         break;
-      case 3:
+      case wire::BytesTag(3):
         compare.key = reader.Bytes();
         break;
-      case 4:
-      case 5:
-      case 6:
-      case 8:
+      case wire::VarintTag(4):
+      case wire::VarintTag(5):
+      case wire::VarintTag(6):
+      case wire::VarintTag(8):
         target = {.field = reader.field(), .number = reader.Int(), .value = {}};
         break;
-      case kCompareValueField:
+      case wire::BytesTag(kCompareValueField):
         target = {.field = reader.field(), .number = 0, .value = reader.Bytes()};
         break;
-      case 64:
+      case wire::BytesTag(64):
         compare.range_end = reader.Bytes();
         break;
       default:
@@ -191,17 +191,17 @@ bool ReadRequestOp(mvcc::RequestOp& op, std::string_view bytes, int depth) {
   wire::Reader reader(bytes);
   while (reader.Next()) {
     bool read = true;
-    switch (reader.field()) {
-      case 1:
+    switch (reader.tag()) {
+      case wire::BytesTag(1):
         read = ReadInto(OpOf<mvcc::RangeRequest>(op), reader.Bytes(), ReadRangeField);
         break;
-      case 2:
+      case wire::BytesTag(2):
         read = ReadInto(OpOf<mvcc::PutRequest>(op), reader.Bytes(), ReadPutField);
         break;
-      case 3:
+      case wire::BytesTag(3):
         read = ReadInto(OpOf<mvcc::DeleteRangeRequest>(op), reader.Bytes(), ReadDeleteRangeField);
         break;
-      case 4: {
+      case wire::BytesTag(4): {
         auto& nested = OpOf<std::unique_ptr<mvcc::TxnRequest>>(op);
         if (nested == nullptr) nested = std::make_unique<mvcc::TxnRequest>();
         read = ReadTxn(*nested, reader.Bytes(), depth + 1);
@@ -220,14 +220,14 @@ bool ReadTxn(mvcc::TxnRequest& request, std::string_view bytes, int depth) {
   wire::Reader reader(bytes);
   while (reader.Next()) {
     bool read = true;
-    switch (reader.field()) {
-      case 1:
+    switch (reader.tag()) {
+      case wire::BytesTag(1):
         read = ReadCompare(request.compare.emplace_back(), reader.Bytes());
         break;
-      case 2:
+      case wire::BytesTag(2):
         read = ReadRequestOp(request.success.emplace_back(), reader.Bytes(), depth);
         break;
-      case 3:
+      case wire::BytesTag(3):
         read = ReadRequestOp(request.failure.emplace_back(), reader.Bytes(), depth);
         break;
       default:
@@ -270,11 +270,11 @@ Result<mvcc::TxnRequest> DecodeTxn(std::string_view bytes) {
 
 Result<CompactionRequest> DecodeCompaction(std::string_view bytes) {
   return Decode<CompactionRequest>(bytes, [](wire::Reader& reader, CompactionRequest& request) {
-    switch (reader.field()) {
-      case 1:
+    switch (reader.tag()) {
+      case wire::VarintTag(1):
         request.revision = reader.Int();
         break;
-      case 2:
+      case wire::VarintTag(2):
         request.physical = reader.Bool();
         break;
       default:

@@ -1,9 +1,9 @@
 // Reads the KV service's requests from the wire straight into the store's words. Views point into
 // the given bytes.
 //
-// Accepts what a proto3 parser accepts, but for a known field of another wire type, which is
-// refused and not skipped. What it refuses gets the text that clients of the API level see for a
-// request that cannot be parsed. Used by services before a proposal and by the apply loop after it.
+// Accepts what a proto3 parser accepts, and sees the same in it, as the log's other readers must:
+// a known field of another wire type is skipped, for one. What it refuses gets the text that clients
+// see for a request that cannot be parsed. Used by services before a proposal and by apply after it.
 #pragma once
 
 #include <string_view>

@@ -40,7 +40,7 @@ Result<std::string_view> Unwrap(std::string_view bytes) {
   std::string_view inner;
   wire::Reader reader(bytes);
   while (reader.Next()) {
-    if (reader.field() == kTimeToLive) {
+    if (reader.tag() == wire::BytesTag(kTimeToLive)) {
       inner = reader.Bytes();
     } else {
       reader.Skip();
@@ -68,9 +68,9 @@ Result<LeaseGrantRequest> DecodeLeaseGrant(std::string_view bytes) {
   LeaseGrantRequest request;
   wire::Reader reader(bytes);
   while (reader.Next()) {
-    if (reader.field() == kGrantTtl) {
+    if (reader.tag() == wire::VarintTag(kGrantTtl)) {
       request.ttl_s = reader.Int();
-    } else if (reader.field() == kGrantId) {
+    } else if (reader.tag() == wire::VarintTag(kGrantId)) {
       request.id = reader.Int();
     } else {
       reader.Skip();
@@ -91,9 +91,9 @@ Result<LeaseTimeToLiveRequest> DecodeLeaseTimeToLive(std::string_view bytes) {
   LeaseTimeToLiveRequest request;
   wire::Reader reader(bytes);
   while (reader.Next()) {
-    if (reader.field() == kId) {
+    if (reader.tag() == wire::VarintTag(kId)) {
       request.id = reader.Int();
-    } else if (reader.field() == kKeys) {
+    } else if (reader.tag() == wire::VarintTag(kKeys)) {
       request.keys = reader.Bool();
     } else {
       reader.Skip();
@@ -107,7 +107,7 @@ Result<lease::LeaseId> DecodeLeaseId(std::string_view bytes) {
   lease::LeaseId id = lease::kNoLease;
   wire::Reader reader(bytes);
   while (reader.Next()) {
-    if (reader.field() == kId) {
+    if (reader.tag() == wire::VarintTag(kId)) {
       id = reader.Int();
     } else {
       reader.Skip();
@@ -127,16 +127,16 @@ Result<std::vector<LeaseCheckpoint>> DecodeLeaseCheckpoints(std::string_view byt
   std::vector<LeaseCheckpoint> checkpoints;
   wire::Reader reader(bytes);
   while (reader.Next()) {
-    if (reader.field() != kCheckpoints) {
+    if (reader.tag() != wire::BytesTag(kCheckpoints)) {
       reader.Skip();
       continue;
     }
     LeaseCheckpoint& checkpoint = checkpoints.emplace_back();
     wire::Reader inner(reader.Bytes());
     while (inner.Next()) {
-      if (inner.field() == kId) {
+      if (inner.tag() == wire::VarintTag(kId)) {
         checkpoint.id = inner.Int();
-      } else if (inner.field() == kRemainingTtl) {
+      } else if (inner.tag() == wire::VarintTag(kRemainingTtl)) {
         checkpoint.remaining_s = inner.Int();
       } else {
         inner.Skip();
@@ -200,9 +200,9 @@ Result<std::int64_t> DecodeForwardedKeepAlive(std::string_view bytes, lease::Lea
   std::int64_t ttl_s = 0;
   wire::Reader reader(bytes);
   while (reader.Next()) {
-    if (reader.field() == kAnswerId) {
+    if (reader.tag() == wire::VarintTag(kAnswerId)) {
       of = reader.Int();
-    } else if (reader.field() == kAnswerTtl) {
+    } else if (reader.tag() == wire::VarintTag(kAnswerTtl)) {
       ttl_s = reader.Int();
     } else {
       reader.Skip();
@@ -242,17 +242,17 @@ Result<LeaseTimes> DecodeInternalTimes(std::string_view bytes, lease::LeaseId id
   lease::LeaseId of = lease::kNoLease;
   wire::Reader reader(*inner);
   while (reader.Next()) {
-    switch (reader.field()) {
-      case kAnswerId:
+    switch (reader.tag()) {
+      case wire::VarintTag(kAnswerId):
         of = reader.Int();
         break;
-      case kAnswerTtl:
+      case wire::VarintTag(kAnswerTtl):
         times.ttl_s = reader.Int();
         break;
-      case kGrantedTtl:
+      case wire::VarintTag(kGrantedTtl):
         times.granted_s = reader.Int();
         break;
-      case kAttachedKeys:
+      case wire::BytesTag(kAttachedKeys):
         times.keys.emplace_back(reader.Bytes());
         break;
       default:

@@ -13,17 +13,17 @@ constexpr std::uint32_t kHeader = 1;  // in every response
 bool ReadLeaderKey(LeaderKey& leader, std::string_view bytes) {
   wire::Reader reader(bytes);
   while (reader.Next()) {
-    switch (reader.field()) {
-      case 1:
+    switch (reader.tag()) {
+      case wire::BytesTag(1):
         leader.name = reader.Bytes();
         break;
-      case 2:
+      case wire::BytesTag(2):
         leader.key = reader.Bytes();
         break;
-      case 3:
+      case wire::VarintTag(3):
         leader.created = reader.Int();
         break;
-      case 4:
+      case wire::VarintTag(4):
         leader.lease = reader.Int();
         break;
       default:
@@ -38,10 +38,10 @@ Result<LeadershipRequest> DecodeLeadership(std::string_view bytes, bool has_valu
   wire::Reader reader(bytes);
   bool leader_ok = true;
   while (reader.Next()) {
-    if (reader.field() == 1) {
+    if (reader.tag() == wire::BytesTag(1)) {
       if (!request.leader) request.leader.emplace();
       leader_ok &= ReadLeaderKey(*request.leader, reader.Bytes());
-    } else if (reader.field() == 2 && has_value) {
+    } else if (reader.tag() == wire::BytesTag(2) && has_value) {
       request.value = reader.Bytes();
     } else {
       reader.Skip();
@@ -70,7 +70,7 @@ Result<std::string_view> DecodeOnlyBytes(std::string_view bytes) {
   std::string_view only;
   wire::Reader reader(bytes);
   while (reader.Next()) {
-    if (reader.field() == 1) {
+    if (reader.tag() == wire::BytesTag(1)) {
       only = reader.Bytes();
     } else {
       reader.Skip();
@@ -84,14 +84,14 @@ Result<CampaignRequest> DecodeCampaign(std::string_view bytes) {
   CampaignRequest request;
   wire::Reader reader(bytes);
   while (reader.Next()) {
-    switch (reader.field()) {
-      case 1:
+    switch (reader.tag()) {
+      case wire::BytesTag(1):
         request.name = reader.Bytes();
         break;
-      case 2:
+      case wire::VarintTag(2):
         request.lease = reader.Int();
         break;
-      case 3:
+      case wire::BytesTag(3):
         request.value = reader.Bytes();
         break;
       default:

@@ -59,7 +59,7 @@ Result<std::int64_t> DecodeHashKvRequest(std::string_view bytes) {
   std::int64_t revision = 0;
   wire::Reader reader(bytes);
   while (reader.Next()) {
-    if (reader.field() == 1) {
+    if (reader.tag() == wire::VarintTag(1)) {
       revision = reader.Int();
     } else {
       reader.Skip();
@@ -73,7 +73,7 @@ Result<raft::MemberId> DecodeMoveLeaderRequest(std::string_view bytes) {
   raft::MemberId target = raft::kNone;
   wire::Reader reader(bytes);
   while (reader.Next()) {
-    if (reader.field() == 1) {
+    if (reader.tag() == wire::VarintTag(1)) {
       target = reader.Varint();
     } else {
       reader.Skip();
@@ -97,14 +97,14 @@ Result<MemberAttributes> DecodeMemberAttributes(std::string_view bytes) {
   MemberAttributes attributes;
   wire::Reader reader(bytes);
   while (reader.Next()) {
-    if (reader.field() == 1) {
+    if (reader.tag() == wire::VarintTag(1)) {
       attributes.member = reader.Varint();
-    } else if (reader.field() == 2) {
+    } else if (reader.tag() == wire::BytesTag(2)) {
       wire::Reader inner(reader.Bytes());
       while (inner.Next()) {
-        if (inner.field() == 1) {
+        if (inner.tag() == wire::BytesTag(1)) {
           attributes.name = inner.Bytes();
-        } else if (inner.field() == 2) {
+        } else if (inner.tag() == wire::BytesTag(2)) {
           attributes.client_urls.emplace_back(inner.Bytes());
         } else {
           inner.Skip();
@@ -129,7 +129,7 @@ Result<std::string> DecodeClusterVersion(std::string_view bytes) {
   std::string version;
   wire::Reader reader(bytes);
   while (reader.Next()) {
-    if (reader.field() == 1) {
+    if (reader.tag() == wire::BytesTag(1)) {
       version = reader.Bytes();
     } else {
       reader.Skip();

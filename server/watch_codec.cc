@@ -21,32 +21,33 @@ constexpr std::uint64_t kNoDelete = 1;
 bool ReadCreate(watch::CreateRequest& request, std::string_view bytes) {
   wire::Reader reader(bytes);
   while (reader.Next()) {
-    switch (reader.field()) {
-      case 1:
+    switch (reader.tag()) {
+      case wire::BytesTag(1):
         request.key = reader.Bytes();
         break;
-      case 2:
+      case wire::BytesTag(2):
         request.range_end = reader.Bytes();
         break;
-      case 3:
+      case wire::VarintTag(3):
         request.start_revision = reader.Int();
         break;
-      case 4:
+      case wire::VarintTag(4):
         request.progress_notify = reader.Bool();
         break;
-      case 5:  // those that are not known filter nothing
+      case wire::VarintTag(5):
+      case wire::BytesTag(5):  // those that are not known filter nothing
         reader.RepeatedVarint([&](std::uint64_t filter) {
           request.wanted.no_put |= filter == kNoPut;
           request.wanted.no_delete |= filter == kNoDelete;
         });
         break;
-      case 6:
+      case wire::VarintTag(6):
         request.wanted.prev_kv = reader.Bool();
         break;
-      case 7:
+      case wire::VarintTag(7):
         request.watch_id = reader.Int();
         break;
-      case 8:
+      case wire::VarintTag(8):
         request.wanted.fragment = reader.Bool();
         break;
       default:
@@ -59,7 +60,7 @@ bool ReadCreate(watch::CreateRequest& request, std::string_view bytes) {
 bool ReadCancel(WatchCancelRequest& request, std::string_view bytes) {
   wire::Reader reader(bytes);
   while (reader.Next()) {
-    if (reader.field() == 1) {
+    if (reader.tag() == wire::VarintTag(1)) {
       request.watch_id = reader.Int();
     } else {
       reader.Skip();
@@ -88,14 +89,14 @@ Result<WatchRequest> DecodeWatchRequest(std::string_view bytes) {
   wire::Reader reader(bytes);
   bool parts_ok = true;
   while (reader.Next()) {
-    switch (reader.field()) {
-      case 1:
+    switch (reader.tag()) {
+      case wire::BytesTag(1):
         parts_ok &= ReadCreate(KindOf<watch::CreateRequest>(request), reader.Bytes());
         break;
-      case 2:
+      case wire::BytesTag(2):
         parts_ok &= ReadCancel(KindOf<WatchCancelRequest>(request), reader.Bytes());
         break;
-      case 3:
+      case wire::BytesTag(3):
         parts_ok &= ReadProgress(reader.Bytes());
         KindOf<WatchProgressRequest>(request);
         break;
