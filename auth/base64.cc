@@ -41,7 +41,13 @@ std::string EncodeBase64(Base64 spelling, std::string_view bytes) {
 }
 
 std::optional<std::string> DecodeBase64(Base64 spelling, std::string_view text) {
+  std::string joined;
   if (spelling == Base64::kStandard) {
+    if (text.find_first_of("\r\n") != text.npos) {
+      joined = text;
+      std::erase_if(joined, [](char letter) { return letter == '\r' || letter == '\n'; });
+      text = joined;
+    }
     if (text.size() % 4 != 0) return std::nullopt;
     for (int i = 0; i < 2 && text.ends_with('='); ++i) text.remove_suffix(1);
   }
@@ -60,7 +66,7 @@ std::optional<std::string> DecodeBase64(Base64 spelling, std::string_view text) 
     bit_count -= 8;
     bytes += static_cast<char>(bits >> bit_count & 0xff);
   }
-  if ((bits & ((1U << bit_count) - 1)) != 0) return std::nullopt;
+  if (spelling == Base64::kUrl && (bits & ((1U << bit_count) - 1)) != 0) return std::nullopt;
   return bytes;
 }
 

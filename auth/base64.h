@@ -1,5 +1,7 @@
-// Base64 in its two spellings (RFC 4648), read strictly: no white space, padding exactly where it
-// belongs, unused bits zero. So every text that is read is the one that is written.
+// Base64 in its two spellings (RFC 4648). The URL's is read strictly: no white space, no padding,
+// unused bits zero, so that every text that is read is the one that is written. The standard one,
+// in which clients may send a hash that all members decode, is read as Go does: ends of lines and
+// unused bits are passed over.
 #pragma once
 
 #include <cstdint>

@@ -115,14 +115,16 @@ void AuthService::UserAdd(const rpc::CallContext& call, SharedBytes bytes, rpc::
   });
 }
 
-// An empty password is none, which nobody can log in with.
+// Without a password, the hash is what the client says; an empty one nobody can log in with.
 void AuthService::UserChangePassword(const rpc::CallContext& call, SharedBytes bytes,
                                      rpc::UnaryReply reply) {
   const auto request = DecodeChangePassword(bytes.view());
   if (!request.has_value()) return reply.Fail(request.error());
   if (request->password.empty()) {
-    return Change(call.caller, call.loop(), RequestKind::kUserChangePassword,
-                  EncodeChangePassword({.name = request->name}), std::move(reply));
+    return Change(
+        call.caller, call.loop(), RequestKind::kUserChangePassword,
+        EncodeChangePassword({.name = request->name, .hashed_password = request->hashed_password}),
+        std::move(reply));
   }
   login_.Hash(auth::Secret(request->password),
               [this, caller = call.caller, bytes, request = *request,

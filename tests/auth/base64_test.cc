@@ -35,13 +35,23 @@ TEST(Base64Test, TheSpellingsDifferInTwoLetters) {
 
 TEST(Base64Test, WhatNobodyWritesIsRefused) {
   for (const std::string_view text :
-       {"Z"sv, "Zg"sv, "Zg="sv, "Zg==="sv, "===="sv, "Z==="sv, "Zm9v="sv, "Zm9v===="sv, "Zh=="sv,
-        "Zm9="sv, "Zm 9"sv, "Zm9v\n"sv, "=Zg="sv, "Zg==Zg=="sv, "Zm\0v"sv,
+       {"Z"sv, "Zg"sv, "Zg="sv, "Zg==="sv, "===="sv, "Z==="sv, "Zm9v="sv, "Zm9v===="sv, "Zm 9"sv,
+        "=Zg="sv, "Zg==\n="sv, "Zg==Zg=="sv, "Zm\0v"sv,
         "Zm\xff"
         "v"sv})
     EXPECT_FALSE(DecodeBase64(Base64::kStandard, text)) << text;
   for (const std::string_view text : {"Z"sv, "Zg=="sv, "Zh"sv, "Zm9"sv, "Zm9vZ"sv, "Zg "sv})
     EXPECT_FALSE(DecodeBase64(Base64::kUrl, text)) << text;
+}
+
+// As Go reads it: every member must come to the same hash.
+TEST(Base64Test, EndsOfLinesAndUnusedBitsArePassedOverInTheStandardSpelling) {
+  for (const std::string_view text : {"Zm9v\n"sv, "\r\nZm\n9v"sv, "Z\nm\n9\nv\r"sv})
+    EXPECT_EQ(DecodeBase64(Base64::kStandard, text), "foo") << text;
+  for (const std::string_view text : {"Zg=="sv, "Zh=="sv, "Zg=\n=\n"sv})
+    EXPECT_EQ(DecodeBase64(Base64::kStandard, text), "f") << text;
+  EXPECT_EQ(DecodeBase64(Base64::kStandard, "Zm9="), "fo");
+  EXPECT_FALSE(DecodeBase64(Base64::kUrl, "Zm9v\n"));
 }
 
 TEST(Base64Test, AnyBytesComeBack) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "auth/auth_record.h"
+#include "auth/base64.h"
 #include "proto/wire.h"
 #include "server/errors.h"
 #include "server/kv_decode.h"
@@ -177,6 +178,24 @@ TEST_F(AuthBadInputTest, HashesThatAreNone) {
   add.mutable_options()->set_no_password(true);
   EXPECT_EQ(AskAs(root_, "UserAdd", add), kNone);
   EXPECT_EQ(ErrorOf(Login("dave", "pw")), auth::kErrNoPasswordUser);
+}
+
+// Without a password, the client's hash counts, if it is base64 at all: all members decode it.
+TEST_F(AuthBadInputTest, APasswordMayBeChangedByItsHashAlone) {
+  const std::string hash = served_.context().access->state()->FindUser("alice")->password_hash();
+  const auto change = [&](std::string_view user, std::string_view hashed) {
+    return Ask("UserChangePassword", Body({user, "", hashed}));
+  };
+  EXPECT_EQ(change("bob", auth::EncodeBase64(auth::Base64::kStandard, hash)), kNone);
+  EXPECT_TRUE(Login("bob", "of alice").has_value());
+  EXPECT_EQ(ErrorOf(Login("bob", "of bob")), auth::kErrAuthFailed);
+  EXPECT_EQ(change("bob", "bm90\r\nIGEgaGFzaB=="), kNone);  // some bytes that are no hash
+  EXPECT_EQ(served_.context().access->state()->FindUser("bob")->password_hash(), "not a hash");
+  EXPECT_EQ(ErrorOf(Login("bob", "of alice")), auth::kErrAuthFailed);
+  ExpectRefused("UserChangePassword", Body({"bob", "", "no base64"}), auth::kErrNoPasswordUser);
+  // A password counts more.
+  EXPECT_EQ(Ask("UserChangePassword", Body({"bob", "pw", "bm90IGEgaGFzaA=="})), kNone);
+  EXPECT_TRUE(Login("bob", "pw").has_value());
 }
 
 TEST_F(AuthBadInputTest, PermissionsThatCannotBe) {
