@@ -178,9 +178,17 @@ bool ReadConfChangeSingle(std::string_view bytes, ConfChangeSingle& out) {
   return reader.ok();
 }
 
+// What stands in a log is written as members of etcd 3.7 do: the fields that they set are there
+// even if they are zero (all of a HardState, a change's type and node_id, auto_leave, a snapshot's
+// index and term), others are left out (an entry's type, kNormal). tests/server/log_bytes_test.cc
+// has their bytes.
+constexpr std::size_t UintSize(std::uint32_t field, std::uint64_t value) {
+  return wire::TagSize(field) + wire::VarintSize(value);
+}
+
 std::size_t IdListSize(std::uint32_t field, const std::vector<MemberId>& ids) {
   std::size_t size_bytes = 0;
-  for (const MemberId id : ids) size_bytes += wire::TagSize(field) + wire::VarintSize(id);
+  for (const MemberId id : ids) size_bytes += UintSize(field, id);
   return size_bytes;
 }
 
@@ -189,8 +197,8 @@ void AppendIdList(std::string& out, std::uint32_t field, const std::vector<Membe
 }
 
 std::size_t EncodedSize(const ConfChangeSingle& change) {
-  return wire::UintFieldSize(field::conf_change_single::kType, Number(change.type)) +
-         wire::UintFieldSize(field::conf_change_single::kNodeId, change.node_id);
+  return UintSize(field::conf_change_single::kType, Number(change.type)) +
+         UintSize(field::conf_change_single::kNodeId, change.node_id);
 }
 
 // A message's fields before and behind its entries. Fields are written in the order of their
@@ -364,15 +372,15 @@ void AppendTo(std::string& out, const Entry& entry) {
 
 std::size_t EncodedSize(const HardState& state) {
   namespace f = field::hard_state;
-  return wire::UintFieldSize(f::kTerm, state.term) + wire::UintFieldSize(f::kVote, state.vote) +
-         wire::UintFieldSize(f::kCommit, state.commit);
+  return UintSize(f::kTerm, state.term) + UintSize(f::kVote, state.vote) +
+         UintSize(f::kCommit, state.commit);
 }
 
 void AppendTo(std::string& out, const HardState& state) {
   namespace f = field::hard_state;
-  wire::AppendUint(out, f::kTerm, state.term);
-  wire::AppendUint(out, f::kVote, state.vote);
-  wire::AppendUint(out, f::kCommit, state.commit);
+  wire::AppendUintAlways(out, f::kTerm, state.term);
+  wire::AppendUintAlways(out, f::kVote, state.vote);
+  wire::AppendUintAlways(out, f::kCommit, state.commit);
 }
 
 std::size_t EncodedSize(const ConfState& state) {
@@ -380,7 +388,7 @@ std::size_t EncodedSize(const ConfState& state) {
   return IdListSize(f::kVoters, state.voters) + IdListSize(f::kLearners, state.learners) +
          IdListSize(f::kVotersOutgoing, state.voters_outgoing) +
          IdListSize(f::kLearnersNext, state.learners_next) +
-         wire::UintFieldSize(f::kAutoLeave, state.auto_leave ? 1 : 0);
+         UintSize(f::kAutoLeave, state.auto_leave ? 1 : 0);
 }
 
 void AppendTo(std::string& out, const ConfState& state) {
@@ -389,22 +397,21 @@ void AppendTo(std::string& out, const ConfState& state) {
   AppendIdList(out, f::kLearners, state.learners);
   AppendIdList(out, f::kVotersOutgoing, state.voters_outgoing);
   AppendIdList(out, f::kLearnersNext, state.learners_next);
-  wire::AppendBool(out, f::kAutoLeave, state.auto_leave);
+  wire::AppendUintAlways(out, f::kAutoLeave, state.auto_leave ? 1 : 0);
 }
 
 std::size_t EncodedSize(const SnapshotMetadata& metadata) {
   namespace f = field::snapshot_metadata;
   return wire::LengthDelimitedSize(f::kConfState, EncodedSize(metadata.conf_state)) +
-         wire::UintFieldSize(f::kIndex, metadata.index) +
-         wire::UintFieldSize(f::kTerm, metadata.term);
+         UintSize(f::kIndex, metadata.index) + UintSize(f::kTerm, metadata.term);
 }
 
 void AppendTo(std::string& out, const SnapshotMetadata& metadata) {
   namespace f = field::snapshot_metadata;
   wire::AppendLengthDelimitedHeader(out, f::kConfState, EncodedSize(metadata.conf_state));
   AppendTo(out, metadata.conf_state);
-  wire::AppendUint(out, f::kIndex, metadata.index);
-  wire::AppendUint(out, f::kTerm, metadata.term);
+  wire::AppendUintAlways(out, f::kIndex, metadata.index);
+  wire::AppendUintAlways(out, f::kTerm, metadata.term);
 }
 
 std::size_t EncodedSize(const Snapshot& snapshot) {
@@ -498,17 +505,16 @@ ByteChain EncodeChain(const Message& message) {
 
 std::size_t EncodedSize(const ConfChange& change) {
   namespace f = field::conf_change;
-  return wire::UintFieldSize(f::kId, change.id) +
-         wire::UintFieldSize(f::kType, Number(change.type)) +
-         wire::UintFieldSize(f::kNodeId, change.node_id) +
+  return wire::UintFieldSize(f::kId, change.id) + UintSize(f::kType, Number(change.type)) +
+         UintSize(f::kNodeId, change.node_id) +
          wire::BytesFieldSize(f::kContext, change.context.size());
 }
 
 void AppendTo(std::string& out, const ConfChange& change) {
   namespace f = field::conf_change;
   wire::AppendUint(out, f::kId, change.id);
-  wire::AppendUint(out, f::kType, Number(change.type));
-  wire::AppendUint(out, f::kNodeId, change.node_id);
+  wire::AppendUintAlways(out, f::kType, Number(change.type));
+  wire::AppendUintAlways(out, f::kNodeId, change.node_id);
   wire::AppendBytes(out, f::kContext, change.context.view());
 }
 
@@ -526,8 +532,8 @@ void AppendTo(std::string& out, const ConfChangeV2& change) {
   wire::AppendUint(out, f::kTransition, Number(change.transition));
   for (const ConfChangeSingle& single : change.changes) {
     wire::AppendLengthDelimitedHeader(out, f::kChanges, EncodedSize(single));
-    wire::AppendUint(out, field::conf_change_single::kType, Number(single.type));
-    wire::AppendUint(out, field::conf_change_single::kNodeId, single.node_id);
+    wire::AppendUintAlways(out, field::conf_change_single::kType, Number(single.type));
+    wire::AppendUintAlways(out, field::conf_change_single::kNodeId, single.node_id);
   }
   wire::AppendBytes(out, f::kContext, change.context.view());
 }

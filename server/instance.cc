@@ -127,11 +127,8 @@ Result<void> Instance::BeginAgain(const InstanceOptions& options, Log& log) {
 Result<void> Instance::WriteBootstrap(const std::vector<Member>& members, Log& log) {
   remotes_ = members;
   std::vector<raft::FirstMember> first;
-  for (const Member& member : members) {
-    Member unstarted = member;  // its name and client URLs are published once it runs
-    unstarted.name.clear();
-    first.push_back({.id = member.id, .context = SharedBytes::Own(EncodeMemberJson(unstarted))});
-  }
+  for (const Member& member : members)
+    first.push_back({.id = member.id, .context = SharedBytes::Own(EncodeMemberJson(member))});
   raft::Bootstrap bootstrap = raft::MakeBootstrap(first);
   KV_RETURN_IF_ERROR(log.writer->Append(bootstrap.entries, &bootstrap.hard_state));
   KV_RETURN_IF_ERROR(log.writer->Sync());

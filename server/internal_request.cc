@@ -63,13 +63,15 @@ SharedBytes EncodeInternalRequest(const InternalRequest& request) {
       SharedBytes::Allocate(wire::LengthDelimitedSize(field, request.body.size()) +
                                 wire::LengthDelimitedSize(kHeaderField, header_size),
                             &out);
-  out = wire::WriteBytes(out, field, request.body);
+  // In the order of the fields' numbers.
+  if (field < kHeaderField) out = wire::WriteBytes(out, field, request.body);
   out = wire::WriteVarint(wire::WriteTag(out, kHeaderField, wire::Type::kLengthDelimited),
                           header_size);
   out = wire::WriteUint(out, kHeaderIdField, request.id);
   if (!request.user.empty()) out = wire::WriteBytes(out, kHeaderUserField, request.user);
   if (request.auth_revision != 0)
-    wire::WriteUint(out, kHeaderAuthRevisionField, request.auth_revision);
+    out = wire::WriteUint(out, kHeaderAuthRevisionField, request.auth_revision);
+  if (field > kHeaderField) wire::WriteBytes(out, field, request.body);
   return bytes;
 }
 

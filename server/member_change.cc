@@ -81,12 +81,12 @@ raft::ConfChange EncodeMemberChange(std::uint64_t id, const MemberChange& change
   raft::ConfChange encoded{.id = id, .type = change.type, .node_id = change.id};
   if (change.type == ConfChangeType::kRemoveNode) return encoded;
   std::string context = EncodeMemberJson(change.member);
-  if (change.is_promote || change.max_learners.has_value()) {
-    auto json = nlohmann::ordered_json::parse(context);
-    if (change.is_promote) json[kIsPromote] = true;
-    if (change.max_learners.has_value()) json[kMaxLearners] = *change.max_learners;
-    context = json.dump();
-  }
+  // Behind the member's own fields, whose spelling stays.
+  const auto append = [&](std::string_view name, const std::string& value) {
+    context.insert(context.size() - 1, ",\"" + std::string(name) + "\":" + value);
+  };
+  if (change.is_promote) append(kIsPromote, "true");
+  if (change.max_learners.has_value()) append(kMaxLearners, std::to_string(*change.max_learners));
   encoded.context = SharedBytes::Own(std::move(context));
   return encoded;
 }

@@ -2,20 +2,51 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
 
 #include "server/member_id.h"
 #include "server/url.h"
 
 namespace kvorum::server {
 
+namespace {
+
+// As Go writes JSON: safe within HTML and JavaScript. These characters stand in strings only.
+std::string EscapeAsGo(std::string_view json) {
+  constexpr std::pair<std::string_view, std::string_view> kEscapes[] = {
+      {"<", "\\u003c"},
+      {">", "\\u003e"},
+      {"&", "\\u0026"},
+      {"\xe2\x80\xa8", "\\u2028"},
+      {"\xe2\x80\xa9", "\\u2029"}};
+  std::string out;
+  out.reserve(json.size());
+  while (!json.empty()) {
+    const auto* const escape = std::ranges::find_if(
+        kEscapes, [&](const auto& each) { return json.starts_with(each.first); });
+    if (escape == std::end(kEscapes)) {
+      out += json.front();
+      json.remove_prefix(1);
+    } else {
+      out += escape->second;
+      json.remove_prefix(escape->first.size());
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
 std::string EncodeMemberJson(const Member& member) {
   nlohmann::ordered_json json;
   json["id"] = member.id;
   json["peerURLs"] = member.peer_urls;
+  if (member.peer_urls.empty()) json["peerURLs"] = nullptr;  // Go has no list then
   if (member.is_learner) json["isLearner"] = true;
   if (!member.name.empty()) json["name"] = member.name;
   if (!member.client_urls.empty()) json["clientURLs"] = member.client_urls;
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return EscapeAsGo(json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
 Result<Member> DecodeMemberJson(std::string_view text) {

@@ -47,9 +47,10 @@ TEST(RaftTypesTest, StatesHaveTheirGoldenBytes) {
   EXPECT_EQ(Encode(kConf),
             "\x08\x01\x08\x02\x08\xac\x02\x10\x04\x18\x01\x18\x02\x18\x05\x20\x05\x28\x01");
   EXPECT_EQ(Encode(SnapshotMetadata{.conf_state = {.voters = {1}}, .index = 5, .term = 2}),
-            "\x0a\x02\x08\x01\x10\x05\x18\x02");
+            "\x0a\x04\x08\x01\x28\x00\x10\x05\x18\x02"sv);
   EXPECT_EQ(Encode(Snapshot{.data = Bytes("s"), .metadata = {.index = 1}}),
-            "\x0a\x01s\x12\x04\x0a\x00\x10\x01"sv);
+            "\x0a\x01s\x12\x08\x0a\x02\x28\x00\x10\x01\x18\x00"sv);
+  EXPECT_EQ(Encode(HardState{.term = 2}), "\x08\x02\x10\x00\x18\x00"sv);
 }
 
 TEST(RaftTypesTest, ChangesHaveTheirGoldenBytes) {
@@ -60,8 +61,9 @@ TEST(RaftTypesTest, ChangesHaveTheirGoldenBytes) {
   EXPECT_EQ(Encode(ConfChangeV2{
                 .transition = ConfChangeTransition::kJointExplicit,
                 .changes = {{.type = ConfChangeType::kAddLearnerNode, .node_id = 2}, {}}}),
-            "\x08\x02\x12\x04\x08\x03\x10\x02\x12\x00"sv);
+            "\x08\x02\x12\x04\x08\x03\x10\x02\x12\x04\x08\x00\x10\x00"sv);
   EXPECT_EQ(Encode(ConfChangeV2{}), "");
+  EXPECT_EQ(Encode(ConfChange{.node_id = 1}), "\x10\x00\x18\x01"sv);
 }
 
 TEST(RaftTypesTest, MessageHasItsGoldenBytes) {
@@ -90,6 +92,14 @@ TEST(RaftTypesTest, FieldsOfValueZeroMayBeWritten) {
                                               "\x58\x00"sv))
                               .value();
   EXPECT_EQ(message, (Message{.type = MessageType::kHeartbeat, .to = 2, .from = 1, .term = 3}));
+}
+
+TEST(RaftTypesTest, FieldsOfValueZeroMayBeLeftOut) {
+  // As this server spelled them before it wrote what members of 3.7 write.
+  EXPECT_EQ(DecodeHardState("\x08\x01\x18\x01").value(), (HardState{.term = 1, .commit = 1}));
+  EXPECT_EQ(DecodeConfState("\x08\x07").value(), (ConfState{.voters = {7}}));
+  EXPECT_EQ(DecodeSnapshotMetadata("\x0a\x00\x10\x01"sv).value(), (SnapshotMetadata{.index = 1}));
+  EXPECT_EQ(DecodeConfChange(Bytes("\x18\x07")).value(), (ConfChange{.node_id = 7}));
 }
 
 TEST(RaftTypesTest, UnknownFieldsAreSkipped) {

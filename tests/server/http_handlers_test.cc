@@ -127,7 +127,7 @@ TEST_F(HttpHandlersTest, ThePeerPortListsTheMembers) {
   const rpc::HttpResponse response = Ask(peer_, "/members");
   EXPECT_EQ(response.status, 200);
   EXPECT_EQ(Join(response.body),
-            R"([{"id":10276657743932975437,"peerURLs":["http://localhost:2380"]}])"
+            R"([{"id":10276657743932975437,"peerURLs":["http://localhost:2380"],"name":"default"}])"
             "\n");
   ASSERT_EQ(response.headers.size(), 1);
   EXPECT_EQ(response.headers[0].name, "X-Etcd-Cluster-ID");

@@ -121,7 +121,7 @@ TEST(MemberChangeTest, HasTheBytesThatTheLogHas) {
               Pair(raft::ConfChangeType::kAddLearnerNode,
                    R"({"id":4,"peerURLs":["http://d:4"],"isLearner":true})"));
   EXPECT_THAT(context(MemberChange::Promote(4)),
-              Pair(raft::ConfChangeType::kAddNode, R"({"id":4,"peerURLs":[],"isPromote":true})"));
+              Pair(raft::ConfChangeType::kAddNode, R"({"id":4,"peerURLs":null,"isPromote":true})"));
   EXPECT_THAT(context(MemberChange::Update(4, {"http://e:5"})),
               Pair(raft::ConfChangeType::kUpdateNode, R"({"id":4,"peerURLs":["http://e:5"]})"));
   EXPECT_THAT(context(MemberChange::Remove(4)), Pair(raft::ConfChangeType::kRemoveNode, ""));
