@@ -30,9 +30,6 @@ RangeStreamSession::RangeStreamSession(ServiceContext& context,
       request_(request),
       total_limit_(request.limit > 0 ? request.limit : std::numeric_limits<std::int64_t>::max()) {
   request_.limit = std::min(kFirstChunkRows, total_limit_);
-  // The next chunk begins behind the last key of this one: a target without an order, which passes
-  // the checks, must not sort the rows.
-  request_.sort_target = mvcc::SortTarget::kKey;
 }
 
 void RangeStreamSession::Start() {
@@ -64,10 +61,22 @@ void RangeStreamSession::Step() {
   }
   RangeEncoder encoder;
   encoder.KeepLastKey();
-  const auto summary = view->Range(request_, encoder);
+  auto summary = view->Range(request_, encoder);
   if (!summary.has_value()) return Fail(summary.error());
+  const auto is_last = [&] {
+    return !summary->more || sent_rows_ + encoder.rows() == total_limit_;
+  };
+  if (request_.sort_target != mvcc::SortTarget::kKey && !is_last()) {
+    // A target without an order, which passes the checks, sorts rows that are sent at once. More of
+    // them come by their keys: the next chunk begins behind the last key of this one.
+    request_.sort_target = mvcc::SortTarget::kKey;
+    encoder = RangeEncoder();
+    encoder.KeepLastKey();
+    summary = view->Range(request_, encoder);
+    if (!summary.has_value()) return Fail(summary.error());
+  }
+  const bool last = is_last();
   sent_rows_ += encoder.rows();
-  const bool last = !summary->more || sent_rows_ == total_limit_;
   if (!last) {
     next_key_ = encoder.last_key() + '\0';
     request_.key = next_key_;

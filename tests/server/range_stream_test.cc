@@ -174,15 +174,38 @@ TEST_F(RangeStreamTest, ACompactionPastItEndsTheStream) {
   EXPECT_EQ(stream->messages().size(), 1);
 }
 
-// A target without an order is taken; the chunks are in key order all the same.
-TEST_F(RangeStreamTest, ATargetWithoutAnOrderChangesNothing) {
-  for (int i = 49; i >= 0; --i) PutKey(Key(i), "v");  // by key is the other way round than by time
+// As etcd does it while all fits into the first chunk.
+TEST_F(RangeStreamTest, ATargetWithoutAnOrderSortsOneChunk) {
+  constexpr int kByModRevision = 3;
+  for (int i = 9; i >= 0; --i) PutKey(Key(i), "v");  // by key is the other way round than by time
+  const auto keys = [&](std::int64_t target, std::int64_t limit) {
+    const Streamed streamed = Stream(RangeBody(
+        {.key = kEverything, .range_end = kEverything, .limit = limit, .sort_target = target}));
+    EXPECT_EQ(streamed.status.code, Code::kOk) << streamed.status.message;
+    EXPECT_EQ(streamed.chunk_rows.size(), 1);
+    EXPECT_EQ(streamed.last.count(), 10);
+    EXPECT_EQ(streamed.last.more(), limit != 0);
+    return streamed.keys;
+  };
+  std::vector<std::string> down;
+  for (int i = 9; i >= 0; --i) down.push_back(Key(i));
+  EXPECT_EQ(keys(kByModRevision, 0), down);
+  std::ranges::reverse(down);
+  EXPECT_EQ(keys(/*target=*/0, 0), down);
+  // A limit takes one key more, sorts them, and then leaves that one out, as Range does.
+  EXPECT_THAT(keys(kByModRevision, 3), ElementsAre(Key(3), Key(2), Key(1)));
+}
+
+// There etcd goes on behind the last key of a sorted chunk, and sends rows twice or not at all.
+TEST_F(RangeStreamTest, MoreThanOneChunkIsInTheOrderOfKeysWhateverTheTarget) {
+  for (int i = 49; i >= 0; --i) PutKey(Key(i), "v");
   for (int target = 0; target <= 4; ++target) {
     const Streamed all =
         Stream(RangeBody({.key = kEverything, .range_end = kEverything, .sort_target = target}));
     EXPECT_EQ(all.status.code, Code::kOk) << all.status.message;
     EXPECT_EQ(all.keys.size(), 50) << "target " << target;
     EXPECT_TRUE(std::ranges::is_sorted(all.keys)) << "target " << target;
+    EXPECT_EQ(all.last.count(), 50) << "target " << target;
   }
 }
 
