@@ -1,6 +1,5 @@
 #include "rpc/tls_context.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <openssl/err.h>
@@ -415,20 +414,7 @@ std::optional<TlsIdentity> ShownIdentity(const SSL* ssl) {
   TlsIdentity identity;
   identity.common_name = CommonName(leaf);
   identity.dns_names = DnsNames(leaf);
-  auto* names =
-      static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(leaf, NID_subject_alt_name, nullptr, nullptr));
-  for (int i = 0; i < sk_GENERAL_NAME_num(names); ++i) {
-    const GENERAL_NAME* name = sk_GENERAL_NAME_value(names, i);
-    if (name->type != GEN_IPADD) continue;
-    const unsigned char* bytes = ASN1_STRING_get0_data(name->d.iPAddress);
-    const auto size = static_cast<std::size_t>(ASN1_STRING_length(name->d.iPAddress));
-    char text[INET6_ADDRSTRLEN];
-    if (size == sizeof(in_addr) && inet_ntop(AF_INET, bytes, text, sizeof(text)) != nullptr)
-      identity.ip_addresses.emplace_back(text);
-    if (size == sizeof(in6_addr) && inet_ntop(AF_INET6, bytes, text, sizeof(text)) != nullptr)
-      identity.ip_addresses.emplace_back(text);
-  }
-  GENERAL_NAMES_free(names);
+  identity.ip_addresses = IpAddresses(leaf);
   return identity;
 }
 
@@ -442,24 +428,6 @@ std::string_view NegotiatedProtocol(const SSL* ssl) {
 std::string_view RequestedName(const SSL* ssl) {
   const char* name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
   return name == nullptr ? std::string_view() : std::string_view(name);
-}
-
-std::string TlsErrorText(const SSL* ssl) {
-  const unsigned long error = ERR_peek_last_error();
-  std::string text;
-  switch (ERR_GET_REASON(error)) {
-    case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
-      text = kNoCertificateError;
-      break;
-    case SSL_R_CERTIFICATE_VERIFY_FAILED:
-      text = fmt::format("tls: failed to verify certificate: x509: {}",
-                         X509_verify_cert_error_string(SSL_get_verify_result(ssl)));
-      break;
-    default:
-      text = error == 0 ? "EOF" : "tls: " + OpenSslReason();
-  }
-  ERR_clear_error();
-  return text;
 }
 
 }  // namespace kvorum::rpc

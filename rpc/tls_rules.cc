@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "rpc/tls_namesake.h"
 
 namespace kvorum::rpc {
 namespace {
@@ -30,14 +31,23 @@ int HostIndex() {
   return index;
 }
 
-void FreeCertificate(void*, void* certificate, CRYPTO_EX_DATA*, int, long, void*) {
-  X509_free(static_cast<X509*>(certificate));
+// A certificate that was refused: OpenSSL keeps only those that were not.
+struct Refused {
+  X509Ptr leaf;
+  std::string why;  // empty: OpenSSL says it
+};
+
+void FreeRefused(void*, void* refused, CRYPTO_EX_DATA*, int, long, void*) {
+  delete static_cast<const Refused*>(refused);
 }
 
-// Of a certificate that was refused: OpenSSL keeps only those that were not.
 int RefusedIndex() {
-  static const int index = SSL_get_ex_new_index(0, nullptr, nullptr, nullptr, FreeCertificate);
+  static const int index = SSL_get_ex_new_index(0, nullptr, nullptr, nullptr, FreeRefused);
   return index;
+}
+
+const Refused* RefusedOf(const SSL* ssl) {
+  return static_cast<const Refused*>(SSL_get_ex_data(ssl, RefusedIndex()));
 }
 
 std::string LowerCase(std::string text) {
@@ -116,23 +126,51 @@ bool IsAllowed(const TlsRules& rules, X509* leaf) {
                              [leaf](const std::string& name) { return MatchesHost(leaf, name); });
 }
 
-bool IsExpected(const SSL* ssl, X509* leaf) {
-  const auto* host = static_cast<const std::string*>(SSL_get_ex_data(ssl, HostIndex()));
-  return host != nullptr && MatchesHost(leaf, *host);
+const std::string* ExpectedHost(const SSL* ssl) {
+  return static_cast<const std::string*>(SSL_get_ex_data(ssl, HostIndex()));
 }
 
-void KeepRefused(SSL* ssl, X509* leaf) {
-  if (leaf == nullptr || SSL_get_ex_data(ssl, RefusedIndex()) != nullptr) return;
-  if (SSL_set_ex_data(ssl, RefusedIndex(), leaf) == 1) X509_up_ref(leaf);
+// The certificate is for others than the host, which it has to be for.
+std::string WrongHost(const X509* leaf, const std::string* host) {
+  constexpr std::size_t kMaxNames = 100;
+  if (host == nullptr) return "tls: nobody is expected";
+  const bool is_address = IsIpAddress(*host);
+  const std::vector<std::string> names = is_address ? IpAddresses(leaf) : DnsNames(leaf);
+  std::string text = "tls: failed to verify certificate: x509: ";
+  if (X509_get_ext_by_NID(leaf, NID_subject_alt_name, -1) < 0 &&
+      MatchesName(LowerCase(CommonName(leaf)), LowerCase(*host)))
+    return text + "certificate relies on legacy Common Name field, use SANs instead";
+  if (names.empty() && is_address)
+    return text + "cannot validate certificate for " + *host +
+           " because it doesn't contain any IP SANs";
+  if (names.empty())
+    return text + "certificate is not valid for any names, but wanted to match " + *host;
+  text += "certificate is valid for ";
+  if (names.size() >= kMaxNames) {
+    return text + std::to_string(names.size()) + (is_address ? " IP SANs" : " names") +
+           ", but none matched " + *host;
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) text += (i == 0 ? "" : ", ") + names[i];
+  return text + ", not " + *host;
 }
 
-int CheckChain(const TlsRules& rules, X509_STORE_CTX* store, const SSL* ssl) {
+void KeepRefused(SSL* ssl, X509* leaf, std::string why) {
+  if (leaf == nullptr || RefusedOf(ssl) != nullptr) return;
+  X509_up_ref(leaf);
+  auto refused =
+      std::make_unique<const Refused>(Refused{.leaf = X509Ptr(leaf), .why = std::move(why)});
+  if (SSL_set_ex_data(ssl, RefusedIndex(), const_cast<Refused*>(refused.get())) == 1)
+    refused.release();
+}
+
+// `why` is set where OpenSSL has no word for it.
+int CheckChain(const TlsRules& rules, X509_STORE_CTX* store, const SSL* ssl, std::string& why) {
   // Else a name constraint of the authority would hold for the common name too, which is none of a
   // host.
   X509_VERIFY_PARAM_set_hostflags(X509_STORE_CTX_get0_param(store),
                                   X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
   const int verified = X509_verify_cert(store);
-  if (verified != 1) return verified;
+  if (verified != 1 && (verified < 0 || !IsSignedByNamesake(store))) return verified;
   const RevokedNow::Serials revoked = rules.revoked->Get();
   X509* const leaf = X509_STORE_CTX_get0_cert(store);
   int error = X509_V_OK;
@@ -140,8 +178,13 @@ int CheckChain(const TlsRules& rules, X509_STORE_CTX* store, const SSL* ssl) {
     error = X509_V_ERR_INVALID_PURPOSE;
   } else if (revoked != nullptr && AnyRevoked(*revoked, store)) {
     error = X509_V_ERR_CERT_REVOKED;
-  } else if (!IsAllowed(rules, leaf) || (!rules.accepting && !IsExpected(ssl, leaf))) {
+  } else if (!IsAllowed(rules, leaf)) {
     error = X509_V_ERR_HOSTNAME_MISMATCH;
+    why = "client certificate authentication failed";  // whoever accepts or dials
+  } else if (const std::string* const host = ExpectedHost(ssl);
+             !rules.accepting && (host == nullptr || !MatchesHost(leaf, *host))) {
+    error = X509_V_ERR_HOSTNAME_MISMATCH;
+    why = WrongHost(leaf, host);
   }
   if (error == X509_V_OK) return 1;
   X509_STORE_CTX_set_error(store, error);
@@ -151,14 +194,10 @@ int CheckChain(const TlsRules& rules, X509_STORE_CTX* store, const SSL* ssl) {
 int Verify(X509_STORE_CTX* store, void* argument) {
   auto* ssl =
       static_cast<SSL*>(X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));
-  const int outcome = CheckChain(*static_cast<const TlsRules*>(argument), store, ssl);
-  if (outcome != 1) KeepRefused(ssl, X509_STORE_CTX_get0_cert(store));
+  std::string why;
+  const int outcome = CheckChain(*static_cast<const TlsRules*>(argument), store, ssl, why);
+  if (outcome != 1) KeepRefused(ssl, X509_STORE_CTX_get0_cert(store), std::move(why));
   return outcome;
-}
-
-bool IsInItsTime(const X509* certificate) {
-  return X509_cmp_current_time(X509_get0_notBefore(certificate)) < 0 &&
-         X509_cmp_current_time(X509_get0_notAfter(certificate)) > 0;
 }
 
 // Of several anchors of the issuer's name OpenSSL would take the first, were the certificate signed
@@ -252,7 +291,13 @@ bool ExpectHost(SSL* ssl, const std::string& host) {
 X509* ShownCertificate(const SSL* ssl) {
   X509* believed = SSL_get0_peer_certificate(ssl);
   if (believed != nullptr) return believed;
-  return static_cast<X509*>(SSL_get_ex_data(ssl, RefusedIndex()));
+  const Refused* const refused = RefusedOf(ssl);
+  return refused == nullptr ? nullptr : refused->leaf.get();
+}
+
+std::string_view RefusalText(const SSL* ssl) {
+  const Refused* const refused = RefusedOf(ssl);
+  return refused == nullptr ? std::string_view() : std::string_view(refused->why);
 }
 
 std::vector<std::string> DnsNames(const X509* certificate) {
@@ -264,6 +309,25 @@ std::vector<std::string> DnsNames(const X509* certificate) {
     if (name->type != GEN_DNS) continue;
     found.emplace_back(reinterpret_cast<const char*>(ASN1_STRING_get0_data(name->d.dNSName)),
                        static_cast<std::size_t>(ASN1_STRING_length(name->d.dNSName)));
+  }
+  GENERAL_NAMES_free(names);
+  return found;
+}
+
+std::vector<std::string> IpAddresses(const X509* certificate) {
+  std::vector<std::string> found;
+  auto* names = static_cast<GENERAL_NAMES*>(
+      X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
+  for (int i = 0; i < sk_GENERAL_NAME_num(names); ++i) {
+    const GENERAL_NAME* name = sk_GENERAL_NAME_value(names, i);
+    if (name->type != GEN_IPADD) continue;
+    const unsigned char* bytes = ASN1_STRING_get0_data(name->d.iPAddress);
+    const auto size = static_cast<std::size_t>(ASN1_STRING_length(name->d.iPAddress));
+    char text[INET6_ADDRSTRLEN];
+    if (size == sizeof(in_addr) && inet_ntop(AF_INET, bytes, text, sizeof(text)) != nullptr)
+      found.emplace_back(text);
+    if (size == sizeof(in6_addr) && inet_ntop(AF_INET6, bytes, text, sizeof(text)) != nullptr)
+      found.emplace_back(text);
   }
   GENERAL_NAMES_free(names);
   return found;

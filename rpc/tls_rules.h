@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rpc/tls_files.h"
@@ -56,10 +57,16 @@ bool ExpectHost(SSL* ssl, const std::string& host);
 // The leaf that the other side showed, believed or not; null if none.
 X509* ShownCertificate(const SSL* ssl);
 
+// Why our rules refused a certificate whose chain was good; empty if they did not. In Go's words,
+// which are known to who reads logs of etcd.
+std::string_view RefusalText(const SSL* ssl);
+
 // The last common name, as Go takes it; empty without one.
 std::string CommonName(const X509* certificate);
 // The names of the SAN that are of DNS.
 std::vector<std::string> DnsNames(const X509* certificate);
+// The addresses of the SAN.
+std::vector<std::string> IpAddresses(const X509* certificate);
 // As Go's VerifyHostname: an address against the IP SANs, a name against the DNS SANs, whatever
 // number of labels they have.
 bool MatchesHost(X509* certificate, std::string host);
