@@ -203,7 +203,7 @@ Result<std::unique_ptr<mvcc::Backend>> Instance::OpenBackend(FileSystem& fs,
   if (!is_waiting) return open_backend_(DatabasePath());
   KV_TRY(const raft::Index applied, AppliedIndex(fs));
   if (applied < snapshot_index) {
-    KV_INFO("putting a received snapshot into the database's place",
+    KV_INFO("Recovering from snapshot backend", {"consistent-index", applied},
             {"snapshot-index", snapshot_index}, {"path", received});
     KV_RETURN_IF_ERROR(fs.Rename(received, DatabasePath()));
   } else {
@@ -261,8 +261,10 @@ Result<void> Instance::CheckTogether(const Log& log) const {
       restart.entries.empty() ? restart.snapshot_index : restart.entries.back().index;
   if (consistent_index < log.snapshot_index) {
     return Fail(Code::kDataLoss,
-                "the database is at log index " + std::to_string(consistent_index) +
-                    ", older than the log's snapshot at " + std::to_string(log.snapshot_index) +
+                "failed to find database snapshot file (snap: snapshot file doesn't exist): the "
+                "database is at log index " +
+                    std::to_string(consistent_index) + ", older than the log's snapshot at " +
+                    std::to_string(log.snapshot_index) +
                     ": it was replaced by an old copy; restore this member from a backup");
   }
   if (consistent_index > last) {
@@ -553,6 +555,7 @@ void Instance::InstallSnapshot(const std::shared_ptr<const raft::Snapshot>& snap
   store_->Install(
       {.open = [this](const std::string& path) -> Result<std::unique_ptr<mvcc::Backend>> {
          KV_TRY(auto backend, open_backend_(path));
+         KV_INFO("applySnapshot: opened snapshot backend", {"path", path});
          KV_RETURN_IF_ERROR(LoadLeases(*backend));
          return backend;
        },

@@ -12,6 +12,7 @@
 #include "base/logging.h"
 #include "server/options.h"
 #include "server/process.h"
+#include "server/startup_log.h"
 #include "server/version.h"
 
 namespace kvorum::server {
@@ -72,8 +73,7 @@ int Run(const ParsedCommandLine& command_line) {
     return Refuse(points.error());
   }
   for (const std::string& warning : command_line.warnings) KV_WARN(warning);
-  KV_INFO("starting kvorum", {"api-version", kApiVersion}, {"name", options.name},
-          {"data-dir", options.data_dir});
+  LogStartup(options);
   if (options.unsafe_no_fsync) KV_WARN("--unsafe-no-fsync: a power cut loses acknowledged writes");
 
   auto process = Process::Create(options);

@@ -37,6 +37,17 @@ constexpr std::string_view kForgotten[] = {"cluster-active-size",
                                            "test.coverprofile",
                                            "test.outputdir"};
 
+// Flags whose use is warned of, in the words of etcd's.
+struct Deprecation {
+  std::string_view flag;
+  std::string_view warning;
+};
+constexpr Deprecation kDeprecations[] = {
+    {"max-snapshots", "--max-snapshots is deprecated in 3.6 and will be decommissioned in 3.8."},
+    {"v2-deprecation",
+     "--v2-deprecation is deprecated and scheduled for removal in v3.8. The default value is "
+     "enforced, ignoring user input."}};
+
 std::string EnvironmentName(std::string_view flag) {
   std::string name = "ETCD_";
   for (const char c : flag)
@@ -245,6 +256,9 @@ std::expected<ParsedCommandLine, UsageError> ParseCommandLine(
     if (auto error = Refuse(*FindFlag(name), text)) return std::unexpected(*error);
   }
   if (auto error = CheckOptions(parsed.options, given)) return std::unexpected(*error);
+  for (const Deprecation& deprecation : kDeprecations) {
+    if (given.contains(deprecation.flag)) parsed.warnings.emplace_back(deprecation.warning);
+  }
   if (parsed.options.data_dir.empty()) parsed.options.data_dir = parsed.options.name + ".etcd";
   if (parsed.options.snapshot_count == 0) parsed.options.snapshot_count = Options().snapshot_count;
   std::string& level = parsed.options.log_level;

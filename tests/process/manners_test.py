@@ -31,6 +31,19 @@ class MannersTest(unittest.TestCase):
         for flag in (b"--data-dir", b"--quota-backend-bytes", b"--listen-client-urls", b"--log-level"):
             self.assertIn(flag, done.stdout)
 
+    def test_the_log_says_with_what_the_server_starts(self):
+        """Under etcd's names, which its tests look for; flags that are deprecated are warned of."""
+        self.member.flags += ["--snapshot-catchup-entries", "1000", "--max-snapshots", "3", "--election-timeout", "1500"]
+        self.member.start()
+        entries = [json.loads(line) for line in self.member.log().splitlines()]
+        start = next(entry for entry in entries if entry["msg"] == "starting an etcd server")
+        self.assertEqual(start["snapshot-catchup-entries"], 1000)
+        self.assertEqual((start["heartbeat-interval"], start["election-timeout"]), ("100ms", "1.5s"))
+        self.assertEqual(start["v2-deprecation"], "write-only")
+        self.assertIn(b'"snapshot-catchup-entries":1000', self.member.log())
+        warnings = [entry["msg"] for entry in entries if entry["level"] == "warn"]
+        self.assertIn("--max-snapshots is deprecated in 3.6 and will be decommissioned in 3.8.", warnings)
+
     def test_log_lines_are_json_with_the_usual_keys(self):
         self.member.start()
         self.member.stop()

@@ -102,7 +102,7 @@ class RefusalTest(unittest.TestCase):
         self.member.flags += ["--snapshot-count", "10"]
         self.fill_until_snapshot()
         shutil.copy(self.member.folder + "/old", database)
-        self.check_refusal("older than the log")
+        self.check_refusal("failed to find database snapshot file (snap: snapshot file doesn't exist)")
 
     def test_a_second_process_on_the_directory(self):
         self.member.start()

@@ -421,6 +421,17 @@ TEST(OptionsTest, UnknownVariablesOnlyWarn) {
             std::vector<std::string>{"unrecognized environment variable ETCD_NONSENSE"});
 }
 
+TEST(OptionsTest, FlagsThatAreDeprecatedWarn) {
+  using Warnings = std::vector<std::string>;
+  EXPECT_EQ(Parse({"--max-snapshots=3"})->warnings,
+            Warnings{"--max-snapshots is deprecated in 3.6 and will be decommissioned in 3.8."});
+  EXPECT_EQ(
+      Parse({}, {"ETCD_V2_DEPRECATION=gone"})->warnings,
+      Warnings{"--v2-deprecation is deprecated and scheduled for removal in v3.8. The default "
+               "value is enforced, ignoring user input."});
+  EXPECT_EQ(Parse({"--max-wals=3"})->warnings, Warnings{});
+}
+
 TEST(OptionsTest, AVariablesBadValueIsRefused) {
   EXPECT_EQ(Refusal({}, {"ETCD_MAX_TXN_OPS=many"}),
             "1: invalid value \"many\" for ETCD_MAX_TXN_OPS: parse error");
