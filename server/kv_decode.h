@@ -2,8 +2,9 @@
 // the given bytes.
 //
 // Accepts what a proto3 parser accepts, and sees the same in it, as the log's other readers must:
-// a known field of another wire type is skipped, for one. What it refuses gets the text that clients
-// see for a request that cannot be parsed. Used by services before a proposal and by apply after it.
+// a known field of another wire type is skipped, for one. What it refuses gets the text that
+// clients see for a request that cannot be parsed. Used by services before a proposal and by apply
+// after it.
 #pragma once
 
 #include <string_view>
