@@ -1,5 +1,5 @@
-// The memory of answers that clients have not taken yet, over all connections of a server, against
-// one bound.
+// The memory of answers that clients have not taken yet, and of requests that are not complete,
+// over all connections of a server, against one bound.
 //
 // A connection enters what it holds in steps of kStepBytes, so that small answers touch nothing
 // that is shared; who makes a large answer reserves before it reads on. Past the bound reservations

@@ -137,6 +137,7 @@ class Call final : public CallContext,
   // Of what is HTTP and not gRPC; null else.
   std::unique_ptr<HttpRequest> http_;
   std::string inbox_;              // its body
+  std::size_t head_bytes_ = 0;     // of a header block that is larger than ordinary ones
   std::size_t counted_bytes_ = 0;  // what the session's sum of buffered request bytes holds of us
   std::array<char, kMessagePrefixBytes> prefix_{};
   std::size_t prefix_sent_bytes_ = 0;

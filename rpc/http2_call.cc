@@ -27,6 +27,8 @@ constexpr std::size_t kAskBytes = 256 * 1024;
 // all the same.
 constexpr std::size_t kUnsentWhenFull = 1024 * 1024;
 constexpr std::size_t kSmallAnswerBytes = 4096;
+// Header blocks up to this size count as part of the call.
+constexpr std::size_t kOrdinaryHeadBytes = 2048;
 // An inbox of this size is freed once it is empty.
 constexpr std::size_t kKeepInboxBytes = 4096;
 
@@ -229,6 +231,10 @@ void Http2Session::BeginCall(Call& call, bool remote_ended) {
   if (!head.unknown_encoding.empty())
     return Refuse(call, MissingDecompressorError(head.unknown_encoding), "200");
   call.set_method(&call.entry_->info);
+  if (head.list_bytes > kOrdinaryHeadBytes) {
+    call.head_bytes_ = head.list_bytes;
+    if (!CountBuffered(call)) return;
+  }
   if (call.deadline()) front_.loop.Arm(call, *call.deadline());
   if (call.entry_->info.kind != MethodKind::kUnary) {
     call.stream_ = std::make_unique<Call::StreamSide>();
@@ -333,10 +339,12 @@ void Http2Session::ServeRead(Call& call) {
 }
 
 bool Http2Session::CountBuffered(Call& call) {
-  std::size_t holds = call.reader_.held_bytes() + call.request_.size() + call.inbox_.size();
+  std::size_t holds =
+      call.reader_.held_bytes() + call.request_.size() + call.inbox_.size() + call.head_bytes_;
   if (call.stream_ != nullptr) holds += call.stream_->inbox.size() - call.stream_->inbox_used;
   buffered_bytes_ += holds;
   buffered_bytes_ -= std::exchange(call.counted_bytes_, holds);
+  if (buffered_bytes_ >= AnswerMemory::kStepBytes) host_.CountHeld();
   if (buffered_bytes_ <= front_.options.max_buffered_request_bytes) return true;
   Cancel(call, BufferedRequestsError());
   return false;

@@ -49,7 +49,7 @@ class Http2Session final : public Session {
   bool ending() const override { return ended_ || hanging_up_ || close_when_sent_; }
   bool ended() const override { return ended_; }
   bool pauses_input(bool blocked) const override;
-  std::size_t held_bytes() const override { return unsent_bytes_; }
+  std::size_t held_bytes() const override { return unsent_bytes_ + buffered_bytes_; }
   void Drain() override;
   void CancelAll(const Error& reason) override;
 

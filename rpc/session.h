@@ -40,7 +40,7 @@ class Session {
   virtual bool ended() const = 0;
   // True while more input would only pile up; `blocked` if the socket takes no output at present.
   virtual bool pauses_input(bool blocked) const = 0;
-  // Bytes of answers that wait to be sent.
+  // Bytes of answers that wait to be sent, and of requests that are not handed over.
   virtual std::size_t held_bytes() const = 0;
   // Lets what is in flight end, takes nothing new, then ends.
   virtual void Drain() = 0;

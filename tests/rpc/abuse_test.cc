@@ -392,6 +392,44 @@ TEST(AbuseTest, UnfinishedRequestsAreBounded) {
   ExpectServes(server);
 }
 
+// Streams that are begun with large headers and stay open.
+TEST(AbuseTest, LargeHeadersOfOpenStreamsAreBounded) {
+  Options options;
+  options.max_buffered_request_bytes = 1024 * 1024;
+  TestServer server(options);
+  Http2Client client(server.port());
+  Headers headers = RequestHeaders("/test.Echo/Chat");
+  for (int i = 0; i < 10; ++i) headers.emplace_back("x-large", std::string(1000, 'h'));
+  std::uint32_t stream = 1;
+  for (; stream < 400; stream += 2)
+    client.Send(Frame(FrameType::kHeaders, kEndHeaders, stream, HeaderBlock(headers)));
+  EXPECT_EQ(client.Await(stream - 2).grpc_message,
+            "too many request bytes wait on this connection");
+  EXPECT_LE(server.started, 101);
+  // Ordinary ones are not counted.
+  EXPECT_TRUE(client.Works(stream));
+}
+
+// Parts of requests of many connections: those that hold the most and do not go on are cut.
+TEST(AbuseTest, UnfinishedRequestsOfAllConnectionsAreBounded) {
+  AnswerMemory memory(4 * 1024 * 1024, Duration::zero());
+  Options options;
+  options.answers = &memory;
+  TestServer server(options);
+  std::vector<std::unique_ptr<Http2Client>> clients;
+  const std::string part = Message(std::string(2'000'000, 'p')).substr(0, 16'000);
+  for (int i = 0; i < 20; ++i) {
+    clients.push_back(std::make_unique<Http2Client>(server.port()));
+    clients.back()->Send(OpenStream(1, kUnary));
+    for (int j = 0; j < 60; ++j) clients.back()->Send(Frame(FrameType::kData, 0, 1, part));
+  }
+  EXPECT_TRUE(Eventually([&] { return server.server().stats().cut_connections >= 15; }));
+  EXPECT_TRUE(Eventually([&] { return memory.used_bytes() <= memory.limit_bytes(); }));
+  clients.clear();
+  EXPECT_TRUE(Eventually([&] { return memory.used_bytes() == 0; }));
+  ExpectServes(server);
+}
+
 #ifndef KVORUM_SANITIZED
 TEST(AbuseTest, IdleStreamsAreSmall) {
   TestServer server;
