@@ -209,6 +209,14 @@ Result<RangeSummary> RunSingle(const RangeScope& scope, const RangeRequest& requ
   return summary;
 }
 
+// The revision that the range is read at.
+Result<std::int64_t> RevisionOf(const RangeScope& scope, const RangeRequest& request) {
+  if (request.revision > scope.current_revision) return Refuse(kErrFutureRev);
+  const std::int64_t revision = request.revision > 0 ? request.revision : scope.current_revision;
+  if (revision < scope.compact_revision) return Refuse(kErrCompacted);
+  return revision;
+}
+
 template <class T>
 bool Satisfies(CompareResult wanted, const T& actual, const T& given) {
   switch (wanted) {
@@ -265,10 +273,7 @@ Error MissingRecord(Revision revision) {
 }
 
 Result<RangeSummary> RunRange(const RangeScope& scope, const RangeRequest& request, RowSink& sink) {
-  if (request.revision > scope.current_revision) return Refuse(kErrFutureRev);
-  const std::int64_t revision = request.revision > 0 ? request.revision : scope.current_revision;
-  if (revision < scope.compact_revision) return Refuse(kErrCompacted);
-
+  KV_TRY(const std::int64_t revision, RevisionOf(scope, request));
   const KeyRange range(request.key, request.range_end);
   if (range.single()) return RunSingle(scope, request, revision, sink);
 
@@ -284,6 +289,18 @@ Result<RangeSummary> RunRange(const RangeScope& scope, const RangeRequest& reque
                              .Run(down ? Direction::kDown : Direction::kUp));
   }
   return summary;
+}
+
+Result<void> RunRows(const RangeScope& scope, const RangeRequest& request, RowSink& sink) {
+  KV_TRY(const std::int64_t revision, RevisionOf(scope, request));
+  if (KeyRange(request.key, request.range_end).single()) {
+    KV_RETURN_IF_ERROR(RunSingle(scope, request, revision, sink));
+    return {};
+  }
+  const bool down = request.sort_order == SortOrder::kDescend;
+  KV_RETURN_IF_ERROR(KeyOrderedRange(scope, request, revision, sink)
+                         .Run(down ? Direction::kDown : Direction::kUp));
+  return {};
 }
 
 std::int64_t EstimateRows(const RangeScope& scope, const RangeRequest& request) {

@@ -35,6 +35,10 @@ struct RangeScope {
 
 Result<RangeSummary> RunRange(const RangeScope& scope, const RangeRequest& request, RowSink& sink);
 
+// The rows of a range in key order, without their count: for who goes on with a range that was
+// begun.
+Result<void> RunRows(const RangeScope& scope, const RangeRequest& request, RowSink& sink);
+
 // How many rows RunRange would look at, counting an old revision's as many as live today: what its
 // cost grows with. O(log n).
 std::int64_t EstimateRows(const RangeScope& scope, const RangeRequest& request);

@@ -57,6 +57,10 @@ Result<RangeResult> ReadView::Range(const RangeRequest& request) {
   return result;
 }
 
+Result<void> ReadView::Rows(const RangeRequest& request, RowSink& sink) {
+  return RunRows(Scope(), request, sink);
+}
+
 std::int64_t ReadView::EstimateRows(const RangeRequest& request) {
   return mvcc::EstimateRows(Scope(), request);
 }
@@ -82,6 +86,11 @@ Result<TxnResult> ReadView::Txn(const TxnRequest& request) {
   KV_TRY(const TxnPlan plan, TxnPlan::Make(Scope(), request, nullptr));
   ReadOperations operations(*this);
   return RunTxn(operations, request, plan);
+}
+
+Result<bool> ReadView::Succeeds(const TxnRequest& request) {
+  KV_TRY(const TxnPlan plan, TxnPlan::Make(Scope(), request, nullptr));
+  return plan.succeeded(0);
 }
 
 Result<KvHash> ReadView::HashKv(std::int64_t revision) {

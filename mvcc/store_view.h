@@ -49,6 +49,9 @@ class ReadView final : private RecordSource {
   // Unknown enum values are refused by CheckRange, not here.
   Result<RangeSummary> Range(const RangeRequest& request, RowSink& sink);
   Result<RangeResult> Range(const RangeRequest& request);
+  // The rows alone, in key order, for who goes on with a range that was begun: without the count,
+  // which is not cheap at an old revision.
+  Result<void> Rows(const RangeRequest& request, RowSink& sink);
 
   // How many rows Range would look at, an old revision's counted as many as live today: what its
   // cost grows with. O(log n), no I/O. Of a txn the sum over its compares and operations.
@@ -57,6 +60,10 @@ class ReadView final : private RecordSource {
 
   // For a txn for which IsReadOnly holds. The state before and after is this view.
   Result<TxnResult> Txn(const TxnRequest& request);
+
+  // Whether the compares of such a txn hold, when all of the branch's operations can be run; the
+  // first error of these else.
+  Result<bool> Succeeds(const TxnRequest& request);
 
   // The value of a key at a revision as an encoded KeyValue, good while the view lives; empty if it
   // had none, or if that is compacted. A search in the index and a look-up.

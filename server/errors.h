@@ -16,6 +16,8 @@ inline constexpr ApiError kRequestTooLarge{Code::kInvalidArgument,
                                            "etcdserver: request is too large"};
 // Sent with code Unknown: clients recover the documented one from the text.
 inline constexpr ApiError kTooManyRequests{Code::kUnknown, "etcdserver: too many requests"};
+// Answers that clients have not taken leave no room for this one.
+inline constexpr ApiError kAnswersFull{Code::kResourceExhausted, "etcdserver: too many requests"};
 inline constexpr ApiError kNoLeader{Code::kUnavailable, "etcdserver: no leader"};
 inline constexpr ApiError kLeaderChanged{Code::kUnavailable, "etcdserver: leader changed"};
 inline constexpr ApiError kStopped{Code::kUnavailable, "etcdserver: server stopped"};

@@ -74,6 +74,9 @@ std::span<const Flag> Flags() {
        "Features to turn on or off: LeaseCheckpoint; others have no effect.", CheckFeatureGates},
       {"io-threads", "Member", kEffective, &Options::io_threads, "0",
        "Threads that serve client connections (0 chooses by the machine)."},
+      {"max-answer-memory-bytes", "Member", kEffective, &Options::max_answer_memory_bytes, "0",
+       "Memory for answers that clients have not taken yet (0 is an eighth of the memory there is, "
+       "64 MiB to 1 GiB)."},
 
       {"initial-advertise-peer-urls", "Clustering", kEffective,
        &Options::initial_advertise_peer_urls, "http://localhost:2380",

@@ -160,26 +160,54 @@ void AppendHeader(std::string& out, const ResponseHeader& header) {
   wire::AppendUint(out, 4, header.raft_term);
 }
 
-Result<void> RangeEncoder::Add(const mvcc::Row& row) {
+std::size_t FramedSize(const mvcc::Row& row) {
+  return wire::LengthDelimitedSize(kKvs, row.EncodedSize());
+}
+
+void AppendRow(std::string& out, const mvcc::Row& row) {
   const std::size_t size = row.EncodedSize();
-  const std::size_t framed = wire::LengthDelimitedSize(kKvs, size);
-  GrowFor(out_, framed);
-  wire::AppendLengthDelimitedHeader(out_, kKvs, size);
-  const std::size_t at = out_.size();
+  wire::AppendLengthDelimitedHeader(out, kKvs, size);
   if (!row.encoded.empty()) {
-    out_.append(row.encoded);
-  } else {
-    out_.resize(at + size);
-    row.EncodeTo(out_.data() + at);
+    out.append(row.encoded);
+    return;
   }
+  const std::size_t at = out.size();
+  out.resize(at + size);
+  row.EncodeTo(out.data() + at);
+}
+
+void AppendRangeEnd(std::string& out, bool more, std::int64_t count) {
+  wire::AppendBool(out, kMore, more);
+  wire::AppendInt(out, kCount, count);
+}
+
+void AppendSucceeded(std::string& out, bool succeeded) {
+  wire::AppendBool(out, kSucceeded, succeeded);
+}
+
+void AppendRangeOpHead(std::string& out, std::int64_t revision, std::size_t body_bytes) {
+  const std::size_t range_bytes = NestedHeaderSize(revision) + body_bytes;
+  wire::AppendLengthDelimitedHeader(out, kResponses,
+                                    wire::LengthDelimitedSize(kRangeOp, range_bytes));
+  wire::AppendLengthDelimitedHeader(out, kRangeOp, range_bytes);
+  AppendNestedHeader(out, revision);
+}
+
+Result<void> RangeEncoder::Add(const mvcc::Row& row) {
+  const std::size_t framed = FramedSize(row);
+  if (out_.size() + framed > max_bytes_ && (rows_ > 0 || !keep_last_key_)) {
+    is_exceeded_ = true;
+    return Fail(Code::kResourceExhausted, "the answer is larger than is read here");
+  }
+  GrowFor(out_, framed);
+  AppendRow(out_, row);
   ++rows_;
   if (keep_last_key_) last_key_.assign(row.key);
   return {};
 }
 
 SharedBytes RangeEncoder::Finish(bool more, std::int64_t count) {
-  wire::AppendBool(out_, kMore, more);
-  wire::AppendInt(out_, kCount, count);
+  AppendRangeEnd(out_, more, count);
   return SharedBytes::Own(std::move(out_));
 }
 

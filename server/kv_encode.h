@@ -21,22 +21,42 @@ struct ResponseHeader {
 // The header as field 1 of a response; what every response starts with.
 void AppendHeader(std::string& out, const ResponseHeader& header);
 
-// Takes a range's rows while they are found: one RangeResponse, row after row.
+// A row as an element of a RangeResponse, and how many bytes that is.
+void AppendRow(std::string& out, const mvcc::Row& row);
+std::size_t FramedSize(const mvcc::Row& row);
+// What follows a RangeResponse's rows.
+void AppendRangeEnd(std::string& out, bool more, std::int64_t count);
+// A txn's answer around those of its operations: what comes first, and what stands before each
+// range, whose rows and end are `body_bytes`.
+void AppendSucceeded(std::string& out, bool succeeded);
+void AppendRangeOpHead(std::string& out, std::int64_t revision, std::size_t body_bytes);
+
+// Takes a range's rows while they are found: one RangeResponse, row after row. Past its bound it
+// ends the range with an error, and says so.
 class RangeEncoder final : public mvcc::RowSink {
  public:
   RangeEncoder() = default;  // a chunk without a header
-  explicit RangeEncoder(const ResponseHeader& header) { AppendHeader(out_, header); }
+  explicit RangeEncoder(const ResponseHeader& header, std::size_t max_bytes = SIZE_MAX)
+      : max_bytes_(max_bytes) {
+    AppendHeader(out_, header);
+  }
 
   Result<void> Add(const mvcc::Row& row) override;
   std::int64_t rows() const { return rows_; }
   const std::string& last_key() const { return last_key_; }
+  // For a chunk, which the next one follows: it has a row, whatever its size.
   void KeepLastKey() { keep_last_key_ = true; }
   std::size_t size_bytes() const { return out_.size(); }
+  // There was a row that did not fit.
+  bool is_exceeded() const { return is_exceeded_; }
+  void SetMaxBytes(std::size_t max_bytes) { max_bytes_ = max_bytes; }
 
   // The whole message; the encoder is used up.
   SharedBytes Finish(bool more, std::int64_t count);
 
  private:
+  std::size_t max_bytes_ = SIZE_MAX;
+  bool is_exceeded_ = false;
   std::string out_;
   std::string last_key_;
   std::int64_t rows_ = 0;

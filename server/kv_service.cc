@@ -1,12 +1,16 @@
 #include "server/kv_service.h"
 
+#include <algorithm>
 #include <utility>
+#include <variant>
 
 #include "mvcc/validate.h"
 #include "rpc/grpc_protocol.h"
+#include "server/answer_pieces.h"
 #include "server/errors.h"
 #include "server/interceptors.h"
 #include "server/kv_decode.h"
+#include "server/planned_answer.h"
 #include "server/range_stream.h"
 #include "server/reply_waiter.h"
 
@@ -15,59 +19,131 @@ namespace {
 
 constexpr std::string_view kService = "etcdserverpb.KV";
 
-// A range that looks at more rows than this leaves the I/O loop: about a millisecond of work.
+// A range that looks at more rows than this leaves the I/O loop: about a millisecond of work. So
+// does one that turns out to have more bytes than AnswerLimits::loop_bytes.
 constexpr std::int64_t kRowsOnLoop = 1'000;
 
-void ServeRange(ServiceContext& context, const rpc::Caller& caller,
-                const mvcc::RangeRequest& request, rpc::UnaryReply reply) {
+// What may be read on an I/O loop: next to nothing while answers fill the memory there is for them.
+std::size_t LoopBytes(const ServiceContext& context) {
+  const bool is_full = context.answers != nullptr && context.answers->full();
+  return is_full ? rpc::AnswerMemory::kStepBytes : context.limits.answers.loop_bytes;
+}
+
+// On an I/O loop: what is to be read, if it is small. True if the answer was given.
+bool ServedHere(ServiceContext& context, const rpc::Caller& caller,
+                const mvcc::RangeRequest& request, rpc::UnaryReply& reply) {
   auto view = context.ReadFor(caller, request);
-  if (!view.has_value()) return reply.Fail(std::move(view).error());
-  RangeEncoder encoder(context.Header(view->revision()));
+  if (!view.has_value()) {
+    reply.Fail(std::move(view).error());
+    return true;
+  }
+  RangeEncoder encoder(context.Header(view->revision()), LoopBytes(context));
   const auto summary = view->Range(request, encoder);
-  if (!summary.has_value()) return reply.Fail(summary.error());
+  if (encoder.is_exceeded()) return false;
+  if (!summary.has_value()) {
+    reply.Fail(summary.error());
+    return true;
+  }
   reply.Send(encoder.Finish(summary->more, summary->count));
+  return true;
 }
 
-void ServeReadOnlyTxn(ServiceContext& context, const rpc::Caller& caller,
-                      const mvcc::TxnRequest& request, rpc::UnaryReply reply) {
+bool ServedHere(ServiceContext& context, const rpc::Caller& caller, const mvcc::TxnRequest& request,
+                rpc::UnaryReply& reply) {
   auto view = context.ReadFor(caller, request);
-  if (!view.has_value()) return reply.Fail(std::move(view).error());
-  const auto result = view->Txn(request);
-  if (!result.has_value()) return reply.Fail(result.error());
-  reply.Send(EncodeTxnResponse(context.Header(result->revision), *result));
+  if (!view.has_value()) {
+    reply.Fail(std::move(view).error());
+    return true;
+  }
+  AnswerLimits here = context.limits.answers;
+  here.max_bytes = here.keep_bytes = LoopBytes(context);
+  PlannedAnswer answer(here, /*memory=*/nullptr);
+  const auto made = answer.MakeTxn(*view, context.Header(view->revision()), request);
+  if (answer.is_too_large()) return false;
+  if (!made.has_value()) {
+    reply.Fail(made.error());
+    return true;
+  }
+  reply.Send(answer.TakeKept().bytes);
+  return true;
 }
 
-// One key is always little; for a range the index tells in O(log n).
+Result<void> Plan(PlannedAnswer& answer, mvcc::ReadView& view, const ResponseHeader& header,
+                  const mvcc::RangeRequest& request) {
+  return answer.MakeRange(view, header, request);
+}
+Result<void> Plan(PlannedAnswer& answer, mvcc::ReadView& view, const ResponseHeader& header,
+                  const mvcc::TxnRequest& request) {
+  return answer.MakeTxn(view, header, request);
+}
+
+// On the readers' executor: however much it is.
+template <class Request>
+void ServeLarge(ServiceContext& context, const rpc::Caller& caller, SharedBytes bytes,
+                const Request& request, rpc::UnaryReply reply) {
+  PlannedAnswer answer(context.limits.answers, context.answers);
+  {
+    auto view = context.ReadFor(caller, request);
+    if (!view.has_value()) return reply.Fail(std::move(view).error());
+    const auto made = Plan(answer, *view, context.Header(view->revision()), request);
+    if (!made.has_value()) return reply.Fail(made.error());
+  }
+  rpc::LargeAnswer large{
+      .begun = answer.TakeKept(), .rest = nullptr, .rest_bytes = answer.rest_bytes()};
+  if (!answer.is_whole())
+    large.rest = std::make_shared<AnswerPieces>(context, std::move(bytes), answer);
+  reply.Send(std::move(large));
+}
+
+// Whether the values of a whole range are looked at, which the answer's size does not tell.
+bool ReadsValues(const mvcc::RangeRequest& request) {
+  return request.sort_target == mvcc::SortTarget::kValue && !request.range_end.empty();
+}
+bool ReadsValues(const mvcc::TxnRequest& request) {
+  const auto compares = [](const mvcc::Compare& compare) {
+    return !compare.range_end.empty() && (compare.target == mvcc::CompareTarget::kValue ||
+                                          compare.target == mvcc::CompareTarget::kLease);
+  };
+  const auto sorts = [](const mvcc::RequestOp& op) {
+    return ReadsValues(std::get<mvcc::RangeRequest>(op));
+  };
+  return std::ranges::any_of(request.compare, compares) ||
+         std::ranges::any_of(request.success, sorts) || std::ranges::any_of(request.failure, sorts);
+}
+
+// By the number of rows: one key is always few; for a range the index tells in O(log n).
 bool FitsOnLoop(ServiceContext& context, const mvcc::RangeRequest& request) {
   if (request.range_end.empty()) return true;
+  if (ReadsValues(request)) return false;
   auto view = context.store->Read();
   return view.has_value() && view->EstimateRows(request) <= kRowsOnLoop;
 }
 
 bool FitsOnLoop(ServiceContext& context, const mvcc::TxnRequest& request) {
+  if (ReadsValues(request)) return false;
   auto view = context.store->Read();
   return view.has_value() && view->EstimateRows(request) <= kRowsOnLoop;
 }
 
-// Runs the read here if it is small or this is no I/O loop, else on the readers' executor. `bytes`
-// owns the request.
-template <class Request, class Serve>
+// Runs the read here if it is small, else on the readers' executor. `bytes` owns the request.
+template <class Request>
 void RunRead(ServiceContext& context, const rpc::Caller& caller, SharedBytes bytes, Request request,
-             rpc::UnaryReply reply, Serve serve) {
-  if (FitsOnLoop(context, request)) return serve(context, caller, request, std::move(reply));
+             rpc::UnaryReply reply) {
+  if (FitsOnLoop(context, request) && ServedHere(context, caller, request, reply)) return;
   context.readers->Post([&context, caller, bytes = std::move(bytes), request = std::move(request),
-                         reply = std::move(reply),
-                         serve]() mutable { serve(context, caller, request, std::move(reply)); });
+                         reply = std::move(reply)]() mutable {
+    ServeLarge(context, caller, std::move(bytes), request, std::move(reply));
+  });
 }
 
-template <class Request, class Serve>
+template <class Request>
 void RunLinearizableRead(ServiceContext& context, const rpc::CallContext& call, SharedBytes bytes,
-                         Request request, rpc::UnaryReply reply, Serve serve) {
+                         Request request, rpc::UnaryReply reply) {
   context.batcher->Read(call.loop(), [&context, caller = call.caller, bytes = std::move(bytes),
-                                      request = std::move(request), reply = std::move(reply),
-                                      serve](const Result<void>& confirmed) mutable {
+                                      request = std::move(request), reply = std::move(reply)](
+                                         const Result<void>& confirmed) mutable {
     if (!confirmed.has_value()) return reply.Fail(confirmed.error());
-    RunRead(context, caller, std::move(bytes), std::move(request), std::move(reply), serve);
+    RunRead(context, caller, std::move(bytes), std::move(request), std::move(reply));
   });
 }
 
@@ -97,8 +173,8 @@ void KvService::Range(const rpc::CallContext& call, SharedBytes bytes, rpc::Unar
   if (const auto valid = mvcc::CheckRange(*request); !valid.has_value())
     return reply.Fail(valid.error());
   if (request->serializable)
-    return RunRead(context_, call.caller, std::move(bytes), *request, std::move(reply), ServeRange);
-  RunLinearizableRead(context_, call, std::move(bytes), *request, std::move(reply), ServeRange);
+    return RunRead(context_, call.caller, std::move(bytes), *request, std::move(reply));
+  RunLinearizableRead(context_, call, std::move(bytes), *request, std::move(reply));
 }
 
 void KvService::Put(const rpc::CallContext& call, SharedBytes bytes, rpc::UnaryReply reply) {
@@ -135,11 +211,11 @@ void KvService::Txn(const rpc::CallContext& call, SharedBytes bytes, rpc::UnaryR
   }
   if (mvcc::IsReadOnly(*request)) {
     if (mvcc::IsSerializable(*request)) {
-      return RunRead(context_, call.caller, std::move(bytes), *std::move(request), std::move(reply),
-                     ServeReadOnlyTxn);
+      return RunRead(context_, call.caller, std::move(bytes), *std::move(request),
+                     std::move(reply));
     }
     return RunLinearizableRead(context_, call, std::move(bytes), *std::move(request),
-                               std::move(reply), ServeReadOnlyTxn);
+                               std::move(reply));
   }
   context_.ProposeFor(
       call.caller, call.loop(), RequestKind::kTxn, bytes.view(),

@@ -102,6 +102,8 @@ struct Options {
 
   std::uint64_t io_threads = 0;  // ours: 0 chooses by the machine (docs/decisions/0003)
 
+  std::uint64_t max_answer_memory_bytes = 0;  // ours: 0 is a share of the memory (decisions/0016)
+
   // The quota that is in force: bytes, or 0 when there is none.
   std::uint64_t EffectiveQuotaBytes() const;
   // As Status reports it: negative when there is none.

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <future>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -19,6 +20,7 @@
 #include "base/failpoint.h"
 #include "base/logging.h"
 #include "base/rng.h"
+#include "rpc/answer_memory.h"
 #include "rpc/health.h"
 #include "rpc/server.h"
 #include "server/access.h"
@@ -28,6 +30,7 @@
 #include "server/data_directory.h"
 #include "server/election_service.h"
 #include "server/feature_gates.h"
+#include "server/freed_memory.h"
 #include "server/http_handlers.h"
 #include "server/instance.h"
 #include "server/interceptors.h"
@@ -36,6 +39,7 @@
 #include "server/lease_service.h"
 #include "server/lock_service.h"
 #include "server/login.h"
+#include "server/machine_memory.h"
 #include "server/maintenance_encode.h"
 #include "server/maintenance_service.h"
 #include "server/member_id.h"
@@ -88,8 +92,14 @@ std::chrono::milliseconds InMillis(std::chrono::nanoseconds duration) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(duration);
 }
 
-rpc::Options ClientFrontOptions(const Options& options) {
+std::size_t AnswerMemoryBytes(const Options& options) {
+  if (options.max_answer_memory_bytes != 0) return options.max_answer_memory_bytes;
+  return DefaultAnswerMemoryBytes(MemoryLimitBytes());
+}
+
+rpc::Options ClientFrontOptions(const Options& options, rpc::AnswerMemory& answers) {
   rpc::Options front;
+  front.answers = &answers;
   front.loops = ChooseIoThreads(options.io_threads);
   front.max_receive_message_bytes = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(options.max_request_bytes + kMessageOverheadBytes, INT32_MAX));
@@ -248,6 +258,7 @@ struct Process::Impl {
   std::unique_ptr<Login> login;
   std::unique_ptr<AuthService> auth_service;
   std::unique_ptr<Access> access;
+  rpc::AnswerMemory answers{AnswerMemoryBytes(options)};  // outlives the calls, too
   rpc::Health health;
   std::unique_ptr<watch::Hub> watches;  // outlives the calls
   std::unique_ptr<LeaderStreams> leader_streams;
@@ -264,6 +275,7 @@ struct Process::Impl {
   std::function<void()> on_end;
   std::atomic<bool> is_removed{false};
   std::unique_ptr<RequestBatcher> batcher;
+  std::optional<FreedMemory> freed_memory;
 
   // Declared last: destroyed, and so ended, before what their tasks use.
 #ifdef KVORUM_FAILPOINTS
@@ -338,7 +350,7 @@ Result<void> Process::Impl::Bind() {
   health.Register(router);
   counters = std::make_unique<CallCounters>(router.methods().size());
   ObserveCalls(router, *counters, options.warning_unary_request_duration);
-  clients = std::make_unique<rpc::Server>(ClientFrontOptions(options), std::move(router),
+  clients = std::make_unique<rpc::Server>(ClientFrontOptions(options, answers), std::move(router),
                                           MakeHttpHandler(context));
   KV_TRY(client_listeners, ListenAll(*clients, options, tls_files));
   KV_TRY(const std::vector<Url> peer_urls, ParseUrls(options.listen_peer_urls));
@@ -406,6 +418,7 @@ void Process::Impl::FillContext() {
   context.timers = &control;
   context.readers = &readers;
   context.hasher = &hasher;
+  context.answers = &answers;
   context.limits = {.max_request_bytes = options.max_request_bytes,
                     .max_txn_ops = options.max_txn_ops,
                     .quota_bytes = options.ReportedQuotaBytes(),
@@ -414,6 +427,16 @@ void Process::Impl::FillContext() {
                     .strict_reconfig_check = options.strict_reconfig_check,
                     .max_learners = static_cast<std::size_t>(options.max_learners)};
   MakeHub();
+  freed_memory.emplace(
+      members, FreedMemory::Parts{.take_peak_bytes = [this] { return answers.TakePeakBytes(); },
+                                  .used_bytes = [this] { return answers.used_bytes(); },
+                                  .closed_connections =
+                                      [this] {
+                                        const rpc::Stats stats = clients->stats();
+                                        return stats.accepted_connections - stats.open_connections;
+                                      },
+                                  .resident_bytes = ResidentAnonymousBytes,
+                                  .trim = TrimHeaps});
 }
 
 void Process::Impl::MakeHub() {
@@ -518,6 +541,7 @@ void Process::Start(std::function<void()> on_end) {
        .on_removed = [&impl] { impl.EndRemoved(); }});
   impl.version_monitor->Start();
   impl.leader_streams->Start();
+  impl.freed_memory->Start();
   impl_->control.Post([impl = impl_.get()] { impl->Publish(); });
   if (impl.simple_tokens != nullptr) impl.control.Post([&impl] { impl.SweepTokens(); });
 }

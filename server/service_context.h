@@ -10,6 +10,7 @@
 
 #include "base/executor.h"
 #include "mvcc/store.h"
+#include "rpc/answer_memory.h"
 #include "rpc/service.h"
 #include "server/alarms.h"
 #include "server/instance.h"
@@ -36,6 +37,16 @@ class LeaderStreams;
 class PeerPoster;
 class PromoteForwarder;
 
+// What reads may hold; tests take less.
+struct AnswerLimits {
+  std::size_t max_bytes = INT32_MAX;               // of one answer, as gRPC has it
+  std::size_t loop_bytes = std::size_t{1} << 20;   // read on an I/O loop
+  std::size_t keep_bytes = std::size_t{4} << 20;   // of one answer, before pieces are made
+  std::size_t piece_bytes = std::size_t{1} << 20;  // of the rest, at a time
+  Duration piece_wait = std::chrono::seconds(10);  // for memory
+  Duration piece_retry = std::chrono::milliseconds(20);
+};
+
 struct ServiceLimits {
   std::size_t max_request_bytes = 0;
   std::size_t max_txn_ops = 0;
@@ -46,6 +57,7 @@ struct ServiceLimits {
   std::size_t watch_window_bytes = std::size_t{256} << 10;
   bool strict_reconfig_check = true;
   std::size_t max_learners = 1;
+  AnswerLimits answers = {};
 };
 
 struct ServiceContext {
@@ -68,6 +80,7 @@ struct ServiceContext {
   watch::Hub* watches = nullptr;            // a shard for each I/O loop
   Executor* readers = nullptr;              // for what reads too much for an I/O loop
   Executor* hasher = nullptr;               // for what reads everything
+  rpc::AnswerMemory* answers = nullptr;     // may be null: then answers are not counted
   std::uint64_t cluster_id = 0;
   raft::MemberId member_id = raft::kNone;
   ServiceLimits limits;

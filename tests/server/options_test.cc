@@ -157,7 +157,8 @@ const std::map<std::string, std::string> kDefaults = {
     {"force-new-cluster", "false"},
     {"unsafe-no-fsync", "false"},
     {"config-file", ""},
-    {"io-threads", "0"},  // ours
+    {"io-threads", "0"},               // ours
+    {"max-answer-memory-bytes", "0"},  // ours
 };
 
 // "  --name 'default'" lines of --help.

@@ -1,0 +1,85 @@
+// When freed memory is given back to the system.
+#include "server/freed_memory.h"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "tests/server/lanes.h"
+
+namespace kvorum::server {
+namespace {
+
+constexpr std::size_t kMuch = FreedMemory::kMuchBytes;
+
+struct World {
+  std::size_t peak = 0;
+  std::size_t used = 0;
+  std::uint64_t closed = 0;
+  std::size_t resident = 10 * kMuch;
+  std::size_t needed = 10 * kMuch;  // what a trim leaves
+  int trims = 0;
+
+  FreedMemory::Parts Parts() {
+    return {.take_peak_bytes = [this] { return std::exchange(peak, used); },
+            .used_bytes = [this] { return used; },
+            .closed_connections = [this] { return closed; },
+            .resident_bytes = [this] { return resident; },
+            .trim =
+                [this] {
+                  ++trims;
+                  resident = needed;
+                }};
+  }
+};
+
+class FreedMemoryTest : public testing::Test {
+ protected:
+  FreedMemoryTest() { freed_.Start(); }
+
+  World world_;
+  Lanes lanes_{1};
+  FreedMemory freed_{lanes_.io(), world_.Parts()};
+};
+
+TEST_F(FreedMemoryTest, NothingIsDoneWhereNothingWasFreed) {
+  EXPECT_FALSE(freed_.Look());
+  world_.resident += 5 * kMuch;  // it grew, and nobody left
+  EXPECT_FALSE(freed_.Look());
+  world_.closed = 1;
+  EXPECT_TRUE(freed_.Look());
+  EXPECT_FALSE(freed_.Look());
+  world_.closed = 2;
+  EXPECT_FALSE(freed_.Look()) << "somebody left who held nothing";
+}
+
+TEST_F(FreedMemoryTest, AnswersThatWentAreTrimmedOnce) {
+  world_.peak = world_.used = 2 * kMuch;
+  EXPECT_FALSE(freed_.Look()) << "they are still there";
+  world_.used = kMuch / 2;
+  EXPECT_TRUE(freed_.Look());
+  EXPECT_FALSE(freed_.Look());
+}
+
+// What was legitimate when it was looked at last is not when its connections go.
+TEST_F(FreedMemoryTest, MemoryThatConnectionsHeldIsTrimmedWhenTheyGo) {
+  world_.resident = world_.needed = 14 * kMuch;
+  world_.closed = 1;
+  EXPECT_TRUE(freed_.Look());
+  world_.resident = 12 * kMuch;  // some of it went back by itself
+  EXPECT_FALSE(freed_.Look());
+  world_.resident = 13 * kMuch;
+  world_.needed = 10 * kMuch;
+  world_.closed = 2;
+  EXPECT_TRUE(freed_.Look());
+  EXPECT_EQ(world_.resident, 10 * kMuch);
+}
+
+TEST_F(FreedMemoryTest, ItLooksByItself) {
+  world_.peak = 2 * kMuch;
+  lanes_.RunFor(2 * FreedMemory::kInterval);
+  EXPECT_EQ(world_.trims, 1);
+}
+
+}  // namespace
+}  // namespace kvorum::server

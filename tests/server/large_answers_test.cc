@@ -1,0 +1,283 @@
+// Answers of KV that are too large to be held: made in pieces, at one revision, within a bound.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "mvcc/errors.h"
+#include "proto/rpc.pb.h"
+#include "server/errors.h"
+#include "tests/server/request_bodies.h"
+#include "tests/server/served_member.h"
+
+namespace kvorum::server {
+namespace {
+
+constexpr std::string_view kRange = "/etcdserverpb.KV/Range";
+constexpr std::string_view kTxn = "/etcdserverpb.KV/Txn";
+constexpr std::string_view kPut = "/etcdserverpb.KV/Put";
+constexpr std::string_view kAll{"\0", 1};
+constexpr std::size_t kRows = 60;
+constexpr std::size_t kValueBytes = 1000;
+
+// A client that takes a large answer piece by piece.
+class Taken final : public rpc::UnarySink {
+ public:
+  void Complete(Error status, SharedBytes first, ByteChain rest) override {
+    outcome = std::move(status);
+    bytes = std::string(first.view()) + Join(rest);
+  }
+  void CompleteLarge(rpc::LargeAnswer large) override {
+    outcome = Error{Code::kOk, ""};
+    bytes = Join(large.begun.bytes);
+    begun_bytes = bytes.size();
+    rest = std::move(large.rest);
+    to_come = large.rest_bytes;
+  }
+
+  std::optional<Error> outcome;
+  std::string bytes;
+  std::size_t begun_bytes = 0;
+  std::shared_ptr<rpc::AnswerRest> rest;
+  std::size_t to_come = 0;
+};
+
+class LargeAnswersTest : public testing::Test {
+ protected:
+  LargeAnswersTest() {
+    EXPECT_TRUE(served_.Start().has_value());
+    for (std::size_t i = 0; i < kRows; ++i)
+      Put("k" + std::to_string(100 + i), std::string(kValueBytes + i, 'v'));
+    limits() = {.max_bytes = 1 << 20, .loop_bytes = 4000, .keep_bytes = 5000, .piece_bytes = 7000};
+  }
+  AnswerLimits& limits() { return served_.context().limits.answers; }
+  void Put(std::string_view key, std::string_view value) {
+    ASSERT_TRUE(served_.Call(kPut, PutBody(key, value)).has_value());
+  }
+  void Compact(std::int64_t revision) {
+    ASSERT_TRUE(served_.Call("/etcdserverpb.KV/Compact", CompactBody(revision)).has_value());
+  }
+
+  std::shared_ptr<Taken> Ask(std::string_view path, std::string_view request) {
+    auto sink = std::make_shared<Taken>();
+    served_.router().Find(path)->unary(std::make_shared<rpc::CallContext>(),
+                                       SharedBytes::Copy(request), rpc::UnaryReply(sink));
+    EXPECT_TRUE(served_.lanes().RunUntil([&] { return sink->outcome.has_value(); }));
+    return sink;
+  }
+  // The next piece.
+  Result<std::size_t> Take(Taken& answer) {
+    std::optional<Result<rpc::AnswerPiece>> made;
+    answer.rest->MakeNext([&](Result<rpc::AnswerPiece> piece) { made = std::move(piece); });
+    EXPECT_TRUE(served_.lanes().RunUntil([&] { return made.has_value(); }));
+    if (!made->has_value()) return std::unexpected((*made).error());
+    const std::string bytes = Join((*made)->bytes);
+    EXPECT_LE(bytes.size(), answer.to_come);
+    answer.to_come -= bytes.size();
+    answer.bytes += bytes;
+    return bytes.size();
+  }
+  std::string TakeAll(Taken& answer) {
+    return TakeAll(answer, limits().piece_bytes + kValueBytes + 200);
+  }
+  std::string TakeAll(Taken& answer, std::size_t most_at_a_time) {
+    while (answer.to_come > 0) {
+      const auto taken = Take(answer);
+      if (!taken.has_value()) return taken.error().message;
+      EXPECT_LE(*taken, most_at_a_time);
+    }
+    return answer.bytes;
+  }
+  // What it is when it may be held as a whole.
+  std::string Whole(std::string_view path, std::string_view request) {
+    const AnswerLimits before = std::exchange(limits(), AnswerLimits{});
+    const auto answer = served_.Call(path, request);
+    limits() = before;
+    return answer.has_value() ? *answer : answer.error().message;
+  }
+  void ExpectInPieces(std::string_view path, const std::string& request) {
+    const auto answer = Ask(path, request);
+    EXPECT_EQ(answer->outcome->message, "");
+    EXPECT_GT(answer->to_come, 2 * limits().piece_bytes);
+    EXPECT_LE(answer->begun_bytes, limits().keep_bytes + 200);
+    EXPECT_EQ(TakeAll(*answer), Whole(path, request));
+  }
+
+  ServedMember served_;
+};
+
+TEST_F(LargeAnswersTest, ARangeInPiecesIsTheSameRange) {
+  ExpectInPieces(kRange, RangeBody({.key = kAll, .range_end = kAll}));
+  ExpectInPieces(kRange, RangeBody({.key = "k1", .range_end = "k2", .sort_order = 1}));
+  ExpectInPieces(kRange, RangeBody({.key = kAll, .range_end = kAll, .sort_order = 2}));
+  ExpectInPieces(kRange, RangeBody({.key = kAll, .range_end = kAll, .limit = 40}));
+  ExpectInPieces(kRange, RangeBody({.key = kAll, .range_end = kAll, .limit = 33, .sort_order = 2}));
+  ExpectInPieces(kRange, RangeBody({.key = kAll, .range_end = kAll, .min_mod_revision = 20}));
+  ExpectInPieces(kRange, RangeBody({.key = kAll, .range_end = kAll, .revision = 45}));
+  ExpectInPieces(kRange, RangeBody({.key = kAll, .range_end = kAll, .serializable = true}));
+}
+
+TEST_F(LargeAnswersTest, KeysAloneInPiecesAreTheSameKeys) {
+  limits() = {.max_bytes = 1 << 20, .loop_bytes = 100, .keep_bytes = 200, .piece_bytes = 150};
+  std::string request = RangeBody({.key = kAll, .range_end = kAll});
+  wire::AppendBool(request, 8, true);
+  const auto answer = Ask(kRange, request);
+  EXPECT_GT(answer->to_come, 300);
+  EXPECT_EQ(TakeAll(*answer), Whole(kRange, request));
+}
+
+TEST_F(LargeAnswersTest, ATxnInPiecesIsTheSameTxn) {
+  const std::string all = OpBody(1, RangeBody({.key = kAll, .range_end = kAll}));
+  const std::string one = OpBody(1, RangeBody({.key = "k105"}));
+  const std::string none = OpBody(1, RangeBody({.key = "nothing"}));
+  const std::string back =
+      OpBody(1, RangeBody({.key = kAll, .range_end = kAll, .limit = 20, .sort_order = 2}));
+  const std::string sorted =
+      OpBody(1, RangeBody({.key = kAll, .range_end = kAll, .sort_order = 2, .sort_target = 4}));
+  ExpectInPieces(kTxn, TxnBody({one, all, none, back, one, all}));
+  ExpectInPieces(kTxn, TxnBody({all, all}));
+  // What is sorted is kept, wherever it stands, and goes out as it was kept.
+  const std::string mixed = TxnBody({all, sorted, one, back});
+  EXPECT_EQ(TakeAll(*Ask(kTxn, mixed), 256 * 1024), Whole(kTxn, mixed));
+  // A refusal comes before anything else.
+  const std::string future =
+      OpBody(1, RangeBody({.key = kAll, .range_end = kAll, .revision = 1000}));
+  EXPECT_EQ(Ask(kTxn, TxnBody({all, future}))->outcome->message, mvcc::kErrFutureRev.message);
+}
+
+TEST_F(LargeAnswersTest, WritesBetweenThePiecesDoNotShow) {
+  const std::string request = RangeBody({.key = kAll, .range_end = kAll});
+  const std::string before = Whole(kRange, request);
+  const auto answer = Ask(kRange, request);
+  for (int i = 0; answer->to_come > 0; ++i) {
+    ASSERT_TRUE(Take(*answer).has_value());
+    Put("k" + std::to_string(159 - i), "changed");
+    ASSERT_TRUE(
+        served_.Call("/etcdserverpb.KV/DeleteRange", DeleteBody("k" + std::to_string(150 - i)))
+            .has_value());
+    Put("k" + std::to_string(150 - i) + "new", "new");
+  }
+  EXPECT_EQ(answer->bytes, before);
+}
+
+TEST_F(LargeAnswersTest, ACompactionBetweenThePiecesBreaksTheAnswerOff) {
+  const auto answer = Ask(kRange, RangeBody({.key = kAll, .range_end = kAll}));
+  ASSERT_TRUE(Take(*answer).has_value());
+  Put("more", "more");
+  Compact(static_cast<std::int64_t>(kRows) + 2);
+  const auto next = Take(*answer);
+  ASSERT_FALSE(next.has_value());
+  EXPECT_EQ(next.error().message, mvcc::kErrCompacted.message);
+}
+
+TEST_F(LargeAnswersTest, ACompactionUpToTheRevisionLeavesTheAnswerWhole) {
+  const std::string request = RangeBody({.key = kAll, .range_end = kAll});
+  const std::string before = Whole(kRange, request);
+  const auto answer = Ask(kRange, request);
+  Put("k100", "changed");
+  Compact(static_cast<std::int64_t>(kRows) + 1);
+  EXPECT_EQ(TakeAll(*answer), before);
+}
+
+TEST_F(LargeAnswersTest, OneAboveTheBoundIsRefused) {
+  limits().max_bytes = 40'000;
+  const auto refused = [](std::string_view text) {
+    return text.starts_with("grpc: trying to send message larger than max (4") &&
+           text.ends_with(" vs. 40000)");
+  };
+  const std::string range = RangeBody({.key = kAll, .range_end = kAll});
+  const auto answer = Ask(kRange, range);
+  EXPECT_EQ(answer->outcome->code, Code::kResourceExhausted);
+  EXPECT_TRUE(refused(answer->outcome->message)) << answer->outcome->message;
+  // The sum over all operations counts.
+  const std::string third = OpBody(1, RangeBody({.key = kAll, .range_end = kAll, .limit = 16}));
+  EXPECT_EQ(Ask(kTxn, TxnBody({third, third}))->outcome->code, Code::kOk);
+  const auto sum = Ask(kTxn, TxnBody({third, third, third}));
+  EXPECT_EQ(sum->outcome->code, Code::kResourceExhausted);
+  EXPECT_TRUE(refused(sum->outcome->message)) << sum->outcome->message;
+}
+
+// A test of bytes: there are few rows.
+TEST_F(LargeAnswersTest, FewLargeRowsLeaveTheLoop) {
+  const std::string few =
+      RangeBody({.key = kAll, .range_end = kAll, .limit = 5, .serializable = true});
+  const auto large = served_.Send(kRange, few);
+  EXPECT_EQ(large->times, 0) << "it waits for the readers";
+  const auto txn = served_.Send(kTxn, TxnBody({OpBody(1, few)}));
+  EXPECT_EQ(txn->times, 0);
+  const auto small = served_.Send(
+      kRange, RangeBody({.key = kAll, .range_end = kAll, .limit = 3, .serializable = true}));
+  EXPECT_EQ(small->times, 1) << "it is served at once";
+  EXPECT_EQ(served_.Await(*large), Whole(kRange, few));
+  EXPECT_EQ(served_.Await(*txn), Whole(kTxn, TxnBody({OpBody(1, few)})));
+}
+
+class FullMemoryTest : public LargeAnswersTest {
+ protected:
+  static constexpr std::size_t kLimitBytes = 50'000;
+  FullMemoryTest() { served_.context().answers = &memory_; }
+  ~FullMemoryTest() override { EXPECT_EQ(memory_.used_bytes(), 0); }
+
+  rpc::AnswerMemory memory_{kLimitBytes};
+};
+
+TEST_F(FullMemoryTest, APieceWaitsForRoom) {
+  const std::string request = RangeBody({.key = kAll, .range_end = kAll});
+  const auto answer = Ask(kRange, request);
+  rpc::AnswerMemory::Reservation others(&memory_);
+  ASSERT_TRUE(others.Grow(kLimitBytes));
+  std::optional<Result<rpc::AnswerPiece>> made;
+  answer->rest->MakeNext([&](Result<rpc::AnswerPiece> piece) { made = std::move(piece); });
+  served_.lanes().RunFor(limits().piece_wait / 2);
+  EXPECT_FALSE(made.has_value());
+  others.Release();
+  EXPECT_TRUE(served_.lanes().RunUntil([&] { return made.has_value(); }));
+  ASSERT_TRUE(made->has_value());
+  EXPECT_EQ(memory_.used_bytes(), limits().piece_bytes) << "until the connection counts it";
+  made.reset();
+}
+
+TEST_F(FullMemoryTest, WhoWaitsTooLongForRoomIsRefused) {
+  const auto answer = Ask(kRange, RangeBody({.key = kAll, .range_end = kAll}));
+  rpc::AnswerMemory::Reservation others(&memory_);
+  ASSERT_TRUE(others.Grow(kLimitBytes));
+  const auto next = Take(*answer);
+  ASSERT_FALSE(next.has_value());
+  EXPECT_EQ(next.error(), kAnswersFull);
+}
+
+TEST_F(FullMemoryTest, WhatMustBeSortedFitsOrIsRefused) {
+  limits().loop_bytes = 1000;
+  // Larger than the block that needs no room.
+  for (int i = 0; i < 300; ++i) Put("large" + std::to_string(i), std::string(1000, 'l'));
+  const std::string sorted =
+      RangeBody({.key = kAll, .range_end = kAll, .sort_order = 1, .sort_target = 3});
+  const auto refused = Ask(kRange, sorted);
+  EXPECT_EQ(*refused->outcome, kAnswersFull);
+  rpc::AnswerMemory roomy(1 << 20);
+  served_.context().answers = &roomy;
+  {
+    const auto answer = Ask(kRange, sorted);
+    EXPECT_EQ(answer->outcome->code, Code::kOk);
+    EXPECT_EQ(answer->to_come, 0);
+    EXPECT_EQ(answer->bytes, Whole(kRange, sorted));
+  }
+  EXPECT_EQ(roomy.used_bytes(), 0);
+  served_.context().answers = &memory_;
+}
+
+TEST_F(FullMemoryTest, SmallReadsAreServedWhateverOthersHold) {
+  rpc::AnswerMemory full(0);
+  served_.context().answers = &full;
+  const auto one = served_.Send(kRange, RangeBody({.key = "k100", .serializable = true}));
+  EXPECT_EQ(one->times, 1);
+  EXPECT_EQ(served_.Await(*one), Whole(kRange, RangeBody({.key = "k100"})));
+  served_.context().answers = &memory_;
+}
+
+}  // namespace
+}  // namespace kvorum::server
