@@ -370,6 +370,7 @@ Result<void> Process::Impl::Open() {
   instance_options.wal.background = &wal_spares;
   instance_options.peers = &requester;
   instance_options.simple_tokens = simple_tokens.get();
+  instance_options.apply.answers = &answers;
   instance_options.on_removed = [this] { EndRemoved(); };
   const auto open_backend = [quota_bytes = instance_options.quota_bytes](const std::string& path) {
     return mvcc::OpenLmdbBackend({.path = path, .quota_bytes = quota_bytes});
