@@ -19,6 +19,18 @@ std::int64_t NextChunkRows(std::int64_t rows, std::size_t chunk_bytes, std::size
   return rows;
 }
 
+// Rows of one chunk at the most, whatever their number promised: the ones before may have been
+// much smaller.
+std::size_t MostChunkBytes(std::size_t target_bytes) { return 8 * target_bytes; }
+
+// As much of the range as one chunk holds; if that is not all of it, there is more.
+Result<mvcc::RangeSummary> ReadChunk(mvcc::ReadView& view, const mvcc::RangeRequest& request,
+                                     RangeEncoder& encoder) {
+  Result<mvcc::RangeSummary> summary = view.Range(request, encoder);
+  if (encoder.is_exceeded()) summary = mvcc::RangeSummary{.count = 0, .more = true, .revision = 0};
+  return summary;
+}
+
 }  // namespace
 
 RangeStreamSession::RangeStreamSession(ServiceContext& context,
@@ -61,7 +73,8 @@ void RangeStreamSession::Step() {
   }
   RangeEncoder encoder;
   encoder.KeepLastKey();
-  auto summary = view->Range(request_, encoder);
+  encoder.SetMaxBytes(MostChunkBytes(context_.limits.max_request_bytes));
+  auto summary = ReadChunk(*view, request_, encoder);
   if (!summary.has_value()) return Fail(summary.error());
   const auto is_last = [&] {
     return !summary->more || sent_rows_ + encoder.rows() == total_limit_;
@@ -72,7 +85,8 @@ void RangeStreamSession::Step() {
     request_.sort_target = mvcc::SortTarget::kKey;
     encoder = RangeEncoder();
     encoder.KeepLastKey();
-    summary = view->Range(request_, encoder);
+    encoder.SetMaxBytes(MostChunkBytes(context_.limits.max_request_bytes));
+    summary = ReadChunk(*view, request_, encoder);
     if (!summary.has_value()) return Fail(summary.error());
   }
   const bool last = is_last();

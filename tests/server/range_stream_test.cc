@@ -78,6 +78,29 @@ class RangeStreamTest : public testing::Test {
   ServedMember served_;
 };
 
+// The number of rows doubles while they are small; then come large ones.
+TEST_F(RangeStreamTest, AChunkIsBoundedInBytes) {
+  served_.context().limits.max_request_bytes = 2'000;
+  Fill(70, 1);
+  for (int i = 0; i < 100; ++i) PutKey("large" + std::to_string(100 + i), std::string(1'000, 'l'));
+  const auto stream = Open(RangeBody({.key = kEverything, .range_end = kEverything}));
+  const auto streamed = Finish(*stream);
+  EXPECT_EQ(streamed.keys.size(), 170);
+  EXPECT_TRUE(std::ranges::is_sorted(streamed.keys));
+  EXPECT_EQ(streamed.last.count(), 170);
+  for (const std::string& chunk : stream->messages()) EXPECT_LE(chunk.size(), 8 * 2'000 + 200);
+}
+
+// A row that is larger than a chunk may be is a chunk.
+TEST_F(RangeStreamTest, ALargerRowIsAChunkOfItsOwn) {
+  served_.context().limits.max_request_bytes = 2'000;
+  PutKey("a", "small");
+  PutKey("b", std::string(1'900, 'b'));
+  served_.context().limits.max_request_bytes = 100;
+  EXPECT_THAT(Stream(RangeBody({.key = kEverything, .range_end = kEverything})).chunk_rows,
+              ElementsAre(1, 1));
+}
+
 TEST_F(RangeStreamTest, SmallRowsDoubleTheChunks) {
   Fill(200, 10);
   const Streamed all = Stream(RangeBody({.key = kEverything, .range_end = kEverything}));
