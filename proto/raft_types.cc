@@ -180,8 +180,8 @@ bool ReadConfChangeSingle(std::string_view bytes, ConfChangeSingle& out) {
 
 // What stands in a log is written as members of etcd 3.7 do: the fields that they set are there
 // even if they are zero (all of a HardState, a change's type and node_id, auto_leave, a snapshot's
-// index and term), others are left out (an entry's type, kNormal). tests/server/log_bytes_test.cc
-// has their bytes.
+// index and term), others are left out (an entry's type, kNormal; but see wal/batch.cc).
+// tests/server/log_bytes_test.cc has their bytes.
 constexpr std::size_t UintSize(std::uint32_t field, std::uint64_t value) {
   return wire::TagSize(field) + wire::VarintSize(value);
 }
