@@ -110,7 +110,8 @@ Result<void> Applier::ApplyNormal(const raft::Entry& entry) {
   }
   outcomes_.push_back(
       {.id = request.id,
-       .result = {.term = entry.term, .held = std::move(held_), .value = std::move(value)}});
+       .result = {.term = entry.term, .held = std::move(held_), .value = std::move(value)},
+       .is_over_quota = std::exchange(is_over_quota_, false)});
   return {};
 }
 
@@ -169,6 +170,12 @@ Result<ApplyResult::Value> Applier::AnswerOf(const mvcc::AnswerRoom& room,
   return *std::move(result);
 }
 
+// The entry is written, as every replica has it, whatever the size of its own database.
+Error Applier::OverQuota() {
+  is_over_quota_ = true;
+  return kNoSpace.ToError();
+}
+
 Result<ApplyResult::Value> Applier::Put(const InternalRequest& entry) {
   const auto request = DecodePut(entry.body);
   if (!request.has_value()) return DamagedEntry(request.error());
@@ -179,7 +186,7 @@ Result<ApplyResult::Value> Applier::Put(const InternalRequest& entry) {
   mvcc::WriteTxn txn = store_.Begin(room);
   auto result = txn.Put(*request);
   txn.End();
-  if (result.has_value() && !fits) return kNoSpace.Fail();  // written, as every replica has
+  if (result.has_value() && !fits) return std::unexpected(OverQuota());
   return AnswerOf(room, std::move(result));
 }
 
@@ -205,7 +212,7 @@ Result<ApplyResult::Value> Applier::Txn(const InternalRequest& entry) {
   mvcc::WriteTxn txn = store_.Begin(room);
   auto result = txn.ExecuteTxn(*request);
   txn.End();
-  if (result.has_value() && !fits) return kNoSpace.Fail();
+  if (result.has_value() && !fits) return std::unexpected(OverQuota());
   return AnswerOf(room, std::move(result));
 }
 
@@ -248,7 +255,7 @@ Result<ApplyResult::Value> Applier::GrantLease(std::string_view body) {
   const bool fits = quota_.Fits(kLeaseQuotaCost);
   KV_TRY(const lease::LeaseRecord record, leases_.Grant(request->id, request->ttl_s));
   StoreLease(record);
-  if (!fits) return kNoSpace.Fail();
+  if (!fits) return std::unexpected(OverQuota());
   return LeaseGrantResult{
       .revision = store_.working_revision(), .id = record.id, .ttl_s = record.ttl_s};
 }
@@ -388,10 +395,10 @@ void Applier::AnswerAll() {
   std::vector<std::pair<std::unique_ptr<Waiter>, ApplyResult>> after_alarm;
   for (std::size_t i = 0; i < outcomes_.size(); ++i) {
     ApplyResult& result = outcomes_[i].result;
-    const bool over_quota = !result.value.has_value() && result.value.error() == kNoSpace.ToError();
-    alarm_due |= over_quota && !alarm_stands;
+    const bool asks_for_alarm = outcomes_[i].is_over_quota && !alarm_stands;
+    alarm_due |= asks_for_alarm;
     if (waiters[i] == nullptr) continue;
-    if (over_quota && !alarm_stands) {
+    if (asks_for_alarm) {
       after_alarm.emplace_back(std::move(waiters[i]), std::move(result));
     } else {
       waiters[i]->Applied(std::move(result));

@@ -77,6 +77,9 @@ class Applier {
   struct Outcome {
     std::uint64_t id = 0;
     ApplyResult result;
+    // Found here, and not told by an alarm that stood: one that an entry of the same batch takes
+    // away again must not be asked for.
+    bool is_over_quota = false;
   };
 
   // nullopt: nothing to answer now. An error ends the replica.
@@ -92,6 +95,7 @@ class Applier {
   Result<ApplyResult::Value> AnswerOf(const mvcc::AnswerRoom& room, Result<ResultType> result);
   std::unexpected<Error> TooLarge(const mvcc::AnswerRoom& room);
 
+  Error OverQuota();
   Result<ApplyResult::Value> Put(const InternalRequest& entry);
   Result<ApplyResult::Value> DeleteRange(const InternalRequest& entry);
   Result<ApplyResult::Value> Txn(const InternalRequest& entry);
@@ -127,6 +131,7 @@ class Applier {
   raft::Term applied_term_ = 0;
   bool failed_ = false;
   std::vector<Outcome> outcomes_;
+  bool is_over_quota_ = false;           // the entry that is being applied
   std::size_t answer_bytes_ = 0;         // of what was read for them
   rpc::AnswerMemory::Reservation held_;  // for the entry that is being applied
 };

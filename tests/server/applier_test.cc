@@ -395,6 +395,19 @@ TEST_F(ApplierTest, APutPastTheQuotaIsWrittenAndAnsweredNoSpace) {
   EXPECT_EQ(Outcome(RequestKind::kDeleteRange, DeleteBody("k")), "ok");
 }
 
+// A member that catches up applies them at once.
+TEST_F(ApplierTest, ARefusalByAnAlarmThatTheSameBatchEndsAsksForNone) {
+  const raft::Entry raise = Entry(RequestKind::kAlarm, RaiseBody(AlarmType::kNoSpace));
+  const raft::Entry put = Entry(RequestKind::kPut, kPutBody);
+  const auto refused = Wait(put.index);
+  const raft::Entry disarm =
+      Entry(RequestKind::kAlarm, RaiseBody(AlarmType::kNoSpace, AlarmAction::kDeactivate));
+  ApplyAll({raise, put, disarm});
+  EXPECT_THAT(no_space_, IsEmpty());
+  ASSERT_TRUE(refused->has_value());
+  EXPECT_EQ((*refused)->value.error(), kNoSpace.ToError());
+}
+
 TEST_F(ApplierTest, WhoIsRefusedForSpaceIsAnsweredWhenTheAlarmStands) {
   SetQuota(1);
   const raft::Entry put = Entry(RequestKind::kPut, kPutBody);

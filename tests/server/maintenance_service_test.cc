@@ -215,7 +215,8 @@ TEST_F(MaintenanceTest, TheMemberListHasNoRevision) {
   ExpectFullHeader(list, 0);
   ASSERT_EQ(list.members_size(), 1);
   EXPECT_EQ(list.members(0).id(), kSelf);
-  EXPECT_EQ(list.members(0).name(), "") << "not published yet";
+  EXPECT_EQ(list.members(0).name(), "default") << "by the cluster's first entry";
+  EXPECT_THAT(list.members(0).clienturls(), testing::IsEmpty()) << "not published yet";
   EXPECT_THAT(list.members(0).peerurls(), testing::ElementsAre("http://localhost:2380"));
 
   served_.member().Propose(
