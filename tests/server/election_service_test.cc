@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "server/errors.h"
-#include "server/leader_streams.h"
 #include "tests/server/queue_fixture.h"
 
 namespace kvorum::server {
@@ -272,18 +271,16 @@ TEST_F(ElectionServiceTest, ObserversThatEndLeaveNothingBehind) {
 }
 
 TEST_F(ElectionServiceTest, AnObserverThatNeedsALeaderIsCut) {
-  LeaderStreams leader_streams(served_.lanes().io(), std::chrono::seconds(1), [] { return true; });
-  served_.context().leader_streams = &leader_streams;
+  ServeWithoutALeader();
   auto observer = std::make_shared<FakeStream>(served_.lanes().io(), std::deque<std::string>{""});
   observer->context().AddMetadata("hasleader", "true");
   served_.router().Find("/v3electionpb.Election/Observe")->stream(observer);
   Settle();
   EXPECT_EQ(Watchers(), 1U);
-  leader_streams.Start();
+  leader_streams_->Start();
   ASSERT_TRUE(served_.RunUntilFinished(*observer));
   EXPECT_EQ(observer->status(), kNoLeader.ToError());
   EXPECT_EQ(Watchers(), 0U);
-  served_.context().leader_streams = nullptr;
 }
 
 }  // namespace

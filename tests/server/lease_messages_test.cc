@@ -135,7 +135,7 @@ TEST(LeaseMessagesTest, WhatMembersAskEachOtherIsEtcds) {
 }
 
 TEST(LeaseMessagesTest, WhatIsNoMessageIsRefused) {
-  for (const char* bytes : {"\xff", "\x08", "\x0a\x01z"}) {
+  for (const char* bytes : {"\xff", "\x08", "\x0a\x02z"}) {
     EXPECT_FALSE(DecodeLeaseGrant(bytes).has_value()) << bytes;
     EXPECT_FALSE(DecodeLeaseId(bytes).has_value()) << bytes;
     EXPECT_FALSE(DecodeLeaseTimeToLive(bytes).has_value()) << bytes;

@@ -10,7 +10,6 @@
 
 #include "base/rng.h"
 #include "server/errors.h"
-#include "server/leader_streams.h"
 #include "tests/server/queue_fixture.h"
 
 namespace kvorum::server {
@@ -318,17 +317,15 @@ TEST_F(LockServiceTest, NoMoreWaitThanThereIsRoomFor) {
 }
 
 TEST_F(LockServiceTest, WhoNeedsALeaderIsToldWhenThereIsNone) {
-  LeaderStreams leader_streams(served_.lanes().io(), std::chrono::seconds(1), [] { return true; });
-  served_.context().leader_streams = &leader_streams;
+  ServeWithoutALeader();
   ASSERT_TRUE(Lock("a", 1));
   const Waiting& needs = WaitForLock("a", 2, /*require_leader=*/true);
   const Waiting& waits = WaitForLock("a", 3);
-  leader_streams.Start();
+  leader_streams_->Start();
   EXPECT_EQ(ErrorOf(served_.Await(*needs.answer)), kNoLeader.ToError());
   Settle();
   EXPECT_FALSE(waits.is_answered());
   EXPECT_THAT(Keys("a/"), UnorderedElementsAre("a/1", "a/3"));
-  served_.context().leader_streams = nullptr;
 }
 
 TEST_F(LockServiceTest, AStopEndsAWait) {

@@ -13,6 +13,7 @@
 #include "proto/election.pb.h"
 #include "proto/lock.pb.h"
 #include "proto/rpc.pb.h"
+#include "server/leader_streams.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/served_member.h"
 #include "watch/hub.h"
@@ -46,6 +47,13 @@ class QueueTest : public testing::Test {
     EXPECT_EQ(served_.lock().waiting().bytes(), 0U);
     EXPECT_EQ(Watchers(), 0U);
     EXPECT_FALSE(served_.member().fatal().has_value());
+  }
+
+  // From the start of leader_streams_ on, who needs a leader is told that there is none.
+  void ServeWithoutALeader() {
+    leader_streams_ = std::make_unique<LeaderStreams>(served_.lanes().io(), std::chrono::seconds(1),
+                                                      [] { return true; });
+    served_.context().leader_streams = leader_streams_.get();
   }
 
   // Runs what can run.
@@ -176,6 +184,7 @@ class QueueTest : public testing::Test {
   }
 
   ServedMember served_;
+  std::unique_ptr<LeaderStreams> leader_streams_;
   std::deque<Waiting> waiting_;
   std::vector<std::shared_ptr<FakeStream>> streams_;
 };
