@@ -252,8 +252,8 @@ void Node::StopLeadingWithoutDisk() {
 void Node::CheckQuorum() {
   const std::uint64_t heard_at = std::min(tracker_.QuorumHeardAt(config_.id, ticks_), ticks_);
   leader_heard_at_ = std::max(leader_heard_at_, heard_at);
-  const auto limit =
-      static_cast<std::uint64_t>(config_.election_ticks + config_.election_ticks / 2);
+  const auto election_ticks = static_cast<std::uint64_t>(config_.election_ticks);
+  const std::uint64_t limit = election_ticks + election_ticks / 2;
   if (ticks_ - heard_at < limit) return;
   Happened(EventType::kQuorumLost);
   BecomeFollower(term_, kNone);
