@@ -172,7 +172,7 @@ TEST_F(LogWriterTest, AChangedByteOfAnEarlierWriteOfTheLastSyncIsRefused) {
   const std::string segment = std::string(kDir) + "/0000000000000000-0000000000000000.wal";
   const auto bytes = [&] { return ReadWholeFile(fs_, segment, 1 << 20).value(); };
   const std::size_t begin = bytes().find_last_not_of('\0') + 8;
-  for (const std::size_t size : {40, 80, 600}) {
+  for (const std::size_t size : {40UL, 80UL, 600UL}) {
     Push(size);
     --index_;  // the next one takes its place
   }
