@@ -19,6 +19,7 @@ namespace {
 class IgnoringHost final : public SessionHost {
  public:
   void WantFlush() override {}
+  void CountHeld() override {}
   void OnEstablished() override {}
 };
 
@@ -55,7 +56,8 @@ void Run(std::string_view input) {
   static const Router router = MakeRouter();
   static const HttpHandler http = HttpMux::ToHandler({});
   static Loop loop(0, "fuzz");  // never started: its mailbox is emptied by hand
-  Front front(options, router, http, loop);
+  static AnswerMemory answers(64 * 1024);
+  Front front(options, router, http, loop, answers);
   IgnoringHost host;
   Http2Session session(front, host, SharedBytes::Static("@"), {},
                        Http2Session::Serves::kGrpcAndHttp);
