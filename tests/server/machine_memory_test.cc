@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -14,8 +15,11 @@ constexpr std::uint64_t kMiB = 1 << 20;
 
 class MachineMemoryTest : public testing::Test {
  protected:
-  MachineMemoryTest() : root_(std::filesystem::path(testing::TempDir()) / "kvorum-memory") {
-    std::filesystem::remove_all(root_);
+  // Tests run side by side, each in a process of its own.
+  MachineMemoryTest() {
+    std::string pattern = testing::TempDir() + "/machine_memory_test.XXXXXX";
+    EXPECT_NE(::mkdtemp(pattern.data()), nullptr);
+    root_ = pattern;
   }
   ~MachineMemoryTest() override { std::filesystem::remove_all(root_); }
   void Write(const std::string& path, const std::string& text) {
