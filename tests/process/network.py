@@ -35,6 +35,7 @@ def ip(*words, pid=None):
 class Network:
     def __init__(self):
         self.keepers = {}  # address -> process that keeps the namespace
+        self.links = []
         self.cuts = set()
         ip("link", "set", "lo", "up")
         ip("link", "add", "wire", "type", "bridge")
@@ -42,6 +43,9 @@ class Network:
         ip("link", "set", "wire", "up")
 
     def close(self):
+        # A namespace goes some time after its last process, and its links with it: the next network's have their names.
+        for link in self.links:
+            ip("link", "delete", link)
         for keeper in self.keepers.values():
             keeper.kill()
             keeper.wait()
@@ -54,17 +58,19 @@ class Network:
         # It says when it is in its namespace.
         keeper = subprocess.Popen(["unshare", "--net", "sh", "-c", "echo in; exec sleep infinity"],
                                   stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
+        self.keepers[address] = keeper
         keeper.stdout.readline()
         pid = keeper.pid
-        ip("link", "add", f"h{number}", "type", "veth", "peer", "name", "eth0", "netns", str(pid))
-        ip("link", "set", f"h{number}", "master", "wire", "up")
+        link = f"h{number}"
+        ip("link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", str(pid))
+        self.links.append(link)
+        ip("link", "set", link, "master", "wire", "up")
         ip("link", "set", "lo", "up", pid=pid)
         ip("address", "add", f"{address}/24", "dev", "eth0", pid=pid)
         ip("link", "set", "eth0", "up", pid=pid)
         # Room for rules that come before the delivery to this host.
         ip("rule", "add", "pref", "100", "lookup", "local", pid=pid)
         ip("rule", "delete", "pref", "0", pid=pid)
-        self.keepers[address] = keeper
         return address
 
     def inside(self, address):
