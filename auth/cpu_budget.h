@@ -1,5 +1,5 @@
-// How much processor time some work may still take now: a share of one processor, of which some
-// may be saved up for a burst. A token bucket whose tokens are nanoseconds of work.
+// A budget of processor time for some work: a share of one processor, of which some may be saved up
+// for a burst. It is a token bucket whose tokens are nanoseconds of work.
 //
 // Not thread-safe. What a piece of work takes is known when it is done, so the level may fall below
 // nothing; then the next waits until it is above.
@@ -19,7 +19,7 @@ class CpuBudget {
       : options_(options), level_(options.burst), at_(now) {}
 
   bool IsOpen(TimePoint now) const { return LevelAt(now) > Duration{}; }
-  // How long until it is open, if nothing is spent; at least a millisecond where it is not.
+  // The time until it is open, if nothing is spent; at least a millisecond where it is not.
   Duration UntilOpen(TimePoint now) const;
   void Spend(Duration cpu, TimePoint now);
 

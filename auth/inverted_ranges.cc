@@ -5,7 +5,7 @@
 namespace kvorum::auth {
 namespace {
 
-// Of ends; none at all is behind every other.
+// The order of ends; an empty one is behind every other.
 std::strong_ordering CompareEnds(std::string_view a, std::string_view b) {
   if (a.empty() || b.empty()) return a.empty() <=> b.empty();
   return a <=> b;
@@ -44,7 +44,7 @@ void InvertedRanges::Tree::Insert(const Permission& permission) {
   Balance(added);
 }
 
-// Of a node and those above it, as far up as it makes a difference.
+// Corrects the highest end of a node and of those above it, as far up as it makes a difference.
 void InvertedRanges::Tree::RaiseHighest(Index from) {
   for (Index at = from; at != kNone; at = At(at).parent) {
     Index highest = at;
@@ -111,7 +111,7 @@ bool InvertedRanges::Tree::Reaches(std::string_view key, std::string_view range_
   return ReachesBelow(root_, key, range_end);
 }
 
-// As deep as the tree, which is balanced.
+// The recursion is as deep as the tree, which is balanced.
 bool InvertedRanges::Tree::ReachesBelow(Index index, std::string_view key,
                                         std::string_view range_end) const {
   if (index == kNone) return false;

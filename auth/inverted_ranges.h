@@ -1,5 +1,5 @@
-// Whether requests for ranges that end before they begin are let through. They name no key, and yet
-// a transaction with one is applied by the members that let it through and refused by the others:
+// Decides about requests for ranges that end before they begin. They name no key, and yet a
+// transaction with one is applied by the members that let it through and refused by the others:
 // all must answer alike, members of etcd too, whose answer depends on how its tree of permissions
 // has grown. So this is that tree (a red-black tree of intervals, as in Cormen et al., chapters 13
 // and 14.3), grown the same way.
