@@ -39,7 +39,7 @@ class InvertedRanges {
   class Tree {
    public:
     void Insert(const Permission& permission);
-    // Whether the search for [key, range_end) meets a range that holds the key.
+    // True if the search for [key, range_end) meets a range that holds the key.
     bool Reaches(std::string_view key, std::string_view range_end) const;
 
    private:

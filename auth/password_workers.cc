@@ -162,7 +162,8 @@ class PasswordWorkers::Impl {
       }
     }
   }
-  // What waits while the patient worker is busy and the budget is spent goes on when there is some.
+  // A job that waits while the patient worker is busy and the budget is spent goes on when there is
+  // some.
   void WaitForEvent() {
     const bool is_waiting = prompt_.state.load(std::memory_order_relaxed) == Worker::State::kIdle &&
                             options_.budget.burst > Duration{} && HasWaiting();

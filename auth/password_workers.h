@@ -29,7 +29,7 @@ class PasswordWorkers final : public PasswordWork {
   };
   struct Options {
     std::size_t queue = 64;
-    // Of the prompt worker: at the default cost of bcrypt seven logins at once, then one in 1.3 s.
+    // The prompt worker's: at the default cost of bcrypt seven logins at once, then one in 1.3 s.
     CpuBudget::Options budget{.share = 0.05, .burst = std::chrono::milliseconds(500)};
     Priority priority = Priority::kNice;  // of the patient one
     Clock* clock = &SystemClock();

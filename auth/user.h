@@ -55,7 +55,7 @@ class User {
   // The auth revision at which anything last changed that decides what a token issued to this user
   // may do: the user itself, its password, its roles, or the permissions of one of them.
   std::uint64_t changed_revision() const { return changed_revision_; }
-  // Whether its roles let it read, write all of the range. What that needs is made at the first
+  // True if its roles let it read, write all of the range. What that needs is made at the first
   // call, O(n log n), and kept. Any thread.
   bool MayRead(std::string_view key, std::string_view range_end) const;
   bool MayWrite(std::string_view key, std::string_view range_end) const;

@@ -27,7 +27,7 @@ class Refusal {
   std::string_view text_;
 };
 
-// What is wrong with the four decimal numbers, which may be the end of a longer text.
+// The fault of the four decimal numbers, if any, which may be the end of a longer text.
 std::optional<std::string> DottedProblem(std::string_view text, const Refusal& refusal) {
   unsigned value = 0;
   std::size_t digits = 0;
@@ -54,7 +54,7 @@ std::optional<std::string> DottedProblem(std::string_view text, const Refusal& r
   return std::nullopt;
 }
 
-// What is wrong with groups of hexadecimal digits between colons.
+// The fault, if any, of groups of hexadecimal digits between colons.
 std::optional<std::string> GroupsProblem(std::string_view text, const Refusal& refusal) {
   std::size_t groups = 0;
   bool has_gap = text.starts_with("::");

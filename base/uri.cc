@@ -105,7 +105,7 @@ std::string Reencode(std::string_view written, std::string_view decoded, Part pa
   return is_encoded ? std::string(written) : Encode(decoded, part);
 }
 
-// What stands before a mark, and behind it if it is there.
+// The text before a mark, and the one behind it if it is there.
 std::pair<std::string_view, std::optional<std::string_view>> Cut(std::string_view text, char mark) {
   const std::size_t at = text.find(mark);
   if (at == std::string_view::npos) return {text, std::nullopt};

@@ -25,15 +25,15 @@ class Url {
   bool unix_socket() const { return scheme_ == "unix" || scheme_ == "unixs"; }
   const std::string& host() const { return host_; }  // without brackets
   const std::string& port_text() const { return port_text_; }
-  // Where to listen: 0 (any) if none is said.
+  // The port to listen on: 0 (any) if none is said.
   std::uint16_t port() const { return port_; }
-  // Where to dial: the scheme's own if none is said.
+  // The port to dial: the scheme's own if none is said.
   std::uint16_t dial_port() const;
   // The socket's file: `unix://localhost:20001` is the file `localhost:20001` in the working
   // directory. Empty in `unix:file`, which names none.
   const std::string& socket_path() const { return socket_path_; }
   bool IsIpOrLocalhost() const;
-  // Whether it can be listened on or dialed: numbers that are no port, and sockets without a name,
+  // True if it can be listened on or dialed: numbers that are no port, and sockets without a name,
   // are taken, and found out by who uses them. kInvalidArgument.
   Result<void> CheckAddress() const;
 

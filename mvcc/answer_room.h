@@ -19,7 +19,7 @@ namespace kvorum::mvcc {
 class AnswerRoom {
  public:
   struct Hooks {
-    // Whether somebody waits for the answer: asked when something is first to be read for it, and
+    // Tells if somebody waits for the answer: asked when something is first to be read for it, and
     // not again. Empty: yes.
     std::move_only_function<bool()> is_wanted;
     // Asks who counts the memory of all answers for so much more, in steps of kStepBytes at least,
@@ -33,7 +33,7 @@ class AnswerRoom {
   AnswerRoom(std::size_t limit_bytes, Hooks hooks)
       : room_bytes_(limit_bytes), hooks_(std::move(hooks)) {}
 
-  // Whether reading on for the answer is of any use.
+  // True if reading on for the answer is of any use.
   bool IsOpen();
   // False, from then on, if it does not fit.
   bool Take(std::size_t bytes);
@@ -41,7 +41,7 @@ class AnswerRoom {
   bool is_exceeded() const { return is_exceeded_; }
   // With what did not fit, if something did not.
   std::size_t taken_bytes() const { return taken_bytes_; }
-  // What is there for it: the limit, or less where reserving more failed.
+  // The room there is for it: the limit, or less where reserving more failed.
   std::size_t room_bytes() const { return room_bytes_; }
 
  private:

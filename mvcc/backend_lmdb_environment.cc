@@ -22,7 +22,8 @@ namespace {
 using lmdb_format::TreeKey;
 
 constexpr MDB_dbi kFreeListTree = 0;
-// Of ReaderPlace::kReserved: apply, compaction, the sizes after a commit, the threads of a start.
+// Places for ReaderPlace::kReserved: apply, compaction, the sizes after a commit, a start's
+// threads.
 constexpr unsigned kReservedReaders = 16;
 // Below this a map is of no use; a machine that cannot spare the address space is refused.
 constexpr std::uint64_t kSmallestMapBytes = std::uint64_t{64} << 20;

@@ -127,7 +127,7 @@ class LmdbEnvironment {
   bool growing() const;
   // Makes all commits up to now durable and each later one by itself.
   Result<void> SyncEachCommitFromNow();
-  // Whether a write to the file was lost by a sync since the last call. LMDB tells a full disk and
+  // True if a write to the file was lost by a sync since the last call. LMDB tells a full disk and
   // a failed sync by the same codes; the kernel tells a failed sync to each open descriptor once.
   bool SyncHasFailed() const;
   // The file got another name.

@@ -47,7 +47,7 @@ void Committer::Retarget(Backend& backend, WriteBuffer& buffer, std::shared_ptr<
   backend_ = &backend;
   buffer_ = &buffer;
   owner_ = std::move(owner);
-  // What it waited for was of the old content.
+  // The commit that waits for space is one of the old content.
   if (unwritten_.has_value()) EndStall();
 }
 
@@ -165,7 +165,7 @@ void Committer::Retry() {
   EndStall();
 }
 
-// What was published meanwhile goes first: its own timer has passed.
+// Batches published meanwhile are committed first: their timer has passed.
 void Committer::EndStall() {
   unwritten_.reset();
   stalled_.store(false, std::memory_order_relaxed);

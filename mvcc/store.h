@@ -130,7 +130,7 @@ class Store {
   struct DurableSnapshot {
     Recovered content;
     std::unique_ptr<SnapshotSource> source;
-    // Of the file whose pages it pins; may be asked for as long as the source lives, and longer.
+    // The size of the file whose pages it pins; may be asked for even when the source is gone.
     std::function<std::uint64_t()> file_bytes;
   };
   Result<DurableSnapshot> OpenSnapshot() const;

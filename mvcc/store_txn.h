@@ -54,7 +54,7 @@ class WriteTxn final : private RecordSource, private TxnOperations {
   friend class Store;
   WriteTxn(Store& store, AnswerRoom* room);
 
-  // Whether something is to be read for the answer.
+  // True if something is to be read for the answer.
   bool IsAnswerOpen() { return room_ == nullptr || room_->IsOpen(); }
   // Nothing of it, and no summary, if the room did not hold all.
   Result<RangeSummary> ReadForAnswer(const RangeRequest& request, RowBuffer& rows);

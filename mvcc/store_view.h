@@ -61,7 +61,7 @@ class ReadView final : private RecordSource {
   // For a txn for which IsReadOnly holds. The state before and after is this view.
   Result<TxnResult> Txn(const TxnRequest& request);
 
-  // Whether the compares of such a txn hold, when all of the branch's operations can be run; the
+  // Tells if the compares of such a txn hold, when all of the branch's operations can be run; the
   // first error of these else.
   Result<bool> Succeeds(const TxnRequest& request);
 

@@ -88,7 +88,7 @@ class WriteBuffer {
     std::uint64_t bytes = 0;
   };
   Waiting Publish(std::uint64_t consistent_index);
-  // What the next Publish will add.
+  // The bytes that the next Publish will add.
   std::uint64_t StagedBytes() const { return staged_bytes_; }
 
   // ---- any thread ----

@@ -30,9 +30,9 @@ struct Config {
   std::size_t max_inflight_size_bytes = 64 << 20;
   // What may wait for a quorum in the leader's log; further proposals are dropped.
   std::size_t max_uncommitted_size_bytes = 256 << 20;
-  // What may be committed and not be applied by this member (but at least one entry). Past it a
-  // leader drops proposals; a follower drops further entries as if they were lost on the way, and
-  // is sent them again.
+  // The most that may be committed and not be applied by this member (but at least one entry). Past
+  // it a leader drops proposals; a follower drops further entries as if they were lost on the way,
+  // and is sent them again.
   std::size_t max_unapplied_size_bytes = 128 << 20;
   // What may have been given out to be applied and not be Applied yet (but at least one entry).
   std::size_t max_applying_size_bytes = 64 << 20;

@@ -43,7 +43,7 @@ class Log {
   Index first_unapplied() const { return std::max(applied_ + 1, first_index()); }
   std::size_t size() const { return entries_.size() - begin_; }
   std::size_t size_bytes() const { return size_bytes_; }
-  // Of the entries that are committed and not applied.
+  // The size of the entries that are committed and not applied.
   std::size_t unapplied_size_bytes() const { return unapplied_size_bytes_; }
 
   // Known for the snapshot's index and what follows it.

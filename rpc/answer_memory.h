@@ -37,7 +37,7 @@ class AnswerMemory {
   AnswerMemory(const AnswerMemory&) = delete;
   AnswerMemory& operator=(const AnswerMemory&) = delete;
 
-  // Who can be cut off.
+  // A connection that can be cut off.
   class Holder {
    public:
     virtual ~Holder() = default;
@@ -49,7 +49,7 @@ class AnswerMemory {
   struct Entry;
 
  public:
-  // What one connection holds.
+  // The part that one connection holds.
   class Share {
    public:
     Share(AnswerMemory& memory, Loop& loop, Holder& holder)
@@ -58,7 +58,7 @@ class AnswerMemory {
     Share(const Share&) = delete;
     Share& operator=(const Share&) = delete;
 
-    // What it holds now. Less than before means that the client has taken something.
+    // Sets how much it holds now. Less than before means that the client has taken something.
     void Set(std::size_t held_bytes) {
       const std::size_t steps = held_bytes / kStepBytes;
       if (steps != steps_) Move(steps);

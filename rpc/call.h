@@ -50,7 +50,7 @@ class Call final : public CallContext,
   void Finish(Error status);
   void Cut(Error reason);
   std::size_t buffered_bytes() const { return unsent_bytes_.load(std::memory_order_relaxed); }
-  // What of its answer is not made yet.
+  // The bytes of its answer that are not made yet.
   std::size_t to_come_bytes() const { return pieces_ == nullptr ? 0 : pieces_->to_come_bytes; }
 
   // The loop's side.
@@ -71,7 +71,7 @@ class Call final : public CallContext,
     bool has_finish = false;
     Error status;
     std::optional<Error> cut;
-    // Of reads and writes that came after Finish.
+    // The callbacks of reads and writes that came after Finish.
     std::vector<std::move_only_function<void(Error)>> late;
   };
   // What only streams need; unary calls do without it.
@@ -89,8 +89,8 @@ class Call final : public CallContext,
     bool finished = false;
   };
 
-  // What only a large answer needs. The maker of a piece writes `made` before it pushes the call;
-  // the rest is the loop's, once the answer was handed over.
+  // The state that only a large answer needs. The maker of a piece writes `made` before it pushes
+  // the call; the rest is the loop's, once the answer was handed over.
   struct Pieces {
     std::shared_ptr<AnswerRest> rest;
     std::size_t to_come_bytes = 0;  // that nobody has made yet
@@ -104,7 +104,7 @@ class Call final : public CallContext,
   void DeliverLarge();
   void DeliverOperations();
   void CarryOut(Operations& operations);
-  // What a callback is told when the call is over without another reason.
+  // The reason that a callback is told when the call is over without another reason.
   Error EndReason() const { return cancelled() ? cancel_reason() : CanceledError(); }
   // Runs the outstanding callbacks with the error; none is left.
   void FailCallbacks(const Error& reason);

@@ -8,7 +8,7 @@
 namespace kvorum::rpc {
 namespace {
 
-// What a proxy is asked for: "http://host/path" is the path of this server.
+// A proxy's form of a target: "http://host/path" is the path of this server.
 void CutOrigin(std::string& target) {
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (!target.starts_with(scheme)) continue;

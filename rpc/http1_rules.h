@@ -1,5 +1,6 @@
-// What HTTP/1.1 (RFC 9112) asks of a request's head beyond what Beast's parser does: its host, and
-// a framing that nobody in between can read in another way. Shared by both ports. Pure functions.
+// The demands of HTTP/1.1 (RFC 9112) on a request's head beyond what Beast's parser does: its host,
+// and a framing that nobody in between can read in another way. Shared by both ports. Pure
+// functions.
 //
 // The refusals are those of Go's server, but for a length together with an encoding, which it
 // takes.

@@ -32,7 +32,7 @@ constexpr std::size_t kOrdinaryHeadBytes = 2048;
 // An inbox of this size is freed once it is empty.
 constexpr std::size_t kKeepInboxBytes = 4096;
 
-// Of a body whose length was not told.
+// Stands for the length of a body whose length was not told.
 constexpr std::uint64_t kAnyLength = std::numeric_limits<std::uint64_t>::max();
 
 constexpr std::array<std::string_view, 17> kCodeTexts{
@@ -350,7 +350,7 @@ bool Http2Session::CountBuffered(Call& call) {
   return false;
 }
 
-// Who holds next to nothing is served whatever the others hold.
+// A connection that holds next to nothing is served whatever the others hold.
 bool Http2Session::MayDispatch(std::uint64_t max_unsent_bytes) const {
   return unsent_bytes_ <= max_unsent_bytes &&
          (unsent_bytes_ < AnswerMemory::kStepBytes || !front_.answers.full());

@@ -1,4 +1,4 @@
-// What HTTP/2 (RFC 9113, section 8) asks of a request's fields beyond their single bytes. Who
+// The demands of HTTP/2 (RFC 9113, section 8) on a request's fields beyond their single bytes. Who
 // breaks it sent a malformed request, which is never served. Pure functions.
 //
 // No more is asked than the RFC does, so that every client that keeps to it is served: any scheme
@@ -23,7 +23,7 @@ bool IsScheme(std::string_view value);
 
 std::optional<std::uint64_t> ParseContentLength(std::string_view value);
 
-// Whether a host field names the same as :authority; the scheme's own port may be left out.
+// True if a host field names the same as :authority; the scheme's own port may be left out.
 bool IsSameHost(std::string_view host, std::string_view authority, bool is_https);
 
 }  // namespace kvorum::rpc

@@ -104,11 +104,12 @@ class Http2Session final : public Session {
   Call* NewCall(std::int32_t stream_id);
   void OnHeader(Call& call, std::string_view name, std::string_view value);
   void OnPseudoHeader(Call& call, std::string_view name, std::string_view value);
-  // Of a header block behind the request's messages: it is judged, and says nothing in gRPC.
+  // A field of a header block behind the request's messages: it is judged, and says nothing in
+  // gRPC.
   void OnTrailer(std::string_view name, std::string_view value);
   // A header that gRPC or HTTP gives a meaning; false if it is metadata.
   bool OnProtocolHeader(Call& call, std::string_view name, std::string_view value);
-  // Whether its header block, which is complete, is no request of HTTP/2.
+  // True if its header block, which is complete, is no request of HTTP/2.
   bool IsMalformed(const Call& call) const;
   void BeginCall(Call& call, bool remote_ended);
   void OnData(Call& call, std::string_view bytes);
@@ -122,7 +123,7 @@ class Http2Session final : public Session {
   // Enters what the call holds of its request into the connection's sum; false if that broke the
   // call.
   bool CountBuffered(Call& call);
-  // Whether another request may be started, with this bound for what the client has not taken.
+  // True if another request may be started, with this bound for what the client has not taken.
   bool MayDispatch(std::uint64_t max_unsent_bytes) const;
   void DispatchOrWait(Call& call);
   void Dispatch(Call& call);

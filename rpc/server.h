@@ -45,7 +45,8 @@ struct Options {
   // connection is started: they wait (at most max_waiting_requests), then are refused.
   std::uint64_t max_unsent_bytes = 16 * 1024 * 1024;
   std::uint32_t max_waiting_requests = 1024;
-  // What all connections hold of answers, and who makes them; outlives the server. Null: no bound.
+  // The memory of answers, of all connections and of who makes them; outlives the server. Null: no
+  // bound.
   AnswerMemory* answers = nullptr;
   // Streams that the client resets: a burst of this size, refilled at this rate; past it GOAWAY.
   std::uint32_t reset_burst = 1000;

@@ -18,7 +18,7 @@ struct AlertText {
   int alert;
   std::string_view text;
 };
-// What the other side can say.
+// The alerts that the other side can send.
 constexpr AlertText kAlerts[] = {
     {SSL_AD_CLOSE_NOTIFY, "close notify"},
     {SSL_AD_UNEXPECTED_MESSAGE, "unexpected message"},
@@ -78,7 +78,7 @@ std::string OutOfTime(const X509* leaf) {
                             is_early ? "before" : "after", TimeText(bound));
 }
 
-// What Go has no word for is told in OpenSSL's.
+// A fault that Go has no word for is told in OpenSSL's.
 std::string VerifyError(const SSL* ssl) {
   const long result = SSL_get_verify_result(ssl);
   switch (result) {

@@ -8,7 +8,7 @@
 namespace kvorum::rpc {
 namespace {
 
-// Of SSL_CTX_set_security_level's numbers.
+// The bits of security that SSL_CTX_set_security_level's numbers stand for.
 int BitsOfLevel(int level) {
   constexpr int kBits[] = {0, 80, 112, 128, 192, 256};
   if (level <= 0) return 0;

@@ -28,7 +28,7 @@ class AnswerPieces::Piece final : public mvcc::RowSink {
   bool is_full() const { return bytes_.size() >= size_bytes_; }
   std::size_t size_bytes() const { return bytes_.size(); }
   SharedBytes Take() { return SharedBytes::Own(std::move(bytes_)); }
-  // Of the range that was read last: rows that were added, and the first that was not.
+  // The rows of the range read last that were added, and the first that was not.
   void BeginRange() {
     rows_ = 0;
     next_.reset();

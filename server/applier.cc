@@ -22,7 +22,7 @@ std::unexpected<Error> DamagedEntry(const Error& error) {
   return Fail(Code::kDataLoss, "a log entry's request is malformed: " + error.message);
 }
 
-// What is read is held once more when it is encoded.
+// A read row is held once more when it is encoded.
 constexpr std::size_t kCopies = 2;
 
 }  // namespace

@@ -88,7 +88,7 @@ class Applier {
   Result<void> ApplyConfChange(const raft::Entry& entry);
   Result<ApplyResult::Value> Dispatch(const InternalRequest& request, raft::Index index);
 
-  // Where the answer of this entry goes.
+  // The room for the answer of this entry.
   mvcc::AnswerRoom RoomFor(const InternalRequest& entry);
   // The answer, unless it did not find room.
   template <class ResultType>

@@ -19,7 +19,7 @@ namespace kvorum::server {
 
 class BoundedSource final : public mvcc::SnapshotSource {
  public:
-  // What the member's disk bears.
+  // The limits of what a follower may cost the member's disk.
   struct Limits {
     Duration grace = std::chrono::minutes(10);
     // Behind the grace the whole takes no longer than at this rate.

@@ -20,7 +20,7 @@ struct MemberRequest {
 };
 Result<MemberRequest> DecodeMemberAddRequest(std::string_view bytes);
 Result<MemberRequest> DecodeMemberUpdateRequest(std::string_view bytes);
-// Of MemberRemoveRequest and MemberPromoteRequest, which are an id and nothing else.
+// Reads MemberRemoveRequest and MemberPromoteRequest, which are an id and nothing else.
 Result<raft::MemberId> DecodeMemberId(std::string_view bytes);
 // MemberListRequest.linearizable.
 Result<bool> DecodeMemberListRequest(std::string_view bytes);

@@ -21,7 +21,7 @@ enum class Support : std::uint8_t {
   kNotYet,   // refused unless it equals its default
 };
 
-// Where a value goes. `Text` is for flags without a field of their own.
+// The place that a value goes to. `Text` is for flags without a field of their own.
 struct Text {
   bool boolean = false;
 };
@@ -37,7 +37,7 @@ struct Flag {
   Field field;
   std::string_view default_text;
   std::string_view help;
-  // What else a value must be, whether it has an effect or not: the reason if it is not.
+  // A further check of a value, also of one without effect: the reason for which it is refused.
   ValueProblem (*check)(std::string_view text) = nullptr;
 };
 

@@ -17,7 +17,7 @@ std::optional<bool> ParseBool(std::string_view text);
 std::expected<std::int64_t, std::string> ParseSigned(std::string_view text);
 std::expected<std::uint64_t, std::string> ParseUnsigned(std::string_view text);
 
-// What is wrong with a value, nothing if it is fine.
+// The fault of a value, nothing if it is fine.
 using ValueProblem = std::optional<std::string>;
 ValueProblem CheckSigned(std::string_view text);
 ValueProblem CheckUnsigned(std::string_view text);

@@ -47,7 +47,7 @@ class FreedMemory {
   std::size_t left_bytes_ = 0;  // resident after the last trim
 };
 
-// What production passes.
+// The functions that production passes for the two hooks.
 std::size_t ResidentAnonymousBytes();
 void TrimHeaps();
 

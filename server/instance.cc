@@ -153,7 +153,8 @@ Result<Instance::Log> Instance::OpenLog(FileSystem& fs, const InstanceOptions& o
     log.restart.applied = snapshot->index;
     log.restart.conf_state = snapshot->conf_state;
   }
-  // What the database has is read for followers that lag, so only as much as is kept for them.
+  // Entries that the database has are read for followers that lag, so only as much as is kept for
+  // them.
   const wal::Needs needs{.size_bytes = options.raft.catch_up_size_bytes,
                          .not_up_to = [&] { return LookUpDurableIndex(fs); }};
   wal::Options wal_options = options.wal;

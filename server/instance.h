@@ -123,7 +123,7 @@ class Instance final : public TransportReceiver {
   mvcc::Store& store() { return *store_; }
   Membership& membership() { return *membership_; }
   Alarms& alarms() { return alarms_; }
-  // Whether a write may still be taken, as far as this member's disks go.
+  // True if a write may still be taken, as far as this member's disks go.
   bool DiskTakesWrites();
   Quota& quota() { return *quota_; }
   RequestIdSource& ids() { return *ids_; }

@@ -24,7 +24,7 @@ void AppendHeader(std::string& out, const ResponseHeader& header);
 // A row as an element of a RangeResponse, and how many bytes that is.
 void AppendRow(std::string& out, const mvcc::Row& row);
 std::size_t FramedSize(const mvcc::Row& row);
-// What follows a RangeResponse's rows.
+// The fields that follow a RangeResponse's rows.
 void AppendRangeEnd(std::string& out, bool more, std::int64_t count);
 // A txn's answer around those of its operations: what comes first, and what stands before each
 // range, whose rows and end are `body_bytes`.

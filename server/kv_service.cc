@@ -23,7 +23,8 @@ constexpr std::string_view kService = "etcdserverpb.KV";
 // does one that turns out to have more bytes than AnswerLimits::loop_bytes.
 constexpr std::int64_t kRowsOnLoop = 1'000;
 
-// What may be read on an I/O loop: next to nothing while answers fill the memory there is for them.
+// The most that may be read on an I/O loop: next to nothing while answers fill the memory there is
+// for them.
 std::size_t LoopBytes(const ServiceContext& context) {
   const bool is_full = context.answers != nullptr && context.answers->full();
   return is_full ? rpc::AnswerMemory::kStepBytes : context.limits.answers.loop_bytes;
@@ -95,7 +96,7 @@ void ServeLarge(ServiceContext& context, const rpc::Caller& caller, SharedBytes 
   reply.Send(std::move(large));
 }
 
-// Whether the values of a whole range are looked at, which the answer's size does not tell.
+// True if the values of a whole range are looked at, which the answer's size does not tell.
 bool ReadsValues(const mvcc::RangeRequest& request) {
   return request.sort_target == mvcc::SortTarget::kValue && !request.range_end.empty();
 }

@@ -76,7 +76,7 @@ class LeaseAccess {
   };
   void ConfirmThenRenew(rpc::Loop* loop, std::unique_ptr<Renewing> renewing);
   void RenewConfirmed(std::unique_ptr<Renewing> renewing);
-  // Whether it goes on later, by itself.
+  // True if it goes on later, by itself.
   bool IsHeldUp(std::unique_ptr<Renewing>& renewing);
   // Has the log forget what was left of the lease, then renews.
   void TakeCheckpointBack(std::unique_ptr<Renewing> renewing);

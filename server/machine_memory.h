@@ -11,7 +11,7 @@ namespace kvorum::server {
 // `root` stands for "/": tests have their own /proc and /sys.
 std::uint64_t MemoryLimitBytes(const std::string& root = "");
 
-// What answers that clients have not taken may hold of it, unless a flag says otherwise.
+// The share that answers that clients have not taken may hold of it, unless a flag says otherwise.
 std::uint64_t DefaultAnswerMemoryBytes(std::uint64_t memory_limit_bytes);
 
 }  // namespace kvorum::server

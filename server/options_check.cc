@@ -127,7 +127,7 @@ std::optional<std::string> FeatureProblem(const Options& options) {
   return std::nullopt;
 }
 
-// What etcd starts with, though it cannot serve so, and what is ours.
+// Settings that etcd starts with, though it cannot serve so, and what is ours.
 std::optional<std::string> OwnProblem(const Options& options) {
   if (options.name.empty()) return "--name must not be empty";
   if (options.max_request_bytes == 0) return "--max-request-bytes must be >0";

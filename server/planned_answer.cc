@@ -9,10 +9,10 @@
 namespace kvorum::server {
 namespace {
 
-// What is kept is kept in blocks of this size, or of one row. The first block is not reserved, so
+// Rows are kept in blocks of this size, or of one row. The first block is not reserved, so
 // that small answers touch nothing that is shared.
 constexpr std::size_t kBlockBytes = std::size_t{256} << 10;
-// What a row costs while a range is sorted.
+// The cost of a row while a range is sorted.
 constexpr std::size_t kSortedRowBytes = 80;
 
 }  // namespace

@@ -61,7 +61,7 @@ class PlannedAnswer {
   // Its rows are more than AnswerLimits::max_bytes: that was the error.
   bool is_too_large() const { return row_bytes_ > limits_.max_bytes; }
 
-  // What was kept; then the parts that follow it, and how many bytes they are.
+  // The bytes that were kept; then the parts that follow it, and how many bytes they are.
   rpc::AnswerPiece TakeKept();
   bool is_whole() const { return rest_.empty(); }
   std::size_t rest_bytes() const { return rest_bytes_; }
@@ -70,14 +70,14 @@ class PlannedAnswer {
 
  private:
   class Rows;
-  // Of one range: its rows and what follows them.
+  // One range: its rows and what follows them.
   struct Body {
     std::vector<Part> parts;
     std::size_t bytes = 0;
   };
 
   Result<Body> Read(mvcc::ReadView& view, const mvcc::RangeRequest& request);
-  // Whether so many bytes more may be kept; once they may not, only what `must` be kept is.
+  // True if so many bytes more may be kept; once they may not, only what `must` be kept is.
   bool Keep(std::size_t bytes, bool must);
   void Add(std::string bytes);
   void Add(Body body);

@@ -108,7 +108,7 @@ class Replica {
   raft::Index applied_index() const { return apply_.applied_index(); }
   raft::Term term() const { return term_.load(std::memory_order_acquire); }
   raft::MemberId leader() const { return leader_.load(std::memory_order_acquire); }
-  // Whether there has been no leader for two election time-outs: none was heard of, and none of
+  // True if there has been no leader for two election time-outs: none was heard of, and none of
   // the elections meanwhile had a winner. leader() is kNone sooner, in each election.
   bool is_leaderless() const {
     return leader() == raft::kNone && is_leader_overdue_.load(std::memory_order_acquire);
@@ -119,7 +119,7 @@ class Replica {
   std::uint64_t refused_messages() const {
     return refused_messages_.load(std::memory_order_relaxed);
   }
-  // Of other members' clients, that came again and were not taken again.
+  // Proposals of other members' clients that came again and were not taken again.
   std::uint64_t repeated_proposals() const {
     return repeated_proposals_.load(std::memory_order_relaxed);
   }

@@ -37,7 +37,7 @@ class LeaderStreams;
 class PeerPoster;
 class PromoteForwarder;
 
-// What reads may hold; tests take less.
+// The most that reads may hold; tests take less.
 struct AnswerLimits {
   std::size_t max_bytes = INT32_MAX;               // of one answer, as gRPC has it
   std::size_t loop_bytes = std::size_t{1} << 20;   // read on an I/O loop

@@ -39,7 +39,7 @@ class TakenProposals {
 
    private:
     static constexpr std::size_t kSlots = 2 * kGeneration;
-    // Where the id is, or would be.
+    // The slot where the id is, or would be.
     std::size_t SlotOf(std::uint64_t id) const;
 
     std::vector<std::uint64_t> slots_;  // 0: empty

@@ -40,7 +40,7 @@ class WaitTable {
   // Takes the waiters of these ids; null where nobody waits (any more). The result is parallel to
   // the ids.
   std::vector<std::unique_ptr<Waiter>> Take(const std::vector<std::uint64_t>& ids);
-  // Whether somebody waits for this one, still.
+  // True if somebody still waits for this one.
   bool Waits(std::uint64_t id) const;
   // Takes all that have waited past their deadline.
   std::vector<std::unique_ptr<Waiter>> TakeExpired(TimePoint now);

@@ -35,7 +35,8 @@ class LogView {
 
   // Of the last entry, or where the next one may be at most, less one.
   raft::Index last_index() const { return last_; }
-  // Of an entry that the log holds at this point; nullopt if it has none there, or none read.
+  // The term of an entry that the log holds at this point; nullopt if it has none there, or none
+  // read.
   std::optional<raft::Term> TermAt(raft::Index index) const;
 
  private:

@@ -32,7 +32,8 @@ struct Contents {
   Metadata metadata;
   // The last one; its term is at least that of the last entry.
   raft::HardState hard_state;
-  // What the entries follow: the marker, or an entry behind it if Needs let some be left out.
+  // The index that the entries follow: the marker, or an entry behind it if Needs let some be left
+  // out.
   raft::Index previous_index = 0;
   raft::Term previous_term = 0;
   // In order of their indexes without gaps. Each owns its bytes.

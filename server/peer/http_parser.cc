@@ -52,7 +52,7 @@ struct HttpParser::Impl {
   virtual void PutEnd(error_code& error) = 0;
   virtual bool head_done() const = 0;
   virtual bool done() const = 0;
-  // Of a head that is done.
+  // Judges a head that is done.
   virtual std::optional<rpc::Http1Head::Refusal> Judge() const = 0;
 };
 
