@@ -8,10 +8,10 @@
 #include <set>
 #include <utility>
 
-#include "auth/base64.h"
 #include "auth/errors.h"
 #include "auth/jwt_signature.h"
 #include "auth/token_table.h"
+#include "base/base64.h"
 
 namespace kvorum::auth {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "auth/base64.h"
 #include "auth/errors.h"
+#include "base/base64.h"
 #include "base/check.h"
 
 namespace kvorum::auth {

@@ -1,12 +1,12 @@
 // A permission as a role holds it: what may be done with the keys of a range.
-//
-// range_end is the API's: empty means the single key, one zero byte means every key from `key` on,
-// anything else is the exclusive end.
+// range_end is the API's (base/key_range.h).
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
+
+#include "base/key_range.h"
 
 namespace kvorum::auth {
 
@@ -31,9 +31,6 @@ struct Permission {
   friend bool operator==(const Permission&, const Permission&) = default;
 };
 
-constexpr bool IsOpenEnd(std::string_view range_end) {
-  return range_end.size() == 1 && range_end[0] == '\0';
-}
 // Whether the range may be granted: it has a key, and does not end at or before it.
 constexpr bool IsValidRange(std::string_view key, std::string_view range_end) {
   return !key.empty() && (range_end.empty() || IsOpenEnd(range_end) || key < range_end);

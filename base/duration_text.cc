@@ -4,8 +4,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
+#include <iterator>
+#include <limits>
 #include <string>
-#include <utility>
+
+#include "base/go_quote.h"
 
 namespace kvorum {
 
@@ -24,40 +28,72 @@ std::string Decimal(std::uint64_t value, int fraction_digits) {
   return out;
 }
 
+struct Unit {
+  std::string_view name;
+  std::uint64_t ns;
+};
+constexpr Unit kUnits[] = {
+    {"ns", 1},         {"us", 1'000},        {"µs", 1'000},  // the micro sign
+    {"μs", 1'000},                                           // the Greek letter
+    {"ms", 1'000'000}, {"s", 1'000'000'000}, {"m", 60'000'000'000}, {"h", 3'600'000'000'000}};
+
+constexpr bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+template <class Predicate>
+std::string_view TakeWhile(std::string_view& text, Predicate fits) {
+  const auto end = std::ranges::find_if_not(text, fits);
+  const std::string_view taken = text.substr(0, static_cast<std::size_t>(end - text.begin()));
+  text.remove_prefix(taken.size());
+  return taken;
+}
+
+// 0.`digits` of the unit, without what is below a nanosecond.
+std::uint64_t FractionOf(std::uint64_t unit_ns, std::string_view digits) {
+  constexpr std::size_t kMostDigits = 18;  // beyond them no unit has a nanosecond
+  std::uint64_t value = 0;
+  double scale = 1;
+  for (const char c : digits.substr(0, kMostDigits)) {
+    value = value * 10 + static_cast<std::uint64_t>(c - '0');
+    scale *= 10;
+  }
+  return static_cast<std::uint64_t>(static_cast<double>(value) *
+                                    (static_cast<double>(unit_ns) / scale));
+}
+
 }  // namespace
 
 Result<nanoseconds> ParseDuration(std::string_view text) {
-  const auto refuse = [&] {
-    return Fail(Code::kInvalidArgument, "time: invalid duration \"" + std::string(text) + "\"");
+  const auto refuse = [&](std::string_view why) {
+    return Fail(Code::kInvalidArgument, fmt::format("time: {} {}", why, GoQuote(text)));
   };
+  constexpr std::string_view kInvalid = "invalid duration";
+  constexpr auto kLongest = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   std::string_view rest = text;
-  bool negative = false;
-  if (rest.starts_with('-') || rest.starts_with('+')) {
-    negative = rest[0] == '-';
-    rest.remove_prefix(1);
-  }
+  const bool is_negative = rest.starts_with('-');
+  if (is_negative || rest.starts_with('+')) rest.remove_prefix(1);
   if (rest == "0") return nanoseconds(0);
-  if (rest.empty()) return refuse();
-  static constexpr std::pair<std::string_view, double> kUnits[] = {
-      // longer names before their prefixes
-      {"ns", 1},   {"us", 1e3}, {"µs", 1e3}, {"μs", 1e3},
-      {"ms", 1e6}, {"s", 1e9},  {"m", 60e9}, {"h", 3600e9}};
-  double total = 0;
+  if (rest.empty()) return refuse(kInvalid);
+  std::uint64_t total_ns = 0;
   while (!rest.empty()) {
-    const std::size_t digits = std::min(rest.find_first_not_of("0123456789."), rest.size());
-    double number = 0;
-    const auto [end, error] =
-        std::from_chars(rest.data(), rest.data() + digits, number, std::chars_format::fixed);
-    if (digits == 0 || error != std::errc{} || end != rest.data() + digits) return refuse();
-    rest.remove_prefix(digits);
-    const auto unit =
-        std::ranges::find_if(kUnits, [&](const auto& u) { return rest.starts_with(u.first); });
-    if (unit == std::end(kUnits)) return refuse();
-    total += number * unit->second;
-    rest.remove_prefix(unit->first.size());
+    const std::string_view whole = TakeWhile(rest, IsDigit);
+    const bool has_point = rest.starts_with('.');
+    if (has_point) rest.remove_prefix(1);
+    const std::string_view fraction = has_point ? TakeWhile(rest, IsDigit) : std::string_view();
+    if (whole.empty() && fraction.empty()) return refuse(kInvalid);
+    const std::string_view name = TakeWhile(rest, [](char c) { return c != '.' && !IsDigit(c); });
+    if (name.empty()) return refuse("missing unit in duration");
+    const auto unit = std::ranges::find(kUnits, name, &Unit::name);
+    if (unit == std::end(kUnits))
+      return refuse(fmt::format("unknown unit {} in duration", GoQuote(name)));
+    std::uint64_t count = 0;
+    const auto [end, error] = std::from_chars(whole.data(), whole.data() + whole.size(), count);
+    if (error == std::errc::result_out_of_range || count > kLongest / unit->ns)
+      return refuse(kInvalid);
+    total_ns += count * unit->ns + FractionOf(unit->ns, fraction);
+    if (total_ns > kLongest) return refuse(kInvalid);
   }
-  if (total > 9.2e18) return refuse();
-  return nanoseconds(static_cast<std::int64_t>(negative ? -total : total));
+  const auto ns = static_cast<std::int64_t>(total_ns);
+  return nanoseconds(is_negative ? -ns : ns);
 }
 
 std::string FormatDuration(nanoseconds d) {

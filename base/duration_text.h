@@ -1,4 +1,4 @@
-// Go's notation of durations, as flags have them.
+// Go's notation of durations, as flags and arguments have them.
 #pragma once
 
 #include <chrono>
@@ -9,7 +9,7 @@
 
 namespace kvorum {
 
-// "300ms", "1h30m", "-2s", "0". kInvalidArgument for anything else.
+// "300ms", "1h2m3.5s", "-2s", "0". kInvalidArgument for anything else, with the text of Go's.
 Result<std::chrono::nanoseconds> ParseDuration(std::string_view text);
 
 // "1h2m3.5s", "1.234567ms", "0s".

@@ -6,6 +6,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/duration_text.h"
+
 namespace kvorum::failpoint {
 namespace {
 
@@ -92,7 +94,7 @@ class Parser {
     }
     if (part.action == Action::kSleep) {
       if (!given) return Bad("sleep needs a time");
-      KV_TRY(part.duration, quoted ? ParseDuration(value) : ParseMilliseconds(value));
+      KV_TRY(part.duration, quoted ? ParseGoDuration(value) : ParseMilliseconds(value));
     }
     if (part.action == Action::kReturn) part.value = std::move(value);
     return {};
@@ -134,33 +136,10 @@ class Parser {
   }
 
   // Go's notation: "1.5s", "1h2m3s", "10ms".
-  Result<Duration> ParseDuration(std::string_view value) const {
-    constexpr std::array<std::pair<std::string_view, double>, 7> kUnits = {{{"ns", 1},
-                                                                            {"us", 1e3},
-                                                                            {"\u00b5s", 1e3},
-                                                                            {"ms", 1e6},
-                                                                            {"s", 1e9},
-                                                                            {"m", 60e9},
-                                                                            {"h", 3600e9}}};
-    double total_ns = 0;
-    if (value.empty()) return Bad("an empty duration");
-    while (!value.empty()) {
-      double number = 0;
-      const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number,
-                                                std::chars_format::fixed);
-      if (error != std::errc()) return Bad("a duration is like \"1.5s\"");
-      value.remove_prefix(static_cast<std::size_t>(end - value.data()));
-      double unit_ns = 0;
-      for (const auto& [unit, ns] : kUnits) {
-        if (!value.starts_with(unit)) continue;
-        unit_ns = ns;
-        value.remove_prefix(unit.size());
-        break;
-      }
-      if (unit_ns == 0) return Bad("a duration has a unit: ns, us, ms, s, m or h");
-      total_ns += number * unit_ns;
-    }
-    return Nanoseconds(total_ns);
+  Result<Duration> ParseGoDuration(std::string_view value) const {
+    const auto duration = ParseDuration(value);
+    if (!duration) return Bad(duration.error().message);
+    return Nanoseconds(static_cast<double>(duration->count()));
   }
 
   Result<Duration> Nanoseconds(double ns) const {

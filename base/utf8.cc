@@ -39,4 +39,35 @@ bool IsValidUtf8(std::string_view text) {
   return true;
 }
 
+Utf8Character ReadUtf8(std::string_view text) {
+  const std::size_t length = Utf8SequenceLength(text);
+  if (length == 0) return {};
+  const auto lead = static_cast<unsigned char>(text.front());
+  char32_t c = length == 1 ? lead : lead & (0x7fU >> length);
+  for (const char next : text.substr(1, length - 1))
+    c = c << 6U | (static_cast<unsigned char>(next) & 0x3fU);
+  return {.code_point = c, .size_bytes = length, .valid = true};
+}
+
+void AppendUtf8(char32_t c, std::string& out) {
+  const auto tail = [&](unsigned shift) {
+    out.push_back(static_cast<char>(0x80U | ((c >> shift) & 0x3fU)));
+  };
+  if (c < 0x80) {
+    out.push_back(static_cast<char>(c));
+  } else if (c < 0x800) {
+    out.push_back(static_cast<char>(0xc0U | (c >> 6U)));
+    tail(0);
+  } else if (c < 0x10000) {
+    out.push_back(static_cast<char>(0xe0U | (c >> 12U)));
+    tail(6);
+    tail(0);
+  } else {
+    out.push_back(static_cast<char>(0xf0U | (c >> 18U)));
+    tail(12);
+    tail(6);
+    tail(0);
+  }
+}
+
 }  // namespace kvorum

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/key_range.h"
 #include "client/key_queue.h"
 
 namespace kvorum::client {
@@ -51,9 +52,7 @@ class Observer {
   Request Prefix() const {
     Request request;
     request.set_key(prefix_);
-    std::string end = prefix_;
-    ++end.back();
-    request.set_range_end(end);
+    request.set_range_end(PrefixEnd(prefix_));
     return request;
   }
 

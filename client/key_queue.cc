@@ -3,6 +3,8 @@
 #include <charconv>
 #include <memory>
 
+#include "base/key_range.h"
+
 namespace kvorum::client {
 namespace {
 
@@ -23,12 +25,6 @@ QueuePlace::QueuePlace(LeaseSession& session, std::string_view name)
     : session_(session),
       prefix_(std::string(name) + "/"),
       key_(prefix_ + Hexadecimal(session.lease())) {}
-
-std::string QueuePlace::prefix_end() const {
-  std::string end = prefix_;
-  ++end.back();
-  return end;
-}
 
 Compare QueuePlace::IsHeld() const {
   Compare compare;
@@ -74,7 +70,7 @@ Result<bool> QueuePlace::ChangeValue(std::string_view value) {
 RangeRequest QueuePlace::ByCreation(RangeRequest::SortOrder order) const {
   RangeRequest request;
   request.set_key(prefix_);
-  request.set_range_end(prefix_end());
+  request.set_range_end(PrefixEnd(prefix_));
   request.set_sort_target(RangeRequest::CREATE);
   request.set_sort_order(order);
   request.set_limit(1);

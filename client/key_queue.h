@@ -40,7 +40,6 @@ class QueuePlace {
   Client& client() const { return session_.client(); }
   LeaseSession& session() const { return session_; }
   const std::string& prefix() const { return prefix_; }
-  std::string prefix_end() const;
   const std::string& key() const { return key_; }
   bool is_entered() const { return created_ != 0; }
   std::int64_t created() const { return created_; }

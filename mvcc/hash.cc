@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "base/crc32c.h"
+#include "base/key_range.h"
 #include "mvcc/bucket.h"
-#include "mvcc/key_range.h"
 #include "mvcc/key_value.h"
 
 namespace kvorum::mvcc {

@@ -15,7 +15,7 @@
 #include <optional>
 #include <string_view>
 
-#include "mvcc/key_range.h"
+#include "base/key_range.h"
 #include "mvcc/revision.h"
 
 namespace kvorum::mvcc {

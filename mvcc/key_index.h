@@ -27,8 +27,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/key_range.h"
 #include "mvcc/index_view.h"
-#include "mvcc/key_range.h"
 #include "mvcc/revision.h"
 
 namespace kvorum::mvcc {

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/key_range.h"
 #include "mvcc/errors.h"
-#include "mvcc/key_range.h"
 
 namespace kvorum::mvcc {
 namespace {

@@ -6,7 +6,7 @@
 #include <map>
 #include <string_view>
 
-#include "mvcc/key_range.h"
+#include "base/key_range.h"
 
 namespace kvorum::mvcc {
 

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/key_range.h"
 #include "mvcc/errors.h"
-#include "mvcc/key_range.h"
 #include "mvcc/key_value.h"
 #include "mvcc/store.h"
 

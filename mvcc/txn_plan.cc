@@ -5,8 +5,8 @@
 #include <utility>
 #include <variant>
 
+#include "base/key_range.h"
 #include "mvcc/errors.h"
-#include "mvcc/key_range.h"
 #include "mvcc/range_set.h"
 
 namespace kvorum::mvcc {

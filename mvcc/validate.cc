@@ -9,8 +9,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/key_range.h"
 #include "mvcc/errors.h"
-#include "mvcc/key_range.h"
 #include "mvcc/range_set.h"
 
 namespace kvorum::mvcc {

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/base64.h"
 #include "base/go_quote.h"
 #include "base/utf8.h"
 
@@ -53,17 +54,6 @@ std::uint64_t FindControls(std::uint64_t bytes) {
   return ((~is_text & is_no_tab) | ~is_no_delete) & ~bytes & kHigh;
 }
 
-constexpr std::array<int, 256> MakeBase64Table() {
-  std::array<int, 256> table{};
-  table.fill(-1);
-  constexpr std::string_view kAlphabet =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  for (std::size_t i = 0; i < kAlphabet.size(); ++i)
-    table[static_cast<unsigned char>(kAlphabet[i])] = static_cast<int>(i);
-  return table;
-}
-constexpr std::array<int, 256> kBase64 = MakeBase64Table();
-
 constexpr std::array<bool, 256> MakeHeaderNameTable() {
   std::array<bool, 256> table{};
   for (char c = 'a'; c <= 'z'; ++c) table[static_cast<unsigned char>(c)] = true;
@@ -73,33 +63,6 @@ constexpr std::array<bool, 256> MakeHeaderNameTable() {
   return table;
 }
 constexpr std::array<bool, 256> kHeaderNameByte = MakeHeaderNameTable();
-
-// The offset of the first byte that is not base64, or nothing.
-struct Base64Failure {
-  std::size_t offset;
-};
-
-std::optional<Base64Failure> DecodeBase64(std::string_view text, std::string* out) {
-  if (text.size() % 4 == 0) {  // then padding is allowed
-    const std::size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
-    text.remove_suffix(padding);
-  }
-  if (text.size() % 4 == 1) return Base64Failure{text.size()};
-  out->reserve(text.size() / 4 * 3 + 2);
-  std::uint32_t bits = 0;
-  int bit_count = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const int value = kBase64[static_cast<unsigned char>(text[i])];
-    if (value < 0) return Base64Failure{i};
-    bits = (bits << 6) | static_cast<std::uint32_t>(value);
-    bit_count += 6;
-    if (bit_count >= 8) {
-      bit_count -= 8;
-      out->push_back(static_cast<char>((bits >> bit_count) & 0xff));
-    }
-  }
-  return std::nullopt;
-}
 
 }  // namespace
 
@@ -138,14 +101,12 @@ Result<Duration> ParseTimeout(std::string_view value) {
 }
 
 Result<std::string> DecodeBinaryMetadata(std::string_view name, std::string_view value) {
-  std::string decoded;
-  if (const auto failure = DecodeBase64(value, &decoded)) {
-    return Fail(Code::kInternal,
-                fmt::format("malformed binary metadata {} in header {}: illegal base64 data at "
-                            "input byte {}",
-                            GoQuote(value), GoQuote(name), failure->offset));
-  }
-  return decoded;
+  auto decoded = DecodeBase64(Base64::kUnpadded, value);
+  if (decoded) return *std::move(decoded);
+  return Fail(Code::kInternal,
+              fmt::format("malformed binary metadata {} in header {}: illegal base64 data at "
+                          "input byte {}",
+                          GoQuote(value), GoQuote(name), decoded.error().offset));
 }
 
 std::string PercentEncode(std::string_view message) {

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 
+#include "base/letter_case.h"
+
 namespace kvorum::rpc {
 namespace {
 
 constexpr std::string_view kChunked = "chunked";
-
-char LowerCase(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
 
 constexpr std::array<bool, 256> MakeHostTable() {
   std::array<bool, 256> table{};
@@ -31,7 +31,7 @@ void Http1Head::AddHost(std::string_view value) {
 
 void Http1Head::AddTransferEncoding(std::string_view value) {
   ++encodings_;
-  is_chunked_ = std::ranges::equal(value, kChunked, {}, LowerCase);
+  is_chunked_ = EqualsInAnyCase(value, kChunked);
 }
 
 std::optional<Http1Head::Refusal> Http1Head::Judge(bool is_http_1_0, bool is_connect) const {

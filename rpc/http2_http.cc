@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/letter_case.h"
 #include "rpc/http2_session.h"
 #include "rpc/http_date.h"
 #include "rpc/loop_http_sink.h"
@@ -19,13 +20,6 @@ nghttp2_nv HeaderOf(const HttpHeader& header) {
   return {reinterpret_cast<std::uint8_t*>(const_cast<char*>(header.name.data())),
           reinterpret_cast<std::uint8_t*>(const_cast<char*>(header.value.data())),
           header.name.size(), header.value.size(), NGHTTP2_NV_FLAG_NONE};
-}
-
-std::string LowerCase(std::string text) {
-  std::ranges::transform(text, text.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
-  });
-  return text;
 }
 
 }  // namespace

@@ -3,14 +3,10 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/letter_case.h"
+
 namespace kvorum::rpc {
 namespace {
-
-char LowerCase(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
-
-bool EqualsInAnyCase(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, {}, LowerCase, LowerCase);
-}
 
 bool IsLetter(char c) { return LowerCase(c) >= 'a' && LowerCase(c) <= 'z'; }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/letter_case.h"
 #include "rpc/tls_namesake.h"
 
 namespace kvorum::rpc {
@@ -48,13 +49,6 @@ int RefusedIndex() {
 
 const Refused* RefusedOf(const SSL* ssl) {
   return static_cast<const Refused*>(SSL_get_ex_data(ssl, RefusedIndex()));
-}
-
-std::string LowerCase(std::string text) {
-  for (char& byte : text) {
-    if (byte >= 'A' && byte <= 'Z') byte = static_cast<char>(byte - 'A' + 'a');
-  }
-  return text;
 }
 
 std::vector<std::string_view> Labels(std::string_view name) {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <ostream>
 
+#include "base/go_quote.h"
 #include "tools/help.h"
-#include "tools/quote.h"
 
 namespace kvorum::ctl {
 namespace {
@@ -47,7 +47,8 @@ std::size_t EditDistance(std::string_view a, std::string_view b) {
 
 Failure UnknownCommand(const Command& root, std::string_view name) {
   constexpr std::size_t kNear = 2;
-  std::string message = fmt::format("unknown command {} for {}", Quote(name), Quote(root.name()));
+  std::string message =
+      fmt::format("unknown command {} for {}", GoQuote(name), GoQuote(root.name()));
   std::string suggestions;
   for (const Command& child : root.children)
     if (!child.hidden &&

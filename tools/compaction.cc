@@ -1,8 +1,8 @@
 #include <ostream>
 
+#include "base/go_number.h"
 #include "proto/rpc.pb.h"
 #include "tools/commands.h"
-#include "tools/numbers.h"
 #include "tools/session.h"
 
 namespace kvorum::ctl {
@@ -12,7 +12,7 @@ Outcome<void> Run(Invocation& invocation) {
   if (invocation.args.size() != 1)
     return Fail(ExitCode::kBadArguments, "compaction command needs 1 argument");
   const auto revision = ParseInt(invocation.args.front(), 10);
-  if (!revision) return Fail(ExitCode::kError, revision.error());
+  if (!revision) return Fail(ExitCode::kError, revision.error().message);
   const auto session = Session::Open(invocation);
   if (!session) return std::unexpected(session.error());
   const auto client = session->Connect();

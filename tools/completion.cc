@@ -6,8 +6,8 @@
 #include <array>
 #include <ostream>
 
+#include "base/go_quote.h"
 #include "tools/commands.h"
-#include "tools/quote.h"
 
 namespace kvorum::ctl {
 namespace {
@@ -79,8 +79,8 @@ Outcome<void> CheckShell(const Invocation& invocation) {
                 fmt::format("accepts 1 arg(s), received {}", invocation.args.size()));
   if (FindShell(invocation.args.front()) == nullptr)
     return Fail(ExitCode::kError,
-                fmt::format("invalid argument {} for {}", Quote(invocation.args.front()),
-                            Quote(PathName(invocation.path))));
+                fmt::format("invalid argument {} for {}", GoQuote(invocation.args.front()),
+                            GoQuote(PathName(invocation.path))));
   return {};
 }
 

@@ -7,7 +7,6 @@
 #include "client/error_text.h"
 #include "proto/rpc.pb.h"
 #include "tools/commands.h"
-#include "tools/numbers.h"
 #include "tools/session.h"
 
 namespace kvorum::ctl {

@@ -2,10 +2,10 @@
 #include <ostream>
 #include <thread>
 
+#include "base/go_quote.h"
 #include "proto/rpc.pb.h"
 #include "tools/commands.h"
 #include "tools/kv_requests.h"
-#include "tools/quote.h"
 #include "tools/session.h"
 
 namespace kvorum::ctl {
@@ -14,8 +14,8 @@ namespace {
 // A range given by two bare keys is easily a slip of the hand: leave time to interrupt.
 void WarnOfRange(const Invocation& invocation) {
   if (invocation.args.size() < 2 || invocation.flags.Switch("range")) return;
-  invocation.world.err << "Warning: Keys between " << Quote(invocation.args[0]) << " and "
-                       << Quote(invocation.args[1])
+  invocation.world.err << "Warning: Keys between " << GoQuote(invocation.args[0]) << " and "
+                       << GoQuote(invocation.args[1])
                        << " will be deleted. Please interrupt the command within next 2 seconds to "
                           "cancel. You can provide `--range` flag to avoid the delay.\n"
                        << std::flush;

@@ -4,9 +4,9 @@
 
 #include "base/check.h"
 #include "base/duration_text.h"
+#include "base/go_number.h"
+#include "base/go_quote.h"
 #include "tools/csv.h"
-#include "tools/numbers.h"
-#include "tools/quote.h"
 
 namespace kvorum::ctl {
 namespace {
@@ -24,8 +24,12 @@ bool TakesValue(const Flag& flag) { return flag.type != FlagType::kSwitch; }
 std::expected<FlagSet::Value, std::string> FlagSet::ParseValue(FlagType type,
                                                                std::string_view text) {
   const auto as_value = [](auto parsed) -> std::expected<Value, std::string> {
-    if (!parsed) return std::unexpected(std::move(parsed).error());
-    return std::expected<Value, std::string>(std::in_place, *std::move(parsed));
+    if (parsed) return std::expected<Value, std::string>(std::in_place, *std::move(parsed));
+    if constexpr (requires { parsed.error().message; }) {
+      return std::unexpected(std::move(parsed).error().message);
+    } else {
+      return std::unexpected(std::move(parsed).error());
+    }
   };
   switch (type) {
     case FlagType::kSwitch:
@@ -88,8 +92,8 @@ std::expected<void, std::string> FlagSet::Set(std::string_view name, std::string
 Outcome<void> FlagSet::SetFromArgument(const Flag& flag, std::string_view text) {
   const auto set = Set(flag.name, text);
   if (set) return {};
-  return Fail(ExitCode::kError, fmt::format("invalid argument {} for {} flag: {}", Quote(text),
-                                            Quote(DisplayName(flag)), set.error()));
+  return Fail(ExitCode::kError, fmt::format("invalid argument {} for {} flag: {}", GoQuote(text),
+                                            GoQuote(DisplayName(flag)), set.error()));
 }
 
 Outcome<std::span<const std::string>> FlagSet::ParseLong(std::string_view arg,
@@ -121,7 +125,7 @@ Outcome<std::span<const std::string>> FlagSet::ParseShort(std::string_view lette
     const Flag* flag = FindShorthand(letters.front());
     if (flag == nullptr)
       return Fail(ExitCode::kError, fmt::format("unknown shorthand flag: {} in -{}",
-                                                QuoteCharacter(letters.front()), letters));
+                                                GoQuoteCharacter(letters.front()), letters));
     std::string_view value = "true";
     std::string_view next_letters = letters.substr(1);
     if (letters.size() > 2 && letters[1] == '=') {
@@ -136,7 +140,7 @@ Outcome<std::span<const std::string>> FlagSet::ParseShort(std::string_view lette
         rest = rest.subspan(1);
       } else {
         return Fail(ExitCode::kError, fmt::format("flag needs an argument: {} in -{}",
-                                                  QuoteCharacter(letters.front()), letters));
+                                                  GoQuoteCharacter(letters.front()), letters));
       }
     }
     if (auto set = SetFromArgument(*flag, value); !set) return std::unexpected(set.error());

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "tools/quote.h"
+#include "base/go_quote.h"
 
 namespace kvorum::ctl {
 namespace {
@@ -35,7 +35,7 @@ std::string DefaultText(const Flag& flag) {
     case FlagType::kInt:
       return flag.default_value == "0" ? "" : fmt::format(" (default {})", flag.default_value);
     case FlagType::kString:
-      return fmt::format(" (default {})", Quote(flag.default_value));
+      return fmt::format(" (default {})", GoQuote(flag.default_value));
     case FlagType::kStrings:
       return fmt::format(" (default [{}])", flag.default_value);
     case FlagType::kDuration:

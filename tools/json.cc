@@ -4,7 +4,8 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 
-#include "tools/utf8.h"
+#include "base/base64.h"
+#include "base/utf8.h"
 
 namespace kvorum::ctl {
 namespace {
@@ -12,21 +13,6 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
-
-std::string Base64(std::string_view bytes) {
-  constexpr std::string_view kLetters =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  for (std::size_t at = 0; at < bytes.size(); at += 3) {
-    const std::string_view group = bytes.substr(at, 3);
-    unsigned bits = 0;
-    for (std::size_t i = 0; i < 3; ++i)
-      bits = bits << 8U | (i < group.size() ? static_cast<unsigned char>(group[i]) : 0U);
-    for (std::size_t i = 0; i < 4; ++i)
-      out += i <= group.size() ? kLetters[bits >> (18 - 6 * i) & 0x3fU] : '=';
-  }
-  return out;
-}
 
 std::string Text(const FieldDescriptor& field, const std::string& value) {
   return field.type() == FieldDescriptor::TYPE_BYTES ? JsonBytes(value) : JsonString(value);
@@ -104,7 +90,9 @@ std::string JsonString(std::string_view text) {
   return out + "\"";
 }
 
-std::string JsonBytes(std::string_view bytes) { return fmt::format("\"{}\"", Base64(bytes)); }
+std::string JsonBytes(std::string_view bytes) {
+  return fmt::format("\"{}\"", EncodeBase64(Base64::kStandard, bytes));
+}
 
 JsonObject& JsonObject::Add(std::string_view name, std::string_view json) {
   if (!body_.empty()) body_ += ',';

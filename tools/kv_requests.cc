@@ -4,7 +4,8 @@
 
 #include <array>
 
-#include "tools/numbers.h"
+#include "base/go_number.h"
+#include "base/key_range.h"
 
 namespace kvorum::ctl {
 namespace {
@@ -171,13 +172,6 @@ std::vector<Flag> DeleteFlags() {
   };
 }
 
-std::string PrefixEnd(std::string prefix) {
-  while (!prefix.empty() && prefix.back() == '\xff') prefix.pop_back();
-  if (prefix.empty()) return kZeroByte;
-  prefix.back() = static_cast<char>(static_cast<unsigned char>(prefix.back()) + 1);
-  return prefix;
-}
-
 Outcome<bool> IsSerializable(const std::string& consistency) {
   if (consistency == "l") return false;
   if (consistency == "s") return true;
@@ -205,7 +199,7 @@ Outcome<etcdserverpb::PutRequest> MakePut(const FlagSet& flags,
   const auto lease = ParseInt(flags.String("lease"), 16);
   if (!lease)
     return Fail(ExitCode::kBadArguments,
-                fmt::format("bad lease ID ({}), expecting ID in Hex", lease.error()));
+                fmt::format("bad lease ID ({}), expecting ID in Hex", lease.error().message));
   request.set_lease(*lease);
   request.set_prev_kv(flags.Switch("prev-kv"));
   request.set_ignore_value(ignore_value);

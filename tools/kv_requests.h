@@ -27,10 +27,6 @@ Outcome<etcdserverpb::RangeRequest> MakeRange(const FlagSet& flags,
 Outcome<etcdserverpb::DeleteRangeRequest> MakeDelete(const FlagSet& flags,
                                                      const std::vector<std::string>& args);
 
-// The smallest key past every key that begins with `prefix`; one zero byte, for "no end", if there
-// is none.
-std::string PrefixEnd(std::string prefix);
-
 // "l" is false, "s" is true.
 Outcome<bool> IsSerializable(const std::string& consistency);
 

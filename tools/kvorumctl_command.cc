@@ -2,9 +2,9 @@
 
 #include <ostream>
 
+#include "base/go_quote.h"
 #include "tools/commands.h"
 #include "tools/help.h"
-#include "tools/quote.h"
 #include "tools/session.h"
 
 namespace kvorum::ctl {
@@ -31,7 +31,8 @@ Command HelpCommand() {
               return {};
             }
             const Command* root = &invocation.root;
-            invocation.world.err << "Unknown help topic " << Quote(invocation.args.front()) << '\n'
+            invocation.world.err << "Unknown help topic " << GoQuote(invocation.args.front())
+                                 << '\n'
                                  << UsageText({&root, 1});
             return {};
           }};

@@ -4,10 +4,10 @@
 #include <ostream>
 #include <thread>
 
+#include "base/go_number.h"
 #include "client/error_text.h"
 #include "proto/rpc.pb.h"
 #include "tools/commands.h"
-#include "tools/numbers.h"
 #include "tools/session.h"
 
 namespace kvorum::ctl {
@@ -24,7 +24,7 @@ Outcome<std::int64_t> LeaseArgument(const Invocation& invocation) {
   const auto id = ParseInt(invocation.args.front(), 16);
   if (id) return *id;
   return Fail(ExitCode::kBadArguments,
-              "bad lease ID arg (" + id.error() + "), expecting ID in Hex");
+              "bad lease ID arg (" + id.error().message + "), expecting ID in Hex");
 }
 
 Outcome<void> CheckOne(const Invocation& invocation, const char* refusal) {
@@ -45,7 +45,7 @@ std::unexpected<Failure> FailToAsk(const Error& error) {
 Outcome<void> Grant(Invocation& invocation) {
   if (auto one = CheckOne(invocation, "lease grant command needs TTL argument"); !one) return one;
   const auto ttl_s = ParseInt(invocation.args.front(), 10);
-  if (!ttl_s) return Fail(ExitCode::kBadArguments, "bad TTL (" + ttl_s.error() + ")");
+  if (!ttl_s) return Fail(ExitCode::kBadArguments, "bad TTL (" + ttl_s.error().message + ")");
   const auto connected = Connect(invocation);
   if (!connected) return std::unexpected(connected.error());
   etcdserverpb::LeaseGrantRequest request;

@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/key_range.h"
 #include "proto/rpc.pb.h"
 #include "tools/commands.h"
 #include "tools/kv_requests.h"

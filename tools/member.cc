@@ -4,12 +4,12 @@
 #include <cctype>
 #include <ostream>
 
+#include "base/go_number.h"
+#include "base/go_quote.h"
 #include "base/url.h"
 #include "proto/rpc.pb.h"
 #include "tools/commands.h"
 #include "tools/kv_requests.h"
-#include "tools/numbers.h"
-#include "tools/quote.h"
 #include "tools/session.h"
 
 namespace kvorum::ctl {
@@ -41,10 +41,10 @@ Outcome<std::vector<std::string>> PeerUrls(const Invocation& invocation) {
 Outcome<std::uint64_t> MemberIdArgument(const Invocation& invocation) {
   if (invocation.args.size() != 1)
     return Fail(ExitCode::kBadArguments, "member ID is not provided");
-  const auto id = ParseHexId(invocation.args.front());
+  const auto id = ParseUint(invocation.args.front(), 16);
   if (!id) {
     return Fail(ExitCode::kBadArguments,
-                "bad member ID arg (" + id.error() + "), expecting ID in Hex");
+                "bad member ID arg (" + id.error().message + "), expecting ID in Hex");
   }
   return *id;
 }
@@ -73,8 +73,8 @@ void PrintStartVariables(std::ostream& out, const std::string& name, const std::
       cluster += (member.id() == response.member().id() ? name : member.name()) + "=" + url;
     }
   }
-  out << "\nETCD_NAME=" << Quote(name) << "\nETCD_INITIAL_CLUSTER=" << Quote(cluster)
-      << "\nETCD_INITIAL_ADVERTISE_PEER_URLS=" << Quote(urls)
+  out << "\nETCD_NAME=" << GoQuote(name) << "\nETCD_INITIAL_CLUSTER=" << GoQuote(cluster)
+      << "\nETCD_INITIAL_ADVERTISE_PEER_URLS=" << GoQuote(urls)
       << "\nETCD_INITIAL_CLUSTER_STATE=\"existing\"\n";
 }
 

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
+#include "base/go_number.h"
 #include "proto/rpc.pb.h"
 #include "tools/commands.h"
-#include "tools/numbers.h"
 #include "tools/session.h"
 
 namespace kvorum::ctl {
@@ -12,8 +12,8 @@ namespace {
 Outcome<void> Run(Invocation& invocation) {
   if (invocation.args.size() != 1)
     return Fail(ExitCode::kBadArguments, "move-leader command needs 1 argument");
-  const auto target = ParseHexId(invocation.args.front());
-  if (!target) return Fail(ExitCode::kBadArguments, target.error());
+  const auto target = ParseUint(invocation.args.front(), 16);
+  if (!target) return Fail(ExitCode::kBadArguments, target.error().message);
   const auto session = Session::Open(invocation);
   if (!session) return std::unexpected(session.error());
   const auto endpoints = session->Endpoints();

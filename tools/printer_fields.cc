@@ -3,8 +3,8 @@
 
 #include <ostream>
 
+#include "base/go_quote.h"
 #include "tools/printer.h"
-#include "tools/quote.h"
 #include "tools/table.h"
 
 namespace kvorum::ctl {
@@ -55,7 +55,7 @@ class FieldsPrinter final : public Printer {
           static_cast<void>(Txn(op.response_txn()));
           break;
         case etcdserverpb::ResponseOp::RESPONSE_NOT_SET:
-          Line("Unknown", Quote(""));
+          Line("Unknown", GoQuote(""));
           break;
       }
     }
@@ -87,7 +87,7 @@ class FieldsPrinter final : public Printer {
                                 bool) override {
     static_cast<void>(IdAndTtl(response));
     Line("GrantedTTL", response.grantedttl());
-    for (const std::string& key : response.keys()) Line("Key", Quote(key));
+    for (const std::string& key : response.keys()) Line("Key", GoQuote(key));
     return {};
   }
   Outcome<void> LeaseList(const etcdserverpb::LeaseLeasesResponse& response) override {
@@ -111,9 +111,9 @@ class FieldsPrinter final : public Printer {
     Header(response.header());
     for (const etcdserverpb::Member& member : response.members()) {
       Line("ID", Id(member.id()));
-      Line("Name", Quote(member.name()));
-      for (const std::string& url : member.peerurls()) Line("PeerURL", Quote(url));
-      for (const std::string& url : member.clienturls()) Line("ClientURL", Quote(url));
+      Line("Name", GoQuote(member.name()));
+      for (const std::string& url : member.peerurls()) Line("PeerURL", GoQuote(url));
+      for (const std::string& url : member.clienturls()) Line("ClientURL", GoQuote(url));
       Line("IsLearner", member.islearner());
       out_ << '\n';
     }
@@ -131,22 +131,22 @@ class FieldsPrinter final : public Printer {
     for (const authpb::Permission& permission : response.perm()) {
       // Two spaces, as etcdctl has them.
       Line("PermType", " " + authpb::Permission::Type_Name(permission.permtype()));
-      Line("Key", Quote(permission.key()));
-      Line("RangeEnd", Quote(permission.range_end()));
+      Line("Key", GoQuote(permission.key()));
+      Line("RangeEnd", GoQuote(permission.range_end()));
     }
     return {};
   }
   Outcome<void> RoleList(const etcdserverpb::AuthRoleListResponse& response) override {
     Header(response.header());
     out_ << "\"Roles\" :";
-    for (const std::string& role : response.roles()) out_ << ' ' << Quote(role);
+    for (const std::string& role : response.roles()) out_ << ' ' << GoQuote(role);
     out_ << '\n';
     return {};
   }
 
   Outcome<void> Health(const std::vector<EndpointHealth>& endpoints) override {
     for (const EndpointHealth& e : endpoints) {
-      Line("Endpoint", Quote(e.endpoint));
+      Line("Endpoint", GoQuote(e.endpoint));
       Line("Health", e.healthy);
       Line("Took", e.took);
       Line("Error", e.error);
@@ -158,8 +158,8 @@ class FieldsPrinter final : public Printer {
   Outcome<void> Status(const std::vector<EndpointStatus>& endpoints) override {
     for (const auto& [endpoint, status] : endpoints) {
       Header(status.header());
-      Line("Version", Quote(status.version()));
-      Line("StorageVersion", Quote(status.storageversion()));
+      Line("Version", GoQuote(status.version()));
+      Line("StorageVersion", GoQuote(status.storageversion()));
       Line("DBSize", status.dbsize());
       Line("DBSizeInUse", status.dbsizeinuse());
       Line("DBSizeQuota", status.dbsizequota());
@@ -169,8 +169,8 @@ class FieldsPrinter final : public Printer {
       Line("RaftTerm", status.raftterm());
       Line("RaftAppliedIndex", status.raftappliedindex());
       Line("Errors", fmt::format("[{}]", Join(status.errors(), " ")));
-      Line("Endpoint", Quote(endpoint));
-      Line("DowngradeTargetVersion", Quote(status.downgradeinfo().targetversion()));
+      Line("Endpoint", GoQuote(endpoint));
+      Line("DowngradeTargetVersion", GoQuote(status.downgradeinfo().targetversion()));
       Line("DowngradeEnabled", status.downgradeinfo().enabled());
       out_ << '\n';
     }
@@ -180,7 +180,7 @@ class FieldsPrinter final : public Printer {
   Outcome<void> HashKV(const std::vector<EndpointHashKV>& endpoints) override {
     for (const auto& [endpoint, hash] : endpoints) {
       Header(hash.header());
-      Line("Endpoint", Quote(endpoint));
+      Line("Endpoint", GoQuote(endpoint));
       Line("Hash", hash.hash());
       Line("HashRevision", hash.hash_revision());
       out_ << '\n';
@@ -222,11 +222,11 @@ class FieldsPrinter final : public Printer {
     const auto line = [&](std::string_view name, const auto& value) {
       fmt::print(out_, "\"{}{}\" : {}\n", prefix, name, value);
     };
-    line("Key", Quote(kv.key()));
+    line("Key", GoQuote(kv.key()));
     line("CreateRevision", kv.create_revision());
     line("ModRevision", kv.mod_revision());
     line("Version", kv.version());
-    line("Value", Quote(kv.value()));
+    line("Value", GoQuote(kv.value()));
     line("Lease", LeaseId(kv.lease()));
   }
 

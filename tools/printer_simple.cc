@@ -2,6 +2,7 @@
 
 #include <ostream>
 
+#include "base/key_range.h"
 #include "tools/kv_requests.h"
 #include "tools/printer.h"
 #include "tools/table.h"

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <span>
 
+#include "base/key_range.h"
 #include "proto/auth.pb.h"
 #include "proto/rpc.pb.h"
 #include "tools/commands.h"
@@ -18,13 +19,13 @@ Outcome<void> CheckCount(const Invocation& invocation, std::size_t count, const 
   return Fail(ExitCode::kBadArguments, refusal);
 }
 
-struct KeyRange {
+struct GrantedRange {
   std::string key;
   std::string end;
 };
 
 // KEY [END] and the flags. Without a key, the flags mean all keys.
-Outcome<KeyRange> PermissionRange(const FlagSet& flags, std::span<const std::string> args) {
+Outcome<GrantedRange> PermissionRange(const FlagSet& flags, std::span<const std::string> args) {
   const bool prefix = flags.Switch("prefix");
   const bool from_key = flags.Switch("from-key");
   const std::string& key = args.front();
@@ -32,15 +33,15 @@ Outcome<KeyRange> PermissionRange(const FlagSet& flags, std::span<const std::str
   const bool has_both = prefix && from_key;
   if (has_both && (key.empty() || args.size() == 1))
     return Fail(ExitCode::kBadArguments, "--from-key and --prefix flags are mutually exclusive");
-  if (key.empty()) return KeyRange{zero, prefix || from_key ? zero : ""};
+  if (key.empty()) return GrantedRange{zero, prefix || from_key ? zero : ""};
   if (args.size() == 1) {
-    if (prefix) return KeyRange{key, PrefixEnd(key)};
-    return KeyRange{key, from_key ? zero : ""};
+    if (prefix) return GrantedRange{key, PrefixEnd(key)};
+    return GrantedRange{key, from_key ? zero : ""};
   }
   if (prefix) return Fail(ExitCode::kBadArguments, "unexpected endkey argument with --prefix flag");
   if (from_key)
     return Fail(ExitCode::kBadArguments, "unexpected endkey argument with --from-key flag");
-  return KeyRange{key, args[1]};
+  return GrantedRange{key, args[1]};
 }
 
 Outcome<authpb::Permission::Type> PermissionType(const std::string& text) {

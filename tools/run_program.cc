@@ -10,7 +10,7 @@
 #include <cstring>
 #include <vector>
 
-#include "tools/quote.h"
+#include "base/go_quote.h"
 
 namespace kvorum::ctl {
 namespace {
@@ -28,7 +28,7 @@ std::vector<char*> Pointers(std::span<const std::string> strings) {
 
 std::string WhyNotRun(const std::string& program, int error) {
   if (error == ENOENT && program.find('/') == std::string::npos)
-    return "exec: " + Quote(program) + ": executable file not found in $PATH";
+    return "exec: " + GoQuote(program) + ": executable file not found in $PATH";
   std::string reason = std::strerror(error);
   reason.front() = static_cast<char>(reason.front() | 0x20);  // as Go has it
   return "fork/exec " + program + ": " + reason;

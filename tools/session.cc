@@ -6,12 +6,12 @@
 #include <optional>
 #include <ostream>
 
+#include "base/go_quote.h"
 #include "client/discovery.h"
 #include "client/error_text.h"
 #include "proto/rpc.pb.h"
 #include "tools/json.h"
 #include "tools/password.h"
-#include "tools/quote.h"
 
 namespace kvorum::ctl {
 namespace {
@@ -97,7 +97,8 @@ Outcome<std::vector<std::string>> EndpointsFrom(const Invocation& invocation) {
     if (!discovered) return Fail(ExitCode::kError, discovered.error().message);
     for (const std::string& endpoint : *discovered) {
       if (endpoint.starts_with("http://") && !flags.Switch("insecure-discovery"))
-        invocation.world.err << "ignoring discovered insecure endpoint " << Quote(endpoint) << '\n';
+        invocation.world.err << "ignoring discovered insecure endpoint " << GoQuote(endpoint)
+                             << '\n';
       else
         endpoints.push_back(endpoint);
     }

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "tools/numbers.h"
-#include "tools/utf8.h"
+#include "tools/display_width.h"
+#include "tools/human_bytes.h"
 
 namespace kvorum::ctl {
 namespace {

@@ -5,10 +5,10 @@
 #include <array>
 #include <istream>
 
+#include "base/go_number.h"
+#include "base/go_quote.h"
 #include "tools/command.h"
 #include "tools/kv_requests.h"
-#include "tools/numbers.h"
-#include "tools/quote.h"
 
 namespace kvorum::ctl {
 namespace {
@@ -33,9 +33,9 @@ struct CompareParts {
 
 // Takes a quoted string off the front.
 std::optional<std::string> TakeQuoted(std::string_view& text) {
-  const auto length = QuotedLength(text);
+  const auto length = GoQuotedLength(text);
   if (!length) return std::nullopt;
-  auto value = Unquote(text.substr(0, *length));
+  auto value = GoUnquote(text.substr(0, *length));
   text.remove_prefix(*length);
   return value;
 }
@@ -135,7 +135,7 @@ Outcome<Compare> ParseCompare(std::string_view line) {
   if (parts.found != 3)
     return Fail(ExitCode::kInvalidInput,
                 fmt::format("malformed comparison: {}; got {}({}) {} {}", line, name,
-                            Quote(parts.key), parts.op, Quote(parts.value)));
+                            GoQuote(parts.key), parts.op, GoQuote(parts.value)));
   const auto target = std::ranges::find_if(
       kTargets, [&](const Target& t) { return t.name == name || t.short_name == name; });
   if (target == kTargets.end())
@@ -170,8 +170,8 @@ Outcome<std::vector<std::string>> SplitWords(std::string_view line) {
     }
     const char quote = line.front();
     if (quote == '"') {
-      if (const auto length = QuotedLength(line)) {
-        auto word = Unquote(line.substr(0, *length));
+      if (const auto length = GoQuotedLength(line)) {
+        auto word = GoUnquote(line.substr(0, *length));
         if (!word) return Fail(ExitCode::kInvalidInput, "invalid syntax");
         words.push_back(*std::move(word));
         line.remove_prefix(*length);

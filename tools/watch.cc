@@ -8,9 +8,9 @@
 #include <thread>
 #include <utility>
 
+#include "base/go_quote.h"
 #include "client/error_text.h"
 #include "tools/commands.h"
-#include "tools/quote.h"
 #include "tools/session.h"
 #include "tools/txn_input.h"
 #include "tools/watch_args.h"
@@ -21,7 +21,7 @@ namespace {
 
 std::string QuotedList(const std::vector<std::string>& words) {
   std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + Quote(word);
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + GoQuote(word);
   return "[" + text + "]";
 }
 

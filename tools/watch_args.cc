@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/go_quote.h"
+#include "base/key_range.h"
 #include "tools/kv_requests.h"
-#include "tools/quote.h"
 
 namespace kvorum::ctl {
 namespace {
@@ -43,7 +44,7 @@ Outcome<WatchEnvironment> ReadWatchEnvironment(const std::vector<std::string>& e
   if (found.key.empty() && !found.range_end.empty())
     return Fail(
         ExitCode::kBadArguments,
-        "ETCDCTL_WATCH_KEY is empty but got ETCDCTL_WATCH_RANGE_END=" + Quote(found.range_end));
+        "ETCDCTL_WATCH_KEY is empty but got ETCDCTL_WATCH_RANGE_END=" + GoQuote(found.range_end));
   return found;
 }
 

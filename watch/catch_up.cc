@@ -38,8 +38,8 @@ class ViewPreviousValues final : public PreviousValues {
 struct CatchUp::Round {
   // Jobs of exactly the same range, and the events found in it.
   struct Group {
-    explicit Group(const mvcc::KeyRange& of) : watched(of) {}
-    mvcc::KeyRange range() const { return watched.view(); }
+    explicit Group(const KeyRange& of) : watched(of) {}
+    KeyRange range() const { return watched.view(); }
     const WatchedRange watched;
     std::vector<std::uint32_t> jobs;
     std::vector<std::uint32_t> matches;

@@ -13,12 +13,12 @@
 #include <string_view>
 #include <utility>
 
+#include "base/key_range.h"
 #include "base/rng.h"
-#include "mvcc/key_range.h"
 
 namespace kvorum::watch {
 
-// Value has a function `mvcc::KeyRange range() const`, of a range that is not single, whose bytes
+// Value has a function `KeyRange range() const`, of a range that is not single, whose bytes
 // live as long as the value.
 template <class Value>
 class IntervalMap {
@@ -26,7 +26,7 @@ class IntervalMap {
   explicit IntervalMap(std::uint64_t seed) : rng_(seed) {}
 
   // Null if there is none under exactly this interval.
-  Value* Find(const mvcc::KeyRange& range) const {
+  Value* Find(const KeyRange& range) const {
     const Node* node = root_.get();
     while (node != nullptr) {
       const auto order = Compare(range, node->value->range());
@@ -45,7 +45,7 @@ class IntervalMap {
     ++size_;
   }
   // The interval is in the map.
-  void Erase(const mvcc::KeyRange& range) {
+  void Erase(const KeyRange& range) {
     EraseFrom(root_, range);
     --size_;
   }
@@ -81,11 +81,11 @@ class IntervalMap {
     }
   };
 
-  static bool EndsBefore(const mvcc::KeyRange& a, const mvcc::KeyRange& b) {
+  static bool EndsBefore(const KeyRange& a, const KeyRange& b) {
     if (a.open() || b.open()) return !a.open();
     return a.end() < b.end();
   }
-  static std::strong_ordering Compare(const mvcc::KeyRange& a, const mvcc::KeyRange& b) {
+  static std::strong_ordering Compare(const KeyRange& a, const KeyRange& b) {
     if (const auto order = a.begin() <=> b.begin(); order != 0) return order;
     if (a.open() || b.open()) return a.open() <=> b.open();
     return a.end() <=> b.end();
@@ -106,7 +106,7 @@ class IntervalMap {
   }
 
   // Parts a tree into what is before the range and what is after it.
-  static void Split(std::unique_ptr<Node> node, const mvcc::KeyRange& range,
+  static void Split(std::unique_ptr<Node> node, const KeyRange& range,
                     std::unique_ptr<Node>& before, std::unique_ptr<Node>& after) {
     if (node == nullptr) {
       before = nullptr;
@@ -137,7 +137,7 @@ class IntervalMap {
     at->Update();
   }
 
-  static void EraseFrom(std::unique_ptr<Node>& at, const mvcc::KeyRange& range) {
+  static void EraseFrom(std::unique_ptr<Node>& at, const KeyRange& range) {
     const auto order = Compare(range, at->value->range());
     if (order == 0) {
       at = Join(std::move(at->left), std::move(at->right));
@@ -151,7 +151,7 @@ class IntervalMap {
   static void StabIn(const Node* node, std::string_view key, Visit& visit) {
     while (node != nullptr && node->furthest->value->range().BeforeEnd(key)) {
       StabIn(node->left.get(), key, visit);
-      const mvcc::KeyRange range = node->value->range();
+      const KeyRange range = node->value->range();
       if (key < range.begin()) return;
       if (range.BeforeEnd(key)) visit(*node->value);
       node = node->right.get();

@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "mvcc/key_range.h"
+#include "base/key_range.h"
 #include "watch/interval_map.h"
 
 namespace kvorum::watch {
@@ -20,14 +20,14 @@ namespace kvorum::watch {
 // The bytes of a range, owned.
 class WatchedRange {
  public:
-  explicit WatchedRange(const mvcc::KeyRange& range)
+  explicit WatchedRange(const KeyRange& range)
       : key_size_(range.begin().size()), single_(range.single()) {
     bytes_.reserve(range.begin().size() + range.end().size());
     bytes_.append(range.begin());
     if (!single_) bytes_.append(range.end());
   }
   // Views into this object.
-  mvcc::KeyRange view() const {
+  KeyRange view() const {
     const std::string_view all = bytes_;
     return {all.substr(0, key_size_), single_ ? std::string_view() : all.substr(key_size_)};
   }
@@ -38,14 +38,14 @@ class WatchedRange {
   bool single_;
 };
 
-// Group is made from a mvcc::KeyRange, and has `mvcc::KeyRange range() const` into its own memory.
+// Group is made from a KeyRange, and has `KeyRange range() const` into its own memory.
 template <class Group>
 class RangeIndex {
  public:
   explicit RangeIndex(std::uint64_t seed) : ranges_(seed) {}
 
   // The group of exactly this range, made if there is none.
-  Group& Add(const mvcc::KeyRange& range) {
+  Group& Add(const KeyRange& range) {
     if (!range.single()) {
       if (Group* found = ranges_.Find(range)) return *found;
       auto group = std::make_unique<Group>(range);
@@ -61,7 +61,7 @@ class RangeIndex {
   }
   // Destroys the group.
   void Remove(Group& group) {
-    const mvcc::KeyRange range = group.range();
+    const KeyRange range = group.range();
     if (range.single()) {
       keys_.erase(range.begin());
     } else {

@@ -205,7 +205,7 @@ bool Shard::Bridge(Watcher& watcher) {
     return true;
   }
   if (recent_.empty() || recent_.front()->first_revision() > watcher.next) return false;
-  const mvcc::KeyRange range = watcher.group.range();
+  const KeyRange range = watcher.group.range();
   std::vector<std::uint32_t> matches;
   for (const auto& batch : recent_) {
     matches.clear();
@@ -236,7 +236,7 @@ void Shard::EndByCompaction(Watcher& watcher, std::int64_t compact_revision) {
 
 // ---- Watchers and where they are ----
 
-void Shard::AddWatcher(Stream& stream, const CreateRequest& request, const mvcc::KeyRange& range,
+void Shard::AddWatcher(Stream& stream, const CreateRequest& request, const KeyRange& range,
                        std::int64_t id, std::int64_t present) {
   WatchGroup& group = groups_.Add(range);
   ++group.members;

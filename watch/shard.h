@@ -98,7 +98,7 @@ class Shard {
   // Makes sure that all that is published is handled, and tells the revision that a client may have
   // seen by now.
   std::int64_t ReachPresent();
-  void AddWatcher(Stream& stream, const CreateRequest& request, const mvcc::KeyRange& range,
+  void AddWatcher(Stream& stream, const CreateRequest& request, const KeyRange& range,
                   std::int64_t id, std::int64_t present);
   // Out of wherever its state has it.
   void Unlink(Watcher& watcher);

@@ -39,7 +39,7 @@ std::int64_t Stream::ChooseId() {
 
 void Stream::Create(const CreateRequest& request) {
   if (request.start_revision < 0) return Refuse(kReasonCompacted);
-  const mvcc::KeyRange range(request.key.empty() ? kSmallestKey : request.key, request.range_end);
+  const KeyRange range(request.key.empty() ? kSmallestKey : request.key, request.range_end);
   if (!range.single() && !range.open() && range.begin() >= range.end())
     return Refuse(kReasonEmptyRange);
   if (request.watch_id != 0 && IsTaken(request.watch_id)) return Refuse(kReasonDuplicateId);

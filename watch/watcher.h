@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "mvcc/key_range.h"
+#include "base/key_range.h"
 #include "watch/body.h"
 #include "watch/range_index.h"
 
@@ -15,8 +15,8 @@ class Stream;
 struct Watcher;
 
 struct WatchGroup {
-  explicit WatchGroup(const mvcc::KeyRange& range) : watched(range) {}
-  mvcc::KeyRange range() const { return watched.view(); }
+  explicit WatchGroup(const KeyRange& range) : watched(range) {}
+  KeyRange range() const { return watched.view(); }
 
   const WatchedRange watched;
   std::vector<Watcher*> synced;

@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
-#include "auth/base64.h"
 #include "auth/errors.h"
 #include "auth/jwt_signature.h"
+#include "base/base64.h"
 #include "tests/auth/jwt_vectors.h"
 
 namespace kvorum::auth {

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <string_view>
+#include <utility>
+
 namespace kvorum {
 namespace {
 
@@ -28,6 +32,29 @@ TEST(Utf8Test, TellsTheLengthOfTheFirstSequence) {
   EXPECT_EQ(Utf8SequenceLength("\xe2\x82\xacz"), 3u);
   EXPECT_EQ(Utf8SequenceLength("\xf0\x9f\x98\x80z"), 4u);
   EXPECT_EQ(Utf8SequenceLength(""), 0u);
+}
+
+TEST(Utf8Test, ReadsAndWritesCodePoints) {
+  for (const auto& [text, code_point] :
+       {std::pair("a", U'a'), std::pair("\xc3\xa4", U'\u00e4'),
+        std::pair("\xe2\x82\xac", U'\u20ac'), std::pair("\xed\x9f\xbf", U'\ud7ff'),
+        std::pair("\xf4\x8f\xbf\xbf", U'\U0010ffff')}) {
+    const std::string_view bytes = text;
+    const Utf8Character read = ReadUtf8(std::string(bytes) + "z");
+    EXPECT_TRUE(read.valid) << bytes;
+    EXPECT_EQ(read.code_point, code_point) << bytes;
+    EXPECT_EQ(read.size_bytes, bytes.size()) << bytes;
+    std::string written;
+    AppendUtf8(code_point, written);
+    EXPECT_EQ(written, bytes);
+  }
+  const Utf8Character bad = ReadUtf8("\xe2\x82z");
+  EXPECT_FALSE(bad.valid);
+  EXPECT_EQ(bad.size_bytes, 1u);
+  EXPECT_EQ(bad.code_point, U'\ufffd');
+  EXPECT_TRUE(IsScalarValue(0xd7ff));
+  EXPECT_FALSE(IsScalarValue(0xd800));
+  EXPECT_FALSE(IsScalarValue(0x110000));
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <limits>
 #include <vector>
 
+#include "base/key_range.h"
+
 namespace kvorum::differential {
 namespace {
 
@@ -47,14 +49,6 @@ std::vector<std::string> MakeDeletedKeys() {
   std::vector<std::string> keys(10, Choices::kDeletedPrefix);
   for (std::size_t i = 0; i < keys.size(); ++i) keys[i] += std::to_string(i);
   return keys;
-}
-
-// The end of the range of keys with this prefix.
-std::string PrefixEnd(std::string prefix) {
-  while (!prefix.empty() && prefix.back() == '\xff') prefix.pop_back();
-  if (prefix.empty()) return kZero;
-  prefix.back() = static_cast<char>(prefix.back() + 1);
-  return prefix;
 }
 
 }  // namespace

@@ -10,9 +10,9 @@
 #include <string>
 #include <string_view>
 
-#include "auth/base64.h"
 #include "auth/jwt.h"
 #include "auth/jwt_signature.h"
+#include "base/base64.h"
 
 namespace {
 

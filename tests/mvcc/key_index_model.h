@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/key_range.h"
 #include "mvcc/index_view.h"
 #include "mvcc/key_index_builder.h"
-#include "mvcc/key_range.h"
 #include "mvcc/revision.h"
 
 namespace kvorum::mvcc {

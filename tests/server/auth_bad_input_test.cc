@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "auth/auth_record.h"
-#include "auth/base64.h"
+#include "base/base64.h"
 #include "proto/wire.h"
 #include "server/errors.h"
 #include "server/kv_decode.h"
@@ -186,7 +186,7 @@ TEST_F(AuthBadInputTest, APasswordMayBeChangedByItsHashAlone) {
   const auto change = [&](std::string_view user, std::string_view hashed) {
     return Ask("UserChangePassword", Body({user, "", hashed}));
   };
-  EXPECT_EQ(change("bob", auth::EncodeBase64(auth::Base64::kStandard, hash)), kNone);
+  EXPECT_EQ(change("bob", EncodeBase64(Base64::kStandard, hash)), kNone);
   EXPECT_TRUE(Login("bob", "of alice").has_value());
   EXPECT_EQ(ErrorOf(Login("bob", "of bob")), auth::kErrAuthFailed);
   EXPECT_EQ(change("bob", "bm90\r\nIGEgaGFzaB=="), kNone);  // some bytes that are no hash

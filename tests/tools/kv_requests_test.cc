@@ -36,14 +36,6 @@ Outcome<etcdserverpb::PutRequest> Put(const std::vector<std::string>& line,
       line);
 }
 
-TEST(PrefixEndTest, IsTheNextKeyThatDoesNotBeginSo) {
-  EXPECT_EQ(PrefixEnd("a"), "b");
-  EXPECT_EQ(PrefixEnd("ab\xff\xff"), "ac");
-  EXPECT_EQ(PrefixEnd("\x7f"), "\x80");
-  EXPECT_EQ(PrefixEnd("\xff\xff"), "\0"s) << "there is none: no upper end";
-  EXPECT_EQ(PrefixEnd(""), "\0"s);
-}
-
 TEST(GetTest, RangesByEndPrefixAndFromKey) {
   EXPECT_EQ(Get({"a"})->range_end(), "");
   EXPECT_EQ(Get({"a", "c"})->range_end(), "c");

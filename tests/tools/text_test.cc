@@ -1,96 +1,16 @@
-// The texts that must be Go's to the letter: quoted strings, numbers, durations, sizes, JSON.
+// The texts that must be Go's to the letter: sizes, CSV, JSON.
 #include <gtest/gtest.h>
 
-#include "base/duration_text.h"
 #include "proto/rpc.pb.h"
 #include "tools/csv.h"
+#include "tools/display_width.h"
+#include "tools/human_bytes.h"
 #include "tools/json.h"
-#include "tools/numbers.h"
-#include "tools/quote.h"
-#include "tools/utf8.h"
 
 namespace kvorum::ctl {
 namespace {
 
-using namespace std::chrono_literals;
-using namespace std::string_literals;
-
-TEST(QuoteTest, PrintableTextIsLeftAlone) {
-  EXPECT_EQ(Quote("a b'c"), R"("a b'c")");
-  EXPECT_EQ(Quote("é世😀"), "\"é世😀\"");
-  EXPECT_EQ(Quote("\uFFFD"), "\"\uFFFD\"");
-}
-
-TEST(QuoteTest, TheRestIsEscaped) {
-  EXPECT_EQ(Quote("\a\b\f\n\r\t\v\\\""), R"("\a\b\f\n\r\t\v\\\"")");
-  EXPECT_EQ(Quote("\x01\x7f"s), R"("\x01\x7f")");
-  EXPECT_EQ(Quote("\xff\xc3"), R"("\xff\xc3")");
-  EXPECT_EQ(Quote("\xed\xa0\x80"), R"("\xed\xa0\x80")") << "a surrogate is not UTF-8";
-  EXPECT_EQ(Quote("\u00a0\u200b\ufeff"), R"("\u00a0\u200b\ufeff")");
-  EXPECT_EQ(Quote("\U000f0000"), R"("\U000f0000")");
-  EXPECT_EQ(Quote("\0"s), R"("\x00")");
-}
-
-TEST(QuoteTest, UnquoteUndoesQuote) {
-  for (const std::string& text : {""s, "plain"s, "\0\n\"\\"s, "\xff\xfe"s, "\u200bé"s})
-    EXPECT_EQ(Unquote(Quote(text)), text);
-}
-
-TEST(QuoteTest, UnquoteReadsEveryEscape) {
-  EXPECT_EQ(Unquote(R"("\x41\101\u00e9\U0001f600")"), "AAé😀");
-  EXPECT_EQ(Unquote("`raw\\n`"), "raw\\n");
-}
-
-TEST(QuoteTest, MalformedLiteralsAreRefused) {
-  for (const std::string_view text :
-       {"", "\"", "a", "\"a", "a\"", "\"a\"b\"", R"("\q")", R"("\x4")", R"("\400")", R"("\ud800")",
-        "\"a\nb\"", "'a'", R"("\'")", R"("\)", "`a`b`"})
-    EXPECT_EQ(Unquote(text), std::nullopt) << text;
-}
-
-TEST(QuoteTest, TheEndOfALiteralIsItsFirstBareQuote) {
-  EXPECT_EQ(QuotedLength(R"("a\"b" c)"), 6);
-  EXPECT_EQ(QuotedLength("`a\\` c"), 4);
-  EXPECT_EQ(QuotedLength("\"a"), std::nullopt);
-  EXPECT_EQ(QuotedLength("a\"\""), std::nullopt);
-}
-
-TEST(NumbersTest, Integers) {
-  EXPECT_EQ(ParseInt("-12", 10), -12);
-  EXPECT_EQ(ParseInt("7fffffffffffffff", 16), INT64_MAX);
-  EXPECT_EQ(ParseInt("-8000000000000000", 16), INT64_MIN);
-  EXPECT_EQ(ParseInt("0b101", 0), 5);
-  EXPECT_EQ(ParseInt("017", 0), 15);
-  EXPECT_EQ(ParseInt("0", 0), 0);
-  EXPECT_EQ(ParseInt("8000000000000000", 16).error(),
-            "strconv.ParseInt: parsing \"8000000000000000\": value out of range");
-  for (const std::string_view text : {"", "-", "+", "x", "1x", " 1", "0x", "--1"})
-    EXPECT_FALSE(ParseInt(text, 0)) << text;
-}
-
-TEST(NumbersTest, DurationsAreRead) {
-  EXPECT_EQ(ParseDuration("1h2m3.5s"), 1h + 2min + 3500ms);
-  EXPECT_EQ(ParseDuration("300ms"), 300ms);
-  EXPECT_EQ(ParseDuration("-1.5us"), -1500ns);
-  EXPECT_EQ(ParseDuration("2µs"), 2us);
-  EXPECT_EQ(ParseDuration("0"), 0ns);
-  EXPECT_EQ(ParseDuration("5").error(), "time: missing unit in duration \"5\"");
-  EXPECT_EQ(ParseDuration("5x").error(), "time: unknown unit \"x\" in duration \"5x\"");
-  for (const std::string_view text : {"", "-", ".s", "s", "1.2.3s", "9999999h"})
-    EXPECT_FALSE(ParseDuration(text)) << text;
-}
-
-TEST(NumbersTest, DurationsArePrinted) {
-  EXPECT_EQ(FormatDuration(0ns), "0s");
-  EXPECT_EQ(FormatDuration(999ns), "999ns");
-  EXPECT_EQ(FormatDuration(1500ns), "1.5µs");
-  EXPECT_EQ(FormatDuration(4405773ns), "4.405773ms");
-  EXPECT_EQ(FormatDuration(2s), "2s");
-  EXPECT_EQ(FormatDuration(1h + 3500ms), "1h0m3.5s");
-  EXPECT_EQ(FormatDuration(-90s), "-1m30s");
-}
-
-TEST(NumbersTest, SizesArePrinted) {
+TEST(HumanBytesTest, SizesArePrinted) {
   EXPECT_EQ(HumanBytes(0), "0 B");
   EXPECT_EQ(HumanBytes(999), "999 B");
   EXPECT_EQ(HumanBytes(1000), "1.0 kB");
@@ -109,7 +29,7 @@ TEST(CsvTest, FieldsMayBeQuoted) {
   EXPECT_EQ(ParseCsv(WriteCsv({"a,b", "\"", "c"})), (std::vector<std::string>{"a,b", "\"", "c"}));
 }
 
-TEST(Utf8Test, WidthIsInColumns) {
+TEST(DisplayWidthTest, WidthIsInColumns) {
   EXPECT_EQ(DisplayWidth("abc"), 3);
   EXPECT_EQ(DisplayWidth("é"), 1);
   EXPECT_EQ(DisplayWidth("世界"), 4);

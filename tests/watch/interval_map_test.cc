@@ -16,8 +16,8 @@ namespace kvorum::watch {
 namespace {
 
 struct Named {
-  explicit Named(const mvcc::KeyRange& range) : watched(range) {}
-  mvcc::KeyRange range() const { return watched.view(); }
+  explicit Named(const KeyRange& range) : watched(range) {}
+  KeyRange range() const { return watched.view(); }
   const WatchedRange watched;
 };
 
@@ -42,7 +42,7 @@ TEST(IntervalMapTest, AgreesWithAListOfIntervals) {
     for (int step = 0; step < 300; ++step) {
       const Interval interval{RandomKey(rng),
                               rng.OneIn(8) ? std::string(1, '\0') : RandomKey(rng) + "b"};
-      const mvcc::KeyRange range(interval.first, interval.second);
+      const KeyRange range(interval.first, interval.second);
       ASSERT_EQ(map.Find(range) != nullptr, model.contains(interval));
       if (model.contains(interval)) {
         map.Erase(range);
@@ -58,7 +58,7 @@ TEST(IntervalMapTest, AgreesWithAListOfIntervals) {
       map.Stab(key, [&](const Named& named) { found.insert(IntervalOf(named)); });
       std::multiset<Interval> expected;
       for (const Interval& each : model) {
-        if (mvcc::KeyRange(each.first, each.second).Contains(key)) expected.insert(each);
+        if (KeyRange(each.first, each.second).Contains(key)) expected.insert(each);
       }
       ASSERT_EQ(found, expected) << key;
     }
@@ -70,7 +70,7 @@ TEST(IntervalMapTest, ManyIntervalsInOrderMakeNoHighTree) {
   for (int i = 0; i < 100'000; ++i) {
     const std::string begin = std::to_string(1'000'000 + i);
     const std::string end = begin + "~";
-    map.Insert(std::make_unique<Named>(mvcc::KeyRange(begin, end)));
+    map.Insert(std::make_unique<Named>(KeyRange(begin, end)));
   }
   EXPECT_TRUE(map.Holds());  // recursive: a list would not fit the stack under the sanitizers
   int found = 0;
@@ -80,11 +80,11 @@ TEST(IntervalMapTest, ManyIntervalsInOrderMakeNoHighTree) {
 
 TEST(RangeIndexTest, GroupsAreMadeOnceAndFoundByKeyOrRange) {
   RangeIndex<Named> index(1);
-  Named& single = index.Add(mvcc::KeyRange("b", ""));
-  Named& range = index.Add(mvcc::KeyRange("a", "c"));
-  Named& open = index.Add(mvcc::KeyRange("b", std::string_view("\0", 1)));
-  EXPECT_EQ(&index.Add(mvcc::KeyRange("b", "")), &single);
-  EXPECT_EQ(&index.Add(mvcc::KeyRange("a", "c")), &range);
+  Named& single = index.Add(KeyRange("b", ""));
+  Named& range = index.Add(KeyRange("a", "c"));
+  Named& open = index.Add(KeyRange("b", std::string_view("\0", 1)));
+  EXPECT_EQ(&index.Add(KeyRange("b", "")), &single);
+  EXPECT_EQ(&index.Add(KeyRange("a", "c")), &range);
   const auto match = [&](std::string_view key) {
     std::set<const Named*> found;
     index.Match(key, [&](Named& named) { found.insert(&named); });

@@ -134,7 +134,7 @@ class Fuzzer : public WatchHarness {
         const std::string end = rng_.OneIn(2) ? std::string() : Key();
         std::vector<std::string> gone;
         for (const auto& [live, value] : live_) {
-          if (mvcc::KeyRange(key, end).Contains(live)) gone.push_back(live);
+          if (KeyRange(key, end).Contains(live)) gone.push_back(live);
         }
         mvcc::Ok(txn.DeleteRange(mvcc::Delete(key, end)));
         for (const auto& each : gone)
@@ -282,7 +282,7 @@ class Fuzzer : public WatchHarness {
     std::vector<SeenEvent> events;
     for (const SeenEvent& event : history_) {
       if (event.mod_revision < watcher.from || event.mod_revision > up_to) continue;
-      if (!mvcc::KeyRange(watcher.key, watcher.end).Contains(event.key)) continue;
+      if (!KeyRange(watcher.key, watcher.end).Contains(event.key)) continue;
       if (event.is_delete ? watcher.wanted.no_delete : watcher.wanted.no_put) continue;
       events.push_back(event);
     }

@@ -1,7 +1,9 @@
-#include "tools/utf8.h"
+#include "tools/display_width.h"
 
 #include <algorithm>
 #include <array>
+
+#include "base/utf8.h"
 
 namespace kvorum::ctl {
 namespace {
@@ -51,47 +53,6 @@ std::size_t ColumnsOf(char32_t c) {
 }
 
 }  // namespace
-
-Utf8Character ReadUtf8(std::string_view text) {
-  constexpr std::array<char32_t, 5> kSmallest = {0, 0, 0x80, 0x800, 0x10000};
-  const auto lead = static_cast<unsigned char>(text.front());
-  if (lead < 0x80) return {lead, 1, true};
-  const std::size_t size = lead >= 0xf8   ? 0
-                           : lead >= 0xf0 ? 4
-                           : lead >= 0xe0 ? 3
-                           : lead >= 0xc0 ? 2
-                                          : 0;
-  if (size == 0 || size > text.size()) return {};
-  char32_t c = lead & (0x7fU >> size);
-  for (const char next : text.substr(1, size - 1)) {
-    const auto byte = static_cast<unsigned char>(next);
-    if ((byte & 0xc0U) != 0x80) return {};
-    c = (c << 6U) | (byte & 0x3fU);
-  }
-  if (c < kSmallest.at(size) || !IsScalarValue(c)) return {};
-  return {c, size, true};
-}
-
-void AppendUtf8(char32_t c, std::string& out) {
-  const auto tail = [&](unsigned shift) {
-    out.push_back(static_cast<char>(0x80U | ((c >> shift) & 0x3fU)));
-  };
-  if (c < 0x80) {
-    out.push_back(static_cast<char>(c));
-  } else if (c < 0x800) {
-    out.push_back(static_cast<char>(0xc0U | (c >> 6U)));
-    tail(0);
-  } else if (c < 0x10000) {
-    out.push_back(static_cast<char>(0xe0U | (c >> 12U)));
-    tail(6);
-    tail(0);
-  } else {
-    out.push_back(static_cast<char>(0xf0U | (c >> 18U)));
-    tail(12);
-    tail(6);
-    tail(0);
-  }
-}
 
 std::size_t DisplayWidth(std::string_view text) {
   std::size_t width = 0;

@@ -1,4 +1,4 @@
-#include "auth/base64.h"
+#include "base/base64.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 #include "base/rng.h"
 
-namespace kvorum::auth {
+namespace kvorum {
 namespace {
 
 using namespace std::string_view_literals;
@@ -23,6 +23,9 @@ TEST(Base64Test, VectorsOfRfc4648) {
     const std::string unpadded(text, std::string_view(text).find_last_not_of('=') + 1);
     EXPECT_EQ(EncodeBase64(Base64::kUrl, bytes), unpadded);
     EXPECT_EQ(DecodeBase64(Base64::kUrl, unpadded), bytes);
+    EXPECT_EQ(EncodeBase64(Base64::kUnpadded, bytes), unpadded);
+    EXPECT_EQ(DecodeBase64(Base64::kUnpadded, unpadded), bytes);
+    EXPECT_EQ(DecodeBase64(Base64::kUnpadded, text), bytes);
   }
 }
 
@@ -31,6 +34,7 @@ TEST(Base64Test, TheSpellingsDifferInTwoLetters) {
   EXPECT_EQ(EncodeBase64(Base64::kUrl, "\xfb\xff"), "-_8");
   EXPECT_FALSE(DecodeBase64(Base64::kStandard, "-_8="));
   EXPECT_FALSE(DecodeBase64(Base64::kUrl, "+/8"));
+  EXPECT_EQ(DecodeBase64(Base64::kUnpadded, "+/8"), "\xfb\xff");
 }
 
 TEST(Base64Test, WhatNobodyWritesIsRefused) {
@@ -42,6 +46,17 @@ TEST(Base64Test, WhatNobodyWritesIsRefused) {
     EXPECT_FALSE(DecodeBase64(Base64::kStandard, text)) << text;
   for (const std::string_view text : {"Z"sv, "Zg=="sv, "Zh"sv, "Zm9"sv, "Zm9vZ"sv, "Zg "sv})
     EXPECT_FALSE(DecodeBase64(Base64::kUrl, text)) << text;
+}
+
+// As an error of gRPC's headers tells it.
+TEST(Base64Test, ARefusalTellsTheOffset) {
+  for (const auto& [text, offset] :
+       {std::pair("Z", 1), std::pair("Zg=", 2), std::pair("Zm9vZ", 5), std::pair("Zm-v", 2),
+        std::pair("=", 1), std::pair("Zm9v\n", 5), std::pair("Zg==Zg==", 2)}) {
+    const auto decoded = DecodeBase64(Base64::kUnpadded, text);
+    ASSERT_FALSE(decoded) << text;
+    EXPECT_EQ(decoded.error().offset, static_cast<std::size_t>(offset)) << text;
+  }
 }
 
 // As Go reads it: every member must come to the same hash.
@@ -59,10 +74,10 @@ TEST(Base64Test, AnyBytesComeBack) {
   for (int round = 0; round < 1000; ++round) {
     std::string bytes(rng.Below(50), '\0');
     for (char& byte : bytes) byte = static_cast<char>(rng.Below(256));
-    for (const Base64 spelling : {Base64::kStandard, Base64::kUrl})
+    for (const Base64 spelling : {Base64::kStandard, Base64::kUrl, Base64::kUnpadded})
       ASSERT_EQ(DecodeBase64(spelling, EncodeBase64(spelling, bytes)), bytes);
   }
 }
 
 }  // namespace
-}  // namespace kvorum::auth
+}  // namespace kvorum

@@ -1,9 +1,8 @@
-#include "auth/base64.h"
+#include "base/base64.h"
 
 #include <array>
-#include <cstddef>
 
-namespace kvorum::auth {
+namespace kvorum {
 namespace {
 
 constexpr std::string_view kStandardLetters =
@@ -40,34 +39,35 @@ std::string EncodeBase64(Base64 spelling, std::string_view bytes) {
   return text;
 }
 
-std::optional<std::string> DecodeBase64(Base64 spelling, std::string_view text) {
+std::expected<std::string, Base64Fault> DecodeBase64(Base64 spelling, std::string_view text) {
   std::string joined;
-  if (spelling == Base64::kStandard) {
-    if (text.find_first_of("\r\n") != text.npos) {
-      joined = text;
-      std::erase_if(joined, [](char letter) { return letter == '\r' || letter == '\n'; });
-      text = joined;
-    }
-    if (text.size() % 4 != 0) return std::nullopt;
-    for (int i = 0; i < 2 && text.ends_with('='); ++i) text.remove_suffix(1);
+  if (spelling == Base64::kStandard && text.find_first_of("\r\n") != text.npos) {
+    joined = text;
+    std::erase_if(joined, [](char letter) { return letter == '\r' || letter == '\n'; });
+    text = joined;
   }
-  if (text.size() % 4 == 1) return std::nullopt;
+  const bool is_whole = text.size() % 4 == 0;
+  if (spelling == Base64::kStandard && !is_whole) return std::unexpected(Base64Fault{text.size()});
+  if (spelling != Base64::kUrl && is_whole)
+    for (int i = 0; i < 2 && text.ends_with('='); ++i) text.remove_suffix(1);
+  if (text.size() % 4 == 1) return std::unexpected(Base64Fault{text.size()});
   const auto& values = spelling == Base64::kUrl ? kUrlValues : kStandardValues;
   std::string bytes;
   bytes.reserve(text.size() / 4 * 3 + 2);
   std::uint32_t bits = 0;
   int bit_count = 0;
-  for (const char letter : text) {
-    const std::uint8_t value = values[static_cast<unsigned char>(letter)];
-    if (value == kNone) return std::nullopt;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const std::uint8_t value = values[static_cast<unsigned char>(text[at])];
+    if (value == kNone) return std::unexpected(Base64Fault{at});
     bits = bits << 6 | value;
     bit_count += 6;
     if (bit_count < 8) continue;
     bit_count -= 8;
     bytes += static_cast<char>(bits >> bit_count & 0xff);
   }
-  if (spelling == Base64::kUrl && (bits & ((1U << bit_count) - 1)) != 0) return std::nullopt;
+  if (spelling == Base64::kUrl && (bits & ((1U << bit_count) - 1)) != 0)
+    return std::unexpected(Base64Fault{text.size()});
   return bytes;
 }
 
-}  // namespace kvorum::auth
+}  // namespace kvorum

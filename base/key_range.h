@@ -3,17 +3,28 @@
 // range, which is no error.
 #pragma once
 
+#include <string>
 #include <string_view>
 
-namespace kvorum::mvcc {
+namespace kvorum {
+
+// A range without an end.
+constexpr bool IsOpenEnd(std::string_view range_end) {
+  return range_end.size() == 1 && range_end[0] == '\0';
+}
+
+// The range_end for all keys that begin with the prefix: the smallest key past them, or no end.
+inline std::string PrefixEnd(std::string prefix) {
+  while (!prefix.empty() && prefix.back() == '\xff') prefix.pop_back();
+  if (prefix.empty()) return std::string(1, '\0');
+  ++prefix.back();
+  return prefix;
+}
 
 class KeyRange {
  public:
   KeyRange(std::string_view key, std::string_view range_end)
-      : begin_(key),
-        end_(range_end),
-        single_(range_end.empty()),
-        open_(range_end.size() == 1 && range_end[0] == '\0') {}
+      : begin_(key), end_(range_end), single_(range_end.empty()), open_(IsOpenEnd(range_end)) {}
 
   std::string_view begin() const { return begin_; }
   bool single() const { return single_; }  // exactly begin()
@@ -35,4 +46,4 @@ class KeyRange {
   bool open_;
 };
 
-}  // namespace kvorum::mvcc
+}  // namespace kvorum

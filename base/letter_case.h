@@ -1,0 +1,24 @@
+// Letters of ASCII in lower case: names of headers and hosts have no case. Bytes past it are left
+// as they are.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+namespace kvorum {
+
+constexpr char LowerCase(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+}
+
+inline std::string LowerCase(std::string text) {
+  for (char& c : text) c = LowerCase(c);
+  return text;
+}
+
+constexpr bool EqualsInAnyCase(std::string_view a, std::string_view b) {
+  return std::ranges::equal(a, b, [](char x, char y) { return LowerCase(x) == LowerCase(y); });
+}
+
+}  // namespace kvorum
