@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/indexed_heap.h"
 #include "lease/lease_record.h"
 
 namespace kvorum::lease {
@@ -29,8 +30,7 @@ struct Lease {
   std::uint32_t keys = 0;
 
   // Of the primary (lessor.h); without meaning elsewhere.
-  static constexpr std::uint32_t kNotQueued = UINT32_MAX;
-  std::uint32_t heap_position = kNotQueued;
+  HeapPlace heap_place = kNotInHeap;
   // The last checkpoint that was proposed and has not been taken back; 0: there is none.
   std::uint32_t checkpoint = 0;
   bool expired = false;  // its revocation is on its way

@@ -46,7 +46,7 @@ Lessor::Granted Lessor::Grant(LeaseId id, std::int64_t ttl_s, TimePoint now) {
 bool Lessor::Revoke(LeaseId id) {
   Lease* lease = table_.Find(id);
   if (lease == nullptr) return false;
-  if (is_primary_) heap_.Erase(*lease);
+  if (is_primary_) heap_.Erase(lease->heap_place);
   table_.Remove(id);
   return true;
 }
@@ -68,7 +68,7 @@ void Lessor::Exchange(LeaseTable& table) {
 void Lessor::Promote(TimePoint now, Duration extension) {
   is_primary_ = true;
   checkpoints_.clear();
-  std::vector<DeadlineHeap::Item> items;
+  std::vector<LeaseDeadline> items;
   items.reserve(table_.size());
   table_.ForEach([&](Lease& lease) {
     lease.expired = false;
@@ -81,8 +81,6 @@ void Lessor::Promote(TimePoint now, Duration extension) {
 
 void Lessor::Demote() {
   if (!std::exchange(is_primary_, false)) return;
-  for (const DeadlineHeap::Item& item : heap_.items())
-    item.lease->heap_position = Lease::kNotQueued;
   heap_.Clear();
   checkpoints_.clear();
 }

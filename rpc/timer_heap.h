@@ -7,9 +7,9 @@
 
 #include <cstddef>
 #include <optional>
-#include <vector>
 
 #include "base/clock.h"
+#include "base/indexed_heap.h"
 
 namespace kvorum::rpc {
 
@@ -18,15 +18,14 @@ class Timer {
  public:
   virtual ~Timer() = default;
   virtual void OnTimer() = 0;
-  bool armed() const { return position_ != kNowhere; }
+  bool armed() const { return place_ != kNotInHeap; }
   // Meaningful while armed.
   TimePoint when() const { return when_; }
 
  private:
   friend class TimerHeap;
-  static constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
   TimePoint when_;
-  std::size_t position_ = kNowhere;
+  HeapPlace place_ = kNotInHeap;
 };
 
 class TimerHeap {
@@ -39,11 +38,11 @@ class TimerHeap {
   std::size_t size() const { return heap_.size(); }
 
  private:
-  void Place(Timer* timer, std::size_t position);
-  void SiftUp(std::size_t position);
-  void SiftDown(std::size_t position);
-
-  std::vector<Timer*> heap_;
+  struct ByTime {
+    static bool IsBefore(const Timer* a, const Timer* b) { return a->when_ < b->when_; }
+    static HeapPlace& PlaceOf(Timer* timer) { return timer->place_; }
+  };
+  IndexedHeap<Timer*, ByTime> heap_;
 };
 
 }  // namespace kvorum::rpc
