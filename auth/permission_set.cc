@@ -9,11 +9,11 @@ namespace kvorum::auth {
 namespace {
 
 // Whether the range goes at least as far as the other.
-bool EndsBehind(const RangeSet::Range& range, const RangeSet::Range& other) {
+bool EndsBehind(const GrantedRanges::Range& range, const GrantedRanges::Range& other) {
   return range.open || (!other.open && range.end >= other.end);
 }
 
-RangeSet::Range ToRange(const Permission& permission) {
+GrantedRanges::Range ToRange(const Permission& permission) {
   if (IsOpenEnd(permission.range_end)) return {permission.key, {}, true};
   // The single key is the range up to the least key behind it.
   if (permission.range_end.empty()) return {permission.key, permission.key + '\0', false};
@@ -22,7 +22,7 @@ RangeSet::Range ToRange(const Permission& permission) {
 
 }  // namespace
 
-RangeSet::RangeSet(std::vector<Range> ranges) {
+GrantedRanges::GrantedRanges(std::vector<Range> ranges) {
   std::ranges::sort(ranges, {}, &Range::begin);
   for (Range& range : ranges) {
     if (ranges_.empty() || (!ranges_.back().open && ranges_.back().end < range.begin)) {
@@ -42,7 +42,7 @@ RangeSet::RangeSet(std::vector<Range> ranges) {
   for (const Range& range : ranges_) heads_.push_back(SortHead(range.begin, common_.size()));
 }
 
-RangeSet::Iterator RangeSet::FirstBehind(std::string_view key) const {
+GrantedRanges::Iterator GrantedRanges::FirstBehind(std::string_view key) const {
   if (const int order = key.substr(0, common_.size()).compare(common_); order != 0)
     return order < 0 ? ranges_.begin() : ranges_.end();
   const std::uint64_t head = SortHead(key, common_.size());
@@ -56,7 +56,7 @@ RangeSet::Iterator RangeSet::FirstBehind(std::string_view key) const {
   return std::ranges::upper_bound(first, first + same, key, {}, &Range::begin);
 }
 
-bool RangeSet::Contains(std::string_view key, std::string_view range_end) const {
+bool GrantedRanges::Contains(std::string_view key, std::string_view range_end) const {
   if (key.empty()) return false;
   const bool is_open = IsOpenEnd(range_end);
   if (!range_end.empty() && !is_open && range_end < key) return false;
@@ -69,15 +69,15 @@ bool RangeSet::Contains(std::string_view key, std::string_view range_end) const 
 }
 
 PermissionSet::PermissionSet(std::span<const Permission* const> permissions) {
-  std::vector<RangeSet::Range> read;
-  std::vector<RangeSet::Range> write;
+  std::vector<GrantedRanges::Range> read;
+  std::vector<GrantedRanges::Range> write;
   for (const Permission* permission : permissions) {
     if (!IsValidRange(permission->key, permission->range_end)) continue;
     if (AllowsRead(permission->type)) read.push_back(ToRange(*permission));
     if (AllowsWrite(permission->type)) write.push_back(ToRange(*permission));
   }
-  read_ = RangeSet(std::move(read));
-  write_ = RangeSet(std::move(write));
+  read_ = GrantedRanges(std::move(read));
+  write_ = GrantedRanges(std::move(write));
 }
 
 }  // namespace kvorum::auth

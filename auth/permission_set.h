@@ -19,7 +19,7 @@
 namespace kvorum::auth {
 
 // Sorted disjoint ranges of keys, none touching the next.
-class RangeSet {
+class GrantedRanges {
  public:
   struct Range {
     std::string begin;
@@ -29,9 +29,9 @@ class RangeSet {
     friend bool operator==(const Range&, const Range&) = default;
   };
 
-  RangeSet() = default;
+  GrantedRanges() = default;
   // Takes any ranges with begin < end or open.
-  explicit RangeSet(std::vector<Range> ranges);
+  explicit GrantedRanges(std::vector<Range> ranges);
 
   // Whether every key of the request is in the set. A request without a key: never. One that ends
   // at its key names no key at all, and is answered as one for the key, as etcd answers it. One
@@ -65,12 +65,12 @@ class PermissionSet {
     return write_.Contains(key, range_end);
   }
 
-  const RangeSet& read() const { return read_; }
-  const RangeSet& write() const { return write_; }
+  const GrantedRanges& read() const { return read_; }
+  const GrantedRanges& write() const { return write_; }
 
  private:
-  RangeSet read_;
-  RangeSet write_;
+  GrantedRanges read_;
+  GrantedRanges write_;
 };
 
 }  // namespace kvorum::auth

@@ -108,7 +108,7 @@ TEST(PermissionSetPropertyTest, AgreesWithKeyByKey) {
       ASSERT_EQ(set.MayRead(key, ""), model.MayRead(key, "")) << ::testing::PrintToString(key);
       ASSERT_EQ(set.MayWrite(key, ""), model.MayWrite(key, "")) << ::testing::PrintToString(key);
     }
-    for (const RangeSet* ranges : {&set.read(), &set.write()}) {
+    for (const GrantedRanges* ranges : {&set.read(), &set.write()}) {
       for (std::size_t i = 1; i < ranges->ranges().size(); ++i) {
         ASSERT_FALSE(ranges->ranges()[i - 1].open);
         ASSERT_LT(ranges->ranges()[i - 1].end, ranges->ranges()[i].begin);

@@ -160,16 +160,16 @@ TEST(PermissionSetTest, ASearchAmongManyFindsWhatLookingAtAllFinds) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     Rng rng(seed);
     const std::size_t common = rng.Below(12);
-    std::vector<RangeSet::Range> ranges;
+    std::vector<GrantedRanges::Range> ranges;
     for (std::uint64_t count = rng.Below(30); count > 0; --count) {
       std::string begin = RandomKey(rng, common);
       std::string end = begin + RandomKey(rng, 0);
       ranges.push_back({std::move(begin), std::move(end), rng.Below(100) == 0});
     }
-    const RangeSet set(ranges);
+    const GrantedRanges set(ranges);
     for (int i = 0; i < 200; ++i) {
       const std::string key = RandomKey(rng, rng.Below(10) == 0 ? rng.Below(12) : common);
-      const bool is_in = std::ranges::any_of(set.ranges(), [&](const RangeSet::Range& range) {
+      const bool is_in = std::ranges::any_of(set.ranges(), [&](const GrantedRanges::Range& range) {
         return range.begin <= key && (range.open || key < range.end);
       });
       EXPECT_EQ(set.Contains(key, ""), is_in) << "seed " << seed;
