@@ -285,14 +285,19 @@ Dropped Node::StartTransfer(MemberId transferee) {
 // configuration counts as soon as it is in the log).
 void Node::HandOver() { StartTransfer(BestSuccessor()); }
 
-// The other voter that has most of the log, of those that were heard of if there are any.
+// A transfer to one that does not answer costs an election time-out without a leader, one to a log
+// that lags behind costs the time to send the rest; so both count, in this order. How long a member
+// has been connected, which etcd's server goes by, says neither.
 MemberId Node::BestSuccessor() const {
+  if (role_ != Role::kLeader) return kNone;
   MemberId successor = kNone;
   std::pair<bool, Index> best;
   for (const MemberId id : tracker_.conf_state().voters) {
     if (id == config_.id) continue;
     const Progress& progress = tracker_.progress().at(id);
-    const std::pair<bool, Index> merit(progress.is_active, progress.match);
+    const bool is_heard =
+        ticks_ - progress.heard_at < static_cast<std::uint64_t>(config_.election_ticks);
+    const std::pair<bool, Index> merit(is_heard, progress.match);
     if (successor != kNone && merit <= best) continue;
     successor = id;
     best = merit;

@@ -113,6 +113,9 @@ class Node {
   MemberId leader() const { return leader_; }
   // Since this member heard of its leader, or, as the leader, of a quorum.
   std::uint64_t ticks_without_leader() const { return ticks_ - leader_heard_at_; }
+  // The other voter that needs least to lead: heard of within an election time-out, then with most
+  // of the log. kNone if there is none, or this member does not lead.
+  MemberId BestSuccessor() const;
   SoftState soft_state() const { return {.leader = leader_, .role = role_}; }
   HardState hard_state() const {
     return {.term = term_, .vote = vote_, .commit = log_.committed()};
@@ -165,7 +168,6 @@ class Node {
   bool IsInLease() const;
   Index UnappliedConfChange() const;
   Dropped StartTransfer(MemberId transferee);
-  MemberId BestSuccessor() const;
   void HandOver();
   void SendTimeoutNow(MemberId to);
   void HandleTimeoutNow(const Message& message);
