@@ -2,9 +2,6 @@
 
 #include <poll.h>
 #include <pthread.h>
-#include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/basic_file_sink.h>
-#include <spdlog/sinks/stdout_sinks.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -18,6 +15,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/log_output.h"
 
 namespace kvorum {
 namespace {
@@ -27,26 +25,15 @@ constexpr std::size_t kMaxQueuedLines = 16'384;
 constexpr std::size_t kMaxQueuedBytes = std::size_t{8} << 20;
 constexpr std::chrono::milliseconds kExitLimit(1000);
 
-using Sinks = std::vector<spdlog::sink_ptr>;
+using Outputs = std::vector<LogOutput>;
 
-Result<Sinks> OpenSinks(const std::vector<std::string>& outputs) {
-  Sinks sinks;
-  for (const std::string& output : outputs) {
-    try {
-      if (output == "stderr" || output == "default") {
-        sinks.push_back(std::make_shared<spdlog::sinks::stderr_sink_st>());
-      } else if (output == "stdout") {
-        sinks.push_back(std::make_shared<spdlog::sinks::stdout_sink_st>());
-      } else {
-        sinks.push_back(std::make_shared<spdlog::sinks::basic_file_sink_st>(output));
-      }
-    } catch (const spdlog::spdlog_ex& error) {
-      return Fail(Code::kInvalidArgument, "log output \"" + output + "\": " + error.what());
-    }
-    sinks.back()->set_formatter(std::make_unique<spdlog::pattern_formatter>(
-        "%v", spdlog::pattern_time_type::local, std::string()));
+Result<Outputs> OpenOutputs(const std::vector<std::string>& names) {
+  Outputs outputs;
+  for (const std::string& name : names) {
+    KV_TRY(LogOutput output, LogOutput::Open(name));
+    outputs.push_back(std::move(output));
   }
-  return sinks;
+  return outputs;
 }
 
 // The queue and the thread that empties it. There is one, and it is never destroyed: its thread may
@@ -54,7 +41,7 @@ Result<Sinks> OpenSinks(const std::vector<std::string>& outputs) {
 class AsyncLog {
  public:
   AsyncLog() {
-    sinks_ = std::make_shared<Sinks>(OpenSinks({"default"}).value());
+    outputs_ = std::make_shared<Outputs>(OpenOutputs({"default"}).value());
     thread_ = std::thread([this] { Run(); });
     std::atexit([] { FlushLog(kExitLimit); });
   }
@@ -87,10 +74,10 @@ class AsyncLog {
     return written_changed_.wait_for(lock, limit, [&] { return written_ >= target; });
   }
 
-  void Replace(Sinks sinks, bool json) {
+  void Replace(Outputs outputs, bool json) {
     Flush(kExitLimit);
     const std::lock_guard lock(mutex_);
-    sinks_ = std::make_shared<Sinks>(std::move(sinks));
+    outputs_ = std::make_shared<Outputs>(std::move(outputs));
     json_.store(json, std::memory_order_relaxed);
   }
 
@@ -111,9 +98,9 @@ class AsyncLog {
       }
       idle_ = false;
       const std::size_t count = TakeBatch(batch);
-      const std::shared_ptr<Sinks> sinks = sinks_;
+      const std::shared_ptr<Outputs> outputs = outputs_;
       lock.unlock();
-      Write(*sinks, batch);
+      for (const LogOutput& output : *outputs) output.Write(batch);
       lock.lock();
       written_ += count;
       written_changed_.notify_all();
@@ -140,18 +127,6 @@ class AsyncLog {
     return count;
   }
 
-  static void Write(const Sinks& sinks, const std::string& batch) {
-    for (const spdlog::sink_ptr& sink : sinks) {
-      try {
-        sink->log(spdlog::details::log_msg({}, spdlog::level::info, batch));
-        sink->flush();
-      } catch (const spdlog::spdlog_ex&) {
-        // A full disk or a closed pipe under the log is no reason to stop serving, and there is no
-        // place left to tell it.
-      }
-    }
-  }
-
   std::mutex mutex_;
   std::condition_variable wake_;
   std::condition_variable written_changed_;
@@ -161,7 +136,7 @@ class AsyncLog {
   std::uint64_t written_ = 0;
   std::uint64_t unreported_ = 0;
   bool idle_ = false;
-  std::shared_ptr<Sinks> sinks_;
+  std::shared_ptr<Outputs> outputs_;
   std::atomic<bool> json_ = true;
   std::atomic<std::uint64_t> dropped_ = 0;
   const pid_t process_ = ::getpid();
@@ -188,8 +163,8 @@ void WriteToStderrWithoutBlocking(std::string_view text) {
 }  // namespace
 
 Result<void> InitLogging(const LogOptions& options) {
-  KV_TRY(Sinks sinks, OpenSinks(options.outputs));
-  TheLog().Replace(std::move(sinks), options.json);
+  KV_TRY(Outputs outputs, OpenOutputs(options.outputs));
+  TheLog().Replace(std::move(outputs), options.json);
   SetLogLevel(options.level);
   return {};
 }
