@@ -2,56 +2,19 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <boost/asio/buffer.hpp>
-#include <boost/beast/http.hpp>
-#include <cctype>
 #include <utility>
 
-#include "rpc/http1_rules.h"
+#include "base/letter_case.h"
+#include "rpc/http1_parser.h"
 #include "rpc/http_date.h"
 #include "rpc/loop_http_sink.h"
 
 namespace kvorum::rpc {
 namespace {
 
-namespace http = boost::beast::http;
-
-// "0\r\n\r\n", without which no chunked body ends. Beast (1.74) takes a last chunk's header that
-// came in pieces only when as much of it is there, and asserts that it is.
-constexpr std::size_t kLastChunkBytes = 5;
-
-std::string_view ReasonOf(unsigned status) {
-  const auto reason = http::obsolete_reason(http::int_to_status(status));
-  return {reason.data(), reason.size()};
-}
-
-std::string LowerCase(boost::beast::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(), [](unsigned char c) {
-    return static_cast<char>(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
-  });
-  return lower;
-}
-
-template <class Head>
-std::optional<Http1Head::Refusal> Judge(const Head& head) {
-  Http1Head rules;
-  for (const auto& field : head) {
-    const std::string_view value(field.value().data(), field.value().size());
-    if (field.name() == http::field::host) rules.AddHost(value);
-    if (field.name() == http::field::transfer_encoding) rules.AddTransferEncoding(value);
-    if (field.name() == http::field::content_length) rules.AddContentLength();
-  }
-  return rules.Judge(head.version() == 10, head.method() == http::verb::connect);
-}
+unsigned StatusOf(const Error& error) { return error.code == Code::kResourceExhausted ? 431 : 400; }
 
 }  // namespace
-
-struct Http1Session::Parser {
-  http::request_parser<http::string_body> parser;
-  bool in_chunk_header = false;
-};
 
 class Http1Session::Answer final : public LoopHttpSink {
  public:
@@ -134,59 +97,51 @@ void Http1Session::ParseInput() {
 bool Http1Session::ParseSome() {
   if (phase_ == Phase::kIdle) {
     if (input_.empty()) return false;
-    parser_ = std::make_unique<Parser>();
-    parser_->parser.header_limit(front_.options.http_max_header_bytes);
-    parser_->parser.body_limit(front_.options.http_max_body_bytes);
-    parser_->parser.eager(true);
+    parser_ = std::make_unique<Http1Parser>(Http1Parser::Kind::kRequest,
+                                            front_.options.http_max_header_bytes);
     EnterPhase(Phase::kHead);
   }
-  if (parser_->in_chunk_header && input_.size() < kLastChunkBytes) return false;
-  boost::system::error_code error;
-  const std::size_t used =
-      parser_->parser.put(boost::asio::buffer(input_.data(), input_.size()), error);
-  input_.erase(0, used);
-  parser_->in_chunk_header = error == http::error::need_more && parser_->parser.is_header_done() &&
-                             parser_->parser.chunked() && !input_.empty();
-  if (error && error != http::error::need_more) {
-    Refuse(error == http::error::header_limit ? 431 : error == http::error::body_limit ? 413 : 400);
-    return true;
-  }
-  if (phase_ == Phase::kHead && parser_->parser.is_header_done()) OnHead();
+  const auto used = parser_->Put(input_, body_);
+  if (parser_->head_done() && phase_ == Phase::kHead) OnHead();
   if (closing_) return true;
-  if (parser_->parser.is_done()) {
-    Dispatch();
+  if (!used) {
+    Refuse(StatusOf(used.error()));
     return true;
   }
-  return error != http::error::need_more && used > 0;
+  input_.erase(0, *used);
+  if (body_.size() > front_.options.http_max_body_bytes) {
+    Refuse(413);
+    return true;
+  }
+  if (!parser_->done()) return *used > 0;
+  Dispatch();
+  return true;
 }
 
 void Http1Session::OnHead() {
   if (!std::exchange(established_, true)) host_.OnEstablished();
   EnterPhase(Phase::kBody);
-  const auto& head = parser_->parser.get();
-  if (head.version() != 11 && head.version() != 10) return Refuse(505);
-  if (const auto refusal = Judge(head)) return Refuse(refusal->status, refusal->text);
-  const auto expect = head[http::field::expect];
-  if (boost::beast::iequals(expect, "100-continue") && !parser_->parser.is_done()) {
+  const HttpHead& head = parser_->head();
+  if (head.content_length.value_or(0) > front_.options.http_max_body_bytes) return Refuse(413);
+  if (const auto& refusal = parser_->refusal()) return Refuse(refusal->status, refusal->text);
+  if (EqualsInAnyCase(head.Header("expect"), "100-continue") && !parser_->done()) {
     output_.push_back(SharedBytes::Static("HTTP/1.1 100 Continue\r\n\r\n"));
     host_.WantFlush();
   }
 }
 
 void Http1Session::Dispatch() {
-  auto message = parser_->parser.release();
+  HttpHead head = parser_->TakeHead();
   parser_.reset();
-  keep_alive_ = message.keep_alive();
-  head_only_ = message.method() == http::verb::head;
-  http_1_0_ = message.version() == 10;
-  HttpRequest request;
-  request.method = std::string(message.method_string());
-  request.target = std::string(message.target());
-  for (const auto& field : message)
-    request.headers.push_back({LowerCase(field.name_string()), std::string(field.value())});
-  request.body = SharedBytes::Own(std::move(message.body()));
-  request.peer = peer_;
-  request.loop = &front_.loop;
+  keep_alive_ = head.keep_alive;
+  head_only_ = head.method == "HEAD";
+  http_1_0_ = head.is_http_1_0;
+  HttpRequest request{.method = std::move(head.method),
+                      .target = std::move(head.target),
+                      .headers = std::move(head.headers),
+                      .body = SharedBytes::Own(std::exchange(body_, {})),
+                      .peer = peer_,
+                      .loop = &front_.loop};
   EnterPhase(Phase::kHandling);
   answer_ = std::make_shared<Answer>(*this, front_.loop);
   front_.http(std::move(request), HttpReply(answer_));

@@ -1,4 +1,4 @@
-// HTTP/1.1 on one connection: requests one after another, parsed by Beast under limits, each handed
+// HTTP/1.1 on one connection: requests one after another, parsed under limits, each handed
 // to the server's HttpHandler when it is complete, answered in order. Keep-alive as the client
 // asks.
 #pragma once
@@ -14,6 +14,8 @@
 #include "rpc/session.h"
 
 namespace kvorum::rpc {
+
+class Http1Parser;
 
 class Http1Session final : public Session {
  public:
@@ -34,7 +36,6 @@ class Http1Session final : public Session {
 
  private:
   class Answer;  // the HttpSink of the request that is being handled
-  struct Parser;
 
   enum class Phase : std::uint8_t { kIdle, kHead, kBody, kHandling };
 
@@ -54,7 +55,8 @@ class Http1Session final : public Session {
   SessionHost& host_;
   const SharedBytes peer_;
   std::string input_;
-  std::unique_ptr<Parser> parser_;
+  std::unique_ptr<Http1Parser> parser_;
+  std::string body_;
   Phase phase_ = Phase::kIdle;
   bool keep_alive_ = true;  // of the request that is being handled
   bool head_only_ = false;  // it is a HEAD

@@ -1,0 +1,75 @@
+// HTTP/1.1 messages as they come in: the head, then the body piece by piece, whatever its framing
+// (length, chunks, until the connection ends). The one place that knows Beast.
+//
+// Used by one thread at a time. A message that is malformed, whose head is too large, or that is
+// encoded in a way that nobody here knows, is an error (kInvalidArgument, kResourceExhausted,
+// kUnimplemented), after which the connection is to be closed. A body has no bound here: the caller
+// looks at its length.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "rpc/http.h"
+#include "rpc/http1_rules.h"
+
+namespace kvorum::rpc {
+
+struct HttpHead {
+  std::string method;   // of a request
+  std::string target;   // of a request
+  unsigned status = 0;  // of a response
+  bool is_http_1_0 = false;
+  std::vector<HttpHeader> headers;  // names in lower case
+  std::optional<std::uint64_t> content_length;
+  bool chunked = false;
+  bool keep_alive = false;
+
+  std::string_view Path() const { return std::string_view(target).substr(0, target.find('?')); }
+  // The first value under a lower-case name; empty if there is none.
+  std::string_view Header(std::string_view name) const;
+};
+
+class Http1Parser {
+ public:
+  enum class Kind : std::uint8_t { kRequest, kResponse };
+
+  Http1Parser(Kind kind, std::size_t max_head_bytes);
+  ~Http1Parser();
+  Http1Parser(const Http1Parser&) = delete;
+  Http1Parser& operator=(const Http1Parser&) = delete;
+
+  // Takes bytes off the front; appends those of the body to `body`. Returns how many it took: all
+  // but what lies behind the message's end, and what it needs more of to go on. It stops once after
+  // the head.
+  Result<std::size_t> Put(std::string_view bytes, std::string& body);
+  // The connection has ended: an error if the message is not complete by that.
+  Result<void> PutEnd();
+  bool head_done() const;
+  bool done() const;
+  const HttpHead& head() const { return head_; }
+  HttpHead TakeHead() { return std::move(head_); }
+  // The rule that a request's head breaks, of http1_rules.h, if that is the error of Put.
+  const std::optional<Http1Head::Refusal>& refusal() const { return refusal_; }
+
+ private:
+  struct Impl;
+  template <bool is_request>
+  struct Parser;
+
+  HttpHead head_;
+  std::optional<Http1Head::Refusal> refusal_;
+  std::unique_ptr<Impl> impl_;
+};
+
+// What goes behind a status in an answer's first line.
+std::string_view ReasonOf(unsigned status);
+
+}  // namespace kvorum::rpc
