@@ -1,8 +1,10 @@
 """The example of deploy/ is a cluster: three hosts, each with its file of settings, and a supervisor that waits to be
 told that it is ready."""
 
+import configparser
 import os
 import re
+import shlex
 import socket
 import subprocess
 import tempfile
@@ -23,6 +25,14 @@ def settings_of(name):
                 variable, value = line.rstrip("\n").split("=", 1)
                 settings[variable] = value
     return settings
+
+
+def unit():
+    """The sections of kvorum.service."""
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.optionxform = str
+    parser.read(os.path.join(DEPLOY, "kvorum.service"), encoding="utf8")
+    return parser
 
 
 class Supervisor:
@@ -50,6 +60,7 @@ class DeployTest(unittest.TestCase):
         self.network = network.Network()
         self.addCleanup(self.network.close)
         self.hosts = {f"10.0.0.1{n}": self.network.new_host() for n in (1, 2, 3)}
+        self.service = unit()["Service"]
         self.processes = []
         self.addCleanup(self.end)
 
@@ -61,14 +72,19 @@ class DeployTest(unittest.TestCase):
     def start(self, number):
         settings = {variable: re.sub(r"10\.0\.0\.1\d", lambda m: self.hosts[m.group()], value)
                     for variable, value in settings_of(f"kv{number}").items()}
+        # StateDirectory makes it.
+        self.assertEqual(settings["ETCD_DATA_DIR"], f"/var/lib/{self.service['StateDirectory']}")
         settings["ETCD_DATA_DIR"] = os.path.join(self.folder, f"kv{number}")
+        program, *arguments = shlex.split(self.service["ExecStart"])
+        self.assertEqual(program, "/usr/local/bin/kvorum")
+        self.assertEqual(self.service["Type"], "notify")
         supervisor = Supervisor(os.path.join(self.folder, f"notify{number}"))
         self.addCleanup(supervisor.socket.close)
         settings.update(PATH=os.environ["PATH"], NOTIFY_SOCKET=supervisor.path)
         with open(os.path.join(self.folder, f"log{number}"), "wb") as log:
             self.processes.append(subprocess.Popen(
-                [*self.network.inside(self.hosts[f"10.0.0.1{number}"]), server.BINARY], env=settings, stdout=log,
-                stderr=log, stdin=subprocess.DEVNULL))
+                [*self.network.inside(self.hosts[f"10.0.0.1{number}"]), server.BINARY, *arguments], env=settings,
+                stdout=log, stderr=log, stdin=subprocess.DEVNULL, umask=int(self.service["UMask"], 8)))
         return supervisor
 
     def logged(self, number, text):
@@ -92,7 +108,7 @@ class DeployTest(unittest.TestCase):
         for process in self.processes:
             process.terminate()
         for process in self.processes:
-            self.assertEqual(process.wait(20), 0)
+            self.assertEqual(process.wait(int(self.service["TimeoutStopSec"].removesuffix("s"))), 0)
 
     def test_the_three_files_differ_only_in_what_is_the_host_s(self):
         files = [settings_of(f"kv{n}") for n in (1, 2, 3)]
