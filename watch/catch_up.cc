@@ -222,6 +222,7 @@ bool CatchUp::Round::Takes(std::uint32_t job, std::int64_t revision, bool is_del
   if (revision < of.next || revision >= state.stop) return false;
   if (is_delete ? of.wanted.no_delete : of.wanted.no_put) return false;
   if (state.revision != revision && of.account->round_bytes >= catch_up.limits_.stream_bytes) {
+    KV_CHECK(open_jobs > 0, "a job was stopped twice");
     state.stop = revision;
     --open_jobs;
     return false;

@@ -188,6 +188,15 @@ TEST_F(SmallBoundsTest, ManyWatchersAreCaughtUpInSmallRounds) {
   }
 }
 
+// Every event of the revision that did not fit any more waits for the next round.
+TEST_F(SmallBoundsTest, ATransactionIsNotCutWhereTheStreamsRoomEnds) {
+  PutMany(2, "a", 200);
+  Txn(mvcc::Txn(mvcc::List(mvcc::Put("a", "1"), mvcc::Put("b", "2"), mvcc::Put("c", "3"))));
+  PutMany(2, "a", 200);
+  client_.Watch("a", "z", 1);
+  EXPECT_EQ(RevisionsOf(ReadAll(client_)), (std::vector<std::int64_t>{2, 3, 4, 4, 4, 5, 6}));
+}
+
 // A busy loop loses batches, never events.
 TEST_F(SmallBoundsTest, AShardThatDoesNotRunIsCaughtUp) {
   client_.Watch("a");
