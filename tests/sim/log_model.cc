@@ -49,7 +49,7 @@ std::string TextOf(const auth::AuthState& state) {
     lines.push_back("role " + name);
     for (const auth::Permission& each : state.FindRole(name)->record().permissions) {
       lines.push_back(fmt::format("grant {} {} to {}{}{}", name, each.key,
-                                  auth::IsOpenEnd(each.range_end) ? "the end" : each.range_end,
+                                  IsOpenEnd(each.range_end) ? "the end" : each.range_end,
                                   auth::AllowsRead(each.type) ? " read" : "",
                                   auth::AllowsWrite(each.type) ? " write" : ""));
     }
