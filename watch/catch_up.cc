@@ -84,34 +84,20 @@ struct CatchUp::Round {
 
 CatchUp::CatchUp(mvcc::Store& store, Executor& executor, CatchUpLimits limits, BodyLimits bodies,
                  std::uint64_t seed)
-    : store_(store), executor_(executor), limits_(limits), body_limits_(bodies), seed_(seed) {}
+    : store_(store),
+      executor_(executor),
+      limits_(limits),
+      body_limits_(bodies),
+      seed_(seed),
+      inbox_(executor, [this] { Run(); }) {}
 
 void CatchUp::Add(std::vector<CatchUpJob> jobs) {
-  {
-    std::lock_guard lock(mutex_);
-    std::ranges::move(jobs, std::back_inserter(inbox_));
-    if (std::exchange(posted_, true)) return;
-  }
-  executor_.Post([this] { Run(); });
-}
-
-void CatchUp::RunLater(Duration delay) {
-  {
-    std::lock_guard lock(mutex_);
-    if (std::exchange(posted_, true)) return;
-  }
-  if (delay == Duration::zero()) return executor_.Post([this] { Run(); });
-  executor_.PostAt(executor_.clock().Now() + delay, [this] { Run(); });
+  inbox_.Put(
+      [&](std::vector<CatchUpJob>& inbox) { std::ranges::move(jobs, std::back_inserter(inbox)); });
 }
 
 void CatchUp::TakeInbox() {
-  std::vector<CatchUpJob> jobs;
-  {
-    std::lock_guard lock(mutex_);
-    jobs.swap(inbox_);
-    posted_ = false;
-  }
-  std::ranges::move(jobs, std::back_inserter(queue_));
+  std::ranges::move(inbox_.Take(), std::back_inserter(queue_));
   std::erase_if(queue_, [](const CatchUpJob& job) {
     return job.account->closed.load(std::memory_order_relaxed);
   });
@@ -121,9 +107,9 @@ void CatchUp::Run() {
   TakeInbox();
   if (queue_.empty()) return;
   auto view = store_.Read();
-  if (!view.has_value()) return RunLater(kReadRetry);
+  if (!view.has_value()) return inbox_.WakeAt(executor_.clock().Now() + kReadRetry);
   Round(*this, *view, Choose(), ++rounds_).Run();
-  if (!queue_.empty()) RunLater(Duration::zero());
+  if (!queue_.empty()) inbox_.Wake();
 }
 
 std::vector<CatchUpJob> CatchUp::Choose() {

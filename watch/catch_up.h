@@ -15,12 +15,12 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 
 #include "base/error.h"
 #include "base/executor.h"
+#include "base/inbox.h"
 #include "mvcc/store.h"
 #include "watch/body.h"
 #include "watch/range_index.h"
@@ -75,7 +75,6 @@ class CatchUp {
   struct Round;
 
   void Run();
-  void RunLater(Duration delay);
   void TakeInbox();
   // The jobs of the next round, out of the queue.
   std::vector<CatchUpJob> Choose();
@@ -90,9 +89,7 @@ class CatchUp {
   std::deque<CatchUpJob> queue_;
   std::uint64_t rounds_ = 0;
 
-  std::mutex mutex_;  // guards what follows
-  std::vector<CatchUpJob> inbox_;
-  bool posted_ = false;
+  Inbox<std::vector<CatchUpJob>> inbox_;
 };
 
 }  // namespace kvorum::watch
