@@ -16,7 +16,10 @@ Log::Log(Index snapshot_index, Term snapshot_term, std::vector<Entry> entries)
       committed_(snapshot_index),
       applying_(snapshot_index),
       applied_(snapshot_index) {
-  for (const Entry& entry : entries_) size_bytes_ += SizeBytes(entry);
+  for (const Entry& entry : entries_) {
+    size_bytes_ += SizeBytes(entry);
+    uncommitted_data_bytes_ += entry.data.size();
+  }
 }
 
 std::optional<Term> Log::TermAt(Index index) const {
@@ -63,13 +66,17 @@ void Log::Append(Entry entry) {
   KV_CHECK(entry.index == last_index() + 1, "entry does not follow the log");
   KV_CHECK(entry.term >= last_term(), "entry of an older term than the log's");
   size_bytes_ += SizeBytes(entry);
+  uncommitted_data_bytes_ += entry.data.size();
   entries_.push_back(std::move(entry));
 }
 
 void Log::TruncateFrom(Index index) {
   KV_CHECK(index > committed_, "truncating what is committed");
   if (index > last_index()) return;
-  for (const Entry& entry : Range(index, last_index())) size_bytes_ -= SizeBytes(entry);
+  for (const Entry& entry : Range(index, last_index())) {
+    size_bytes_ -= SizeBytes(entry);
+    uncommitted_data_bytes_ -= entry.data.size();
+  }
   entries_.resize(begin_ + (index - first_index()));
   given_ = std::min(given_, index - 1);
   persisted_ = std::min(persisted_, index - 1);
@@ -87,7 +94,10 @@ void Log::SetPersisted(Index index) {
 
 void Log::CommitTo(Index index) {
   KV_CHECK(index <= last_index(), "commit beyond the log");
-  for (const Entry& entry : Range(committed_ + 1, index)) unapplied_size_bytes_ += SizeBytes(entry);
+  for (const Entry& entry : Range(committed_ + 1, index)) {
+    unapplied_size_bytes_ += SizeBytes(entry);
+    uncommitted_data_bytes_ -= entry.data.size();
+  }
   committed_ = std::max(committed_, index);
 }
 
@@ -104,17 +114,19 @@ std::span<const Entry> Log::NextToApply(std::size_t max_size_bytes) const {
 void Log::SetApplying(Index index) {
   KV_CHECK(index >= applying_ && index <= std::min(committed_, persisted_),
            "giving out what is not committed and durable");
+  for (const Entry& entry : Range(std::max(applying_ + 1, first_unapplied()), index))
+    applying_size_bytes_ += SizeBytes(entry);
   applying_ = index;
 }
 
-std::size_t Log::SetApplied(Index index) {
+void Log::SetApplied(Index index) {
   KV_CHECK(index >= applied_, "applied goes back");
   KV_CHECK(index <= applying_, "applied what was not given out");
   std::size_t size_bytes = 0;
   for (const Entry& entry : Range(first_unapplied(), index)) size_bytes += SizeBytes(entry);
   unapplied_size_bytes_ -= size_bytes;
+  applying_size_bytes_ -= size_bytes;
   applied_ = index;
-  return size_bytes;
 }
 
 void Log::Compact(Index index, std::size_t keep_entries, std::size_t keep_size_bytes) {
@@ -138,6 +150,8 @@ void Log::Restore(Index index, Term term) {
   begin_ = 0;
   size_bytes_ = 0;
   unapplied_size_bytes_ = 0;
+  applying_size_bytes_ = 0;
+  uncommitted_data_bytes_ = 0;
   snapshot_index_ = index;
   snapshot_term_ = term;
   given_ = index;
@@ -158,6 +172,8 @@ void Log::CheckInvariants() const {
   Term term = snapshot_term_;
   std::size_t size_bytes = 0;
   std::size_t unapplied_size_bytes = 0;
+  std::size_t applying_size_bytes = 0;
+  std::size_t uncommitted_data_bytes = 0;
   for (const Entry& entry : Range(first_index(), last_index())) {
     KV_CHECK(entry.index == ++index, "the log has a gap");
     KV_CHECK(entry.term >= term, "the log's terms go back");
@@ -165,9 +181,13 @@ void Log::CheckInvariants() const {
     size_bytes += SizeBytes(entry);
     if (entry.index > applied_ && entry.index <= committed_)
       unapplied_size_bytes += SizeBytes(entry);
+    if (entry.index > applied_ && entry.index <= applying_) applying_size_bytes += SizeBytes(entry);
+    if (entry.index > committed_) uncommitted_data_bytes += entry.data.size();
   }
   KV_CHECK(size_bytes == size_bytes_, "the log's size is not that of its entries");
   KV_CHECK(unapplied_size_bytes == unapplied_size_bytes_, "what is not applied is miscounted");
+  KV_CHECK(applying_size_bytes == applying_size_bytes_, "what is being applied is miscounted");
+  KV_CHECK(uncommitted_data_bytes == uncommitted_data_bytes_, "uncommitted data is miscounted");
 }
 
 }  // namespace kvorum::raft

@@ -45,6 +45,10 @@ class Log {
   std::size_t size_bytes() const { return size_bytes_; }
   // The size of the entries that are committed and not applied.
   std::size_t unapplied_size_bytes() const { return unapplied_size_bytes_; }
+  // The size of those that were given out to be applied, and are not.
+  std::size_t applying_size_bytes() const { return applying_size_bytes_; }
+  // The size of the data alone in (committed, last]: an entry without data counts nothing.
+  std::size_t uncommitted_data_bytes() const { return uncommitted_data_bytes_; }
 
   // Known for the snapshot's index and what follows it.
   std::optional<Term> TermAt(Index index) const;
@@ -79,8 +83,7 @@ class Log {
   std::span<const Entry> NextToApply(std::size_t max_size_bytes) const;
   bool HasNextToApply() const;
   void SetApplying(Index index);
-  // Returns the size of what is applied by it.
-  std::size_t SetApplied(Index index);
+  void SetApplied(Index index);
 
   // Forgets entries up to `index` at most, as long as more than keep_entries or keep_size_bytes are
   // in memory. Never what is not applied.
@@ -101,6 +104,8 @@ class Log {
   std::size_t begin_ = 0;
   std::size_t size_bytes_ = 0;
   std::size_t unapplied_size_bytes_ = 0;
+  std::size_t applying_size_bytes_ = 0;
+  std::size_t uncommitted_data_bytes_ = 0;
 
   Index given_;
   Index persisted_;

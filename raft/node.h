@@ -27,13 +27,16 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/rng.h"
 #include "proto/raft_types.h"
 #include "raft/config.h"
 #include "raft/events.h"
+#include "raft/leadership_transfer.h"
 #include "raft/log.h"
+#include "raft/pending_conf_change.h"
 #include "raft/read_queue.h"
 #include "raft/ready.h"
+#include "raft/restored_snapshot.h"
+#include "raft/timers.h"
 #include "raft/tracker.h"
 #include "raft/write_queue.h"
 
@@ -112,7 +115,7 @@ class Node {
   Role role() const { return role_; }
   MemberId leader() const { return leader_; }
   // Since this member heard of its leader, or, as the leader, of a quorum.
-  std::uint64_t ticks_without_leader() const { return ticks_ - leader_heard_at_; }
+  std::uint64_t ticks_without_leader() const { return timers_.ticks_without_leader(); }
   // The other voter that needs least to lead: heard of within an election time-out, then with most
   // of the log. kNone if there is none, or this member does not lead.
   MemberId BestSuccessor() const;
@@ -123,7 +126,6 @@ class Node {
   const Log& log() const { return log_; }
   const ConfState& conf_state() const { return tracker_.conf_state(); }
   const Tracker& tracker() const { return tracker_; }
-  std::size_t uncommitted_size_bytes() const { return uncommitted_size_bytes_; }
 
   // Stops the process if a state contradicts itself. O(log).
   void CheckInvariants() const;
@@ -135,14 +137,11 @@ class Node {
 
   // node.cc: messages in and out.
   Index CommittedByConfChanges() const;
-  Result<void> CheckMessage(const Message& message) const;
   bool AgreeOnTerm(const Message& message);
+  bool FollowTerm(Term term, MemberId leader);
   void RefuseOldTerm(const Message& message);
+  Result<void> Dispatch(Message& message);
   Result<void> StepFromLeader(Message& message);
-  Result<void> StepFollower(Message& message);
-  Result<void> StepCandidate(Message& message);
-  Result<void> StepLeader(Message& message);
-  void ForwardProposals(std::span<SharedBytes> batch);
   void Send(Message message);
   void Happened(EventType type, MemberId peer = kNone, Index index = 0);
 
@@ -156,17 +155,20 @@ class Node {
   void AskForVotes(CampaignType type);
   void CountVote(MemberId from, bool granted);
   void HandleVoteRequest(const Message& message);
+  void HandlePreVoteResponse(const Message& message);
   void TickFollower();
   void ForgetLeader();
   void TickLeader();
-  void WatchDisk();
-  void StopLeadingWithoutDisk();
   void CheckQuorum();
-  void LeaderDeparts();
-  void ForgetDeparture();
   bool IsPromotable() const;
   bool IsInLease() const;
   Index UnappliedConfChange() const;
+
+  // transfer.cc: leadership that goes to another member.
+  void WatchDisk();
+  void StopLeadingWithoutDisk();
+  void LeaderDeparts();
+  void ForgetDeparture();
   Dropped StartTransfer(MemberId transferee);
   void HandOver();
   void SendTimeoutNow(MemberId to);
@@ -174,12 +176,17 @@ class Node {
   void FollowCampaignOrder();
   void AbortTransfer();
 
-  // replication.cc: entries, from the leader to the followers.
+  // proposals.cc: what goes into the leader's log.
   Dropped WhyNotPropose() const;
   bool HasRoomFor(std::size_t size_bytes) const;
   void AppendAsLeader(EntryType type, SharedBytes data);
+  void ForwardProposals(std::span<SharedBytes> batch);
+  Result<void> HandleProposals(Message& message);
+  bool MayChangeConf(const ConfChangeV2& change) const;
+  void MaybeLeaveJoint();
+
+  // replication.cc: entries, from the leader to the followers.
   void MaybeCommit();
-  void CommitTo(Index index);
   bool IsWindowFull(const Progress& progress) const;
   bool WantsAppend(const Progress& progress) const;
   bool HasFollowersToSendTo() const;
@@ -187,29 +194,27 @@ class Node {
   void SendAppend(MemberId to, Progress& progress);
   void SendSnapshot(MemberId to, Progress& progress);
   void SendHeartbeats(std::uint64_t read_round);
+  Result<void> HandleAppendResponse(const Message& message);
+  void HandleAppendRejection(const Message& message, Progress& progress);
+  void HandleHeartbeatResponse(const Message& message);
+
+  // following.cc: entries, from the leader into this member's log.
   Result<void> HandleAppend(const Message& message);
   bool IsFull() const;
   void HandleHeartbeat(const Message& message);
   void HandleSnapshot(const Message& message);
   bool RestoreSnapshot(const std::shared_ptr<const Snapshot>& snapshot);
   bool IsSnapshotPending() const;
-  Result<void> HandleAppendResponse(const Message& message);
-  void HandleHeartbeatResponse(const Message& message);
-  Result<void> HandleProposals(Message& message);
-  void NoteIfLeaving(const Entry& entry);
-  bool MayChangeConf(const ConfChangeV2& change) const;
-  void MaybeLeaveJoint();
 
   // reads.cc: linearizable reads.
   Dropped AddRead(MemberId requester, SharedBytes context);
+  Result<void> HandleReadResponse(const Message& message);
   void AnswerRead(const PendingRead& read);
   void ReleasePostponedReads();
   void AnswerConfirmedReads();
   bool HasCommittedInTerm() const;
 
   const Config config_;
-  Rng rng_;
-
   Term term_;
   MemberId vote_;
   Role role_ = Role::kFollower;
@@ -217,43 +222,23 @@ class Node {
   MemberId departed_leader_ = kNone;  // of this term, since its vote was taken from it
   Log log_;
   Tracker tracker_;
-
-  // Time, in ticks.
-  std::uint64_t ticks_ = 0;
-  std::uint64_t leader_heard_at_ = 0;  // by whom follows it; as leader: when it heard of a quorum
-  int election_elapsed_ = 0;           // as leader: since an election time-out of its began
-  int heartbeat_elapsed_ = 0;
-  int election_timeout_ = 0;
+  Timers timers_;
+  LeadershipTransfer transfer_;
+  WriteQueue writes_;
 
   // As leader.
-  MemberId transferee_ = kNone;
-  bool has_tried_hand_over_ = false;  // since the disk stalled
-  Index pending_conf_index_ = 0;      // no configuration change is proposed before this is applied
-  bool is_leaving_ = false;           // that change ends this member's vote
-  std::size_t uncommitted_size_bytes_ = 0;  // of the data in (committed, last]
+  PendingConfChange pending_change_;
   ReadQueue reads_;
 
   // As follower.
   Index acknowledged_ = 0;  // to the leader of this term
-  // Until which tick the leader waits for this member to stand, since its order met a
-  // configuration change; 0: there is no such order.
-  std::uint64_t campaign_order_ends_ = 0;
-  // Of the last snapshot, from when it is installed: changes before it may still be being applied.
-  std::optional<ConfState> restored_conf_;
-  std::shared_ptr<const Snapshot> snapshot_;  // restored, and in no Ready yet
-  std::uint64_t snapshot_ready_number_ =
-      0;  // of the Ready whose write holds the last one; 0 if durable
+  RestoredSnapshot restored_;
 
-  // Ready.
-  WriteQueue writes_;
-  bool is_disk_stalled_ = false;
-  std::uint64_t ready_number_ = 0;
-  HardState given_hard_state_;
-  SoftState given_soft_state_;
-  std::size_t applying_size_bytes_ = 0;  // of the entries in (applied, applying]
+  // The next Ready, and what the last one said.
   std::vector<Message> messages_;
   std::vector<ReadState> read_states_;
   std::vector<Event> events_;
+  LastReady last_ready_;
 };
 
 }  // namespace kvorum::raft

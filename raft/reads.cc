@@ -2,6 +2,7 @@
 #include <limits>
 #include <utility>
 
+#include "raft/message_check.h"
 #include "raft/node.h"
 #include "raft/quorum.h"
 
@@ -28,6 +29,15 @@ Dropped Node::AddRead(MemberId requester, SharedBytes context) {
     reads_.Add(requester, std::move(context), log_.committed());
   }
   return Dropped::kNot;
+}
+
+Result<void> Node::HandleReadResponse(const Message& message) {
+  if (role_ != Role::kFollower || message.from != leader_) return {};
+  if (message.entries.front().data.size() != sizeof(std::uint64_t))
+    return BadMessage(message, "a context that is not ours");
+  read_states_.push_back(
+      {.context = DecodeContext(message.entries.front().data), .index = message.index});
+  return {};
 }
 
 void Node::AnswerRead(const PendingRead& read) {

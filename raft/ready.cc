@@ -8,10 +8,10 @@
 namespace kvorum::raft {
 
 bool Node::HasReady() const {
-  return !messages_.empty() || !read_states_.empty() || !events_.empty() || snapshot_ != nullptr ||
-         writes_.HasPromised() || log_.HasUnwritten() || hard_state() != given_hard_state_ ||
-         soft_state() != given_soft_state_ ||
-         (log_.HasNextToApply() && applying_size_bytes_ < config_.max_applying_size_bytes) ||
+  return !messages_.empty() || !read_states_.empty() || !events_.empty() ||
+         restored_.IsToBeWritten() || writes_.HasPromised() || log_.HasUnwritten() ||
+         hard_state() != last_ready_.hard_state || soft_state() != last_ready_.soft_state ||
+         (log_.HasNextToApply() && log_.applying_size_bytes() < config_.max_applying_size_bytes) ||
          (role_ == Role::kLeader && (reads_.NeedsRound() || HasFollowersToSendTo()));
 }
 
@@ -22,12 +22,11 @@ Ready Node::TakeReady() {
   }
 
   Ready ready;
-  ready.number = ++ready_number_;
-  Write write{.ready_number = ready.number, .given_at = ticks_};
-  if (snapshot_ != nullptr) {
-    write.last_index = snapshot_->metadata.index;
-    snapshot_ready_number_ = ready.number;
-    ready.snapshot = std::exchange(snapshot_, nullptr);
+  ready.number = ++last_ready_.number;
+  Write write{.ready_number = ready.number, .given_at = timers_.now()};
+  if (restored_.IsToBeWritten()) {
+    ready.snapshot = restored_.GiveOut(ready.number);
+    write.last_index = ready.snapshot->metadata.index;
     ready.must_sync = true;
   }
   if (log_.HasUnwritten()) {
@@ -36,30 +35,30 @@ Ready Node::TakeReady() {
     write.last_index = log_.last_index();
     ready.must_sync = true;
   }
-  if (const HardState state = hard_state(); state != given_hard_state_) {
-    if (state.term != given_hard_state_.term || state.vote != given_hard_state_.vote) {
+  if (const HardState state = hard_state(); state != last_ready_.hard_state) {
+    if (state.term != last_ready_.hard_state.term || state.vote != last_ready_.hard_state.vote) {
       write.term = state.term;
       write.vote = state.vote;
       ready.must_sync = true;
     }
     ready.hard_state = state;
-    given_hard_state_ = state;
+    last_ready_.hard_state = state;
   }
   if (ready.must_sync) writes_.Add(std::move(write));
   writes_.Settle(messages_);
   ready.messages = std::exchange(messages_, {});
 
-  if (applying_size_bytes_ < config_.max_applying_size_bytes) {
+  if (const std::size_t applying = log_.applying_size_bytes();
+      applying < config_.max_applying_size_bytes) {
     const std::span<const Entry> committed =
-        log_.NextToApply(config_.max_applying_size_bytes - applying_size_bytes_);
-    for (const Entry& entry : committed) applying_size_bytes_ += SizeBytes(entry);
+        log_.NextToApply(config_.max_applying_size_bytes - applying);
     ready.committed.assign(committed.begin(), committed.end());
     if (!committed.empty()) log_.SetApplying(committed.back().index);
   }
   ready.read_states = std::exchange(read_states_, {});
-  if (soft_state() != given_soft_state_) {
-    given_soft_state_ = soft_state();
-    ready.soft_state = given_soft_state_;
+  if (soft_state() != last_ready_.soft_state) {
+    last_ready_.soft_state = soft_state();
+    ready.soft_state = last_ready_.soft_state;
   }
   ready.events = std::exchange(events_, {});
   return ready;

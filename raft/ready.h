@@ -53,4 +53,11 @@ struct Ready {
   std::vector<Event> events{};
 };
 
+// What the Readys so far have told.
+struct LastReady {
+  std::uint64_t number = 0;
+  HardState hard_state{};
+  SoftState soft_state{};
+};
+
 }  // namespace kvorum::raft

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <utility>
 #include <vector>
 
 #include "proto/raft_types.h"
@@ -31,6 +32,10 @@ class WriteQueue {
   bool empty() const { return writes_.empty(); }
   // The one that the disk has had for longest; there is one.
   const Write& oldest() const { return writes_.front(); }
+  // The oldest write takes an election time-out, as its owner says.
+  bool is_stalled() const { return is_stalled_; }
+  // True if that is news.
+  bool SetStalled(bool is_stalled) { return std::exchange(is_stalled_, is_stalled) != is_stalled; }
   // A message that promises the current state. It leaves with the write that is added next, or with
   // the last one under way, or at once if there is none. An acknowledgement takes the place of the
   // one before it, which promised less.
@@ -48,6 +53,7 @@ class WriteQueue {
   std::deque<Write> writes_;
   std::vector<Message> promised_;
   std::size_t waiting_messages_ = 0;  // of writes_
+  bool is_stalled_ = false;
 };
 
 }  // namespace kvorum::raft

@@ -138,9 +138,9 @@ TEST_F(SingleVoterTest, DropsProposalsPastTheBoundOfWhatIsUncommitted) {
   EXPECT_EQ(result.dropped, Dropped::kTooMuchPending);
   EXPECT_TRUE(batch[1].empty());
   EXPECT_EQ(batch[2].view(), "1234") << "what was not taken is left to the caller";
-  EXPECT_EQ(node().uncommitted_size_bytes(), 8U);
+  EXPECT_EQ(node().log().uncommitted_data_bytes(), 8U);
   Settle();
-  EXPECT_EQ(node().uncommitted_size_bytes(), 0U);
+  EXPECT_EQ(node().log().uncommitted_data_bytes(), 0U);
   EXPECT_EQ(Propose({std::string(100, 'x')}).accepted, 1U) << "one may always go alone";
   EXPECT_EQ(ProposalDropped().message, "raft proposal dropped");
 }

@@ -1,0 +1,111 @@
+// How a leader's entries and snapshots get into a follower's log (paper, sections 5.3 and 7).
+#include <algorithm>
+#include <utility>
+
+#include "raft/conf_change.h"
+#include "raft/node.h"
+
+namespace kvorum::raft {
+
+Result<void> Node::HandleAppend(const Message& message) {
+  if (message.index < log_.committed()) {
+    // An old message: what is committed is the same everywhere.
+    Send({.type = MessageType::kAppResp, .to = message.from, .index = log_.committed()});
+    return {};
+  }
+  if (!log_.Matches(message.index, message.log_term)) {
+    // Tell the leader where the logs may agree at best.
+    const Log::Position hint = log_.FindConflictByTerm(message.index, message.log_term);
+    Send({.type = MessageType::kAppResp,
+          .reject = true,
+          .to = message.from,
+          .log_term = hint.term,
+          .index = message.index,
+          .reject_hint = hint.index});
+    Happened(EventType::kAppendRefused, message.from, message.index);
+    return {};
+  }
+  // Skip what we have; an entry of another term and all behind it were never committed
+  // (paper, 5.3).
+  const auto first_new = std::ranges::find_if(
+      message.entries, [&](const Entry& entry) { return !log_.Matches(entry.index, entry.term); });
+  if (first_new != message.entries.end()) {
+    if (IsFull()) {
+      // Without an answer, which would only bring more of them: the leader asks again with every
+      // heartbeat.
+      log_.CommitTo(std::min(message.commit, first_new->index - 1));
+      return {};
+    }
+    if (first_new->index <= log_.last_index()) {
+      if (first_new->index <= log_.committed())
+        return Fail(Code::kInvalidArgument, "raft: refused App: it contradicts what is committed");
+      log_.TruncateFrom(first_new->index);
+      writes_.TruncateFrom(first_new->index);
+      Happened(EventType::kLogTruncated, message.from, first_new->index);
+    }
+    for (auto entry = first_new; entry != message.entries.end(); ++entry) log_.Append(*entry);
+    // The order came when we had all of the leader's log, which takes no proposals while it hands
+    // over. Now it does.
+    transfer_.ForgetOrder();
+  }
+  const Index last_new = message.index + message.entries.size();
+  const Index committed = log_.committed();
+  log_.CommitTo(std::min(message.commit, last_new));
+  // What only brings a commit index needs no answer, when it was told before that we have all up to
+  // there. If that answer was lost, the leader's next question brings no news, and is answered.
+  if (message.entries.empty() && log_.committed() > committed && last_new <= acknowledged_)
+    return {};
+  acknowledged_ = std::max(acknowledged_, last_new);
+  Send({.type = MessageType::kAppResp, .to = message.from, .index = last_new});
+  return {};
+}
+
+// Only what is committed counts: it gets applied whatever comes. What is not may need the very
+// entries that would be dropped, such as the first of a leader's term, to be committed.
+bool Node::IsFull() const {
+  return log_.unapplied_size_bytes() >= config_.max_unapplied_size_bytes;
+}
+
+void Node::HandleHeartbeat(const Message& message) {
+  if (message.commit > log_.last_index()) {
+    // It counts on entries that we acknowledged and lost: never by our own doing. Go on with what
+    // we have; its next App finds out.
+    Happened(EventType::kCommitBeyondLog, message.from, message.commit);
+  }
+  log_.CommitTo(std::min(message.commit, log_.last_index()));
+  Send({.type = MessageType::kHeartbeatResp, .to = message.from, .context = message.context});
+}
+
+void Node::HandleSnapshot(const Message& message) {
+  const Index index = message.snapshot->metadata.index;
+  const bool is_restored = RestoreSnapshot(message.snapshot);
+  Happened(is_restored ? EventType::kSnapshotRestored : EventType::kSnapshotIgnored, message.from,
+           index);
+  Send({.type = MessageType::kAppResp,
+        .to = message.from,
+        .index = is_restored ? log_.last_index() : log_.committed()});
+}
+
+bool Node::RestoreSnapshot(const std::shared_ptr<const Snapshot>& snapshot) {
+  const SnapshotMetadata& metadata = snapshot->metadata;
+  if (metadata.index <= log_.committed()) return false;
+  if (log_.Matches(metadata.index, metadata.term)) {
+    // We have its entries already, only the commit index is news.
+    log_.CommitTo(metadata.index);
+    return false;
+  }
+  Result<ConfState> conf = CheckConfState(metadata.conf_state);
+  if (!conf.has_value()) return false;
+  log_.Restore(metadata.index, metadata.term);
+  writes_.TruncateFrom(1);
+  transfer_.ForgetOrder();  // the leader has gone on without us
+  restored_.Begin(snapshot, *std::move(conf));
+  return true;
+}
+
+// Until it is on disk and installed, this member is in no state to lead.
+bool Node::IsSnapshotPending() const {
+  return !restored_.IsDurable() || log_.applied() < log_.snapshot_index();
+}
+
+}  // namespace kvorum::raft

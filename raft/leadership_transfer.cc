@@ -1,0 +1,32 @@
+#include "raft/leadership_transfer.h"
+
+#include <utility>
+
+namespace kvorum::raft {
+
+MemberId LeadershipTransfer::End() { return std::exchange(to_, kNone); }
+
+bool LeadershipTransfer::MayTryWithoutDisk() {
+  return !std::exchange(has_tried_without_disk_, true);
+}
+
+bool LeadershipTransfer::TakeOrder(std::uint64_t now) {
+  return now < std::exchange(order_ends_at_, 0);
+}
+
+MemberId BestSuccessor(const Tracker& tracker, MemberId self, const Timers& timers) {
+  MemberId successor = kNone;
+  std::pair<bool, Index> best;
+  for (const MemberId id : tracker.conf_state().voters) {
+    if (id == self) continue;
+    const Progress& progress = tracker.progress().at(id);
+    const bool is_heard = !timers.IsElectionTimeoutSince(progress.heard_at);
+    const std::pair<bool, Index> merit(is_heard, progress.match);
+    if (successor != kNone && merit <= best) continue;
+    successor = id;
+    best = merit;
+  }
+  return successor;
+}
+
+}  // namespace kvorum::raft

@@ -1,0 +1,101 @@
+#include "raft/message_check.h"
+
+#include <algorithm>
+#include <string>
+
+#include "raft/conf_change.h"
+
+namespace kvorum::raft {
+
+namespace {
+
+// So far ahead of ours a term is nonsense too, but to a member that knows nothing yet: with an
+// election each millisecond it would be seven weeks ahead. A forged one would eat up the numbers
+// that are left, and all members with it.
+constexpr Term kMaxTermLead = Term{1} << 32;
+
+// Names that members give their reads: 8 bytes, as far as we know.
+constexpr std::size_t kMaxContextBytes = 64;
+
+Result<void> CheckAddress(const Message& message, const Receiver& receiver) {
+  if (!IsFromPeer(message.type)) return BadMessage(message, "not for members to send");
+  const bool is_transfer = message.type == MessageType::kTransferLeader;  // from: the leader to be
+  if (message.from == kNone || (message.from == receiver.id && !is_transfer))
+    return BadMessage(message, "sender");
+  if (message.to != kNone && message.to != receiver.id) return BadMessage(message, "receiver");
+  return {};
+}
+
+Result<void> CheckNumbers(const Message& message, const Receiver& receiver) {
+  if (message.term > kMaxNumber || message.index > kMaxNumber)
+    return BadMessage(message, "a term or index that cannot be");
+  const bool is_ahead = message.term > receiver.term && message.term - receiver.term > kMaxTermLead;
+  if (is_ahead && !receiver.knows_nothing) return BadMessage(message, "a term too far ahead");
+  return {};
+}
+
+Result<void> CheckAppend(const Message& message) {
+  if (!AreConsecutive(message.entries, message.index, message.log_term))
+    return BadMessage(message, "entries that do not follow each other");
+  if (!message.entries.empty() && message.entries.back().term > message.term)
+    return BadMessage(message, "an entry of a later term");
+  return {};
+}
+
+Result<void> CheckSnapshot(const Message& message) {
+  if (message.snapshot == nullptr || message.snapshot->empty())
+    return BadMessage(message, "no snapshot");
+  const SnapshotMetadata& metadata = message.snapshot->metadata;
+  if (metadata.term > message.term || metadata.index > kMaxNumber)
+    return BadMessage(message, "a snapshot that cannot be");
+  if (metadata.conf_state.voters.empty()) return BadMessage(message, "nobody votes in it");
+  KV_RETURN_IF_ERROR(CheckConfState(metadata.conf_state));
+  return {};
+}
+
+Result<void> CheckReadContext(const Message& message) {
+  if (message.entries.size() != 1) return BadMessage(message, "no context");
+  if (message.entries.front().data.size() > kMaxContextBytes)
+    return BadMessage(message, "a context that is too long");
+  return {};
+}
+
+Result<void> CheckContent(const Message& message) {
+  if (message.type == MessageType::kApp) return CheckAppend(message);
+  if (message.type == MessageType::kSnap) return CheckSnapshot(message);
+  if (message.type == MessageType::kReadIndex || message.type == MessageType::kReadIndexResp)
+    return CheckReadContext(message);
+  if (message.type == MessageType::kProp && message.entries.empty())
+    return BadMessage(message, "no entries");
+  return {};
+}
+
+}  // namespace
+
+Result<void> CheckMessage(const Message& message, const Receiver& receiver) {
+  KV_RETURN_IF_ERROR(CheckAddress(message, receiver));
+  KV_RETURN_IF_ERROR(CheckNumbers(message, receiver));
+  KV_RETURN_IF_ERROR(CheckContent(message));
+  if (message.term == 0 && !IsRequestToLeader(message.type)) return BadMessage(message, "no term");
+  return {};
+}
+
+bool IsRequestToLeader(MessageType type) {
+  return type == MessageType::kProp || type == MessageType::kReadIndex ||
+         type == MessageType::kTransferLeader;
+}
+
+bool AreConsecutive(std::span<const Entry> entries, Index index, Term term) {
+  for (const Entry& entry : entries) {
+    if (entry.index != ++index || entry.term < term) return false;
+    term = entry.term;
+  }
+  return true;
+}
+
+std::unexpected<Error> BadMessage(const Message& message, std::string_view why) {
+  return Fail(Code::kInvalidArgument,
+              "raft: refused " + std::string(Name(message.type)) + ": " + std::string(why));
+}
+
+}  // namespace kvorum::raft

@@ -1,0 +1,92 @@
+// What the driver reports: what is durable, applied, lost on the way.
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "base/check.h"
+#include "raft/conf_change.h"
+#include "raft/node.h"
+
+namespace kvorum::raft {
+
+void Node::Persisted(std::uint64_t ready_number) {
+  KV_CHECK(ready_number <= last_ready_.number, "persisted a Ready that was not given out");
+  bool has_own_vote = false;
+  for (Write& write : writes_.TakeUpTo(ready_number)) {
+    log_.SetPersisted(write.last_index);
+    std::ranges::move(write.messages, std::back_inserter(messages_));
+    has_own_vote |= write.term == term_ && write.vote == config_.id;
+  }
+  restored_.Persisted(ready_number);
+  WatchDisk();
+  if (role_ == Role::kLeader) {
+    Progress* self = tracker_.Find(config_.id);
+    if (self != nullptr && self->Advance(log_.persisted())) MaybeCommit();
+  } else if (role_ == Role::kCandidate && has_own_vote) {
+    // Not before it is on disk: after a crash this member must not lead the same term twice, with
+    // another log.
+    CountVote(config_.id, true);
+  }
+}
+
+void Node::Applied(Index index) {
+  // What was given out before a snapshot was restored is applied, and told of, behind that: none of
+  // it is in the log any more.
+  log_.SetApplied(index);
+  if (restored_.HasConfState() && index >= log_.snapshot_index()) {
+    tracker_.SetConfState(restored_.TakeConfState(), log_.last_index() + 1, timers_.now());
+    ForgetDeparture();
+    Happened(EventType::kConfChanged, kNone, index);
+  }
+  pending_change_.Applied(index);
+  MaybeLeaveJoint();
+  if (transfer_.HasOrder() && UnappliedConfChange() == 0) FollowCampaignOrder();
+}
+
+Result<ConfState> Node::ApplyConfChange(const ConfChangeV2& change) {
+  KV_TRY(ConfState conf, ApplyChange(tracker_.conf_state(), change));
+  // One who lags behind may not know yet that its leader is a voter.
+  const bool had_vote = tracker_.IsVoter(leader_);
+  tracker_.SetConfState(std::move(conf), std::max<Index>(log_.last_index(), 1), timers_.now());
+  Happened(EventType::kConfChanged);
+  if (role_ == Role::kLeader) {
+    MaybeCommit();  // a smaller quorum may have been waited for
+    AnswerConfirmedReads();
+    if (!tracker_.IsVoter(transfer_.to())) AbortTransfer();
+    if (!tracker_.IsVoter(config_.id) && !transfer_.is_under_way()) HandOver();
+  } else if (had_vote && !tracker_.IsVoter(leader_)) {
+    LeaderDeparts();
+  } else {
+    ForgetDeparture();
+  }
+  return tracker_.conf_state();
+}
+
+void Node::ReportUnreachable(MemberId peer) {
+  if (role_ != Role::kLeader) return;
+  Progress* progress = tracker_.Find(peer);
+  // What was sent optimistically is probably lost.
+  if (progress == nullptr || progress->state != ProgressState::kReplicate) return;
+  progress->BecomeProbe();
+  Happened(EventType::kPeerUnreachable, peer, progress->next);
+}
+
+void Node::ReportSnapshot(MemberId peer, bool succeeded) {
+  if (role_ != Role::kLeader) return;
+  Progress* progress = tracker_.Find(peer);
+  if (progress == nullptr || progress->state != ProgressState::kSnapshot) return;
+  if (!succeeded) {
+    progress->pending_snapshot = 0;
+    Happened(EventType::kSnapshotFailed, peer);
+  }
+  progress->BecomeProbe();
+  // Its answer, or that to the next heartbeat, goes on from here: trying at once would only find it
+  // still busy, or failing again.
+  progress->is_probe_sent = true;
+}
+
+void Node::Compact(Index index) {
+  log_.Compact(index, config_.catch_up_entries, config_.catch_up_size_bytes);
+}
+
+}  // namespace kvorum::raft

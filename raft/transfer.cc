@@ -1,0 +1,105 @@
+// Leadership that goes to another member: on request, at a removal, away from a stalled disk
+// (thesis, sections 3.10 and 4.2.2).
+#include <algorithm>
+#include <utility>
+
+#include "raft/node.h"
+
+namespace kvorum::raft {
+
+Dropped Node::TransferLeadership(MemberId to) {
+  if (role_ == Role::kLeader) return StartTransfer(to);
+  if (leader_ == kNone) return Dropped::kNoLeader;
+  // The sender of this message is not who sent it, but who is to lead.
+  Send({.type = MessageType::kTransferLeader, .to = leader_, .from = to});
+  return Dropped::kNot;
+}
+
+Dropped Node::StartTransfer(MemberId transferee) {
+  if (!tracker_.IsVoter(transferee)) return Dropped::kNotMember;
+  if (transferee == config_.id || transferee == transfer_.to()) return Dropped::kNot;
+  AbortTransfer();
+  transfer_.Start(transferee);
+  timers_.RestartElection();
+  Happened(EventType::kTransferStarted, transferee);
+  Progress& progress = *tracker_.Find(transferee);
+  if (progress.match == log_.last_index()) {
+    SendTimeoutNow(transferee);
+  } else {
+    progress.wants_append = true;
+  }
+  return Dropped::kNot;
+}
+
+// A leader that is no voter any more leads on, without counting itself, until another one takes
+// over: the others may not know yet that its removal is committed, and would stand by the
+// configuration that needs its vote (the thesis, section 4.2.2, lets it step down: there a
+// configuration counts as soon as it is in the log).
+void Node::HandOver() { StartTransfer(BestSuccessor()); }
+
+MemberId Node::BestSuccessor() const {
+  return role_ == Role::kLeader ? raft::BestSuccessor(tracker_, config_.id, timers_) : kNone;
+}
+
+// The commit index goes with it. A successor that does not know that the leader's removal is
+// committed would count votes by the configuration before it, and depose the only one who tells the
+// others; if that one then goes, its vote is missing for ever.
+void Node::SendTimeoutNow(MemberId to) {
+  Send({.type = MessageType::kTimeoutNow, .to = to, .commit = log_.committed()});
+}
+
+// Sent to one who has all of the leader's log, so ours agrees with it up to there.
+void Node::HandleTimeoutNow(const Message& message) {
+  if (role_ != Role::kFollower) return;
+  if (message.from != leader_ && message.from != departed_leader_) return;
+  log_.CommitTo(std::min(message.commit, log_.last_index()));
+  StartCampaign(CampaignType::kTransfer);
+}
+
+// What the order waited for is applied. It does not count for longer than the leader waits: one who
+// stands by it asks for votes in spite of a leader that is heard, and would depose one that has
+// long given the transfer up and serves its clients. (A leader that was removed orders anew.)
+void Node::FollowCampaignOrder() {
+  if (transfer_.TakeOrder(timers_.now())) StartCampaign(CampaignType::kTransfer);
+}
+
+void Node::AbortTransfer() {
+  if (transfer_.is_under_way()) Happened(EventType::kTransferAborted, transfer_.End());
+}
+
+// The leader's vote has been taken from it: it takes no proposals, and soon nobody hears of it.
+// What it still says of the log is true. Its successor stands at once, if the order to do so gets
+// through; else somebody does without an election time-out's silence.
+void Node::LeaderDeparts() {
+  departed_leader_ = std::exchange(leader_, kNone);
+  Happened(EventType::kLeaderDeparted, departed_leader_);
+  timers_.HurryElection();
+}
+
+// One who lags behind applied an old departure, and by now the leader's return.
+void Node::ForgetDeparture() {
+  if (tracker_.IsVoter(departed_leader_)) departed_leader_ = kNone;
+}
+
+void Node::WatchDisk() {
+  const bool is_stalled =
+      !writes_.empty() && timers_.IsElectionTimeoutSince(writes_.oldest().given_at);
+  if (!writes_.SetStalled(is_stalled)) return;
+  transfer_.DiskChanged();
+  Happened(is_stalled ? EventType::kDiskStalled : EventType::kDiskRecovered);
+}
+
+// The followers' disks may be quick, but nothing is applied and so nobody answered here before our
+// own has it. Whoever has most of the log takes over without an election time-out's silence; if it
+// does not, the others find one.
+void Node::StopLeadingWithoutDisk() {
+  if (transfer_.is_under_way()) return;
+  const MemberId successor = BestSuccessor();
+  if (successor == kNone || !transfer_.MayTryWithoutDisk()) {
+    BecomeFollower(term_, kNone);
+    return;
+  }
+  StartTransfer(successor);
+}
+
+}  // namespace kvorum::raft
