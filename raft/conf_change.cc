@@ -66,7 +66,7 @@ bool EntersJoint(const ConfChangeV2& change) {
 }
 
 Result<ConfState> ApplyChange(const ConfState& conf, const ConfChangeV2& change) {
-  const bool is_joint = !conf.voters_outgoing.empty();
+  const bool is_joint = IsJoint(conf);
   Members members{.voters = {conf.voters.begin(), conf.voters.end()},
                   .outgoing = {conf.voters_outgoing.begin(), conf.voters_outgoing.end()},
                   .learners = {conf.learners.begin(), conf.learners.end()},
@@ -96,6 +96,8 @@ Result<ConfState> ApplyChange(const ConfState& conf, const ConfChangeV2& change)
                    .auto_leave = auto_leave};
 }
 
+bool IsJoint(const ConfState& conf) { return !conf.voters_outgoing.empty(); }
+
 bool IsVoterOf(const ConfState& conf, MemberId id) {
   return std::ranges::binary_search(conf.voters, id) ||
          std::ranges::binary_search(conf.voters_outgoing, id);
@@ -119,6 +121,8 @@ Result<ConfState> CheckConfState(ConfState conf) {
     return Refuse("a coming learner is no outgoing voter");
   if (conf.voters.empty() && !conf.voters_outgoing.empty())
     return Refuse("a joint configuration without incoming voters");
+  if (conf.auto_leave && !IsJoint(conf))
+    return Refuse("a joint configuration that is not there is to be left");
   return conf;
 }
 

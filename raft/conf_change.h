@@ -17,6 +17,8 @@ bool EntersJoint(const ConfChangeV2& change);
 // joint configuration twice, leaving it outside, and a configuration without voters.
 Result<ConfState> ApplyChange(const ConfState& conf, const ConfChangeV2& change);
 
+bool IsJoint(const ConfState& conf);
+
 // Whether a member has a vote, in either half.
 bool IsVoterOf(const ConfState& conf, MemberId id);
 

@@ -22,6 +22,10 @@ struct Config {
   bool pre_vote = true;
   bool check_quorum = true;
   ReadMode read_mode = ReadMode::kQuorum;
+  // Whether the driver can apply entries of kConfChangeV2, which joint configurations need. If it
+  // cannot, they get neither into the log nor, in a peer's snapshot, a joint configuration that
+  // only such an entry leaves (docs/decisions/0018-joint-changes.md).
+  bool takes_conf_change_v2 = false;
 
   // Replication: what one App message carries (but at least one entry), and what may be on its way
   // to one follower.

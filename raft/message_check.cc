@@ -53,6 +53,15 @@ Result<void> CheckSnapshot(const Message& message) {
   return {};
 }
 
+// Without a way to apply them, what such a message brings would have to end this member later.
+Result<void> CheckConfChanges(const Message& message) {
+  if (HasConfChangeV2(message.entries))
+    return BadMessage(message, "a configuration change of a kind that is not supported");
+  if (message.snapshot != nullptr && IsJoint(message.snapshot->metadata.conf_state))
+    return BadMessage(message, "a joint configuration, which is not supported");
+  return {};
+}
+
 Result<void> CheckReadContext(const Message& message) {
   if (message.entries.size() != 1) return BadMessage(message, "no context");
   if (message.entries.front().data.size() > kMaxContextBytes)
@@ -76,6 +85,7 @@ Result<void> CheckMessage(const Message& message, const Receiver& receiver) {
   KV_RETURN_IF_ERROR(CheckAddress(message, receiver));
   KV_RETURN_IF_ERROR(CheckNumbers(message, receiver));
   KV_RETURN_IF_ERROR(CheckContent(message));
+  if (!receiver.takes_conf_change_v2) KV_RETURN_IF_ERROR(CheckConfChanges(message));
   if (message.term == 0 && !IsRequestToLeader(message.type)) return BadMessage(message, "no term");
   return {};
 }
@@ -83,6 +93,10 @@ Result<void> CheckMessage(const Message& message, const Receiver& receiver) {
 bool IsRequestToLeader(MessageType type) {
   return type == MessageType::kProp || type == MessageType::kReadIndex ||
          type == MessageType::kTransferLeader;
+}
+
+bool HasConfChangeV2(std::span<const Entry> entries) {
+  return std::ranges::find(entries, EntryType::kConfChangeV2, &Entry::type) != entries.end();
 }
 
 bool AreConsecutive(std::span<const Entry> entries, Index index, Term term) {

@@ -18,6 +18,7 @@ struct Receiver {
   MemberId id = kNone;
   Term term = 0;
   bool knows_nothing = false;  // of any term or entry
+  bool takes_conf_change_v2 = false;
 };
 
 // An Error says why the message is refused.
@@ -25,6 +26,9 @@ Result<void> CheckMessage(const Message& message, const Receiver& receiver);
 
 // Members forward these to whoever leads: they may carry no term.
 bool IsRequestToLeader(MessageType type);
+
+// Whether one of them changes the configuration in a way that not every driver can apply.
+bool HasConfChangeV2(std::span<const Entry> entries);
 
 // Whether entries follow (index, term) and each other.
 bool AreConsecutive(std::span<const Entry> entries, Index index, Term term);

@@ -94,6 +94,9 @@ Result<std::unique_ptr<Node>> Node::Create(const Config& config, Restart restart
   KV_RETURN_IF_ERROR(CheckConfig(config));
   KV_RETURN_IF_ERROR(CheckRestart(restart));
   KV_TRY(restart.conf_state, CheckConfState(std::move(restart.conf_state)));
+  if (!config.takes_conf_change_v2 &&
+      (HasConfChangeV2(restart.entries) || IsJoint(restart.conf_state)))
+    return BadRestart("a joint configuration change, which is not supported");
   return std::unique_ptr<Node>(new Node(config, std::move(restart)));
 }
 
@@ -147,9 +150,10 @@ void Node::Campaign() {
 }
 
 Result<void> Node::Step(Message message) {
-  KV_RETURN_IF_ERROR(CheckMessage(
-      message,
-      {.id = config_.id, .term = term_, .knows_nothing = term_ == 0 && log_.last_index() == 0}));
+  KV_RETURN_IF_ERROR(CheckMessage(message, {.id = config_.id,
+                                            .term = term_,
+                                            .knows_nothing = term_ == 0 && log_.last_index() == 0,
+                                            .takes_conf_change_v2 = config_.takes_conf_change_v2}));
   // The only comparison of terms: whoever comes behind it may take "of our term" for granted (or
   // "of the next one" for pre-votes, or "of none" for requests that members forward to their
   // leader).

@@ -80,7 +80,7 @@ class Node {
   // Data for the log. Moves what it accepts from the front of the batch and leaves the rest; a
   // follower forwards the whole batch to its leader, where it may still be dropped.
   ProposeResult Propose(std::span<SharedBytes> batch);
-  // type: kConfChange or kConfChangeV2; data: the encoded change.
+  // type: kConfChange, or kConfChangeV2 if the Config takes it; data: the encoded change.
   ProposeResult ProposeConfChange(EntryType type, SharedBytes data);
   // Asks for a ReadState with this context, which must be another one for each attempt. An attempt
   // that meets a change of leader gets no answer: ask again when the SoftState shows a leader.

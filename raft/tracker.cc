@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "raft/conf_change.h"
 #include "raft/quorum.h"
 
 namespace kvorum::raft {
@@ -33,8 +32,7 @@ void Tracker::SetConfState(ConfState conf_state, Index next_index, std::uint64_t
 bool Tracker::IsVoter(MemberId id) const { return IsVoterOf(conf_state_, id); }
 
 bool Tracker::IsOnlyVoter(MemberId id) const {
-  return conf_state_.voters_outgoing.empty() && conf_state_.voters.size() == 1 &&
-         conf_state_.voters.front() == id;
+  return !IsJoint() && conf_state_.voters.size() == 1 && conf_state_.voters.front() == id;
 }
 
 Progress* Tracker::Find(MemberId id) {

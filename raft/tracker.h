@@ -9,6 +9,7 @@
 #include <map>
 
 #include "proto/raft_types.h"
+#include "raft/conf_change.h"
 #include "raft/progress.h"
 
 namespace kvorum::raft {
@@ -23,7 +24,7 @@ class Tracker {
   void SetConfState(ConfState conf_state, Index next_index, std::uint64_t now);
   bool IsVoter(MemberId id) const;
   bool IsMember(MemberId id) const { return progress_.contains(id); }
-  bool IsJoint() const { return !conf_state_.voters_outgoing.empty(); }
+  bool IsJoint() const { return raft::IsJoint(conf_state_); }
   bool IsOnlyVoter(MemberId id) const;
 
   // Null if it is no member.

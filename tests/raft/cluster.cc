@@ -168,14 +168,16 @@ Member& Cluster::Add(const Config& config, Disk disk) {
       .first->second;
 }
 
-void Cluster::Deliver(const Message& message) {
+Result<void> Cluster::Deliver(const Message& message) {
   const auto receiver = members_.find(message.to);
-  if (receiver == members_.end() || !receiver->second.is_up()) return;
+  if (receiver == members_.end() || !receiver->second.is_up()) return {};
   Result<Message> decoded = DecodeMessage(SharedBytes::Own(Encode(message)));
   KV_CHECK(decoded.has_value(), "a message cannot be read");
-  const Result<void> result = receiver->second.node().Step(std::move(*decoded));
-  KV_CHECK(result.has_value(), result.error().message);
+  Result<void> result = receiver->second.node().Step(std::move(*decoded));
+  KV_CHECK(result.has_value() || !receiver->second.config().takes_conf_change_v2,
+           result.error().message);
   receiver->second.node().CheckInvariants();
+  return result;
 }
 
 Dropped Cluster::Read(MemberId id) {

@@ -37,6 +37,7 @@ class Member {
   Member(Cluster& cluster, Config config, Disk disk);
 
   MemberId id() const { return config_.id; }
+  const Config& config() const { return config_; }
   bool is_up() const { return node_ != nullptr; }
   Node& node() { return *node_; }
   const Disk& disk() const { return disk_; }
@@ -91,7 +92,8 @@ class Cluster {
   std::vector<Message>& network() { return network_; }
   // Hands the message to its receiver, through its encoding; what a correct member sends is never
   // refused. Lost if the receiver is down.
-  void Deliver(const Message& message);
+  // (Who does not take all kinds of configuration changes refuses them.)
+  Result<void> Deliver(const Message& message);
 
   // What is committed, as far as any member has applied it; history()[i] has index i + 1.
   const std::vector<Entry>& history() const { return history_; }

@@ -59,6 +59,7 @@ class History {
     changes_conf_ = spares > 0 || rng_.OneIn(2);
     Config config{.pre_vote = !rng_.OneIn(4),
                   .check_quorum = !rng_.OneIn(4),
+                  .takes_conf_change_v2 = true,
                   .max_append_size_bytes = rng_.OneIn(2) ? 1U : 300U,
                   .max_inflight_messages = 1 + rng_.Below(5),
                   .max_unapplied_size_bytes = rng_.OneIn(2) ? 400U : 4000U,

@@ -405,6 +405,61 @@ TEST(RaftHostileTest, AFollowerTakesNoMoreThanABoundBeforeItHasApplied) {
   EXPECT_TRUE(send(index, 4));
 }
 
+// Neither as an entry of a leader, nor as a follower's proposal, nor in a snapshot, from which only
+// such an entry would lead on: this victim could not apply it.
+TEST(RaftHostileTest, AJointConfigurationComesInByNoDoor) {
+  Victim victim(1);
+  const Entry joint{
+      .term = 4,
+      .index = 6,
+      .type = EntryType::kConfChangeV2,
+      .data = SharedBytes::Own(Encode(ConfChangeV2{
+          .changes = {{ConfChangeType::kAddNode, 5}, {ConfChangeType::kRemoveNode, 3}}}))};
+  Message append = FromLeader(victim, MessageType::kApp);
+  append.index = 5;
+  append.log_term = 3;
+  append.commit = 6;
+  append.entries = {joint};
+  EXPECT_FALSE(victim.Receive(append));
+
+  Message snapshot = FromLeader(victim, MessageType::kSnap);
+  const auto receive = [&](ConfState conf) {
+    snapshot.snapshot = std::make_shared<const Snapshot>(
+        Snapshot{.metadata = {.conf_state = std::move(conf), .index = 50, .term = 4}});
+    return victim.Receive(snapshot);
+  };
+  EXPECT_FALSE(receive({.voters = {1, 2, 5}, .voters_outgoing = {1, 2, 3}, .auto_leave = true}));
+  EXPECT_FALSE(receive({.voters = {1, 2, 3}, .auto_leave = true})) << "the leader would leave it";
+
+  MakeLeader(victim);
+  const Index last = victim.node().log().last_index();
+  Message proposal{.type = MessageType::kProp, .to = Victim::kId, .from = 2};
+  proposal.entries = {{.data = SharedBytes::Static("data")}, joint};
+  EXPECT_FALSE(victim.Receive(proposal));
+  EXPECT_EQ(victim.node().log().last_index(), last);
+
+  // It goes on with what it can apply.
+  proposal.entries.pop_back();
+  EXPECT_TRUE(victim.Receive(proposal));
+  EXPECT_EQ(victim.node().log().last_index(), last + 1);
+}
+
+TEST(RaftHostileTest, ALogWithAJointChangeThatNobodyCouldApplyIsRefusedAtTheStart) {
+  const auto create = [](bool takes_it, ConfState conf, EntryType type) {
+    const Config config{.id = 1, .takes_conf_change_v2 = takes_it};
+    const SharedBytes data = SharedBytes::Own(Encode(ConfChangeV2{.changes = {{{}, 2}}}));
+    return Node::Create(config, {.hard_state = {.term = 1},
+                                 .entries = {{.term = 1, .index = 1, .type = type, .data = data}},
+                                 .conf_state = std::move(conf)})
+        .has_value();
+  };
+  const ConfState joint{.voters = {1, 2}, .voters_outgoing = {1}};
+  EXPECT_TRUE(create(false, {.voters = {1}}, EntryType::kNormal));
+  EXPECT_FALSE(create(false, {.voters = {1}}, EntryType::kConfChangeV2));
+  EXPECT_FALSE(create(false, joint, EntryType::kNormal));
+  EXPECT_TRUE(create(true, joint, EntryType::kConfChangeV2));
+}
+
 TEST(RaftHostileTest, ASnapshotThatNobodyCouldHaveSentIsRefused) {
   Victim victim(1);
   Message message = FromLeader(victim, MessageType::kSnap);

@@ -277,6 +277,23 @@ TEST_F(MessageCheckTest, RefusesSnapshotsThatCannotBe) {
   EXPECT_NE(refusal_of({.conf_state = {.voters = {1, 1}}, .index = 9, .term = 5}), "");
 }
 
+TEST_F(MessageCheckTest, RefusesConfigurationChangesThatTheDriverCannotApply) {
+  constexpr Receiver kTakesThem{.id = 1, .term = 5, .takes_conf_change_v2 = true};
+  Message message = Append();
+  message.entries[1].type = EntryType::kConfChange;
+  EXPECT_EQ(Refusal(message), "");
+  message.entries[1].type = EntryType::kConfChangeV2;
+  EXPECT_EQ(Refusal(message),
+            "raft: refused App: a configuration change of a kind that is not supported");
+  EXPECT_EQ(Refusal(message, kTakesThem), "");
+  message = {.type = MessageType::kSnap, .to = 1, .from = 2, .term = 5};
+  message.snapshot = std::make_shared<const Snapshot>(Snapshot{
+      .metadata = {
+          .conf_state = {.voters = {1, 2}, .voters_outgoing = {2, 3}}, .index = 9, .term = 5}});
+  EXPECT_EQ(Refusal(message), "raft: refused Snap: a joint configuration, which is not supported");
+  EXPECT_EQ(Refusal(message, kTakesThem), "");
+}
+
 TEST_F(MessageCheckTest, RefusesReadsWithoutOneShortContext) {
   Message message{.type = MessageType::kReadIndex, .to = 1, .from = 2};
   EXPECT_EQ(Refusal(message), "raft: refused ReadIndex: no context");

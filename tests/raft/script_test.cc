@@ -3,7 +3,9 @@
 // A block is a command, `----`, the output, and an empty line; lines that begin with # are for the
 // reader. KVORUM_REWRITE=1 writes the scripts anew with what is printed now: read that as a diff.
 //
-// - bootstrap <id>... [option=value]...: members of a new cluster
+// - bootstrap <id>... [option=value]...: members of a new cluster; refuses_v2=<id>: this one takes
+// no
+//   changes of the second kind
 // - join <id> [option=value]...: a member with an empty disk, yet to be added
 // - log <id> <n> <term>... [option=value]...: a member of 1 to n that has such a log, and has heard
 // of the last term
@@ -122,6 +124,7 @@ class Script {
     for (const FirstMember& first : members) {
       config.id = first.id;
       config.seed = first.id;
+      config.takes_conf_change_v2 = first.id != refuses_v2_;
       cluster_.Add(config, is_bootstrap ? Disk{.hard_state = bootstrap.hard_state,
                                                .entries = bootstrap.entries}
                                         : Disk{});
@@ -130,7 +133,11 @@ class Script {
 
   void AddWithLog(const Args& args) {
     const MemberId id = Number(args.at(0));
-    Config config{.id = id, .seed = id, .pre_vote = false, .check_quorum = false};
+    Config config{.id = id,
+                  .seed = id,
+                  .pre_vote = false,
+                  .check_quorum = false,
+                  .takes_conf_change_v2 = true};
     Disk disk;
     for (MemberId voter = 1; voter <= Number(args.at(1)); ++voter)
       disk.conf_state.voters.push_back(voter);
@@ -155,6 +162,8 @@ class Script {
       config.pre_vote = value != 0;
     } else if (name == "check_quorum") {
       config.check_quorum = value != 0;
+    } else if (name == "refuses_v2") {
+      refuses_v2_ = value;
     } else if (name == "lease_reads") {
       config.read_mode = value != 0 ? ReadMode::kLease : ReadMode::kQuorum;
     } else if (name == "max_append") {
@@ -221,10 +230,15 @@ class Script {
     return ids;
   }
 
+  void DeliverOne(const Message& message) {
+    out_ += Describe(message) + "\n";
+    const Result<void> taken = cluster_.Deliver(message);
+    if (!taken.has_value()) out_ += "  refused: " + taken.error().message + "\n";
+  }
+
   void Deliver(const Args& args) {
     for (const Message& message : TakeMessages(Ids(args))) {
-      out_ += Describe(message) + "\n";
-      cluster_.Deliver(message);
+      DeliverOne(message);
     }
   }
 
@@ -242,8 +256,7 @@ class Script {
         kept_.push_back(message);
         continue;
       }
-      out_ += Describe(message) + "\n";
-      cluster_.Deliver(message);
+      DeliverOne(message);
     }
   }
 
@@ -272,6 +285,7 @@ class Script {
 
   Cluster cluster_;
   std::vector<Message> kept_;
+  MemberId refuses_v2_ = kNone;  // who takes no changes of the second kind
   std::string out_;
 };
 

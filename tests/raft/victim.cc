@@ -13,6 +13,7 @@ Victim::Victim(std::uint64_t seed)
               .seed = seed,
               .pre_vote = seed % 4 != 0,
               .check_quorum = seed % 3 != 0,
+              .takes_conf_change_v2 = seed % 2 == 0,
               .max_append_size_bytes = 200,
               .max_inflight_messages = 3,
               .max_uncommitted_size_bytes = 2000,
@@ -101,6 +102,8 @@ void Victim::TakeReady() {
   for (const Entry& entry : ready.committed) {
     KV_CHECK(entry.index == last_given_to_apply_ + 1, "entries to apply are not consecutive");
     KV_CHECK(entry.index <= node_->log().persisted(), "an entry to apply is not durable");
+    KV_CHECK(entry.type != EntryType::kConfChangeV2 || config_.takes_conf_change_v2,
+             "an entry to apply is of a kind that is not taken");
     last_given_to_apply_ = entry.index;
     to_apply_.push_back({.entry = entry});
   }
