@@ -15,8 +15,11 @@ build: ## release build: build/release/bin/kvorum and build/release/bin/kvorumct
 	@scripts/build release kvorum kvorumctl
 	@echo "build: build/release/bin/kvorum build/release/bin/kvorumctl"
 
-run: build ## build, then serve one node on 2379/2380 in the foreground
-	@scripts/run-node
+run: ## build the server, serve one node on 2379/2380 in the foreground; kvorumctl is built meanwhile
+	@scripts/setup build
+	@scripts/build release kvorum
+	@nice -n 19 scripts/build release kvorumctl >build/kvorumctl.log 2>&1 </dev/null & \
+	exec scripts/run-node
 
 cluster: build ## build, then serve 3 members (N=5: five) on 2379, 22379, 32379... and show them live
 	@scripts/cluster $(or $(N),3)
