@@ -8,6 +8,7 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 option(KVORUM_TESTS "Build the tests" ON)
 option(KVORUM_FAILPOINTS "Compile the failpoints in (never in a release)" OFF)
 option(KVORUM_FUZZ "Build the fuzz targets (needs clang with libFuzzer)" OFF)
+option(KVORUM_PRECOMPILE "Precompile the standard library's headers, in tests GoogleTest's, too" OFF)
 set(KVORUM_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them: address,undefined or thread")
 
 find_program(CCACHE_PROGRAM ccache)
@@ -40,7 +41,69 @@ target_compile_options(kvorum_warnings INTERFACE -Wall -Wextra -Wconversion -Wer
 # GCC 12 sees overlaps in `"text" + std::to_string(...)` at -O3 that cannot be (GCC bug 105651).
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(kvorum_warnings INTERFACE -Wno-restrict)
+  if(KVORUM_PRECOMPILE)
+    # The same of overlong copies; without precompiled headers g++ says nothing inside system headers.
+    target_compile_options(kvorum_warnings INTERFACE -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
+  endif()
 endif()
+# libstdc++ 12 deprecates what its own stable_sort calls; only g++ says nothing inside system headers.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  target_compile_options(kvorum_warnings INTERFACE -Wno-deprecated-declarations)
+endif()
+
+# kvorum_precompiled_headers(<name> HEADERS... [LINK ...]): a target of precompiled headers for those targets
+# that kvorum_reuse_headers(<target> <name>) names. clang-tidy reads sources without them
+# (scripts/lint), so that a source still has to include what it uses.
+if(KVORUM_PRECOMPILE)
+  # What is compiled differently cannot be reused: one threading model for all.
+  add_compile_options(-pthread)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options(-fpch-preprocess)  # ccache asks for it
+    set(KVORUM_PRECOMPILED .gch)
+  else()
+    set(KVORUM_PRECOMPILED .pch)
+  endif()
+  execute_process(
+    COMMAND dpkg-query -W -f "\${Package} \${Version}\n" libstdc++-12-dev libc6-dev libgtest-dev libgmock-dev
+    OUTPUT_VARIABLE KVORUM_HEADER_VERSIONS ERROR_QUIET)
+endif()
+function(kvorum_precompiled_headers name)
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  if(NOT KVORUM_PRECOMPILE)
+    return()
+  endif()
+  file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc CONTENT "")
+  add_library(${name} OBJECT ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc)
+  target_link_libraries(${name} PRIVATE ${ARG_LINK})
+  target_precompile_headers(${name} PRIVATE ${ARG_UNPARSED_ARGUMENTS})
+  file(RELATIVE_PATH header ${CMAKE_BINARY_DIR}
+    ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${name}.dir/cmake_pch.hxx)
+  set_target_properties(${name} PROPERTIES KVORUM_HEADER ${header})
+  # What it is made of, for ccache (CCACHE_PCH_EXTSUM): its bytes hold the checkout's path. The
+  # compiler and its flags are in the digest of each source anyway.
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/${header}${KVORUM_PRECOMPILED}.sum
+    CONTENT "${ARG_UNPARSED_ARGUMENTS} ${KVORUM_HEADER_VERSIONS}")
+endfunction()
+# Not by CMake's REUSE_FROM, whose absolute paths make each checkout miss ccache: compilers run in the
+# build folder, from which the path is the same everywhere.
+function(kvorum_reuse_headers target name)
+  if(KVORUM_PRECOMPILE)
+    get_target_property(header ${name} KVORUM_HEADER)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      target_compile_options(${target} PRIVATE "SHELL:-include ${header}")
+    else()
+      target_compile_options(${target} PRIVATE "SHELL:-include-pch ${header}.pch")
+    endif()
+    get_target_property(sources ${target} SOURCES)
+    set_property(SOURCE ${sources} APPEND PROPERTY
+      OBJECT_DEPENDS ${CMAKE_BINARY_DIR}/${header}${KVORUM_PRECOMPILED})
+  endif()
+endfunction()
+
+set(KVORUM_STANDARD_HEADERS
+  <algorithm> <array> <atomic> <chrono> <cstdint> <deque> <expected> <functional> <map> <memory> <mutex>
+  <optional> <set> <span> <string> <string_view> <unordered_map> <utility> <variant> <vector>)
+kvorum_precompiled_headers(kvorum_standard_headers ${KVORUM_STANDARD_HEADERS})
 
 # kvorum_library(<folder> SOURCES ... PUBLIC ... PRIVATE ...): the library of one folder.
 function(kvorum_library name)
@@ -49,6 +112,7 @@ function(kvorum_library name)
   target_include_directories(kvorum_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
   target_link_libraries(kvorum_${name} PUBLIC ${ARG_PUBLIC}
     PRIVATE ${ARG_PRIVATE} $<BUILD_INTERFACE:kvorum_warnings>)
+  kvorum_reuse_headers(kvorum_${name} kvorum_standard_headers)
 endfunction()
 
 # kvorum_binary(<name> SOURCES ... LINK ...): a program in build/<preset>/bin.
@@ -56,4 +120,5 @@ function(kvorum_binary name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} kvorum_warnings)
+  kvorum_reuse_headers(${name} kvorum_standard_headers)
 endfunction()
