@@ -68,8 +68,8 @@
 //   gone with it, whole or not.
 // - But where somebody else knows that an entry there was durable, since it has been applied
 //   (Options::durable_index), the log is refused there too, and not changed.
-// The owner keeps a group to one batch (server/log_writer.h syncs before it writes a second one),
-// so that this is never more than the last write. After Writer::Close, which puts a last seal
+// The owner keeps a group to one batch (server/replica/log_writer.h syncs before it writes a second
+// one), so that this is never more than the last write. After Writer::Close, which puts a last seal
 // behind the sync, the last group holds nothing that could be lost. A valid record of a torn batch
 // is kept: it is what a shorter batch would have left. The hard state stands last in its batch, so
 // its commit index never points past the entries that are kept; its term may be below that of the

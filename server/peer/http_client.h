@@ -16,9 +16,9 @@
 
 #include "base/error.h"
 #include "base/shared_bytes.h"
+#include "base/url.h"
 #include "server/peer/http_parser.h"
 #include "server/peer/peer_dialer.h"
-#include "server/url.h"
 
 namespace kvorum::server {
 

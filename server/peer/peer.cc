@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/logging.h"
-#include "server/member_id.h"
+#include "server/messages/member_id.h"
 
 namespace kvorum::server {
 namespace {

@@ -1,7 +1,7 @@
 #include "server/peer/peer_identity.h"
 
-#include "server/member_id.h"
-#include "server/version.h"
+#include "server/messages/member_id.h"
+#include "server/messages/version.h"
 
 namespace kvorum::server {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "server/entry_check.h"
-#include "server/member_id.h"
+#include "server/apply/entry_check.h"
+#include "server/messages/member_id.h"
 #include "server/peer/http_parser.h"
 
 namespace kvorum::server {

@@ -12,11 +12,11 @@
 
 #include "base/clock.h"
 #include "base/executor.h"
+#include "base/url.h"
 #include "server/peer/peer_dialer.h"
 #include "server/peer/peer_identity.h"
 #include "server/peer/peer_loop.h"
-#include "server/transport.h"
-#include "server/url.h"
+#include "server/peer/transport.h"
 
 namespace kvorum::server {
 

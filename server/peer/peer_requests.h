@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "server/peer/http_client.h"
 #include "server/peer/peer_links.h"
-#include "server/peer_poster.h"
+#include "server/peer/peer_poster.h"
 
 namespace kvorum::server {
 

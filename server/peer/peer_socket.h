@@ -16,8 +16,8 @@
 
 #include "base/error.h"
 #include "base/shared_bytes.h"
+#include "base/url.h"
 #include "server/peer/peer_loop.h"
-#include "server/url.h"
 
 namespace kvorum::server {
 

@@ -7,12 +7,12 @@
 #include <utility>
 
 #include "base/logging.h"
-#include "server/member_id.h"
+#include "server/messages/member_id.h"
+#include "server/messages/version.h"
 #include "server/peer/peer.h"
 #include "server/peer/probe.h"
 #include "server/peer/request_checks.h"
 #include "server/peer/snapshot_receiver.h"
-#include "server/version.h"
 
 namespace kvorum::server {
 namespace {

@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/url.h"
 #include "rpc/http.h"
 #include "server/peer/peer_links.h"
+#include "server/peer/peer_poster.h"
 #include "server/peer/peer_server.h"
-#include "server/peer_poster.h"
-#include "server/transport.h"
-#include "server/url.h"
+#include "server/peer/transport.h"
 
 namespace kvorum::server {
 

@@ -5,8 +5,8 @@
 #include <charconv>
 #include <utility>
 
-#include "server/member_id.h"
-#include "server/version.h"
+#include "server/messages/member_id.h"
+#include "server/messages/version.h"
 
 namespace kvorum::server {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "rpc/http.h"
-#include "server/membership.h"
+#include "server/messages/member.h"
 #include "server/peer/http_parser.h"
 #include "server/peer/peer_identity.h"
 #include "server/peer/stream_codec.h"

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/logging.h"
-#include "server/member_id.h"
+#include "server/messages/member_id.h"
 #include "server/peer/request_checks.h"
 #include "server/peer/stream_codec.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/logging.h"
-#include "server/member_id.h"
+#include "server/messages/member_id.h"
 #include "server/peer/http_parser.h"
 #include "server/peer/peer_socket.h"
 #include "server/peer/stream_codec.h"

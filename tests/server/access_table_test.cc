@@ -1,6 +1,6 @@
 // Who may call what: the table against the protocol's descriptors, and every method against callers
 // without a token, with a wrong one, with little and with all permissions.
-#include "server/access_table.h"
+#include "server/call/access_table.h"
 
 #include <google/protobuf/descriptor.h>
 #include <gtest/gtest.h>

@@ -1,11 +1,11 @@
-#include "server/alarms.h"
+#include "server/state/alarms.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "server/kv_decode.h"
+#include "server/messages/kv_decode.h"
 
 namespace kvorum::server {
 namespace {

@@ -1,5 +1,5 @@
 // The apply loop's work, entry by entry, over a store that the test restarts.
-#include "server/applier.h"
+#include "server/apply/applier.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/executor.h"
-#include "server/errors.h"
-#include "server/maintenance_encode.h"
+#include "server/messages/errors.h"
+#include "server/messages/maintenance_encode.h"
 #include "tests/mvcc/store_fixture.h"
 #include "tests/server/request_bodies.h"
 

@@ -1,11 +1,11 @@
 // The end of applying, over a whole member: what the log says and this version cannot do.
-#include "server/apply_loop.h"
+#include "server/apply/apply_loop.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/sim_file_system.h"
-#include "server/errors.h"
+#include "server/messages/errors.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/small_member.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "auth/jwt.h"
-#include "server/lease_messages.h"
+#include "server/messages/lease_messages.h"
 #include "tests/server/auth_fixture.h"
 #include "tests/server/log_file.h"
 

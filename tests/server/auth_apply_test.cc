@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "auth/password.h"
-#include "server/auth_messages.h"
-#include "server/lease_messages.h"
+#include "server/messages/auth_messages.h"
+#include "server/messages/lease_messages.h"
 #include "tests/server/auth_fixture.h"
 
 namespace kvorum::server {

@@ -13,8 +13,8 @@
 #include "auth/auth_record.h"
 #include "base/base64.h"
 #include "proto/wire.h"
-#include "server/errors.h"
-#include "server/kv_decode.h"
+#include "server/messages/errors.h"
+#include "server/messages/kv_decode.h"
 #include "tests/server/auth_fixture.h"
 
 namespace kvorum::server {

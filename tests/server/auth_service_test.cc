@@ -1,5 +1,5 @@
 // The Auth service of one member, and what its users may do to keys.
-#include "server/auth_service.h"
+#include "server/services/auth_service.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "server/errors.h"
-#include "server/lease_messages.h"
+#include "server/messages/errors.h"
+#include "server/messages/lease_messages.h"
 #include "tests/server/auth_fixture.h"
 #include "tests/server/live_stream.h"
 

@@ -1,5 +1,5 @@
 // Which states of users and roles are kept for the views that may need them.
-#include "server/auth_states.h"
+#include "server/state/auth_states.h"
 
 #include <gtest/gtest.h>
 

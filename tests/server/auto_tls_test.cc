@@ -1,5 +1,5 @@
 // The certificates that a server makes for itself: what they say, and when they are made anew.
-#include "server/auto_tls.h"
+#include "server/process/auto_tls.h"
 
 #include <gtest/gtest.h>
 #include <openssl/bio.h>

@@ -1,7 +1,7 @@
 // Requests that are no message of their method, those that hold more than the method knows, and
 // fields in a wire type that they do not have: for every unary method, by the protocol's own
 // descriptors. The expectations were seen with etcd 3.7.1, body by body.
-#include "server/body_table.h"
+#include "server/call/body_table.h"
 
 #include <google/protobuf/descriptor.h>
 #include <gtest/gtest.h>
@@ -16,8 +16,9 @@
 #include "proto/lock.pb.h"
 #include "proto/rpc.pb.h"
 #include "proto/wire.h"
-#include "server/errors.h"
-#include "server/kv_decode.h"
+#include "server/messages/errors.h"
+#include "server/messages/kv_decode.h"
+#include "server/replica/replica.h"
 #include "tests/server/auth_fixture.h"
 #include "tests/server/served_member.h"
 

@@ -1,4 +1,4 @@
-#include "server/bounded_source.h"
+#include "server/replica/bounded_source.h"
 
 #include <gtest/gtest.h>
 

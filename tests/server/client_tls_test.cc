@@ -1,5 +1,5 @@
 // The client port's flags of TLS, as they reach the files and rules that connections are judged by.
-#include "server/client_tls.h"
+#include "server/process/client_tls.h"
 
 #include <gtest/gtest.h>
 

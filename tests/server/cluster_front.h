@@ -12,14 +12,14 @@
 #include <vector>
 
 #include "rpc/service.h"
-#include "server/cluster_service.h"
-#include "server/joining.h"
-#include "server/kv_service.h"
-#include "server/lease_service.h"
-#include "server/maintenance_encode.h"
-#include "server/maintenance_service.h"
-#include "server/member_id.h"
-#include "server/request_batcher.h"
+#include "server/call/request_batcher.h"
+#include "server/messages/maintenance_encode.h"
+#include "server/messages/member_id.h"
+#include "server/replica/joining.h"
+#include "server/services/cluster_service.h"
+#include "server/services/kv_service.h"
+#include "server/services/lease_service.h"
+#include "server/services/maintenance_service.h"
 #include "tests/server/small_cluster.h"
 
 namespace kvorum::server {

@@ -1,5 +1,5 @@
 // Changes of the members, asked for at the members of small clusters.
-#include "server/cluster_service.h"
+#include "server/services/cluster_service.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "proto/rpc.pb.h"
-#include "server/errors.h"
+#include "server/messages/errors.h"
 #include "tests/server/cluster_front.h"
 #include "tests/server/request_bodies.h"
 

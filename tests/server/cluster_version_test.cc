@@ -1,5 +1,5 @@
 // What the leader makes of the versions that the members say they are.
-#include "server/cluster_version.h"
+#include "server/replica/cluster_version.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "server/conf_state_json.h"
+#include "server/messages/conf_state_json.h"
 
 #include <gtest/gtest.h>
 

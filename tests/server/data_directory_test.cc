@@ -1,4 +1,4 @@
-#include "server/data_directory.h"
+#include "server/process/data_directory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

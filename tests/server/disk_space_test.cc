@@ -1,4 +1,4 @@
-#include "server/disk_space.h"
+#include "server/replica/disk_space.h"
 
 #include <gtest/gtest.h>
 

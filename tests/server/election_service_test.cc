@@ -1,13 +1,13 @@
 // The Election service over a whole member: who leads, what it proclaims, and what observers are
 // told.
-#include "server/election_service.h"
+#include "server/locks/election_service.h"
 
 #include <gmock/gmock.h>
 
 #include <string>
 #include <vector>
 
-#include "server/errors.h"
+#include "server/messages/errors.h"
 #include "tests/server/queue_fixture.h"
 
 namespace kvorum::server {

@@ -1,14 +1,14 @@
 // Entries of peers: what apply could not take is refused before it is in the log.
-#include "server/entry_check.h"
+#include "server/apply/entry_check.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <utility>
 
-#include "server/internal_request.h"
-#include "server/maintenance_encode.h"
-#include "server/membership.h"
+#include "server/messages/internal_request.h"
+#include "server/messages/maintenance_encode.h"
+#include "server/state/membership.h"
 #include "tests/server/request_bodies.h"
 
 namespace kvorum::server {

@@ -1,5 +1,5 @@
 // What --feature-gates takes.
-#include "server/feature_gates.h"
+#include "server/process/feature_gates.h"
 
 #include <gtest/gtest.h>
 

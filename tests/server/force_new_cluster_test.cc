@@ -1,5 +1,5 @@
 // A cluster of one made of the data of one of several.
-#include "server/force_new_cluster.h"
+#include "server/replica/force_new_cluster.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "server/maintenance_encode.h"
-#include "server/member_change.h"
+#include "server/messages/maintenance_encode.h"
+#include "server/state/member_change.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/small_cluster.h"
 

@@ -1,5 +1,5 @@
 // When freed memory is given back to the system.
-#include "server/freed_memory.h"
+#include "server/process/freed_memory.h"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@
 
 #include <string>
 
-#include "server/errors.h"
+#include "server/messages/errors.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/small_cluster.h"
 

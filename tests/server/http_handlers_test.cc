@@ -1,5 +1,5 @@
 // What the ports answer over HTTP/1.1.
-#include "server/http_handlers.h"
+#include "server/services/http_handlers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
-#include "server/maintenance_encode.h"
-#include "server/peer_http.h"
+#include "server/messages/maintenance_encode.h"
+#include "server/services/peer_http.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/served_member.h"
 

@@ -1,4 +1,4 @@
-#include "server/interceptors.h"
+#include "server/call/interceptors.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <string>
 
 #include "base/logging.h"
-#include "server/errors.h"
+#include "server/messages/errors.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/served_member.h"
 

@@ -1,6 +1,6 @@
 // What a log entry says, against the protobuf library's reading of
 // etcdserverpb.InternalRaftRequest.
-#include "server/internal_request.h"
+#include "server/messages/internal_request.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 #include "proto/raft_internal.pb.h"
 #include "proto/wire.h"
-#include "server/maintenance_encode.h"
+#include "server/messages/maintenance_encode.h"
 #include "tests/server/request_bodies.h"
 
 namespace kvorum::server {

@@ -1,5 +1,5 @@
 // What a member without data finds out from the others, and what it refuses.
-#include "server/joining.h"
+#include "server/replica/joining.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "server/errors.h"
-#include "server/promote_forwarder.h"
+#include "server/messages/errors.h"
+#include "server/services/promote_forwarder.h"
 
 namespace kvorum::server {
 namespace {

@@ -4,7 +4,7 @@
 // Both must accept the same bytes and see the same in them, but for two differences that no encoder
 // of a client brings about: a varint of more than 64 bits is refused here (as by Go's library) and
 // cut there; a tag may be spelled in up to ten bytes here (as for Go's) and in five there.
-#include "server/kv_decode.h"
+#include "server/messages/kv_decode.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // The answers of the KV and Maintenance services, written by hand, as the protobuf library reads
 // them.
-#include "server/kv_encode.h"
+#include "server/messages/kv_encode.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "proto/rpc.pb.h"
-#include "server/cluster_encode.h"
-#include "server/maintenance_encode.h"
+#include "server/messages/cluster_encode.h"
+#include "server/messages/maintenance_encode.h"
 
 namespace kvorum::server {
 namespace {

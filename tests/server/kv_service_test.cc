@@ -1,5 +1,5 @@
 // The KV service, from the request's bytes to the answer's, over a whole member.
-#include "server/kv_service.h"
+#include "server/services/kv_service.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,8 +10,11 @@
 
 #include "mvcc/errors.h"
 #include "proto/rpc.pb.h"
-#include "server/errors.h"
-#include "server/kv_decode.h"
+#include "server/messages/errors.h"
+#include "server/messages/kv_decode.h"
+#include "server/replica/replica.h"
+#include "server/replica/request_id.h"
+#include "server/state/alarms.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/served_member.h"
 

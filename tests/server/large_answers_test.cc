@@ -10,7 +10,7 @@
 
 #include "mvcc/errors.h"
 #include "proto/rpc.pb.h"
-#include "server/errors.h"
+#include "server/messages/errors.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/served_member.h"
 

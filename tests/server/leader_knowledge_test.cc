@@ -8,9 +8,9 @@
 #include <string>
 #include <utility>
 
-#include "server/errors.h"
-#include "server/http_handlers.h"
-#include "server/leader_streams.h"
+#include "server/call/leader_streams.h"
+#include "server/messages/errors.h"
+#include "server/services/http_handlers.h"
 #include "tests/server/cluster_front.h"
 #include "tests/server/live_stream.h"
 #include "tests/server/small_cluster.h"

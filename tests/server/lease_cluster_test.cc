@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "proto/rpc.pb.h"
-#include "server/errors.h"
+#include "server/messages/errors.h"
 #include "tests/server/live_stream.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/small_poster.h"

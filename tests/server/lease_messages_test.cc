@@ -1,5 +1,5 @@
 // The Lease service's bytes beside protobuf's own.
-#include "server/lease_messages.h"
+#include "server/messages/lease_messages.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

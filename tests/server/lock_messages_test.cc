@@ -1,6 +1,6 @@
 // The messages of the Lock and Election services against the protocol's own, and the requests that
 // their queues are worked with.
-#include "server/lock_messages.h"
+#include "server/messages/lock_messages.h"
 
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include "proto/election.pb.h"
 #include "proto/lock.pb.h"
 #include "proto/rpc.pb.h"
-#include "server/queue_requests.h"
+#include "server/locks/queue_requests.h"
 
 namespace kvorum::server {
 namespace {

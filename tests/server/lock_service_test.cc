@@ -1,5 +1,5 @@
 // The Lock service over a whole member: who gets a lock and when, and what becomes of who does not.
-#include "server/lock_service.h"
+#include "server/locks/lock_service.h"
 
 #include <gmock/gmock.h>
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "server/errors.h"
+#include "server/messages/errors.h"
 #include "tests/server/queue_fixture.h"
 
 namespace kvorum::server {

@@ -1,5 +1,5 @@
 // The log's writer over a simulated disk, on an executor that the test runs by hand.
-#include "server/log_writer.h"
+#include "server/replica/log_writer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

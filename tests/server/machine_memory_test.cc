@@ -1,5 +1,5 @@
 // How much memory a process may use, by what the system says in its files.
-#include "server/machine_memory.h"
+#include "server/process/machine_memory.h"
 
 #include <gtest/gtest.h>
 

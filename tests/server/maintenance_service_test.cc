@@ -1,5 +1,5 @@
 // Maintenance and Cluster.MemberList over a whole member.
-#include "server/maintenance_service.h"
+#include "server/services/maintenance_service.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,9 +8,10 @@
 
 #include "mvcc/errors.h"
 #include "proto/rpc.pb.h"
-#include "server/errors.h"
-#include "server/kv_decode.h"
-#include "server/maintenance_encode.h"
+#include "server/messages/errors.h"
+#include "server/messages/kv_decode.h"
+#include "server/messages/maintenance_encode.h"
+#include "server/state/alarms.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/served_member.h"
 

@@ -1,5 +1,5 @@
 // What a configuration change must satisfy, and what it makes of the members.
-#include "server/member_change.h"
+#include "server/state/member_change.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/errors.h"
+#include "server/messages/errors.h"
 
 namespace kvorum::server {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/member_id.h"
+#include "server/messages/member_id.h"
 
 #include <gtest/gtest.h>
 

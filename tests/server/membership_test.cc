@@ -1,4 +1,4 @@
-#include "server/membership.h"
+#include "server/state/membership.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // The command line and the environment, as scripts for this kind of server write them.
-#include "server/options.h"
+#include "server/process/options.h"
 
 #include <gtest/gtest.h>
 

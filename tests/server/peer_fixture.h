@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "server/member_id.h"
+#include "server/messages/member_id.h"
 #include "server/peer/peer_transport.h"
 
 namespace kvorum::server {

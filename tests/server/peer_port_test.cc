@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "server/internal_request.h"
+#include "server/messages/internal_request.h"
 #include "server/peer/stream_codec.h"
 #include "tests/server/peer_fixture.h"
 #include "tests/server/request_bodies.h"

@@ -1,6 +1,6 @@
 // Single requests to peer ports: what is asked, what is taken for an answer, and that nothing waits
 // for longer than it was told to.
-#include "server/peer_request.h"
+#include "server/peer/peer_request.h"
 
 #include <gtest/gtest.h>
 

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "base/freed_by.h"
+#include "server/peer/peer_request.h"
 #include "server/peer/tls_socket.h"
-#include "server/peer_request.h"
 #include "tests/server/log_file.h"
 #include "tests/server/peer_certificates.h"
 #include "tests/server/peer_fixture.h"

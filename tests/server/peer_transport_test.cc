@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/internal_request.h"
+#include "server/messages/internal_request.h"
 #include "tests/server/peer_certificates.h"
 #include "tests/server/peer_fixture.h"
 #include "tests/server/request_bodies.h"

@@ -13,7 +13,7 @@
 #include "proto/election.pb.h"
 #include "proto/lock.pb.h"
 #include "proto/rpc.pb.h"
-#include "server/leader_streams.h"
+#include "server/call/leader_streams.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/served_member.h"
 #include "watch/hub.h"

@@ -1,4 +1,4 @@
-#include "server/quota.h"
+#include "server/state/quota.h"
 
 #include <gtest/gtest.h>
 

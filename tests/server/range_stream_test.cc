@@ -1,5 +1,5 @@
 // KV.RangeStream: how the chunks are cut, and what they say together.
-#include "server/range_stream.h"
+#include "server/services/range_stream.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 
 #include "mvcc/errors.h"
 #include "proto/rpc.pb.h"
-#include "server/errors.h"
-#include "server/kv_decode.h"
+#include "server/messages/errors.h"
+#include "server/messages/kv_decode.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/served_member.h"
 

@@ -1,6 +1,6 @@
 // A member's replica among others: reads on every member, what happens without a leader or a
 // majority, a leader whose disk stalls, and peers that send nonsense.
-#include "server/replica.h"
+#include "server/replica/replica.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 
 #include "base/rng.h"
 #include "raft/read_queue.h"
-#include "server/errors.h"
+#include "server/messages/errors.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/small_cluster.h"
 

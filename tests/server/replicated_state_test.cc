@@ -1,5 +1,5 @@
 // What the small buckets say, and that only what a member can have written is believed.
-#include "server/replicated_state.h"
+#include "server/state/replicated_state.h"
 
 #include <gtest/gtest.h>
 

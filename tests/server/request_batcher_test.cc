@@ -1,4 +1,4 @@
-#include "server/request_batcher.h"
+#include "server/call/request_batcher.h"
 
 #include <gtest/gtest.h>
 
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rpc/loop.h"
+#include "server/replica/replica.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/served_member.h"
 

@@ -1,5 +1,5 @@
 // Ids that no two proposals share, whatever the clock does.
-#include "server/request_id.h"
+#include "server/replica/request_id.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/sim_file_system.h"
-#include "server/member_change.h"
+#include "server/state/member_change.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/small_member.h"
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "server/transport.h"
+#include "server/peer/transport.h"
 #include "tests/server/lanes.h"
 
 namespace kvorum::server {

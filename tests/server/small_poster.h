@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "server/peer_http.h"
-#include "server/peer_poster.h"
+#include "server/peer/peer_poster.h"
+#include "server/services/peer_http.h"
 #include "tests/server/cluster_front.h"
 #include "tests/server/small_cluster.h"
 

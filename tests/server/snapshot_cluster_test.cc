@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "server/catch_up_log.h"
+#include "server/replica/catch_up_log.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/small_cluster.h"
 

@@ -1,4 +1,4 @@
-#include "server/snapshot_files.h"
+#include "server/replica/snapshot_files.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // When the alarm is asked for, on an executor that the test runs by hand.
-#include "server/space_watch.h"
+#include "server/replica/space_watch.h"
 
 #include <gtest/gtest.h>
 

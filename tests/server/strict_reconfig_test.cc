@@ -1,11 +1,11 @@
-#include "server/strict_reconfig.h"
+#include "server/services/strict_reconfig.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 #include <string>
 
-#include "server/errors.h"
+#include "server/messages/errors.h"
 
 namespace kvorum::server {
 namespace {

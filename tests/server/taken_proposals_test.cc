@@ -1,12 +1,12 @@
 // Proposals of other members that come again.
-#include "server/taken_proposals.h"
+#include "server/replica/taken_proposals.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-#include "server/internal_request.h"
+#include "server/messages/internal_request.h"
 
 namespace kvorum::server {
 namespace {

@@ -1,5 +1,5 @@
 // The API's methods, as the protocol's own descriptors list them, against the router.
-#include "server/unimplemented.h"
+#include "server/services/unimplemented.h"
 
 #include <google/protobuf/descriptor.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "server/url.h"
+#include "base/url.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "server/version.h"
+#include "server/messages/version.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "server/wait_table.h"
+#include "server/apply/wait_table.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The Watch service over a whole member: what stands on the wire, and what a stream may cost.
-#include "server/watch_service.h"
+#include "server/services/watch_service.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "proto/rpc.pb.h"
-#include "server/errors.h"
-#include "server/leader_streams.h"
-#include "server/watch_session.h"
+#include "server/call/leader_streams.h"
+#include "server/messages/errors.h"
+#include "server/services/watch_session.h"
 #include "tests/mvcc/manual_executor.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/served_member.h"

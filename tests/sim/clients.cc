@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/errors.h"
+#include "server/messages/errors.h"
 #include "tests/sim/unary_call.h"
 
 namespace kvorum::sim {

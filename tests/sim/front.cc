@@ -3,7 +3,8 @@
 #include <utility>
 
 #include "base/check.h"
-#include "server/lease_http.h"
+#include "server/replica/replica.h"
+#include "server/services/lease_http.h"
 #include "tests/sim/machine.h"
 
 namespace kvorum::sim {

@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 #include "proto/wire.h"
-#include "server/lease_messages.h"
+#include "server/messages/lease_messages.h"
 #include "tests/sim/unary_call.h"
 
 namespace kvorum::sim {

@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/internal_request.h"
+#include "server/messages/internal_request.h"
 
 namespace kvorum::sim {
 namespace {
@@ -12,7 +12,7 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// As server/process.cc does it.
+// As server/process/process.cc does it.
 constexpr Duration kHandOverLimit = seconds(3);
 constexpr Duration kRemovalDelay = seconds(1);
 

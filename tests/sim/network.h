@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/transport.h"
+#include "server/peer/transport.h"
 #include "tests/sim/machine.h"
 #include "tests/sim/world.h"
 

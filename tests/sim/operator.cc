@@ -4,10 +4,10 @@
 #include <set>
 #include <utility>
 
-#include "server/internal_request.h"
-#include "server/maintenance_encode.h"
-#include "server/member_id.h"
-#include "server/strict_reconfig.h"
+#include "server/messages/internal_request.h"
+#include "server/messages/maintenance_encode.h"
+#include "server/messages/member_id.h"
+#include "server/services/strict_reconfig.h"
 #include "tests/sim/peer_ports.h"
 #include "wal/wal.h"
 

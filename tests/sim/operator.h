@@ -18,8 +18,8 @@
 #include <string>
 #include <vector>
 
-#include "server/member_change.h"
-#include "server/membership.h"
+#include "server/state/member_change.h"
+#include "server/state/membership.h"
 #include "tests/sim/machine.h"
 #include "tests/sim/oracle.h"
 #include "tests/sim/world.h"

@@ -7,9 +7,9 @@
 
 #include "base/crc32c.h"
 #include "mvcc/errors.h"
-#include "server/alarms.h"
-#include "server/joining.h"
-#include "server/member_change.h"
+#include "server/replica/joining.h"
+#include "server/state/alarms.h"
+#include "server/state/member_change.h"
 
 namespace kvorum::sim {
 namespace {

@@ -3,8 +3,8 @@
 #include <charconv>
 
 #include "base/check.h"
-#include "server/joining.h"
-#include "server/member_id.h"
+#include "server/messages/member_id.h"
+#include "server/replica/joining.h"
 
 namespace kvorum::sim {
 namespace {

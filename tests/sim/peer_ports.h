@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "server/peer_request.h"
+#include "server/peer/peer_request.h"
 #include "tests/sim/machine.h"
 #include "tests/sim/network.h"
 #include "tests/sim/world.h"

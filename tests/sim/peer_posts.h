@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "server/peer_poster.h"
+#include "server/peer/peer_poster.h"
 #include "tests/sim/machine.h"
 #include "tests/sim/network.h"
 #include "tests/sim/world.h"

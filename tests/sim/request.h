@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "server/apply_result.h"
-#include "server/internal_request.h"
+#include "server/apply/apply_result.h"
+#include "server/messages/internal_request.h"
 #include "tests/linearizability/history.h"
 #include "tests/sim/auth_judge.h"
 

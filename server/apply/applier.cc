@@ -1,0 +1,414 @@
+#include "server/apply/applier.h"
+
+#include "base/check.h"
+#include "base/failpoint.h"
+#include "base/logging.h"
+#include "mvcc/bucket.h"
+#include "mvcc/validate.h"
+#include "rpc/grpc_protocol.h"
+#include "server/messages/conf_state_json.h"
+#include "server/messages/errors.h"
+#include "server/messages/kv_decode.h"
+#include "server/messages/lease_messages.h"
+#include "server/messages/maintenance_encode.h"
+#include "server/messages/member_id.h"
+#include "server/messages/version.h"
+
+namespace kvorum::server {
+namespace {
+
+// A request in the log was checked before it was proposed; one that does not parse there is damage.
+std::unexpected<Error> DamagedEntry(const Error& error) {
+  return Fail(Code::kDataLoss, "a log entry's request is malformed: " + error.message);
+}
+
+// A read row is held once more when it is encoded.
+constexpr std::size_t kCopies = 2;
+
+}  // namespace
+
+Applier::Applier(mvcc::Store& store, Membership& membership, Alarms& alarms, Quota& quota,
+                 Leases& leases, AuthApplier& auth, WaitTable& waiters, Hooks hooks,
+                 const Bounds& bounds)
+    : store_(store),
+      membership_(membership),
+      alarms_(alarms),
+      quota_(quota),
+      leases_(leases),
+      auth_(auth),
+      waiters_(waiters),
+      hooks_(std::move(hooks)),
+      bounds_(bounds),
+      consistent_index_(store.recovered().consistent_index),
+      held_(bounds.answers) {}
+
+std::size_t Applier::Apply(std::span<const raft::Entry> entries) {
+  std::size_t applied = 0;
+  for (const raft::Entry& entry : entries) {
+    if (const auto done = ApplyEntry(entry); !done.has_value()) {
+      hooks_.on_fatal(Error{
+          done.error().code,
+          "cannot apply log entry " + std::to_string(entry.index) + ": " + done.error().message});
+      failed_ = true;
+      return applied;
+    }
+    ++applied;
+    if (answer_bytes_ + store_.UnpublishedBytes() <= bounds_.batch_bytes) continue;
+    EndBatch();
+    if (!store_.HasRoom()) return applied;
+  }
+  EndBatch();
+  return applied;
+}
+
+void Applier::EndBatch() {
+  if (applied_index_ > consistent_index_) {
+    store_.Publish(applied_index_, applied_term_);
+    consistent_index_ = applied_index_;
+  }
+  AnswerAll();
+  answer_bytes_ = 0;
+}
+
+void Applier::Installed(raft::Index index, raft::Term term) {
+  consistent_index_ = index;
+  applied_index_ = index;
+  applied_term_ = term;
+}
+
+Result<void> Applier::ApplyEntry(const raft::Entry& entry) {
+  const bool replayed = entry.index <= consistent_index_;
+  switch (entry.type) {
+    case raft::EntryType::kNormal:
+      KV_FAILPOINT("beforeApplyOneEntryNormal");
+      if (!replayed && !entry.data.empty()) KV_RETURN_IF_ERROR(ApplyNormal(entry));
+      break;
+    case raft::EntryType::kConfChange:
+      KV_FAILPOINT("beforeApplyOneConfChange");
+      if (!replayed) KV_RETURN_IF_ERROR(ApplyConfChange(entry));
+      break;
+    case raft::EntryType::kConfChangeV2:
+      return Fail(Code::kUnimplemented,
+                  "joint configuration changes are not supported by this version");
+  }
+  applied_index_ = entry.index;
+  applied_term_ = entry.term;
+  return {};
+}
+
+Result<void> Applier::ApplyNormal(const raft::Entry& entry) {
+  KV_TRY(const InternalRequest request, DecodeInternalRequest(entry.data.view()));
+  if (request.kind == RequestKind::kCompaction) {
+    Compact(request, entry.term);
+    return {};
+  }
+  auto value = Dispatch(request, entry.index);
+  // The store's refusals are answers; damage is not.
+  if (!value.has_value() && value.error().code == Code::kDataLoss &&
+      value.error() != kCorrupt.ToError()) {
+    return std::unexpected(value.error());
+  }
+  outcomes_.push_back(
+      {.id = request.id,
+       .result = {.term = entry.term, .held = std::move(held_), .value = std::move(value)},
+       .is_over_quota = std::exchange(is_over_quota_, false)});
+  return {};
+}
+
+Result<ApplyResult::Value> Applier::Dispatch(const InternalRequest& request, raft::Index index) {
+  if (AuthApplier::Handles(request.kind)) return auth_.Apply(request, index);
+  const bool corrupt = alarms_.Stands(AlarmType::kCorrupt);
+  switch (request.kind) {
+    case RequestKind::kPut:
+      if (corrupt) return kCorrupt.Fail();
+      return Put(request);
+    case RequestKind::kDeleteRange:
+      if (corrupt) return kCorrupt.Fail();
+      return DeleteRange(request);
+    case RequestKind::kTxn:
+      if (corrupt) return kCorrupt.Fail();
+      return Txn(request);
+    case RequestKind::kLeaseGrant:
+      if (corrupt) return kCorrupt.Fail();
+      return GrantLease(request.body);
+    case RequestKind::kLeaseRevoke:
+      if (corrupt) return kCorrupt.Fail();
+      return RevokeLease(request);
+    case RequestKind::kLeaseCheckpoint:
+      return CheckpointLeases(request.body);
+    case RequestKind::kAlarm:
+      return ApplyAlarm(request.body);
+    case RequestKind::kMemberAttributesSet:
+      return SetMemberAttributes(request.body);
+    case RequestKind::kClusterVersionSet:
+      return SetClusterVersion(request.body);
+    default:  // compactions: ApplyNormal
+      break;
+  }
+  return ApplyResult::Value{};
+}
+
+mvcc::AnswerRoom Applier::RoomFor(const InternalRequest& entry) {
+  return {bounds_.answer_bytes,
+          {.is_wanted = [this, id = entry.id] { return waiters_.Waits(id); },
+           .reserve = [this](std::size_t bytes) { return held_.Grow(kCopies * bytes); }}};
+}
+
+// Also where it is too large for now only: who hears of too many requests takes it that nothing was
+// done.
+std::unexpected<Error> Applier::TooLarge(const mvcc::AnswerRoom& room) {
+  held_.Release();
+  return std::unexpected(rpc::AnswerSizeError(room.taken_bytes(), room.room_bytes()));
+}
+
+template <class ResultType>
+Result<ApplyResult::Value> Applier::AnswerOf(const mvcc::AnswerRoom& room,
+                                             Result<ResultType> result) {
+  if (!result.has_value()) return std::unexpected(std::move(result).error());
+  if (room.is_exceeded()) return TooLarge(room);
+  answer_bytes_ += room.taken_bytes();
+  return *std::move(result);
+}
+
+// The entry is written, as every replica has it, whatever the size of its own database.
+Error Applier::OverQuota() {
+  is_over_quota_ = true;
+  return kNoSpace.ToError();
+}
+
+Result<ApplyResult::Value> Applier::Put(const InternalRequest& entry) {
+  const auto request = DecodePut(entry.body);
+  if (!request.has_value()) return DamagedEntry(request.error());
+  if (alarms_.Stands(AlarmType::kNoSpace)) return kNoSpace.Fail();
+  KV_RETURN_IF_ERROR(auth_.CheckKeys(entry, *request));
+  const bool fits = quota_.Fits(mvcc::QuotaCost(*request));
+  mvcc::AnswerRoom room = RoomFor(entry);
+  mvcc::WriteTxn txn = store_.Begin(room);
+  auto result = txn.Put(*request);
+  txn.End();
+  if (result.has_value() && !fits) return std::unexpected(OverQuota());
+  return AnswerOf(room, std::move(result));
+}
+
+Result<ApplyResult::Value> Applier::DeleteRange(const InternalRequest& entry) {
+  const auto request = DecodeDeleteRange(entry.body);
+  if (!request.has_value()) return DamagedEntry(request.error());
+  KV_RETURN_IF_ERROR(auth_.CheckKeys(entry, *request));
+  mvcc::AnswerRoom room = RoomFor(entry);
+  mvcc::WriteTxn txn = store_.Begin(room);
+  auto result = txn.DeleteRange(*request);
+  txn.End();
+  return AnswerOf(room, std::move(result));
+}
+
+Result<ApplyResult::Value> Applier::Txn(const InternalRequest& entry) {
+  const auto request = DecodeTxn(entry.body);
+  if (!request.has_value()) return DamagedEntry(request.error());
+  const std::uint64_t cost = mvcc::QuotaCost(*request);
+  if (cost > 0 && alarms_.Stands(AlarmType::kNoSpace)) return kNoSpace.Fail();
+  KV_RETURN_IF_ERROR(auth_.CheckKeys(entry, *request));
+  const bool fits = quota_.Fits(cost);
+  mvcc::AnswerRoom room = RoomFor(entry);
+  mvcc::WriteTxn txn = store_.Begin(room);
+  auto result = txn.ExecuteTxn(*request);
+  txn.End();
+  if (result.has_value() && !fits) return std::unexpected(OverQuota());
+  return AnswerOf(room, std::move(result));
+}
+
+void Applier::Compact(const InternalRequest& request, raft::Term term) {
+  Outcome outcome{.id = request.id, .result = {.term = term, .value = CompactionResult{}}};
+  const auto decoded = DecodeCompaction(request.body);
+  if (!decoded.has_value()) {
+    outcome.result.value = std::unexpected(decoded.error());
+    outcomes_.push_back(std::move(outcome));
+    return;
+  }
+  if (alarms_.Stands(AlarmType::kCorrupt)) {
+    outcome.result.value = kCorrupt.Fail();
+    outcomes_.push_back(std::move(outcome));
+    return;
+  }
+  const CompactionResult done{.revision = store_.working_revision()};
+  // A client that waits for the deletion is answered when that is durable, with what the store says
+  // now.
+  auto answer = std::make_shared<Result<ApplyResult::Value>>(done);
+  const auto compacted = store_.Compact(
+      decoded->revision, [this, id = request.id, term, answer, physical = decoded->physical] {
+        if (!physical) return;
+        for (auto& waiter : waiters_.Take({id})) {
+          if (waiter != nullptr) waiter->Applied({.term = term, .value = std::move(*answer)});
+        }
+      });
+  if (!compacted.has_value()) *answer = std::unexpected(compacted.error());
+  const bool answered_later =
+      decoded->physical && (compacted.has_value() || compacted.error() == mvcc::kErrCompacted);
+  if (answered_later) return;
+  outcome.result.value = std::move(*answer);
+  outcomes_.push_back(std::move(outcome));
+}
+
+Result<ApplyResult::Value> Applier::GrantLease(std::string_view body) {
+  const auto request = DecodeLeaseGrant(body);
+  if (!request.has_value()) return DamagedEntry(request.error());
+  if (alarms_.Stands(AlarmType::kNoSpace)) return kNoSpace.Fail();
+  const bool fits = quota_.Fits(kLeaseQuotaCost);
+  KV_TRY(const lease::LeaseRecord record, leases_.Grant(request->id, request->ttl_s));
+  StoreLease(record);
+  if (!fits) return std::unexpected(OverQuota());
+  return LeaseGrantResult{
+      .revision = store_.working_revision(), .id = record.id, .ttl_s = record.ttl_s};
+}
+
+// All keys at one revision, which is the entry's, and in their order, so that every member's
+// sub-revisions are the same.
+Result<ApplyResult::Value> Applier::RevokeLease(const InternalRequest& entry) {
+  const auto id = DecodeLeaseId(entry.body);
+  if (!id.has_value()) return DamagedEntry(id.error());
+  KV_RETURN_IF_ERROR(auth_.CheckRevoke(entry, *id));
+  if (!leases_.LeaseExists(*id)) return mvcc::Refuse(mvcc::kErrLeaseNotFound);
+  mvcc::WriteTxn txn = store_.Begin();
+  for (const std::string& key : leases_.KeysOf(*id)) {
+    const auto deleted = txn.DeleteRange({.key = key, .range_end = {}});
+    KV_CHECK(deleted.has_value(), "a key of a lease cannot be deleted");
+  }
+  txn.End();
+  store_.DeleteBucket(mvcc::Bucket::kLease, lease::View(lease::EncodeLeaseKey(*id)));
+  leases_.Revoke(*id);
+  return LeaseRevokeResult{.revision = store_.working_revision()};
+}
+
+Result<ApplyResult::Value> Applier::CheckpointLeases(std::string_view body) {
+  const auto checkpoints = DecodeLeaseCheckpoints(body);
+  if (!checkpoints.has_value()) return DamagedEntry(checkpoints.error());
+  for (const LeaseCheckpoint& checkpoint : *checkpoints) {
+    const auto record = leases_.Checkpoint(checkpoint.id, checkpoint.remaining_s);
+    if (!record.has_value()) continue;  // revoked meanwhile
+    StoreLease(*record);
+  }
+  return ApplyResult::Value{};
+}
+
+Result<ApplyResult::Value> Applier::ApplyAlarm(std::string_view body) {
+  const auto request = DecodeAlarmRequest(body);
+  if (!request.has_value()) return DamagedEntry(request.error());
+  AlarmResult result{.revision = store_.working_revision(), .alarms = {}};
+  const Alarm& alarm = request->alarm;
+  switch (request->action) {
+    case AlarmAction::kGet:
+      result.alarms = alarms_.List(alarm.type);
+      break;
+    case AlarmAction::kActivate:
+      if (alarm.type == AlarmType::kNone) break;
+      if (alarms_.Activate(alarm)) {
+        store_.PutBucket(mvcc::Bucket::kAlarm, EncodeAlarm(alarm), {});
+        KV_WARN("alarm raised", {"alarm", AlarmText(alarm)});
+      }
+      result.alarms.push_back(alarm);
+      break;
+    case AlarmAction::kDeactivate:
+      if (alarms_.Deactivate(alarm)) {
+        store_.DeleteBucket(mvcc::Bucket::kAlarm, EncodeAlarm(alarm));
+        KV_INFO("alarm disarmed", {"alarm", AlarmText(alarm)});
+        result.alarms.push_back(alarm);
+      }
+      break;
+  }
+  return result;
+}
+
+Result<ApplyResult::Value> Applier::SetMemberAttributes(std::string_view body) {
+  KV_TRY(MemberAttributes attributes, DecodeMemberAttributes(body));
+  if (membership_.SetAttributes(attributes.member, std::move(attributes.name),
+                                std::move(attributes.client_urls))) {
+    StoreMember(attributes.member);
+  }
+  return ApplyResult::Value{};
+}
+
+Result<ApplyResult::Value> Applier::SetClusterVersion(std::string_view body) {
+  KV_TRY(const std::string version, DecodeClusterVersion(body));
+  membership_.SetClusterVersion(version);
+  store_.PutBucket(mvcc::Bucket::kCluster, "clusterVersion", version);
+  store_.PutBucket(mvcc::Bucket::kMeta, mvcc::meta_key::kStorageVersion, kStorageVersion);
+  KV_INFO("set the cluster version", {"cluster-version", version});
+  return ApplyResult::Value{};
+}
+
+Result<void> Applier::ApplyConfChange(const raft::Entry& entry) {
+  KV_TRY(const raft::ConfChange encoded, raft::DecodeConfChange(entry.data));
+  KV_TRY(const MemberChange change, DecodeMemberChange(encoded));
+  auto value = ChangeMembers(change);
+  const bool changed = value.has_value();
+  outcomes_.push_back(
+      {.id = encoded.id, .result = {.term = entry.term, .value = std::move(value)}});
+  if (changed) hooks_.on_conf_change(entry.index, encoded);
+  return {};
+}
+
+Result<ApplyResult::Value> Applier::ChangeMembers(const MemberChange& change) {
+  const auto before = membership_.View();
+  if (auto checked = CheckMemberChange(*before, change); !checked.has_value()) {
+    KV_WARN("refused a configuration change", {"member", IdText(change.id)},
+            {"error", checked.error().message});
+    return std::unexpected(std::move(checked).error());
+  }
+  membership_.Set(ApplyMemberChange(*before, change));
+  if (change.type == raft::ConfChangeType::kRemoveNode) {
+    store_.DeleteBucket(mvcc::Bucket::kMembers, IdText(change.id));
+    store_.PutBucket(mvcc::Bucket::kMembersRemoved, IdText(change.id), "removed");
+    KV_INFO("removed member", {"removed-remote-peer-id", IdText(change.id)});
+  } else {
+    StoreMember(change.id);
+    const Member& member = membership_.View()->members.at(change.id);
+    KV_INFO(change.type == raft::ConfChangeType::kUpdateNode ? "updated member"
+            : change.is_promote                              ? "promote member"
+                                                             : "added member",
+            {"peer-id", IdText(change.id)}, {"is-learner", member.is_learner});
+  }
+  StoreConfState();
+  return MembershipResult{membership_.View()};
+}
+
+void Applier::StoreLease(const lease::LeaseRecord& record) {
+  store_.PutBucket(mvcc::Bucket::kLease, lease::View(lease::EncodeLeaseKey(record.id)),
+                   lease::EncodeLease(record));
+}
+
+void Applier::StoreMember(raft::MemberId id) {
+  const auto view = membership_.View();
+  store_.PutBucket(mvcc::Bucket::kMembers, IdText(id), EncodeMemberJson(view->members.at(id)));
+}
+
+void Applier::StoreConfState() {
+  store_.PutBucket(mvcc::Bucket::kMeta, mvcc::meta_key::kConfState,
+                   EncodeConfStateJson(ConfStateOf(*membership_.View())));
+}
+
+void Applier::AnswerAll() {
+  std::vector<std::uint64_t> ids;
+  ids.reserve(outcomes_.size());
+  for (const Outcome& outcome : outcomes_) ids.push_back(outcome.id);
+  auto waiters = waiters_.Take(ids);
+  const bool alarm_stands = alarms_.Stands(AlarmType::kNoSpace);
+  bool alarm_due = false;
+  std::vector<std::pair<std::unique_ptr<Waiter>, ApplyResult>> after_alarm;
+  for (std::size_t i = 0; i < outcomes_.size(); ++i) {
+    ApplyResult& result = outcomes_[i].result;
+    const bool asks_for_alarm = outcomes_[i].is_over_quota && !alarm_stands;
+    alarm_due |= asks_for_alarm;
+    if (waiters[i] == nullptr) continue;
+    if (asks_for_alarm) {
+      after_alarm.emplace_back(std::move(waiters[i]), std::move(result));
+    } else {
+      waiters[i]->Applied(std::move(result));
+    }
+  }
+  outcomes_.clear();
+  if (!alarm_due) return;
+  hooks_.on_no_space([after_alarm = std::move(after_alarm)]() mutable {
+    for (auto& [waiter, result] : after_alarm) waiter->Applied(std::move(result));
+  });
+}
+
+}  // namespace kvorum::server

@@ -1,0 +1,139 @@
+// The apply loop's work: committed entries, in order, into the store, the alarms and the
+// membership, each guarded by the consistent index so that a replay changes nothing twice.
+//
+// Used by the apply executor only. What it does depends on the log and the replicated state alone,
+// so that every replica does the same; the exceptions, the quota and how much of an answer is read,
+// change an answer and never the state.
+//
+// A batch ends early where its answers or what it has written are large: a small request may copy
+// large values, and where the store has no room for more, the rest of the entries wait for it.
+//
+// What a request reads for its answer (ranges in a txn, previous values) is read where somebody
+// waits for it, and as far as Bounds let it: a larger answer becomes an error, though what
+// the request writes is written.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/executor.h"
+#include "mvcc/answer_room.h"
+#include "mvcc/store.h"
+#include "proto/raft_types.h"
+#include "server/apply/apply_result.h"
+#include "server/apply/auth_applier.h"
+#include "server/apply/wait_table.h"
+#include "server/messages/internal_request.h"
+#include "server/state/alarms.h"
+#include "server/state/leases.h"
+#include "server/state/member_change.h"
+#include "server/state/membership.h"
+#include "server/state/quota.h"
+
+namespace kvorum::server {
+
+class Applier {
+ public:
+  struct Hooks {
+    // A configuration change took effect. One that was refused is not told: Raft knows nothing of
+    // members' URLs and removed ids, so to it that entry changes nothing, on every replica alike.
+    std::function<void(raft::Index index, const raft::ConfChange& change)> on_conf_change;
+    // A write went past the quota and no alarm says so yet: has it raised through the log, then
+    // runs `answer`, so that who is refused finds the alarm.
+    std::function<void(Task answer)> on_no_space;
+    // The replica cannot go on: the log says what this version cannot do.
+    std::function<void(const Error& error)> on_fatal;
+  };
+
+  struct Bounds {
+    std::size_t answer_bytes = std::size_t{128} << 20;  // of one answer
+    rpc::AnswerMemory* answers = nullptr;               // of all together; null: nobody counts
+    std::size_t batch_bytes = std::size_t{8} << 20;     // after which a batch ends
+  };
+
+  Applier(mvcc::Store& store, Membership& membership, Alarms& alarms, Quota& quota, Leases& leases,
+          AuthApplier& auth, WaitTable& waiters, Hooks hooks, const Bounds& bounds);
+
+  // Applies the entries, publishes them as one batch, or as several, and answers whoever waits for
+  // them. Returns how many it applied: not all if the store has no room for the next one.
+  std::size_t Apply(std::span<const raft::Entry> entries);
+  // An entry could not be applied, and on_fatal was called: nothing of its batch was shown or
+  // answered, and nothing may be applied any more, since it would miss what that entry did.
+  bool failed() const { return failed_; }
+
+  // An installed snapshot has brought the state up to this entry.
+  void Installed(raft::Index index, raft::Term term);
+
+  raft::Index applied_index() const { return applied_index_; }
+  // Of the last entry that was applied: everything of earlier terms is.
+  raft::Term applied_term() const { return applied_term_; }
+
+ private:
+  struct Outcome {
+    std::uint64_t id = 0;
+    ApplyResult result;
+    // Found here, and not told by an alarm that stood: one that an entry of the same batch takes
+    // away again must not be asked for.
+    bool is_over_quota = false;
+  };
+
+  // nullopt: nothing to answer now. An error ends the replica.
+  Result<void> ApplyEntry(const raft::Entry& entry);
+  Result<void> ApplyNormal(const raft::Entry& entry);
+  Result<void> ApplyConfChange(const raft::Entry& entry);
+  Result<ApplyResult::Value> Dispatch(const InternalRequest& request, raft::Index index);
+
+  // The room for the answer of this entry.
+  mvcc::AnswerRoom RoomFor(const InternalRequest& entry);
+  // The answer, unless it did not find room.
+  template <class ResultType>
+  Result<ApplyResult::Value> AnswerOf(const mvcc::AnswerRoom& room, Result<ResultType> result);
+  std::unexpected<Error> TooLarge(const mvcc::AnswerRoom& room);
+
+  Error OverQuota();
+  Result<ApplyResult::Value> Put(const InternalRequest& entry);
+  Result<ApplyResult::Value> DeleteRange(const InternalRequest& entry);
+  Result<ApplyResult::Value> Txn(const InternalRequest& entry);
+  // Answers by itself, later, if the client asked to wait for the deletion.
+  void Compact(const InternalRequest& request, raft::Term term);
+  Result<ApplyResult::Value> GrantLease(std::string_view body);
+  Result<ApplyResult::Value> RevokeLease(const InternalRequest& entry);
+  Result<ApplyResult::Value> CheckpointLeases(std::string_view body);
+  Result<ApplyResult::Value> ApplyAlarm(std::string_view body);
+  Result<ApplyResult::Value> SetMemberAttributes(std::string_view body);
+  Result<ApplyResult::Value> SetClusterVersion(std::string_view body);
+
+  // The change's answer, or why it is none.
+  Result<ApplyResult::Value> ChangeMembers(const MemberChange& change);
+  void StoreLease(const lease::LeaseRecord& record);
+  void StoreMember(raft::MemberId id);
+  void StoreConfState();
+  void EndBatch();
+  void AnswerAll();
+
+  mvcc::Store& store_;
+  Membership& membership_;
+  Alarms& alarms_;
+  Quota& quota_;
+  Leases& leases_;
+  AuthApplier& auth_;
+  WaitTable& waiters_;
+  Hooks hooks_;
+  const Bounds bounds_;
+
+  raft::Index consistent_index_;  // what the backend had when we started, then what we applied
+  raft::Index applied_index_ = 0;
+  raft::Term applied_term_ = 0;
+  bool failed_ = false;
+  std::vector<Outcome> outcomes_;
+  bool is_over_quota_ = false;           // the entry that is being applied
+  std::size_t answer_bytes_ = 0;         // of what was read for them
+  rpc::AnswerMemory::Reservation held_;  // for the entry that is being applied
+};
+
+}  // namespace kvorum::server

@@ -1,0 +1,63 @@
+// What applying one log entry gave, as values that the proposer's side turns into its answer.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/error.h"
+#include "lease/lease_record.h"
+#include "mvcc/txn.h"
+#include "proto/raft_types.h"
+#include "rpc/answer_memory.h"
+#include "server/messages/alarm.h"
+#include "server/messages/member.h"
+
+namespace kvorum::server {
+
+struct CompactionResult {
+  std::int64_t revision = 0;  // the header's
+};
+
+struct AlarmResult {
+  std::int64_t revision = 0;
+  std::vector<Alarm> alarms;  // what changed, or what was asked for
+};
+
+struct MembershipResult {
+  std::shared_ptr<const MembershipView> view;  // behind the change
+};
+
+struct LeaseGrantResult {
+  std::int64_t revision = 0;
+  lease::LeaseId id = lease::kNoLease;
+  std::int64_t ttl_s = 0;
+};
+
+struct LeaseRevokeResult {
+  std::int64_t revision = 0;  // behind the deletion of its keys
+};
+
+struct AuthResult {
+  std::int64_t revision = 0;  // of the store, as all headers'
+};
+
+struct LoginResult {
+  std::int64_t revision = 0;
+  std::uint64_t auth_revision = 0;
+  std::string simple_token;  // empty: this member gives another kind
+};
+
+struct ApplyResult {
+  raft::Term term = 0;
+  // For what was read for a large answer, until the answer is with its connection.
+  rpc::AnswerMemory::Reservation held{};
+  // monostate: an entry whose effect needs no words.
+  using Value = std::variant<std::monostate, mvcc::PutResult, mvcc::DeleteRangeResult,
+                             mvcc::TxnResult, CompactionResult, AlarmResult, MembershipResult,
+                             LeaseGrantResult, LeaseRevokeResult, AuthResult, LoginResult>;
+  Result<Value> value;
+};
+
+}  // namespace kvorum::server

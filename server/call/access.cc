@@ -1,0 +1,177 @@
+#include "server/call/access.h"
+
+#include <optional>
+
+#include "auth/errors.h"
+#include "base/logging.h"
+
+namespace kvorum::server {
+namespace {
+
+constexpr std::string_view kToken = "token";
+constexpr std::string_view kAuthorization = "authorization";
+constexpr std::string_view kBearer = "Bearer ";
+// Set by etcd's JSON gateway, which calls with a certificate of its own.
+constexpr std::string_view kGateway = "grpcgateway-accept";
+
+std::optional<std::string_view> TokenOf(const rpc::CallContext& call) {
+  auto token = call.Metadata(kToken);
+  if (!token.has_value()) token = call.Metadata(kAuthorization);
+  if (token.has_value() && token->starts_with(kBearer)) token->remove_prefix(kBearer.size());
+  return token;
+}
+
+}  // namespace
+
+Result<auth::Identity> Access::IdentityIn(const auth::AuthState& state,
+                                          const rpc::Caller& caller) const {
+  if (!state.enabled()) return auth::Identity{};
+  const bool has_ended = caller.token.ends_s != 0 && caller.token.ends_s <= WallSeconds();
+  if (caller.token_refused || has_ended) return auth::Refuse(auth::kErrInvalidAuthToken);
+  if (!caller.is_identified) return auth::Identity{};
+  const auth::Identity identity{.username = caller.name.view(),
+                                .revision = state.revision(),
+                                .user = state.FindUser(caller.name.view())};
+  // What was let in by a session that has ended since is refused as its token would be.
+  if (caller.token.session_revision != 0 &&
+      caller.token.session_revision < state.SessionsSince(identity.user))
+    return auth::Refuse(auth::kErrInvalidAuthToken);
+  if (caller.token.revision == 0) return identity;
+  // A JWT knows the auth state that it was given in: it ends when what its user may do changes.
+  if (identity.user == nullptr) return auth::Refuse(auth::kErrInvalidAuthToken);
+  if (caller.token.revision < state.RequiredRevision(identity.user))
+    return auth::Refuse(auth::kErrAuthOldRevision);
+  return identity;
+}
+
+const AuthStates::Held& Access::Newest(AuthStates::Held& kept) const {
+  PerLoop* const here = Here();
+  AuthStates::Held& held = here != nullptr ? here->newest : kept;
+  parts_.states->Renew(held);
+  return held;
+}
+
+const auth::AuthState* Access::StateOf(const mvcc::ReadView& view, AuthStates::State& kept) const {
+  if (PerLoop* const here = Here()) {
+    parts_.states->Renew(here->newest);
+    if (here->newest.version == view.side_version()) return here->newest.state.get();
+  }
+  kept = parts_.states->At(view.side_version());
+  return kept.get();
+}
+
+void Access::IdentifyByToken(std::string_view token, const auth::AuthState& state,
+                             rpc::Caller& caller) const {
+  if (parts_.simple_tokens != nullptr) {
+    if (PerLoop* const here = Here()) {
+      caller.name = parts_.simple_tokens->Find(token, rpc::Loop::Current()->now(), here->tokens);
+    } else if (const auto user = parts_.simple_tokens->Find(token); user != nullptr) {
+      caller.name = SharedBytes::Copy(*user);
+    }
+    // The state was looked at first: a session that it knows to have ended is not taken for later.
+    caller.token.session_revision = state.revision();
+    caller.is_identified = !caller.name.empty();
+    if (caller.is_identified) return;
+  } else if (parts_.jwt != nullptr) {
+    const auto claims = parts_.jwt->Verify(token, WallSeconds());
+    caller.token_void = !claims.has_value();
+    // Of a revision that there is not yet: this member is behind, or the token another cluster's.
+    // There is none before the first; it would count for ever.
+    if (claims.has_value() && (*claims)->revision != 0 && (*claims)->revision <= state.revision()) {
+      caller.name = SharedBytes::Copy((*claims)->username);
+      caller.is_identified = true;
+      caller.token.revision = (*claims)->revision;
+      caller.token.ends_s = (*claims)->expires_s;
+      return;
+    }
+  }
+  caller.token_refused = true;
+}
+
+void Access::Identify(rpc::CallContext& call, const auth::AuthState& state) const {
+  call.caller = {};
+  if (!state.enabled()) return;
+  if (const auto token = TokenOf(call); token.has_value())
+    return IdentifyByToken(*token, state, call.caller);
+  if (!parts_.certificates_name_users || !call.certificate_name().has_value()) return;
+  if (call.Metadata(kGateway).has_value()) return;
+  call.caller.name = *call.certificate_name();
+  call.caller.is_identified = true;
+}
+
+void Access::AdmitUpToDate(std::shared_ptr<rpc::CallContext> call, Check check, Then then) const {
+  if (call->caller.token_void) {
+    LogRefusedToken(*call);
+    return then(auth::Refuse(auth::kErrInvalidAuthToken));
+  }
+  rpc::Loop* const loop = call->loop();
+  parts_.batcher->Read(loop, [this, call = std::move(call), check = std::move(check),
+                              then = std::move(then)](const Result<void>& confirmed) mutable {
+    if (!confirmed.has_value()) return then(std::unexpected(confirmed.error()));
+    auto verdict = Admit(*call, check);
+    if (call->caller.token_refused) LogRefusedToken(*call);
+    then(std::move(verdict));
+  });
+}
+
+void Access::LogRefusedToken(const rpc::CallContext& call) const {
+  if (PerLoop* const here = Here()) {
+    if (!here->refused_tokens.Takes(rpc::Loop::Current()->now())) return;
+    if (const std::uint64_t more = here->refused_tokens.TakeSuppressed(); more > 0)
+      KV_WARN("more invalid auth tokens", {"calls", more});
+  }
+  KV_WARN("invalid auth token", {"remote", call.peer()}, {"method", call.path()});
+}
+
+Result<mvcc::ReadView> Access::ViewFor(const rpc::Caller& caller, const Check& check) const {
+  while (true) {
+    KV_TRY(auto view, parts_.store->Read());
+    if (is_off()) return view;
+    AuthStates::State kept;
+    const auth::AuthState* const state = StateOf(view, kept);
+    if (state == nullptr) continue;
+    KV_TRY(const auth::Identity identity, IdentityIn(*state, caller));
+    KV_RETURN_IF_ERROR(check(*state, identity));
+    return view;
+  }
+}
+
+Result<void> Access::CheckReadable(const rpc::Caller& caller,
+                                   const std::vector<std::string>& keys) const {
+  if (is_off()) return {};
+  AuthStates::Held kept;
+  const auth::AuthState& state = *Newest(kept).state;
+  KV_TRY(const auth::Identity identity, IdentityIn(state, caller));
+  if (state.CheckAdmin(identity).has_value()) return {};
+  for (const std::string& key : keys) KV_RETURN_IF_ERROR(state.CheckRead(identity, key, {}));
+  return {};
+}
+
+Result<void> Access::CheckReadable(const rpc::Caller& caller,
+                                   const std::vector<lease::LeaseId>& leases) const {
+  if (is_off()) return {};
+  AuthStates::Held kept;
+  const auth::AuthState& state = *Newest(kept).state;
+  KV_TRY(const auth::Identity identity, IdentityIn(state, caller));
+  if (state.CheckAdmin(identity).has_value()) return {};
+  Result<void> verdict;
+  const VisitKey visit = [&](std::string_view key) {
+    verdict = state.CheckRead(identity, key, {});
+    return verdict.has_value();
+  };
+  for (const lease::LeaseId lease : leases)
+    if (!lease_keys_(lease, visit)) break;
+  return verdict;
+}
+
+Result<auth::Identity> Access::IdentityNow(const rpc::Caller& caller) const {
+  if (is_off()) return auth::Identity{};
+  if (caller.token.ends_s == 0 && caller.counted_in != 0 &&
+      parts_.states->IsNewest(caller.counted_in))
+    return auth::Identity{.username = caller.name.view(), .revision = caller.counted_revision};
+  AuthStates::Held kept;
+  KV_TRY(const auth::Identity identity, IdentityIn(*Newest(kept).state, caller));
+  return auth::Identity{.username = identity.username, .revision = identity.revision};
+}
+
+}  // namespace kvorum::server

@@ -1,0 +1,142 @@
+// Who calls, and what they may: between the transport and the services.
+//
+// Identify finds out who a call comes from and leaves that in its context (rpc::Caller), where
+// services and whatever they ask in the call's name find it. What the caller may do is decided when
+// the request enters (access_table.h), so that what is refused never becomes a log entry; when a
+// read is served, against the permissions that belong to the very state that is read (ReadFor);
+// and when a write is applied, against those of its place in the log. The first decision may be out
+// of date, so it only ever refuses after it has caught up with the cluster.
+//
+// Threads: thread-safe; AdmitUpToDate is called on the call's loop, and continues there or, for a
+// call without one, on any thread.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "auth/auth_state.h"
+#include "auth/jwt.h"
+#include "auth/simple_tokens.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log_rate.h"
+#include "mvcc/store.h"
+#include "rpc/call_context.h"
+#include "rpc/loop.h"
+#include "server/call/request_batcher.h"
+#include "server/state/auth_states.h"
+#include "server/state/key_access.h"
+#include "server/state/leases.h"
+
+namespace kvorum::server {
+
+class Access {
+ public:
+  struct Parts {
+    const AuthStates* states = nullptr;
+    mvcc::Store* store = nullptr;
+    const Leases* leases = nullptr;
+    RequestBatcher* batcher = nullptr;
+    const Clock* clock = nullptr;
+    // At most one of them.
+    auth::SimpleTokens* simple_tokens = nullptr;
+    const auth::JwtTokens* jwt = nullptr;
+    // The name in a client's certificate is a user's (--client-cert-auth).
+    bool certificates_name_users = false;
+    std::size_t max_txn_ops = 0;
+    // The I/O loops that calls come from.
+    std::size_t loops = 0;
+  };
+  explicit Access(const Parts& parts)
+      : parts_(parts),
+        per_loop_(parts.loops == 0 ? nullptr : std::make_unique<PerLoop[]>(parts.loops)) {}
+
+  // What `check` is asked: the state, and who asks.
+  using Check = std::function<Result<void>(const auth::AuthState&, const auth::Identity&)>;
+  using Then = std::move_only_function<void(Result<void>)>;
+
+  // Finds out who calls and runs the check. A refusal may be out of date.
+  template <class CheckFunction>
+  Result<void> Admit(rpc::CallContext& call, CheckFunction&& check) const {
+    AuthStates::Held kept;
+    const AuthStates::Held& newest = Newest(kept);
+    const auth::AuthState& state = *newest.state;
+    Identify(call, state);
+    KV_TRY(const auth::Identity identity, IdentityIn(state, call.caller));
+    call.caller.counted_in = newest.changes;
+    call.caller.counted_revision = identity.revision;
+    return check(state, identity);
+  }
+  // What follows a refusal by Admit: the same behind everything that the cluster has committed by
+  // now, unless that cannot help. `then` gets the verdict, maybe at once.
+  void AdmitUpToDate(std::shared_ptr<rpc::CallContext> call, Check check, Then then) const;
+
+  // True: nobody is asked for anything.
+  bool is_off() const { return !parts_.states->may_be_on(); }
+
+  // A view of the store for a read that the caller may make in that very state.
+  template <class Request>
+  Result<mvcc::ReadView> ReadFor(const rpc::Caller& caller, const Request& request) const {
+    return ViewFor(caller, [&](const auth::AuthState& state, const auth::Identity& identity) {
+      return KeyAccess(state, identity, lease_keys_).Check(request);
+    });
+  }
+
+  // Whether the caller may read all of these keys.
+  Result<void> CheckReadable(const rpc::Caller& caller, const std::vector<std::string>& keys) const;
+  // Whether it may read the keys of all of these leases.
+  Result<void> CheckReadable(const rpc::Caller& caller,
+                             const std::vector<lease::LeaseId>& leases) const;
+
+  // The keys of a lease as this member knows them.
+  const LeaseKeys& lease_keys() const { return lease_keys_; }
+  std::size_t max_txn_ops() const { return parts_.max_txn_ops; }
+  AuthStates::State state() const { return parts_.states->Newest(); }
+
+  // The caller as the state's checks want it. kErrInvalidAuthToken for one whose token has ended,
+  // kErrAuthOldRevision for one whose permissions have changed under it.
+  Result<auth::Identity> IdentityIn(const auth::AuthState& state, const rpc::Caller& caller) const;
+  // Who asks, as it goes into a log entry proposed now: at once if nothing changed since it was let
+  // in.
+  Result<auth::Identity> IdentityNow(const rpc::Caller& caller) const;
+
+ private:
+  // What an I/O loop keeps for itself, so that the loops do not meet at every request in the words
+  // that count who holds a state or a token. Used on its thread only.
+  struct alignas(64) PerLoop {
+    AuthStates::Held newest;
+    auth::SimpleTokens::Recent tokens;
+    LogRate refused_tokens;
+  };
+
+  // Null on a thread that is no loop's.
+  PerLoop* Here() const {
+    const rpc::Loop* const loop = rpc::Loop::Current();
+    return loop != nullptr && loop->index() < parts_.loops ? &per_loop_[loop->index()] : nullptr;
+  }
+  // The newest state, until this thread asks again; `kept` must live as long.
+  const AuthStates::Held& Newest(AuthStates::Held& kept) const;
+  // That of the view, in the same way; null if it is forgotten.
+  const auth::AuthState* StateOf(const mvcc::ReadView& view, AuthStates::State& kept) const;
+
+  std::int64_t WallSeconds() const { return parts_.clock->WallNanos() / 1'000'000'000; }
+  void Identify(rpc::CallContext& call, const auth::AuthState& state) const;
+  void IdentifyByToken(std::string_view token, const auth::AuthState& state,
+                       rpc::Caller& caller) const;
+  // As etcd does, but not more often than a log can bear.
+  void LogRefusedToken(const rpc::CallContext& call) const;
+  Result<mvcc::ReadView> ViewFor(const rpc::Caller& caller, const Check& check) const;
+
+  const Parts parts_;
+  const std::unique_ptr<PerLoop[]> per_loop_;
+  const LeaseKeys lease_keys_ = [leases = parts_.leases](lease::LeaseId id, const VisitKey& visit) {
+    return std::ranges::all_of(leases->CopyKeysOf(id), visit);
+  };
+};
+
+}  // namespace kvorum::server

@@ -1,0 +1,93 @@
+#include "server/call/service_context.h"
+
+#include "server/call/access.h"
+#include "server/call/admitted_proposal.h"
+#include "server/call/reply_waiter.h"
+#include "server/call/request_batcher.h"
+#include "server/messages/errors.h"
+#include "server/replica/instance.h"
+#include "server/replica/replica.h"
+#include "server/replica/request_id.h"
+#include "server/state/alarms.h"
+#include "server/state/quota.h"
+
+namespace kvorum::server {
+namespace {
+
+// How far the applied index may stay behind the commit index before new writes are refused.
+constexpr raft::Index kMaxGapEntries = 5'000;
+
+}  // namespace
+
+void ServiceContext::Use(Instance& of) {
+  replica = &of.replica();
+  store = &of.store();
+  membership = &of.membership();
+  alarms = &of.alarms();
+  quota = &of.quota();
+  leases = &of.leases();
+  lease_expiry = &of.lease_expiry();
+  instance = &of;
+  ids = &of.ids();
+  cluster_id = of.cluster_id();
+  member_id = of.member_id();
+}
+
+ResponseHeader ServiceContext::Header(std::int64_t revision) const {
+  return Header(revision, replica->term());
+}
+
+void ServiceContext::Propose(rpc::Loop* loop, RequestKind kind, std::string_view body,
+                             std::unique_ptr<Waiter> waiter, Duration timeout) {
+  const std::uint64_t id = ids->Next();
+  const TimePoint now = loop != nullptr ? loop->now() : replica->clock().Now();
+  SendEntry(loop, id, EncodeInternalRequest(id, kind, body), std::move(waiter), now + timeout);
+}
+
+void ServiceContext::ProposeFor(const rpc::Caller& caller, rpc::Loop* loop, RequestKind kind,
+                                std::string_view body, std::unique_ptr<AdmittedWaiter> waiter,
+                                Duration timeout) {
+  if (access == nullptr || access->is_off())
+    return Propose(loop, kind, body, std::move(waiter), timeout);
+  const TimePoint now = loop != nullptr ? loop->now() : replica->clock().Now();
+  ProposeAdmitted(*this, loop, caller, {.kind = kind, .body = body}, std::move(waiter),
+                  now + timeout);
+}
+
+void ServiceContext::SendEntry(rpc::Loop* loop, std::uint64_t id, SharedBytes entry,
+                               std::unique_ptr<Waiter> waiter, TimePoint deadline) {
+  if (replica->commit_index() > replica->applied_index() + kMaxGapEntries)
+    return waiter->Failed(kTooManyRequests.ToError());
+  if (entry.size() > limits.max_request_bytes) return waiter->Failed(kRequestTooLarge.ToError());
+  batcher->Propose(
+      loop,
+      Proposal{
+          .id = id, .data = std::move(entry), .deadline = deadline, .waiter = std::move(waiter)});
+}
+
+Result<mvcc::ReadView> ServiceContext::ReadFor(const rpc::Caller& caller,
+                                               const mvcc::RangeRequest& request) {
+  return access == nullptr ? store->Read() : access->ReadFor(caller, request);
+}
+
+Result<mvcc::ReadView> ServiceContext::ReadFor(const rpc::Caller& caller,
+                                               const mvcc::TxnRequest& request) {
+  return access == nullptr ? store->Read() : access->ReadFor(caller, request);
+}
+
+bool ServiceContext::RefusedForSpace(rpc::Loop* loop, std::uint64_t cost_bytes,
+                                     rpc::UnaryReply& reply) {
+  if (cost_bytes == 0) return false;
+  if (quota->Fits(cost_bytes) && instance->DiskTakesWrites()) return false;
+  if (alarms->Stands(AlarmType::kNoSpace)) {
+    reply.Fail(kNoSpace.ToError());
+    return true;
+  }
+  const AlarmRequest raise{.action = AlarmAction::kActivate,
+                           .alarm = {.member = member_id, .type = AlarmType::kNoSpace}};
+  Propose(loop, RequestKind::kAlarm, EncodeAlarmRequest(raise),
+          std::make_unique<RefuseWaiter>(std::move(reply), kNoSpace), limits.request_timeout);
+  return true;
+}
+
+}  // namespace kvorum::server

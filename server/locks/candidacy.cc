@@ -1,0 +1,266 @@
+#include "server/locks/candidacy.h"
+
+#include <utility>
+
+#include "base/check.h"
+#include "mvcc/key_value.h"
+#include "server/call/interceptors.h"
+#include "server/messages/errors.h"
+
+namespace kvorum::server {
+namespace {
+
+// Without a leader no place is left: it is tried so often, then the place goes with its lease.
+constexpr int kLeaveAttempts = 10;
+constexpr Duration kLeavePause = std::chrono::milliseconds(500);
+// Before a lease with less than a second left is asked for again.
+constexpr Duration kLeasePause = std::chrono::milliseconds(100);
+
+// What a call holds: itself with its watches, its key in several places, its value.
+std::size_t BytesHeld(const Candidacy::Request& request) {
+  constexpr std::size_t kFixedBytes = 4096;
+  return kFixedBytes + 4 * request.name.size() + request.value.size();
+}
+
+watch::CreateRequest WatchDeletion(std::string_view key, std::int64_t from_revision) {
+  watch::CreateRequest request{.key = key, .start_revision = from_revision};
+  request.wanted.no_put = true;
+  return request;
+}
+
+}  // namespace
+
+void Candidacy::Begin(LocalClient& client, WaitingCalls& waiting,
+                      std::shared_ptr<rpc::CallContext> call, const Request& request,
+                      Callback callback) {
+  auto place = waiting.Enter(BytesHeld(request));
+  if (!place) return callback(kTooManyRequests.Fail());
+  const bool wants_leader = WantsLeader(*call);
+  const std::shared_ptr<Candidacy> begun(
+      new Candidacy(client, *std::move(place), std::move(call), request, std::move(callback)));
+  LeaderStreams* leader_streams = client.context().leader_streams;
+  if (wants_leader && leader_streams != nullptr)
+    leader_streams->Add(std::shared_ptr<NeedsLeader>(begun));
+  begun->Start();
+}
+
+Candidacy::Candidacy(LocalClient& client, WaitingCalls::Place waiting,
+                     std::shared_ptr<rpc::CallContext> call, const Request& request,
+                     Callback callback)
+    : client_(client),
+      waiting_(std::move(waiting)),
+      shard_(client.ShardOf(*call)),
+      call_(std::move(call)),
+      kind_(request.kind),
+      callback_(std::move(callback)),
+      key_(QueuePrefix(request.name)),
+      prefix_bytes_(key_.size()),
+      value_(request.value),
+      lease_(request.lease) {}
+
+template <class Value>
+LocalClient::Callback<Value> Candidacy::Then(void (Candidacy::*next)(Result<Value>)) {
+  state_ = State::kAsking;
+  return [self = shared_from_this(), next](Result<Value> answer) {
+    if (self->answered()) return self->Leave();
+    if (!answer.has_value()) return self->Fail(std::move(answer).error());
+    if (self->own_is_gone_) return self->Lose();
+    ((*self).*next)(std::move(answer));
+  };
+}
+
+void Candidacy::Start() {
+  call_->OnCancel([self = shared_from_this()](const Error& reason) { self->GiveUp(reason); });
+  if (answered()) return;
+  if (lease_ != lease::kNoLease) return Enter(lease_);
+  client_.Grant(*call_, kSessionTtlSeconds, Then(&Candidacy::Enter));
+}
+
+// ---- Taking a place ----
+
+void Candidacy::Enter(Result<lease::LeaseId> lease) {
+  lease_ = *lease;
+  key_ = QueueKey(key_, lease_);
+  std::string request = kind_ == Kind::kLock ? EnterAndCount(key_, prefix(), lease_)
+                                             : server::Enter(key_, lease_, value_);
+  client_.Txn(*call_, std::move(request),
+              [self = shared_from_this()](Result<TxnAnswer> answer) { self->OnEntered(answer); });
+}
+
+void Candidacy::OnEntered(const Result<TxnAnswer>& answer) {
+  if (!answer.has_value()) return Fail(answer.error());
+  // A place that was there before this call is not its to leave when its client is gone by now.
+  if (answered() && !answer->succeeded) return End();
+  is_in_queue_ = true;
+  created_ = seen_revision_ = answer->revision;
+  if (answered()) return Leave();
+  entered_header_ = answer->header;
+  std::string value = std::exchange(value_, {});
+  if (!answer->succeeded) {
+    KV_CHECK(!answer->ranges.empty(), "a key that exists was not read");
+    const auto kv = mvcc::DecodeKeyValue(answer->ranges.front().kv);
+    if (!kv.has_value()) return Fail(kv.error());
+    created_ = kv->create_revision;
+    if (kind_ == Kind::kElection && kv->value != value) return ChangeValue(value);
+  }
+  const bool is_alone = kind_ == Kind::kLock && answer->ranges.back().count == 1;
+  if (is_alone) return Succeed(std::move(entered_header_));
+  Look();
+}
+
+void Candidacy::ChangeValue(std::string_view value) {
+  client_.Txn(*call_, server::ChangeValue(place(), lease_, value),
+              Then(&Candidacy::OnValueChanged));
+}
+
+void Candidacy::OnValueChanged(Result<TxnAnswer> answer) {
+  if (!answer->succeeded) return Lose();
+  Look();
+}
+
+// ---- Waiting ----
+
+void Candidacy::Look() {
+  client_.Range(*call_, FindYoungestUpTo(prefix(), created_ - 1), Then(&Candidacy::OnLooked));
+}
+
+void Candidacy::OnLooked(Result<RangeAnswer> older) {
+  if (older->kv.empty()) {
+    if (has_waited_) return AskLease();
+    if (kind_ == Kind::kLock) return AskKey();  // who was before us may have gone since we entered
+    return Succeed(std::move(entered_header_));
+  }
+  const auto kv = mvcc::DecodeKeyValue(older->kv);
+  if (!kv.has_value()) return Fail(kv.error());
+  Wait(kv->key, older->revision);
+}
+
+void Candidacy::Wait(std::string_view older_key, std::int64_t revision) {
+  state_ = State::kWaiting;
+  has_waited_ = true;
+  if (watch_ == nullptr) {
+    watch_ = LocalWatch::Open(shard_, [weak = weak_from_this()](const LocalWatch::News& news) {
+      if (const auto self = weak.lock()) self->OnNews(news);
+    });
+  }
+  if (own_watch_ == 0) own_watch_ = watch_->Add(WatchDeletion(key_, seen_revision_ + 1));
+  if (older_watch_ != 0) watch_->Remove(older_watch_);
+  older_watch_ = watch_->Add(WatchDeletion(older_key, revision + 1));
+}
+
+void Candidacy::OnNews(const LocalWatch::News& news) {
+  bool older_is_gone = false;
+  for (const LocalWatch::Event& event : news.events) {
+    own_is_gone_ |= event.watch_id == own_watch_;
+    older_is_gone |= event.watch_id == older_watch_;
+  }
+  for (const std::int64_t ended : news.ended) {
+    if (ended == own_watch_) own_watch_ = 0;
+    older_is_gone |= ended == older_watch_;
+  }
+  if (state_ != State::kWaiting) return;  // what is asked meanwhile comes back to it
+  if (own_is_gone_) return Lose();
+  if (own_watch_ == 0) return FindOwnAgain();
+  if (older_is_gone) Look();
+}
+
+void Candidacy::FindOwnAgain() {
+  client_.Range(*call_, FindKey(key_), Then(&Candidacy::OnFoundOwn));
+}
+
+void Candidacy::OnFoundOwn(Result<RangeAnswer> answer) {
+  if (!IsOwn(*answer)) return Fail(LostError());
+  seen_revision_ = answer->revision;
+  Look();
+}
+
+// ---- The oldest ----
+
+void Candidacy::AskLease() { client_.TimeToLive(*call_, lease_, Then(&Candidacy::OnLease)); }
+
+void Candidacy::OnLease(Result<std::int64_t> ttl_s) {
+  if (*ttl_s < 0) return Fail(LostError());
+  if (*ttl_s > 0) return AskKey();
+  // Expired and not revoked yet, or about to expire, or about to be renewed: it will show.
+  Executor& executor = shard_.executor();
+  executor.PostAt(executor.clock().Now() + kLeasePause, [self = shared_from_this()] {
+    if (self->answered()) return self->Leave();
+    self->AskLease();
+  });
+}
+
+void Candidacy::AskKey() { client_.Range(*call_, FindKey(key_), Then(&Candidacy::OnKey)); }
+
+void Candidacy::OnKey(Result<RangeAnswer> answer) {
+  if (!IsOwn(*answer)) return Fail(LostError());
+  Succeed(kind_ == Kind::kLock ? std::move(answer->header) : std::move(entered_header_));
+}
+
+bool Candidacy::IsOwn(const RangeAnswer& answer) const {
+  const auto kv = mvcc::DecodeKeyValue(answer.kv);
+  // A key that was there before is taken as it is, if it needs not wait.
+  return kv.has_value() && kv->create_revision == created_ && (kv->lease == lease_ || !has_waited_);
+}
+
+// ---- Ends ----
+
+Error Candidacy::LostError() const {
+  return kind_ == Kind::kLock ? kSessionExpired.ToError() : kElectionNotLeader.ToError();
+}
+
+void Candidacy::Succeed(std::string header) {
+  Answer(Success{
+      .header = std::move(header), .key = std::move(key_), .created = created_, .lease = lease_});
+  End();
+}
+
+void Candidacy::Lose() {
+  is_in_queue_ = false;
+  Fail(LostError());
+}
+
+void Candidacy::Fail(Error error) {
+  failure_ = std::move(error);
+  Leave();
+}
+
+void Candidacy::GiveUp(Error error) {
+  if (answered()) return;
+  Answer(kvorum::Fail(std::move(error)));
+  if (state_ == State::kWaiting) Leave();  // else when what was asked is answered
+}
+
+void Candidacy::OnNoLeader() {
+  shard_.executor().Post([self = shared_from_this()] { self->GiveUp(kNoLeader.ToError()); });
+}
+
+void Candidacy::Leave() {
+  state_ = State::kLeaving;
+  if (watch_ != nullptr) std::exchange(watch_, nullptr)->Close();
+  if (!is_in_queue_) return OnLeft({});
+  client_.Txn(*call_, LeaveQueue(place()),
+              [self = shared_from_this()](Result<TxnAnswer> answer) { self->OnLeft(answer); });
+}
+
+void Candidacy::OnLeft(const Result<TxnAnswer>& answer) {
+  if (!answered()) Answer(kvorum::Fail(*failure_));
+  const bool is_over = answer.has_value() || answer.error().message == kStopped.message ||
+                       ++leave_attempts_ == kLeaveAttempts;
+  if (is_over) return End();
+  Executor& executor = shard_.executor();
+  executor.PostAt(executor.clock().Now() + kLeavePause,
+                  [self = shared_from_this()] { self->Leave(); });
+}
+
+void Candidacy::Answer(Result<Success> answer) {
+  std::exchange(callback_, nullptr)(std::move(answer));
+}
+
+void Candidacy::End() {
+  state_ = State::kEnded;
+  if (watch_ != nullptr) std::exchange(watch_, nullptr)->Close();
+  call_ = nullptr;
+  waiting_.reset();
+}
+
+}  // namespace kvorum::server

@@ -1,0 +1,144 @@
+// One Lock or Campaign: takes a place in the queue of a name (queue_requests.h), waits until it is
+// the oldest, makes sure that it still stands, and answers.
+//
+// Threads: used on the executor of its call's shard; OnNoLeader on any thread. It owns itself: what
+// it waits for holds it, and at the least the call does.
+//
+// Waiting costs memory and no thread: two watches, one of the place itself and one of the next
+// older one. So a place that goes wakes the one behind it and nobody else, and who loses his own
+// place (its lease is gone) learns it at once.
+//
+// An answer says: at a moment after the wait this key existed, as it was created here and held by
+// its lease, the lease had time left, and no older key existed, so none can come. It does not say
+// that this is still so when the client reads it: what it protects should compare the key's
+// creation revision, which never comes back.
+//
+// Who gives up (the client, or an error) leaves the queue: only this place, not one that was made
+// under the same key since.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/error.h"
+#include "lease/lease_record.h"
+#include "rpc/call_context.h"
+#include "server/call/leader_streams.h"
+#include "server/locks/local_client.h"
+#include "server/locks/local_watch.h"
+#include "server/locks/queue_requests.h"
+#include "server/locks/waiting_calls.h"
+
+namespace kvorum::server {
+
+// Of the lease that is granted to who has none; nobody keeps it alive.
+inline constexpr std::int64_t kSessionTtlSeconds = 60;
+
+class Candidacy final : public NeedsLeader, public std::enable_shared_from_this<Candidacy> {
+ public:
+  enum class Kind : std::uint8_t { kLock, kElection };
+  struct Request {
+    Kind kind = Kind::kLock;
+    std::string_view name;
+    lease::LeaseId lease = lease::kNoLease;  // none: one is granted for a minute
+    std::string_view value = {};             // of an election
+  };
+  struct Success {
+    std::string header;  // encoded
+    std::string key;
+    std::int64_t created = 0;
+    lease::LeaseId lease = lease::kNoLease;
+  };
+  using Callback = std::move_only_function<void(Result<Success>)>;
+
+  // Refuses it if too many wait. Both outlive it. The callback runs once, maybe at once.
+  static void Begin(LocalClient& client, WaitingCalls& waiting,
+                    std::shared_ptr<rpc::CallContext> call, const Request& request,
+                    Callback callback);
+
+  // ---- NeedsLeader ----
+  void OnNoLeader() override;
+
+ private:
+  Candidacy(LocalClient& client, WaitingCalls::Place waiting,
+            std::shared_ptr<rpc::CallContext> call, const Request& request, Callback callback);
+
+  enum class State : std::uint8_t {
+    kAsking,   // a question is out
+    kWaiting,  // for news of the watches
+    kLeaving,  // the queue
+    kEnded,
+  };
+
+  void Start();
+  // Asks, and goes on with the answer, unless the call is over by then.
+  template <class Value>
+  LocalClient::Callback<Value> Then(void (Candidacy::*next)(Result<Value>));
+
+  void Enter(Result<lease::LeaseId> lease);
+  void OnEntered(const Result<TxnAnswer>& answer);
+  void ChangeValue(std::string_view value);
+  void OnValueChanged(Result<TxnAnswer> answer);
+  // Who is before us?
+  void Look();
+  void OnLooked(Result<RangeAnswer> older);
+  void Wait(std::string_view older_key, std::int64_t revision);
+  void OnNews(const LocalWatch::News& news);
+  // A watch of the own key did not reach back far enough.
+  void FindOwnAgain();
+  void OnFoundOwn(Result<RangeAnswer> answer);
+  // The oldest: do lease and key still stand?
+  void AskLease();
+  void OnLease(Result<std::int64_t> ttl_s);
+  void AskKey();
+  void OnKey(Result<RangeAnswer> answer);
+  bool IsOwn(const RangeAnswer& answer) const;
+
+  void Succeed(std::string header);
+  // The place is gone.
+  void Lose();
+  // Leaves the queue, then answers.
+  void Fail(Error error);
+  // Answers at once, then leaves the queue: whoever called waits no more.
+  void GiveUp(Error error);
+  void Leave();
+  void OnLeft(const Result<TxnAnswer>& answer);
+  void Answer(Result<Success> answer);
+  void End();
+
+  bool answered() const { return callback_ == nullptr; }
+  Error LostError() const;
+  std::string_view prefix() const { return std::string_view(key_).substr(0, prefix_bytes_); }
+  QueuePlace place() const { return {.key = key_, .created = created_}; }
+
+  LocalClient& client_;
+  std::optional<WaitingCalls::Place> waiting_;
+  watch::Shard& shard_;
+  std::shared_ptr<rpc::CallContext> call_;  // null at the end
+  const Kind kind_;
+  Callback callback_;  // null once called
+  State state_ = State::kAsking;
+
+  std::string key_;  // the prefix alone until the lease is known
+  std::size_t prefix_bytes_ = 0;
+  std::string value_;
+  lease::LeaseId lease_ = lease::kNoLease;
+
+  bool is_in_queue_ = false;
+  std::int64_t created_ = 0;
+  std::string entered_header_;
+  std::int64_t seen_revision_ = 0;  // at which the place is known to have stood
+  bool has_waited_ = false;
+  bool own_is_gone_ = false;
+  std::shared_ptr<LocalWatch> watch_;
+  std::int64_t own_watch_ = 0;
+  std::int64_t older_watch_ = 0;
+
+  std::optional<Error> failure_;  // to be answered when the queue was left
+  int leave_attempts_ = 0;
+};
+
+}  // namespace kvorum::server

@@ -1,0 +1,51 @@
+// One Observe call: tells who leads, and each value that the leader proclaims, then the next
+// leader. What a leader proclaimed before the observer got to it may be passed over; the latest is
+// not.
+//
+// Used on the executor of its call's shard. It owns itself through the call, until that is
+// cancelled or over. Bound: while a message waits for the client nothing more is taken than what
+// was on its way; the watch lags, and catches up from the store. When even that is compacted, it
+// looks for the leader anew.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "rpc/service.h"
+#include "server/locks/local_client.h"
+#include "server/locks/local_watch.h"
+
+namespace kvorum::server {
+
+class ElectionObserver final : public std::enable_shared_from_this<ElectionObserver> {
+ public:
+  // The client outlives it.
+  ElectionObserver(LocalClient& client, std::shared_ptr<rpc::ServerStream> stream,
+                   std::string_view name);
+  void Start();
+
+ private:
+  void FindLeader();
+  void OnFound(const Result<RangeAnswer>& oldest);
+  void Watch(std::string_view key, std::string_view range_end, std::int64_t from_revision);
+  void OnNews(const LocalWatch::News& news);
+  // False if it was the last of what the watch can tell.
+  bool OnEvent(const LocalWatch::Event& event);
+  void Say(SharedBytes message);
+  void SendNext();
+  void End();
+
+  LocalClient& client_;
+  std::shared_ptr<rpc::ServerStream> stream_;  // null at the end
+  const std::string prefix_;
+  std::shared_ptr<LocalWatch> watch_;
+  std::int64_t watch_id_ = 0;  // 0: while it looks for the leader
+  bool has_leader_ = false;    // the watch is of its key, not of all candidates
+  std::deque<SharedBytes> unsent_;
+  bool sending_ = false;
+};
+
+}  // namespace kvorum::server

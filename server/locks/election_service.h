@@ -1,0 +1,35 @@
+// v3electionpb.Election: who of several leads. The leader is the oldest key of a queue, and what it
+// proclaims is that key's value.
+//
+// Handlers are transport-free and may be called on any I/O loop.
+#pragma once
+
+#include <memory>
+
+#include "rpc/service.h"
+#include "server/locks/local_client.h"
+#include "server/locks/waiting_calls.h"
+
+namespace kvorum::server {
+
+class ElectionService {
+ public:
+  ElectionService(ServiceContext& context, KvService& kv, LeaseService& lease,
+                  WaitingCalls::Limits limits = {})
+      : client_(context, kv, lease), waiting_(limits) {}
+  void Register(rpc::Router& router);
+
+  const WaitingCalls& waiting() const { return waiting_; }
+
+ private:
+  void Campaign(std::shared_ptr<rpc::CallContext> call, SharedBytes request, rpc::UnaryReply reply);
+  void Proclaim(std::shared_ptr<rpc::CallContext> call, SharedBytes request, rpc::UnaryReply reply);
+  void Leader(const rpc::CallContext& call, SharedBytes request, rpc::UnaryReply reply);
+  void Resign(const rpc::CallContext& call, SharedBytes request, rpc::UnaryReply reply);
+  void Observe(std::shared_ptr<rpc::ServerStream> stream);
+
+  LocalClient client_;
+  WaitingCalls waiting_;
+};
+
+}  // namespace kvorum::server

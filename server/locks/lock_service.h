@@ -1,0 +1,32 @@
+// v3lockpb.Lock: locks that leases hold. A lock is the oldest key of a queue; to unlock is to
+// delete it, whoever does it.
+//
+// Handlers are transport-free and may be called on any I/O loop.
+#pragma once
+
+#include <memory>
+
+#include "rpc/service.h"
+#include "server/locks/local_client.h"
+#include "server/locks/waiting_calls.h"
+
+namespace kvorum::server {
+
+class LockService {
+ public:
+  LockService(ServiceContext& context, KvService& kv, LeaseService& lease,
+              WaitingCalls::Limits limits = {})
+      : client_(context, kv, lease), waiting_(limits) {}
+  void Register(rpc::Router& router);
+
+  const WaitingCalls& waiting() const { return waiting_; }
+
+ private:
+  void Lock(std::shared_ptr<rpc::CallContext> call, SharedBytes request, rpc::UnaryReply reply);
+  void Unlock(const rpc::CallContext& call, SharedBytes request, rpc::UnaryReply reply);
+
+  LocalClient client_;
+  WaitingCalls waiting_;
+};
+
+}  // namespace kvorum::server

@@ -1,0 +1,83 @@
+// The Auth service's messages, read and written by hand: what clients ask and are answered, and
+// what stands in the log.
+//
+// Views point into the given bytes. Errors: MalformedRequest, as kv_decode.h's; names that are not
+// UTF-8 are no strings of a message.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "auth/permission.h"
+#include "base/error.h"
+#include "base/shared_bytes.h"
+#include "server/messages/kv_encode.h"
+
+namespace kvorum::server {
+
+// AuthUserGetRequest, AuthUserDeleteRequest, AuthRoleAddRequest, AuthRoleGetRequest,
+// AuthRoleDeleteRequest are a name and nothing else.
+Result<std::string_view> DecodeName(std::string_view bytes);
+
+struct AuthenticateRequest {
+  std::string_view name;
+  std::string_view password;
+};
+Result<AuthenticateRequest> DecodeAuthenticate(std::string_view bytes);
+
+// What the log says of a login: the password was checked by the member that was asked, and its
+// token begins with these letters.
+struct LoginEntry {
+  std::string_view name;
+  std::string_view token_prefix;
+};
+Result<LoginEntry> DecodeLoginEntry(std::string_view bytes);
+std::string EncodeLoginEntry(const LoginEntry& entry);
+
+// Of AuthUserAddRequest and AuthUserChangePasswordRequest, which has no options. In the log there
+// is the hash, in base64, and no password.
+struct UserPasswordRequest {
+  std::string_view name = {};
+  std::string_view password = {};
+  std::string_view options = {};  // UserAddOptions, encoded
+  bool has_options = false;
+  bool no_password = false;
+  std::string_view hashed_password = {};
+};
+Result<UserPasswordRequest> DecodeUserAdd(std::string_view bytes);
+std::string EncodeUserAdd(const UserPasswordRequest& request);
+Result<UserPasswordRequest> DecodeChangePassword(std::string_view bytes);
+std::string EncodeChangePassword(const UserPasswordRequest& request);
+
+// AuthUserGrantRoleRequest and AuthUserRevokeRoleRequest.
+struct UserRoleRequest {
+  std::string_view user;
+  std::string_view role;
+};
+Result<UserRoleRequest> DecodeUserRole(std::string_view bytes);
+
+struct GrantPermissionRequest {
+  std::string_view role;
+  bool has_permission = false;
+  auth::Permission permission;
+};
+Result<GrantPermissionRequest> DecodeGrantPermission(std::string_view bytes);
+
+struct RevokePermissionRequest {
+  std::string_view role;
+  std::string_view key;
+  std::string_view range_end;
+};
+Result<RevokePermissionRequest> DecodeRevokePermission(std::string_view bytes);
+
+SharedBytes EncodeAuthStatusResponse(const ResponseHeader& header, bool enabled,
+                                     std::uint64_t revision);
+SharedBytes EncodeAuthenticateResponse(const ResponseHeader& header, std::string_view token);
+// AuthUserGetResponse, AuthUserListResponse and AuthRoleListResponse.
+SharedBytes EncodeNames(const ResponseHeader& header, std::span<const std::string> names);
+SharedBytes EncodeRoleGetResponse(const ResponseHeader& header,
+                                  std::span<const auth::Permission> permissions);
+
+}  // namespace kvorum::server

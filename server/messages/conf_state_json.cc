@@ -1,0 +1,48 @@
+#include "server/messages/conf_state_json.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace kvorum::server {
+namespace {
+
+std::unexpected<Error> Malformed() {
+  return Fail(Code::kDataLoss, "membership: the stored configuration is malformed");
+}
+
+}  // namespace
+
+std::string EncodeConfStateJson(const raft::ConfState& state) {
+  nlohmann::ordered_json json;
+  json["voters"] = state.voters;
+  if (!state.learners.empty()) json["learners"] = state.learners;
+  if (!state.voters_outgoing.empty()) json["voters_outgoing"] = state.voters_outgoing;
+  if (!state.learners_next.empty()) json["learners_next"] = state.learners_next;
+  json["auto_leave"] = state.auto_leave;
+  return json.dump();
+}
+
+Result<raft::ConfState> DecodeConfStateJson(std::string_view text) {
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return Malformed();
+  raft::ConfState state;
+  for (const auto& [name, ids] :
+       {std::pair("voters", &state.voters), std::pair("learners", &state.learners),
+        std::pair("voters_outgoing", &state.voters_outgoing),
+        std::pair("learners_next", &state.learners_next)}) {
+    const auto it = json.find(name);
+    if (it == json.end() || it->is_null()) continue;
+    if (!it->is_array()) return Malformed();
+    for (const auto& id : *it) {
+      if (!id.is_number_unsigned()) return Malformed();
+      ids->push_back(id.get<raft::MemberId>());
+    }
+  }
+  if (const auto it = json.find("auto_leave"); it != json.end()) {
+    if (!it->is_boolean()) return Malformed();
+    state.auto_leave = it->get<bool>();
+  }
+  return state;
+}
+
+}  // namespace kvorum::server

@@ -1,0 +1,56 @@
+// The messages of the Lock and Election services, read and written by hand. Views point into the
+// given bytes; headers and key-values are handed through as they are encoded.
+//
+// Errors: MalformedRequest, as kv_decode.h's.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/shared_bytes.h"
+#include "lease/lease_record.h"
+#include "server/messages/kv_encode.h"
+
+namespace kvorum::server {
+
+struct LockRequest {
+  std::string_view name;
+  lease::LeaseId lease = lease::kNoLease;
+};
+Result<LockRequest> DecodeLock(std::string_view bytes);
+
+// UnlockRequest has a key and nothing else, LeaderRequest a name.
+Result<std::string_view> DecodeOnlyBytes(std::string_view bytes);
+
+struct CampaignRequest {
+  std::string_view name;
+  lease::LeaseId lease = lease::kNoLease;
+  std::string_view value;
+};
+Result<CampaignRequest> DecodeCampaign(std::string_view bytes);
+
+struct LeaderKey {
+  std::string_view name;
+  std::string_view key;
+  std::int64_t created = 0;  // the creation revision
+  lease::LeaseId lease = lease::kNoLease;
+};
+
+// ProclaimRequest, and ResignRequest, which has no value.
+struct LeadershipRequest {
+  std::optional<LeaderKey> leader;
+  std::string_view value;
+};
+Result<LeadershipRequest> DecodeProclaim(std::string_view bytes);
+Result<LeadershipRequest> DecodeResign(std::string_view bytes);
+
+SharedBytes EncodeLockResponse(std::string_view header, std::string_view key);
+SharedBytes EncodeCampaignResponse(std::string_view header, const LeaderKey& leader);
+SharedBytes EncodeLeaderResponse(std::string_view header, std::string_view kv);
+SharedBytes EncodeLeaderResponse(const ResponseHeader& header, std::string_view kv);
+// UnlockResponse, ProclaimResponse, ResignResponse: a header and nothing else.
+SharedBytes EncodeOnlyHeader(std::string_view header);
+
+}  // namespace kvorum::server

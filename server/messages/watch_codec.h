@@ -1,0 +1,31 @@
+// The Watch service's messages: requests as views into the message's bytes, responses by hand,
+// since the events that they carry are encoded already.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "base/error.h"
+#include "server/messages/kv_encode.h"
+#include "watch/stream.h"
+
+namespace kvorum::server {
+
+struct WatchCancelRequest {
+  std::int64_t watch_id = 0;
+};
+struct WatchProgressRequest {};
+// monostate: a request of a kind that is not known, which is passed over.
+using WatchRequest =
+    std::variant<std::monostate, watch::CreateRequest, WatchCancelRequest, WatchProgressRequest>;
+
+// The error is the stream's end.
+Result<WatchRequest> DecodeWatchRequest(std::string_view bytes);
+
+// A WatchResponse without its events, whose encoded bytes follow it.
+void AppendWatchResponse(std::string& out, const ResponseHeader& header,
+                         const watch::Response& response);
+
+}  // namespace kvorum::server

@@ -1,0 +1,164 @@
+#include "server/peer/peer_request.h"
+
+#include <algorithm>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "base/url.h"
+#include "server/peer/http_client.h"
+#include "server/peer/peer_links.h"
+
+namespace kvorum::server {
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+constexpr std::size_t kMaxBodyBytes = std::size_t{4} << 20;
+
+std::string RequestText(std::string_view method, const Url& url, std::string_view path) {
+  std::string text;
+  text.append(method).append(" ").append(path).append(" HTTP/1.1\r\nHost: ").append(HostOf(url));
+  text.append("\r\nConnection: close\r\n");
+  if (method != "GET") text.append("Content-Length: 0\r\n");
+  return text.append("\r\n");
+}
+
+Result<PeerAnswer> AnswerOf(const std::string& url, Result<HttpReceived> received) {
+  if (!received.has_value()) return Fail(Code::kUnavailable, url + ": " + received.error().message);
+  return PeerAnswer{.status = received->head.status,
+                    .cluster_id = std::string(received->head.Header("x-etcd-cluster-id")),
+                    .body = std::move(received->body)};
+}
+
+// What one call of AskAll waits for.
+struct Round {
+  struct Outcome {
+    std::string url;
+    Result<PeerAnswer> answer;
+  };
+
+  void Tell(const std::string& url, Result<PeerAnswer> answer) {
+    std::lock_guard lock(mutex);
+    outcomes.push_back({.url = url, .answer = std::move(answer)});
+    changed.notify_one();
+  }
+  // Nothing once it was stopped.
+  std::optional<Outcome> Next() {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [this] { return is_stopped || !outcomes.empty(); });
+    if (is_stopped) return std::nullopt;
+    Outcome outcome = std::move(outcomes.front());
+    outcomes.pop_front();
+    return outcome;
+  }
+  void Stop() {
+    std::lock_guard lock(mutex);
+    is_stopped = true;
+    changed.notify_one();
+  }
+
+  std::vector<std::unique_ptr<HttpClient>> clients;  // of the loop's thread
+  std::mutex mutex;                                  // guards the following
+  std::condition_variable changed;
+  std::deque<Outcome> outcomes;
+  bool is_stopped = false;
+};
+
+}  // namespace
+
+Result<PeerAnswer> PeerRequester::Ask(std::string_view method, const std::string& url,
+                                      std::string_view path, Duration timeout) {
+  Result<PeerAnswer> outcome = Fail(Code::kUnavailable, url + ": no answer in time");
+  AskAll(method, {url}, path, timeout, [&](const std::string&, Result<PeerAnswer> answer) {
+    outcome = std::move(answer);
+    return true;
+  });
+  return outcome;
+}
+
+struct HttpPeerRequester::Impl {
+  explicit Impl(const PeerTls* tls) : dialer(loop, loop, tls) {}
+
+  PeerLoop loop{"peer-ask"};
+  PeerDialer dialer;
+  std::mutex mutex;  // guards the following
+  bool is_stopped = false;
+  std::set<Round*> under_way;
+};
+
+HttpPeerRequester::HttpPeerRequester(const PeerTls* tls) : impl_(std::make_unique<Impl>(tls)) {
+  impl_->loop.Start();
+}
+
+HttpPeerRequester::~HttpPeerRequester() {
+  impl_->loop.Post([impl = impl_.get()] { impl->dialer.Close(); });
+  impl_->loop.Stop();
+}
+
+void HttpPeerRequester::Stop() {
+  std::lock_guard lock(impl_->mutex);
+  impl_->is_stopped = true;
+  for (Round* round : impl_->under_way) round->Stop();
+}
+
+void HttpPeerRequester::AskAll(std::string_view method, const std::vector<std::string>& urls,
+                               std::string_view path, Duration timeout, const Take& take) {
+  const auto round = std::make_shared<Round>();
+  {
+    std::lock_guard lock(impl_->mutex);
+    if (impl_->is_stopped) round->is_stopped = true;
+    impl_->under_way.insert(round.get());
+  }
+  for (const std::string& text : urls) {
+    const auto url = Url::Parse(text);
+    if (!url.has_value()) {
+      round->Tell(text, Fail(Code::kUnavailable, text + ": no URL that this version can ask"));
+      continue;
+    }
+    impl_->loop.Post([round, timeout, url = *url, dialer = &impl_->dialer,
+                      request = RequestText(method, *url, path)]() mutable {
+      HttpClient& client =
+          *round->clients.emplace_back(std::make_unique<HttpClient>(*dialer, kMaxBodyBytes));
+      client.Ask(url, {SharedBytes::Own(std::move(request))}, timeout,
+                 [weak = std::weak_ptr(round), text = url.text()](Result<HttpReceived> received) {
+                   if (const auto alive = weak.lock(); alive != nullptr)
+                     alive->Tell(text, AnswerOf(text, std::move(received)));
+                 });
+    });
+  }
+  bool is_enough = false;
+  for (std::size_t told = 0; told < urls.size() && !is_enough; ++told) {
+    auto outcome = round->Next();
+    if (!outcome.has_value()) break;
+    is_enough = take(outcome->url, std::move(outcome->answer));
+  }
+  impl_->loop.Post([round] { round->clients.clear(); });
+  std::lock_guard lock(impl_->mutex);
+  impl_->under_way.erase(round.get());
+}
+
+std::string HttpPeerRequester::Resolve(const std::string& url_text) {
+  const auto url = Url::Parse(url_text);
+  if (!url.has_value() || url->unix_socket()) return url_text;
+  asio::io_context io;
+  asio::ip::tcp::resolver resolver(io);
+  error_code error;
+  const auto found = resolver.resolve(url->host(), std::to_string(url->dial_port()), error);
+  if (error || found.empty()) return url_text;
+  // IPv4 first, as everywhere.
+  const auto v4 = std::ranges::find_if(
+      found, [](const auto& entry) { return entry.endpoint().address().is_v4(); });
+  const auto& entry = v4 == found.end() ? *found.begin() : *v4;
+  return (url->tls() ? "https://" : "http://") + entry.endpoint().address().to_string() + ":" +
+         std::to_string(url->port());
+}
+
+}  // namespace kvorum::server

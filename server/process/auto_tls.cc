@@ -1,0 +1,93 @@
+#include "server/process/auto_tls.h"
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+
+#include "base/logging.h"
+#include "rpc/self_signed.h"
+
+namespace kvorum::server {
+namespace {
+
+constexpr std::int64_t kYearSeconds = std::int64_t{365} * 24 * 60 * 60;
+// What a certificate's time can say ends with the year 9999.
+constexpr std::uint64_t kMaxYears = 1'000;
+constexpr std::uint64_t kMaxFileBytes = std::uint64_t{1} << 20;
+
+// As log lines have times.
+std::string TimeText(std::int64_t unix_s) {
+  const std::time_t time = unix_s;
+  std::tm utc{};
+  gmtime_r(&time, &utc);
+  std::array<char, 64> text{};
+  return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc)};
+}
+
+// Whether both files are there and the certificate can be used for a while. One that cannot be read
+// is left to whoever loads it: that says what is wrong.
+Result<bool> IsUsable(FileSystem& fs, const CertificatePair& pair, std::int64_t now_s) {
+  for (const std::string& path : {pair.certificate, pair.key}) {
+    KV_TRY(const bool is_there, fs.Exists(path));
+    if (!is_there) return false;
+  }
+  KV_TRY(const std::string pem, ReadWholeFile(fs, pair.certificate, kMaxFileBytes));
+  const auto end_s = rpc::CertificateEnd(pem);
+  if (!end_s.has_value() || now_s < *end_s) return true;
+  KV_WARN("the self-signed certificate has expired; making another one", {"path", pair.certificate},
+          {"not-after", TimeText(*end_s)});
+  return false;
+}
+
+std::vector<std::string> HostsOf(const std::vector<Url>& urls) {
+  std::vector<std::string> hosts;
+  for (const Url& url : urls) {
+    const bool is_new = std::ranges::find(hosts, url.host()) == hosts.end();
+    if (!url.host().empty() && is_new) hosts.push_back(url.host());
+  }
+  return hosts;
+}
+
+}  // namespace
+
+Result<CertificatePair> KeepSelfSigned(FileSystem& fs, const std::string& dir,
+                                       const std::vector<Url>& urls, std::uint64_t years,
+                                       std::int64_t now_s) {
+  if (years == 0) {
+    return Fail(Code::kInvalidArgument,
+                "selfSignedCertValidity is invalid,it should be greater than 0");
+  }
+  if (years > kMaxYears) {
+    return Fail(Code::kInvalidArgument, "selfSignedCertValidity is invalid,it should be at most " +
+                                            std::to_string(kMaxYears));
+  }
+  KV_RETURN_IF_ERROR(fs.MakeDirectories(dir));
+  CertificatePair pair{.certificate = dir + "/cert.pem", .key = dir + "/key.pem"};
+  KV_TRY(const bool is_usable, IsUsable(fs, pair, now_s));
+  if (is_usable) return pair;
+  // The data directory's own lock comes later: its files are not looked at before the ports are
+  // ours. Two that start at once must not mix a certificate of one with the key of the other.
+  const auto lock = fs.Lock(dir + "/lock");
+  if (!lock.has_value()) {
+    if (lock.error().code != Code::kFailedPrecondition) return std::unexpected(lock.error());
+    return Fail(Code::kFailedPrecondition,
+                "another process is making certificates in " + dir + " already");
+  }
+  KV_TRY(const bool is_made, IsUsable(fs, pair, now_s));
+  if (is_made) return pair;
+  const std::int64_t end_s = now_s + static_cast<std::int64_t>(years) * kYearSeconds;
+  KV_WARN("automatically generate certificates",
+          {"certificate-validity-bound-not-after", TimeText(end_s)});
+  KV_TRY(const rpc::SelfSigned made, rpc::MakeSelfSigned(HostsOf(urls), now_s, end_s));
+  // Between the two a crash leaves a certificate without its key, or with an older one: both are
+  // made anew where one is missing, so that the old one goes first.
+  KV_TRY(const bool has_old, fs.Exists(pair.certificate));
+  if (has_old) KV_RETURN_IF_ERROR(fs.Remove(pair.certificate));
+  KV_RETURN_IF_ERROR(WriteFileAtomically(fs, pair.key, made.key_pem));
+  KV_INFO("created key file", {"path", pair.key});
+  KV_RETURN_IF_ERROR(WriteFileAtomically(fs, pair.certificate, made.certificate_pem));
+  KV_INFO("created cert file", {"path", pair.certificate});
+  return pair;
+}
+
+}  // namespace kvorum::server

@@ -1,0 +1,84 @@
+#include "server/process/data_directory.h"
+
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "base/logging.h"
+
+namespace kvorum::server {
+namespace {
+
+constexpr std::string_view kFormat = "kvorum data 1\n";
+constexpr std::uint64_t kFormatLimitBytes = 4096;
+
+Result<void> CheckFormat(FileSystem& fs, const DataDirectory& dir, const std::string& path) {
+  KV_TRY(const bool marked, fs.Exists(path));
+  if (marked) {
+    KV_TRY(const std::string format, ReadWholeFile(fs, path, kFormatLimitBytes));
+    if (format == kFormat) return {};
+    return Fail(Code::kFailedPrecondition,
+                "data directory " + dir.root + " has a layout that this version does not know (" +
+                    path + " says \"" + format.substr(0, format.find('\n')) +
+                    "\"); use the version that wrote it");
+  }
+  KV_TRY(const bool has_database, fs.Exists(dir.database));
+  KV_TRY(const std::vector<std::string> wal_names, fs.List(dir.wal));
+  bool has_wal = false;
+  for (const std::string& name : wal_names) has_wal |= name.ends_with(".wal");
+  if (has_database || has_wal) {
+    return Fail(Code::kFailedPrecondition,
+                "data directory " + dir.root +
+                    " was written by another program (it has data but no " + path +
+                    "); start with an empty directory and import the data");
+  }
+  return WriteFileAtomically(fs, path, kFormat);
+}
+
+}  // namespace
+
+Result<DataDirectory> OpenDataDirectory(FileSystem& fs, const std::string& data_dir,
+                                        const std::string& wal_dir) {
+  const std::string member = data_dir + "/member";
+  DataDirectory dir{.root = data_dir,
+                    .wal = wal_dir.empty() ? member + "/wal" : wal_dir,
+                    .snap = member + "/snap",
+                    .database = member + "/snap/db",
+                    .lock = nullptr};
+  KV_RETURN_IF_ERROR(fs.MakeDirectories(dir.wal));
+  KV_RETURN_IF_ERROR(fs.MakeDirectories(dir.snap));
+  auto lock = fs.Lock(member + "/lock");
+  if (!lock.has_value()) {
+    if (lock.error().code != Code::kFailedPrecondition) return std::unexpected(lock.error());
+    return Fail(Code::kFailedPrecondition,
+                "data directory " + data_dir + " is in use by another process");
+  }
+  dir.lock = *std::move(lock);
+  KV_RETURN_IF_ERROR(CheckFormat(fs, dir, member + "/format"));
+  // A new folder's name is durable once the folder that holds it is synced.
+  const std::string parent = std::filesystem::path(data_dir).parent_path().string();
+  for (const std::string& folder :
+       {dir.wal, dir.snap, member, data_dir, parent.empty() ? std::string(".") : parent}) {
+    KV_RETURN_IF_ERROR(fs.SyncDirectory(folder));
+  }
+  if (!wal_dir.empty()) {
+    const std::string wal_parent = std::filesystem::path(wal_dir).parent_path().string();
+    KV_RETURN_IF_ERROR(fs.SyncDirectory(wal_parent.empty() ? "." : wal_parent));
+  }
+  return dir;
+}
+
+Result<void> EnforcePrivate(const std::string& dir) {
+  struct stat info{};
+  if (stat(dir.c_str(), &info) != 0) return {};
+  if (!S_ISDIR(info.st_mode)) return Fail(Code::kFailedPrecondition, dir + " is not a directory");
+  if ((info.st_mode & 0077) == 0) return {};
+  if (chmod(dir.c_str(), 0700) != 0) {
+    return Fail(Code::kFailedPrecondition,
+                "directory " + dir + " is open to others and not ours to change: chmod 700 " + dir);
+  }
+  KV_WARN("took others' access to a directory away", {"path", dir});
+  return {};
+}
+
+}  // namespace kvorum::server

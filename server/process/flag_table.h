@@ -1,0 +1,50 @@
+// The table of all flags of the API level that we match: what each is called, where its value goes,
+// its default and its help. Internal to options.cc.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "server/process/flag_value.h"
+#include "server/process/options.h"
+
+namespace kvorum::server {
+
+enum class Support : std::uint8_t {
+  kEffective,
+  kIgnored,  // accepted; its subject does not exist here
+  kNotYet,   // refused unless it equals its default
+};
+
+// The place that a value goes to. `Text` is for flags without a field of their own.
+struct Text {
+  bool boolean = false;
+};
+using Field =
+    std::variant<Text, std::string Options::*, std::uint64_t Options::*, std::int64_t Options::*,
+                 bool Options::*, std::chrono::nanoseconds Options::*,
+                 std::vector<std::string> Options::*>;
+
+struct Flag {
+  std::string_view name;
+  std::string_view section;
+  Support support;
+  Field field;
+  std::string_view default_text;
+  std::string_view help;
+  // A further check of a value, also of one without effect: the reason for which it is refused.
+  ValueProblem (*check)(std::string_view text) = nullptr;
+};
+
+// In the order of --help.
+std::span<const Flag> Flags();
+// Null if there is none of that name.
+const Flag* FindFlag(std::string_view name);
+bool IsBoolean(const Flag& flag);
+
+}  // namespace kvorum::server

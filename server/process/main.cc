@@ -1,0 +1,119 @@
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "base/failpoint.h"
+#include "base/logging.h"
+#include "server/messages/version.h"
+#include "server/process/options.h"
+#include "server/process/process.h"
+#include "server/process/startup_log.h"
+
+namespace kvorum::server {
+namespace {
+
+// What the process tells its main thread when it must end.
+constexpr int kEndedByItself = SIGUSR1;
+
+LogLevel LevelOf(const std::string& name) {
+  if (name == "debug") return LogLevel::kDebug;
+  if (name == "warn") return LogLevel::kWarn;
+  if (name == "error") return LogLevel::kError;
+  if (name == "panic") return LogLevel::kPanic;
+  if (name == "fatal") return LogLevel::kFatal;
+  return LogLevel::kInfo;
+}
+
+// Threads inherit the mask: only the main thread takes these signals, by waiting for them.
+sigset_t BlockSignals() {
+  signal(SIGPIPE, SIG_IGN);
+  sigset_t ends;
+  sigemptyset(&ends);
+  sigaddset(&ends, SIGTERM);
+  sigaddset(&ends, SIGINT);
+  sigaddset(&ends, kEndedByItself);
+  pthread_sigmask(SIG_BLOCK, &ends, nullptr);
+  return ends;
+}
+
+// A page of the database that cannot be read ends in SIGBUS: say so, since nothing else will.
+void ReportBusError(int) {
+  constexpr char kText[] =
+      "kvorum: SIGBUS: a page of the database file could not be read (disk error, or the file was "
+      "truncated)\n";
+  static_cast<void>(!write(STDERR_FILENO, kText, sizeof(kText) - 1));
+  signal(SIGBUS, SIG_DFL);
+  raise(SIGBUS);
+}
+
+int Refuse(const Error& error) {
+  KV_LOG(LogLevel::kFatal, "failed to start", {"error", error.message});
+  FlushLog();
+  return 1;
+}
+
+int Run(const ParsedCommandLine& command_line) {
+  const Options& options = command_line.options;
+  const sigset_t ends = BlockSignals();
+  signal(SIGBUS, ReportBusError);
+  if (const auto logging = InitLogging({.level = LevelOf(options.log_level),
+                                        .json = options.log_format == "json",
+                                        .outputs = options.log_outputs});
+      !logging.has_value()) {
+    std::fprintf(stderr, "kvorum: cannot log: %s\n", logging.error().message.c_str());
+    return 1;
+  }
+  if (const auto points = failpoint::StartFromEnvironment(); !points.has_value()) {
+    return Refuse(points.error());
+  }
+  for (const std::string& warning : command_line.warnings) KV_WARN(warning);
+  LogStartup(options);
+  if (options.unsafe_no_fsync) KV_WARN("--unsafe-no-fsync: a power cut loses acknowledged writes");
+
+  auto process = Process::Create(options);
+  if (!process.has_value()) return Refuse(process.error());
+  (*process)->Start([] { kill(getpid(), kEndedByItself); });
+
+  int signal_number = 0;
+  sigwait(&ends, &signal_number);
+  if (signal_number != kEndedByItself)
+    KV_INFO("received signal; shutting down", {"signal", strsignal(signal_number)});
+  pthread_sigmask(SIG_UNBLOCK, &ends, nullptr);  // a second one ends the process at once
+  (*process)->Stop();
+  process->reset();
+  FlushLog();
+  return 0;
+}
+
+}  // namespace
+}  // namespace kvorum::server
+
+int main(int argc, char** argv) {
+  using namespace kvorum::server;
+  std::vector<const char*> environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) environment.push_back(*entry);
+  const auto parsed = ParseCommandLine(
+      std::span<const char* const>(argv + 1, static_cast<std::size_t>(argc - 1)), environment);
+  if (!parsed.has_value()) {
+    std::fprintf(stderr, "%s\n", parsed.error().message.c_str());
+    if (parsed.error().exit_code == 2) std::fprintf(stderr, "Run 'kvorum --help' for usage.\n");
+    return parsed.error().exit_code;
+  }
+  switch (parsed->outcome) {
+    case ParseOutcome::kVersion:
+      std::fputs(VersionText().c_str(), stdout);
+      return 0;
+    case ParseOutcome::kHelp:
+      std::fputs(HelpText().c_str(), stdout);
+      return 0;
+    case ParseOutcome::kRun:
+      return Run(*parsed);
+  }
+  return 2;
+}

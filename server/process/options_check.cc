@@ -1,0 +1,162 @@
+#include "server/process/options_check.h"
+
+#include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "base/duration_text.h"
+#include "base/go_quote.h"
+#include "base/url.h"
+#include "rpc/tls_context.h"
+#include "server/process/feature_gates.h"
+
+namespace kvorum::server {
+namespace {
+
+Result<void> CheckTls(const Options& options) {
+  KV_TRY(const rpc::TlsVersion min_version, rpc::ParseTlsVersion(options.tls_min_version));
+  KV_TRY(const rpc::TlsVersion max_version, rpc::ParseTlsVersion(options.tls_max_version));
+  return rpc::CheckTlsLimits(min_version, max_version, options.cipher_suites);
+}
+
+// In the order in which etcd looks at them; each gives the reason or nothing.
+
+std::optional<std::string> LoggingProblem(const Options& options) {
+  if (options.logger == "capnslog") return "--logger=capnslog is removed in v3.5";
+  if (options.logger != "zap") return "unknown logger option " + GoQuote(options.logger);
+  const auto& outputs = options.log_outputs;
+  const auto is_default = [](const std::string& output) { return output == "default"; };
+  if (std::ranges::any_of(outputs, is_default) && !std::ranges::all_of(outputs, is_default))
+    return "multi logoutput for \"default\" is not supported yet";
+  for (const std::string& output : outputs) {
+    if (output == "systemd/journal") {
+      return "--log-outputs=systemd/journal is not supported; what is written to stderr goes there "
+             "under systemd";
+    }
+    if (const std::size_t scheme = output.find("://"); scheme != std::string::npos) {
+      return "open sink " + GoQuote(output) + ": no sink found for scheme " +
+             GoQuote(output.substr(0, scheme));
+    }
+  }
+  if (!options.log_format.empty() && options.log_format != "json" &&
+      options.log_format != "console") {
+    return "unknown log format: " + options.log_format + ", supported values json, console";
+  }
+  return std::nullopt;
+}
+
+bool IsLogLevel(std::string level) {
+  static constexpr std::string_view kLevels[] = {"",      "debug", "info",   "warn",
+                                                 "error", "panic", "dpanic", "fatal"};
+  std::ranges::transform(level, level.begin(), [](unsigned char c) { return std::tolower(c); });
+  return std::ranges::find(kLevels, level) != std::end(kLevels);
+}
+
+std::optional<std::string> BindProblem(const std::string& list) {
+  const auto urls = ParseUrls(list);
+  if (!urls.has_value()) return urls.error().message;
+  for (const Url& url : *urls) {
+    if (!url.unix_socket() && !url.IsIpOrLocalhost())
+      return "expected IP in URL for binding (" + url.text() + ")";
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> AdvertiseProblem(std::string_view flag, const std::string& list,
+                                            std::string_view form) {
+  const auto urls = ParseUrls(list);
+  if (!urls.has_value()) return urls.error().message;
+  std::string all;
+  for (const Url& url : *urls) all += (all.empty() ? "" : ",") + url.text();
+  for (const Url& url : *urls) {
+    if (!url.unix_socket() && url.host().empty()) {
+      return "--" + std::string(flag) + " " + GoQuote(all) + " must be " + std::string(form) +
+             " (unexpected empty host (" + url.text() + "))";
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> UrlProblem(const Options& options, const GivenFlags& given) {
+  for (const std::string* list : {&options.listen_peer_urls, &options.listen_client_urls}) {
+    if (auto problem = BindProblem(*list)) return problem;
+  }
+  if (auto problem = AdvertiseProblem("initial-advertise-peer-urls",
+                                      options.initial_advertise_peer_urls, "\"host:port\"")) {
+    return problem;
+  }
+  // The default is not used beside a flag that says where to listen.
+  if (!given.contains("advertise-client-urls")) return std::nullopt;
+  return AdvertiseProblem("advertise-client-urls", options.advertise_client_urls,
+                          "in the format \"host:port\", \"unix:/path/to/socket\" or "
+                          "\"unixs:/path/to/socket\"");
+}
+
+std::optional<std::string> TimeProblem(const Options& options) {
+  if (options.heartbeat_ms == 0) return "--heartbeat-interval must be >0 (set to 0ms)";
+  if (options.election_ms == 0) return "--election-timeout must be >0 (set to 0ms)";
+  if (options.heartbeat_ms > options.election_ms / 5) {
+    return "--election-timeout[" + std::to_string(options.election_ms) +
+           "ms] should be at least as 5 times as --heartbeat-interval[" +
+           std::to_string(options.heartbeat_ms) + "ms]";
+  }
+  if (options.election_ms > 50'000) {
+    return "--election-timeout[" + std::to_string(options.election_ms) +
+           "ms] is too long, and should be set less than 50000ms";
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> FeatureProblem(const Options& options) {
+  if (options.auto_compaction_mode.empty()) return "undefined auto-compaction-mode";
+  if (options.auto_compaction_mode != "periodic" && options.auto_compaction_mode != "revision")
+    return "unknown auto-compaction-mode " + GoQuote(options.auto_compaction_mode);
+  const auto gates = ParseFeatureGates(options.feature_gates);
+  if (gates.has_value() && gates->lease_checkpoint_persist && !gates->lease_checkpoint) {
+    return "enabling feature gate LeaseCheckpointPersist requires enabling feature gate "
+           "LeaseCheckpoint";
+  }
+  if (options.compact_hash_check_time <= std::chrono::nanoseconds(0)) {
+    return "--compact-hash-check-time must be >0 (set to " +
+           FormatDuration(options.compact_hash_check_time) + ")";
+  }
+  if (const auto tls = CheckTls(options); !tls.has_value()) return tls.error().message;
+  if (options.max_learners < 0) return "membership: too many learner members in cluster";
+  return std::nullopt;
+}
+
+// Settings that etcd starts with, though it cannot serve so, and what is ours.
+std::optional<std::string> OwnProblem(const Options& options) {
+  if (options.name.empty()) return "--name must not be empty";
+  if (options.max_request_bytes == 0) return "--max-request-bytes must be >0";
+  if (options.io_threads > 64) return "--io-threads must be <=64";
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<UsageError> CheckOptions(const Options& options, const GivenFlags& given) {
+  if (options.discovery_fallback == "proxy") {
+    return UsageError{1,
+                      "v2 proxy is deprecated, and --discovery-fallback can't be configured as "
+                      "\"proxy\""};
+  }
+  if (auto problem = LoggingProblem(options)) return UsageError{1, *std::move(problem)};
+  if (!IsLogLevel(options.log_level))
+    return UsageError{2, "unrecognized level: " + GoQuote(options.log_level)};
+  if (auto problem = UrlProblem(options, given)) return UsageError{1, *std::move(problem)};
+  if (given.contains("discovery-endpoints"))
+    return UsageError{1, "both --discovery-token and --discovery-endpoints must be set"};
+  if (auto problem = TimeProblem(options)) return UsageError{1, *std::move(problem)};
+  if (given.contains("listen-client-urls") && !given.contains("advertise-client-urls")) {
+    return UsageError{
+        1, "--advertise-client-urls is required when --listen-client-urls is set explicitly"};
+  }
+  if (auto problem = FeatureProblem(options)) return UsageError{1, *std::move(problem)};
+  if (auto problem = OwnProblem(options)) return UsageError{1, *std::move(problem)};
+  return std::nullopt;
+}
+
+}  // namespace kvorum::server

@@ -1,0 +1,37 @@
+// The server process: threads, listeners and the instance, from options to a clean end.
+//
+// Owned and called by the main thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "server/process/options.h"
+
+namespace kvorum::server {
+
+class Process {
+ public:
+  // Binds the ports, opens the data directory and the instance; serves nothing yet. An error leaves
+  // the data as it was.
+  static Result<std::unique_ptr<Process>> Create(const Options& options);
+  ~Process();
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  // Joins the cluster and, once the member is published, serves clients. `on_end` is called, on a
+  // thread of the process, when the process must end by itself: its member was removed.
+  void Start(std::function<void()> on_end);
+  // Ends everything in order: calls in flight, the log sealed, the backend committed.
+  void Stop();
+
+ private:
+  struct Impl;
+  explicit Process(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace kvorum::server

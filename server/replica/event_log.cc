@@ -1,0 +1,71 @@
+#include "server/replica/event_log.h"
+
+#include "base/logging.h"
+#include "server/messages/member_id.h"
+
+namespace kvorum::server {
+namespace {
+
+constexpr Duration kPause = std::chrono::seconds(1);
+constexpr std::size_t kMaxRemembered = 256;
+
+// Whether a single message of a peer may cause it, again and again.
+bool IsOfOneMessage(raft::EventType type) {
+  switch (type) {
+    case raft::EventType::kVoteRefused:
+    case raft::EventType::kVoteIgnored:
+    case raft::EventType::kPreVoteGranted:
+    case raft::EventType::kPreVoteRefused:
+    case raft::EventType::kAppendRefused:
+    case raft::EventType::kAppendRejected:
+    case raft::EventType::kSnapshotIgnored:
+    case raft::EventType::kCommitBeyondLog:
+    case raft::EventType::kConfChangeRefused:
+    case raft::EventType::kPeerUnreachable:
+    case raft::EventType::kTermIgnored:
+      return true;
+    case raft::EventType::kBecameFollower:
+    case raft::EventType::kLeaderDeparted:
+    case raft::EventType::kBecamePreCandidate:
+    case raft::EventType::kBecameCandidate:
+    case raft::EventType::kBecameLeader:
+    case raft::EventType::kCampaignSkipped:
+    case raft::EventType::kVoteGranted:
+    case raft::EventType::kLogTruncated:
+    case raft::EventType::kSnapshotSent:
+    case raft::EventType::kSnapshotRestored:
+    case raft::EventType::kSnapshotFailed:
+    case raft::EventType::kConfChanged:
+    case raft::EventType::kQuorumLost:
+    case raft::EventType::kTransferStarted:
+    case raft::EventType::kTransferAborted:
+    case raft::EventType::kDiskStalled:
+    case raft::EventType::kDiskRecovered:
+      return false;
+  }
+  return false;
+}
+
+}  // namespace
+
+void EventLog::Write(const std::vector<raft::Event>& events, TimePoint now) {
+  for (const raft::Event& event : events) {
+    std::uint64_t left_out = 0;
+    if (IsOfOneMessage(event.type)) {
+      if (last_.size() >= kMaxRemembered) last_.clear();
+      const auto [last, is_new] =
+          last_.try_emplace({event.type, event.peer}, Last{.at = now, .left_out = 0});
+      if (!is_new && now < last->second.at + kPause) {
+        ++last->second.left_out;
+        ++suppressed_;
+        continue;
+      }
+      left_out = last->second.left_out;
+      last->second = {.at = now, .left_out = 0};
+    }
+    KV_INFO("raft", {"event", raft::Name(event.type)}, {"term", event.term},
+            {"peer", IdText(event.peer)}, {"index", event.index}, {"left-out", left_out});
+  }
+}
+
+}  // namespace kvorum::server

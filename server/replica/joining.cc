@@ -1,0 +1,217 @@
+#include "server/replica/joining.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "base/logging.h"
+#include "server/messages/member_id.h"
+#include "server/replica/cluster_version.h"
+
+namespace kvorum::server {
+namespace {
+
+constexpr Duration kFetchTimeout = std::chrono::seconds(10);
+
+// Sorted; by address, if that takes a resolver.
+bool SameUrls(PeerRequester* peers, std::vector<std::string> a, std::vector<std::string> b) {
+  if (a.size() != b.size()) return false;
+  std::ranges::sort(a);
+  std::ranges::sort(b);
+  if (a == b) return true;
+  if (peers == nullptr) return false;
+  for (auto* urls : {&a, &b}) {
+    for (std::string& url : *urls) url = peers->Resolve(url);
+    std::ranges::sort(*urls);
+  }
+  return a == b;
+}
+
+std::string Join(const std::vector<std::string>& parts, std::string_view separator = " ") {
+  std::string text;
+  for (const std::string& part : parts) {
+    if (!text.empty()) text += separator;
+    text += part;
+  }
+  return text;
+}
+
+// `prefix` and each of the first that is none of the second, in order.
+std::vector<std::string> Missing(std::vector<std::string> urls,
+                                 const std::vector<std::string>& others,
+                                 const std::string& prefix) {
+  std::ranges::sort(urls);
+  std::vector<std::string> missing;
+  for (const std::string& url : urls) {
+    if (std::ranges::find(others, url) == others.end()) missing.push_back(prefix + url);
+  }
+  return missing;
+}
+
+// As Go prints a list of strings.
+std::string Quoted(const std::vector<std::string>& parts) {
+  return "[\"" + Join(parts, "\" \"") + "\"]";
+}
+
+// What is said of two lists that differ.
+std::string Difference(const std::vector<std::string>& advertised,
+                       const std::vector<std::string>& expected) {
+  if (advertised.size() != expected.size())
+    return "(len(" + Quoted(advertised) + ") != len(" + Quoted(expected) + "))";
+  const auto differs = std::ranges::mismatch(advertised, expected);
+  return "(resolved urls: \"" + *differs.in1 + "\" != \"" + *differs.in2 + "\")";
+}
+
+}  // namespace
+
+std::string EncodeMembersJson(const MembershipView& view) {
+  std::string body = "[";
+  for (const auto& [id, member] : view.members) {
+    if (body.size() > 1) body += ',';
+    body += EncodeMemberJson(member);
+  }
+  return body + "]\n";
+}
+
+Result<std::vector<Member>> DecodeMembersJson(std::string_view text) {
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_array()) return Fail(Code::kUnavailable, "a peer's list of members is malformed");
+  std::vector<Member> members;
+  for (const auto& item : json) {
+    KV_TRY(Member member, DecodeMemberJson(item.dump()));
+    members.push_back(std::move(member));
+  }
+  std::ranges::sort(members, {}, &Member::id);
+  return members;
+}
+
+std::vector<std::string> OthersUrls(const std::vector<Member>& members, std::string_view name) {
+  std::vector<std::string> urls;
+  for (const Member& member : members) {
+    if (member.name == name) continue;
+    urls.insert(urls.end(), member.peer_urls.begin(), member.peer_urls.end());
+  }
+  std::ranges::sort(urls);
+  return urls;
+}
+
+Result<RemoteCluster> FetchCluster(PeerRequester& peers, const std::vector<std::string>& urls,
+                                   Duration timeout) {
+  Result<RemoteCluster> cluster =
+      Fail(Code::kUnavailable, "could not retrieve cluster information from the given URLs");
+  peers.AskAll("GET", urls, "/members", timeout,
+               [&](const std::string& url, Result<PeerAnswer> answer) {
+                 if (!answer.has_value()) {
+                   KV_INFO("failed to get cluster response", {"address", url},
+                           {"error", answer.error().message});
+                   return false;
+                 }
+                 auto members = DecodeMembersJson(answer->body);
+                 const auto id = ParseIdText(answer->cluster_id);
+                 if (!members.has_value() || !id.has_value()) {
+                   KV_INFO("failed to unmarshal cluster response", {"address", url},
+                           {"cluster-id", answer->cluster_id});
+                   return false;
+                 }
+                 if (members->empty()) {
+                   // It has not joined itself yet; another one may know more.
+                   if (!cluster.has_value()) {
+                     cluster = Fail(Code::kUnavailable,
+                                    "failed to get raft cluster member(s) from the given URLs");
+                   }
+                   return false;
+                 }
+                 cluster = RemoteCluster{.id = *id, .members = *std::move(members)};
+                 return true;
+               });
+  return cluster;
+}
+
+Result<std::vector<Member>> MatchMembers(PeerRequester& peers, std::vector<Member> local,
+                                         const RemoteCluster& remote) {
+  if (local.size() != remote.members.size())
+    return Fail(Code::kFailedPrecondition, "member count is unequal");
+  for (const Member& member : remote.members) {
+    const auto match = std::ranges::find_if(local, [&](const Member& candidate) {
+      return SameUrls(&peers, member.peer_urls, candidate.peer_urls);
+    });
+    if (match == local.end()) {
+      return Fail(Code::kFailedPrecondition, "PeerURLs: no match found for existing member (" +
+                                                 IdText(member.id) + ", [" +
+                                                 Join(member.peer_urls) + "])");
+    }
+    match->id = member.id;
+    match->is_learner = member.is_learner;
+  }
+  std::ranges::sort(local, {}, &Member::id);
+  return local;
+}
+
+bool IsCompatible(PeerRequester& peers, const std::vector<Member>& members, raft::MemberId self,
+                  Duration timeout) {
+  std::vector<Member> others = members;
+  std::erase_if(others, [&](const Member& member) { return member.id == self; });
+  bool compatible = false;
+  for (const auto& [id, versions] : AskVersions(peers, others, timeout)) {
+    const auto cluster = Version::Parse(versions.cluster);
+    if (!cluster.has_value()) continue;
+    if (*cluster < kLowestClusterVersion || kOwnClusterVersion < *cluster) {
+      KV_WARN("cluster version of remote member is not compatible",
+              {"remote-member-id", IdText(id)},
+              {"remote-member-cluster-version", versions.cluster});
+      return false;
+    }
+    compatible = true;
+  }
+  return compatible;
+}
+
+Result<Joined> JoinCluster(PeerRequester& peers, const std::vector<Member>& local,
+                           const std::string& name, Duration request_timeout) {
+  const auto remote = FetchCluster(peers, OthersUrls(local, name), kFetchTimeout);
+  if (!remote.has_value()) {
+    return Fail(remote.error().code,
+                "cannot fetch cluster info from peer urls: " + remote.error().message);
+  }
+  auto matched = MatchMembers(peers, local, *remote);
+  if (!matched.has_value()) {
+    return Fail(matched.error().code, "error validating peerURLs of cluster " + IdText(remote->id) +
+                                          ": " + matched.error().message);
+  }
+  const auto self = std::ranges::find(*matched, name, &Member::name);
+  if (!IsCompatible(peers, remote->members, self->id, request_timeout))
+    return Fail(Code::kFailedPrecondition, "incompatible with current running cluster");
+  return Joined{.cluster_id = remote->id, .self = self->id, .members = remote->members};
+}
+
+Result<void> CheckAdvertisedUrls(PeerRequester* peers, const Member& self,
+                                 const std::vector<std::string>& advertised) {
+  if (SameUrls(peers, advertised, self.peer_urls)) return {};
+  std::vector<std::string> ours = advertised;
+  std::ranges::sort(ours);
+  std::vector<std::string> expected = self.peer_urls;
+  std::ranges::sort(expected);
+  const std::string name = self.name + "=";
+  if (const auto missing = Missing(expected, ours, name); !missing.empty()) {
+    return Fail(Code::kInvalidArgument, "--initial-cluster has " + Join(missing, ",") +
+                                            " but missing from --initial-advertise-peer-urls=" +
+                                            Join(ours, ",") + " " + Difference(ours, expected));
+  }
+  return Fail(Code::kInvalidArgument,
+              "--initial-advertise-peer-urls has " + Join(Missing(ours, expected, ""), ",") +
+                  " but missing from --initial-cluster=" + Join(Missing(ours, {}, name), ","));
+}
+
+Result<void> CheckNotBootstrapped(PeerRequester& peers, const std::vector<Member>& local,
+                                  const std::string& name, Duration timeout) {
+  const auto remote = FetchCluster(peers, OthersUrls(local, name), timeout);
+  if (!remote.has_value()) return {};
+  const auto self = std::ranges::find(local, name, &Member::name);
+  const auto known = std::ranges::find(remote->members, self->id, &Member::id);
+  if (known == remote->members.end() || known->client_urls.empty()) return {};
+  return Fail(Code::kFailedPrecondition,
+              "member " + IdText(self->id) + " has already been bootstrapped");
+}
+
+}  // namespace kvorum::server

@@ -1,0 +1,95 @@
+// What the leader does about leases by itself: becomes their primary, proposes the revocation of
+// those that are expired, and the checkpoints of long ones.
+//
+// This member becomes primary in the term in which it leads once an entry of that term is applied:
+// then everything that earlier leaders had committed is, revocations too. It stops as soon as it
+// knows that it leads no more. Everything that it proposes is bound to that term (Proposal::
+// only_in_term): a stalled leader that goes on can put entries into its own log, which nobody
+// commits. Besides, revocations wait until a quorum has confirmed the leadership behind the moment
+// when the lease was found expired, or an election time-out ago at most.
+//
+// Works on the apply executor; LeadershipChanged and TakeCheckpointBack may be called by any
+// thread. The owner stops the replica and Stop, then the executors, then destroys it. Bounds: so
+// many revocations are proposed and not applied (Options), so that a crowd of leases that expire at
+// once goes through the log beside the writes of clients and not in front of them. None is proposed
+// while it would be refused: after a refusal for a pause, and under a CORRUPT alarm.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/executor.h"
+#include "lease/lease_record.h"
+#include "proto/raft_types.h"
+#include "server/apply/applier.h"
+#include "server/messages/lease_messages.h"
+#include "server/replica/replica.h"
+#include "server/replica/request_id.h"
+#include "server/state/alarms.h"
+#include "server/state/leases.h"
+
+namespace kvorum::server {
+
+class LeaseExpiry {
+ public:
+  struct Options {
+    Duration tick = std::chrono::milliseconds(100);
+    Duration election_timeout = std::chrono::seconds(1);
+    Duration request_timeout = std::chrono::seconds(7);
+    std::size_t max_in_flight = 512;
+  };
+
+  LeaseExpiry(Leases& leases, Replica& replica, const Applier& applier, const Alarms& alarms,
+              RequestIdSource& ids, Executor& apply, const Options& options);
+  LeaseExpiry(const LeaseExpiry&) = delete;
+  LeaseExpiry& operator=(const LeaseExpiry&) = delete;
+
+  void Start();
+  void Stop();
+  void LeadershipChanged();
+  // Apply executor, behind each batch.
+  void OnApplied();
+  // Has the log of this term forget what was left of a lease, behind every checkpoint of it that
+  // was proposed before. `done` runs on the apply or the raft executor.
+  using TakenBack = std::move_only_function<void(bool is_taken_back)>;
+  void TakeCheckpointBack(raft::Term term, lease::LeaseId id, TakenBack done);
+
+ private:
+  class RevokeWaiter;
+  class TakeBackWaiter;
+
+  void ArmTick();
+  void OnTick();
+  // Becomes what the replica says: primary of the term in which it leads, or not.
+  void FollowLeadership();
+  bool IsConfirmed() const;
+  void Confirm();
+  void Expire();
+  void Revoke(const std::vector<lease::LeaseId>& ids);
+  void Revoked(lease::LeaseId id, bool applied);
+  void Checkpoint();
+  void ProposeCheckpoints(raft::Term term, std::span<const LeaseCheckpoint> checkpoints,
+                          std::unique_ptr<Waiter> waiter);
+
+  Leases& leases_;
+  Replica& replica_;
+  const Applier& applier_;
+  const Alarms& alarms_;
+  RequestIdSource& ids_;
+  Executor& apply_;
+  const Options options_;
+
+  bool stopped_ = false;
+  std::size_t in_flight_ = 0;
+  TimePoint not_before_;  // a revocation was refused: none is proposed before
+  bool expire_posted_ = false;
+  bool confirming_ = false;
+  raft::Term confirmed_term_ = 0;
+  TimePoint confirmed_at_;  // when a confirmation was asked for that came
+};
+
+}  // namespace kvorum::server

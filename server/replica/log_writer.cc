@@ -1,0 +1,215 @@
+#include "server/replica/log_writer.h"
+
+#include <algorithm>
+#include <iterator>
+#include <span>
+#include <utility>
+
+#include "base/failpoint.h"
+#include "base/logging.h"
+#include "server/replica/snapshot_files.h"
+
+namespace kvorum::server {
+namespace {
+
+constexpr Duration kFullDiskRetry = std::chrono::seconds(1);
+
+}  // namespace
+
+LogWriter::LogWriter(FileSystem& fs, std::unique_ptr<wal::Writer> writer, Executor& wal,
+                     Options options, Hooks hooks)
+    : fs_(fs),
+      writer_(std::move(writer)),
+      wal_(wal),
+      options_(std::move(options)),
+      hooks_(std::move(hooks)) {}
+
+void LogWriter::Push(Write write) {
+  {
+    std::lock_guard lock(mutex_);
+    // One that only moves the commit index waits for the next one that needs the disk.
+    const bool can_wait = !write.must_sync;
+    queue_.push_back(std::move(write));
+    if (can_wait || std::exchange(drain_posted_, true)) return;
+  }
+  wal_.Post([this] { Drain(); });
+}
+
+void LogWriter::Drain() {
+  TakeQueue();
+  if (std::ranges::any_of(unwritten_, &Write::must_sync)) static_cast<void>(WriteUnwritten());
+}
+
+void LogWriter::TakeQueue() {
+  std::lock_guard lock(mutex_);
+  drain_posted_ = false;
+  std::ranges::move(queue_, std::back_inserter(unwritten_));
+  queue_.clear();
+}
+
+bool LogWriter::WriteUnwritten() {
+  if (closed_ || waiting_for_space_) return false;
+  std::uint64_t durable = 0;
+  for (const Write& write : unwritten_) {
+    if (write.must_sync) durable = std::max(durable, write.ready_number);
+  }
+  if (!WriteAll(unwritten_)) return false;
+  KV_FAILPOINT("raftAfterSave");
+  unwritten_.clear();
+  if (durable != 0) hooks_.on_persisted(durable);
+  for (auto& snapshot : std::exchange(received_, {}))
+    hooks_.on_snapshot_durable(std::move(snapshot));
+  return true;
+}
+
+bool LogWriter::WriteAll(std::vector<Write>& writes) {
+  if (const auto appended = AppendAll(writes); !appended.has_value()) {
+    if (appended.error().code != Code::kResourceExhausted) {
+      Fatal(appended.error());
+      return false;
+    }
+    WaitForSpace(appended.error());
+    return false;
+  }
+  if (const auto synced = Sync(); !synced.has_value()) {
+    Fatal(synced.error());
+    return false;
+  }
+  return true;
+}
+
+Result<void> LogWriter::Sync() {
+  if (options_.unsafe_no_fsync) return {};
+  return writer_->Sync();
+}
+
+void LogWriter::WaitForSpace(const Error& error) {
+  KV_ERROR("the disk of the log is full; trying again", {"error", error.message});
+  writer_->RetrySpace();
+  waiting_for_space_ = true;
+  wal_.PostAt(wal_.clock().Now() + kFullDiskRetry, [this] {
+    waiting_for_space_ = false;
+    Drain();
+  });
+}
+
+// Neighbours are joined as long as their indexes follow each other; a write that replaces entries
+// is one of its own, and a received snapshot comes between what was before it and its entries.
+Result<void> LogWriter::AppendAll(std::vector<Write>& writes) {
+  std::vector<raft::Entry> entries;
+  const raft::HardState* state = nullptr;
+  std::size_t begin = 0;
+  const auto append_up_to = [&](std::size_t end) -> Result<void> {
+    if (!entries.empty() || state != nullptr) {
+      KV_RETURN_IF_ERROR(Sync());  // what an earlier part has written
+      KV_RETURN_IF_ERROR(writer_->Append(entries, state));
+    }
+    // What is in the log by now is not written again when the next part meets a full disk.
+    for (Write& done : std::span(writes).subspan(begin, end - begin)) {
+      done.entries.clear();
+      done.hard_state.reset();
+    }
+    begin = end;
+    entries.clear();
+    state = nullptr;
+    return {};
+  };
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    Write& write = writes[i];
+    const bool follows = entries.empty() || write.entries.empty() ||
+                         write.entries.front().index == entries.back().index + 1;
+    if (!follows || write.snapshot != nullptr) KV_RETURN_IF_ERROR(append_up_to(i));
+    if (write.snapshot != nullptr) KV_RETURN_IF_ERROR(SaveReceived(write));
+    std::ranges::copy(write.entries, std::back_inserter(entries));
+    if (write.hard_state.has_value()) state = &*write.hard_state;
+  }
+  return append_up_to(writes.size());
+}
+
+// In this order: a marker in the log is believed, so its file is there before it; and the entries
+// behind it mean nothing without it. A crash in between leaves the log as it was.
+Result<void> LogWriter::SaveReceived(Write& write) {
+  const raft::SnapshotMetadata& metadata = write.snapshot->metadata;
+  KV_FAILPOINT("raftBeforeSaveSnap");
+  KV_RETURN_IF_ERROR(SaveSnapshotFile(fs_, options_.snap_dir, metadata));
+  KV_RETURN_IF_ERROR(Sync());
+  raft::HardState state = write.hard_state.value_or(writer_->hard_state());
+  state.commit = metadata.index;
+  KV_RETURN_IF_ERROR(writer_->SaveReceivedSnapshot(
+      {.index = metadata.index, .term = metadata.term, .conf_state = metadata.conf_state}, state));
+  KV_FAILPOINT("raftAfterSaveSnap");
+  KV_INFO("saved a received snapshot", {"snapshot-index", metadata.index},
+          {"snapshot-term", metadata.term});
+  received_index_ = metadata.index;
+  received_.push_back(std::exchange(write.snapshot, nullptr));
+  return {};
+}
+
+void LogWriter::WatchSpace() {
+  if (!watching_space_.exchange(true)) RetrySpaceLater();
+}
+
+void LogWriter::RetrySpaceLater() {
+  wal_.PostAt(wal_.clock().Now() + kFullDiskRetry, [this] {
+    if (closed_ || !SpaceLow()) {
+      watching_space_ = false;
+      return;
+    }
+    writer_->RetrySpace();
+    RetrySpaceLater();
+  });
+}
+
+void LogWriter::SaveSnapshot(raft::SnapshotMetadata metadata) {
+  wal_.Post([this, metadata = std::move(metadata)] {
+    // A marker counts only up to the commit index that the log itself tells, and that one may still
+    // wait here.
+    TakeQueue();
+    if (!WriteUnwritten()) return hooks_.on_snapshot_ended(0);
+    if (metadata.index < received_index_) return hooks_.on_snapshot_ended(0);  // overtaken
+    KV_FAILPOINT("raftBeforeSaveSnap");
+    if (const auto saved = SaveSnapshotFile(fs_, options_.snap_dir, metadata); !saved.has_value()) {
+      if (saved.error().code != Code::kResourceExhausted) return Fatal(saved.error());
+      KV_WARN("no space for a snapshot of the log; keeping more of it",
+              {"error", saved.error().message});
+      return hooks_.on_snapshot_ended(0);
+    }
+    const wal::SnapshotMarker marker{
+        .index = metadata.index, .term = metadata.term, .conf_state = metadata.conf_state};
+    if (const auto marked = writer_->SaveSnapshot(marker); !marked.has_value()) {
+      if (marked.error().code != Code::kResourceExhausted) return Fatal(marked.error());
+      return hooks_.on_snapshot_ended(0);
+    }
+    KV_FAILPOINT("raftAfterSaveSnap");
+    KV_INFO("saved snapshot", {"snapshot-index", metadata.index}, {"snapshot-term", metadata.term});
+    writer_->ReleaseTo(metadata.index);
+    KV_FAILPOINT("raftAfterWALRelease");
+    if (const auto purged = writer_->Purge(options_.max_wals); !purged.has_value()) {
+      KV_WARN("could not remove old log files", {"error", purged.error().message});
+    }
+    if (const auto purged = PurgeSnapshotFiles(fs_, options_.snap_dir, options_.max_snapshots);
+        !purged.has_value()) {
+      KV_WARN("could not remove old snapshot files", {"error", purged.error().message});
+    }
+    hooks_.on_snapshot_ended(metadata.index);
+  });
+}
+
+void LogWriter::Close(Task done) {
+  wal_.Post([this, done = std::move(done)]() mutable {
+    if (!closed_) {
+      closed_ = true;
+      if (const auto closed = writer_->Close(); !closed.has_value()) {
+        KV_WARN("could not seal the log", {"error", closed.error().message});
+      }
+    }
+    done();
+  });
+}
+
+void LogWriter::Fatal(const Error& error) {
+  closed_ = true;
+  hooks_.on_fatal(error);
+}
+
+}  // namespace kvorum::server

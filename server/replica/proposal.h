@@ -1,0 +1,25 @@
+// One log entry to be proposed, and who waits for it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/clock.h"
+#include "base/shared_bytes.h"
+#include "proto/raft_types.h"
+#include "server/apply/wait_table.h"
+
+namespace kvorum::server {
+
+struct Proposal {
+  std::uint64_t id = 0;  // stands in the entry too
+  SharedBytes data;
+  TimePoint deadline;
+  std::unique_ptr<Waiter> waiter;  // may be null
+  raft::EntryType type = raft::EntryType::kNormal;
+  // Not 0: only this member's own log takes it, as the leader of this term; in any other case it
+  // fails with kNotPrimary and is proposed by nobody.
+  raft::Term only_in_term = 0;
+};
+
+}  // namespace kvorum::server

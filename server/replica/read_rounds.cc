@@ -1,0 +1,69 @@
+#include "server/replica/read_rounds.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "server/messages/errors.h"
+
+namespace kvorum::server {
+namespace {
+
+constexpr Duration kRetry = std::chrono::milliseconds(500);
+
+}  // namespace
+
+void ReadRounds::Add(std::vector<ReadTask> tasks, TimePoint now) {
+  for (ReadTask& task : tasks)
+    next_.push_back({.task = std::move(task), .deadline = now + timeout_});
+  AskNext(now);
+}
+
+void ReadRounds::AskNext(TimePoint now) {
+  if (!asked_.empty() || next_.empty()) return;
+  asked_ = std::exchange(next_, {});
+  asked_at_ = now;
+  context_ = ask_();
+}
+
+std::vector<ReadRounds::Read> ReadRounds::TakeConfirmed(std::uint64_t context) {
+  if (asked_.empty() || context != context_) return {};
+  return std::exchange(asked_, {});
+}
+
+void ReadRounds::AskAgain(TimePoint now) {
+  if (asked_.empty()) return;
+  std::ranges::move(next_, std::back_inserter(asked_));
+  next_.clear();
+  asked_at_ = now;
+  context_ = ask_();
+}
+
+void ReadRounds::LeaderFound(TimePoint now) { AskAgain(now); }
+
+void ReadRounds::Tick(TimePoint now) {
+  const auto fail_expired = [&](std::vector<Read>& reads) {
+    std::vector<Read> expired;
+    std::erase_if(reads, [&](Read& read) {
+      if (now < read.deadline) return false;
+      expired.push_back(std::move(read));
+      return true;
+    });
+    for (Read& read : expired) read.task(kTimeout.Fail());
+  };
+  fail_expired(asked_);
+  fail_expired(next_);
+  if (asked_.empty()) {
+    AskNext(now);
+  } else if (now >= asked_at_ + kRetry) {
+    AskAgain(now);
+  }
+}
+
+void ReadRounds::FailAll(const Error& error) {
+  const Result<void> failed = std::unexpected(error);
+  for (Read& read : std::exchange(asked_, {})) read.task(failed);
+  for (Read& read : std::exchange(next_, {})) read.task(failed);
+}
+
+}  // namespace kvorum::server

@@ -1,0 +1,50 @@
+#include "server/replica/request_id.h"
+
+#include <optional>
+
+#include "server/messages/internal_request.h"
+
+namespace kvorum::server {
+namespace {
+
+// More ids than a process takes between two entries of its own in the log.
+constexpr std::uint64_t kUnseenIds = std::uint64_t{1} << 32;
+
+// Nullopt where nobody can have waited for the entry; whether it can be applied is not asked here.
+std::optional<std::uint64_t> IdOf(const raft::Entry& entry) {
+  switch (entry.type) {
+    case raft::EntryType::kNormal: {
+      const auto request = DecodeInternalRequest(entry.data.view());
+      if (!request.has_value()) return std::nullopt;
+      return request->id;
+    }
+    case raft::EntryType::kConfChange: {
+      const auto change = raft::DecodeConfChange(entry.data);
+      if (!change.has_value()) return std::nullopt;
+      return change->id;
+    }
+    case raft::EntryType::kConfChangeV2:
+      break;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void RequestIdSource::GoOnBehind(std::span<const raft::Entry> entries) {
+  const std::uint64_t by_time = suffix_.load(std::memory_order_relaxed);
+  std::uint64_t next = by_time;
+  for (const raft::Entry& entry : entries) {
+    const std::optional<std::uint64_t> id = IdOf(entry);
+    if (!id.has_value() || (*id & ~kSuffixMask) != prefix_) continue;
+    // The time still counts in it: an earlier process may have found the same log, and what it
+    // proposed be in the logs of others only.
+    const std::uint64_t least = (*id + kUnseenIds + by_time % kUnseenIds) & kSuffixMask;
+    // Ids go round: of two, the one that is less than half a round ahead of the other is later.
+    const bool is_ahead = ((next - least) & kSuffixMask) <= kSuffixMask / 2;
+    if (!is_ahead) next = least;
+  }
+  suffix_.store(next, std::memory_order_relaxed);
+}
+
+}  // namespace kvorum::server

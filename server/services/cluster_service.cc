@@ -1,0 +1,221 @@
+#include "server/services/cluster_service.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/logging.h"
+#include "base/url.h"
+#include "server/call/interceptors.h"
+#include "server/call/request_batcher.h"
+#include "server/messages/cluster_encode.h"
+#include "server/messages/errors.h"
+#include "server/messages/member_id.h"
+#include "server/replica/replica.h"
+#include "server/replica/request_id.h"
+#include "server/services/promote_forwarder.h"
+#include "server/services/strict_reconfig.h"
+#include "server/state/membership.h"
+
+namespace kvorum::server {
+namespace {
+
+constexpr std::string_view kService = "etcdserverpb.Cluster";
+constexpr std::int64_t kNanosPerSecond = 1'000'000'000;
+
+// A member of etcd that gets one which is none through the log ends, and at each start again.
+Result<std::vector<Url>> ParsePeerUrls(const std::vector<std::string>& texts) {
+  auto urls = ParseUrlList(texts);
+  if (!urls.has_value()) return kMemberBadUrls.Fail();
+  return urls;
+}
+
+Connections ConnectionsOf(const ServiceContext& context) {
+  return {.self = context.member_id,
+          .transport = context.transport,
+          .now = context.replica->clock().Now()};
+}
+
+// Tells the members behind a change.
+class ChangeWaiter final : public Waiter {
+ public:
+  explicit ChangeWaiter(ClusterService::MembersCallback callback)
+      : callback_(std::move(callback)) {}
+  void Applied(ApplyResult result) override {
+    if (!result.value.has_value()) return callback_(std::unexpected(result.value.error()));
+    callback_(std::get<MembershipResult>(*result.value).view);
+  }
+  void Failed(const Error& error) override { callback_(std::unexpected(error)); }
+
+ private:
+  ClusterService::MembersCallback callback_;
+};
+
+}  // namespace
+
+void ClusterService::Register(rpc::Router& router) {
+  const auto unary = [&](std::string_view name, auto member) {
+    AddUnary(router, context_, kService, name, *this, member);
+  };
+  unary("MemberAdd", &ClusterService::MemberAdd);
+  unary("MemberRemove", &ClusterService::MemberRemove);
+  unary("MemberUpdate", &ClusterService::MemberUpdate);
+  unary("MemberPromote", &ClusterService::MemberPromote);
+  unary("MemberList", &ClusterService::MemberList);
+}
+
+TimePoint ClusterService::Deadline() const {
+  return context_.replica->clock().Now() + context_.limits.request_timeout;
+}
+
+// Cluster's headers carry no revision.
+static ClusterService::MembersCallback AnswerWithMembers(const ServiceContext& context,
+                                                         rpc::UnaryReply reply) {
+  return [&context,
+          reply = std::move(reply)](Result<std::shared_ptr<const MembershipView>> members) mutable {
+    if (!members.has_value()) return reply.Fail(std::move(members).error());
+    reply.Send(EncodeMembersResponse(context.Header(0), **members));
+  };
+}
+
+void ClusterService::MemberAdd(const rpc::CallContext& call, SharedBytes bytes,
+                               rpc::UnaryReply reply) {
+  const auto request = DecodeMemberAddRequest(bytes.view());
+  if (!request.has_value()) return reply.Fail(request.error());
+  const auto urls = ParsePeerUrls(request->peer_urls);
+  if (!urls.has_value()) return reply.Fail(urls.error());
+  Member member;
+  for (const Url& url : *urls) member.peer_urls.push_back(url.text());
+  // No token: the time tells members with the same URLs apart.
+  member.id = ComputeMemberId(member.peer_urls, "",
+                              context_.replica->clock().WallNanos() / kNanosPerSecond);
+  member.is_learner = request->is_learner;
+  if (context_.limits.strict_reconfig_check) {
+    if (auto strict = CheckStrictAdd(*context_.membership->View(), member, ConnectionsOf(context_));
+        !strict.has_value())
+      return reply.Fail(std::move(strict).error());
+  }
+  MemberChange change = MemberChange::Add(member);
+  if (member.is_learner) change.max_learners = context_.limits.max_learners;
+  ReadThenChange(call, std::move(change),
+                 [this, member = std::move(member), reply = std::move(reply)](
+                     Result<std::shared_ptr<const MembershipView>> members) mutable {
+                   if (!members.has_value()) return reply.Fail(std::move(members).error());
+                   reply.Send(EncodeMemberAddResponse(context_.Header(0), member, **members));
+                 });
+}
+
+void ClusterService::MemberRemove(const rpc::CallContext& call, SharedBytes bytes,
+                                  rpc::UnaryReply reply) {
+  const auto id = DecodeMemberId(bytes.view());
+  if (!id.has_value()) return reply.Fail(id.error());
+  if (context_.limits.strict_reconfig_check) {
+    if (auto strict = CheckStrictRemove(*context_.membership->View(), *id, ConnectionsOf(context_));
+        !strict.has_value())
+      return reply.Fail(std::move(strict).error());
+  }
+  ReadThenChange(call, MemberChange::Remove(*id), AnswerWithMembers(context_, std::move(reply)));
+}
+
+void ClusterService::MemberUpdate(const rpc::CallContext& call, SharedBytes bytes,
+                                  rpc::UnaryReply reply) {
+  auto request = DecodeMemberUpdateRequest(bytes.view());
+  if (!request.has_value()) return reply.Fail(request.error());
+  if (const auto urls = ParsePeerUrls(request->peer_urls); !urls.has_value())
+    return reply.Fail(urls.error());
+  // Kept as they came, unlike those of an addition: in their order, and as they are spelled.
+  ReadThenChange(call, MemberChange::Update(request->id, std::move(request->peer_urls)),
+                 AnswerWithMembers(context_, std::move(reply)));
+}
+
+void ClusterService::MemberPromote(const rpc::CallContext&, SharedBytes bytes,
+                                   rpc::UnaryReply reply) {
+  const auto id = DecodeMemberId(bytes.view());
+  if (!id.has_value()) return reply.Fail(id.error());
+  Promote(*id, Deadline(), AnswerWithMembers(context_, std::move(reply)));
+}
+
+// Only the leader knows how far the learner is.
+void ClusterService::Promote(raft::MemberId id, TimePoint deadline, MembersCallback callback) {
+  PromoteAsLeader(
+      id, deadline,
+      [this, id, deadline, callback = std::move(callback)](
+          Result<std::shared_ptr<const MembershipView>> members) mutable {
+        const bool forward = !members.has_value() && members.error() == kNotLeader.ToError() &&
+                             context_.promote_forwarder != nullptr;
+        if (!forward) return callback(std::move(members));
+        context_.promote_forwarder->Forward(
+            id, deadline,
+            [this, id, deadline,
+             callback = std::move(callback)](Result<MembershipView> forwarded) mutable {
+              if (forwarded.has_value()) {
+                return callback(std::make_shared<const MembershipView>(*std::move(forwarded)));
+              }
+              // Leadership came here meanwhile.
+              if (forwarded.error() == kNotLeader.ToError())
+                return Promote(id, deadline, std::move(callback));
+              callback(std::unexpected(std::move(forwarded).error()));
+            });
+      });
+}
+
+void ClusterService::PromoteAsLeader(raft::MemberId id, TimePoint deadline,
+                                     MembersCallback callback) {
+  context_.replica->CheckLearner(
+      id, [this, id, deadline, callback = std::move(callback)](Result<void> ready) mutable {
+        if (!ready.has_value()) return callback(std::unexpected(std::move(ready).error()));
+        if (context_.limits.strict_reconfig_check) {
+          if (auto strict = CheckStrictPromote(*context_.membership->View()); !strict.has_value())
+            return callback(std::unexpected(std::move(strict).error()));
+        }
+        Change(nullptr, MemberChange::Promote(id), deadline, std::move(callback));
+      });
+}
+
+void ClusterService::MemberList(const rpc::CallContext& call, SharedBytes bytes,
+                                rpc::UnaryReply reply) {
+  const auto linearizable = DecodeMemberListRequest(bytes.view());
+  if (!linearizable.has_value()) return reply.Fail(linearizable.error());
+  auto answer = [this](rpc::UnaryReply& to) {
+    to.Send(EncodeMembersResponse(context_.Header(0), *context_.membership->View()));
+  };
+  if (!*linearizable) return answer(reply);
+  context_.batcher->Read(call.loop(),
+                         [answer, reply = std::move(reply)](const Result<void>& confirmed) mutable {
+                           if (!confirmed.has_value()) return reply.Fail(confirmed.error());
+                           answer(reply);
+                         });
+}
+
+void ClusterService::ReadThenChange(const rpc::CallContext& call, MemberChange change,
+                                    MembersCallback callback) {
+  rpc::Loop* const loop = call.loop();
+  context_.batcher->Read(loop,
+                         [this, loop, deadline = Deadline(), change = std::move(change),
+                          callback = std::move(callback)](const Result<void>& confirmed) mutable {
+                           if (!confirmed.has_value())
+                             return callback(std::unexpected(confirmed.error()));
+                           Change(loop, change, deadline, std::move(callback));
+                         });
+}
+
+void ClusterService::Change(rpc::Loop* loop, const MemberChange& change, TimePoint deadline,
+                            MembersCallback callback) {
+  auto checked = CheckMemberChange(*context_.membership->View(), change);
+  if (!checked.has_value()) {
+    KV_WARN("rejecting a configuration change", {"member", IdText(change.id)},
+            {"error", checked.error().message});
+    return callback(std::unexpected(std::move(checked).error()));
+  }
+  const std::uint64_t id = context_.ids->Next();
+  context_.batcher->Propose(
+      loop, Proposal{.id = id,
+                     .data = SharedBytes::Own(raft::Encode(EncodeMemberChange(id, change))),
+                     .deadline = deadline,
+                     .waiter = std::make_unique<ChangeWaiter>(std::move(callback)),
+                     .type = raft::EntryType::kConfChange});
+}
+
+}  // namespace kvorum::server

@@ -1,0 +1,191 @@
+#include "server/services/lease_access.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/failpoint.h"
+#include "mvcc/errors.h"
+#include "server/call/request_batcher.h"
+#include "server/messages/errors.h"
+#include "server/replica/lease_expiry.h"
+#include "server/replica/replica.h"
+#include "server/state/leases.h"
+
+namespace kvorum::server {
+namespace {
+
+// Between two attempts to find the primary.
+constexpr Duration kRetryPause = std::chrono::milliseconds(50);
+constexpr unsigned kOk = 200;
+constexpr unsigned kNotFound = 404;
+
+}  // namespace
+
+bool LeaseAccess::IsPrimaryIn(raft::Term term) const {
+  return context_.replica->leading_term() == term && context_.leases->primary_term() == term;
+}
+
+// ---- as the leader ----
+
+void LeaseAccess::RenewHere(rpc::Loop* loop, lease::LeaseId id, RenewCallback callback) {
+  ConfirmThenRenew(
+      loop, std::make_unique<Renewing>(Renewing{.term = context_.replica->leading_term(),
+                                                .id = id,
+                                                .asked = {},
+                                                .deadline = Now() + context_.limits.request_timeout,
+                                                .callback = std::move(callback)}));
+}
+
+void LeaseAccess::ConfirmThenRenew(rpc::Loop* loop, std::unique_ptr<Renewing> renewing) {
+  if (renewing->term == 0) return renewing->callback(kNotPrimary.Fail());
+  renewing->asked = Now();
+  // Everything that was committed when this was asked is applied then: a lease that is not there
+  // has been revoked, or was never granted.
+  context_.batcher->Read(
+      loop, [this, renewing = std::move(renewing)](const Result<void>& confirmed) mutable {
+        if (!confirmed.has_value()) return renewing->callback(kNotPrimary.Fail());
+        RenewConfirmed(std::move(renewing));
+      });
+}
+
+// A failpoint on the way of every renewal of a lease that lives. It may sleep, and this is an I/O
+// loop, which has others to serve.
+bool LeaseAccess::IsHeldUp(std::unique_ptr<Renewing>& renewing) {
+  if (!KV_FAILPOINT_ARMED("beforeCheckpointInLeaseRenew") || renewing->was_held_up) return false;
+  const auto times = context_.leases->TimeToLive(renewing->id, /*keys=*/false);
+  if (!times.has_value() || !times->has_value() || (*times)->ttl_s <= 0) return false;
+  renewing->was_held_up = true;
+  context_.readers->Post([this, renewing = std::move(renewing)]() mutable {
+    KV_FAILPOINT("beforeCheckpointInLeaseRenew");
+    RenewConfirmed(std::move(renewing));
+  });
+  return true;
+}
+
+void LeaseAccess::RenewConfirmed(std::unique_ptr<Renewing> renewing) {
+  if (!IsPrimaryIn(renewing->term)) return renewing->callback(kNotPrimary.Fail());
+  if (IsHeldUp(renewing)) return;
+  if (Now() - renewing->asked >= context_.limits.election_timeout)
+    return ConfirmThenRenew(nullptr, std::move(renewing));
+  auto shared = std::make_shared<std::unique_ptr<Renewing>>(std::move(renewing));
+  const lease::LeaseId id = (*shared)->id;
+  const bool waits = Now() < (*shared)->deadline;
+  Task settled = [this, shared] {
+    // Revoked, nothing that this member decides, or too late: another question to the table tells.
+    RenewConfirmed(std::move(*shared));
+  };
+  const auto renewed = context_.leases->Renew(id, waits ? std::move(settled) : nullptr);
+  switch (renewed.outcome) {
+    case Leases::Renewal::kRenewed:
+      return (*shared)->callback(renewed.ttl_s);
+    case Leases::Renewal::kNotFound:
+      return (*shared)->callback(mvcc::Refuse(mvcc::kErrLeaseNotFound));
+    case Leases::Renewal::kNotPrimary:
+      return (*shared)->callback(kNotPrimary.Fail());
+    case Leases::Renewal::kExpired:
+      if (!waits) (*shared)->callback(kTimeout.Fail());
+      return;
+    case Leases::Renewal::kNeedsCheckpoint:
+      return TakeCheckpointBack(std::move(*shared));
+  }
+}
+
+void LeaseAccess::TakeCheckpointBack(std::unique_ptr<Renewing> renewing) {
+  const raft::Term term = renewing->term;
+  const lease::LeaseId id = renewing->id;
+  context_.lease_expiry->TakeCheckpointBack(
+      term, id, [this, renewing = std::move(renewing)](bool is_taken_back) mutable {
+        if (!is_taken_back) return renewing->callback(kNotPrimary.Fail());
+        RenewConfirmed(std::move(renewing));
+      });
+}
+
+void LeaseAccess::TimeToLiveHere(rpc::Loop* loop, LeaseTimeToLiveRequest request,
+                                 TimesCallback callback) {
+  const raft::Term term = context_.replica->leading_term();
+  if (term == 0) return callback(kNotPrimary.Fail());
+  context_.batcher->Read(
+      loop, [this, request, callback = std::move(callback)](const Result<void>& confirmed) mutable {
+        if (!confirmed.has_value()) return callback(std::unexpected(confirmed.error()));
+        auto times = context_.leases->TimeToLive(request.id, request.keys);
+        if (!times.has_value()) return callback(std::unexpected(std::move(times).error()));
+        if (!times->has_value()) return callback(mvcc::Refuse(mvcc::kErrLeaseNotFound));
+        callback(std::move(**times));
+      });
+}
+
+// ---- wherever the leader is ----
+
+void LeaseAccess::Renew(rpc::Loop* loop, lease::LeaseId id, RenewCallback callback) {
+  using Asking = Question<std::int64_t>;
+  Ask(loop,
+      std::make_shared<Asking>(Asking{
+          .ask_here = [this, id](rpc::Loop* on, auto done) { RenewHere(on, id, std::move(done)); },
+          .path = kLeasesPath,
+          .body = SharedBytes::Own(EncodeLeaseId(id)),
+          .decode = [id](std::string_view answer) { return DecodeForwardedKeepAlive(answer, id); },
+          .deadline = Now() + context_.limits.request_timeout,
+          .callback = std::move(callback)}));
+}
+
+void LeaseAccess::TimeToLive(rpc::Loop* loop, LeaseTimeToLiveRequest request,
+                             TimesCallback callback) {
+  using Asking = Question<LeaseTimes>;
+  Ask(loop,
+      std::make_shared<Asking>(Asking{
+          .ask_here = [this, request](rpc::Loop* on,
+                                      auto done) { TimeToLiveHere(on, request, std::move(done)); },
+          .path = kLeasesInternalPath,
+          .body = SharedBytes::Own(EncodeInternalTimeToLive(request)),
+          .decode = [id = request.id](
+                        std::string_view answer) { return DecodeInternalTimes(answer, id); },
+          .deadline = Now() + context_.limits.request_timeout,
+          .callback = std::move(callback)}));
+}
+
+template <class Value>
+void LeaseAccess::Ask(rpc::Loop* loop, std::shared_ptr<Question<Value>> question) {
+  if (context_.replica->leading_term() == 0) return AskLeader(std::move(question));
+  question->ask_here(loop, [this, question](Result<Value> answer) mutable {
+    const bool is_elsewhere = !answer.has_value() && answer.error() == kNotPrimary.ToError() &&
+                              Now() < question->deadline;
+    if (is_elsewhere) return AskAgain(std::move(question));
+    question->callback(std::move(answer));
+  });
+}
+
+template <class Value>
+void LeaseAccess::AskLeader(std::shared_ptr<Question<Value>> question) {
+  const Duration left = question->deadline - Now();
+  const raft::MemberId leader = context_.replica->leader();
+  if (left <= Duration::zero())
+    return question->callback(leader == raft::kNone ? kNoLeader.Fail() : kTimeout.Fail());
+  if (leader == raft::kNone || leader == context_.member_id || context_.poster == nullptr)
+    return AskAgain(std::move(question));
+  context_.poster->Post(leader, std::string(question->path), question->body, left,
+                        [this, question](Result<PeerPoster::Answer> answer) mutable {
+                          if (answer.has_value() && answer->status == kOk) {
+                            if (auto value = question->decode(answer->body); value.has_value())
+                              return question->callback(std::move(value));
+                          }
+                          const bool is_not_found = answer.has_value() &&
+                                                    answer->status == kNotFound &&
+                                                    answer->body.starts_with(kLeaseNotFoundText);
+                          if (is_not_found)
+                            return question->callback(mvcc::Refuse(mvcc::kErrLeaseNotFound));
+                          AskAgain(std::move(question));
+                        });
+}
+
+// There is no leader, or it has just lost it, or it cannot be reached.
+template <class Value>
+void LeaseAccess::AskAgain(std::shared_ptr<Question<Value>> question) {
+  const TimePoint when = std::min(Now() + kRetryPause, question->deadline);
+  context_.timers->PostAt(when, [this, question = std::move(question)]() mutable {
+    if (Now() >= question->deadline) return AskLeader(std::move(question));
+    Ask(nullptr, std::move(question));
+  });
+}
+
+}  // namespace kvorum::server

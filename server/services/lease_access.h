@@ -1,0 +1,90 @@
+// Renewals and times to live of leases, wherever their primary is: here, where a quorum confirms
+// behind each request that this member leads, or at the leader's peer port.
+//
+// Thread-safe. Callbacks run once, on any thread, and must not keep it; maybe within the call.
+// Why a renewal that is answered holds: the leader was confirmed as such by a quorum after the
+// request came, so whoever leads next has become it later, and gives every lease its whole time
+// then. A renewal that a pause of this process delayed asks for its confirmation again.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/shared_bytes.h"
+#include "lease/lease_record.h"
+#include "rpc/loop.h"
+#include "server/call/service_context.h"
+#include "server/messages/lease_messages.h"
+#include "server/peer/peer_poster.h"
+#include "server/replica/replica.h"
+
+namespace kvorum::server {
+
+// Paths of the peer port, and what a leader answers there to a lease that does not exist.
+inline constexpr std::string_view kLeasesPath = "/leases";
+inline constexpr std::string_view kLeasesInternalPath = "/leases/internal";
+inline constexpr std::string_view kLeaseNotFoundText = "lease not found";
+
+class LeaseAccess {
+ public:
+  // The context outlives it and everything that it was asked.
+  explicit LeaseAccess(ServiceContext& context) : context_(context) {}
+
+  // The time to live that the lease has from now on; kErrLeaseNotFound, kNotPrimary (this member
+  // leads and has no quorum), kNoLeader, kTimeout (also of a lease that is expired and cannot be
+  // revoked).
+  using RenewCallback = std::move_only_function<void(Result<std::int64_t> ttl_s)>;
+  // `loop` is the one that this is called on, or null.
+  void Renew(rpc::Loop* loop, lease::LeaseId id, RenewCallback callback);
+  // kErrLeaseNotFound, kLeaderChanged, kNoLeader, kTimeout, …
+  using TimesCallback = std::move_only_function<void(Result<LeaseTimes> times)>;
+  void TimeToLive(rpc::Loop* loop, LeaseTimeToLiveRequest request, TimesCallback callback);
+
+  // For a follower that asks: kNotPrimary unless this member leads.
+  void RenewHere(rpc::Loop* loop, lease::LeaseId id, RenewCallback callback);
+  void TimeToLiveHere(rpc::Loop* loop, LeaseTimeToLiveRequest request, TimesCallback callback);
+
+ private:
+  // One question to the primary, asked here or there until it is answered.
+  template <class Value>
+  struct Question {
+    std::function<void(rpc::Loop* loop, std::move_only_function<void(Result<Value>)> callback)>
+        ask_here;
+    std::string_view path;
+    SharedBytes body;
+    std::function<Result<Value>(std::string_view answer)> decode;
+    TimePoint deadline;
+    std::move_only_function<void(Result<Value>)> callback;
+  };
+  template <class Value>
+  void Ask(rpc::Loop* loop, std::shared_ptr<Question<Value>> question);
+  template <class Value>
+  void AskLeader(std::shared_ptr<Question<Value>> question);
+  template <class Value>
+  void AskAgain(std::shared_ptr<Question<Value>> question);
+
+  // A renewal where this member led in `term` when it was asked for.
+  struct Renewing {
+    raft::Term term = 0;
+    lease::LeaseId id = lease::kNoLease;
+    TimePoint asked;
+    TimePoint deadline;        // of waiting for the end of the lease
+    bool was_held_up = false;  // at the failpoint
+    RenewCallback callback;
+  };
+  void ConfirmThenRenew(rpc::Loop* loop, std::unique_ptr<Renewing> renewing);
+  void RenewConfirmed(std::unique_ptr<Renewing> renewing);
+  // True if it goes on later, by itself.
+  bool IsHeldUp(std::unique_ptr<Renewing>& renewing);
+  // Has the log forget what was left of the lease, then renews.
+  void TakeCheckpointBack(std::unique_ptr<Renewing> renewing);
+  bool IsPrimaryIn(raft::Term term) const;
+  TimePoint Now() const { return context_.replica->clock().Now(); }
+
+  ServiceContext& context_;
+};
+
+}  // namespace kvorum::server

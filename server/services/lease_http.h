@@ -1,0 +1,13 @@
+// What a leader answers on its peer port to members who ask about leases for their clients: POST
+// /leases renews one, POST /leases/internal tells its time to live.
+#pragma once
+
+#include "rpc/http.h"
+#include "server/services/lease_access.h"
+
+namespace kvorum::server {
+
+// `access` outlives the mux.
+void HandleLeases(rpc::HttpMux& mux, LeaseAccess& access);
+
+}  // namespace kvorum::server

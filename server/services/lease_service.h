@@ -1,0 +1,32 @@
+// The Lease service: grants and revocations go through the log; renewals and times to live are the
+// primary's (LeaseAccess); the list is this member's own.
+#pragma once
+
+#include <memory>
+
+#include "rpc/service.h"
+#include "server/call/service_context.h"
+#include "server/services/lease_access.h"
+
+namespace kvorum::server {
+
+class LeaseService {
+ public:
+  // The context outlives the service.
+  explicit LeaseService(ServiceContext& context) : context_(context), access_(context) {}
+  void Register(rpc::Router& router);
+  // For the peer port.
+  LeaseAccess& access() { return access_; }
+
+  void Grant(const rpc::CallContext& call, SharedBytes request, rpc::UnaryReply reply);
+  void Revoke(const rpc::CallContext& call, SharedBytes request, rpc::UnaryReply reply);
+  void TimeToLive(const rpc::CallContext& call, SharedBytes request, rpc::UnaryReply reply);
+  void Leases(const rpc::CallContext& call, SharedBytes request, rpc::UnaryReply reply);
+  void KeepAlive(std::shared_ptr<rpc::ServerStream> stream);
+
+ private:
+  ServiceContext& context_;
+  LeaseAccess access_;
+};
+
+}  // namespace kvorum::server

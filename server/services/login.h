@@ -1,0 +1,66 @@
+// Passwords into tokens (Auth.Authenticate), and passwords into hashes.
+//
+// A login: behind everything that the cluster has committed, the password is verified on the
+// threads for that, a log entry says that the user has logged in, and where that is applied every
+// member takes note of the simple token, or this one signs a JWT. A user that was changed between
+// the two is looked at once more.
+//
+// Nothing of a password gets into the log, a message or an error. An unknown user costs what a
+// wrong password costs.
+// Threads: thread-safe; answers come from any thread. Errors: the API's; kTooManyRequests when more
+// logins wait than the threads can be given, to whoever asks for the most: hosts take turns, and
+// users of one host.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "auth/jwt.h"
+#include "auth/password_work.h"
+#include "auth/random_bytes.h"
+#include "base/error.h"
+#include "base/log_rate.h"
+#include "rpc/service.h"
+#include "server/call/service_context.h"
+
+namespace kvorum::server {
+
+class Login {
+ public:
+  struct Parts {
+    auth::PasswordWork* work = nullptr;
+    auth::RandomBytes random = auth::SystemRandomBytes;
+    int bcrypt_cost = auth::kDefaultBcryptCost;
+    bool gives_simple_tokens = false;
+    const auth::JwtTokens* jwt = nullptr;  // null: no JWTs are given
+  };
+  // The context outlives it and everything that it was asked.
+  Login(ServiceContext& context, Parts parts) : context_(context), parts_(std::move(parts)) {}
+
+  void Authenticate(const rpc::CallContext& call, std::string name, auth::Secret password,
+                    rpc::UnaryReply reply);
+
+  // The hash as it goes into the log (base64).
+  using HashDone = std::move_only_function<void(Result<std::string> hash)>;
+  void Hash(auth::Secret password, HashDone done);
+
+ private:
+  struct Attempt;
+  class EntryWaiter;
+
+  void LogRefusal(const Attempt& attempt, std::string_view why);
+  void Verify(std::unique_ptr<Attempt> attempt);
+  void Propose(std::unique_ptr<Attempt> attempt);
+  void Entered(std::unique_ptr<Attempt> attempt, ApplyResult result);
+  void Sign(std::unique_ptr<Attempt> attempt, raft::Term term, const LoginResult& result);
+
+  ServiceContext& context_;
+  const Parts parts_;
+  std::mutex refusals_mutex_;
+  LogRate refusals_;  // guarded by the mutex
+};
+
+}  // namespace kvorum::server

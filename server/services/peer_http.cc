@@ -1,0 +1,80 @@
+#include "server/services/peer_http.h"
+
+#include <charconv>
+#include <string>
+#include <utility>
+
+#include "base/logging.h"
+#include "server/messages/member_id.h"
+#include "server/replica/joining.h"
+#include "server/replica/replica.h"
+#include "server/services/http_handlers.h"
+#include "server/services/lease_http.h"
+#include "server/services/promote_forwarder.h"
+#include "server/state/membership.h"
+
+namespace kvorum::server {
+namespace {
+
+constexpr std::string_view kPromotePrefix = "/members/promote/";
+
+rpc::HttpResponse WithClusterId(const ServiceContext& context, rpc::HttpResponse response) {
+  response.headers.push_back({"X-Etcd-Cluster-ID", IdText(context.cluster_id)});
+  return response;
+}
+
+// A follower sends its client's promotion here.
+void ServePromote(ServiceContext& context, ClusterService& cluster, const rpc::HttpRequest& request,
+                  rpc::HttpReply reply) {
+  if (request.method != "POST") {
+    rpc::HttpResponse refusal = rpc::HttpResponse::Text(405, "Method Not Allowed\n");
+    refusal.headers.push_back({"Allow", "POST"});
+    return reply.Send(WithClusterId(context, std::move(refusal)));
+  }
+  const std::string_view text = request.Path().substr(kPromotePrefix.size());
+  raft::MemberId id = raft::kNone;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
+  if (text.empty() || error != std::errc{} || end != text.data() + text.size()) {
+    return reply.Send(WithClusterId(
+        context,
+        rpc::HttpResponse::Text(404, "member " + std::string(text) + " not found in cluster\n")));
+  }
+  const TimePoint deadline = context.replica->clock().Now() + context.limits.request_timeout;
+  cluster.PromoteAsLeader(
+      id, deadline,
+      [&context, id,
+       reply = std::move(reply)](Result<std::shared_ptr<const MembershipView>> members) mutable {
+        if (members.has_value()) {
+          return reply.Send(
+              WithClusterId(context, rpc::HttpResponse::Json(200, EncodeMembersJson(**members))));
+        }
+        KV_WARN("failed to promote a member", {"member-id", IdText(id)},
+                {"error", members.error().message});
+        reply.Send(
+            WithClusterId(context, rpc::HttpResponse::Text(PromoteStatusOf(members.error()),
+                                                           PromoteTextOf(members.error()) + "\n")));
+      });
+}
+
+}  // namespace
+
+rpc::HttpHandler MakePeerHttpHandler(ServiceContext& context, ClusterService& cluster,
+                                     LeaseAccess& leases) {
+  rpc::HttpMux mux;
+  HandleLeases(mux, leases);
+  mux.Handle("/version", [&context](rpc::HttpRequest request, rpc::HttpReply reply) {
+    ServeVersion(context, request, std::move(reply));
+  });
+  mux.Handle("/members", [&context](const rpc::HttpRequest& request, rpc::HttpReply reply) {
+    if (!MethodIsGet(request, reply)) return;
+    reply.Send(WithClusterId(
+        context, rpc::HttpResponse::Json(200, EncodeMembersJson(*context.membership->View()))));
+  });
+  mux.HandlePrefix(std::string(kPromotePrefix),
+                   [&context, &cluster](const rpc::HttpRequest& request, rpc::HttpReply reply) {
+                     ServePromote(context, cluster, request, std::move(reply));
+                   });
+  return rpc::HttpMux::ToHandler(std::move(mux));
+}
+
+}  // namespace kvorum::server

@@ -1,0 +1,97 @@
+// The answer of a range, or of a read-only transaction, that may be too large to be held: what was
+// kept of it so far, and a plan of the rest. Each range is walked once for its size, which stands
+// in front of its rows; the rows themselves are kept while they are few and AnswerMemory has room,
+// and what follows is read again, piece by piece, as the client takes it (answer_pieces.h). The
+// same revision has the same rows, so the sizes hold.
+//
+// Used by one thread, over one view. Borrows the requests' bytes, which outlive it and its parts.
+// Errors: AnswerSizeError's for an answer that gRPC cannot carry, kAnswersFull for one that must be
+// kept whole (sorted by something else than the key) and finds no room, those of the store.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/error.h"
+#include "base/shared_bytes.h"
+#include "mvcc/store_view.h"
+#include "rpc/large_answer.h"
+#include "server/call/service_context.h"
+#include "server/messages/kv_encode.h"
+
+namespace kvorum::server {
+
+// Rows in key order that are read when their turn comes.
+class RowsLeft {
+ public:
+  // From this key on; `bytes` of them, framed, at the request's revision.
+  RowsLeft(const mvcc::RangeRequest& range, std::string_view from) : range_(range), from_(from) {}
+
+  // Good until it changes.
+  mvcc::RangeRequest Request();
+  // `rows` of them were taken; `next` is the first that was not.
+  void GoOnFrom(std::string_view next, std::int64_t rows, std::size_t bytes);
+  void Add(std::size_t bytes) { bytes_ += bytes; }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  mvcc::RangeRequest range_;
+  std::string from_;
+  std::string end_;
+  std::size_t bytes_ = 0;
+};
+
+class PlannedAnswer {
+ public:
+  using Part = std::variant<std::string, RowsLeft>;
+
+  // `memory` may be null: then nobody counts.
+  PlannedAnswer(const AnswerLimits& limits, rpc::AnswerMemory* memory)
+      : limits_(limits), memory_(memory), held_(memory), rest_held_(memory) {}
+
+  // One of these, once.
+  Result<void> MakeRange(mvcc::ReadView& view, const ResponseHeader& header,
+                         const mvcc::RangeRequest& request);
+  Result<void> MakeTxn(mvcc::ReadView& view, const ResponseHeader& header,
+                       const mvcc::TxnRequest& request);
+
+  // Its rows are more than AnswerLimits::max_bytes: that was the error.
+  bool is_too_large() const { return row_bytes_ > limits_.max_bytes; }
+
+  // The bytes that were kept; then the parts that follow it, and how many bytes they are.
+  rpc::AnswerPiece TakeKept();
+  bool is_whole() const { return rest_.empty(); }
+  std::size_t rest_bytes() const { return rest_bytes_; }
+  std::vector<Part> TakeRest() { return std::move(rest_); }
+  rpc::AnswerMemory::Reservation TakeRestReservation() { return std::move(rest_held_); }
+
+ private:
+  class Rows;
+  // One range: its rows and what follows them.
+  struct Body {
+    std::vector<Part> parts;
+    std::size_t bytes = 0;
+  };
+
+  Result<Body> Read(mvcc::ReadView& view, const mvcc::RangeRequest& request);
+  // True if so many bytes more may be kept; once they may not, only what `must` be kept is.
+  bool Keep(std::size_t bytes, bool must);
+  void Add(std::string bytes);
+  void Add(Body body);
+
+  const AnswerLimits& limits_;
+  rpc::AnswerMemory* const memory_;
+  rpc::AnswerMemory::Reservation held_;
+  rpc::AnswerMemory::Reservation rest_held_;  // for what is kept behind rows that are not
+  bool rest_begun_ = false;
+  std::size_t kept_bytes_ = 0;
+  std::size_t row_bytes_ = 0;
+  std::vector<Part> kept_;  // strings alone
+  std::vector<Part> rest_;
+  std::size_t rest_bytes_ = 0;
+};
+
+}  // namespace kvorum::server

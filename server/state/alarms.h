@@ -1,0 +1,41 @@
+// The alarms that stand: replicated state in the bucket `alarm`, kept across restarts until the
+// operator disarms it.
+//
+// Changed by the apply executor only; reading is thread-safe. Stands() costs one atomic load.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <set>
+#include <vector>
+
+#include "server/messages/alarm.h"
+
+namespace kvorum::server {
+
+class Alarms {
+ public:
+  // False if it stood already, or does not stand.
+  bool Activate(const Alarm& alarm);
+  bool Deactivate(const Alarm& alarm);
+  // Those of an installed snapshot.
+  void Reset(std::set<Alarm> alarms);
+
+  // By member, then type; kNone asks for all.
+  std::vector<Alarm> List(AlarmType type = AlarmType::kNone) const;
+  bool Stands(AlarmType type) const {
+    return (type == AlarmType::kCorrupt ? corrupt_ : no_space_).load(std::memory_order_relaxed);
+  }
+  // That of one member; a lock.
+  bool Stands(const Alarm& alarm) const;
+
+ private:
+  void UpdateFlags();
+
+  mutable std::mutex mutex_;
+  std::set<Alarm> alarms_;
+  std::atomic<bool> no_space_{false};
+  std::atomic<bool> corrupt_{false};
+};
+
+}  // namespace kvorum::server

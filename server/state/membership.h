@@ -1,0 +1,44 @@
+// Who belongs to the cluster, and what version it runs at: the replicated state that configuration
+// changes and attribute entries of the log make, stored in the buckets `members`, `members_removed`
+// and `cluster`.
+//
+// Written by the apply executor only; View() and is_learner() may be called by any thread.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "proto/raft_types.h"
+#include "server/messages/member.h"
+
+namespace kvorum::server {
+
+class Membership {
+ public:
+  explicit Membership(MembershipView initial, raft::MemberId self = raft::kNone);
+
+  std::shared_ptr<const MembershipView> View() const;
+  raft::MemberId self() const { return self_; }
+  // Whether this member is one that has no vote. Cheap: asked for every request.
+  bool is_learner() const { return is_learner_.load(std::memory_order_relaxed); }
+
+  // Each replaces the view; the caller writes the buckets.
+  void Set(MembershipView next);
+  // False if there is no such member.
+  bool SetAttributes(raft::MemberId id, std::string name, std::vector<std::string> client_urls);
+  void SetClusterVersion(std::string version);
+
+ private:
+  template <class Change>
+  void Replace(Change&& change);
+
+  const raft::MemberId self_;
+  std::atomic<bool> is_learner_{false};
+  mutable std::mutex mutex_;  // guards the pointer only
+  std::shared_ptr<const MembershipView> view_;
+};
+
+}  // namespace kvorum::server

@@ -1,0 +1,78 @@
+#include "server/state/replicated_state.h"
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/messages/member_id.h"
+
+namespace kvorum::server {
+namespace {
+
+using Load = std::function<Result<void>(std::string_view key, std::string_view value)>;
+
+Result<void> LoadBucket(mvcc::Snapshot& content, mvcc::Bucket bucket, const Load& load) {
+  Result<void> loaded;
+  KV_RETURN_IF_ERROR(
+      content.Scan(bucket, {}, {}, [&](std::string_view key, std::string_view value) {
+        loaded = load(key, value);
+        return loaded.has_value();
+      }));
+  return loaded;
+}
+
+Result<auth::AuthStore::Content> LoadAuth(mvcc::Snapshot& content) {
+  std::vector<auth::Record> records;
+  const auto load = [&](mvcc::Bucket bucket, auth::Table table) {
+    return LoadBucket(content, bucket,
+                      [&](std::string_view key, std::string_view value) -> Result<void> {
+                        records.push_back({table, std::string(key), std::string(value)});
+                        return {};
+                      });
+  };
+  KV_RETURN_IF_ERROR(load(mvcc::Bucket::kAuth, auth::Table::kAuth));
+  KV_RETURN_IF_ERROR(load(mvcc::Bucket::kAuthUsers, auth::Table::kUsers));
+  KV_RETURN_IF_ERROR(load(mvcc::Bucket::kAuthRoles, auth::Table::kRoles));
+  return auth::AuthStore::Load(records);
+}
+
+}  // namespace
+
+Result<ReplicatedState> LoadReplicatedState(mvcc::Snapshot& content) {
+  ReplicatedState state;
+  KV_RETURN_IF_ERROR(LoadBucket(content, mvcc::Bucket::kMembers,
+                                [&](std::string_view, std::string_view value) -> Result<void> {
+                                  KV_TRY(Member member, DecodeMemberJson(value));
+                                  const raft::MemberId id = member.id;
+                                  state.members.members.emplace(id, std::move(member));
+                                  return {};
+                                }));
+  KV_RETURN_IF_ERROR(LoadBucket(content, mvcc::Bucket::kMembersRemoved,
+                                [&](std::string_view key, std::string_view) -> Result<void> {
+                                  const auto id = ParseIdText(key);
+                                  if (!id.has_value()) {
+                                    return Fail(Code::kDataLoss,
+                                                "the database names a removed member \"" +
+                                                    std::string(key) + "\", which is no id");
+                                  }
+                                  state.members.removed.insert(*id);
+                                  return {};
+                                }));
+  KV_RETURN_IF_ERROR(LoadBucket(content, mvcc::Bucket::kCluster,
+                                [&](std::string_view key, std::string_view value) -> Result<void> {
+                                  if (key == "clusterVersion")
+                                    state.members.cluster_version = value;
+                                  return {};
+                                }));
+  KV_RETURN_IF_ERROR(LoadBucket(content, mvcc::Bucket::kAlarm,
+                                [&](std::string_view key, std::string_view) -> Result<void> {
+                                  KV_TRY(const Alarm alarm, DecodeAlarm(key));
+                                  state.alarms.insert(alarm);
+                                  return {};
+                                }));
+  KV_TRY(state.auth, LoadAuth(content));
+  return state;
+}
+
+}  // namespace kvorum::server
