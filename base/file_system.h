@@ -1,6 +1,6 @@
 // Files, behind an interface: the machine's own, or an in-memory one that loses, tears and refuses
-// on demand (base/sim_file_system.h). The WAL, the snapshots and the data directory reach the disk
-// through it alone.
+// on demand (tests/disk/sim_file_system.h). The WAL, the snapshots and the data directory reach the
+// disk through it alone.
 //
 // What is durable, in the words of POSIX: bytes and the size of a file after its Sync returned ok;
 // a file's name (made, renamed or removed) after SyncDirectory of its folder returned ok. Nothing

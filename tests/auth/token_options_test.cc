@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "auth/errors.h"
-#include "base/sim_file_system.h"
+#include "tests/disk/sim_file_system.h"
 
 namespace kvorum::auth {
 namespace {

@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "base/sim_file_system.h"
+#include "tests/disk/sim_file_system.h"
 
 namespace kvorum {
 namespace {

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/sim_file_system.h"
+#include "tests/disk/sim_file_system.h"
 #include "wal/batch.h"
 #include "wal/segment_name.h"
 #include "wal/segment_reader.h"

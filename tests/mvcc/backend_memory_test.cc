@@ -1,10 +1,10 @@
 // The in-memory twin on a disk that fails, at every write and sync. The contract itself is in
 // backend_test.cc.
 //
-// Fault model (base/sim_file_system.h): a power cut keeps nothing, all or a random part of what was
-// not synced, or garbage in its place. What Commit returned ok for is there afterwards; of the
-// commit that was cut off all or nothing. A flipped byte or a cut-off end is no power cut: it is
-// refused.
+// Fault model (tests/disk/sim_file_system.h): a power cut keeps nothing, all or a random part of
+// what was not synced, or garbage in its place. What Commit returned ok for is there afterwards; of
+// the commit that was cut off all or nothing. A flipped byte or a cut-off end is no power cut: it
+// is refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -12,8 +12,8 @@
 #include <string>
 #include <utility>
 
-#include "base/sim_file_system.h"
 #include "mvcc/backend.h"
+#include "tests/disk/sim_file_system.h"
 
 namespace kvorum::mvcc {
 

@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "base/logging.h"
-#include "base/sim_file_system.h"
 #include "mvcc/errors.h"
 #include "mvcc/key_value.h"
 #include "mvcc/store.h"
+#include "tests/disk/sim_file_system.h"
 #include "tests/mvcc/manual_executor.h"
 #include "tests/mvcc/store_requests.h"
 

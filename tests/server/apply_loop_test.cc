@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/sim_file_system.h"
 #include "server/messages/errors.h"
+#include "tests/disk/sim_file_system.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/small_member.h"
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/freed_by.h"
-#include "base/sim_file_system.h"
+#include "tests/disk/sim_file_system.h"
 
 namespace kvorum::server {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/sim_file_system.h"
+#include "tests/disk/sim_file_system.h"
 #include "tests/rpc/certificates.h"
 #include "tests/server/log_file.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "base/logging.h"
-#include "base/sim_file_system.h"
+#include "tests/disk/sim_file_system.h"
 
 namespace kvorum::server {
 namespace {
@@ -100,8 +100,8 @@ TEST(DataDirectoryTest, OtherFilesInItAreNoMatter) {
   EXPECT_EQ(ErrorOf(fs), "opened");
 }
 
-// Fault model: base/sim_file_system.h. A power cut at any step of making it must leave what the
-// next start takes as fresh or as made.
+// Fault model: tests/disk/sim_file_system.h. A power cut at any step of making it must leave what
+// the next start takes as fresh or as made.
 TEST(DataDirectoryTest, APowerCutWhileItIsMadeDoesNotSpoilIt) {
   SimFileSystem fs;
   Rng rng(1);

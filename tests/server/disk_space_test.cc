@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/sim_file_system.h"
+#include "tests/disk/sim_file_system.h"
 
 namespace kvorum::server {
 namespace {

@@ -2,8 +2,8 @@
 // writes in time; where its disk is full all the same it stays up, shows what it has applied, keeps
 // quiet about what it cannot make durable, and catches up when there is space.
 //
-// Fault model: base/sim_file_system.h. A disk that has no room for the database alone is one on
-// which writes to that file fail.
+// Fault model: tests/disk/sim_file_system.h. A disk that has no room for the database alone is one
+// on which writes to that file fail.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // A member under a power cut at every write and sync of its log, its snapshots and its backend, and
 // with errors of the disk at every one of them.
 //
-// Fault model: base/sim_file_system.h. Whatever of the unsynced writes is kept, lost, torn or
+// Fault model: tests/disk/sim_file_system.h. Whatever of the unsynced writes is kept, lost, torn or
 // turned to garbage, a restart must find every acknowledged write at its revision, nothing that was
 // never asked for, and go on.
 #include <gtest/gtest.h>

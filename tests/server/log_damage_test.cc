@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/sim_file_system.h"
+#include "tests/disk/sim_file_system.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/small_member.h"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/logging.h"
-#include "base/sim_file_system.h"
+#include "tests/disk/sim_file_system.h"
 #include "tests/mvcc/manual_executor.h"
 
 namespace kvorum::server {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/sim_file_system.h"
+#include "tests/disk/sim_file_system.h"
 
 namespace kvorum::server {
 namespace {

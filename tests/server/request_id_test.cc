@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/sim_file_system.h"
 #include "server/state/member_change.h"
+#include "tests/disk/sim_file_system.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/small_member.h"
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/sim_file_system.h"
+#include "tests/disk/sim_file_system.h"
 #include "tests/server/small_member.h"
 #include "tests/server/small_network.h"
 

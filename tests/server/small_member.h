@@ -11,10 +11,10 @@
 
 #include "auth/auth_state.h"
 #include "base/logging.h"
-#include "base/sim_file_system.h"
 #include "server/messages/internal_request.h"
 #include "server/process/data_directory.h"
 #include "server/replica/instance.h"
+#include "tests/disk/sim_file_system.h"
 #include "tests/server/lanes.h"
 
 namespace kvorum::server {

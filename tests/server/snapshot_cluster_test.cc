@@ -2,7 +2,7 @@
 // compactions and defragmentations go on, twice in a row, and with a power cut at every write of
 // its disk on the way.
 //
-// Fault model: base/sim_file_system.h, on the follower's disk; the others' disks are whole.
+// Fault model: tests/disk/sim_file_system.h, on the follower's disk; the others' disks are whole.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

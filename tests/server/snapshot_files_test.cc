@@ -8,8 +8,8 @@
 
 #include "base/crc32c.h"
 #include "base/logging.h"
-#include "base/sim_file_system.h"
 #include "proto/snap.pb.h"
+#include "tests/disk/sim_file_system.h"
 
 namespace kvorum::server {
 namespace {
@@ -150,7 +150,7 @@ TEST_F(SnapshotFilesTest, WhatIsLeftOfReceivedSnapshotsIsRemovedButForOne) {
                                    "0000000000000005.snap.db", "db"));
 }
 
-// Fault model: base/sim_file_system.h.
+// Fault model: tests/disk/sim_file_system.h.
 TEST_F(SnapshotFilesTest, APowerCutLeavesTheOldOneOrTheNewOne) {
   Save(1, 10);
   Rng rng(1);

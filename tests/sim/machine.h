@@ -15,9 +15,9 @@
 #include <string>
 
 #include "auth/simple_tokens.h"
-#include "base/sim_file_system.h"
 #include "server/process/data_directory.h"
 #include "server/replica/instance.h"
+#include "tests/disk/sim_file_system.h"
 #include "tests/sim/drifting_clock.h"
 #include "tests/sim/front.h"
 #include "tests/sim/lane.h"

@@ -2,8 +2,8 @@
 // seed, so that runs differ in what they press on ("swarm testing", Groce et al. 2012).
 //
 // Whatever it does is survivable by the fault model: a power cut takes what was not synced
-// (base/sim_file_system.h); bits rot on one machine at a time, in what the formats promise to find;
-// an error of the disk ends the process that meets it.
+// (tests/disk/sim_file_system.h); bits rot on one machine at a time, in what the formats promise to
+// find; an error of the disk ends the process that meets it.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // Power cuts and kills at every write and sync of a log's life, under the fault model of
-// base/sim_file_system.h. What must hold at each of them: the log opens; every entry and hard state
-// that a Sync confirmed is there; what was not confirmed is there as a prefix or not at all; the
-// opened log takes more, and keeps it.
+// tests/disk/sim_file_system.h. What must hold at each of them: the log opens; every entry and hard
+// state that a Sync confirmed is there; what was not confirmed is there as a prefix or not at all;
+// the opened log takes more, and keeps it.
 #include <algorithm>
 #include <map>
 #include <variant>

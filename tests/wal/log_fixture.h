@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/sim_file_system.h"
+#include "tests/disk/sim_file_system.h"
 #include "wal/wal.h"
 
 namespace kvorum::wal {

@@ -1,4 +1,4 @@
-#include "base/sim_file_system.h"
+#include "tests/disk/sim_file_system.h"
 
 #include <algorithm>
 #include <cstring>

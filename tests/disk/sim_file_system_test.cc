@@ -1,5 +1,5 @@
 // The fault model of the simulated disk, one sentence a test.
-#include "base/sim_file_system.h"
+#include "tests/disk/sim_file_system.h"
 
 #include <gtest/gtest.h>
 
