@@ -1,28 +1,19 @@
 #include "server/peer/http_answer.h"
 
-#include <boost/beast/http/status.hpp>
-#include <ctime>
 #include <utility>
+
+#include "rpc/http1_parser.h"
+#include "rpc/http_date.h"
 
 namespace kvorum::server {
 namespace {
 
-std::string DateText() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  char text[64];
-  return {text, std::strftime(text, sizeof(text), "%a, %d %b %Y %H:%M:%S GMT", &utc)};
-}
-
 void AppendHead(std::string& out, unsigned status, const std::vector<rpc::HttpHeader>& headers) {
-  const auto reason =
-      boost::beast::http::obsolete_reason(static_cast<boost::beast::http::status>(status));
   out.append("HTTP/1.1 ").append(std::to_string(status)).append(" ");
-  out.append(reason.data(), reason.size()).append("\r\n");
+  out.append(rpc::ReasonOf(status)).append("\r\n");
   for (const rpc::HttpHeader& header : headers)
     out.append(header.name).append(": ").append(header.value).append("\r\n");
-  out.append("Date: ").append(DateText()).append("\r\n");
+  out.append("Date: ").append(rpc::HttpDate()).append("\r\n");
 }
 
 }  // namespace

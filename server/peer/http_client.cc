@@ -61,7 +61,7 @@ class HttpClient::Exchange : public std::enable_shared_from_this<Exchange> {
 
   // The one place that sends a request: each gets here once at most.
   void Write() {
-    parser_ = std::make_unique<HttpParser>(HttpParser::Kind::kResponse, kMaxHeadBytes);
+    parser_ = std::make_unique<rpc::Http1Parser>(rpc::Http1Parser::Kind::kResponse, kMaxHeadBytes);
     body_.clear();
     is_writing_ = true;
     socket_->Write(std::exchange(request_, {}),
@@ -130,7 +130,7 @@ class HttpClient::Exchange : public std::enable_shared_from_this<Exchange> {
   bool is_writing_ = false;
   Duration timeout_{};
   Done done_;
-  std::unique_ptr<HttpParser> parser_;
+  std::unique_ptr<rpc::Http1Parser> parser_;
   std::string input_;
   std::string body_;
 };

@@ -17,13 +17,13 @@
 #include "base/error.h"
 #include "base/shared_bytes.h"
 #include "base/url.h"
-#include "server/peer/http_parser.h"
+#include "rpc/http1_parser.h"
 #include "server/peer/peer_dialer.h"
 
 namespace kvorum::server {
 
 struct HttpReceived {
-  HttpHead head;
+  rpc::HttpHead head;
   std::string body;
 };
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "proto/raft_types.h"
-#include "server/peer/http_parser.h"
+#include "rpc/http1_parser.h"
 
 namespace kvorum::server {
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "rpc/http1_parser.h"
 #include "server/apply/entry_check.h"
 #include "server/messages/member_id.h"
-#include "server/peer/http_parser.h"
 
 namespace kvorum::server {
 
@@ -19,7 +19,7 @@ std::string HostOf(const Url& url) {
   return url.port_text().empty() ? host : host + ":" + url.port_text();
 }
 
-bool SaysRemoved(const HttpHead& head, std::string_view body, std::uint64_t cluster_id) {
+bool SaysRemoved(const rpc::HttpHead& head, std::string_view body, std::uint64_t cluster_id) {
   if (head.Header("x-etcd-cluster-id") != IdText(cluster_id)) return false;
   return head.status == 410 ||
          (head.status == 403 && body.find("removed member") != std::string_view::npos);

@@ -18,6 +18,10 @@
 #include "server/peer/peer_loop.h"
 #include "server/peer/transport.h"
 
+namespace kvorum::rpc {
+struct HttpHead;
+}
+
 namespace kvorum::server {
 
 struct PeerOptions {
@@ -101,8 +105,7 @@ std::string HostOf(const Url& url);
 
 // Whether an answer says that we are a member no more: 410 on a stream, 403 with that text on a
 // post; of a server of our own cluster only.
-struct HttpHead;
-bool SaysRemoved(const HttpHead& head, std::string_view body, std::uint64_t cluster_id);
+bool SaysRemoved(const rpc::HttpHead& head, std::string_view body, std::uint64_t cluster_id);
 
 // Why a message that came by a stream or post of `sender` is not to be heard; empty if it is. One
 // who is no member as far as we know is heard as a leader or candidate only: that it may be, if we

@@ -71,8 +71,8 @@ class PeerServer::Session : public std::enable_shared_from_this<Session> {
 
   void BeginRequest(Duration timeout) {
     phase_ = Phase::kHead;
-    parser_ =
-        std::make_unique<HttpParser>(HttpParser::Kind::kRequest, server_->options_.max_head_bytes);
+    parser_ = std::make_unique<rpc::Http1Parser>(rpc::Http1Parser::Kind::kRequest,
+                                                 server_->options_.max_head_bytes);
     ArmTimer(timeout);
   }
 
@@ -256,7 +256,7 @@ class PeerServer::Session : public std::enable_shared_from_this<Session> {
   PeerTimer timer_;
   std::vector<char> buffer_;
   std::string input_;  // received and not parsed
-  std::unique_ptr<HttpParser> parser_;
+  std::unique_ptr<rpc::Http1Parser> parser_;
   std::string body_;
   std::size_t counted_bytes_ = 0;
   std::size_t lingered_bytes_ = 0;

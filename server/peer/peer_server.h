@@ -19,7 +19,7 @@
 
 #include "base/error.h"
 #include "rpc/http.h"
-#include "server/peer/http_parser.h"
+#include "rpc/http1_parser.h"
 #include "server/peer/peer_loop.h"
 #include "server/peer/peer_socket.h"
 #include "server/peer/peer_tls.h"
@@ -48,7 +48,7 @@ class BodyReceiver {
 // What is to become of a request, decided by its head.
 struct GatherBody {
   std::size_t max_bytes = 0;  // more is answered 413
-  std::function<void(const HttpHead& head, SharedBytes body, rpc::HttpReply reply)> handle;
+  std::function<void(const rpc::HttpHead& head, SharedBytes body, rpc::HttpReply reply)> handle;
 };
 struct StreamBody {
   std::unique_ptr<BodyReceiver> receiver;
@@ -75,7 +75,7 @@ struct PeerServerStats {
 
 class PeerServer {
  public:
-  using Handler = std::function<RequestPlan(const HttpHead& head)>;
+  using Handler = std::function<RequestPlan(const rpc::HttpHead& head)>;
 
   PeerServer(PeerLoop& loop, PeerServerOptions options);
   ~PeerServer();

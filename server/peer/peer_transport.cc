@@ -56,17 +56,17 @@ struct PeerTransport::Impl {
   void SetRoundTrip(raft::MemberId id, Duration round_trip);
   void Deliver(raft::MemberId sender, std::vector<raft::Message> messages);
 
-  RequestPlan OnRequest(const HttpHead& head);
-  RequestPlan Plan(const HttpHead& head);
-  RequestPlan PlanStream(const HttpHead& head);
-  RequestPlan PlanPipeline(const HttpHead& head);
-  RequestPlan PlanSnapshot(const HttpHead& head);
-  std::expected<raft::MemberId, rpc::HttpResponse> SenderOfPost(const HttpHead& head);
+  RequestPlan OnRequest(const rpc::HttpHead& head);
+  RequestPlan Plan(const rpc::HttpHead& head);
+  RequestPlan PlanStream(const rpc::HttpHead& head);
+  RequestPlan PlanPipeline(const rpc::HttpHead& head);
+  RequestPlan PlanSnapshot(const rpc::HttpHead& head);
+  std::expected<raft::MemberId, rpc::HttpResponse> SenderOfPost(const rpc::HttpHead& head);
   // Whose post is refused whatever it says, if it says anything.
-  std::optional<rpc::HttpResponse> RefuseSender(const HttpHead& head, raft::MemberId sender);
-  RequestPlan PlanRefusedPost(const HttpHead& head, rpc::HttpResponse refusal);
+  std::optional<rpc::HttpResponse> RefuseSender(const rpc::HttpHead& head, raft::MemberId sender);
+  RequestPlan PlanRefusedPost(const rpc::HttpHead& head, rpc::HttpResponse refusal);
   // Completes, counts and logs the refusal of a request under /raft.
-  rpc::HttpResponse Refused(const HttpHead& head, rpc::HttpResponse answer);
+  rpc::HttpResponse Refused(const rpc::HttpHead& head, rpc::HttpResponse answer);
   RequestPlan PlanProbe();
   RequestPlan PlanPlain();
   rpc::HttpResponse TakePosted(raft::MemberId sender, const SharedBytes& body);
@@ -231,7 +231,7 @@ std::vector<rpc::HttpHeader> PeerTransport::Impl::OwnHeaders() const {
           {std::string(kSnapshotFormatHeader), std::string(kSnapshotFormat)}};
 }
 
-RequestPlan PeerTransport::Impl::OnRequest(const HttpHead& head) {
+RequestPlan PeerTransport::Impl::OnRequest(const rpc::HttpHead& head) {
   const std::string_view path = head.Path();
   const bool is_raft = path == kPipelinePath || path.starts_with("/raft/");
   RequestPlan plan = Plan(head);
@@ -240,7 +240,8 @@ RequestPlan PeerTransport::Impl::OnRequest(const HttpHead& head) {
   return plan;
 }
 
-rpc::HttpResponse PeerTransport::Impl::Refused(const HttpHead& head, rpc::HttpResponse answer) {
+rpc::HttpResponse PeerTransport::Impl::Refused(const rpc::HttpHead& head,
+                                               rpc::HttpResponse answer) {
   std::ranges::move(OwnHeaders(), std::back_inserter(answer.headers));
   links.counters.refused_requests.fetch_add(1, std::memory_order_relaxed);
   LogLimit& limit = RefusalsOf(ParseIdText(head.Header("x-server-from")).value_or(raft::kNone));
@@ -252,7 +253,7 @@ rpc::HttpResponse PeerTransport::Impl::Refused(const HttpHead& head, rpc::HttpRe
   return answer;
 }
 
-RequestPlan PeerTransport::Impl::Plan(const HttpHead& head) {
+RequestPlan PeerTransport::Impl::Plan(const rpc::HttpHead& head) {
   const std::string_view path = head.Path();
   if (path == kPipelinePath) return PlanPipeline(head);
   if (path == kSnapshotPath) return PlanSnapshot(head);
@@ -261,7 +262,7 @@ RequestPlan PeerTransport::Impl::Plan(const HttpHead& head) {
   return PlanPlain();
 }
 
-RequestPlan PeerTransport::Impl::PlanStream(const HttpHead& head) {
+RequestPlan PeerTransport::Impl::PlanStream(const rpc::HttpHead& head) {
   if (auto refusal = RefuseRequest(head, "GET", links.identity.cluster_id))
     return {.action = *std::move(refusal)};
   auto request = CheckStreamRequest(head, links.identity.member_id, *view);
@@ -279,7 +280,7 @@ RequestPlan PeerTransport::Impl::PlanStream(const HttpHead& head) {
 }
 
 std::expected<raft::MemberId, rpc::HttpResponse> PeerTransport::Impl::SenderOfPost(
-    const HttpHead& head) {
+    const rpc::HttpHead& head) {
   if (auto refusal = RefuseRequest(head, "POST", links.identity.cluster_id))
     return std::unexpected(*std::move(refusal));
   const auto sender = ParseIdText(head.Header("x-server-from"));
@@ -287,7 +288,7 @@ std::expected<raft::MemberId, rpc::HttpResponse> PeerTransport::Impl::SenderOfPo
   return *sender;
 }
 
-std::optional<rpc::HttpResponse> PeerTransport::Impl::RefuseSender(const HttpHead& head,
+std::optional<rpc::HttpResponse> PeerTransport::Impl::RefuseSender(const rpc::HttpHead& head,
                                                                    raft::MemberId sender) {
   if (view->removed.contains(sender))
     return HttpError(403, "cannot process message from removed member");
@@ -297,21 +298,22 @@ std::optional<rpc::HttpResponse> PeerTransport::Impl::RefuseSender(const HttpHea
 }
 
 // Nonsense is told first, as etcd's peers do, whoever sent it; as long as looking costs little.
-RequestPlan PeerTransport::Impl::PlanRefusedPost(const HttpHead& head, rpc::HttpResponse refusal) {
+RequestPlan PeerTransport::Impl::PlanRefusedPost(const rpc::HttpHead& head,
+                                                 rpc::HttpResponse refusal) {
   if (head.content_length.value_or(0) > kMaxRefusedBodyBytes) return {.action = std::move(refusal)};
   const auto take = [this, refusal = std::move(refusal)](
-                        const HttpHead& of, const SharedBytes& body, rpc::HttpReply reply) {
+                        const rpc::HttpHead& of, const SharedBytes& body, rpc::HttpReply reply) {
     const bool is_message = raft::DecodeMessage(body).has_value();
     reply.Send(Refused(of, is_message ? refusal : NotAMessage()));
   };
   return {.action = GatherBody{.max_bytes = kMaxRefusedBodyBytes, .handle = take}};
 }
 
-RequestPlan PeerTransport::Impl::PlanPipeline(const HttpHead& head) {
+RequestPlan PeerTransport::Impl::PlanPipeline(const rpc::HttpHead& head) {
   auto sender = SenderOfPost(head);
   if (!sender.has_value()) return {.action = std::move(sender).error()};
   if (auto refusal = RefuseSender(head, *sender)) return PlanRefusedPost(head, *std::move(refusal));
-  const auto take = [this, sender = *sender](const HttpHead&, const SharedBytes& body,
+  const auto take = [this, sender = *sender](const rpc::HttpHead&, const SharedBytes& body,
                                              rpc::HttpReply reply) {
     rpc::HttpResponse answer = TakePosted(sender, body);
     std::ranges::move(OwnHeaders(), std::back_inserter(answer.headers));
@@ -321,7 +323,7 @@ RequestPlan PeerTransport::Impl::PlanPipeline(const HttpHead& head) {
           .is_from_member = KnowsMember(*sender)};
 }
 
-RequestPlan PeerTransport::Impl::PlanSnapshot(const HttpHead& head) {
+RequestPlan PeerTransport::Impl::PlanSnapshot(const rpc::HttpHead& head) {
   auto sender = SenderOfPost(head);
   if (!sender.has_value()) return {.action = std::move(sender).error()};
   auto refusal = RefuseSender(head, *sender);
@@ -356,7 +358,7 @@ rpc::HttpResponse PeerTransport::Impl::TakePosted(raft::MemberId sender, const S
 RequestPlan PeerTransport::Impl::PlanProbe() {
   return {.action = GatherBody{
               .max_bytes = kMaxPlainBodyBytes,
-              .handle = [this](const HttpHead&, const SharedBytes&, rpc::HttpReply reply) {
+              .handle = [this](const rpc::HttpHead&, const SharedBytes&, rpc::HttpReply reply) {
                 rpc::HttpResponse answer =
                     rpc::HttpResponse::Text(200, EncodeProbeAnswer(loop.clock().WallNanos()));
                 answer.headers = OwnHeaders();
@@ -367,7 +369,7 @@ RequestPlan PeerTransport::Impl::PlanProbe() {
 RequestPlan PeerTransport::Impl::PlanPlain() {
   return {.action = GatherBody{
               .max_bytes = kMaxPlainBodyBytes,
-              .handle = [this](const HttpHead& head, SharedBytes body, rpc::HttpReply reply) {
+              .handle = [this](const rpc::HttpHead& head, SharedBytes body, rpc::HttpReply reply) {
                 rpc::HttpRequest request;
                 request.method = head.method;
                 request.target = head.target;
@@ -403,7 +405,7 @@ void PeerTransport::Start(PeerIdentity identity, TransportReceiver& receiver, Ho
     impl->hooks.on_removed();
   };
   impl_->loop.Post([impl = impl_.get()] {
-    impl->server.Start([impl](const HttpHead& head) { return impl->OnRequest(head); });
+    impl->server.Start([impl](const rpc::HttpHead& head) { return impl->OnRequest(head); });
   });
   impl_->loop.Start();
   if (impl_->options.tls.has_value()) impl_->handshakes.Start();

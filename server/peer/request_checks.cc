@@ -37,7 +37,7 @@ std::optional<MajorMinor> ParseVersion(std::string_view text) {
 
 MajorMinor Ours(std::string_view version) { return ParseVersion(version).value(); }
 
-bool IsCompatible(const HttpHead& head) {
+bool IsCompatible(const rpc::HttpHead& head) {
   const auto said = [&](std::string_view name) {
     const std::string_view value = head.Header(name);
     return ParseVersion(value.empty() ? kUnsaidVersion : value);
@@ -56,7 +56,7 @@ rpc::HttpResponse HttpError(unsigned status, std::string_view text) {
   return response;
 }
 
-std::optional<rpc::HttpResponse> RefuseRequest(const HttpHead& head, std::string_view method,
+std::optional<rpc::HttpResponse> RefuseRequest(const rpc::HttpHead& head, std::string_view method,
                                                std::uint64_t cluster_id) {
   if (head.method != method) {
     rpc::HttpResponse refusal = HttpError(405, "Method Not Allowed");
@@ -69,7 +69,7 @@ std::optional<rpc::HttpResponse> RefuseRequest(const HttpHead& head, std::string
   return std::nullopt;
 }
 
-std::expected<StreamRequest, StreamRefusal> CheckStreamRequest(const HttpHead& head,
+std::expected<StreamRequest, StreamRefusal> CheckStreamRequest(const rpc::HttpHead& head,
                                                                raft::MemberId local,
                                                                const MembershipView& view) {
   const auto refuse = [](unsigned status, std::string_view text,

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "rpc/http.h"
+#include "rpc/http1_parser.h"
 #include "server/messages/member.h"
-#include "server/peer/http_parser.h"
 #include "server/peer/peer_identity.h"
 #include "server/peer/stream_codec.h"
 
@@ -19,7 +19,7 @@ namespace kvorum::server {
 rpc::HttpResponse HttpError(unsigned status, std::string_view text);
 
 // 405 with Allow, then 412 for a version or cluster that is not ours.
-std::optional<rpc::HttpResponse> RefuseRequest(const HttpHead& head, std::string_view method,
+std::optional<rpc::HttpResponse> RefuseRequest(const rpc::HttpHead& head, std::string_view method,
                                                std::uint64_t cluster_id);
 
 struct StreamRequest {
@@ -31,7 +31,7 @@ struct StreamRefusal {
   raft::MemberId unknown_sender = raft::kNone;  // if that is the reason
 };
 // Behind RefuseRequest, of a path under /raft/stream/.
-std::expected<StreamRequest, StreamRefusal> CheckStreamRequest(const HttpHead& head,
+std::expected<StreamRequest, StreamRefusal> CheckStreamRequest(const rpc::HttpHead& head,
                                                                raft::MemberId local,
                                                                const MembershipView& view);
 

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/logging.h"
+#include "rpc/http1_parser.h"
 #include "server/messages/member_id.h"
-#include "server/peer/http_parser.h"
 #include "server/peer/peer_socket.h"
 #include "server/peer/stream_codec.h"
 
@@ -40,7 +40,7 @@ class SnapshotSender::Transfer : public std::enable_shared_from_this<Transfer> {
         url_(urls.current()),
         timer_(links.loop),
         client_(links.dialer),
-        parser_(HttpParser::Kind::kResponse, kMaxHeadBytes) {}
+        parser_(rpc::Http1Parser::Kind::kResponse, kMaxHeadBytes) {}
 
   // Only a peer that says so understands the content.
   void AskForFormat() {
@@ -147,7 +147,7 @@ class SnapshotSender::Transfer : public std::enable_shared_from_this<Transfer> {
   }
 
   void OnAnswer() {
-    const HttpHead& head = parser_.head();
+    const rpc::HttpHead& head = parser_.head();
     if (head.status == 204) return End(sent_bytes_);
     if (SaysRemoved(head, body_, links_.identity.cluster_id)) links_.on_removed();
     while (body_.ends_with('\n')) body_.pop_back();
@@ -184,7 +184,7 @@ class SnapshotSender::Transfer : public std::enable_shared_from_this<Transfer> {
   PeerTimer timer_;
   HttpClient client_;
   std::unique_ptr<PeerSocket> socket_;
-  HttpParser parser_;
+  rpc::Http1Parser parser_;
   std::array<char, 4096> buffer_{};
   std::string input_;
   std::string body_;

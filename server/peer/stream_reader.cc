@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/logging.h"
+#include "rpc/http1_parser.h"
 #include "server/messages/member_id.h"
-#include "server/peer/http_parser.h"
 
 namespace kvorum::server {
 namespace {
@@ -18,12 +18,14 @@ constexpr std::size_t kMaxRefusalBytes = std::size_t{4} << 10;
 
 struct StreamReader::Connection {
   explicit Connection(StreamReader* reader)
-      : owner(reader), parser(HttpParser::Kind::kResponse, kMaxHeadBytes), buffer(kReadBytes) {}
+      : owner(reader),
+        parser(rpc::Http1Parser::Kind::kResponse, kMaxHeadBytes),
+        buffer(kReadBytes) {}
 
   StreamReader* owner;  // null once it is closed
   std::string url;
   std::unique_ptr<PeerSocket> socket;
-  HttpParser parser;
+  rpc::Http1Parser parser;
   std::vector<char> buffer;
   std::string input;                       // of the head
   std::string body;                        // of a refusal, or what was taken out of chunks
@@ -121,7 +123,7 @@ Result<void> StreamReader::TakeHead(std::size_t& used) {
          connection.parser.Put(std::string_view(connection.input).substr(used), connection.body));
   connection.input.erase(0, std::exchange(used, 0) + more);
   if (!connection.parser.done() && connection.body.size() < kMaxRefusalBytes) return {};
-  const HttpHead& head = connection.parser.head();
+  const rpc::HttpHead& head = connection.parser.head();
   std::string text = connection.body.substr(0, 200);
   while (text.ends_with('\n')) text.pop_back();
   if (SaysRemoved(head, text, links_.identity.cluster_id)) links_.on_removed();

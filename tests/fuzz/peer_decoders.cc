@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "server/peer/http_parser.h"
+#include "rpc/http1_parser.h"
 #include "server/peer/probe.h"
 #include "server/peer/snapshot_receiver.h"
 #include "server/peer/stream_codec.h"
@@ -67,8 +67,8 @@ void FuzzSnapshotFront(std::string_view bytes) {
   if (message.has_value()) Require(!message->snapshot->empty());
 }
 
-void FuzzHttp(HttpParser::Kind kind, std::string_view bytes, std::size_t step) {
-  HttpParser parser(kind, /*max_head_bytes=*/4096);
+void FuzzHttp(rpc::Http1Parser::Kind kind, std::string_view bytes, std::size_t step) {
+  rpc::Http1Parser parser(kind, /*max_head_bytes=*/4096);
   std::string input;
   std::string body;
   while (!bytes.empty() && !parser.done()) {
@@ -105,10 +105,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       FuzzSnapshotFront(bytes);
       break;
     case 3:
-      FuzzHttp(HttpParser::Kind::kRequest, bytes, step);
+      FuzzHttp(rpc::Http1Parser::Kind::kRequest, bytes, step);
       break;
     case 4:
-      FuzzHttp(HttpParser::Kind::kResponse, bytes, step);
+      FuzzHttp(rpc::Http1Parser::Kind::kResponse, bytes, step);
       break;
     default:
       static_cast<void>(DecodeProbeAnswer(bytes));

@@ -12,8 +12,8 @@ namespace {
 constexpr std::uint64_t kCluster = 0xabc;
 constexpr raft::MemberId kLocal = 0x1f;
 
-HttpHead Head(std::string method, std::string target) {
-  HttpHead head;
+rpc::HttpHead Head(std::string method, std::string target) {
+  rpc::HttpHead head;
   head.method = std::move(method);
   head.target = std::move(target);
   head.headers = {{"x-server-from", "2"},
@@ -24,7 +24,7 @@ HttpHead Head(std::string method, std::string target) {
   return head;
 }
 
-void Set(HttpHead& head, std::string_view name, std::string_view value) {
+void Set(rpc::HttpHead& head, std::string_view name, std::string_view value) {
   for (rpc::HttpHeader& header : head.headers) {
     if (header.name == name) header.value = value;
   }
@@ -37,13 +37,13 @@ std::string Text(const rpc::HttpResponse& response) {
   body.pop_back();
   return std::to_string(response.status) + " " + body;
 }
-std::string Refused(const HttpHead& head, std::string_view method = "GET") {
+std::string Refused(const rpc::HttpHead& head, std::string_view method = "GET") {
   const auto refusal = RefuseRequest(head, method, kCluster);
   return refusal.has_value() ? Text(*refusal) : "";
 }
 
 TEST(PeerRequestChecksTest, TheMethodComesFirst) {
-  HttpHead head = Head("POST", "/raft/stream/message/2");
+  rpc::HttpHead head = Head("POST", "/raft/stream/message/2");
   Set(head, "x-server-version", "1.0.0");
   const auto refusal = RefuseRequest(head, "GET", kCluster);
   ASSERT_TRUE(refusal.has_value());
@@ -52,7 +52,7 @@ TEST(PeerRequestChecksTest, TheMethodComesFirst) {
 }
 
 TEST(PeerRequestChecksTest, ThenTheVersions) {
-  HttpHead head = Head("GET", "/raft");
+  rpc::HttpHead head = Head("GET", "/raft");
   Set(head, "x-etcd-cluster-id", "other");
   const std::string incompatible = "412 incompatible version";
   for (const char* version : {"2.3.8", "2.0.0", "", "3", "3.x.1", "nonsense", "3.7.1x"}) {
@@ -67,7 +67,7 @@ TEST(PeerRequestChecksTest, ThenTheVersions) {
 }
 
 TEST(PeerRequestChecksTest, OtherVersionsOfThreeAreSpokenWith) {
-  HttpHead head = Head("GET", "/raft");
+  rpc::HttpHead head = Head("GET", "/raft");
   for (const char* version : {"3.0.0", "3.4.23", "3.6.0-alpha.0", "3.9.0+git", "4.0.0"}) {
     Set(head, "x-server-version", version);
     EXPECT_EQ(Refused(head), "") << version;
@@ -77,7 +77,7 @@ TEST(PeerRequestChecksTest, OtherVersionsOfThreeAreSpokenWith) {
 }
 
 TEST(PeerRequestChecksTest, ThenTheCluster) {
-  HttpHead head = Head("GET", "/raft");
+  rpc::HttpHead head = Head("GET", "/raft");
   EXPECT_EQ(Refused(head), "");
   for (const char* cluster : {"abd", "", "0abc", "ABC"}) {
     Set(head, "x-etcd-cluster-id", cluster);
@@ -93,7 +93,7 @@ class StreamChecksTest : public testing::Test {
     view_.removed.insert(3);
   }
   std::string Check(const std::string& target) {
-    HttpHead head = Head("GET", target);
+    rpc::HttpHead head = Head("GET", target);
     Set(head, "x-raft-to", to_);
     const auto request = CheckStreamRequest(head, kLocal, view_);
     if (!request.has_value()) {

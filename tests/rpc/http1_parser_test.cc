@@ -1,18 +1,18 @@
+#include "rpc/http1_parser.h"
+
 #include <gtest/gtest.h>
 
 #include <cstddef>
 #include <string>
 #include <string_view>
 
-#include "server/peer/http_parser.h"
-
-namespace kvorum::server {
+namespace kvorum::rpc {
 namespace {
 
 constexpr std::size_t kMaxHeadBytes = 4096;
 
 // Until the parser wants more than there is, as its owners do; `input` keeps what it left.
-void PutAll(HttpParser& parser, std::string& input, std::string& body) {
+void PutAll(Http1Parser& parser, std::string& input, std::string& body) {
   while (!input.empty() && !parser.done()) {
     const auto used = parser.Put(input, body);
     ASSERT_TRUE(used.has_value());
@@ -21,9 +21,9 @@ void PutAll(HttpParser& parser, std::string& input, std::string& body) {
   }
 }
 
-TEST(PeerHttpParserTest, AConnectionThatEndsBeforeItsFirstByteIsAnError) {
-  for (const auto kind : {HttpParser::Kind::kRequest, HttpParser::Kind::kResponse}) {
-    HttpParser parser(kind, kMaxHeadBytes);
+TEST(Http1ParserTest, AConnectionThatEndsBeforeItsFirstByteIsAnError) {
+  for (const auto kind : {Http1Parser::Kind::kRequest, Http1Parser::Kind::kResponse}) {
+    Http1Parser parser(kind, kMaxHeadBytes);
     const auto ended = parser.PutEnd();
     ASSERT_FALSE(ended.has_value());
     EXPECT_EQ(ended.error().code, Code::kInvalidArgument);
@@ -31,15 +31,15 @@ TEST(PeerHttpParserTest, AConnectionThatEndsBeforeItsFirstByteIsAnError) {
   }
 }
 
-TEST(PeerHttpParserTest, AConnectionThatEndsWithinTheHeadIsAnError) {
-  HttpParser parser(HttpParser::Kind::kResponse, kMaxHeadBytes);
+TEST(Http1ParserTest, AConnectionThatEndsWithinTheHeadIsAnError) {
+  Http1Parser parser(Http1Parser::Kind::kResponse, kMaxHeadBytes);
   std::string body;
   ASSERT_TRUE(parser.Put("HTTP/1.1 200 OK\r\nContent-", body).has_value());
   EXPECT_FALSE(parser.PutEnd().has_value());
 }
 
-TEST(PeerHttpParserTest, ABodyShorterThanItsLengthIsAnError) {
-  HttpParser parser(HttpParser::Kind::kResponse, kMaxHeadBytes);
+TEST(Http1ParserTest, ABodyShorterThanItsLengthIsAnError) {
+  Http1Parser parser(Http1Parser::Kind::kResponse, kMaxHeadBytes);
   std::string input = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab";
   std::string body;
   PutAll(parser, input, body);
@@ -47,8 +47,8 @@ TEST(PeerHttpParserTest, ABodyShorterThanItsLengthIsAnError) {
   EXPECT_FALSE(parser.PutEnd().has_value());
 }
 
-TEST(PeerHttpParserTest, ABodyWithoutLengthEndsWithTheConnection) {
-  HttpParser parser(HttpParser::Kind::kResponse, kMaxHeadBytes);
+TEST(Http1ParserTest, ABodyWithoutLengthEndsWithTheConnection) {
+  Http1Parser parser(Http1Parser::Kind::kResponse, kMaxHeadBytes);
   std::string input = "HTTP/1.1 200 OK\r\n\r\nall of it";
   std::string body;
   PutAll(parser, input, body);
@@ -59,8 +59,8 @@ TEST(PeerHttpParserTest, ABodyWithoutLengthEndsWithTheConnection) {
 }
 
 // The last chunk's header byte by byte, as in the pieces that a socket may give out.
-TEST(PeerHttpParserTest, AChunkedBodyMayComeByteByByte) {
-  HttpParser parser(HttpParser::Kind::kRequest, kMaxHeadBytes);
+TEST(Http1ParserTest, AChunkedBodyMayComeByteByByte) {
+  Http1Parser parser(Http1Parser::Kind::kRequest, kMaxHeadBytes);
   std::string input;
   std::string body;
   for (const char byte :
@@ -74,8 +74,8 @@ TEST(PeerHttpParserTest, AChunkedBodyMayComeByteByByte) {
   EXPECT_EQ(body, "abcd");
 }
 
-TEST(PeerHttpParserTest, ABodyOfOnlyTheLastChunkMayComeInPieces) {
-  HttpParser parser(HttpParser::Kind::kRequest, kMaxHeadBytes);
+TEST(Http1ParserTest, ABodyOfOnlyTheLastChunkMayComeInPieces) {
+  Http1Parser parser(Http1Parser::Kind::kRequest, kMaxHeadBytes);
   std::string input;
   std::string body;
   for (const std::string_view piece :
@@ -89,9 +89,9 @@ TEST(PeerHttpParserTest, ABodyOfOnlyTheLastChunkMayComeInPieces) {
 }
 
 // rpc/http1_rules.h has the rules, and tests/rpc/http1_test.cc what they are.
-TEST(PeerHttpParserTest, AHeadThatCanBeReadInTwoWaysIsRefused) {
+TEST(Http1ParserTest, AHeadThatCanBeReadInTwoWaysIsRefused) {
   const auto code = [](std::string_view head) {
-    HttpParser parser(HttpParser::Kind::kRequest, kMaxHeadBytes);
+    Http1Parser parser(Http1Parser::Kind::kRequest, kMaxHeadBytes);
     std::string body;
     const auto used = parser.Put(head, body);
     return used.has_value() ? Code::kOk : used.error().code;
@@ -108,16 +108,16 @@ TEST(PeerHttpParserTest, AHeadThatCanBeReadInTwoWaysIsRefused) {
             Code::kInvalidArgument);
 }
 
-TEST(PeerHttpParserTest, AnAnswerNeedsNoHost) {
-  HttpParser parser(HttpParser::Kind::kResponse, kMaxHeadBytes);
+TEST(Http1ParserTest, AnAnswerNeedsNoHost) {
+  Http1Parser parser(Http1Parser::Kind::kResponse, kMaxHeadBytes);
   std::string body;
   EXPECT_TRUE(parser.Put("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", body).has_value());
   EXPECT_TRUE(parser.done());
 }
 
 // Such a field behind the body says nothing of the framing.
-TEST(PeerHttpParserTest, TrailersAreNotJudged) {
-  HttpParser parser(HttpParser::Kind::kRequest, kMaxHeadBytes);
+TEST(Http1ParserTest, TrailersAreNotJudged) {
+  Http1Parser parser(Http1Parser::Kind::kRequest, kMaxHeadBytes);
   std::string input =
       "POST /raft HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
       "1\r\na\r\n0\r\nHost: b\r\n\r\n";
@@ -127,4 +127,4 @@ TEST(PeerHttpParserTest, TrailersAreNotJudged) {
 }
 
 }  // namespace
-}  // namespace kvorum::server
+}  // namespace kvorum::rpc
