@@ -3,13 +3,13 @@
 #include <charconv>
 
 #include "base/check.h"
+#include "base/key_range.h"
 #include "proto/wire.h"
 
 namespace kvorum::server {
 namespace {
 
 constexpr char kSeparator = '/';
-constexpr char kAfterSeparator = kSeparator + 1;
 constexpr int kHexadecimal = 16;
 constexpr std::size_t kMostLeaseDigits = 17;  // with the sign
 
@@ -89,9 +89,7 @@ std::string QueuePrefix(std::string_view name) {
 
 std::string QueueEnd(std::string_view prefix) {
   KV_CHECK(prefix.ends_with(kSeparator), "a queue's prefix without its end");
-  std::string end(prefix);
-  end.back() = kAfterSeparator;
-  return end;
+  return PrefixEnd(std::string(prefix));
 }
 
 std::string QueueKey(std::string_view prefix, lease::LeaseId lease) {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "server/process/flag_value.h"
+#include "base/go_number.h"
 
 namespace kvorum::server {
 namespace {
@@ -66,11 +66,9 @@ std::expected<FeatureGates, std::string> ParseFeatureGates(std::string_view text
     if (equals == std::string_view::npos) return std::unexpected("missing bool value for " + name);
     const std::string value(Trim(entry.substr(equals + 1)));
     const auto on = ParseBool(value);
-    if (!on.has_value()) {
-      return std::unexpected(fmt::format(
-          "invalid value of {}={}, err: strconv.ParseBool: parsing \"{}\": invalid syntax", name,
-          value, value));
-    }
+    if (!on)
+      return std::unexpected(
+          fmt::format("invalid value of {}={}, err: {}", name, value, on.error().message));
     const auto gate = std::ranges::find(kGates, name, &Gate::name);
     if (gate == std::end(kGates)) return std::unexpected("unrecognized feature gate: " + name);
     chosen[gate->name] = *on;

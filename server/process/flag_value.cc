@@ -2,74 +2,16 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <span>
 
 #include "base/duration_text.h"
+#include "base/go_number.h"
 #include "base/go_quote.h"
 #include "base/url.h"
 #include "server/process/feature_gates.h"
 
 namespace kvorum::server {
 namespace {
-
-enum class NumberError : std::uint8_t { kSyntax, kRange };
-
-std::string ReasonOf(NumberError error) {
-  return error == NumberError::kSyntax ? "parse error" : "value out of range";
-}
-
-char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
-
-struct BaseAndDigits {
-  unsigned base = 10;
-  std::string_view digits;
-  bool has_prefix = false;  // two characters of it
-};
-BaseAndDigits CutPrefix(std::string_view text) {
-  if (!text.starts_with('0') || text.size() == 1) return {.digits = text};
-  if (text.size() > 2) {
-    const std::string_view rest = text.substr(2);
-    if (Lower(text[1]) == 'x') return {.base = 16, .digits = rest, .has_prefix = true};
-    if (Lower(text[1]) == 'o') return {.base = 8, .digits = rest, .has_prefix = true};
-    if (Lower(text[1]) == 'b') return {.base = 2, .digits = rest, .has_prefix = true};
-  }
-  return {.base = 8, .digits = text.substr(1), .has_prefix = true};
-}
-
-// Between two digits each; a prefix counts as one.
-bool UnderscoresFit(std::string_view digits, bool has_prefix) {
-  bool after_digit = has_prefix;
-  for (const char c : digits) {
-    if (c == '_' && !after_digit) return false;
-    after_digit = c != '_';
-  }
-  return after_digit || digits.empty();
-}
-
-unsigned DigitValue(char c) {
-  if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');
-  const char lower = Lower(c);
-  if (lower >= 'a' && lower <= 'z') return static_cast<unsigned>(lower - 'a') + 10;
-  return std::numeric_limits<unsigned>::max();
-}
-
-// The number without its sign.
-std::expected<std::uint64_t, NumberError> ParseMagnitude(std::string_view text) {
-  if (text.empty()) return std::unexpected(NumberError::kSyntax);
-  const auto [base, digits, has_prefix] = CutPrefix(text);
-  std::uint64_t value = 0;
-  for (const char c : digits) {
-    if (c == '_') continue;
-    const unsigned digit = DigitValue(c);
-    if (digit >= base) return std::unexpected(NumberError::kSyntax);
-    if (value > (std::numeric_limits<std::uint64_t>::max() - digit) / base)
-      return std::unexpected(NumberError::kRange);
-    value = value * base + digit;
-  }
-  if (!UnderscoresFit(digits, has_prefix)) return std::unexpected(NumberError::kSyntax);
-  return value;
-}
 
 template <class T>
 ValueProblem ProblemOf(const std::expected<T, std::string>& parsed) {
@@ -88,43 +30,26 @@ constexpr auto kV2Deprecations = std::to_array<std::string_view>(
 
 }  // namespace
 
-std::optional<bool> ParseBool(std::string_view text) {
-  static constexpr std::string_view kTrue[] = {"1", "t", "T", "TRUE", "true", "True"};
-  static constexpr std::string_view kFalse[] = {"0", "f", "F", "FALSE", "false", "False"};
-  if (IsOneOf(text, kTrue)) return true;
-  if (IsOneOf(text, kFalse)) return false;
+std::string NumberProblem(const Error& error) {
+  return error.code == Code::kOutOfRange ? "value out of range" : "parse error";
+}
+
+ValueProblem CheckSigned(std::string_view text) {
+  const auto parsed = ParseInt(text, 0);
+  if (!parsed) return NumberProblem(parsed.error());
   return std::nullopt;
 }
 
-std::expected<std::uint64_t, std::string> ParseUnsigned(std::string_view text) {
-  const auto magnitude = ParseMagnitude(text);
-  if (!magnitude.has_value()) return std::unexpected(ReasonOf(magnitude.error()));
-  return *magnitude;
+ValueProblem CheckUnsigned(std::string_view text) {
+  const auto parsed = ParseUint(text, 0);
+  if (!parsed) return NumberProblem(parsed.error());
+  return std::nullopt;
 }
-
-std::expected<std::int64_t, std::string> ParseSigned(std::string_view text) {
-  const bool is_negative = text.starts_with('-');
-  if (is_negative || text.starts_with('+')) text.remove_prefix(1);
-  const auto magnitude = ParseMagnitude(text);
-  if (!magnitude.has_value()) return std::unexpected(ReasonOf(magnitude.error()));
-  constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-  if (*magnitude > kMost + (is_negative ? 1 : 0))
-    return std::unexpected(ReasonOf(NumberError::kRange));
-  // The lowest number's magnitude is that of no positive one.
-  return static_cast<std::int64_t>(is_negative ? 0 - *magnitude : *magnitude);
-}
-
-ValueProblem CheckSigned(std::string_view text) { return ProblemOf(ParseSigned(text)); }
-
-ValueProblem CheckUnsigned(std::string_view text) { return ProblemOf(ParseUnsigned(text)); }
 
 ValueProblem CheckUnsigned32(std::string_view text) {
-  const auto magnitude = ParseMagnitude(text);
-  const bool is_syntax_error = !magnitude.has_value() && magnitude.error() == NumberError::kSyntax;
-  if (magnitude.has_value() && *magnitude <= std::numeric_limits<std::uint32_t>::max())
-    return std::nullopt;
-  return "strconv.ParseUint: parsing " + GoQuote(text) + ": " +
-         (is_syntax_error ? "invalid syntax" : "value out of range");
+  const auto parsed = ParseUint(text, 0, 32);
+  if (!parsed) return parsed.error().message;
+  return std::nullopt;
 }
 
 ValueProblem CheckDuration(std::string_view text) {

@@ -1,24 +1,21 @@
-// The values of flags as Go's packages flag and strconv read them. Each error is the reason that
-// goes behind the flag's name.
+// Checks of flags' values, as Go's package flag makes them. Each error is the reason that goes
+// behind the flag's name.
 #pragma once
 
 #include <cstdint>
-#include <expected>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/error.h"
+
 namespace kvorum::server {
-
-std::optional<bool> ParseBool(std::string_view text);
-
-// Decimal, or with the prefixes 0x, 0o, 0b, or 0 for octal numbers; underscores may stand between
-// digits. Of the unsigned one without a sign.
-std::expected<std::int64_t, std::string> ParseSigned(std::string_view text);
-std::expected<std::uint64_t, std::string> ParseUnsigned(std::string_view text);
 
 // The fault of a value, nothing if it is fine.
 using ValueProblem = std::optional<std::string>;
+
+// Of a number that was not read: syntax or size.
+std::string NumberProblem(const Error& error);
 ValueProblem CheckSigned(std::string_view text);
 ValueProblem CheckUnsigned(std::string_view text);
 ValueProblem CheckUnsigned32(std::string_view text);

@@ -7,7 +7,9 @@
 #include <variant>
 
 #include "base/duration_text.h"
+#include "base/go_number.h"
 #include "base/go_quote.h"
+#include "base/letter_case.h"
 #include "server/process/flag_table.h"
 #include "server/process/flag_value.h"
 #include "server/process/options_check.h"
@@ -82,6 +84,10 @@ ValueProblem Assign(const Flag& flag, std::string_view text, Options& options) {
     if (!parsed) return std::unexpected("parse error");
     return *parsed;
   };
+  const auto number = []<class T>(const Result<T>& parsed) -> std::expected<T, std::string> {
+    if (!parsed) return std::unexpected(NumberProblem(parsed.error()));
+    return *parsed;
+  };
   return std::visit(
       [&](auto field) -> ValueProblem {
         using T = decltype(field);
@@ -91,9 +97,9 @@ ValueProblem Assign(const Flag& flag, std::string_view text, Options& options) {
         } else if constexpr (std::is_same_v<T, std::string Options::*>) {
           return assign(field, std::expected<std::string, std::string>(text));
         } else if constexpr (std::is_same_v<T, std::uint64_t Options::*>) {
-          return assign(field, ParseUnsigned(text));
+          return assign(field, number(ParseUint(text, 0)));
         } else if constexpr (std::is_same_v<T, std::int64_t Options::*>) {
-          return assign(field, ParseSigned(text));
+          return assign(field, number(ParseInt(text, 0)));
         } else if constexpr (std::is_same_v<T, bool Options::*>) {
           return assign(field, or_refused.template operator()<bool>(ParseBool(text)));
         } else if constexpr (std::is_same_v<T, nanoseconds Options::*>) {
@@ -153,7 +159,7 @@ std::optional<UsageError> ReadArguments(std::span<const char* const> arguments, 
       return std::nullopt;
     }
     if (name == "version") {
-      const auto is_asked = value ? ParseBool(*value) : true;
+      const auto is_asked = value ? ParseBool(*value) : Result<bool>(true);
       if (!is_asked.has_value()) return BadValue(name, true, *value, "parse error");
       parsed.outcome = *is_asked ? ParseOutcome::kVersion : ParseOutcome::kRun;
       continue;
@@ -262,7 +268,7 @@ std::expected<ParsedCommandLine, UsageError> ParseCommandLine(
   if (parsed.options.data_dir.empty()) parsed.options.data_dir = parsed.options.name + ".etcd";
   if (parsed.options.snapshot_count == 0) parsed.options.snapshot_count = Options().snapshot_count;
   std::string& level = parsed.options.log_level;
-  std::ranges::transform(level, level.begin(), [](unsigned char c) { return std::tolower(c); });
+  level = LowerCase(std::move(level));
   if (level.empty()) level = "info";
   if (level == "dpanic") level = "panic";
   if (parsed.options.log_format.empty()) parsed.options.log_format = "json";

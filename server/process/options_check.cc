@@ -8,6 +8,7 @@
 
 #include "base/duration_text.h"
 #include "base/go_quote.h"
+#include "base/letter_case.h"
 #include "base/url.h"
 #include "rpc/tls_context.h"
 #include "server/process/feature_gates.h"
@@ -50,8 +51,7 @@ std::optional<std::string> LoggingProblem(const Options& options) {
 bool IsLogLevel(std::string level) {
   static constexpr std::string_view kLevels[] = {"",      "debug", "info",   "warn",
                                                  "error", "panic", "dpanic", "fatal"};
-  std::ranges::transform(level, level.begin(), [](unsigned char c) { return std::tolower(c); });
-  return std::ranges::find(kLevels, level) != std::end(kLevels);
+  return std::ranges::find(kLevels, LowerCase(std::move(level))) != std::end(kLevels);
 }
 
 std::optional<std::string> BindProblem(const std::string& list) {

@@ -1,26 +1,18 @@
 #include "server/process/startup_log.h"
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <thread>
 
+#include "base/duration_text.h"
 #include "base/logging.h"
 #include "server/messages/version.h"
 
 namespace kvorum::server {
 namespace {
 
-// As Go prints a duration below a minute, which these are.
-std::string Milliseconds(std::uint64_t ms) {
-  if (ms < 1'000) return std::to_string(ms) + "ms";
-  std::string seconds = std::to_string(ms / 1'000);
-  if (const std::uint64_t rest = ms % 1'000; rest != 0) {
-    std::string digits = std::to_string(1'000 + rest).substr(1);
-    digits.erase(digits.find_last_not_of('0') + 1);
-    seconds += "." + digits;
-  }
-  return seconds + "s";
-}
+std::string Milliseconds(std::uint64_t ms) { return FormatDuration(std::chrono::milliseconds(ms)); }
 
 }  // namespace
 
