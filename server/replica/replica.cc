@@ -413,7 +413,7 @@ void Replica::MoveLeader(raft::MemberId to, TimePoint deadline, Callback callbac
 
 void Replica::GiveUpLeadership(Duration limit, Task done) {
   raft_.Post([this, limit, done = std::move(done)]() mutable {
-    const raft::MemberId successor = stopped_ ? raft::kNone : BestSuccessor();
+    const raft::MemberId successor = stopped_ ? raft::kNone : node_->BestSuccessor();
     if (successor == raft::kNone) return done();
     KV_INFO("leadership transfer starting", {"current-leader-member-id", IdText(node_->id())},
             {"transferee-member-id", IdText(successor)});
@@ -430,24 +430,6 @@ void Replica::GiveUpLeadership(Duration limit, Task done) {
     raft_.PostAt(deadline, [this] { EndTransfers(); });
     ProcessReady();
   });
-}
-
-// The voter that needs least to lead: connected, with most of the log, connected for longest.
-raft::MemberId Replica::BestSuccessor() const {
-  if (node_->role() != raft::Role::kLeader) return raft::kNone;
-  using Rank = std::tuple<bool, raft::Index, std::int64_t>;
-  raft::MemberId best = raft::kNone;
-  Rank best_rank;
-  for (const raft::MemberId id : node_->conf_state().voters) {
-    if (id == node_->id()) continue;
-    const auto since = transport_->ActiveSince(id);
-    const Rank rank(since.has_value(), node_->tracker().progress().at(id).match,
-                    since.has_value() ? -since->ns : 0);
-    if (best != raft::kNone && rank <= best_rank) continue;
-    best = id;
-    best_rank = rank;
-  }
-  return best;
 }
 
 void Replica::EndTransfers() {

@@ -186,7 +186,6 @@ class Replica {
   bool IsOfAnotherTerm(const Proposal& proposal) const;
   void FailProposal(std::uint64_t id, const Error& error);
   std::uint64_t AskForReads();
-  raft::MemberId BestSuccessor() const;
   void EndTransfers();
   // What a proposal is told that got no answer in time.
   Error TimeoutError() const;
