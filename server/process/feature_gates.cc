@@ -16,6 +16,7 @@ struct Gate {
   std::string_view name;
   Stage stage;
   bool by_default;
+  bool has_effect = false;
 };
 
 constexpr std::string_view kAllAlpha = "AllAlpha";
@@ -24,13 +25,13 @@ constexpr std::string_view kLeaseCheckpoint = "LeaseCheckpoint";
 constexpr std::string_view kLeaseCheckpointPersist = "LeaseCheckpointPersist";
 
 constexpr Gate kGates[] = {
-    {kAllAlpha, Stage::kAllOfAStage, false},
-    {kAllBeta, Stage::kAllOfAStage, false},
+    {kAllAlpha, Stage::kAllOfAStage, false, true},
+    {kAllBeta, Stage::kAllOfAStage, false, true},
     {"CompactHashCheck", Stage::kAlpha, false},
     {"FastLeaseKeepAlive", Stage::kBeta, true},
     {"InitialCorruptCheck", Stage::kAlpha, false},
-    {kLeaseCheckpoint, Stage::kAlpha, false},
-    {kLeaseCheckpointPersist, Stage::kAlpha, false},
+    {kLeaseCheckpoint, Stage::kAlpha, false, true},
+    {kLeaseCheckpointPersist, Stage::kAlpha, false, true},
     {"PriorityRequest", Stage::kAlpha, false},
     {"SetMemberLocalAddr", Stage::kAlpha, false},
     {"StopGRPCServiceOnDefrag", Stage::kAlpha, false},
@@ -73,8 +74,13 @@ std::expected<FeatureGates, std::string> ParseFeatureGates(std::string_view text
     if (gate == std::end(kGates)) return std::unexpected("unrecognized feature gate: " + name);
     chosen[gate->name] = *on;
   }
-  return FeatureGates{.lease_checkpoint = IsOn(chosen, kLeaseCheckpoint),
-                      .lease_checkpoint_persist = IsOn(chosen, kLeaseCheckpointPersist)};
+  FeatureGates gates{.lease_checkpoint = IsOn(chosen, kLeaseCheckpoint),
+                     .lease_checkpoint_persist = IsOn(chosen, kLeaseCheckpointPersist)};
+  for (const Gate& gate : kGates) {
+    if (!gate.has_effect && IsOn(chosen, gate.name) != gate.by_default)
+      gates.without_effect.push_back(gate.name);
+  }
+  return gates;
 }
 
 }  // namespace kvorum::server

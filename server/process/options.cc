@@ -10,6 +10,7 @@
 #include "base/go_number.h"
 #include "base/go_quote.h"
 #include "base/letter_case.h"
+#include "server/process/feature_gates.h"
 #include "server/process/flag_table.h"
 #include "server/process/flag_value.h"
 #include "server/process/options_check.h"
@@ -265,6 +266,10 @@ std::expected<ParsedCommandLine, UsageError> ParseCommandLine(
   for (const Deprecation& deprecation : kDeprecations) {
     if (given.contains(deprecation.flag)) parsed.warnings.emplace_back(deprecation.warning);
   }
+  const FeatureGates gates = ParseFeatureGates(parsed.options.feature_gates).value();  // checked
+  for (const std::string_view gate : gates.without_effect)
+    parsed.warnings.push_back("feature gate " + std::string(gate) +
+                              " has no effect in this server");
   if (parsed.options.data_dir.empty()) parsed.options.data_dir = parsed.options.name + ".etcd";
   if (parsed.options.snapshot_count == 0) parsed.options.snapshot_count = Options().snapshot_count;
   std::string& level = parsed.options.log_level;

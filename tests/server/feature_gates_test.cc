@@ -1,10 +1,14 @@
 // What --feature-gates takes.
 #include "server/process/feature_gates.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace kvorum::server {
 namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
 
 std::string Refusal(std::string_view text) {
   const auto gates = ParseFeatureGates(text);
@@ -28,6 +32,21 @@ TEST(FeatureGatesTest, OthersAreRefused) {
   EXPECT_EQ(Refusal("LeaseCheckpoint=maybe"),
             "invalid value of LeaseCheckpoint=maybe, err: strconv.ParseBool: parsing \"maybe\": "
             "invalid syntax");
+}
+
+TEST(FeatureGatesTest, OnesThatAreSetAndDoNothingAreNamed) {
+  const auto without_effect = [](std::string_view text) {
+    return ParseFeatureGates(text)->without_effect;
+  };
+  EXPECT_THAT(without_effect(""), IsEmpty());
+  EXPECT_THAT(without_effect("LeaseCheckpoint=true,LeaseCheckpointPersist=true"), IsEmpty());
+  EXPECT_THAT(without_effect("InitialCorruptCheck=true"), ElementsAre("InitialCorruptCheck"));
+  EXPECT_THAT(without_effect("InitialCorruptCheck=false,FastLeaseKeepAlive=true"), IsEmpty())
+      << "as they are by default";
+  EXPECT_THAT(without_effect("FastLeaseKeepAlive=false"), ElementsAre("FastLeaseKeepAlive"));
+  EXPECT_THAT(without_effect("AllAlpha=true,PriorityRequest=false"),
+              ElementsAre("CompactHashCheck", "InitialCorruptCheck", "SetMemberLocalAddr",
+                          "StopGRPCServiceOnDefrag"));
 }
 
 TEST(FeatureGatesTest, CheckpointsOfLeasesAreOffUnlessAskedFor) {
