@@ -263,6 +263,22 @@ TEST_F(ReplicaTest, AProposalWithoutALeaderWaitsForOne) {
 }
 
 // A member sends it once, but what is between them (a proxy) may send it again.
+// A stalled leader's proposals about leases must be nobody else's, nor its own in a later term.
+TEST_F(ReplicaTest, AProposalOfOneTermIsTakenByTheLeaderOfThatTermAlone) {
+  const std::size_t leader = Start(3);
+  const raft::Term term = cluster_->replica(leader).term();
+  const auto propose = [&](std::size_t member, raft::Term only_in_term) {
+    return cluster_->Propose(member, RequestKind::kPut, PutBody("key", "in its term"), {},
+                             only_in_term);
+  };
+  EXPECT_EQ(propose(FollowerOf(leader), term).error(), kNotPrimary);
+  EXPECT_EQ(propose(leader, term - 1).error(), kNotPrimary);
+  EXPECT_EQ(propose(leader, term + 1).error(), kNotPrimary);
+  EXPECT_EQ(Value(leader), "before");
+  EXPECT_TRUE(propose(leader, term).has_value());
+  EXPECT_EQ(Value(leader), "in its term");
+}
+
 TEST_F(ReplicaTest, AForwardedProposalThatComesAgainUndoesNothing) {
   const std::size_t leader = Start(3);
   std::optional<raft::Message> forwarded;

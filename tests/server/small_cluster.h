@@ -157,11 +157,11 @@ class SmallCluster {
 
   // Proposes through member i and waits for the outcome.
   Result<ApplyResult::Value> Propose(std::size_t i, RequestKind kind, const std::string& body,
-                                     const auth::Identity& as = {}) {
+                                     const auth::Identity& as = {}, raft::Term only_in_term = 0) {
     auto outcome = std::make_shared<std::optional<Result<ApplyResult::Value>>>();
     member(i).Propose(
         kind, body, [outcome](Result<ApplyResult::Value> value) { *outcome = std::move(value); },
-        as);
+        as, only_in_term);
     if (!RunUntil([&] { return outcome->has_value(); }))
       return Fail(Code::kDeadlineExceeded, "no outcome");
     return *std::move(*outcome);

@@ -58,7 +58,7 @@ class SmallMember {
   // Proposes a request in somebody's name; `done` gets the outcome.
   void Propose(RequestKind kind, const std::string& body,
                std::move_only_function<void(Result<ApplyResult::Value>)> done,
-               const auth::Identity& as = {}) {
+               const auth::Identity& as = {}, raft::Term only_in_term = 0) {
     struct CallbackWaiter final : Waiter {
       std::move_only_function<void(Result<ApplyResult::Value>)> done;
       void Applied(ApplyResult result) override { done(std::move(result.value)); }
@@ -75,7 +75,8 @@ class SmallMember {
                                                         .user = as.username,
                                                         .auth_revision = as.revision}),
                          .deadline = lanes_.clock().Now() + std::chrono::seconds(7),
-                         .waiter = std::move(waiter)});
+                         .waiter = std::move(waiter),
+                         .only_in_term = only_in_term});
     instance_->replica().Propose(std::move(proposals));
   }
 
