@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "auth/errors.h"
+#include "base/api_errors.h"
 #include "base/check.h"
 
 namespace kvorum::auth {
@@ -20,10 +20,10 @@ std::uint64_t AuthState::SessionsSince(const User* user) const {
 }
 
 Result<const User*> AuthState::Identify(const Identity& identity) const {
-  if (identity.revision == 0) return Refuse(kErrUserEmpty);
+  if (identity.revision == 0) return kErrUserEmpty.Fail();
   const User* user = UserOf(identity);
-  if (identity.revision < RequiredRevision(user)) return Refuse(kErrAuthOldRevision);
-  if (user == nullptr) return Refuse(kErrPermissionDenied);
+  if (identity.revision < RequiredRevision(user)) return kErrAuthOldRevision.Fail();
+  if (user == nullptr) return kErrPermissionDenied.Fail();
   return user;
 }
 
@@ -47,7 +47,7 @@ Result<void> AuthState::CheckRead(const Identity& identity, std::string_view key
   if (!enabled_) return {};
   KV_TRY(const User* user, Identify(identity));
   if (user->is_root() || user->MayRead(key, range_end)) return {};
-  return Refuse(kErrPermissionDenied);
+  return kErrPermissionDenied.Fail();
 }
 
 Result<void> AuthState::CheckWrite(const Identity& identity, std::string_view key,
@@ -55,16 +55,16 @@ Result<void> AuthState::CheckWrite(const Identity& identity, std::string_view ke
   if (!enabled_) return {};
   KV_TRY(const User* user, Identify(identity));
   if (user->is_root() || user->MayWrite(key, range_end)) return {};
-  return Refuse(kErrPermissionDenied);
+  return kErrPermissionDenied.Fail();
 }
 
 Result<void> AuthState::CheckAdmin(const Identity& identity) const {
   if (!enabled_) return {};
-  if (identity.username.empty()) return Refuse(kErrUserEmpty);
+  if (identity.username.empty()) return kErrUserEmpty.Fail();
   const User* user = UserOf(identity);
-  if (user == nullptr) return Refuse(kErrUserNotFound);
+  if (user == nullptr) return kErrUserNotFound.Fail();
   KV_RETURN_IF_ERROR(Identify(identity));
-  if (!user->is_root()) return Refuse(kErrPermissionDenied);
+  if (!user->is_root()) return kErrPermissionDenied.Fail();
   return {};
 }
 
@@ -74,16 +74,16 @@ bool AuthState::UserHasRole(std::string_view user, std::string_view role) const 
 }
 
 Result<const User*> AuthState::BeginLogin(std::string_view username) const {
-  if (!enabled_) return Refuse(kErrAuthNotEnabled);
+  if (!enabled_) return kErrAuthNotEnabled.Fail();
   const User* user = FindUser(username);
-  if (user != nullptr && user->is_without_password()) return Refuse(kErrNoPasswordUser);
+  if (user != nullptr && user->is_without_password()) return kErrNoPasswordUser.Fail();
   return user;
 }
 
 Result<void> AuthState::CheckLogin(std::string_view username) const {
-  if (!enabled_) return Refuse(kErrAuthNotEnabled);
+  if (!enabled_) return kErrAuthNotEnabled.Fail();
   const User* user = FindUser(username);
-  if (user == nullptr || user->is_without_password()) return Refuse(kErrAuthFailed);
+  if (user == nullptr || user->is_without_password()) return kErrAuthFailed.Fail();
   return {};
 }
 

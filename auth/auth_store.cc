@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "auth/auth_draft.h"
-#include "auth/errors.h"
 #include "auth/password.h"
 #include "auth/permission_order.h"
+#include "base/api_errors.h"
 #include "base/check.h"
 
 namespace kvorum::auth {
@@ -57,8 +57,8 @@ void AuthStore::Replace(Content content) {
 Result<Change> AuthStore::Enable() {
   if (now().enabled()) return Change{};
   const User* root = now().FindUser(kRootUser);
-  if (root == nullptr) return Refuse(kErrRootUserNotExist);
-  if (!root->is_root()) return Refuse(kErrRootRoleNotExist);
+  if (root == nullptr) return kErrRootUserNotExist.Fail();
+  if (!root->is_root()) return kErrRootRoleNotExist.Fail();
   AuthDraft draft(content_, AuthDraft::Revision::kStays);
   draft.SetEnabled(true);
   return Publish(std::move(draft));
@@ -76,9 +76,9 @@ Change AuthStore::Disable() {
 
 Result<Change> AuthStore::AddUser(std::string_view name, std::string_view hash_base64,
                                   bool no_password) {
-  if (name.empty()) return Refuse(kErrUserEmpty);
-  if (name.size() > kMaxNameSizeBytes) return Refuse(kErrNameTooLong);
-  if (now().FindUser(name) != nullptr) return Refuse(kErrUserAlreadyExist);
+  if (name.empty()) return kErrUserEmpty.Fail();
+  if (name.size() > kMaxNameSizeBytes) return kErrNameTooLong.Fail();
+  if (now().FindUser(name) != nullptr) return kErrUserAlreadyExist.Fail();
   UserRecord user{std::string(name), {}, {}, no_password};
   if (!no_password) {
     KV_TRY(user.password_hash, DecodeHash(hash_base64));
@@ -89,8 +89,8 @@ Result<Change> AuthStore::AddUser(std::string_view name, std::string_view hash_b
 }
 
 Result<Change> AuthStore::DeleteUser(std::string_view name) {
-  if (now().enabled() && name == kRootUser) return Refuse(kErrInvalidAuthMgmt);
-  if (now().FindUser(name) == nullptr) return Refuse(kErrUserNotFound);
+  if (now().enabled() && name == kRootUser) return kErrInvalidAuthMgmt.Fail();
+  if (now().FindUser(name) == nullptr) return kErrUserNotFound.Fail();
   AuthDraft draft(content_, AuthDraft::Revision::kRises);
   draft.RemoveUser(name);
   Change change = Publish(std::move(draft));
@@ -100,7 +100,7 @@ Result<Change> AuthStore::DeleteUser(std::string_view name) {
 
 Result<Change> AuthStore::ChangePassword(std::string_view name, std::string_view hash_base64) {
   const User* user = now().FindUser(name);
-  if (user == nullptr) return Refuse(kErrUserNotFound);
+  if (user == nullptr) return kErrUserNotFound.Fail();
   UserRecord changed = *user->record();
   changed.password_hash.clear();
   if (!user->is_without_password()) {
@@ -115,8 +115,8 @@ Result<Change> AuthStore::ChangePassword(std::string_view name, std::string_view
 
 Result<Change> AuthStore::GrantRole(std::string_view user, std::string_view role) {
   const User* found = now().FindUser(user);
-  if (found == nullptr) return Refuse(kErrUserNotFound);
-  if (role != kRootRole && now().FindRole(role) == nullptr) return Refuse(kErrRoleNotFound);
+  if (found == nullptr) return kErrUserNotFound.Fail();
+  if (role != kRootRole && now().FindRole(role) == nullptr) return kErrRoleNotFound.Fail();
   if (found->HasRole(role)) return Change{};
   UserRecord changed = *found->record();
   changed.roles.emplace(std::ranges::lower_bound(changed.roles, role), role);
@@ -126,27 +126,27 @@ Result<Change> AuthStore::GrantRole(std::string_view user, std::string_view role
 }
 
 Result<Change> AuthStore::RevokeRole(std::string_view user, std::string_view role) {
-  if (now().enabled() && user == kRootUser && role == kRootRole) return Refuse(kErrInvalidAuthMgmt);
+  if (now().enabled() && user == kRootUser && role == kRootRole) return kErrInvalidAuthMgmt.Fail();
   const User* found = now().FindUser(user);
-  if (found == nullptr) return Refuse(kErrUserNotFound);
-  if (!found->HasRole(role)) return Refuse(kErrRoleNotGranted);
+  if (found == nullptr) return kErrUserNotFound.Fail();
+  if (!found->HasRole(role)) return kErrRoleNotGranted.Fail();
   AuthDraft draft(content_, AuthDraft::Revision::kRises);
   draft.PutUser(WithoutRole(*found->record(), role), AuthDraft::Sessions::kGoOn);
   return Publish(std::move(draft));
 }
 
 Result<Change> AuthStore::AddRole(std::string_view name) {
-  if (name.empty()) return Refuse(kErrRoleEmpty);
-  if (name.size() > kMaxNameSizeBytes) return Refuse(kErrNameTooLong);
-  if (now().FindRole(name) != nullptr) return Refuse(kErrRoleAlreadyExist);
+  if (name.empty()) return kErrRoleEmpty.Fail();
+  if (name.size() > kMaxNameSizeBytes) return kErrNameTooLong.Fail();
+  if (now().FindRole(name) != nullptr) return kErrRoleAlreadyExist.Fail();
   AuthDraft draft(content_, AuthDraft::Revision::kRises);
   draft.AddRole(name);
   return Publish(std::move(draft));
 }
 
 Result<Change> AuthStore::DeleteRole(std::string_view name) {
-  if (now().enabled() && name == kRootRole) return Refuse(kErrInvalidAuthMgmt);
-  if (now().FindRole(name) == nullptr) return Refuse(kErrRoleNotFound);
+  if (now().enabled() && name == kRootRole) return kErrInvalidAuthMgmt.Fail();
+  if (now().FindRole(name) == nullptr) return kErrRoleNotFound.Fail();
   AuthDraft draft(content_, AuthDraft::Revision::kRises);
   draft.RemoveRole(name);
   const AuthContent::Names holders = content_.HoldersOf(name);  // the list changes as they do
@@ -156,10 +156,10 @@ Result<Change> AuthStore::DeleteRole(std::string_view name) {
 }
 
 Result<Change> AuthStore::GrantPermission(std::string_view role, const Permission* permission) {
-  if (permission == nullptr) return Refuse(kErrPermissionNotGiven);
-  if (!IsValidRange(permission->key, permission->range_end)) return Refuse(kErrInvalidAuthMgmt);
+  if (permission == nullptr) return kErrPermissionNotGiven.Fail();
+  if (!IsValidRange(permission->key, permission->range_end)) return kErrInvalidAuthMgmt.Fail();
   const Role* found = now().FindRole(role);
-  if (found == nullptr) return Refuse(kErrRoleNotFound);
+  if (found == nullptr) return kErrRoleNotFound.Fail();
   RoleRecord changed = found->record();
   SetPermission(changed.permissions, *permission);
   AuthDraft draft(content_, AuthDraft::Revision::kRises);
@@ -170,12 +170,12 @@ Result<Change> AuthStore::GrantPermission(std::string_view role, const Permissio
 Result<Change> AuthStore::RevokePermission(std::string_view role, std::string_view key,
                                            std::string_view range_end) {
   const Role* found = now().FindRole(role);
-  if (found == nullptr) return Refuse(kErrRoleNotFound);
+  if (found == nullptr) return kErrRoleNotFound.Fail();
   RoleRecord changed = found->record();
   const auto revoked = std::erase_if(changed.permissions, [&](const Permission& permission) {
     return permission.key == key && permission.range_end == range_end;
   });
-  if (revoked == 0) return Refuse(kErrPermissionNotGranted);
+  if (revoked == 0) return kErrPermissionNotGranted.Fail();
   AuthDraft draft(content_, AuthDraft::Revision::kRises);
   draft.ChangeRole(std::move(changed));
   return Publish(std::move(draft));

@@ -8,9 +8,9 @@
 #include <set>
 #include <utility>
 
-#include "auth/errors.h"
 #include "auth/jwt_signature.h"
 #include "auth/token_table.h"
+#include "base/api_errors.h"
 #include "base/base64.h"
 
 namespace kvorum::auth {
@@ -136,11 +136,11 @@ Result<std::string> JwtTokens::Sign(std::string_view username, std::uint64_t rev
 
 Result<std::shared_ptr<const JwtTokens::Claims>> JwtTokens::Verify(std::string_view token,
                                                                    std::int64_t now_s) const {
-  if (token.size() > kMaxTokenSizeBytes) return Refuse(kErrInvalidAuthToken);
+  if (token.size() > kMaxTokenSizeBytes) return kErrInvalidAuthToken.Fail();
   const TimePoint now = FromSeconds(now_s);
   if (auto known = impl_->verified.Find(token, now, std::nullopt)) return *std::move(known);
   auto claims = impl_->Verify(token, now_s);
-  if (claims == nullptr) return Refuse(kErrInvalidAuthToken);
+  if (claims == nullptr) return kErrInvalidAuthToken.Fail();
   impl_->verified.Set(token, claims, FromSeconds(claims->expires_s));
   return claims;
 }

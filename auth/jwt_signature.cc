@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "auth/errors.h"
+#include "base/api_errors.h"
 #include "base/freed_by.h"
 
 namespace kvorum::auth {
@@ -190,7 +190,7 @@ class KeyPairSigner final : public JwtSigner {
   bool can_sign() const override { return can_sign_; }
 
   Result<std::string> Sign(std::string_view text) const override {
-    if (!can_sign_) return Refuse(kErrVerifyOnly);
+    if (!can_sign_) return kErrVerifyOnly.Fail();
     const ErrorQueueGuard guard;
     const DigestPtr context(EVP_MD_CTX_new());
     EVP_PKEY_CTX* key_context = nullptr;
@@ -263,10 +263,10 @@ Result<std::unique_ptr<JwtSigner>> JwtSigner::Make(std::string_view method_name,
     return Fail(Code::kInvalidArgument,
                 std::string(kInvalidAuthOptsText) + ": there is no such sign-method");
   if (method->family == Family::kHmac) {
-    if (private_pem.empty()) return Refuse(kErrMissingKey);
+    if (private_pem.empty()) return kErrMissingKey.Fail();
     return std::make_unique<HmacSigner>(*method, private_pem);
   }
-  if (private_pem.empty() && public_pem.empty()) return Refuse(kErrMissingKey);
+  if (private_pem.empty() && public_pem.empty()) return kErrMissingKey.Fail();
   KeyPtr private_key;
   KeyPtr public_key;
   if (!private_pem.empty()) {
@@ -278,7 +278,7 @@ Result<std::unique_ptr<JwtSigner>> JwtSigner::Make(std::string_view method_name,
   if (private_key == nullptr)
     return std::make_unique<KeyPairSigner>(*method, std::move(public_key), false);
   if (public_key != nullptr && EVP_PKEY_eq(private_key.get(), public_key.get()) != 1)
-    return Refuse(kErrKeyMismatch);
+    return kErrKeyMismatch.Fail();
   return std::make_unique<KeyPairSigner>(*method, std::move(private_key), true);
 }
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "auth/errors.h"
+#include "base/api_errors.h"
 #include "base/base64.h"
 #include "base/check.h"
 
@@ -48,8 +48,8 @@ BcryptSalt MakeSalt(const RandomBytes& random) {
 }
 
 Result<void> CheckPassword(std::string_view password) {
-  if (password.size() > kMaxPasswordSizeBytes) return Refuse(kErrPasswordTooLong);
-  if (password.find('\0') != std::string_view::npos) return Refuse(kErrPasswordHasZeroByte);
+  if (password.size() > kMaxPasswordSizeBytes) return kErrPasswordTooLong.Fail();
+  if (password.find('\0') != std::string_view::npos) return kErrPasswordHasZeroByte.Fail();
   return {};
 }
 
@@ -116,7 +116,7 @@ std::string EncodeHash(std::string_view hash) { return EncodeBase64(Base64::kSta
 
 Result<std::string> DecodeHash(std::string_view base64) {
   auto hash = DecodeBase64(Base64::kStandard, base64);
-  if (!hash) return Refuse(kErrNoPasswordUser);
+  if (!hash) return kErrNoPasswordUser.Fail();
   return *std::move(hash);
 }
 

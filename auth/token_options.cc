@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "auth/errors.h"
+#include "base/api_errors.h"
 #include "base/duration_text.h"
 
 namespace kvorum::auth {

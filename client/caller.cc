@@ -6,15 +6,13 @@
 #include <thread>
 #include <utility>
 
+#include "base/api_errors.h"
 #include "proto/rpc.pb.h"
 
 namespace kvorum::client {
 namespace {
 
-constexpr std::string_view kAuthNotEnabled = "etcdserver: authentication is not enabled";
 constexpr int kMaxAttempts = 100;
-
-Error DeadlineExceeded() { return {Code::kDeadlineExceeded, "context deadline exceeded"}; }
 
 // 25 ms, more or less, so that clients of a failed member don't come back as one.
 void BackOff(CallOptions::Deadline deadline) {
@@ -43,7 +41,7 @@ Credentials CredentialsOf(const Options& options) {
 
 Error FromStatus(const grpc::Status& status) {
   const auto code = static_cast<Code>(status.error_code());
-  if (code == Code::kDeadlineExceeded) return DeadlineExceeded();
+  if (code == Code::kDeadlineExceeded) return kErrDeadlineExceeded.ToError();
   return {code, status.error_message()};
 }
 
@@ -82,7 +80,7 @@ Result<std::string> Caller::Authenticate(CallOptions::Deadline deadline) {
       return std::move(*response.mutable_token());
     }
     const Error error = FromStatus(status);
-    if (error.message == kAuthNotEnabled) return std::string();
+    if (error.message == kErrAuthNotEnabled.message) return std::string();
     // The token that is asked for is not to be renewed.
     const Credentials none = Credentials::kNone;
     if (attempt == kMaxAttempts ||
@@ -100,7 +98,7 @@ Result<ConnectionPtr> Caller::WaitReady(CallOptions::Deadline deadline) {
   if (on_unreachable_) {
     if (const std::string why = connections_->WhyNotConnected(); !why.empty()) on_unreachable_(why);
   }
-  return Fail(DeadlineExceeded());
+  return kErrDeadlineExceeded.Fail();
 }
 
 Result<void> Caller::CheckSize(std::size_t size_bytes) const {

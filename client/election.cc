@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/api_errors.h"
 #include "base/key_range.h"
 #include "client/key_queue.h"
 
@@ -10,8 +11,9 @@ namespace {
 
 using etcdserverpb::RangeResponse;
 
-constexpr const char* kNotLeader = "election: not leader";
-constexpr const char* kNoLeader = "election: no leader";
+Error NotLeader() {
+  return {Code::kFailedPrecondition, std::string(kErrElectionNotLeader.message)};
+}
 
 RangeResponse AsRange(const etcdserverpb::ResponseHeader& header, const mvccpb::KeyValue& kv) {
   RangeResponse range;
@@ -124,8 +126,7 @@ Result<void> Election::Campaign(std::string_view value, const std::stop_token& s
   if (auto waited = place_->WaitUntilOldest(stop); !waited) return GiveUp(waited.error());
   const auto own = place_->Read();
   if (!own) return GiveUp(own.error());
-  if (!*own || place_->session().ended().stop_requested())
-    return GiveUp({Code::kFailedPrecondition, kNotLeader});
+  if (!*own || place_->session().ended().stop_requested()) return GiveUp(NotLeader());
   return {};
 }
 
@@ -135,9 +136,9 @@ std::unexpected<Error> Election::GiveUp(Error error) {
 }
 
 Result<void> Election::Proclaim(std::string_view value) {
-  if (!place_->is_entered()) return Fail(Code::kFailedPrecondition, kNotLeader);
+  if (!place_->is_entered()) return Fail(NotLeader());
   KV_TRY(const bool changed, place_->ChangeValue(value));
-  if (!changed) return Fail(Code::kFailedPrecondition, kNotLeader);
+  if (!changed) return Fail(NotLeader());
   return {};
 }
 
@@ -149,7 +150,8 @@ Result<void> Election::Resign() {
 
 Result<RangeResponse> Election::Leader() const {
   KV_TRY(RangeResponse oldest, place_->Oldest());
-  if (oldest.kvs_size() == 0) return Fail(Code::kNotFound, kNoLeader);
+  if (oldest.kvs_size() == 0)
+    return Fail(Code::kNotFound, std::string(kErrElectionNoLeader.message));
   return oldest;
 }
 

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <memory>
 
+#include "base/api_errors.h"
 #include "base/key_range.h"
 
 namespace kvorum::client {
@@ -86,7 +87,7 @@ Result<void> QueuePlace::WaitUntilOldest(const std::stop_token& stop) {
   older.set_max_create_revision(created_ - 1);
   older.set_keys_only(true);
   while (true) {
-    if (stop.stop_requested()) return Fail(Code::kCanceled, std::string(kStopped));
+    if (stop.stop_requested()) return kErrCanceled.Fail();
     if (session_.ended().stop_requested()) return {};  // the key is looked for next
     KV_TRY(const auto found, client().Range(older));
     if (found.kvs_size() == 0) return {};

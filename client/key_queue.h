@@ -16,8 +16,6 @@
 
 namespace kvorum::client {
 
-inline constexpr std::string_view kStopped = "context canceled";
-
 // A session's place in a queue. Used by one thread at a time.
 class QueuePlace {
  public:

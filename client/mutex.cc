@@ -2,12 +2,12 @@
 
 #include <utility>
 
+#include "base/api_errors.h"
 #include "client/key_queue.h"
 
 namespace kvorum::client {
 namespace {
 
-constexpr const char* kExpired = "mutex: session is expired";
 constexpr const char* kTaken = "mutex: Locked by another session";
 constexpr const char* kReleased = "mutex: lock has already been released";
 
@@ -40,7 +40,7 @@ Result<void> Mutex::Confirm() {
   const auto own = place_->Read();
   if (!own) return GiveUp(own.error());
   if (!*own || place_->session().ended().stop_requested())
-    return GiveUp({Code::kFailedPrecondition, kExpired});
+    return GiveUp({Code::kFailedPrecondition, std::string(kErrSessionExpired.message)});
   revision_ = (*own)->header().revision();
   return {};
 }

@@ -4,15 +4,11 @@
 #include <array>
 #include <cstdint>
 
+#include "base/api_errors.h"
 #include "client/error_text.h"
 
 namespace kvorum::client {
 namespace {
-
-constexpr std::string_view kInvalidAuthToken = "etcdserver: invalid auth token";
-constexpr std::string_view kAuthOldRevision = "etcdserver: revision of auth store is old";
-constexpr std::string_view kUserEmpty = "etcdserver: user name is empty";
-constexpr std::string_view kNotForLearner = "etcdserver: rpc not supported for learner";
 
 // How grpc++ words that it had no connection to send the call on.
 bool WasNeverSent(std::string_view message) {
@@ -28,9 +24,10 @@ bool WasNeverSent(std::string_view message) {
 }  // namespace
 
 bool IsTokenRefused(const Error& error, const Attempt& attempt) {
-  if (error.message == kInvalidAuthToken || error.message == kAuthOldRevision) return true;
+  if (error.message == kErrInvalidAuthToken.message || error.message == kErrAuthOldRevision.message)
+    return true;
   // Also what a request without a user's name is answered with: then the token was fine.
-  return error.message == kUserEmpty && !attempt.showed_token;
+  return error.message == kErrUserEmpty.message && !attempt.showed_token;
 }
 
 NextStep AfterError(const Error& error, const Attempt& attempt) {
@@ -40,12 +37,14 @@ NextStep AfterError(const Error& error, const Attempt& attempt) {
         return NextStep::kNewToken;
       case Credentials::kNone:
         // A certificate's user is looked up anew by each call.
-        return error.message == kAuthOldRevision ? NextStep::kAnotherMember : NextStep::kFail;
+        return error.message == kErrAuthOldRevision.message ? NextStep::kAnotherMember
+                                                            : NextStep::kFail;
       case Credentials::kToken:
         return NextStep::kFail;
     }
   }
-  if (error.message == kNotForLearner && attempt.has_other_members) return NextStep::kAnotherMember;
+  if (error.message == kErrNotSupportedForLearner.message && attempt.has_other_members)
+    return NextStep::kAnotherMember;
   switch (attempt.repeat) {
     case Repeat::kRead: {
       // The member gave up by itself: it is going down, or has its own time-outs.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/api_errors.h"
+
 namespace kvorum::client {
 namespace {
 
@@ -42,7 +44,7 @@ Result<void> TokenSource::Renew(std::uint64_t generation, TimePoint deadline) {
   {
     std::unique_lock lock(mutex_);
     if (!WaitUntil(renewed_, lock, deadline, [this] { return !is_renewing_; }))
-      return Fail(Code::kDeadlineExceeded, "context deadline exceeded");
+      return kErrDeadlineExceeded.Fail();
     if (token_.generation > generation) return {};
     if (refusal_ && now_() < refusal_->until) return Fail(refusal_->error);
     is_renewing_ = true;

@@ -6,12 +6,12 @@
 #include <thread>
 #include <utility>
 
+#include "base/api_errors.h"
 #include "client/watch_impl.h"
 
 namespace kvorum::client {
 namespace {
 
-constexpr std::string_view kNoLeader = "etcdserver: no leader";
 constexpr std::chrono::milliseconds kBackOff(25);
 // How long a connection is waited for before a look whether the watch is still wanted.
 constexpr std::chrono::milliseconds kConnectSlice(200);
@@ -56,13 +56,12 @@ Result<Watch::Impl::End> Watch::Impl::Judge(const grpc::Status& status, const To
       NextStep::kNewToken)
     return End::kTokenRefused;
   const bool may_pass = error.code == Code::kUnavailable || error.code == Code::kInternal;
-  if (may_pass && error.message != kNoLeader) return End::kBroken;
+  if (may_pass && error.message != kErrNoLeader.message) return End::kBroken;
   return Fail(error);
 }
 
 Result<void> Watch::Impl::RenewToken(const Token& token) {
-  if (++renewals_ > kMaxRenewals)
-    return Fail(Code::kUnauthenticated, "etcdserver: invalid auth token");
+  if (++renewals_ > kMaxRenewals) return kErrInvalidAuthToken.Fail();
   const auto renewed = caller_.Renew(token, CallOptions::Within(caller_.dial_timeout()).deadline);
   // Who can't be reached now may be reached later, as with any broken stream.
   if (renewed || renewed.error().code == Code::kDeadlineExceeded ||

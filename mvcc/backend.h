@@ -21,7 +21,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/api_error.h"
+#include "base/api_errors.h"
 #include "base/error.h"
 #include "base/file_system.h"
 #include "mvcc/bucket.h"

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/api_errors.h"
 #include "base/key_range.h"
-#include "mvcc/errors.h"
 
 namespace kvorum::mvcc {
 namespace {
@@ -211,9 +211,9 @@ Result<RangeSummary> RunSingle(const RangeScope& scope, const RangeRequest& requ
 
 // The revision that the range is read at.
 Result<std::int64_t> RevisionOf(const RangeScope& scope, const RangeRequest& request) {
-  if (request.revision > scope.current_revision) return Refuse(kErrFutureRev);
+  if (request.revision > scope.current_revision) return kErrFutureRev.Fail();
   const std::int64_t revision = request.revision > 0 ? request.revision : scope.current_revision;
-  if (revision < scope.compact_revision) return Refuse(kErrCompacted);
+  if (revision < scope.compact_revision) return kErrCompacted.Fail();
   return revision;
 }
 

@@ -236,9 +236,9 @@ Result<void> Store::Compact(std::int64_t revision, std::move_only_function<void(
   KV_CHECK(!txn_open_, "a compaction is an entry of its own");
   if (revision <= working_compact_revision_) {
     compactor_.WhenIdle(std::move(on_finished));
-    return Refuse(kErrCompacted);
+    return kErrCompacted.Fail();
   }
-  if (revision > working_revision_) return Refuse(kErrFutureRev);
+  if (revision > working_revision_) return kErrFutureRev.Fail();
 
   KV_FAILPOINT("compactBeforeCommitScheduledCompact");
   // HashKV(0) asks for the newest revision, so no hash may stand there under that name.

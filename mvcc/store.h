@@ -28,13 +28,13 @@
 #include <string_view>
 #include <vector>
 
+#include "base/api_errors.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/executor.h"
 #include "mvcc/backend.h"
 #include "mvcc/committer.h"
 #include "mvcc/compaction.h"
-#include "mvcc/errors.h"
 #include "mvcc/hash.h"
 #include "mvcc/key_index.h"
 #include "mvcc/publish_listener.h"

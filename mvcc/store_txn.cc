@@ -4,9 +4,9 @@
 #include <string>
 #include <utility>
 
+#include "base/api_errors.h"
 #include "base/check.h"
 #include "base/key_range.h"
-#include "mvcc/errors.h"
 #include "mvcc/key_value.h"
 #include "mvcc/store.h"
 
@@ -70,13 +70,13 @@ void WriteTxn::Append(const KeyValue& kv, bool tombstone) {
 Result<PutResult> WriteTxn::Put(const PutRequest& request) {
   const LeaseChecker* leases = store_.options_.leases;
   if (request.lease != 0 && (leases == nullptr || !leases->LeaseExists(request.lease))) {
-    return Refuse(kErrLeaseNotFound);
+    return kErrLeaseNotFound.Fail();
   }
   KeyValue kv{.key = request.key, .value = request.value, .lease = request.lease};
   if (request.ignore_value || request.ignore_lease) {
     const std::optional<IndexItem> item =
         store_.state_->index->working().Get(request.key, revision());
-    if (!item) return Refuse(kErrKeyNotFound);
+    if (!item) return kErrKeyNotFound.Fail();
     const KeyValue old = MustHave(DecodeKeyValue(MustHave(Find(item->modified))));
     if (request.ignore_value) kv.value = old.value;
     if (request.ignore_lease) kv.lease = old.lease;

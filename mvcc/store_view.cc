@@ -5,8 +5,8 @@
 #include <string>
 #include <variant>
 
+#include "base/api_errors.h"
 #include "base/check.h"
-#include "mvcc/errors.h"
 #include "mvcc/store_counters.h"
 #include "mvcc/txn_plan.h"
 #include "mvcc/validate.h"
@@ -94,8 +94,8 @@ Result<bool> ReadView::Succeeds(const TxnRequest& request) {
 }
 
 Result<KvHash> ReadView::HashKv(std::int64_t revision) {
-  if (revision > 0 && revision < compact_revision()) return Refuse(kErrCompacted);
-  if (revision > this->revision()) return Refuse(kErrFutureRev);
+  if (revision > 0 && revision < compact_revision()) return kErrCompacted.Fail();
+  if (revision > this->revision()) return kErrFutureRev.Fail();
   if (revision == 0) revision = this->revision();
 
   KvHasher hasher = KvHasher::ForHistory(compact_revision(), revision, index_.view());

@@ -5,8 +5,8 @@
 #include <utility>
 #include <variant>
 
+#include "base/api_errors.h"
 #include "base/key_range.h"
-#include "mvcc/errors.h"
 #include "mvcc/range_set.h"
 
 namespace kvorum::mvcc {
@@ -55,18 +55,18 @@ class PathChecker {
 
   Result<void> Check(const RangeRequest& range) {
     if (range.revision == 0) return {};
-    if (range.revision > scope_.current_revision) return Refuse(kErrFutureRev);
-    if (range.revision < scope_.compact_revision) return Refuse(kErrCompacted);
+    if (range.revision > scope_.current_revision) return kErrFutureRev.Fail();
+    if (range.revision < scope_.compact_revision) return kErrCompacted.Fail();
     return {};
   }
 
   Result<void> Check(const PutRequest& put) {
     if (put.lease != 0 && (leases_ == nullptr || !leases_->LeaseExists(put.lease))) {
-      return Refuse(kErrLeaseNotFound);
+      return kErrLeaseNotFound.Fail();
     }
     if (!put.ignore_value && !put.ignore_lease) return {};
-    if (deleted_.Contains(put.key)) return Refuse(kErrKeyNotFound);
-    if (!scope_.index.Get(put.key, scope_.current_revision)) return Refuse(kErrKeyNotFound);
+    if (deleted_.Contains(put.key)) return kErrKeyNotFound.Fail();
+    if (!scope_.index.Get(put.key, scope_.current_revision)) return kErrKeyNotFound.Fail();
     return {};
   }
 

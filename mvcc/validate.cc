@@ -9,8 +9,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/api_errors.h"
 #include "base/key_range.h"
-#include "mvcc/errors.h"
 #include "mvcc/range_set.h"
 
 namespace kvorum::mvcc {
@@ -45,7 +45,7 @@ Result<void> CheckOps(const TxnRequest& request, std::size_t max_ops);
 struct OpCheck {
   std::size_t max_nested_ops;
 
-  Result<void> operator()(std::monostate) const { return Refuse(kErrKeyNotFound); }
+  Result<void> operator()(std::monostate) const { return kErrKeyNotFound.Fail(); }
   Result<void> operator()(const RangeRequest& range) const { return CheckRange(range); }
   Result<void> operator()(const PutRequest& put) const { return CheckPut(put); }
   Result<void> operator()(const DeleteRangeRequest& del) const { return CheckDeleteRange(del); }
@@ -57,9 +57,9 @@ struct OpCheck {
 Result<void> CheckOps(const TxnRequest& request, std::size_t max_ops) {
   const std::size_t ops =
       std::max({request.compare.size(), request.success.size(), request.failure.size()});
-  if (ops > max_ops) return Refuse(kErrTooManyOps);
+  if (ops > max_ops) return kErrTooManyOps.Fail();
   for (const Compare& compare : request.compare) {
-    if (compare.key.empty()) return Refuse(kErrEmptyKey);
+    if (compare.key.empty()) return kErrEmptyKey.Fail();
   }
   const OpCheck check{max_ops - ops};
   for (const auto* branch : {&request.success, &request.failure}) {
@@ -159,35 +159,35 @@ std::uint64_t BranchCost(const std::vector<RequestOp>& ops) {
 }  // namespace
 
 Result<void> CheckRange(const RangeRequest& request) {
-  if (request.key.empty()) return Refuse(kErrEmptyKey);
-  if (!IsKnown(request.sort_order)) return Refuse(kErrInvalidSortOption);
-  if (!IsKnown(request.sort_target)) return Refuse(kErrInvalidSortOption);
+  if (request.key.empty()) return kErrEmptyKey.Fail();
+  if (!IsKnown(request.sort_order)) return kErrInvalidSortOption.Fail();
+  if (!IsKnown(request.sort_target)) return kErrInvalidSortOption.Fail();
   return {};
 }
 
 Result<void> CheckRangeStream(const RangeRequest& request) {
   KV_RETURN_IF_ERROR(CheckRange(request));
-  if (!IsKeyOrder(request)) return Refuse(kErrStreamSortOrder);
-  if (HasRevisionFilters(request)) return Refuse(kErrStreamFilters);
+  if (!IsKeyOrder(request)) return kErrStreamSortOrder.Fail();
+  if (HasRevisionFilters(request)) return kErrStreamFilters.Fail();
   return {};
 }
 
 Result<void> CheckPut(const PutRequest& request) {
-  if (request.key.empty()) return Refuse(kErrEmptyKey);
-  if (request.ignore_value && !request.value.empty()) return Refuse(kErrValueProvided);
-  if (request.ignore_lease && request.lease != 0) return Refuse(kErrLeaseProvided);
+  if (request.key.empty()) return kErrEmptyKey.Fail();
+  if (request.ignore_value && !request.value.empty()) return kErrValueProvided.Fail();
+  if (request.ignore_lease && request.lease != 0) return kErrLeaseProvided.Fail();
   return {};
 }
 
 Result<void> CheckDeleteRange(const DeleteRangeRequest& request) {
-  if (request.key.empty()) return Refuse(kErrEmptyKey);
+  if (request.key.empty()) return kErrEmptyKey.Fail();
   return {};
 }
 
 Result<void> CheckTxn(const TxnRequest& request, std::size_t max_ops) {
   KV_RETURN_IF_ERROR(CheckOps(request, max_ops));
-  if (!CollectWrites(request.success)) return Refuse(kErrDuplicateKey);
-  if (!CollectWrites(request.failure)) return Refuse(kErrDuplicateKey);
+  if (!CollectWrites(request.success)) return kErrDuplicateKey.Fail();
+  if (!CollectWrites(request.failure)) return kErrDuplicateKey.Fail();
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/api_errors.h"
 #include "base/base64.h"
 #include "base/go_quote.h"
 #include "base/utf8.h"
@@ -189,8 +190,8 @@ Result<std::string> Gunzip(std::string_view packed, std::size_t max_bytes) {
   return Fail(Code::kInternal, "grpc: failed to decompress the message: gzip: invalid header");
 }
 
-Error CanceledError() { return {Code::kCanceled, "context canceled"}; }
-Error DeadlineError() { return {Code::kDeadlineExceeded, "context deadline exceeded"}; }
+Error CanceledError() { return kErrCanceled.ToError(); }
+Error DeadlineError() { return kErrDeadlineExceeded.ToError(); }
 Error ShuttingDownError() { return {Code::kUnavailable, "the server is shutting down"}; }
 Error NoAnswerError() { return {Code::kInternal, "the handler ended without an answer"}; }
 
@@ -247,9 +248,6 @@ Error MessageToSendSizeError(std::size_t size_bytes, std::size_t max_bytes) {
 Error UnpackedSizeError(std::size_t max_bytes) {
   return {Code::kResourceExhausted,
           fmt::format("grpc: received message after decompression larger than max {}", max_bytes)};
-}
-Error UnreadableRequestError(std::string_view why) {
-  return {Code::kInternal, fmt::format("{}{}", kUnreadableRequest, why)};
 }
 Error OnStream(Error unreadable) {
   if (unreadable.message.starts_with(kUnreadableRequest))

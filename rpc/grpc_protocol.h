@@ -57,9 +57,8 @@ Error AnswerSizeError(std::size_t size_bytes, std::size_t max_bytes);
 Error MessageToSendSizeError(std::size_t size_bytes, std::size_t max_bytes);
 Error UnpackedSizeError(std::size_t max_bytes);
 Error UnexpectedEndError();
-// Of a message that cannot be read; and the same as it is told on a stream, where the words are
-// others.
-Error UnreadableRequestError(std::string_view why);
+// A request that cannot be read (kErrMalformedRequest and the like) as it is told on a stream,
+// where the words are others.
 Error OnStream(Error unreadable);
 Error NoRequestError();
 Error ManyRequestsError();

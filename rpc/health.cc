@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/api_errors.h"
 #include "base/utf8.h"
 #include "proto/wire.h"
 #include "rpc/grpc_protocol.h"
@@ -20,9 +21,6 @@ constexpr std::uint32_t kService = 1;
 constexpr char kStatusTag = 1 << 3;
 // An entry of six bytes: the empty name, and an answer of two bytes.
 constexpr std::string_view kListOfOne("\x0a\x06\x0a\x00\x12\x02", 6);
-
-constexpr std::string_view kNoMessage = "proto: cannot parse invalid wire-format data";
-constexpr std::string_view kNoUtf8 = "string field contains invalid UTF-8";
 
 enum class Serving : char { kServing = 1, kNotServing = 2, kServiceUnknown = 3 };
 
@@ -54,15 +52,15 @@ Result<bool> NamesWholeServer(std::string_view request) {
       reader.Skip();
     }
   }
-  if (!reader.ok()) return Fail(UnreadableRequestError(kNoMessage));
-  if (!is_utf8) return Fail(UnreadableRequestError(kNoUtf8));
+  if (!reader.ok()) return kErrMalformedRequest.Fail();
+  if (!is_utf8) return kErrInvalidUtf8Request.Fail();
   return service.empty();
 }
 
 Result<void> CheckEmptyMessage(std::string_view request) {
   wire::Reader reader(request);
   while (reader.Next()) reader.Skip();
-  if (!reader.ok()) return Fail(UnreadableRequestError(kNoMessage));
+  if (!reader.ok()) return kErrMalformedRequest.Fail();
   return {};
 }
 

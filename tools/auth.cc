@@ -1,5 +1,6 @@
 #include <ostream>
 
+#include "base/api_errors.h"
 #include "proto/rpc.pb.h"
 #include "tools/commands.h"
 #include "tools/session.h"
@@ -28,8 +29,7 @@ Result<void> MakeRoot(client::Client& client, const client::CallOptions& call) {
 Result<void> Enable(client::Client& client, const client::CallOptions& call) {
   const auto enabled = client.AuthEnable(call);
   if (enabled) return {};
-  if (enabled.error().message != "etcdserver: root user does not have root role")
-    return kvorum::Fail(enabled.error());
+  if (enabled.error().message != kErrRootRoleNotExist.message) return kvorum::Fail(enabled.error());
   KV_RETURN_IF_ERROR(MakeRoot(client, call));
   KV_RETURN_IF_ERROR(client.AuthEnable(call));
   return {};

@@ -2,6 +2,7 @@
 #include <ostream>
 #include <thread>
 
+#include "base/api_errors.h"
 #include "base/duration_text.h"
 #include "client/error_text.h"
 #include "proto/rpc.pb.h"
@@ -46,7 +47,7 @@ EndpointHealth CheckHealth(const Session& session, const std::string& endpoint) 
   request.set_key("health");
   const auto read = (*client)->Range(request, call);
   health.took = FormatDuration(std::chrono::steady_clock::now() - start);
-  if (!read && read.error().message != "etcdserver: permission denied") {
+  if (!read && read.error().message != kErrPermissionDenied.message) {
     health.error = ErrorText(read.error());
     return health;
   }

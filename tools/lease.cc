@@ -4,6 +4,7 @@
 #include <ostream>
 #include <thread>
 
+#include "base/api_errors.h"
 #include "base/go_number.h"
 #include "client/error_text.h"
 #include "proto/rpc.pb.h"
@@ -124,7 +125,7 @@ Outcome<void> KeepAlive(Invocation& invocation) {
   const auto response = connected->client->LeaseKeepAliveOnce(*id);
   if (!response) return FailToAsk(response.error());
   if (response->ttl() <= 0)
-    return Fail(ExitCode::kBadConnection, "etcdserver: requested lease not found");
+    return Fail(ExitCode::kBadConnection, std::string(kErrLeaseNotFound.message));
   return connected->session.printer().LeaseKeepAlive(*response);
 }
 

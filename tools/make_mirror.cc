@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/api_errors.h"
 #include "base/key_range.h"
 #include "proto/rpc.pb.h"
 #include "tools/commands.h"
@@ -105,9 +106,7 @@ Result<void> Mirror::Follow(std::int64_t from) {
 
 // What one revision changed is changed in one transaction, as far as max_txn_ops allows.
 Result<void> Mirror::Apply(const etcdserverpb::WatchResponse& response) {
-  if (response.compact_revision() != 0)
-    return kvorum::Fail(Code::kOutOfRange,
-                        "etcdserver: mvcc: required revision has been compacted");
+  if (response.compact_revision() != 0) return kErrCompacted.Fail();
   etcdserverpb::TxnRequest txn;
   std::int64_t revision = 0;
   for (const mvccpb::Event& event : response.events()) {

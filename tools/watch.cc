@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/api_errors.h"
 #include "base/go_quote.h"
 #include "client/error_text.h"
 #include "tools/commands.h"
@@ -26,10 +27,9 @@ std::string QuotedList(const std::vector<std::string>& words) {
 }
 
 std::string WhyCanceled(const etcdserverpb::WatchResponse& response) {
-  if (response.compact_revision() != 0)
-    return "etcdserver: mvcc: required revision has been compacted";
+  if (response.compact_revision() != 0) return std::string(kErrCompacted.message);
   if (!response.cancel_reason().empty()) return response.cancel_reason();
-  return "etcdserver: mvcc: required revision is a future revision";
+  return std::string(kErrFutureRev.message);
 }
 
 // Prints what watches say. Several may speak at a time; each response is printed whole.

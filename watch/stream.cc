@@ -2,16 +2,12 @@
 
 #include <utility>
 
+#include "base/api_errors.h"
 #include "watch/shard.h"
 
 namespace kvorum::watch {
 namespace {
 
-constexpr std::string_view kReasonCompacted =
-    "etcdserver: mvcc: required revision has been compacted";
-constexpr std::string_view kReasonEmptyRange = "mvcc: watcher range is empty";
-constexpr std::string_view kReasonDuplicateId =
-    "mvcc: duplicate watch ID provided on the WatchStream";
 constexpr std::string_view kSmallestKey("\0", 1);
 
 }  // namespace
@@ -38,11 +34,11 @@ std::int64_t Stream::ChooseId() {
 }
 
 void Stream::Create(const CreateRequest& request) {
-  if (request.start_revision < 0) return Refuse(kReasonCompacted);
+  if (request.start_revision < 0) return Refuse(kErrCompacted.message);
   const KeyRange range(request.key.empty() ? kSmallestKey : request.key, request.range_end);
   if (!range.single() && !range.open() && range.begin() >= range.end())
-    return Refuse(kReasonEmptyRange);
-  if (request.watch_id != 0 && IsTaken(request.watch_id)) return Refuse(kReasonDuplicateId);
+    return Refuse(kWatchRangeIsEmpty);
+  if (request.watch_id != 0 && IsTaken(request.watch_id)) return Refuse(kWatchIdIsTaken);
   const std::int64_t id = request.watch_id != 0 ? request.watch_id : ChooseId();
   const std::int64_t present = shard_.ReachPresent();
   sink_.Send({.watch_id = id, .revision = present, .created = true}, nullptr);

@@ -1,5 +1,6 @@
 #include "server/apply/applier.h"
 
+#include "base/api_errors.h"
 #include "base/check.h"
 #include "base/failpoint.h"
 #include "base/logging.h"
@@ -7,7 +8,6 @@
 #include "mvcc/validate.h"
 #include "rpc/grpc_protocol.h"
 #include "server/messages/conf_state_json.h"
-#include "server/messages/errors.h"
 #include "server/messages/kv_decode.h"
 #include "server/messages/lease_messages.h"
 #include "server/messages/maintenance_encode.h"
@@ -105,7 +105,7 @@ Result<void> Applier::ApplyNormal(const raft::Entry& entry) {
   auto value = Dispatch(request, entry.index);
   // The store's refusals are answers; damage is not.
   if (!value.has_value() && value.error().code == Code::kDataLoss &&
-      value.error() != kCorrupt.ToError()) {
+      value.error() != kErrCorrupt.ToError()) {
     return std::unexpected(value.error());
   }
   outcomes_.push_back(
@@ -120,19 +120,19 @@ Result<ApplyResult::Value> Applier::Dispatch(const InternalRequest& request, raf
   const bool corrupt = alarms_.Stands(AlarmType::kCorrupt);
   switch (request.kind) {
     case RequestKind::kPut:
-      if (corrupt) return kCorrupt.Fail();
+      if (corrupt) return kErrCorrupt.Fail();
       return Put(request);
     case RequestKind::kDeleteRange:
-      if (corrupt) return kCorrupt.Fail();
+      if (corrupt) return kErrCorrupt.Fail();
       return DeleteRange(request);
     case RequestKind::kTxn:
-      if (corrupt) return kCorrupt.Fail();
+      if (corrupt) return kErrCorrupt.Fail();
       return Txn(request);
     case RequestKind::kLeaseGrant:
-      if (corrupt) return kCorrupt.Fail();
+      if (corrupt) return kErrCorrupt.Fail();
       return GrantLease(request.body);
     case RequestKind::kLeaseRevoke:
-      if (corrupt) return kCorrupt.Fail();
+      if (corrupt) return kErrCorrupt.Fail();
       return RevokeLease(request);
     case RequestKind::kLeaseCheckpoint:
       return CheckpointLeases(request.body);
@@ -173,13 +173,13 @@ Result<ApplyResult::Value> Applier::AnswerOf(const mvcc::AnswerRoom& room,
 // The entry is written, as every replica has it, whatever the size of its own database.
 Error Applier::OverQuota() {
   is_over_quota_ = true;
-  return kNoSpace.ToError();
+  return kErrNoSpace.ToError();
 }
 
 Result<ApplyResult::Value> Applier::Put(const InternalRequest& entry) {
   const auto request = DecodePut(entry.body);
   if (!request.has_value()) return DamagedEntry(request.error());
-  if (alarms_.Stands(AlarmType::kNoSpace)) return kNoSpace.Fail();
+  if (alarms_.Stands(AlarmType::kNoSpace)) return kErrNoSpace.Fail();
   KV_RETURN_IF_ERROR(auth_.CheckKeys(entry, *request));
   const bool fits = quota_.Fits(mvcc::QuotaCost(*request));
   mvcc::AnswerRoom room = RoomFor(entry);
@@ -205,7 +205,7 @@ Result<ApplyResult::Value> Applier::Txn(const InternalRequest& entry) {
   const auto request = DecodeTxn(entry.body);
   if (!request.has_value()) return DamagedEntry(request.error());
   const std::uint64_t cost = mvcc::QuotaCost(*request);
-  if (cost > 0 && alarms_.Stands(AlarmType::kNoSpace)) return kNoSpace.Fail();
+  if (cost > 0 && alarms_.Stands(AlarmType::kNoSpace)) return kErrNoSpace.Fail();
   KV_RETURN_IF_ERROR(auth_.CheckKeys(entry, *request));
   const bool fits = quota_.Fits(cost);
   mvcc::AnswerRoom room = RoomFor(entry);
@@ -225,7 +225,7 @@ void Applier::Compact(const InternalRequest& request, raft::Term term) {
     return;
   }
   if (alarms_.Stands(AlarmType::kCorrupt)) {
-    outcome.result.value = kCorrupt.Fail();
+    outcome.result.value = kErrCorrupt.Fail();
     outcomes_.push_back(std::move(outcome));
     return;
   }
@@ -242,7 +242,7 @@ void Applier::Compact(const InternalRequest& request, raft::Term term) {
       });
   if (!compacted.has_value()) *answer = std::unexpected(compacted.error());
   const bool answered_later =
-      decoded->physical && (compacted.has_value() || compacted.error() == mvcc::kErrCompacted);
+      decoded->physical && (compacted.has_value() || compacted.error() == kErrCompacted);
   if (answered_later) return;
   outcome.result.value = std::move(*answer);
   outcomes_.push_back(std::move(outcome));
@@ -251,7 +251,7 @@ void Applier::Compact(const InternalRequest& request, raft::Term term) {
 Result<ApplyResult::Value> Applier::GrantLease(std::string_view body) {
   const auto request = DecodeLeaseGrant(body);
   if (!request.has_value()) return DamagedEntry(request.error());
-  if (alarms_.Stands(AlarmType::kNoSpace)) return kNoSpace.Fail();
+  if (alarms_.Stands(AlarmType::kNoSpace)) return kErrNoSpace.Fail();
   const bool fits = quota_.Fits(kLeaseQuotaCost);
   KV_TRY(const lease::LeaseRecord record, leases_.Grant(request->id, request->ttl_s));
   StoreLease(record);
@@ -266,7 +266,7 @@ Result<ApplyResult::Value> Applier::RevokeLease(const InternalRequest& entry) {
   const auto id = DecodeLeaseId(entry.body);
   if (!id.has_value()) return DamagedEntry(id.error());
   KV_RETURN_IF_ERROR(auth_.CheckRevoke(entry, *id));
-  if (!leases_.LeaseExists(*id)) return mvcc::Refuse(mvcc::kErrLeaseNotFound);
+  if (!leases_.LeaseExists(*id)) return kErrLeaseNotFound.Fail();
   mvcc::WriteTxn txn = store_.Begin();
   for (const std::string& key : leases_.KeysOf(*id)) {
     const auto deleted = txn.DeleteRange({.key = key, .range_end = {}});

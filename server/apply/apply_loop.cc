@@ -5,8 +5,8 @@
 #include <iterator>
 #include <utility>
 
+#include "base/api_errors.h"
 #include "base/logging.h"
-#include "server/messages/errors.h"
 
 namespace kvorum::server {
 namespace {
@@ -115,7 +115,7 @@ void ApplyLoop::WaitApplied(raft::Index index, TimePoint deadline, ReadTask task
       return;
     }
   }
-  task(stopped ? kStopped.Fail() : Result<void>());
+  task(stopped ? kErrStopped.Fail() : Result<void>());
 }
 
 void ApplyLoop::ExpireWaiting(TimePoint now) {
@@ -131,7 +131,7 @@ void ApplyLoop::ExpireWaiting(TimePoint now) {
       it = waiting_.erase(it);
     }
   }
-  for (ReadTask& task : expired) task(kTimeoutWaitApplied.Fail());
+  for (ReadTask& task : expired) task(kErrTimeoutWaitApplied.Fail());
 }
 
 void ApplyLoop::RunReady(raft::Index applied) {
@@ -154,7 +154,7 @@ void ApplyLoop::Stop() {
     queue_.swap(entries);
     waiting_.swap(reads);
   }
-  for (auto& [index, read] : reads) read.task(kStopped.Fail());
+  for (auto& [index, read] : reads) read.task(kErrStopped.Fail());
 }
 
 }  // namespace kvorum::server

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "auth/errors.h"
+#include "base/api_errors.h"
 #include "base/logging.h"
 #include "mvcc/bucket.h"
 #include "server/messages/auth_messages.h"
@@ -127,8 +127,8 @@ Result<ApplyResult::Value> AuthApplier::Login(const InternalRequest& entry, raft
 
 // As etcd asks it of every operation on keys.
 Result<void> AuthApplier::CheckRevision(const InternalRequest& entry) const {
-  if (entry.auth_revision == 0) return auth::Refuse(auth::kErrUserEmpty);
-  if (entry.auth_revision < state_->revision()) return auth::Refuse(auth::kErrAuthOldRevision);
+  if (entry.auth_revision == 0) return kErrUserEmpty.Fail();
+  if (entry.auth_revision < state_->revision()) return kErrAuthOldRevision.Fail();
   return {};
 }
 

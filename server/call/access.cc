@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "auth/errors.h"
+#include "base/api_errors.h"
 #include "base/logging.h"
 
 namespace kvorum::server {
@@ -27,7 +27,7 @@ Result<auth::Identity> Access::IdentityIn(const auth::AuthState& state,
                                           const rpc::Caller& caller) const {
   if (!state.enabled()) return auth::Identity{};
   const bool has_ended = caller.token.ends_s != 0 && caller.token.ends_s <= WallSeconds();
-  if (caller.token_refused || has_ended) return auth::Refuse(auth::kErrInvalidAuthToken);
+  if (caller.token_refused || has_ended) return kErrInvalidAuthToken.Fail();
   if (!caller.is_identified) return auth::Identity{};
   const auth::Identity identity{.username = caller.name.view(),
                                 .revision = state.revision(),
@@ -35,12 +35,12 @@ Result<auth::Identity> Access::IdentityIn(const auth::AuthState& state,
   // What was let in by a session that has ended since is refused as its token would be.
   if (caller.token.session_revision != 0 &&
       caller.token.session_revision < state.SessionsSince(identity.user))
-    return auth::Refuse(auth::kErrInvalidAuthToken);
+    return kErrInvalidAuthToken.Fail();
   if (caller.token.revision == 0) return identity;
   // A JWT knows the auth state that it was given in: it ends when what its user may do changes.
-  if (identity.user == nullptr) return auth::Refuse(auth::kErrInvalidAuthToken);
+  if (identity.user == nullptr) return kErrInvalidAuthToken.Fail();
   if (caller.token.revision < state.RequiredRevision(identity.user))
-    return auth::Refuse(auth::kErrAuthOldRevision);
+    return kErrAuthOldRevision.Fail();
   return identity;
 }
 
@@ -102,7 +102,7 @@ void Access::Identify(rpc::CallContext& call, const auth::AuthState& state) cons
 void Access::AdmitUpToDate(std::shared_ptr<rpc::CallContext> call, Check check, Then then) const {
   if (call->caller.token_void) {
     LogRefusedToken(*call);
-    return then(auth::Refuse(auth::kErrInvalidAuthToken));
+    return then(kErrInvalidAuthToken.Fail());
   }
   rpc::Loop* const loop = call->loop();
   parts_.batcher->Read(loop, [this, call = std::move(call), check = std::move(check),

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "auth/errors.h"
+#include "base/api_errors.h"
 #include "mvcc/validate.h"
 #include "server/messages/auth_messages.h"
 #include "server/messages/kv_decode.h"
@@ -17,8 +17,7 @@ using Question = AccessRule::Question;
 Result<void> Anyone(const Question&) { return {}; }
 
 Result<void> LoggedIn(const Question& question) {
-  if (question.state.enabled() && question.identity.username.empty())
-    return auth::Refuse(auth::kErrUserEmpty);
+  if (question.state.enabled() && question.identity.username.empty()) return kErrUserEmpty.Fail();
   return {};
 }
 

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <utility>
 
-#include "auth/errors.h"
+#include "base/api_errors.h"
 #include "server/call/access.h"
 #include "server/replica/replica.h"
 #include "server/replica/request_id.h"
@@ -22,7 +22,7 @@ Duration DelayBefore(int attempt) {
 
 void AdmittedWaiter::Applied(ApplyResult result) {
   const bool is_outdated = !result.value.has_value() && attempt_.context != nullptr &&
-                           result.value.error() == auth::kErrAuthOldRevision;
+                           result.value.error() == kErrAuthOldRevision;
   if (!is_outdated) return Outcome(std::move(result));
   ServiceContext& context = *attempt_.context;
   const int number = attempt_.number + 1;

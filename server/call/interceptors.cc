@@ -4,12 +4,12 @@
 #include <string>
 #include <utility>
 
+#include "base/api_errors.h"
 #include "base/check.h"
 #include "base/logging.h"
 #include "base/utf8.h"
 #include "server/call/body_table.h"
 #include "server/call/leader_streams.h"
-#include "server/messages/errors.h"
 #include "server/messages/kv_decode.h"
 #include "server/replica/replica.h"
 #include "server/state/membership.h"
@@ -23,9 +23,9 @@ constexpr std::string_view kRequireLeader = "hasleader";
 Result<void> CheckMetadata(const ServiceContext& context, const rpc::CallContext& call) {
   if (const auto version = call.Metadata(kClientApiVersion);
       version.has_value() && !IsValidUtf8(*version)) {
-    return kInvalidClientApiVersion.Fail();
+    return kErrInvalidClientApiVersion.Fail();
   }
-  if (WantsLeader(call) && context.replica->leader() == raft::kNone) return kNoLeader.Fail();
+  if (WantsLeader(call) && context.replica->leader() == raft::kNone) return kErrNoLeader.Fail();
   return {};
 }
 
@@ -121,7 +121,7 @@ rpc::UnaryMethod Intercepted(const ServiceContext& context, const AccessRule& ru
         return reply.Fail(std::move(sound).error());
     }
     if (context.membership->is_learner() && !IsServedByLearner(on_learner, request))
-      return Refuse(reply, body, request, kNotSupportedForLearner.ToError());
+      return Refuse(reply, body, request, kErrNotSupportedForLearner.ToError());
     if (auto allowed = CheckMetadata(context, *call); !allowed.has_value())
       return Refuse(reply, body, request, std::move(allowed).error());
     if (IsOpen(context, rule)) return method(std::move(call), std::move(request), std::move(reply));
@@ -141,7 +141,7 @@ rpc::StreamMethod Intercepted(const ServiceContext& context, const AccessRule& r
                               rpc::StreamMethod method) {
   return [&context, &rule, method = std::move(method)](std::shared_ptr<rpc::ServerStream> stream) {
     if (context.membership->is_learner()) {
-      return stream->Finish(kNotSupportedForLearner.ToError());
+      return stream->Finish(kErrNotSupportedForLearner.ToError());
     }
     if (const auto allowed = CheckMetadata(context, stream->context()); !allowed.has_value()) {
       return stream->Finish(allowed.error());

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/messages/errors.h"
+#include "base/api_errors.h"
 
 namespace kvorum::server {
 namespace {
@@ -58,7 +58,7 @@ void LeaderStreams::Look() {
     calls.swap(calls_.items);
   }
   for (const auto& each : streams) {
-    if (const auto stream = each.lock()) stream->Cut(kNoLeader.ToError());
+    if (const auto stream = each.lock()) stream->Cut(kErrNoLeader.ToError());
   }
   for (const auto& each : calls) {
     if (const auto call = each.lock()) call->OnNoLeader();

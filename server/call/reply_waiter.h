@@ -4,10 +4,10 @@
 #include <memory>
 #include <utility>
 
+#include "base/api_errors.h"
 #include "rpc/service.h"
 #include "server/call/admitted_proposal.h"
 #include "server/call/service_context.h"
-#include "server/messages/errors.h"
 
 namespace kvorum::server {
 

@@ -1,10 +1,10 @@
 #include "server/call/service_context.h"
 
+#include "base/api_errors.h"
 #include "server/call/access.h"
 #include "server/call/admitted_proposal.h"
 #include "server/call/reply_waiter.h"
 #include "server/call/request_batcher.h"
-#include "server/messages/errors.h"
 #include "server/replica/instance.h"
 #include "server/replica/replica.h"
 #include "server/replica/request_id.h"
@@ -57,8 +57,8 @@ void ServiceContext::ProposeFor(const rpc::Caller& caller, rpc::Loop* loop, Requ
 void ServiceContext::SendEntry(rpc::Loop* loop, std::uint64_t id, SharedBytes entry,
                                std::unique_ptr<Waiter> waiter, TimePoint deadline) {
   if (replica->commit_index() > replica->applied_index() + kMaxGapEntries)
-    return waiter->Failed(kTooManyRequests.ToError());
-  if (entry.size() > limits.max_request_bytes) return waiter->Failed(kRequestTooLarge.ToError());
+    return waiter->Failed(kErrTooManyRequests.ToError());
+  if (entry.size() > limits.max_request_bytes) return waiter->Failed(kErrRequestTooLarge.ToError());
   batcher->Propose(
       loop,
       Proposal{
@@ -80,13 +80,13 @@ bool ServiceContext::RefusedForSpace(rpc::Loop* loop, std::uint64_t cost_bytes,
   if (cost_bytes == 0) return false;
   if (quota->Fits(cost_bytes) && instance->DiskTakesWrites()) return false;
   if (alarms->Stands(AlarmType::kNoSpace)) {
-    reply.Fail(kNoSpace.ToError());
+    reply.Fail(kErrNoSpace.ToError());
     return true;
   }
   const AlarmRequest raise{.action = AlarmAction::kActivate,
                            .alarm = {.member = member_id, .type = AlarmType::kNoSpace}};
   Propose(loop, RequestKind::kAlarm, EncodeAlarmRequest(raise),
-          std::make_unique<RefuseWaiter>(std::move(reply), kNoSpace), limits.request_timeout);
+          std::make_unique<RefuseWaiter>(std::move(reply), kErrNoSpace), limits.request_timeout);
   return true;
 }
 

@@ -2,10 +2,10 @@
 
 #include <utility>
 
+#include "base/api_errors.h"
 #include "base/check.h"
 #include "mvcc/key_value.h"
 #include "server/call/interceptors.h"
-#include "server/messages/errors.h"
 
 namespace kvorum::server {
 namespace {
@@ -34,7 +34,7 @@ void Candidacy::Begin(LocalClient& client, WaitingCalls& waiting,
                       std::shared_ptr<rpc::CallContext> call, const Request& request,
                       Callback callback) {
   auto place = waiting.Enter(BytesHeld(request));
-  if (!place) return callback(kTooManyRequests.Fail());
+  if (!place) return callback(kErrTooManyRequests.Fail());
   const bool wants_leader = WantsLeader(*call);
   const std::shared_ptr<Candidacy> begun(
       new Candidacy(client, *std::move(place), std::move(call), request, std::move(callback)));
@@ -205,7 +205,7 @@ bool Candidacy::IsOwn(const RangeAnswer& answer) const {
 // ---- Ends ----
 
 Error Candidacy::LostError() const {
-  return kind_ == Kind::kLock ? kSessionExpired.ToError() : kElectionNotLeader.ToError();
+  return kind_ == Kind::kLock ? kErrSessionExpired.ToError() : kErrElectionNotLeader.ToError();
 }
 
 void Candidacy::Succeed(std::string header) {
@@ -231,7 +231,7 @@ void Candidacy::GiveUp(Error error) {
 }
 
 void Candidacy::OnNoLeader() {
-  shard_.executor().Post([self = shared_from_this()] { self->GiveUp(kNoLeader.ToError()); });
+  shard_.executor().Post([self = shared_from_this()] { self->GiveUp(kErrNoLeader.ToError()); });
 }
 
 void Candidacy::Leave() {
@@ -244,7 +244,7 @@ void Candidacy::Leave() {
 
 void Candidacy::OnLeft(const Result<TxnAnswer>& answer) {
   if (!answered()) Answer(kvorum::Fail(*failure_));
-  const bool is_over = answer.has_value() || answer.error().message == kStopped.message ||
+  const bool is_over = answer.has_value() || answer.error().message == kErrStopped.message ||
                        ++leave_attempts_ == kLeaveAttempts;
   if (is_over) return End();
   Executor& executor = shard_.executor();

@@ -3,11 +3,11 @@
 #include <string>
 #include <utility>
 
+#include "base/api_errors.h"
 #include "rpc/grpc_protocol.h"
 #include "server/call/interceptors.h"
 #include "server/locks/candidacy.h"
 #include "server/locks/election_observer.h"
-#include "server/messages/errors.h"
 #include "server/messages/lock_messages.h"
 
 namespace kvorum::server {
@@ -53,7 +53,7 @@ void ElectionService::Proclaim(std::shared_ptr<rpc::CallContext> call, SharedByt
                                rpc::UnaryReply reply) {
   const auto request = DecodeProclaim(bytes.view());
   if (!request.has_value()) return reply.Fail(request.error());
-  if (!request->leader) return reply.Fail(kMissingLeaderKey.ToError());
+  if (!request->leader) return reply.Fail(kErrMissingLeaderKey.ToError());
   auto proclaim = [this, call, bytes, request = *request,
                    reply = std::move(reply)](Result<lease::LeaseId> lease) mutable {
     if (!lease.has_value()) return reply.Fail(std::move(lease).error());
@@ -62,7 +62,7 @@ void ElectionService::Proclaim(std::shared_ptr<rpc::CallContext> call, SharedByt
                             *lease, request.value),
                 [reply = std::move(reply)](Result<TxnAnswer> answer) mutable {
                   if (!answer.has_value()) return reply.Fail(std::move(answer).error());
-                  if (!answer->succeeded) return reply.Fail(kElectionNotLeader.ToError());
+                  if (!answer->succeeded) return reply.Fail(kErrElectionNotLeader.ToError());
                   reply.Send(EncodeOnlyHeader(answer->header));
                 });
   };
@@ -77,7 +77,7 @@ void ElectionService::Leader(const rpc::CallContext& call, SharedBytes bytes,
   client_.Range(call, FindOldest(QueuePrefix(*name)),
                 [reply = std::move(reply)](Result<RangeAnswer> leader) mutable {
                   if (!leader.has_value()) return reply.Fail(std::move(leader).error());
-                  if (leader->kv.empty()) return reply.Fail(kElectionNoLeader.ToError());
+                  if (leader->kv.empty()) return reply.Fail(kErrElectionNoLeader.ToError());
                   reply.Send(EncodeLeaderResponse(leader->header, leader->kv));
                 });
 }
@@ -86,7 +86,7 @@ void ElectionService::Resign(const rpc::CallContext& call, SharedBytes bytes,
                              rpc::UnaryReply reply) {
   const auto request = DecodeResign(bytes.view());
   if (!request.has_value()) return reply.Fail(request.error());
-  if (!request->leader) return reply.Fail(kMissingLeaderKey.ToError());
+  if (!request->leader) return reply.Fail(kErrMissingLeaderKey.ToError());
   client_.Txn(call, LeaveQueue({.key = request->leader->key, .created = request->leader->created}),
               [reply = std::move(reply)](Result<TxnAnswer> answer) mutable {
                 if (!answer.has_value()) return reply.Fail(std::move(answer).error());

@@ -1,5 +1,6 @@
 #include "server/messages/kv_decode.h"
 
+#include "base/api_errors.h"
 #include "proto/wire.h"
 
 namespace kvorum::server {
@@ -240,15 +241,8 @@ bool ReadTxn(mvcc::TxnRequest& request, std::string_view bytes, int depth) {
 
 }  // namespace
 
-std::unexpected<Error> MalformedRequest() {
-  return Fail(Code::kInternal,
-              "grpc: error unmarshalling request: proto: cannot parse invalid wire-format data");
-}
-
-std::unexpected<Error> InvalidUtf8Request() {
-  return Fail(Code::kInternal,
-              "grpc: error unmarshalling request: string field contains invalid UTF-8");
-}
+std::unexpected<Error> MalformedRequest() { return kErrMalformedRequest.Fail(); }
+std::unexpected<Error> InvalidUtf8Request() { return kErrInvalidUtf8Request.Fail(); }
 
 Result<mvcc::RangeRequest> DecodeRange(std::string_view bytes) {
   return Decode<mvcc::RangeRequest>(bytes, ReadRangeField);

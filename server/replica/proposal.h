@@ -18,7 +18,7 @@ struct Proposal {
   std::unique_ptr<Waiter> waiter;  // may be null
   raft::EntryType type = raft::EntryType::kNormal;
   // Not 0: only this member's own log takes it, as the leader of this term; in any other case it
-  // fails with kNotPrimary and is proposed by nobody.
+  // fails with kErrNotPrimary and is proposed by nobody.
   raft::Term only_in_term = 0;
 };
 

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "server/messages/errors.h"
+#include "base/api_errors.h"
 
 namespace kvorum::server {
 namespace {
@@ -49,7 +49,7 @@ void ReadRounds::Tick(TimePoint now) {
       expired.push_back(std::move(read));
       return true;
     });
-    for (Read& read : expired) read.task(kTimeout.Fail());
+    for (Read& read : expired) read.task(kErrTimeout.Fail());
   };
   fail_expired(asked_);
   fail_expired(next_);

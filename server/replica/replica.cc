@@ -5,11 +5,11 @@
 #include <tuple>
 #include <utility>
 
+#include "base/api_errors.h"
 #include "base/check.h"
 #include "base/failpoint.h"
 #include "base/logging.h"
 #include "raft/conf_change.h"
-#include "server/messages/errors.h"
 #include "server/messages/member_id.h"
 
 namespace kvorum::server {
@@ -30,7 +30,7 @@ std::size_t SizeBytes(const raft::Message& message) {
 Error RefusalOf(raft::Dropped dropped) {
   switch (dropped) {
     case raft::Dropped::kTooMuchPending:
-      return kTooManyRequests.ToError();
+      return kErrTooManyRequests.ToError();
     case raft::Dropped::kNot:
     case raft::Dropped::kNoLeader:
     case raft::Dropped::kTransferring:
@@ -104,12 +104,12 @@ void Replica::Stop(Task done) {
     stopped_ = true;
     apply_.Stop();
     for (auto& waiter : waiters_.TakeAll()) {
-      if (waiter != nullptr) waiter->Failed(kStopped.ToError());
+      if (waiter != nullptr) waiter->Failed(kErrStopped.ToError());
     }
-    reads_.FailAll(kStopped.ToError());
+    reads_.FailAll(kErrStopped.ToError());
     leaderless_.clear();
     pending_changes_.clear();
-    for (Transfer& transfer : std::exchange(transfers_, {})) transfer.callback(kStopped.Fail());
+    for (Transfer& transfer : std::exchange(transfers_, {})) transfer.callback(kErrStopped.Fail());
     done();
   });
 }
@@ -138,7 +138,7 @@ void Replica::Propose(std::vector<Proposal> proposals) {
       waiters_.size() + pending.size() > options_.max_waiting_proposals ||
       waiting_bytes_.load(std::memory_order_relaxed) + bytes > options_.max_waiting_proposal_bytes;
   if (too_many) {
-    for (PendingProposal& refused : pending) refused.waiter->Failed(kTooManyRequests.ToError());
+    for (PendingProposal& refused : pending) refused.waiter->Failed(kErrTooManyRequests.ToError());
     return;
   }
   waiting_bytes_.fetch_add(bytes, std::memory_order_relaxed);
@@ -155,7 +155,7 @@ void Replica::Propose(std::vector<Proposal> proposals) {
 void Replica::ReadIndex(ReadTask task) {
   if (waiting_reads_.fetch_add(1, std::memory_order_relaxed) >= options_.max_waiting_reads) {
     waiting_reads_.fetch_sub(1, std::memory_order_relaxed);
-    task(kTooManyRequests.Fail());
+    task(kErrTooManyRequests.Fail());
     return;
   }
   ReadTask counted = [this, task = std::move(task)](const Result<void>& confirmed) mutable {
@@ -236,8 +236,9 @@ void Replica::Drain() {
     inbox_message_bytes_ = 0;
   }
   if (stopped_) {
-    for (ReadTask& task : inbox.reads) task(kStopped.Fail());
-    for (const Proposal& proposal : inbox.proposals) FailProposal(proposal.id, kStopped.ToError());
+    for (ReadTask& task : inbox.reads) task(kErrStopped.Fail());
+    for (const Proposal& proposal : inbox.proposals)
+      FailProposal(proposal.id, kErrStopped.ToError());
     return;
   }
   if (inbox.persisted != 0) node_->Persisted(inbox.persisted);
@@ -334,7 +335,7 @@ void Replica::ProposeAll(std::vector<Proposal> proposals) {
   std::erase_if(proposals, [&](Proposal& proposal) {
     if (IsOfAnotherTerm(proposal)) {
       waiting_bytes_.fetch_sub(proposal.data.size(), std::memory_order_relaxed);
-      FailProposal(proposal.id, kNotPrimary.ToError());
+      FailProposal(proposal.id, kErrNotPrimary.ToError());
       return true;
     }
     if (proposal.type == raft::EntryType::kNormal) return false;
@@ -386,23 +387,23 @@ void Replica::ProposeConfChange(Proposal proposal) {
 
 void Replica::CheckLearner(raft::MemberId id, Callback callback) {
   raft_.Post([this, id, callback = std::move(callback)]() mutable {
-    if (stopped_) return callback(kStopped.Fail());
-    if (node_->role() != raft::Role::kLeader) return callback(kNotLeader.Fail());
+    if (stopped_) return callback(kErrStopped.Fail());
+    if (node_->role() != raft::Role::kLeader) return callback(kErrNotLeader.Fail());
     const auto& progress = node_->tracker().progress();
     const auto learner = progress.find(id);
     const auto self = progress.find(node_->id());
-    if (learner == progress.end()) return callback(kMemberNotFound.Fail());
+    if (learner == progress.end()) return callback(kErrMemberNotFound.Fail());
     const raft::Index own = self == progress.end() ? node_->log().persisted() : self->second.match;
-    if (learner->second.match * 10 < own * 9) return callback(kLearnerNotReady.Fail());
+    if (learner->second.match * 10 < own * 9) return callback(kErrLearnerNotReady.Fail());
     callback({});
   });
 }
 
 void Replica::MoveLeader(raft::MemberId to, TimePoint deadline, Callback callback) {
   raft_.Post([this, to, deadline, callback = std::move(callback)]() mutable {
-    if (stopped_) return callback(kStopped.Fail());
-    if (node_->role() != raft::Role::kLeader) return callback(kNotLeader.Fail());
-    if (!raft::IsVoterOf(node_->conf_state(), to)) return callback(kBadLeaderTransferee.Fail());
+    if (stopped_) return callback(kErrStopped.Fail());
+    if (node_->role() != raft::Role::kLeader) return callback(kErrNotLeader.Fail());
+    if (!raft::IsVoterOf(node_->conf_state(), to)) return callback(kErrBadLeaderTransferee.Fail());
     KV_INFO("leadership transfer starting", {"current-leader-member-id", IdText(node_->id())},
             {"transferee-member-id", IdText(to)});
     node_->TransferLeadership(to);
@@ -446,7 +447,7 @@ void Replica::EndTransfers() {
   for (Transfer& transfer : ended) {
     const bool moved = now < transfer.deadline || leader == transfer.to;
     if (moved) KV_INFO("leadership transfer finished", {"leader-member-id", IdText(leader)});
-    transfer.callback(moved ? Result<void>() : kTimeoutLeaderTransfer.Fail());
+    transfer.callback(moved ? Result<void>() : kErrTimeoutLeaderTransfer.Fail());
   }
 }
 
@@ -458,12 +459,12 @@ bool Replica::IsConnectedSince(raft::MemberId peer, TimePoint since) const {
 Error Replica::TimeoutError() const {
   const TimePoint asked = raft_.clock().Now() - options_.request_timeout;
   if (asked > elected_ - 2 * options_.election_timeout && asked < elected_)
-    return kTimeoutDueToLeaderFail.ToError();
+    return kErrTimeoutDueToLeaderFail.ToError();
   const raft::MemberId leader = node_->leader();
-  if (leader == raft::kNone) return kTimeout.ToError();
+  if (leader == raft::kNone) return kErrTimeout.ToError();
   if (leader != node_->id()) {
-    return IsConnectedSince(leader, asked) ? kTimeout.ToError()
-                                           : kTimeoutDueToConnectionLost.ToError();
+    return IsConnectedSince(leader, asked) ? kErrTimeout.ToError()
+                                           : kErrTimeoutDueToConnectionLost.ToError();
   }
   std::size_t members = 0;
   std::size_t connected = 0;
@@ -471,7 +472,7 @@ Error Replica::TimeoutError() const {
     ++members;
     if (id == node_->id() || IsConnectedSince(id, asked)) ++connected;
   }
-  return connected > members / 2 ? kTimeout.ToError() : kTimeoutDueToConnectionLost.ToError();
+  return connected > members / 2 ? kErrTimeout.ToError() : kErrTimeoutDueToConnectionLost.ToError();
 }
 
 void Replica::DropExpired(std::vector<Proposal>& proposals, TimePoint now) {

@@ -94,11 +94,11 @@ class Replica {
 
   // Their callbacks run on the raft executor.
   using Callback = std::move_only_function<void(Result<void>)>;
-  // Whether a learner could vote: its log has at least 90 % of the leader's. kNotLeader,
-  // kMemberNotFound, kLearnerNotReady.
+  // Whether a learner could vote: its log has at least 90 % of the leader's. kErrNotLeader,
+  // kErrMemberNotFound, kErrLearnerNotReady.
   void CheckLearner(raft::MemberId id, Callback callback);
-  // Hands leadership to a voter, and calls back when it leads. kNotLeader, kBadLeaderTransferee,
-  // kTimeoutLeaderTransfer.
+  // Hands leadership to a voter, and calls back when it leads. kErrNotLeader,
+  // kErrBadLeaderTransferee, kErrTimeoutLeaderTransfer.
   void MoveLeader(raft::MemberId to, TimePoint deadline, Callback callback);
   // If this member leads and another one can: hands leadership to the one that is connected and has
   // most of the log. `done` runs when it leads, or after `limit`.

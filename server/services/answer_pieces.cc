@@ -4,9 +4,9 @@
 #include <utility>
 #include <variant>
 
+#include "base/api_errors.h"
 #include "base/failpoint.h"
 #include "mvcc/store.h"
-#include "server/messages/errors.h"
 
 namespace kvorum::server {
 
@@ -57,7 +57,7 @@ void AnswerPieces::Make(Taker taker) {
   if (!made.held.Grow(limits.piece_bytes)) {
     const TimePoint now = context_.readers->clock().Now();
     if (!waits_until_) waits_until_ = now + limits.piece_wait;
-    if (now >= *waits_until_) return taker(kAnswersFull.Fail());
+    if (now >= *waits_until_) return taker(kErrAnswersFull.Fail());
     return context_.readers->PostAt(
         now + limits.piece_retry, [self = shared_from_this(), taker = std::move(taker)]() mutable {
           self->Make(std::move(taker));

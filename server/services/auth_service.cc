@@ -6,15 +6,14 @@
 #include <vector>
 
 #include "auth/auth_record.h"
-#include "auth/errors.h"
 #include "auth/password.h"
+#include "base/api_errors.h"
 #include "mvcc/store.h"
 #include "server/call/access.h"
 #include "server/call/interceptors.h"
 #include "server/call/reply_waiter.h"
 #include "server/call/request_batcher.h"
 #include "server/messages/auth_messages.h"
-#include "server/messages/errors.h"
 
 namespace kvorum::server {
 namespace {
@@ -28,7 +27,7 @@ SharedBytes EncodeChanged(const ResponseHeader& header, const AuthResult&) {
 Result<void> CheckNothing(std::string_view) { return {}; }
 
 Result<void> CheckName(std::string_view name) {
-  if (name.size() > auth::kMaxNameSizeBytes) return auth::Refuse(auth::kErrNameTooLong);
+  if (name.size() > auth::kMaxNameSizeBytes) return kErrNameTooLong.Fail();
   return {};
 }
 
@@ -162,7 +161,7 @@ void AuthService::Ask(std::string_view method, std::shared_ptr<rpc::CallContext>
     if (!identity.has_value()) return reply.Fail(identity.error());
     // Questions are proposals to etcd, and bounded like those.
     if (bytes.size() > context_.limits.max_request_bytes)
-      return reply.Fail(kRequestTooLarge.ToError());
+      return reply.Fail(kErrRequestTooLarge.ToError());
     if (state->enabled()) {
       const auto allowed = rule.check({.state = *state,
                                        .identity = *identity,
@@ -193,7 +192,7 @@ void AuthService::UserGet(std::shared_ptr<rpc::CallContext> call, SharedBytes by
   Ask("UserGet", std::move(call), bytes, std::move(reply),
       [this, bytes, name = *name](const auth::AuthState& state) -> Result<SharedBytes> {
         const auth::User* const user = state.FindUser(name);
-        if (user == nullptr) return auth::Refuse(auth::kErrUserNotFound);
+        if (user == nullptr) return kErrUserNotFound.Fail();
         return EncodeNames(context_.Header(context_.store->revision()), user->roles());
       });
 }
@@ -213,7 +212,7 @@ void AuthService::RoleGet(std::shared_ptr<rpc::CallContext> call, SharedBytes by
   Ask("RoleGet", std::move(call), bytes, std::move(reply),
       [this, bytes, name = *name](const auth::AuthState& state) -> Result<SharedBytes> {
         const auth::Role* const role = state.FindRole(name);
-        if (role == nullptr) return auth::Refuse(auth::kErrRoleNotFound);
+        if (role == nullptr) return kErrRoleNotFound.Fail();
         return EncodeRoleGetResponse(context_.Header(context_.store->revision()),
                                      role->ShownPermissions());
       });

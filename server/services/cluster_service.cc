@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/api_errors.h"
 #include "base/logging.h"
 #include "base/url.h"
 #include "server/call/interceptors.h"
 #include "server/call/request_batcher.h"
 #include "server/messages/cluster_encode.h"
-#include "server/messages/errors.h"
 #include "server/messages/member_id.h"
 #include "server/replica/replica.h"
 #include "server/replica/request_id.h"
@@ -28,7 +28,7 @@ constexpr std::int64_t kNanosPerSecond = 1'000'000'000;
 // A member of etcd that gets one which is none through the log ends, and at each start again.
 Result<std::vector<Url>> ParsePeerUrls(const std::vector<std::string>& texts) {
   auto urls = ParseUrlList(texts);
-  if (!urls.has_value()) return kMemberBadUrls.Fail();
+  if (!urls.has_value()) return kErrMemberBadUrls.Fail();
   return urls;
 }
 
@@ -143,7 +143,7 @@ void ClusterService::Promote(raft::MemberId id, TimePoint deadline, MembersCallb
       id, deadline,
       [this, id, deadline, callback = std::move(callback)](
           Result<std::shared_ptr<const MembershipView>> members) mutable {
-        const bool forward = !members.has_value() && members.error() == kNotLeader.ToError() &&
+        const bool forward = !members.has_value() && members.error() == kErrNotLeader.ToError() &&
                              context_.promote_forwarder != nullptr;
         if (!forward) return callback(std::move(members));
         context_.promote_forwarder->Forward(
@@ -154,7 +154,7 @@ void ClusterService::Promote(raft::MemberId id, TimePoint deadline, MembersCallb
                 return callback(std::make_shared<const MembershipView>(*std::move(forwarded)));
               }
               // Leadership came here meanwhile.
-              if (forwarded.error() == kNotLeader.ToError())
+              if (forwarded.error() == kErrNotLeader.ToError())
                 return Promote(id, deadline, std::move(callback));
               callback(std::unexpected(std::move(forwarded).error()));
             });

@@ -21,7 +21,7 @@ class ClusterService {
   void Register(rpc::Router& router);
 
   // Of the peer port too: a follower sends promotions on to the leader. The callback may run on any
-  // thread. kNotLeader if this member does not lead.
+  // thread. kErrNotLeader if this member does not lead.
   using MembersCallback =
       std::move_only_function<void(Result<std::shared_ptr<const MembershipView>> members)>;
   void PromoteAsLeader(raft::MemberId id, TimePoint deadline, MembersCallback callback);

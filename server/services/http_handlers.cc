@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/api_errors.h"
 #include "server/call/leader_streams.h"
 #include "server/call/request_batcher.h"
-#include "server/messages/errors.h"
 #include "server/messages/version.h"
 #include "server/replica/replica.h"
 #include "server/state/alarms.h"

@@ -2,12 +2,10 @@
 
 #include <utility>
 
-#include "auth/errors.h"
-#include "mvcc/errors.h"
+#include "base/api_errors.h"
 #include "mvcc/store.h"
 #include "rpc/grpc_protocol.h"
 #include "server/call/access.h"
-#include "server/messages/errors.h"
 #include "server/messages/lease_messages.h"
 
 namespace kvorum::server {
@@ -62,8 +60,7 @@ void KeepAliveStream::Admit(std::uint64_t number, lease::LeaseId id) {
   const Access* const access = context_.access;
   if (access == nullptr || access->is_off()) return Renew(number, id);
   Access::Check check = [access, id](const auth::AuthState& state, const auth::Identity& identity) {
-    if (state.enabled() && identity.username.empty())
-      return Result<void>(auth::Refuse(auth::kErrUserEmpty));
+    if (state.enabled() && identity.username.empty()) return Result<void>(kErrUserEmpty.Fail());
     return KeyAccess(state, identity, access->lease_keys()).CheckLease(id);
   };
   if (access->Admit(stream_->context(), check).has_value()) return Renew(number, id);
@@ -91,7 +88,7 @@ void KeepAliveStream::OnEnd() {
 }
 
 void KeepAliveStream::Renewed(std::uint64_t number, Result<std::int64_t> ttl_s) {
-  if (!ttl_s.has_value() && ttl_s.error() == mvcc::kErrLeaseNotFound) ttl_s = 0;
+  if (!ttl_s.has_value() && ttl_s.error() == kErrLeaseNotFound) ttl_s = 0;
   {
     std::lock_guard lock(mutex_);
     if (finished_) return;

@@ -4,13 +4,13 @@
 #include <utility>
 #include <variant>
 
+#include "base/api_errors.h"
 #include "mvcc/store.h"
 #include "mvcc/validate.h"
 #include "rpc/grpc_protocol.h"
 #include "server/call/interceptors.h"
 #include "server/call/reply_waiter.h"
 #include "server/call/request_batcher.h"
-#include "server/messages/errors.h"
 #include "server/messages/kv_decode.h"
 #include "server/services/answer_pieces.h"
 #include "server/services/planned_answer.h"

@@ -4,10 +4,9 @@
 #include <string>
 #include <utility>
 
+#include "base/api_errors.h"
 #include "base/failpoint.h"
-#include "mvcc/errors.h"
 #include "server/call/request_batcher.h"
-#include "server/messages/errors.h"
 #include "server/replica/lease_expiry.h"
 #include "server/replica/replica.h"
 #include "server/state/leases.h"
@@ -38,13 +37,13 @@ void LeaseAccess::RenewHere(rpc::Loop* loop, lease::LeaseId id, RenewCallback ca
 }
 
 void LeaseAccess::ConfirmThenRenew(rpc::Loop* loop, std::unique_ptr<Renewing> renewing) {
-  if (renewing->term == 0) return renewing->callback(kNotPrimary.Fail());
+  if (renewing->term == 0) return renewing->callback(kErrNotPrimary.Fail());
   renewing->asked = Now();
   // Everything that was committed when this was asked is applied then: a lease that is not there
   // has been revoked, or was never granted.
   context_.batcher->Read(
       loop, [this, renewing = std::move(renewing)](const Result<void>& confirmed) mutable {
-        if (!confirmed.has_value()) return renewing->callback(kNotPrimary.Fail());
+        if (!confirmed.has_value()) return renewing->callback(kErrNotPrimary.Fail());
         RenewConfirmed(std::move(renewing));
       });
 }
@@ -64,7 +63,7 @@ bool LeaseAccess::IsHeldUp(std::unique_ptr<Renewing>& renewing) {
 }
 
 void LeaseAccess::RenewConfirmed(std::unique_ptr<Renewing> renewing) {
-  if (!IsPrimaryIn(renewing->term)) return renewing->callback(kNotPrimary.Fail());
+  if (!IsPrimaryIn(renewing->term)) return renewing->callback(kErrNotPrimary.Fail());
   if (IsHeldUp(renewing)) return;
   if (Now() - renewing->asked >= context_.limits.election_timeout)
     return ConfirmThenRenew(nullptr, std::move(renewing));
@@ -80,11 +79,11 @@ void LeaseAccess::RenewConfirmed(std::unique_ptr<Renewing> renewing) {
     case Leases::Renewal::kRenewed:
       return (*shared)->callback(renewed.ttl_s);
     case Leases::Renewal::kNotFound:
-      return (*shared)->callback(mvcc::Refuse(mvcc::kErrLeaseNotFound));
+      return (*shared)->callback(kErrLeaseNotFound.Fail());
     case Leases::Renewal::kNotPrimary:
-      return (*shared)->callback(kNotPrimary.Fail());
+      return (*shared)->callback(kErrNotPrimary.Fail());
     case Leases::Renewal::kExpired:
-      if (!waits) (*shared)->callback(kTimeout.Fail());
+      if (!waits) (*shared)->callback(kErrTimeout.Fail());
       return;
     case Leases::Renewal::kNeedsCheckpoint:
       return TakeCheckpointBack(std::move(*shared));
@@ -96,7 +95,7 @@ void LeaseAccess::TakeCheckpointBack(std::unique_ptr<Renewing> renewing) {
   const lease::LeaseId id = renewing->id;
   context_.lease_expiry->TakeCheckpointBack(
       term, id, [this, renewing = std::move(renewing)](bool is_taken_back) mutable {
-        if (!is_taken_back) return renewing->callback(kNotPrimary.Fail());
+        if (!is_taken_back) return renewing->callback(kErrNotPrimary.Fail());
         RenewConfirmed(std::move(renewing));
       });
 }
@@ -104,13 +103,13 @@ void LeaseAccess::TakeCheckpointBack(std::unique_ptr<Renewing> renewing) {
 void LeaseAccess::TimeToLiveHere(rpc::Loop* loop, LeaseTimeToLiveRequest request,
                                  TimesCallback callback) {
   const raft::Term term = context_.replica->leading_term();
-  if (term == 0) return callback(kNotPrimary.Fail());
+  if (term == 0) return callback(kErrNotPrimary.Fail());
   context_.batcher->Read(
       loop, [this, request, callback = std::move(callback)](const Result<void>& confirmed) mutable {
         if (!confirmed.has_value()) return callback(std::unexpected(confirmed.error()));
         auto times = context_.leases->TimeToLive(request.id, request.keys);
         if (!times.has_value()) return callback(std::unexpected(std::move(times).error()));
-        if (!times->has_value()) return callback(mvcc::Refuse(mvcc::kErrLeaseNotFound));
+        if (!times->has_value()) return callback(kErrLeaseNotFound.Fail());
         callback(std::move(**times));
       });
 }
@@ -148,7 +147,7 @@ template <class Value>
 void LeaseAccess::Ask(rpc::Loop* loop, std::shared_ptr<Question<Value>> question) {
   if (context_.replica->leading_term() == 0) return AskLeader(std::move(question));
   question->ask_here(loop, [this, question](Result<Value> answer) mutable {
-    const bool is_elsewhere = !answer.has_value() && answer.error() == kNotPrimary.ToError() &&
+    const bool is_elsewhere = !answer.has_value() && answer.error() == kErrNotPrimary.ToError() &&
                               Now() < question->deadline;
     if (is_elsewhere) return AskAgain(std::move(question));
     question->callback(std::move(answer));
@@ -160,7 +159,7 @@ void LeaseAccess::AskLeader(std::shared_ptr<Question<Value>> question) {
   const Duration left = question->deadline - Now();
   const raft::MemberId leader = context_.replica->leader();
   if (left <= Duration::zero())
-    return question->callback(leader == raft::kNone ? kNoLeader.Fail() : kTimeout.Fail());
+    return question->callback(leader == raft::kNone ? kErrNoLeader.Fail() : kErrTimeout.Fail());
   if (leader == raft::kNone || leader == context_.member_id || context_.poster == nullptr)
     return AskAgain(std::move(question));
   context_.poster->Post(leader, std::string(question->path), question->body, left,
@@ -172,8 +171,7 @@ void LeaseAccess::AskLeader(std::shared_ptr<Question<Value>> question) {
                           const bool is_not_found = answer.has_value() &&
                                                     answer->status == kNotFound &&
                                                     answer->body.starts_with(kLeaseNotFoundText);
-                          if (is_not_found)
-                            return question->callback(mvcc::Refuse(mvcc::kErrLeaseNotFound));
+                          if (is_not_found) return question->callback(kErrLeaseNotFound.Fail());
                           AskAgain(std::move(question));
                         });
 }

@@ -33,17 +33,17 @@ class LeaseAccess {
   // The context outlives it and everything that it was asked.
   explicit LeaseAccess(ServiceContext& context) : context_(context) {}
 
-  // The time to live that the lease has from now on; kErrLeaseNotFound, kNotPrimary (this member
-  // leads and has no quorum), kNoLeader, kTimeout (also of a lease that is expired and cannot be
-  // revoked).
+  // The time to live that the lease has from now on; kErrLeaseNotFound, kErrNotPrimary (this member
+  // leads and has no quorum), kErrNoLeader, kErrTimeout (also of a lease that is expired and cannot
+  // be revoked).
   using RenewCallback = std::move_only_function<void(Result<std::int64_t> ttl_s)>;
   // `loop` is the one that this is called on, or null.
   void Renew(rpc::Loop* loop, lease::LeaseId id, RenewCallback callback);
-  // kErrLeaseNotFound, kLeaderChanged, kNoLeader, kTimeout, …
+  // kErrLeaseNotFound, kErrLeaderChanged, kErrNoLeader, kErrTimeout, …
   using TimesCallback = std::move_only_function<void(Result<LeaseTimes> times)>;
   void TimeToLive(rpc::Loop* loop, LeaseTimeToLiveRequest request, TimesCallback callback);
 
-  // For a follower that asks: kNotPrimary unless this member leads.
+  // For a follower that asks: kErrNotPrimary unless this member leads.
   void RenewHere(rpc::Loop* loop, lease::LeaseId id, RenewCallback callback);
   void TimeToLiveHere(rpc::Loop* loop, LeaseTimeToLiveRequest request, TimesCallback callback);
 

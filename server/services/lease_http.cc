@@ -3,8 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "mvcc/errors.h"
-#include "server/messages/errors.h"
+#include "base/api_errors.h"
 #include "server/messages/lease_messages.h"
 
 namespace kvorum::server {
@@ -18,8 +17,8 @@ rpc::HttpResponse Refusal(unsigned status, std::string_view text) {
 }
 
 rpc::HttpResponse RefusalOf(const Error& error) {
-  if (error == mvcc::kErrLeaseNotFound) return Refusal(404, kLeaseNotFoundText);
-  if (error == kNotPrimary.ToError()) return Refusal(400, error.message);
+  if (error == kErrLeaseNotFound) return Refusal(404, kLeaseNotFoundText);
+  if (error == kErrNotPrimary.ToError()) return Refusal(400, error.message);
   return Refusal(500, error.message);
 }
 

@@ -5,12 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include "mvcc/errors.h"
+#include "base/api_errors.h"
 #include "mvcc/store.h"
 #include "server/call/access.h"
 #include "server/call/interceptors.h"
 #include "server/call/reply_waiter.h"
-#include "server/messages/errors.h"
 #include "server/messages/lease_messages.h"
 #include "server/services/keep_alive_stream.h"
 #include "server/state/leases.h"
@@ -80,7 +79,7 @@ void LeaseService::TimeToLive(const rpc::CallContext& call, SharedBytes bytes,
   access_.TimeToLive(call.loop(), *request,
                      [this, id = request->id, caller = call.caller,
                       reply = std::move(reply)](Result<LeaseTimes> times) mutable {
-                       if (!times.has_value() && times.error() == mvcc::kErrLeaseNotFound)
+                       if (!times.has_value() && times.error() == kErrLeaseNotFound)
                          times = LeaseTimes{};
                        if (!times.has_value()) return reply.Fail(std::move(times).error());
                        if (context_.access != nullptr) {

@@ -3,14 +3,13 @@
 #include <utility>
 
 #include "auth/auth_record.h"
-#include "auth/errors.h"
 #include "auth/password.h"
 #include "auth/simple_tokens.h"
+#include "base/api_errors.h"
 #include "base/logging.h"
 #include "server/call/access.h"
 #include "server/call/request_batcher.h"
 #include "server/messages/auth_messages.h"
-#include "server/messages/errors.h"
 #include "server/replica/replica.h"
 
 namespace kvorum::server {
@@ -76,13 +75,13 @@ void Login::Verify(std::unique_ptr<Attempt> attempt) {
   const AuthStates::State state = context_.access->state();
   const auto user = state->BeginLogin(attempt->name);
   if (!user.has_value()) {
-    if (user.error() == auth::kErrNoPasswordUser) LogRefusal(*attempt, user.error().message);
+    if (user.error() == kErrNoPasswordUser) LogRefusal(*attempt, user.error().message);
     return attempt->reply.Fail(user.error());
   }
   attempt->checked_revision = state->revision();
   if (!auth::CheckPassword(attempt->password.view()).has_value()) {
-    LogRefusal(*attempt, auth::kErrAuthFailed.message);
-    return attempt->reply.Fail(auth::kErrAuthFailed.ToError());
+    LogRefusal(*attempt, kErrAuthFailed.message);
+    return attempt->reply.Fail(kErrAuthFailed.ToError());
   }
   // Nobody there, or the password was taken away: it takes as long.
   const bool is_dummy = *user == nullptr || (*user)->password_hash().empty();
@@ -93,10 +92,10 @@ void Login::Verify(std::unique_ptr<Attempt> attempt) {
       .asker = auth::AskerOf(attempt->remote, attempt->name)};
   parts_.work->Submit(std::move(job), [this, attempt = std::move(attempt)](
                                           const auth::PasswordOutcome& outcome) mutable {
-    if (outcome.refused) return attempt->reply.Fail(kTooManyRequests.ToError());
+    if (outcome.refused) return attempt->reply.Fail(kErrTooManyRequests.ToError());
     if (outcome.ok) return Propose(std::move(attempt));
-    LogRefusal(*attempt, auth::kErrAuthFailed.message);
-    attempt->reply.Fail(auth::kErrAuthFailed.ToError());
+    LogRefusal(*attempt, kErrAuthFailed.message);
+    attempt->reply.Fail(kErrAuthFailed.ToError());
   });
 }
 
@@ -117,7 +116,7 @@ void Login::Entered(std::unique_ptr<Attempt> attempt, ApplyResult result) {
       context_.access->state()->RequiredRevision(attempt->name) > attempt->checked_revision;
   if (is_changed) {
     if (context_.replica->clock().Now() >= attempt->deadline)
-      return attempt->reply.Fail(kTimeout.ToError());
+      return attempt->reply.Fail(kErrTimeout.ToError());
     return Verify(std::move(attempt));
   }
   if (parts_.gives_simple_tokens) {
@@ -128,7 +127,7 @@ void Login::Entered(std::unique_ptr<Attempt> attempt, ApplyResult result) {
 }
 
 void Login::Sign(std::unique_ptr<Attempt> attempt, raft::Term term, const LoginResult& result) {
-  if (parts_.jwt == nullptr) return attempt->reply.Fail(auth::kErrAuthFailed.ToError());
+  if (parts_.jwt == nullptr) return attempt->reply.Fail(kErrAuthFailed.ToError());
   context_.readers->Post([this, term, revision = result.revision,
                           auth_revision = result.auth_revision,
                           attempt = std::move(attempt)]() mutable {
@@ -149,7 +148,7 @@ void Login::Hash(auth::Secret password, HashDone done) {
                         .salt = auth::MakeSalt(parts_.random)};
   parts_.work->Submit(std::move(job),
                       [done = std::move(done)](const auth::PasswordOutcome& outcome) mutable {
-                        if (outcome.refused) return done(kTooManyRequests.Fail());
+                        if (outcome.refused) return done(kErrTooManyRequests.Fail());
                         if (!outcome.ok)
                           return done(Fail(Code::kInternal, "the password could not be hashed"));
                         done(auth::EncodeHash(outcome.hash));

@@ -7,9 +7,9 @@
 //
 // Nothing of a password gets into the log, a message or an error. An unknown user costs what a
 // wrong password costs.
-// Threads: thread-safe; answers come from any thread. Errors: the API's; kTooManyRequests when more
-// logins wait than the threads can be given, to whoever asks for the most: hosts take turns, and
-// users of one host.
+// Threads: thread-safe; answers come from any thread. Errors: the API's; kErrTooManyRequests when
+// more logins wait than the threads can be given, to whoever asks for the most: hosts take turns,
+// and users of one host.
 #pragma once
 
 #include <functional>

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/api_errors.h"
 #include "base/logging.h"
 #include "mvcc/store.h"
 #include "server/call/interceptors.h"
 #include "server/call/reply_waiter.h"
-#include "server/messages/errors.h"
 #include "server/messages/kv_decode.h"
 #include "server/messages/maintenance_encode.h"
 #include "server/messages/version.h"
@@ -52,7 +52,7 @@ void MaintenanceService::GetStatus(const rpc::CallContext&, SharedBytes, rpc::Un
                 .term = context_.replica->term(),
                 .is_learner = self != view->members.end() && self->second.is_learner,
                 .errors = {}};
-  if (status.leader == raft::kNone) status.errors.emplace_back(kNoLeader.message);
+  if (status.leader == raft::kNone) status.errors.emplace_back(kErrNoLeader.message);
   for (const Alarm& alarm : context_.alarms->List()) status.errors.push_back(AlarmText(alarm));
   reply.Send(
       EncodeStatusResponse(context_.Header(context_.store->revision(), status.term), status));
@@ -69,7 +69,7 @@ void MaintenanceService::HandleAlarm(const rpc::CallContext& call, SharedBytes b
 }
 
 void MaintenanceService::Hash(const rpc::CallContext&, SharedBytes, rpc::UnaryReply reply) {
-  if (context_.store->CommitStalled()) return reply.Fail(kNoSpace.ToError());
+  if (context_.store->CommitStalled()) return reply.Fail(kErrNoSpace.ToError());
   // What the backend does not hold yet is not in its hash: let it catch up first.
   context_.store->Flush([this, reply = std::move(reply)]() mutable {
     context_.hasher->Post([this, reply = std::move(reply)]() mutable {

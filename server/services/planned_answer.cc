@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/api_errors.h"
 #include "rpc/grpc_protocol.h"
-#include "server/messages/errors.h"
 
 namespace kvorum::server {
 namespace {
@@ -55,7 +55,7 @@ class PlannedAnswer::Rows final : public mvcc::RowSink {
       ++rows_;
       return {};
     }
-    if (must_keep_) return kAnswersFull.Fail();
+    if (must_keep_) return kErrAnswersFull.Fail();
     if (left_ == nullptr) Leave(row.key);
     left_->Add(framed);
     return {};
@@ -98,7 +98,7 @@ Result<PlannedAnswer::Body> PlannedAnswer::Read(mvcc::ReadView& view,
   rpc::AnswerMemory::Reservation sorting(memory_);
   if (request.sort_target != mvcc::SortTarget::kKey && !request.count_only) {
     const auto bytes = static_cast<std::size_t>(view.EstimateRows(request)) * kSortedRowBytes;
-    if (bytes > kBlockBytes && !sorting.Grow(bytes)) return kAnswersFull.Fail();
+    if (bytes > kBlockBytes && !sorting.Grow(bytes)) return kErrAnswersFull.Fail();
   }
   mvcc::RangeRequest at_revision = request;
   if (request.revision <= 0) at_revision.revision = view.revision();

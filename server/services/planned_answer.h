@@ -5,8 +5,8 @@
 // same revision has the same rows, so the sizes hold.
 //
 // Used by one thread, over one view. Borrows the requests' bytes, which outlive it and its parts.
-// Errors: AnswerSizeError's for an answer that gRPC cannot carry, kAnswersFull for one that must be
-// kept whole (sorted by something else than the key) and finds no room, those of the store.
+// Errors: AnswerSizeError's for an answer that gRPC cannot carry, kErrAnswersFull for one that must
+// be kept whole (sorted by something else than the key) and finds no room, those of the store.
 #pragma once
 
 #include <cstdint>

@@ -5,8 +5,8 @@
 #include <memory>
 #include <utility>
 
+#include "base/api_errors.h"
 #include "base/logging.h"
-#include "server/messages/errors.h"
 #include "server/replica/joining.h"
 
 namespace kvorum::server {
@@ -24,10 +24,10 @@ struct Refusal {
 
 // The last one is ours: a leader of etcd's answers only that something went wrong.
 constexpr std::array kRefusals = {
-    Refusal{kMemberNotFound, 404, "membership: ID not found"},
-    Refusal{kLearnerNotReady, 412, kLearnerNotReady.message},
-    Refusal{kMemberNotLearner, 412, "membership: can only promote a learner member"},
-    Refusal{kNotEnoughStarted, 412, kNotEnoughStarted.message},
+    Refusal{kErrMemberNotFound, 404, "membership: ID not found"},
+    Refusal{kErrLearnerNotReady, 412, kErrLearnerNotReady.message},
+    Refusal{kErrMemberNotLearner, 412, "membership: can only promote a learner member"},
+    Refusal{kErrNotEnoughStarted, 412, kErrNotEnoughStarted.message},
 };
 
 }  // namespace
@@ -65,9 +65,9 @@ void PromoteForwarder::Forward(raft::MemberId id, TimePoint deadline, Callback c
 
 void PromoteForwarder::Try(raft::MemberId id, TimePoint deadline, Callback callback) {
   const TimePoint now = executor_.clock().Now();
-  if (now >= deadline) return callback(kTimeout.Fail());
+  if (now >= deadline) return callback(kErrTimeout.Fail());
   const raft::MemberId leader = replica_.leader();
-  if (leader == membership_.self()) return callback(kNotLeader.Fail());
+  if (leader == membership_.self()) return callback(kErrNotLeader.Fail());
   const auto view = membership_.View();
   if (const auto member = view->members.find(leader); member != view->members.end()) {
     for (const std::string& url : member->second.peer_urls) {

@@ -26,7 +26,7 @@ std::optional<Error> PromoteErrorOf(unsigned status, std::string_view text);
 
 class PromoteForwarder {
  public:
-  // The members as the leader had them behind the promotion. kNotLeader: this member leads now.
+  // The members as the leader had them behind the promotion. kErrNotLeader: this member leads now.
   using Callback = std::move_only_function<void(Result<MembershipView> members)>;
 
   PromoteForwarder(Executor& executor, PeerRequester& requester, Replica& replica,

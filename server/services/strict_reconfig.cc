@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "server/messages/errors.h"
+#include "base/api_errors.h"
 
 namespace kvorum::server {
 namespace {
@@ -43,11 +43,11 @@ Result<void> CheckStrictAdd(const MembershipView& view, const Member& added,
     const Voters after{.all = voters.all + 1, .started = voters.started, .connected = 0};
     // A cluster of one may grow: its data was restored, and there is nobody else.
     const bool is_lone = voters.started == 1 && voters.all == 1;
-    if (!is_lone && !after.has_started_quorum()) return kNotEnoughStarted.Fail();
+    if (!is_lone && !after.has_started_quorum()) return kErrNotEnoughStarted.Fail();
   }
   // The new member is counted as one that cannot be reached. A lone one may always add another.
   const std::size_t quorum = (voters.all + 1) / 2 + 1;
-  if (voters.all != 1 && voters.connected < quorum) return kUnhealthy.Fail();
+  if (voters.all != 1 && voters.connected < quorum) return kErrUnhealthy.Fail();
   return {};
 }
 
@@ -55,7 +55,7 @@ Result<void> CheckStrictRemove(const MembershipView& view, raft::MemberId id,
                                const Connections& connections) {
   const auto member = view.members.find(id);
   if (member != view.members.end() && member->second.is_learner) return {};
-  if (!CountVoters(view, connections, id).has_started_quorum()) return kNotEnoughStarted.Fail();
+  if (!CountVoters(view, connections, id).has_started_quorum()) return kErrNotEnoughStarted.Fail();
   // One that is down is no part of the quorum that works.
   const bool is_down =
       id != connections.self &&
@@ -63,7 +63,7 @@ Result<void> CheckStrictRemove(const MembershipView& view, raft::MemberId id,
   if (is_down) return {};
   const Voters voters = CountVoters(view, connections);
   const std::size_t left = voters.all == 0 ? 0 : voters.all - 1;
-  if (voters.connected < left / 2 + 2) return kUnhealthy.Fail();
+  if (voters.connected < left / 2 + 2) return kErrUnhealthy.Fail();
   return {};
 }
 
@@ -71,7 +71,7 @@ Result<void> CheckStrictPromote(const MembershipView& view) {
   Voters voters = CountVoters(view, {});
   ++voters.all;  // the learner counts, and as a started one
   ++voters.started;
-  if (!voters.has_started_quorum()) return kNotEnoughStarted.Fail();
+  if (!voters.has_started_quorum()) return kErrNotEnoughStarted.Fail();
   return {};
 }
 

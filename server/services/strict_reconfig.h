@@ -24,7 +24,7 @@ struct Connections {
   bool IsConnected(raft::MemberId id) const;  // for long enough
 };
 
-// kNotEnoughStarted, kUnhealthy.
+// kErrNotEnoughStarted, kErrUnhealthy.
 Result<void> CheckStrictAdd(const MembershipView& view, const Member& added,
                             const Connections& connections);
 Result<void> CheckStrictRemove(const MembershipView& view, raft::MemberId id,

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "mvcc/errors.h"
-#include "server/messages/errors.h"
+#include "base/api_errors.h"
 
 namespace kvorum::server {
 
@@ -47,13 +46,13 @@ Result<lease::LeaseRecord> Leases::Grant(lease::LeaseId id, std::int64_t ttl_s) 
   }
   switch (*granted.refusal) {
     case lease::Lessor::Refusal::kExists:
-      return kLeaseExist.Fail();
+      return kErrLeaseExist.Fail();
     case lease::Lessor::Refusal::kTtlTooLarge:
-      return kLeaseTtlTooLarge.Fail();
+      return kErrLeaseTtlTooLarge.Fail();
     case lease::Lessor::Refusal::kNoId:
       break;
   }
-  return mvcc::Refuse(mvcc::kErrLeaseNotFound);
+  return kErrLeaseNotFound.Fail();
 }
 
 std::vector<std::string> Leases::KeysOf(lease::LeaseId id) const {
@@ -173,7 +172,7 @@ Result<std::optional<LeaseTimes>> Leases::TimeToLive(lease::LeaseId id, bool key
   LeaseTimes times;
   {
     std::lock_guard lock(mutex_);
-    if (!lessor_.is_primary()) return kLeaderChanged.Fail();
+    if (!lessor_.is_primary()) return kErrLeaderChanged.Fail();
     const auto left = lessor_.TimeToLive(id, clock_.Now());
     if (!left.has_value()) return std::nullopt;
     times = {.ttl_s = left->ttl_s, .granted_s = left->granted_s, .keys = {}};

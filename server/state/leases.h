@@ -47,7 +47,7 @@ class Leases final : public mvcc::LeaseChecker, public mvcc::LeaseAttachments {
   // ---- apply executor ----
   bool LeaseExists(std::int64_t lease) const override;
   void Attach(std::string_view key, std::int64_t lease) override;
-  // What is to be stored. kLeaseTtlTooLarge, kLeaseExist; kErrLeaseNotFound for id 0.
+  // What is to be stored. kErrLeaseTtlTooLarge, kErrLeaseExist; kErrLeaseNotFound for id 0.
   Result<lease::LeaseRecord> Grant(lease::LeaseId id, std::int64_t ttl_s);
   // In the order in which they are deleted. There is such a lease.
   std::vector<std::string> KeysOf(lease::LeaseId id) const;
@@ -82,7 +82,7 @@ class Leases final : public mvcc::LeaseChecker, public mvcc::LeaseAttachments {
   // long.
   lease::Lessor::Renewed Renew(lease::LeaseId id, Task settled);
 
-  // Nullopt if there is no such lease. kLeaderChanged where this member is not primary.
+  // Nullopt if there is no such lease. kErrLeaderChanged where this member is not primary.
   Result<std::optional<LeaseTimes>> TimeToLive(lease::LeaseId id, bool keys) const;
   // The keys of a lease as this member knows them; none without such a lease.
   std::vector<std::string> CopyKeysOf(lease::LeaseId id) const;

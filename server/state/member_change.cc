@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "server/messages/errors.h"
+#include "base/api_errors.h"
 #include "server/messages/member_id.h"
 
 namespace kvorum::server {
@@ -40,14 +40,14 @@ std::size_t CountLearners(const MembershipView& view) {
 Result<void> CheckAddition(const MembershipView& view, const MemberChange& change) {
   const auto known = view.members.find(change.id);
   if (change.is_promote) {
-    if (known == view.members.end()) return kMemberNotFound.Fail();
-    if (!known->second.is_learner) return kMemberNotLearner.Fail();
+    if (known == view.members.end()) return kErrMemberNotFound.Fail();
+    if (!known->second.is_learner) return kErrMemberNotLearner.Fail();
     return {};
   }
-  if (known != view.members.end()) return kMemberExist.Fail();
-  if (UrlsAreTaken(view, change)) return kPeerUrlExist.Fail();
+  if (known != view.members.end()) return kErrMemberExist.Fail();
+  if (UrlsAreTaken(view, change)) return kErrPeerUrlExist.Fail();
   if (change.max_learners.has_value() && CountLearners(view) >= *change.max_learners)
-    return kTooManyLearners.Fail();
+    return kErrTooManyLearners.Fail();
   return {};
 }
 
@@ -113,19 +113,20 @@ Result<MemberChange> DecodeMemberChange(const raft::ConfChange& change) {
 }
 
 Result<void> CheckMemberChange(const MembershipView& view, const MemberChange& change) {
-  if (change.id == raft::kNone || view.removed.contains(change.id)) return kMemberNotFound.Fail();
+  if (change.id == raft::kNone || view.removed.contains(change.id))
+    return kErrMemberNotFound.Fail();
   switch (change.type) {
     case ConfChangeType::kAddNode:
     case ConfChangeType::kAddLearnerNode:
       return CheckAddition(view, change);
     case ConfChangeType::kRemoveNode:
-      if (!view.members.contains(change.id)) return kMemberNotFound.Fail();
+      if (!view.members.contains(change.id)) return kErrMemberNotFound.Fail();
       if (!view.members.at(change.id).is_learner && IsOnlyVoter(view, change.id))
-        return kNotEnoughStarted.Fail();
+        return kErrNotEnoughStarted.Fail();
       return {};
     case ConfChangeType::kUpdateNode:
-      if (!view.members.contains(change.id)) return kMemberNotFound.Fail();
-      if (UrlsAreTaken(view, change)) return kPeerUrlExist.Fail();
+      if (!view.members.contains(change.id)) return kErrMemberNotFound.Fail();
+      if (UrlsAreTaken(view, change)) return kErrPeerUrlExist.Fail();
       return {};
   }
   return {};

@@ -35,9 +35,9 @@ raft::ConfChange EncodeMemberChange(std::uint64_t id, const MemberChange& change
 // kDataLoss for a context that is no member, or another one than the change names.
 Result<MemberChange> DecodeMemberChange(const raft::ConfChange& change);
 
-// The answers of the API: kMemberNotFound (also of an id that was removed), kMemberExist,
-// kPeerUrlExist, kMemberNotLearner, kTooManyLearners; kNotEnoughStarted for the removal of the only
-// voter.
+// The answers of the API: kErrMemberNotFound (also of an id that was removed), kErrMemberExist,
+// kErrPeerUrlExist, kErrMemberNotLearner, kErrTooManyLearners; kErrNotEnoughStarted for the removal
+// of the only voter.
 Result<void> CheckMemberChange(const MembershipView& view, const MemberChange& change);
 // The membership after a change that CheckMemberChange let through.
 MembershipView ApplyMemberChange(MembershipView view, const MemberChange& change);

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "auth/errors.h"
 #include "auth/jwt_signature.h"
+#include "base/api_errors.h"
 #include "base/base64.h"
 #include "tests/auth/jwt_vectors.h"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "auth/errors.h"
+#include "base/api_errors.h"
 
 namespace kvorum::auth {
 namespace {

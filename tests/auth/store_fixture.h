@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "auth/auth_store.h"
-#include "auth/errors.h"
 #include "auth/password.h"
+#include "base/api_errors.h"
 
 namespace kvorum::auth {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "auth/errors.h"
+#include "base/api_errors.h"
 #include "tests/disk/sim_file_system.h"
 
 namespace kvorum::auth {

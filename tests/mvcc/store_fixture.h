@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/api_errors.h"
 #include "base/logging.h"
-#include "mvcc/errors.h"
 #include "mvcc/key_value.h"
 #include "mvcc/store.h"
 #include "tests/disk/sim_file_system.h"

@@ -14,8 +14,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/api_errors.h"
 #include "base/crc32c.h"
-#include "mvcc/errors.h"
 #include "mvcc/hash.h"
 #include "mvcc/key_value.h"
 #include "mvcc/requests.h"

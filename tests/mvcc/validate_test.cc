@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "mvcc/errors.h"
+#include "base/api_errors.h"
 #include "tests/mvcc/store_requests.h"
 
 namespace kvorum::mvcc {

@@ -118,8 +118,8 @@ TEST(AccessTableTest, IsTestedInEveryRow) {
 
 // A refusal at the door. The request's own faults are another matter: they show that it got in.
 bool IsRefused(const Error& error) {
-  return error == auth::kErrUserEmpty || error == auth::kErrInvalidAuthToken ||
-         error == auth::kErrPermissionDenied || error == auth::kErrUserNotFound;
+  return error == kErrUserEmpty || error == kErrInvalidAuthToken || error == kErrPermissionDenied ||
+         error == kErrUserNotFound;
 }
 
 using AccessTableCallsTest = AuthTest;
@@ -134,28 +134,26 @@ TEST_F(AccessTableCallsTest, EveryMethodAsksWhoCalls) {
     if (let == Let::kEverybody) {
       EXPECT_FALSE(IsRefused(refused(""))) << path;
     } else {
-      EXPECT_EQ(refused(""), auth::kErrUserEmpty) << path;
+      EXPECT_EQ(refused(""), kErrUserEmpty) << path;
     }
     if (is_login) {
       EXPECT_FALSE(IsRefused(refused(wrong))) << path;
     } else {
-      EXPECT_EQ(refused(wrong), auth::kErrInvalidAuthToken) << path;
+      EXPECT_EQ(refused(wrong), kErrInvalidAuthToken) << path;
     }
     if (let == Let::kRoot) {
-      EXPECT_EQ(refused(alice_), auth::kErrPermissionDenied) << path;
+      EXPECT_EQ(refused(alice_), kErrPermissionDenied) << path;
     } else {
       EXPECT_FALSE(IsRefused(refused(alice_))) << path;
     }
     if (!path.ends_with("/UserDelete") && !path.ends_with("ChangePassword") &&
         !path.ends_with("GrantRole") &&
         !path.ends_with("RevokeRole")) {  // which say themselves that there is no such user
-      EXPECT_FALSE(IsRefused(refused(root_)) && refused(root_) != auth::kErrUserEmpty.ToError())
-          << path;
+      EXPECT_FALSE(IsRefused(refused(root_)) && refused(root_) != kErrUserEmpty.ToError()) << path;
     }
   }
-  EXPECT_EQ(ErrorOf(CallAs(alice_, "/etcdserverpb.Auth/AuthDisable", "")),
-            auth::kErrPermissionDenied);
-  EXPECT_EQ(PutAs("", "a"), auth::kErrUserEmpty);
+  EXPECT_EQ(ErrorOf(CallAs(alice_, "/etcdserverpb.Auth/AuthDisable", "")), kErrPermissionDenied);
+  EXPECT_EQ(PutAs("", "a"), kErrUserEmpty);
   EXPECT_EQ(ErrorOf(CallAs(root_, "/etcdserverpb.Auth/AuthDisable", "")), kNone);
   EXPECT_EQ(PutAs("", "a"), kNone);
 }
@@ -164,7 +162,7 @@ TEST_F(AccessTableCallsTest, AlarmsAreReadByAllAndChangedByRoot) {
   etcdserverpb::AlarmRequest request;
   request.set_action(etcdserverpb::AlarmRequest::ACTIVATE);
   request.set_alarm(etcdserverpb::NOSPACE);
-  EXPECT_EQ(AskAs(alice_, "/etcdserverpb.Maintenance/Alarm", request), auth::kErrPermissionDenied);
+  EXPECT_EQ(AskAs(alice_, "/etcdserverpb.Maintenance/Alarm", request), kErrPermissionDenied);
   request.set_action(etcdserverpb::AlarmRequest::DEACTIVATE);
   EXPECT_EQ(AskAs(root_, "/etcdserverpb.Maintenance/Alarm", request), kNone);
 }
@@ -173,13 +171,13 @@ TEST_F(AccessTableCallsTest, WhoIsOneselfAndWhatOnesRolesMayIsToldToAll) {
   etcdserverpb::AuthUserGetRequest user;
   user.set_name("alice");
   EXPECT_EQ(AskAs(alice_, "UserGet", user), kNone);
-  EXPECT_EQ(AskAs(bob_, "UserGet", user), auth::kErrPermissionDenied);
+  EXPECT_EQ(AskAs(bob_, "UserGet", user), kErrPermissionDenied);
   EXPECT_EQ(AskAs(root_, "UserGet", user), kNone);
-  EXPECT_EQ(AskAs("", "UserGet", user), auth::kErrUserEmpty);
+  EXPECT_EQ(AskAs("", "UserGet", user), kErrUserEmpty);
   etcdserverpb::AuthRoleGetRequest role;
   role.set_role("writer");
   EXPECT_EQ(AskAs(alice_, "RoleGet", role), kNone);
-  EXPECT_EQ(AskAs(bob_, "RoleGet", role), auth::kErrPermissionDenied);
+  EXPECT_EQ(AskAs(bob_, "RoleGet", role), kErrPermissionDenied);
 }
 
 }  // namespace

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/api_errors.h"
 #include "base/executor.h"
-#include "server/messages/errors.h"
 #include "server/messages/maintenance_encode.h"
 #include "tests/mvcc/store_fixture.h"
 #include "tests/server/request_bodies.h"
@@ -171,8 +171,8 @@ class ApplierTest : public testing::Test, public mvcc::StoreHarness {
   std::optional<Error> fatal_;
 };
 
-const std::string kNoSpaceText(kNoSpace.message);
-const std::string kCorruptText(kCorrupt.message);
+const std::string kNoSpaceText(kErrNoSpace.message);
+const std::string kCorruptText(kErrCorrupt.message);
 
 std::string RaiseBody(AlarmType type, AlarmAction action = AlarmAction::kActivate) {
   return EncodeAlarmRequest({.action = action, .alarm = {.member = 5, .type = type}});
@@ -294,7 +294,7 @@ TEST_F(ApplierTest, ARefusedChangeIsNoChangeForRaftAndForTheBuckets) {
   const raft::Entry same_url = ConfEntry(raft::ConfChangeType::kAddNode, other);
   ApplyAll({same_url});
   ASSERT_TRUE(outcome->has_value());
-  EXPECT_EQ((*outcome)->value.error(), kPeerUrlExist.ToError());
+  EXPECT_EQ((*outcome)->value.error(), kErrPeerUrlExist.ToError());
   EXPECT_THAT(conf_changes_, IsEmpty());
   EXPECT_EQ(Bucket(mvcc::Bucket::kMembers), members);
   EXPECT_EQ(Bucket(mvcc::Bucket::kMeta)[std::string(mvcc::meta_key::kConfState)],
@@ -405,7 +405,7 @@ TEST_F(ApplierTest, ARefusalByAnAlarmThatTheSameBatchEndsAsksForNone) {
   ApplyAll({raise, put, disarm});
   EXPECT_THAT(no_space_, IsEmpty());
   ASSERT_TRUE(refused->has_value());
-  EXPECT_EQ((*refused)->value.error(), kNoSpace.ToError());
+  EXPECT_EQ((*refused)->value.error(), kErrNoSpace.ToError());
 }
 
 TEST_F(ApplierTest, WhoIsRefusedForSpaceIsAnsweredWhenTheAlarmStands) {
@@ -420,7 +420,7 @@ TEST_F(ApplierTest, WhoIsRefusedForSpaceIsAnsweredWhenTheAlarmStands) {
   ASSERT_EQ(no_space_.size(), 1);
   RunNoSpace();
   ASSERT_TRUE(refused->has_value());
-  EXPECT_EQ((*refused)->value.error(), kNoSpace.ToError());
+  EXPECT_EQ((*refused)->value.error(), kErrNoSpace.ToError());
 
   ASSERT_EQ(Outcome(RequestKind::kAlarm, RaiseBody(AlarmType::kNoSpace)), "ok");
   const raft::Entry another = Entry(RequestKind::kPut, kPutBody);
@@ -559,16 +559,16 @@ TEST_F(ApplierTest, ACompactionIsAnsweredAtOnceUnlessTheClientWaits) {
   ApplyAll({again});
   Settle();
   ASSERT_TRUE(refused->has_value());
-  EXPECT_TRUE(FailsWith((*refused)->value, mvcc::kErrCompacted));
+  EXPECT_TRUE(FailsWith((*refused)->value, kErrCompacted));
 }
 
 TEST_F(ApplierTest, ARefusedCompactionIsAnAnswer) {
   Apply(RequestKind::kPut, kPutBody);
-  EXPECT_TRUE(FailsWith(Apply(RequestKind::kCompaction, CompactBody(9)), mvcc::kErrFutureRev));
-  EXPECT_TRUE(FailsWith(Apply(RequestKind::kCompaction, CompactBody(9, /*physical=*/true)),
-                        mvcc::kErrFutureRev));
+  EXPECT_TRUE(FailsWith(Apply(RequestKind::kCompaction, CompactBody(9)), kErrFutureRev));
+  EXPECT_TRUE(
+      FailsWith(Apply(RequestKind::kCompaction, CompactBody(9, /*physical=*/true)), kErrFutureRev));
   ASSERT_EQ(Outcome(RequestKind::kCompaction, CompactBody(2)), "ok");
-  EXPECT_TRUE(FailsWith(Apply(RequestKind::kCompaction, CompactBody(2)), mvcc::kErrCompacted));
+  EXPECT_TRUE(FailsWith(Apply(RequestKind::kCompaction, CompactBody(2)), kErrCompacted));
   EXPECT_EQ(FatalText(), "none");
 }
 
@@ -604,11 +604,10 @@ TEST_F(ApplierTest, AGrantIsStoredAndTakesNoRevision) {
 
 TEST_F(ApplierTest, AGrantThatCannotBeChangesNothing) {
   Apply(RequestKind::kLeaseGrant, GrantBody(7, 60));
-  EXPECT_EQ(Outcome(RequestKind::kLeaseGrant, GrantBody(7, 90)), kLeaseExist.message);
+  EXPECT_EQ(Outcome(RequestKind::kLeaseGrant, GrantBody(7, 90)), kErrLeaseExist.message);
   EXPECT_EQ(Outcome(RequestKind::kLeaseGrant, GrantBody(8, lease::kMaxTtlSeconds + 1)),
-            kLeaseTtlTooLarge.message);
-  EXPECT_TRUE(
-      FailsWith(Apply(RequestKind::kLeaseGrant, GrantBody(0, 60)), mvcc::kErrLeaseNotFound));
+            kErrLeaseTtlTooLarge.message);
+  EXPECT_TRUE(FailsWith(Apply(RequestKind::kLeaseGrant, GrantBody(0, 60)), kErrLeaseNotFound));
   EXPECT_EQ(Bucket(mvcc::Bucket::kLease).size(), 1U);
   EXPECT_EQ(FatalText(), "none");
 }
@@ -643,8 +642,7 @@ TEST_F(ApplierTest, ARevocationOfALeaseWithoutKeysTakesNoRevision) {
   Apply(RequestKind::kLeaseGrant, GrantBody(7, 60));
   EXPECT_EQ(Outcome(RequestKind::kLeaseRevoke, EncodeLeaseId(7)), "ok");
   EXPECT_EQ(revision(), 1);
-  EXPECT_TRUE(
-      FailsWith(Apply(RequestKind::kLeaseRevoke, EncodeLeaseId(7)), mvcc::kErrLeaseNotFound));
+  EXPECT_TRUE(FailsWith(Apply(RequestKind::kLeaseRevoke, EncodeLeaseId(7)), kErrLeaseNotFound));
   EXPECT_THAT(Bucket(mvcc::Bucket::kLease), IsEmpty());
 }
 
@@ -724,13 +722,13 @@ TEST_F(ApplierTest, AGrantPastTheQuotaIsGrantedAndRefused) {
 TEST_F(ApplierTest, TheStoresRefusalsAreAnswers) {
   std::string leased = kPutBody;
   wire::AppendInt(leased, 3, 99);
-  EXPECT_TRUE(FailsWith(Apply(RequestKind::kPut, leased), mvcc::kErrLeaseNotFound));
+  EXPECT_TRUE(FailsWith(Apply(RequestKind::kPut, leased), kErrLeaseNotFound));
   std::string ignoring = PutBody("missing", "");
   wire::AppendBool(ignoring, 5, true);
-  EXPECT_TRUE(FailsWith(Apply(RequestKind::kPut, ignoring), mvcc::kErrKeyNotFound));
+  EXPECT_TRUE(FailsWith(Apply(RequestKind::kPut, ignoring), kErrKeyNotFound));
   EXPECT_TRUE(FailsWith(
       Apply(RequestKind::kTxn, TxnBody({OpBody(2, ignoring), OpBody(2, PutBody("k", "v"))})),
-      mvcc::kErrKeyNotFound));
+      kErrKeyNotFound));
   EXPECT_EQ(revision(), 1);
   EXPECT_EQ(FatalText(), "none");
 }

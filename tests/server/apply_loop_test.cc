@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "server/messages/errors.h"
+#include "base/api_errors.h"
 #include "tests/disk/sim_file_system.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/small_member.h"

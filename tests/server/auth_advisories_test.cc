@@ -68,7 +68,7 @@ TEST_F(AuthAdvisoriesTest, CVE_2026_44283_OperationsOfATxnAreCheckedLikeOthers) 
   EXPECT_THAT(InTxns(carol, OpBody(kRequestDelete, del)), testing::Each(kNone));
   wire::AppendUint(put, 4, 1);
   wire::AppendUint(del, 3, 1);
-  const Error denied = auth::kErrPermissionDenied.ToError();
+  const Error denied = kErrPermissionDenied.ToError();
   EXPECT_THAT(InTxns(carol, OpBody(kRequestPut, put)), testing::Each(denied));
   EXPECT_THAT(InTxns(carol, OpBody(kRequestDelete, del)), testing::Each(denied));
   const std::string on_lease = OpBody(kRequestPut, PutOn("a", LeaseWithKeyOf(root_, "b")));
@@ -108,13 +108,13 @@ TEST_F(AuthAdvisoriesTest, CVE_2020_15115_WhoHasNoPasswordIsNotLetInByNone) {
   add.mutable_options()->set_no_password(true);
   EXPECT_EQ(AskAs(root_, "UserAdd", add), kNone);
   for (const std::string_view password : {"", "ignored"})
-    EXPECT_EQ(ErrorOf(Login("carol", password)), auth::kErrNoPasswordUser);
+    EXPECT_EQ(ErrorOf(Login("carol", password)), kErrNoPasswordUser);
   // A password that is taken away is none, and not the empty one.
   etcdserverpb::AuthUserChangePasswordRequest change;
   change.set_name("alice");
   EXPECT_EQ(AskAs(root_, "UserChangePassword", change), kNone);
   for (const std::string_view password : {"", "of alice"})
-    EXPECT_EQ(ErrorOf(Login("alice", password)), auth::kErrAuthFailed);
+    EXPECT_EQ(ErrorOf(Login("alice", password)), kErrAuthFailed);
 }
 
 // Guessing: every letter counts, also how it is written, and the number.
@@ -149,11 +149,11 @@ TEST_F(AuthAdvisoriesTest, TokensThatWereNotGivenAreRefused) {
     if (guess != alice_) guesses.insert(guess);
   }
   for (const std::string& guess : guesses)
-    EXPECT_EQ(PutAs(guess, "a"), auth::kErrInvalidAuthToken) << guess.substr(0, 100);
+    EXPECT_EQ(PutAs(guess, "a"), kErrInvalidAuthToken) << guess.substr(0, 100);
   auto empty = std::make_shared<rpc::CallContext>();
   empty->AddMetadata("token", "");
   EXPECT_EQ(ErrorOf(served_.Call("/etcdserverpb.KV/Put", PutBody("a", "v"), empty)),
-            auth::kErrInvalidAuthToken);
+            kErrInvalidAuthToken);
   EXPECT_EQ(PutAs(alice_, "a"), kNone);
   EXPECT_EQ(PutAs("Bearer " + alice_, "a"), kNone);
 }
@@ -197,20 +197,20 @@ class JwtAccessTest : public AuthAdvisoriesTest {
 
 TEST_F(JwtAccessTest, ATokenCountsForItsUser) {
   EXPECT_EQ(VerdictOn(Token("alice", AuthRevision())), kNone);
-  EXPECT_EQ(VerdictOn(Token("bob", AuthRevision())), auth::kErrPermissionDenied);
+  EXPECT_EQ(VerdictOn(Token("bob", AuthRevision())), kErrPermissionDenied);
   EXPECT_EQ(VerdictOn("Bearer " + Token("alice", AuthRevision())), kNone);
 }
 
 TEST_F(JwtAccessTest, ForgedExpiredAndForeignTokensAreRefused) {
   const std::string good = Token("alice", AuthRevision());
-  EXPECT_EQ(VerdictOn(good.substr(0, good.size() - 4) + "AAAA"), auth::kErrInvalidAuthToken);
+  EXPECT_EQ(VerdictOn(good.substr(0, good.size() - 4) + "AAAA"), kErrInvalidAuthToken);
   EXPECT_EQ(VerdictOn(theirs_->Sign("root", AuthRevision(), NowSeconds()).value()),
-            auth::kErrInvalidAuthToken);
+            kErrInvalidAuthToken);
   EXPECT_EQ(VerdictOn(ours_->Sign("alice", AuthRevision(), NowSeconds() - 301).value()),
-            auth::kErrInvalidAuthToken);
-  EXPECT_EQ(VerdictOn(Token("nobody", AuthRevision())), auth::kErrInvalidAuthToken);
-  EXPECT_EQ(VerdictOn(Token("", AuthRevision())), auth::kErrInvalidAuthToken);
-  EXPECT_EQ(VerdictOn(alice_), auth::kErrInvalidAuthToken) << "tokens of the other kind";
+            kErrInvalidAuthToken);
+  EXPECT_EQ(VerdictOn(Token("nobody", AuthRevision())), kErrInvalidAuthToken);
+  EXPECT_EQ(VerdictOn(Token("", AuthRevision())), kErrInvalidAuthToken);
+  EXPECT_EQ(VerdictOn(alice_), kErrInvalidAuthToken) << "tokens of the other kind";
 }
 
 // What no member will ever take costs one look, and the cluster nothing.
@@ -220,7 +220,7 @@ TEST_F(JwtAccessTest, AForgedTokenIsRefusedWithoutAskingTheCluster) {
   EXPECT_FALSE(access.Admit(*call, MayWriteA).has_value());
   Error verdict = kNone;
   access.AdmitUpToDate(call, MayWriteA, [&](const Result<void>& told) { verdict = ErrorOf(told); });
-  EXPECT_EQ(verdict, auth::kErrInvalidAuthToken);
+  EXPECT_EQ(verdict, kErrInvalidAuthToken);
 
   const auto ahead = As(Token("alice", AuthRevision() + 1));
   EXPECT_FALSE(access.Admit(*ahead, MayWriteA).has_value());
@@ -228,14 +228,14 @@ TEST_F(JwtAccessTest, AForgedTokenIsRefusedWithoutAskingTheCluster) {
 }
 
 TEST_F(JwtAccessTest, TheRevisionOfATokenIsOneThatWas) {
-  EXPECT_EQ(VerdictOn(Token("alice", AuthRevision() + 1)), auth::kErrInvalidAuthToken);
-  EXPECT_EQ(VerdictOn(Token("alice", UINT64_MAX)), auth::kErrInvalidAuthToken);
-  EXPECT_EQ(VerdictOn(Token("alice", 0)), auth::kErrInvalidAuthToken) << "it would never end";
+  EXPECT_EQ(VerdictOn(Token("alice", AuthRevision() + 1)), kErrInvalidAuthToken);
+  EXPECT_EQ(VerdictOn(Token("alice", UINT64_MAX)), kErrInvalidAuthToken);
+  EXPECT_EQ(VerdictOn(Token("alice", 0)), kErrInvalidAuthToken) << "it would never end";
   const std::string before = Token("alice", AuthRevision());
   EXPECT_EQ(AddRole(root_, "other"), kNone);
   EXPECT_EQ(VerdictOn(before), kNone);
   EXPECT_EQ(GrantRole(root_, "alice", "other"), kNone);
-  EXPECT_EQ(VerdictOn(before), auth::kErrAuthOldRevision);
+  EXPECT_EQ(VerdictOn(before), kErrAuthOldRevision);
 }
 
 // CVE-2021-28235 and GHSA-vjg6-93fv-qv64: what is shown and logged of a login.
@@ -247,19 +247,19 @@ class AuthLogTest : public AuthAdvisoriesTest {
 TEST_F(AuthLogTest, CVE_2021_28235_NothingSecretIsLogged) {
   EXPECT_EQ(AddUser(root_, "carol", "first-word-of-carol"), kNone);
   EXPECT_EQ(AddUser(root_, "dave", "long-word-of-dave" + std::string(72, 'x')),
-            auth::kErrPasswordTooLong);
+            kErrPasswordTooLong);
   etcdserverpb::AuthUserChangePasswordRequest change;
   change.set_name("carol");
   change.set_password("second-word-of-carol");
   EXPECT_EQ(AskAs(root_, "UserChangePassword", change), kNone);
   const std::string carol = Login("carol", "second-word-of-carol").value_or("");
   EXPECT_FALSE(Login("carol", "first-word-of-carol").has_value());
-  EXPECT_EQ(PutAs(carol, "a"), auth::kErrPermissionDenied);
-  EXPECT_EQ(PutAs(carol + "0", "a"), auth::kErrInvalidAuthToken);
+  EXPECT_EQ(PutAs(carol, "a"), kErrPermissionDenied);
+  EXPECT_EQ(PutAs(carol + "0", "a"), kErrInvalidAuthToken);
   etcdserverpb::AuthUserDeleteRequest remove;
   remove.set_name("carol");
   EXPECT_EQ(AskAs(root_, "UserDelete", remove), kNone);
-  EXPECT_EQ(PutAs(carol, "a"), auth::kErrInvalidAuthToken);
+  EXPECT_EQ(PutAs(carol, "a"), kErrInvalidAuthToken);
   const std::string text = log_.Text();
   EXPECT_THAT(text, HasSubstr("invalid auth token"));
   EXPECT_THAT(text, HasSubstr(R"("user":"carol")"));
@@ -281,16 +281,15 @@ TEST_F(AuthLogTest, GHSA_vjg6_EachRefusedLoginIsLoggedWithItsReason) {
     return R"("msg":"invalid authentication was requested","user":")" + std::string(user) +
            R"(","remote":"","error":")" + std::string(why) + "\"";
   };
-  EXPECT_THAT(
-      log_.LinesWith("invalid authentication"),
-      testing::ElementsAre(HasSubstr(refusal("by-certificate", auth::kErrNoPasswordUser.message)),
-                           HasSubstr(refusal("alice", auth::kErrAuthFailed.message)),
-                           HasSubstr(refusal("nobody", auth::kErrAuthFailed.message)),
-                           HasSubstr(refusal("bob", auth::kErrAuthFailed.message))));
+  EXPECT_THAT(log_.LinesWith("invalid authentication"),
+              testing::ElementsAre(HasSubstr(refusal("by-certificate", kErrNoPasswordUser.message)),
+                                   HasSubstr(refusal("alice", kErrAuthFailed.message)),
+                                   HasSubstr(refusal("nobody", kErrAuthFailed.message)),
+                                   HasSubstr(refusal("bob", kErrAuthFailed.message))));
 }
 
 TEST_F(AuthLogTest, ANameOfAMegabyteFillsNoLog) {
-  EXPECT_EQ(ErrorOf(Login(std::string(1 << 20, 'n'), "pw")), auth::kErrAuthFailed);
+  EXPECT_EQ(ErrorOf(Login(std::string(1 << 20, 'n'), "pw")), kErrAuthFailed);
   const auto lines = log_.LinesWith("invalid authentication");
   ASSERT_EQ(lines.size(), 1U);
   EXPECT_LT(lines[0].size(), 1000U);

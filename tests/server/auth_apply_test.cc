@@ -48,17 +48,16 @@ class AuthApplyTest : public AuthTest {
 
 TEST_F(AuthApplyTest, KeysAreForWhomTheyAreGranted) {
   EXPECT_EQ(Apply(RequestKind::kPut, PutBody("a", "v"), "alice"), kNone);
-  EXPECT_EQ(Apply(RequestKind::kPut, PutBody("b", "v"), "alice"), auth::kErrPermissionDenied);
-  EXPECT_EQ(Apply(RequestKind::kPut, PutBody("a", "v"), "bob"), auth::kErrPermissionDenied);
-  EXPECT_EQ(Apply(RequestKind::kDeleteRange, DeleteBody("b"), "alice"), auth::kErrPermissionDenied);
-  EXPECT_EQ(Apply(RequestKind::kDeleteRange, DeleteBody("a", "c"), "alice"),
-            auth::kErrPermissionDenied);
+  EXPECT_EQ(Apply(RequestKind::kPut, PutBody("b", "v"), "alice"), kErrPermissionDenied);
+  EXPECT_EQ(Apply(RequestKind::kPut, PutBody("a", "v"), "bob"), kErrPermissionDenied);
+  EXPECT_EQ(Apply(RequestKind::kDeleteRange, DeleteBody("b"), "alice"), kErrPermissionDenied);
+  EXPECT_EQ(Apply(RequestKind::kDeleteRange, DeleteBody("a", "c"), "alice"), kErrPermissionDenied);
   const std::string foreign = OpBody(2, PutBody("b", "v"));
   const std::string nested = OpBody(4, TxnBody({}, {foreign}));
   for (const std::string& txn : {TxnBody({foreign}), TxnBody({}, {foreign}), TxnBody({nested})})
-    EXPECT_EQ(Apply(RequestKind::kTxn, txn, "alice"), auth::kErrPermissionDenied);
+    EXPECT_EQ(Apply(RequestKind::kTxn, txn, "alice"), kErrPermissionDenied);
   EXPECT_EQ(Apply(RequestKind::kTxn, TxnBody({OpBody(2, PutBody("a", "v"))}), "alice"), kNone);
-  EXPECT_EQ(Apply(RequestKind::kPut, PutBody("a", "v"), "nobody"), auth::kErrPermissionDenied);
+  EXPECT_EQ(Apply(RequestKind::kPut, PutBody("a", "v"), "nobody"), kErrPermissionDenied);
 }
 
 // Of anything, and whoever asks: another rule than that of the members who run etcd would give
@@ -68,12 +67,11 @@ TEST_F(AuthApplyTest, ARevisionThatIsNotTheNewestIsRefused) {
   EXPECT_EQ(AddRole(root_, "of nobody"), kNone);
   const std::string txn = TxnBody({OpBody(2, PutBody("a", "v"))});
   for (const std::string_view user : {"root", "alice"}) {
-    EXPECT_EQ(ApplyAt(before, RequestKind::kPut, PutBody("a", "v"), user),
-              auth::kErrAuthOldRevision);
+    EXPECT_EQ(ApplyAt(before, RequestKind::kPut, PutBody("a", "v"), user), kErrAuthOldRevision);
     EXPECT_EQ(ApplyAt(before, RequestKind::kDeleteRange, DeleteBody("a"), user),
-              auth::kErrAuthOldRevision);
-    EXPECT_EQ(ApplyAt(before, RequestKind::kTxn, txn, user), auth::kErrAuthOldRevision);
-    EXPECT_EQ(ApplyAt(0, RequestKind::kPut, PutBody("a", "v"), user), auth::kErrUserEmpty);
+              kErrAuthOldRevision);
+    EXPECT_EQ(ApplyAt(before, RequestKind::kTxn, txn, user), kErrAuthOldRevision);
+    EXPECT_EQ(ApplyAt(0, RequestKind::kPut, PutBody("a", "v"), user), kErrUserEmpty);
     EXPECT_EQ(ApplyAt(Revision(), RequestKind::kPut, PutBody("a", "v"), user), kNone);
   }
 }
@@ -85,11 +83,11 @@ TEST_F(AuthApplyTest, LeasesAreRevokedByWhoMayWriteTheirKeys) {
   const lease::LeaseId own = LeaseWithKey("a");
   const lease::LeaseId empty = LeaseWithKey("");
   const auto kind = RequestKind::kLeaseRevoke;
-  EXPECT_EQ(Apply(kind, EncodeLeaseId(foreign), "alice"), auth::kErrPermissionDenied);
-  EXPECT_EQ(Apply(kind, EncodeLeaseId(foreign), "bob"), auth::kErrPermissionDenied);
-  EXPECT_EQ(Apply(kind, EncodeLeaseId(own), "bob"), auth::kErrPermissionDenied) << "reads only";
-  EXPECT_EQ(ApplyAt(before, kind, EncodeLeaseId(own), "alice"), auth::kErrAuthOldRevision);
-  EXPECT_EQ(ApplyAt(0, kind, EncodeLeaseId(own), ""), auth::kErrUserEmpty);
+  EXPECT_EQ(Apply(kind, EncodeLeaseId(foreign), "alice"), kErrPermissionDenied);
+  EXPECT_EQ(Apply(kind, EncodeLeaseId(foreign), "bob"), kErrPermissionDenied);
+  EXPECT_EQ(Apply(kind, EncodeLeaseId(own), "bob"), kErrPermissionDenied) << "reads only";
+  EXPECT_EQ(ApplyAt(before, kind, EncodeLeaseId(own), "alice"), kErrAuthOldRevision);
+  EXPECT_EQ(ApplyAt(0, kind, EncodeLeaseId(own), ""), kErrUserEmpty);
   EXPECT_EQ(Apply(kind, EncodeLeaseId(own), "alice"), kNone);
   EXPECT_EQ(Apply(kind, EncodeLeaseId(empty), "bob"), kNone);
   EXPECT_EQ(ApplyAt(before, kind, EncodeLeaseId(foreign), "root"), kNone);
@@ -99,10 +97,10 @@ TEST_F(AuthApplyTest, UsersAndRolesAreRootsToChange) {
   etcdserverpb::AuthRoleAddRequest role;
   role.set_name("new");
   const std::string body = role.SerializeAsString();
-  EXPECT_EQ(Apply(RequestKind::kRoleAdd, body, "alice"), auth::kErrPermissionDenied);
-  EXPECT_EQ(Apply(RequestKind::kRoleAdd, body, ""), auth::kErrUserEmpty);
-  EXPECT_EQ(Apply(RequestKind::kRoleAdd, body, "nobody"), auth::kErrUserNotFound);
-  EXPECT_EQ(Apply(RequestKind::kAuthDisable, "", "alice"), auth::kErrPermissionDenied);
+  EXPECT_EQ(Apply(RequestKind::kRoleAdd, body, "alice"), kErrPermissionDenied);
+  EXPECT_EQ(Apply(RequestKind::kRoleAdd, body, ""), kErrUserEmpty);
+  EXPECT_EQ(Apply(RequestKind::kRoleAdd, body, "nobody"), kErrUserNotFound);
+  EXPECT_EQ(Apply(RequestKind::kAuthDisable, "", "alice"), kErrPermissionDenied);
   EXPECT_EQ(Apply(RequestKind::kRoleAdd, body, "root"), kNone);
 }
 
@@ -115,11 +113,11 @@ TEST_F(AuthApplyTest, ALoginIsOfAUserThatHasAPassword) {
     return Apply(RequestKind::kAuthenticate,
                  EncodeLoginEntry({.name = name, .token_prefix = "abcdefghijklmnop"}), "");
   };
-  EXPECT_EQ(login("nobody"), auth::kErrAuthFailed);
-  EXPECT_EQ(login("by-certificate"), auth::kErrAuthFailed);
+  EXPECT_EQ(login("nobody"), kErrAuthFailed);
+  EXPECT_EQ(login("by-certificate"), kErrAuthFailed);
   EXPECT_EQ(login("alice"), kNone);
   EXPECT_EQ(Apply(RequestKind::kAuthDisable, "", "root"), kNone);
-  EXPECT_EQ(login("alice"), auth::kErrAuthNotEnabled);
+  EXPECT_EQ(login("alice"), kErrAuthNotEnabled);
 }
 
 // Verified against a password that is replaced before the login's place of the log.
@@ -138,7 +136,7 @@ TEST_F(AuthApplyTest, ALoginThatIsOvertakenByANewPasswordIsVerifiedOnceMore) {
   ASSERT_EQ(answer->times, 0);
   EXPECT_EQ(Apply(RequestKind::kUserChangePassword, change.SerializeAsString(), "root"), kNone);
   lanes.Hold(lanes.readers(), false);
-  EXPECT_EQ(ErrorOf(served_.Await(*answer)), auth::kErrAuthFailed);
+  EXPECT_EQ(ErrorOf(served_.Await(*answer)), kErrAuthFailed);
   EXPECT_TRUE(Login("alice", "new").has_value());
 }
 

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "auth/auth_record.h"
+#include "base/api_errors.h"
 #include "base/base64.h"
 #include "proto/wire.h"
-#include "server/messages/errors.h"
 #include "server/messages/kv_decode.h"
 #include "tests/server/auth_fixture.h"
 
@@ -60,22 +60,22 @@ class AuthBadInputTest : public AuthTest {
 };
 
 TEST_F(AuthBadInputTest, NamesThatAreEmpty) {
-  ExpectRefused("UserAdd", Body({"", "pw"}), auth::kErrUserEmpty);
-  ExpectRefused("UserAdd", "", auth::kErrUserEmpty);
-  ExpectRefused("UserChangePassword", Body({"", "pw"}), auth::kErrUserNotFound);
-  ExpectRefused("UserGet", "", auth::kErrUserNotFound);
-  ExpectRefused("UserDelete", "", auth::kErrUserNotFound);
-  ExpectRefused("UserGrantRole", "", auth::kErrUserNotFound);
-  ExpectRefused("UserGrantRole", Body({"alice"}), auth::kErrRoleNotFound);
-  ExpectRefused("UserRevokeRole", "", auth::kErrUserNotFound);
-  ExpectRefused("UserRevokeRole", Body({"alice"}), auth::kErrRoleNotGranted);
-  ExpectRefused("RoleAdd", "", auth::kErrRoleEmpty);
-  ExpectRefused("RoleGet", "", auth::kErrRoleNotFound);
-  ExpectRefused("RoleDelete", "", auth::kErrRoleNotFound);
-  ExpectRefused("RoleGrantPermission", "", auth::kErrPermissionNotGiven);
-  ExpectRefused("RoleGrantPermission", Body({"", Body({"", "k"})}), auth::kErrRoleNotFound);
-  ExpectRefused("RoleRevokePermission", "", auth::kErrRoleNotFound);
-  EXPECT_EQ(ErrorOf(Login("", "pw")), auth::kErrAuthFailed);
+  ExpectRefused("UserAdd", Body({"", "pw"}), kErrUserEmpty);
+  ExpectRefused("UserAdd", "", kErrUserEmpty);
+  ExpectRefused("UserChangePassword", Body({"", "pw"}), kErrUserNotFound);
+  ExpectRefused("UserGet", "", kErrUserNotFound);
+  ExpectRefused("UserDelete", "", kErrUserNotFound);
+  ExpectRefused("UserGrantRole", "", kErrUserNotFound);
+  ExpectRefused("UserGrantRole", Body({"alice"}), kErrRoleNotFound);
+  ExpectRefused("UserRevokeRole", "", kErrUserNotFound);
+  ExpectRefused("UserRevokeRole", Body({"alice"}), kErrRoleNotGranted);
+  ExpectRefused("RoleAdd", "", kErrRoleEmpty);
+  ExpectRefused("RoleGet", "", kErrRoleNotFound);
+  ExpectRefused("RoleDelete", "", kErrRoleNotFound);
+  ExpectRefused("RoleGrantPermission", "", kErrPermissionNotGiven);
+  ExpectRefused("RoleGrantPermission", Body({"", Body({"", "k"})}), kErrRoleNotFound);
+  ExpectRefused("RoleRevokePermission", "", kErrRoleNotFound);
+  EXPECT_EQ(ErrorOf(Login("", "pw")), kErrAuthFailed);
 }
 
 // A megabyte as a user's name ends etcd: its database takes no such key.
@@ -83,23 +83,23 @@ TEST_F(AuthBadInputTest, NamesThatAreHuge) {
   const std::string longest(auth::kMaxNameSizeBytes, 'n');
   for (const std::size_t size : {auth::kMaxNameSizeBytes + 1, kMegabyte}) {
     const std::string name(size, 'n');
-    ExpectRefused("UserAdd", Body({name, "pw"}), auth::kErrNameTooLong);
-    ExpectRefused("RoleAdd", Body({name}), auth::kErrNameTooLong);
-    ExpectRefused("UserChangePassword", Body({name, "pw"}), auth::kErrUserNotFound);
-    ExpectRefused("UserGet", Body({name}), auth::kErrUserNotFound);
-    ExpectRefused("UserDelete", Body({name}), auth::kErrUserNotFound);
-    ExpectRefused("UserGrantRole", Body({name, "reader"}), auth::kErrUserNotFound);
-    ExpectRefused("UserGrantRole", Body({"alice", name}), auth::kErrRoleNotFound);
-    ExpectRefused("UserRevokeRole", Body({"alice", name}), auth::kErrRoleNotGranted);
-    ExpectRefused("RoleGet", Body({name}), auth::kErrRoleNotFound);
-    ExpectRefused("RoleDelete", Body({name}), auth::kErrRoleNotFound);
-    ExpectRefused("RoleGrantPermission", Body({name, Body({"", "k"})}), auth::kErrRoleNotFound);
-    ExpectRefused("RoleRevokePermission", Body({name, "k"}), auth::kErrRoleNotFound);
-    EXPECT_EQ(ErrorOf(Login(name, "pw")), auth::kErrAuthFailed);
+    ExpectRefused("UserAdd", Body({name, "pw"}), kErrNameTooLong);
+    ExpectRefused("RoleAdd", Body({name}), kErrNameTooLong);
+    ExpectRefused("UserChangePassword", Body({name, "pw"}), kErrUserNotFound);
+    ExpectRefused("UserGet", Body({name}), kErrUserNotFound);
+    ExpectRefused("UserDelete", Body({name}), kErrUserNotFound);
+    ExpectRefused("UserGrantRole", Body({name, "reader"}), kErrUserNotFound);
+    ExpectRefused("UserGrantRole", Body({"alice", name}), kErrRoleNotFound);
+    ExpectRefused("UserRevokeRole", Body({"alice", name}), kErrRoleNotGranted);
+    ExpectRefused("RoleGet", Body({name}), kErrRoleNotFound);
+    ExpectRefused("RoleDelete", Body({name}), kErrRoleNotFound);
+    ExpectRefused("RoleGrantPermission", Body({name, Body({"", "k"})}), kErrRoleNotFound);
+    ExpectRefused("RoleRevokePermission", Body({name, "k"}), kErrRoleNotFound);
+    EXPECT_EQ(ErrorOf(Login(name, "pw")), kErrAuthFailed);
   }
   const std::string larger_than_a_request(2 * kMegabyte, 'n');
   for (const char* method : {"UserGet", "RoleGet", "UserDelete"})
-    ExpectRefused(method, Body({larger_than_a_request}), kRequestTooLarge);
+    ExpectRefused(method, Body({larger_than_a_request}), kErrRequestTooLarge);
   EXPECT_EQ(Ask("UserAdd", Body({longest, "pw"})), kNone);
   EXPECT_EQ(Ask("RoleAdd", Body({longest})), kNone);
   EXPECT_EQ(Ask("UserGrantRole", Body({longest, longest})), kNone);
@@ -135,34 +135,34 @@ TEST_F(AuthBadInputTest, NamesAndPasswordsThatAreNoText) {
 
 // bcrypt has 72 bytes. etcd judges the password before the name.
 TEST_F(AuthBadInputTest, PasswordsThatCannotBeHashed) {
-  EXPECT_EQ(auth::kErrPasswordTooLong.message, "bcrypt: password length exceeds 72 bytes");
+  EXPECT_EQ(kErrPasswordTooLong.message, "bcrypt: password length exceeds 72 bytes");
   for (const std::size_t size : {std::size_t{73}, kMegabyte}) {
     const std::string password(size, 'p');
-    ExpectRefused("UserAdd", Body({"carol", password}), auth::kErrPasswordTooLong);
-    ExpectRefused("UserAdd", Body({"alice", password}), auth::kErrPasswordTooLong);
-    ExpectRefused("UserAdd", Body({"", password}), auth::kErrPasswordTooLong);
-    ExpectRefused("UserChangePassword", Body({"alice", password}), auth::kErrPasswordTooLong);
-    ExpectRefused("UserChangePassword", Body({"nobody", password}), auth::kErrPasswordTooLong);
-    EXPECT_EQ(ErrorOf(Login("alice", password)), auth::kErrAuthFailed);
+    ExpectRefused("UserAdd", Body({"carol", password}), kErrPasswordTooLong);
+    ExpectRefused("UserAdd", Body({"alice", password}), kErrPasswordTooLong);
+    ExpectRefused("UserAdd", Body({"", password}), kErrPasswordTooLong);
+    ExpectRefused("UserChangePassword", Body({"alice", password}), kErrPasswordTooLong);
+    ExpectRefused("UserChangePassword", Body({"nobody", password}), kErrPasswordTooLong);
+    EXPECT_EQ(ErrorOf(Login("alice", password)), kErrAuthFailed);
   }
   const std::string_view zero("of alice\0more", 13);
-  ExpectRefused("UserAdd", Body({"carol", zero}), auth::kErrPasswordHasZeroByte);
-  ExpectRefused("UserChangePassword", Body({"alice", zero}), auth::kErrPasswordHasZeroByte);
-  EXPECT_EQ(ErrorOf(Login("alice", zero)), auth::kErrAuthFailed);
+  ExpectRefused("UserAdd", Body({"carol", zero}), kErrPasswordHasZeroByte);
+  ExpectRefused("UserChangePassword", Body({"alice", zero}), kErrPasswordHasZeroByte);
+  EXPECT_EQ(ErrorOf(Login("alice", zero)), kErrAuthFailed);
   EXPECT_TRUE(Login("alice", "of alice").has_value());
 
   const std::string longest(72, 'p');
   EXPECT_EQ(AddUser(root_, "carol", longest), kNone);
   EXPECT_TRUE(Login("carol", longest).has_value());
-  EXPECT_EQ(ErrorOf(Login("carol", longest + "p")), auth::kErrAuthFailed) << "no more counts";
-  EXPECT_EQ(ErrorOf(Login("carol", longest.substr(1))), auth::kErrAuthFailed);
+  EXPECT_EQ(ErrorOf(Login("carol", longest + "p")), kErrAuthFailed) << "no more counts";
+  EXPECT_EQ(ErrorOf(Login("carol", longest.substr(1))), kErrAuthFailed);
 }
 
 // As in etcd: it is a password like others. kvorumctl asks for another one.
 TEST_F(AuthBadInputTest, APasswordThatIsEmptyIsOne) {
   EXPECT_EQ(AddUser(root_, "carol", ""), kNone);
   EXPECT_TRUE(Login("carol", "").has_value());
-  EXPECT_EQ(ErrorOf(Login("carol", "x")), auth::kErrAuthFailed);
+  EXPECT_EQ(ErrorOf(Login("carol", "x")), kErrAuthFailed);
 }
 
 TEST_F(AuthBadInputTest, HashesThatAreNone) {
@@ -173,11 +173,11 @@ TEST_F(AuthBadInputTest, HashesThatAreNone) {
   add.set_hashedpassword("garbage");
   EXPECT_EQ(AskAs(root_, "UserAdd", add), kNone);
   EXPECT_TRUE(Login("carol", "pw").has_value());
-  EXPECT_EQ(ErrorOf(Login("carol", "garbage")), auth::kErrAuthFailed);
+  EXPECT_EQ(ErrorOf(Login("carol", "garbage")), kErrAuthFailed);
   add.set_name("dave");
   add.mutable_options()->set_no_password(true);
   EXPECT_EQ(AskAs(root_, "UserAdd", add), kNone);
-  EXPECT_EQ(ErrorOf(Login("dave", "pw")), auth::kErrNoPasswordUser);
+  EXPECT_EQ(ErrorOf(Login("dave", "pw")), kErrNoPasswordUser);
 }
 
 // Without a password, the client's hash counts, if it is base64 at all: all members decode it.
@@ -188,11 +188,11 @@ TEST_F(AuthBadInputTest, APasswordMayBeChangedByItsHashAlone) {
   };
   EXPECT_EQ(change("bob", EncodeBase64(Base64::kStandard, hash)), kNone);
   EXPECT_TRUE(Login("bob", "of alice").has_value());
-  EXPECT_EQ(ErrorOf(Login("bob", "of bob")), auth::kErrAuthFailed);
+  EXPECT_EQ(ErrorOf(Login("bob", "of bob")), kErrAuthFailed);
   EXPECT_EQ(change("bob", "bm90\r\nIGEgaGFzaB=="), kNone);  // some bytes that are no hash
   EXPECT_EQ(served_.context().access->state()->FindUser("bob")->password_hash(), "not a hash");
-  EXPECT_EQ(ErrorOf(Login("bob", "of alice")), auth::kErrAuthFailed);
-  ExpectRefused("UserChangePassword", Body({"bob", "", "no base64"}), auth::kErrNoPasswordUser);
+  EXPECT_EQ(ErrorOf(Login("bob", "of alice")), kErrAuthFailed);
+  ExpectRefused("UserChangePassword", Body({"bob", "", "no base64"}), kErrNoPasswordUser);
   // A password counts more.
   EXPECT_EQ(Ask("UserChangePassword", Body({"bob", "pw", "bm90IGEgaGFzaA=="})), kNone);
   EXPECT_TRUE(Login("bob", "pw").has_value());
@@ -203,9 +203,9 @@ TEST_F(AuthBadInputTest, PermissionsThatCannotBe) {
        {Body({}), Body({"", "", "z"}), Body({"", "b", "b"}), Body({"", "b", "a"})}) {
     std::string body = Body({"reader"});
     wire::AppendBytesAlways(body, 2, permission);
-    ExpectRefused("RoleGrantPermission", body, auth::kErrInvalidAuthMgmt);
+    ExpectRefused("RoleGrantPermission", body, kErrInvalidAuthMgmt);
   }
-  ExpectRefused("RoleRevokePermission", Body({"reader", "k"}), auth::kErrPermissionNotGranted);
+  ExpectRefused("RoleRevokePermission", Body({"reader", "k"}), kErrPermissionNotGranted);
 }
 
 // Kept, as etcd keeps it, and permits nothing.

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "auth/errors.h"
+#include "base/api_errors.h"
 #include "proto/rpc.pb.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/served_member.h"

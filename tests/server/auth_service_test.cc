@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "server/messages/errors.h"
+#include "base/api_errors.h"
 #include "server/messages/lease_messages.h"
 #include "tests/server/auth_fixture.h"
 #include "tests/server/live_stream.h"
@@ -77,16 +77,16 @@ class AuthServiceTest : public AuthTest {
 
 TEST_F(AuthServiceTest, KeysAreForWhomTheyAreGranted) {
   EXPECT_EQ(PutAs(alice_, "a1"), kNone);
-  EXPECT_EQ(PutAs(alice_, "b"), auth::kErrPermissionDenied);
-  EXPECT_EQ(PutAs(bob_, "a1"), auth::kErrPermissionDenied);
+  EXPECT_EQ(PutAs(alice_, "b"), kErrPermissionDenied);
+  EXPECT_EQ(PutAs(bob_, "a1"), kErrPermissionDenied);
   EXPECT_EQ(RangeAs(bob_, "a1"), kNone);
   EXPECT_EQ(RangeAs(bob_, "a", "b"), kNone);
-  EXPECT_EQ(RangeAs(bob_, "a", "b1"), auth::kErrPermissionDenied);
-  EXPECT_EQ(RangeAs(bob_, "a", std::string_view("\0", 1)), auth::kErrPermissionDenied);
+  EXPECT_EQ(RangeAs(bob_, "a", "b1"), kErrPermissionDenied);
+  EXPECT_EQ(RangeAs(bob_, "a", std::string_view("\0", 1)), kErrPermissionDenied);
   EXPECT_EQ(RangeAs(root_, "a", std::string_view("\0", 1)), kNone);
-  EXPECT_EQ(ErrorOf(CallAs(bob_, kDelete, DeleteBody("a1"))), auth::kErrPermissionDenied);
+  EXPECT_EQ(ErrorOf(CallAs(bob_, kDelete, DeleteBody("a1"))), kErrPermissionDenied);
   EXPECT_EQ(ErrorOf(CallAs(alice_, kDelete, DeleteBody("a", "b"))), kNone);
-  EXPECT_EQ(RangeAs("", "a"), auth::kErrUserEmpty);
+  EXPECT_EQ(RangeAs("", "a"), kErrUserEmpty);
 }
 
 // What is wrong with a request by itself is told first, as etcd does.
@@ -99,31 +99,31 @@ TEST_F(AuthServiceTest, NonsenseIsToldAsSuch) {
 // too.
 TEST_F(AuthServiceTest, NestedTxnsAreChecked) {
   const std::string foreign = OpBody(kRequestPut, PutBody("b", "v"));
-  EXPECT_EQ(TxnAs(alice_, TxnBody({foreign}, {})), auth::kErrPermissionDenied);
-  EXPECT_EQ(TxnAs(alice_, TxnBody({}, {foreign})), auth::kErrPermissionDenied);
+  EXPECT_EQ(TxnAs(alice_, TxnBody({foreign}, {})), kErrPermissionDenied);
+  EXPECT_EQ(TxnAs(alice_, TxnBody({}, {foreign})), kErrPermissionDenied);
   const std::string nested = OpBody(kRequestTxn, TxnBody({}, {foreign}));
-  EXPECT_EQ(TxnAs(alice_, TxnBody({nested}, {})), auth::kErrPermissionDenied);
+  EXPECT_EQ(TxnAs(alice_, TxnBody({nested}, {})), kErrPermissionDenied);
   EXPECT_EQ(TxnAs(alice_, TxnBody({OpBody(kRequestTxn, TxnBody({nested}, {}))}, {})),
-            auth::kErrPermissionDenied);
+            kErrPermissionDenied);
   const std::string own = OpBody(kRequestPut, PutBody("a", "v"));
   EXPECT_EQ(TxnAs(alice_, TxnBody({OpBody(kRequestTxn, TxnBody({own}, {}))}, {})), kNone);
   const std::string read = OpBody(kRequestRange, RangeBody({.key = "b"}));
-  EXPECT_EQ(TxnAs(bob_, TxnBody({read}, {})), auth::kErrPermissionDenied);
+  EXPECT_EQ(TxnAs(bob_, TxnBody({read}, {})), kErrPermissionDenied);
   EXPECT_EQ(TxnAs(alice_, TxnBody({OpBody(kRequestDelete, DeleteBody("a", "c"))}, {})),
-            auth::kErrPermissionDenied);
+            kErrPermissionDenied);
 }
 
 TEST_F(AuthServiceTest, ComparesRead) {
   etcdserverpb::TxnRequest txn;
   txn.add_compare()->set_key("b");
-  EXPECT_EQ(TxnAs(alice_, txn.SerializeAsString()), auth::kErrPermissionDenied);
+  EXPECT_EQ(TxnAs(alice_, txn.SerializeAsString()), kErrPermissionDenied);
   txn.mutable_compare(0)->set_key("a");
   EXPECT_EQ(TxnAs(alice_, txn.SerializeAsString()), kNone);
   // A compare may be of a range.
   txn.mutable_compare(0)->set_range_end("b");
   EXPECT_EQ(TxnAs(alice_, txn.SerializeAsString()), kNone);
   txn.mutable_compare(0)->set_range_end("c");
-  EXPECT_EQ(TxnAs(alice_, txn.SerializeAsString()), auth::kErrPermissionDenied);
+  EXPECT_EQ(TxnAs(alice_, txn.SerializeAsString()), kErrPermissionDenied);
 }
 
 // prev_kv tells what was there: whoever asks for it reads.
@@ -136,12 +136,12 @@ TEST_F(AuthServiceTest, PreviousValuesAreRead) {
   std::string put = PutBody("a", "v");
   EXPECT_EQ(ErrorOf(CallAs(carol, kPut, put)), kNone);
   wire::AppendUint(put, 4, 1);
-  EXPECT_EQ(ErrorOf(CallAs(carol, kPut, put)), auth::kErrPermissionDenied);
-  EXPECT_EQ(TxnAs(carol, TxnBody({OpBody(kRequestPut, put)}, {})), auth::kErrPermissionDenied);
+  EXPECT_EQ(ErrorOf(CallAs(carol, kPut, put)), kErrPermissionDenied);
+  EXPECT_EQ(TxnAs(carol, TxnBody({OpBody(kRequestPut, put)}, {})), kErrPermissionDenied);
   std::string del = DeleteBody("a");
   wire::AppendUint(del, 3, 1);
-  EXPECT_EQ(ErrorOf(CallAs(carol, kDelete, del)), auth::kErrPermissionDenied);
-  EXPECT_EQ(TxnAs(carol, TxnBody({OpBody(kRequestDelete, del)}, {})), auth::kErrPermissionDenied);
+  EXPECT_EQ(ErrorOf(CallAs(carol, kDelete, del)), kErrPermissionDenied);
+  EXPECT_EQ(TxnAs(carol, TxnBody({OpBody(kRequestDelete, del)}, {})), kErrPermissionDenied);
   EXPECT_EQ(ErrorOf(CallAs(alice_, kPut, put)), kNone);
 }
 
@@ -150,21 +150,21 @@ TEST_F(AuthServiceTest, PreviousValuesAreRead) {
 TEST_F(AuthServiceTest, LeasesWithForeignKeysAreForeign) {
   const lease::LeaseId foreign = LeaseOf(root_, "b");
   const lease::LeaseId own = LeaseOf(alice_, "a");
-  EXPECT_EQ(Attach(alice_, "a", foreign), auth::kErrPermissionDenied);
+  EXPECT_EQ(Attach(alice_, "a", foreign), kErrPermissionDenied);
   std::string put = PutBody("a", "v");
   wire::AppendInt(put, 3, foreign);
-  EXPECT_EQ(TxnAs(alice_, TxnBody({OpBody(kRequestPut, put)}, {})), auth::kErrPermissionDenied);
+  EXPECT_EQ(TxnAs(alice_, TxnBody({OpBody(kRequestPut, put)}, {})), kErrPermissionDenied);
   const auto revoke = [&](lease::LeaseId id) {
     return ErrorOf(CallAs(alice_, "/etcdserverpb.Lease/LeaseRevoke", EncodeLeaseId(id)));
   };
-  EXPECT_EQ(revoke(foreign), auth::kErrPermissionDenied);
+  EXPECT_EQ(revoke(foreign), kErrPermissionDenied);
   const auto stream = Open(alice_, "/etcdserverpb.Lease/LeaseKeepAlive");
   stream->Send(EncodeLeaseId(own));
   served_.lanes().RunUntil([&] { return stream->messages().size() == 1; });
   EXPECT_FALSE(stream->status().has_value());
   stream->Send(EncodeLeaseId(foreign));
   served_.lanes().RunUntil([&] { return stream->status().has_value(); });
-  EXPECT_EQ(*stream->status(), auth::kErrPermissionDenied);
+  EXPECT_EQ(*stream->status(), kErrPermissionDenied);
   stream->Drop();
   EXPECT_EQ(revoke(own), kNone);
 }
@@ -177,10 +177,10 @@ TEST_F(AuthServiceTest, TheKeysOfALeaseAreForWhoMayReadThem) {
   constexpr std::string_view kTimeToLive = "/etcdserverpb.Lease/LeaseTimeToLive";
   EXPECT_EQ(AskAs(alice_, kTimeToLive, request), kNone);
   request.set_keys(true);
-  EXPECT_EQ(AskAs(alice_, kTimeToLive, request), auth::kErrPermissionDenied);
+  EXPECT_EQ(AskAs(alice_, kTimeToLive, request), kErrPermissionDenied);
   EXPECT_EQ(AskAs(root_, kTimeToLive, request), kNone);
   constexpr std::string_view kLeases = "/etcdserverpb.Lease/LeaseLeases";
-  EXPECT_EQ(AskAs(alice_, kLeases, etcdserverpb::LeaseLeasesRequest()), auth::kErrPermissionDenied);
+  EXPECT_EQ(AskAs(alice_, kLeases, etcdserverpb::LeaseLeasesRequest()), kErrPermissionDenied);
   EXPECT_EQ(AskAs(root_, kLeases, etcdserverpb::LeaseLeasesRequest()), kNone);
 }
 
@@ -206,11 +206,11 @@ TEST_F(AuthServiceTest, WatchesAreForWhoMayReadTheirWholeRange) {
 }
 
 TEST_F(AuthServiceTest, PasswordsAreVerified) {
-  EXPECT_EQ(ErrorOf(Login("alice", "of bob")), auth::kErrAuthFailed);
-  EXPECT_EQ(ErrorOf(Login("nobody", "of bob")), auth::kErrAuthFailed);
-  EXPECT_EQ(ErrorOf(Login("", "")), auth::kErrAuthFailed);
-  EXPECT_EQ(ErrorOf(Login("alice", std::string(1 << 20, 'x'))), auth::kErrAuthFailed);
-  EXPECT_EQ(ErrorOf(Login("alice", std::string("of alice\0", 9))), auth::kErrAuthFailed);
+  EXPECT_EQ(ErrorOf(Login("alice", "of bob")), kErrAuthFailed);
+  EXPECT_EQ(ErrorOf(Login("nobody", "of bob")), kErrAuthFailed);
+  EXPECT_EQ(ErrorOf(Login("", "")), kErrAuthFailed);
+  EXPECT_EQ(ErrorOf(Login("alice", std::string(1 << 20, 'x'))), kErrAuthFailed);
+  EXPECT_EQ(ErrorOf(Login("alice", std::string("of alice\0", 9))), kErrAuthFailed);
   EXPECT_NE(*Login("alice", "of alice"), *Login("alice", "of alice"));
 }
 
@@ -219,14 +219,14 @@ TEST_F(AuthServiceTest, TokensEndWithTheirUserAndItsPassword) {
   change.set_name("alice");
   change.set_password("new");
   EXPECT_EQ(AskAs(root_, "UserChangePassword", change), kNone);
-  EXPECT_EQ(PutAs(alice_, "a"), auth::kErrInvalidAuthToken);
-  EXPECT_EQ(ErrorOf(Login("alice", "of alice")), auth::kErrAuthFailed);
+  EXPECT_EQ(PutAs(alice_, "a"), kErrInvalidAuthToken);
+  EXPECT_EQ(ErrorOf(Login("alice", "of alice")), kErrAuthFailed);
   alice_ = *Login("alice", "new");
   EXPECT_EQ(PutAs(alice_, "a"), kNone);
   etcdserverpb::AuthUserDeleteRequest remove;
   remove.set_name("alice");
   EXPECT_EQ(AskAs(root_, "UserDelete", remove), kNone);
-  EXPECT_EQ(PutAs(alice_, "a"), auth::kErrInvalidAuthToken);
+  EXPECT_EQ(PutAs(alice_, "a"), kErrInvalidAuthToken);
 }
 
 // So that etcd's members of a cluster come to the same one.
@@ -249,17 +249,16 @@ TEST_F(AuthServiceTest, ACertificateNamesItsUserUnlessTheGatewayShowsIt) {
     return context;
   };
   EXPECT_EQ(ErrorOf(served_.Call(kPut, PutBody("a", "v"), call())), kNone);
-  EXPECT_EQ(ErrorOf(served_.Call(kPut, PutBody("b", "v"), call())), auth::kErrPermissionDenied);
-  EXPECT_EQ(ErrorOf(served_.Call(kPut, PutBody("a", "v"), call(""))), auth::kErrPermissionDenied);
-  EXPECT_EQ(ErrorOf(served_.Call("/etcdserverpb.Auth/UserList", "", call(""))),
-            auth::kErrUserEmpty);
+  EXPECT_EQ(ErrorOf(served_.Call(kPut, PutBody("b", "v"), call())), kErrPermissionDenied);
+  EXPECT_EQ(ErrorOf(served_.Call(kPut, PutBody("a", "v"), call(""))), kErrPermissionDenied);
+  EXPECT_EQ(ErrorOf(served_.Call("/etcdserverpb.Auth/UserList", "", call(""))), kErrUserEmpty);
   // CVE-2018-16886
   auto gateway = call();
   gateway->AddMetadata("grpcgateway-accept", "application/json");
-  EXPECT_EQ(ErrorOf(served_.Call(kPut, PutBody("a", "v"), gateway)), auth::kErrUserEmpty);
+  EXPECT_EQ(ErrorOf(served_.Call(kPut, PutBody("a", "v"), gateway)), kErrUserEmpty);
   auto both = call();
   both->AddMetadata("token", bob_);
-  EXPECT_EQ(ErrorOf(served_.Call(kPut, PutBody("a", "v"), both)), auth::kErrPermissionDenied);
+  EXPECT_EQ(ErrorOf(served_.Call(kPut, PutBody("a", "v"), both)), kErrPermissionDenied);
 }
 
 // A change of somebody else's permissions must not fail requests that are under way.
@@ -285,7 +284,7 @@ TEST_F(AuthServiceTest, WhatIsTakenAwayMeanwhileIsNotApplied) {
       served_.Send("/etcdserverpb.Auth/UserRevokeRole", revoke.SerializeAsString(), As(root_));
   const auto put = served_.Send(kPut, PutBody("a", "v"), As(alice_));
   EXPECT_EQ(ErrorOf(served_.Await(*revoked)), kNone);
-  EXPECT_EQ(ErrorOf(served_.Await(*put)), auth::kErrPermissionDenied);
+  EXPECT_EQ(ErrorOf(served_.Await(*put)), kErrPermissionDenied);
   etcdserverpb::RangeResponse response;
   response.ParseFromString(*CallAs(root_, "/etcdserverpb.KV/Range", RangeBody({.key = "a"})));
   EXPECT_EQ(response.count(), 0);
@@ -300,7 +299,7 @@ TEST_F(AuthServiceTest, ATokenThatEndsMeanwhileEndsItsRequests) {
       served_.Send("/etcdserverpb.Auth/UserChangePassword", change.SerializeAsString(), As(root_));
   const auto put = served_.Send(kPut, PutBody("a", "v"), As(alice_));
   EXPECT_EQ(ErrorOf(served_.Await(*changed)), kNone);
-  EXPECT_EQ(ErrorOf(served_.Await(*put)), auth::kErrInvalidAuthToken);
+  EXPECT_EQ(ErrorOf(served_.Await(*put)), kErrInvalidAuthToken);
   etcdserverpb::RangeResponse response;
   response.ParseFromString(*CallAs(root_, "/etcdserverpb.KV/Range", RangeBody({.key = "a"})));
   EXPECT_EQ(response.count(), 0);
@@ -327,7 +326,7 @@ TEST_F(AuthServiceTest, WhatWaitsWhileItsTokenEndsIsNotApplied) {
   EXPECT_EQ(ErrorOf(served_.Await(*deleted)), kNone);
   EXPECT_EQ(ErrorOf(served_.Await(*added)), kNone);
   EXPECT_EQ(ErrorOf(served_.Await(*granted)), kNone);
-  EXPECT_EQ(ErrorOf(served_.Await(*put)), auth::kErrInvalidAuthToken);
+  EXPECT_EQ(ErrorOf(served_.Await(*put)), kErrInvalidAuthToken);
   etcdserverpb::RangeResponse response;
   response.ParseFromString(*CallAs(root_, "/etcdserverpb.KV/Range", RangeBody({.key = "a"})));
   EXPECT_EQ(response.count(), 0);
@@ -359,14 +358,14 @@ TEST_F(AuthServiceTest, TheKeysOfALeaseAreLookedAtOnceARequest) {
   EXPECT_TRUE(KeyAccess(*state, alice, keys).Check(request).has_value());
   EXPECT_EQ(visited, (std::vector<lease::LeaseId>{7, 8}));
   const LeaseKeys foreign = [](lease::LeaseId, const VisitKey& visit) { return visit("b-key"); };
-  EXPECT_EQ(ErrorOf(KeyAccess(*state, alice, foreign).Check(request)), auth::kErrPermissionDenied);
+  EXPECT_EQ(ErrorOf(KeyAccess(*state, alice, foreign).Check(request)), kErrPermissionDenied);
 }
 
 TEST_F(AuthServiceTest, ARestartKeepsUsersAndForgetsTokens) {
   ServedMember again(served_.Stop());
   ASSERT_TRUE(again.Start().has_value());
-  EXPECT_EQ(ErrorOf(again.Call(kPut, PutBody("a", "v"))), auth::kErrUserEmpty);
-  EXPECT_EQ(ErrorOf(again.Call(kPut, PutBody("a", "v"), As(alice_))), auth::kErrInvalidAuthToken);
+  EXPECT_EQ(ErrorOf(again.Call(kPut, PutBody("a", "v"))), kErrUserEmpty);
+  EXPECT_EQ(ErrorOf(again.Call(kPut, PutBody("a", "v"), As(alice_))), kErrInvalidAuthToken);
   etcdserverpb::AuthenticateRequest login;
   login.set_name("alice");
   login.set_password("of alice");
@@ -390,11 +389,11 @@ TEST_F(AuthServiceTest, AKillForgetsTokensOnceTheDatabaseIsPastTheirLogins) {
   ServedMember at_once(served_.disk().CrashImage(SimFileSystem::Keep::kAll, rng));
   ASSERT_TRUE(at_once.Start().has_value());
   EXPECT_EQ(put(at_once, fresh), kNone);
-  EXPECT_EQ(put(at_once, alice_), auth::kErrInvalidAuthToken);
+  EXPECT_EQ(put(at_once, alice_), kErrInvalidAuthToken);
   served_.lanes().RunFor(std::chrono::seconds(1));
   ServedMember later(served_.disk().CrashImage(SimFileSystem::Keep::kAll, rng));
   ASSERT_TRUE(later.Start().has_value());
-  EXPECT_EQ(put(later, fresh), auth::kErrInvalidAuthToken);
+  EXPECT_EQ(put(later, fresh), kErrInvalidAuthToken);
 }
 
 TEST_F(AuthServiceTest, LeasesExpireWhoeverTheirKeysBelongTo) {

@@ -8,9 +8,9 @@
 #include <string>
 #include <string_view>
 
-#include "auth/errors.h"
 #include "auth/password.h"
 #include "auth/simple_tokens.h"
+#include "base/api_errors.h"
 #include "proto/rpc.pb.h"
 #include "server/call/access.h"
 #include "server/messages/auth_messages.h"
@@ -187,19 +187,18 @@ TEST_F(AuthSnapshotTest, WhoMayDoWhatComesWithTheSnapshot) {
 
   ExpectSameState();
   for (const std::size_t member : {leader_, behind_}) {
-    EXPECT_EQ(VerdictOf(member, bob), auth::kErrInvalidAuthToken);
-    EXPECT_EQ(VerdictOf(member, carol), auth::kErrInvalidAuthToken);
-    EXPECT_EQ(VerdictOf(member, alice, "a"), auth::kErrPermissionDenied);
+    EXPECT_EQ(VerdictOf(member, bob), kErrInvalidAuthToken);
+    EXPECT_EQ(VerdictOf(member, carol), kErrInvalidAuthToken);
+    EXPECT_EQ(VerdictOf(member, alice, "a"), kErrPermissionDenied);
     EXPECT_EQ(VerdictOf(member, alice, "x"), kDone);
-    EXPECT_EQ(VerdictOf(member, "", "a"), auth::kErrUserEmpty);
+    EXPECT_EQ(VerdictOf(member, "", "a"), kErrUserEmpty);
   }
   // And at their place of the log.
   const std::string put = PutBody("a", "v");
-  EXPECT_EQ(Try(behind_, RequestKind::kPut, put, "alice"), auth::kErrPermissionDenied);
-  EXPECT_EQ(Try(behind_, RequestKind::kPut, put, "bob"), auth::kErrPermissionDenied);
+  EXPECT_EQ(Try(behind_, RequestKind::kPut, put, "alice"), kErrPermissionDenied);
+  EXPECT_EQ(Try(behind_, RequestKind::kPut, put, "bob"), kErrPermissionDenied);
   EXPECT_EQ(Try(behind_, RequestKind::kPut, put, "dave"), kDone);
-  EXPECT_EQ(TryAt(old_revision, behind_, RequestKind::kPut, put, "dave"),
-            auth::kErrAuthOldRevision);
+  EXPECT_EQ(TryAt(old_revision, behind_, RequestKind::kPut, put, "dave"), kErrAuthOldRevision);
   ASSERT_TRUE(cluster_.CatchUp());
   const std::string dave = LogIn("dave");
   ASSERT_TRUE(cluster_.CatchUp());
@@ -212,7 +211,7 @@ TEST_F(AuthSnapshotTest, WhoMayDoWhatComesWithTheSnapshot) {
   ASSERT_TRUE(cluster_.Start(behind_).has_value());
   ASSERT_TRUE(cluster_.CatchUp());
   ExpectSameState();
-  EXPECT_EQ(VerdictOf(behind_, bob), auth::kErrInvalidAuthToken);
+  EXPECT_EQ(VerdictOf(behind_, bob), kErrInvalidAuthToken);
 }
 
 // The member shows the new state while the rest of the snapshot is still being taken over.
@@ -232,7 +231,7 @@ TEST_F(AuthSnapshotTest, ATokenEndsBeforeTheStateIsSeenThatDoesNotKnowIt) {
   const auto installed = [&] {
     if (StateOf(behind_)->revision() == old_revision) return false;
     ++seen;
-    EXPECT_EQ(VerdictOf(behind_, bob), auth::kErrInvalidAuthToken) << "at look " << seen;
+    EXPECT_EQ(VerdictOf(behind_, bob), kErrInvalidAuthToken) << "at look " << seen;
     return cluster_.network().snapshots_delivered() > 0 &&
            cluster_.replica(behind_).applied_index() == cluster_.replica(leader_).applied_index();
   };
@@ -247,9 +246,9 @@ TEST_F(AuthSnapshotTest, AMemberThatKnewOfNoUsersAsksForThem) {
   ASSERT_NO_FATAL_FAILURE(WriteMuch());
   ASSERT_NO_FATAL_FAILURE(FindAgain());
   ExpectSameState();
-  EXPECT_EQ(VerdictOf(behind_, ""), auth::kErrUserEmpty);
-  EXPECT_EQ(Try(behind_, RequestKind::kPut, PutBody("a", "v"), ""), auth::kErrPermissionDenied);
-  EXPECT_EQ(TryAt(0, behind_, RequestKind::kPut, PutBody("a", "v"), ""), auth::kErrUserEmpty);
+  EXPECT_EQ(VerdictOf(behind_, ""), kErrUserEmpty);
+  EXPECT_EQ(Try(behind_, RequestKind::kPut, PutBody("a", "v"), ""), kErrPermissionDenied);
+  EXPECT_EQ(TryAt(0, behind_, RequestKind::kPut, PutBody("a", "v"), ""), kErrUserEmpty);
 }
 
 TEST_F(AuthSnapshotTest, TurningAuthOffAndOnMeanwhileEndsAllTokens) {
@@ -261,8 +260,8 @@ TEST_F(AuthSnapshotTest, TurningAuthOffAndOnMeanwhileEndsAllTokens) {
   ASSERT_NO_FATAL_FAILURE(WriteMuch());
   ASSERT_NO_FATAL_FAILURE(FindAgain());
   ExpectSameState();
-  EXPECT_EQ(VerdictOf(leader_, alice), auth::kErrInvalidAuthToken);
-  EXPECT_EQ(VerdictOf(behind_, alice), auth::kErrInvalidAuthToken);
+  EXPECT_EQ(VerdictOf(leader_, alice), kErrInvalidAuthToken);
+  EXPECT_EQ(VerdictOf(behind_, alice), kErrInvalidAuthToken);
 }
 
 }  // namespace

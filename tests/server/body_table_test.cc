@@ -12,11 +12,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/api_errors.h"
 #include "proto/election.pb.h"
 #include "proto/lock.pb.h"
 #include "proto/rpc.pb.h"
 #include "proto/wire.h"
-#include "server/messages/errors.h"
 #include "server/messages/kv_decode.h"
 #include "server/replica/replica.h"
 #include "tests/server/auth_fixture.h"
@@ -167,7 +167,7 @@ TEST(BodyTableTest, ItIsToldBeforeAnythingElse) {
         << PathOf(rule);
     call = std::make_shared<rpc::CallContext>();
     call->AddMetadata("hasleader", "true");
-    EXPECT_EQ(ErrorOf(served.Call(PathOf(rule), "", call)), kNoLeader.ToError()) << PathOf(rule);
+    EXPECT_EQ(ErrorOf(served.Call(PathOf(rule), "", call)), kErrNoLeader.ToError()) << PathOf(rule);
   }
 }
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "base/api_errors.h"
 #include "proto/rpc.pb.h"
-#include "server/messages/errors.h"
 #include "tests/server/cluster_front.h"
 #include "tests/server/request_bodies.h"
 
@@ -162,10 +162,10 @@ TEST_F(ClusterServiceTest, UrlsThatAreNoneAreRefused) {
                                                {"http://a b:5"},
                                                {"http://10.0.0.2:2380", ""}}) {
     const auto added = Front(0).Call<MemberAddResponse>(kAdd, AddBody(urls));
-    EXPECT_EQ(ErrorOf(added), kMemberBadUrls.ToError()) << testing::PrintToString(urls);
+    EXPECT_EQ(ErrorOf(added), kErrMemberBadUrls.ToError()) << testing::PrintToString(urls);
     const auto updated =
         Front(0).Call<MemberUpdateResponse>(kUpdate, IdBody(cluster_->id(0), urls));
-    EXPECT_EQ(ErrorOf(updated), kMemberBadUrls.ToError()) << testing::PrintToString(urls);
+    EXPECT_EQ(ErrorOf(updated), kErrMemberBadUrls.ToError()) << testing::PrintToString(urls);
   }
   EXPECT_EQ(View(0).members.size(), 1);
   EXPECT_THAT(View(0).members.begin()->second.peer_urls, ElementsAre("http://10.0.0.1:2380"));
@@ -196,20 +196,20 @@ TEST_F(ClusterServiceTest, WhatCannotBeIsRefusedAndWritesNothing) {
   for (std::size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(
         ErrorOf(TrustingFront(i).Call<MemberAddResponse>(kAdd, AddBody({"http://10.0.0.2:2380"}))),
-        kPeerUrlExist.ToError());
+        kErrPeerUrlExist.ToError());
     EXPECT_EQ(ErrorOf(TrustingFront(i).Call<MemberUpdateResponse>(
                   kUpdate, IdBody(cluster_->id(0), {"http://10.0.0.2:2380"}))),
-              kPeerUrlExist.ToError());
+              kErrPeerUrlExist.ToError());
     EXPECT_EQ(ErrorOf(TrustingFront(i).Call<MemberUpdateResponse>(
                   kUpdate, IdBody(77, {"http://10.0.0.8:2380"}))),
-              kMemberNotFound.ToError());
+              kErrMemberNotFound.ToError());
     EXPECT_EQ(ErrorOf(TrustingFront(i).Call<MemberRemoveResponse>(kRemove, IdBody(77))),
-              kMemberNotFound.ToError());
+              kErrMemberNotFound.ToError());
   }
   EXPECT_EQ(ErrorOf(Front(leader).Call<MemberPromoteResponse>(kPromote, IdBody(77))),
-            kMemberNotFound.ToError());
+            kErrMemberNotFound.ToError());
   EXPECT_EQ(ErrorOf(Front(leader).Call<MemberPromoteResponse>(kPromote, IdBody(cluster_->id(0)))),
-            kMemberNotLearner.ToError());
+            kErrMemberNotLearner.ToError());
   EXPECT_EQ(cluster_->replica(leader).commit_index(), before);
 }
 
@@ -245,7 +245,7 @@ TEST_F(ClusterServiceTest, OneThatIsNotStartedMustStartBeforeTheNextIsAdded) {
       Front(0).Call<MemberAddResponse>(kAdd, AddBody({"http://10.0.0.2:2380"})).has_value());
   // Two voters, one of them started: nothing is committed any more, and nothing was asked of it.
   EXPECT_EQ(ErrorOf(Front(0).Call<MemberAddResponse>(kAdd, AddBody({"http://10.0.0.3:2380"}))),
-            kNotEnoughStarted.ToError());
+            kErrNotEnoughStarted.ToError());
 }
 
 TEST_F(ClusterServiceTest, AClusterThatIsNotWholeTakesNoNewMember) {
@@ -253,10 +253,10 @@ TEST_F(ClusterServiceTest, AClusterThatIsNotWholeTakesNoNewMember) {
   const std::size_t leader = Leader();
   cluster_->Kill((leader + 1) % 3);
   EXPECT_EQ(ErrorOf(Front(leader).Call<MemberAddResponse>(kAdd, AddBody({"http://10.0.0.4:2380"}))),
-            kUnhealthy.ToError());
+            kErrUnhealthy.ToError());
   EXPECT_EQ(ErrorOf(Front(leader).Call<MemberAddResponse>(
                 kAdd, AddBody({"http://10.0.0.4:2380"}, /*is_learner=*/true))),
-            kUnhealthy.ToError());
+            kErrUnhealthy.ToError());
   Front(leader).context().limits.strict_reconfig_check = false;
   EXPECT_EQ(
       ErrorText(Front(leader).Call<MemberAddResponse>(kAdd, AddBody({"http://10.0.0.4:2380"}))),
@@ -270,7 +270,7 @@ TEST_F(ClusterServiceTest, TheDeadMayBeRemovedAndTheQuorumMayNot) {
   const std::size_t alive = (leader + 2) % 3;
   cluster_->Kill(dead);
   EXPECT_EQ(ErrorOf(Front(leader).Call<MemberRemoveResponse>(kRemove, IdBody(cluster_->id(alive)))),
-            kUnhealthy.ToError());
+            kErrUnhealthy.ToError());
   const auto removed =
       Front(leader).Call<MemberRemoveResponse>(kRemove, IdBody(cluster_->id(dead)));
   ASSERT_TRUE(removed.has_value()) << removed.error().message;
@@ -281,10 +281,10 @@ TEST_F(ClusterServiceTest, TheDeadMayBeRemovedAndTheQuorumMayNot) {
 TEST_F(ClusterServiceTest, TheOnlyMemberStays) {
   Begin(1);
   EXPECT_EQ(ErrorOf(Front(0).Call<MemberRemoveResponse>(kRemove, IdBody(cluster_->id(0)))),
-            kNotEnoughStarted.ToError());
+            kErrNotEnoughStarted.ToError());
   Front(0).context().limits.strict_reconfig_check = false;
   EXPECT_EQ(ErrorOf(Front(0).Call<MemberRemoveResponse>(kRemove, IdBody(cluster_->id(0)))),
-            kNotEnoughStarted.ToError());
+            kErrNotEnoughStarted.ToError());
   EXPECT_EQ(ErrorText(Front(0).Call<MemberListResponse>(kList, NumberBody(1))), "ok");
 }
 
@@ -298,7 +298,7 @@ TEST_F(ClusterServiceTest, LearnersThatAreAddedAtTheSameTimeStayWithinTheLimit) 
   ASSERT_TRUE(cluster_->RunUntil([&] { return one->has_value() && two->has_value(); }));
   const auto& refused = (*one)->has_value() ? *two : *one;
   EXPECT_NE((*one)->has_value(), (*two)->has_value());
-  EXPECT_EQ(ErrorOf(*refused), kTooManyLearners.ToError());
+  EXPECT_EQ(ErrorOf(*refused), kErrTooManyLearners.ToError());
   ASSERT_TRUE(cluster_->CatchUp());
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(View(i).members.size(), 4);
 }
@@ -317,9 +317,9 @@ TEST_F(ClusterServiceTest, ALearnerJoinsCatchesUpAndIsPromoted) {
   const raft::MemberId id = added->member().id();
   EXPECT_EQ(
       ErrorOf(Front(leader).Call<MemberAddResponse>(kAdd, AddBody({"http://10.0.0.5:2380"}, true))),
-      kTooManyLearners.ToError());
+      kErrTooManyLearners.ToError());
   EXPECT_EQ(ErrorOf(Front(leader).Call<MemberPromoteResponse>(kPromote, IdBody(id))),
-            kLearnerNotReady.ToError());
+            kErrLearnerNotReady.ToError());
 
   const std::size_t learner = StartAdded(*added);
   ASSERT_TRUE(cluster_->CatchUp());
@@ -332,7 +332,7 @@ TEST_F(ClusterServiceTest, ALearnerJoinsCatchesUpAndIsPromoted) {
   ASSERT_TRUE(cluster_->CatchUp());
   for (std::size_t i = 0; i < 4; ++i) EXPECT_FALSE(View(i).members.at(id).is_learner);
   EXPECT_EQ(ErrorOf(Front(leader).Call<MemberPromoteResponse>(kPromote, IdBody(id))),
-            kMemberNotLearner.ToError());
+            kErrMemberNotLearner.ToError());
 
   // Its vote counts: it and two of the three others are a quorum of four.
   cluster_->Kill(leader);
@@ -350,7 +350,8 @@ TEST_F(ClusterServiceTest, ALearnerServesItsOwnStateOnly) {
   ASSERT_TRUE(cluster_->CatchUp());
   ClusterFront& front = Front(learner);
   const auto refused = [&](std::string_view path, const std::string& body) {
-    return ErrorOf(front.Call<MemberListResponse>(path, body)) == kNotSupportedForLearner.ToError();
+    return ErrorOf(front.Call<MemberListResponse>(path, body)) ==
+           kErrNotSupportedForLearner.ToError();
   };
   EXPECT_TRUE(refused(kRange, RangeBody({.key = "k"})));
   EXPECT_TRUE(refused(kPut, PutBody("k", "v")));
@@ -377,7 +378,7 @@ TEST_F(ClusterServiceTest, AFollowerDoesNotPromoteByItself) {
   Begin(3);
   EXPECT_EQ(
       ErrorOf(Front(Follower()).Call<MemberPromoteResponse>(kPromote, IdBody(cluster_->id(0)))),
-      kNotLeader.ToError())
+      kErrNotLeader.ToError())
       << "without a way to the leader";
 }
 
@@ -438,9 +439,9 @@ TEST_F(ClusterServiceTest, LeadershipIsMoved) {
   const std::size_t next = (leader + 1) % 3;
   using etcdserverpb::MoveLeaderResponse;
   EXPECT_EQ(ErrorOf(Front(next).Call<MoveLeaderResponse>(kMoveLeader, IdBody(cluster_->id(next)))),
-            kNotLeader.ToError());
+            kErrNotLeader.ToError());
   EXPECT_EQ(ErrorOf(Front(leader).Call<MoveLeaderResponse>(kMoveLeader, IdBody(77))),
-            kBadLeaderTransferee.ToError());
+            kErrBadLeaderTransferee.ToError());
   const auto moved =
       Front(leader).Call<MoveLeaderResponse>(kMoveLeader, IdBody(cluster_->id(next)));
   ASSERT_TRUE(moved.has_value()) << moved.error().message;
@@ -455,7 +456,7 @@ TEST_F(ClusterServiceTest, LeadershipThatCannotBeMovedIsSaidInTime) {
   cluster_->Kill(next);
   EXPECT_EQ(ErrorOf(Front(leader).Call<etcdserverpb::MoveLeaderResponse>(
                 kMoveLeader, IdBody(cluster_->id(next)))),
-            kTimeoutLeaderTransfer.ToError());
+            kErrTimeoutLeaderTransfer.ToError());
   EXPECT_EQ(Leader(), leader);
 }
 
@@ -514,7 +515,7 @@ TEST_F(ClusterServiceTest, ALeaderWithoutAQuorumLosesWhatItHadTaken) {
     if (i != leader) cluster_->Kill(i);
   }
   const auto put = cluster_->Propose(leader, RequestKind::kPut, PutBody("k", "v"));
-  EXPECT_EQ(ErrorText(put), kTimeout.message) << "there is no leader at all by then";
+  EXPECT_EQ(ErrorText(put), kErrTimeout.message) << "there is no leader at all by then";
 }
 
 }  // namespace

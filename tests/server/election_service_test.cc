@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "server/messages/errors.h"
+#include "base/api_errors.h"
 #include "tests/server/queue_fixture.h"
 
 namespace kvorum::server {
@@ -108,14 +108,14 @@ TEST_F(ElectionServiceTest, OnlyTheLeaderProclaims) {
   EXPECT_EQ(Text(*Leader("e")), "e/1=two @3");
   LeaderKey stale = leader;
   stale.set_rev(1);
-  EXPECT_EQ(ErrorOf(Proclaim(stale, "three")), kElectionNotLeader.ToError());
+  EXPECT_EQ(ErrorOf(Proclaim(stale, "three")), kErrElectionNotLeader.ToError());
   stale = leader;
   stale.set_lease(77);
   EXPECT_EQ(ErrorOf(Proclaim(stale, "three")),
             (Error{Code::kUnknown, "etcdserver: requested lease not found"}));
   EXPECT_EQ(Text(*Leader("e")), "e/1=two @3");
   ASSERT_TRUE(Resign(leader));
-  EXPECT_EQ(ErrorOf(Proclaim(leader, "three")), kElectionNotLeader.ToError());
+  EXPECT_EQ(ErrorOf(Proclaim(leader, "three")), kErrElectionNotLeader.ToError());
 }
 
 TEST_F(ElectionServiceTest, AProclamationWithoutALeaseGetsOne) {
@@ -135,18 +135,18 @@ TEST_F(ElectionServiceTest, ResigningTwiceOrFromNothingChangesNothing) {
   EXPECT_TRUE(Leader("e"));
   EXPECT_EQ(Resign(leader)->header().revision(), 3);
   EXPECT_EQ(Resign(leader)->header().revision(), 3);
-  EXPECT_EQ(ErrorOf(Leader("e")), kElectionNoLeader.ToError());
+  EXPECT_EQ(ErrorOf(Leader("e")), kErrElectionNoLeader.ToError());
 }
 
 TEST_F(ElectionServiceTest, BadInputIsAnsweredAndChangesNothing) {
   EXPECT_EQ(ErrorOf(Campaign("e", 77, "v")),
             (Error{Code::kUnknown, "etcdserver: requested lease not found"}));
-  EXPECT_EQ(ErrorOf(Proclaim(std::nullopt, "v")), kMissingLeaderKey.ToError());
-  EXPECT_EQ(ErrorOf(Resign(std::nullopt)), kMissingLeaderKey.ToError());
+  EXPECT_EQ(ErrorOf(Proclaim(std::nullopt, "v")), kErrMissingLeaderKey.ToError());
+  EXPECT_EQ(ErrorOf(Resign(std::nullopt)), kErrMissingLeaderKey.ToError());
   const Error no_key{Code::kUnknown, "etcdserver: key is not provided"};
   EXPECT_EQ(ErrorOf(Proclaim(LeaderKey(), "v")), no_key);
   EXPECT_EQ(ErrorOf(Resign(LeaderKey())), no_key);
-  EXPECT_EQ(ErrorOf(Leader("e")), kElectionNoLeader.ToError());
+  EXPECT_EQ(ErrorOf(Leader("e")), kErrElectionNoLeader.ToError());
   for (const char* method : {"Campaign", "Proclaim", "Leader", "Resign"}) {
     const std::string path = std::string("/v3electionpb.Election/") + method;
     EXPECT_EQ(ErrorOf(served_.Call(path, "\xff")).code, Code::kInternal) << path;
@@ -159,7 +159,7 @@ TEST_F(ElectionServiceTest, ACandidateThatLosesItsPlaceIsNotElected) {
   const Waiting& second = WaitForElection("e", 2, "two");
   const Waiting& third = WaitForElection("e", 3, "three");
   Delete("e/2");
-  EXPECT_EQ(ErrorOf(served_.Await(*second.answer)), kElectionNotLeader.ToError());
+  EXPECT_EQ(ErrorOf(served_.Await(*second.answer)), kErrElectionNotLeader.ToError());
   Settle();
   EXPECT_FALSE(third.is_answered());
   // Both go at one moment: the key is looked for again before anybody is told that it leads.
@@ -169,7 +169,7 @@ TEST_F(ElectionServiceTest, ACandidateThatLosesItsPlaceIsNotElected) {
   served_.lanes().RunFor(std::chrono::milliseconds(10));
   ASSERT_EQ(own->times + older->times, 2);
   served_.lanes().Hold(served_.lanes().io(), false);
-  EXPECT_EQ(ErrorOf(served_.Await(*third.answer)), kElectionNotLeader.ToError());
+  EXPECT_EQ(ErrorOf(served_.Await(*third.answer)), kErrElectionNotLeader.ToError());
 }
 
 TEST_F(ElectionServiceTest, ACandidateThatLeavesIsNoCandidate) {
@@ -279,7 +279,7 @@ TEST_F(ElectionServiceTest, AnObserverThatNeedsALeaderIsCut) {
   EXPECT_EQ(Watchers(), 1U);
   leader_streams_->Start();
   ASSERT_TRUE(served_.RunUntilFinished(*observer));
-  EXPECT_EQ(observer->status(), kNoLeader.ToError());
+  EXPECT_EQ(observer->status(), kErrNoLeader.ToError());
   EXPECT_EQ(Watchers(), 0U);
 }
 

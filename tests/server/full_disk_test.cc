@@ -9,7 +9,7 @@
 
 #include <string>
 
-#include "server/messages/errors.h"
+#include "base/api_errors.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/small_cluster.h"
 
@@ -82,7 +82,7 @@ TEST_F(FullDiskCluster, AFollowerWhoseDiskIsNearlyFullHasTheClusterRefuseWrites)
   ASSERT_TRUE(WaitForAlarm()) << "though no client has come to it";
   const auto refused = Put("b", "2");
   ASSERT_FALSE(refused.has_value());
-  EXPECT_TRUE(refused.error() == kNoSpace.ToError()) << refused.error().message;
+  EXPECT_TRUE(refused.error() == kErrNoSpace.ToError()) << refused.error().message;
   EXPECT_FALSE(victim().store().CommitStalled()) << "in time";
 
   Disarm();

@@ -9,8 +9,8 @@
 #include <sstream>
 #include <string>
 
+#include "base/api_errors.h"
 #include "base/logging.h"
-#include "server/messages/errors.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/served_member.h"
 
@@ -42,9 +42,9 @@ TEST(InterceptorsTest, AClientVersionThatIsNotUtf8IsRefused) {
   EXPECT_TRUE(served.Call(kRange, kLocalRead, With("client-api-version", "3.5")).has_value());
   EXPECT_TRUE(served.Call(kRange, kLocalRead, With("client-api-version", "")).has_value());
   EXPECT_EQ(ErrorOf(served.Call(kRange, kLocalRead, With("client-api-version", "\xff"))),
-            kInvalidClientApiVersion.ToError());
+            kErrInvalidClientApiVersion.ToError());
   EXPECT_EQ(StreamStatus(served, "client-api-version", "\xc0\x80"),
-            kInvalidClientApiVersion.ToError());
+            kErrInvalidClientApiVersion.ToError());
   EXPECT_EQ(StreamStatus(served, "client-api-version", "3.5").code, Code::kOk);
   EXPECT_TRUE(served.Call(kRange, kLocalRead, With("other", "\xff")).has_value());
 }
@@ -53,7 +53,7 @@ TEST(InterceptorsTest, WhoRequiresALeaderIsToldThatThereIsNone) {
   ServedMember served;
   ASSERT_TRUE(served.Open().has_value());
   EXPECT_EQ(ErrorOf(served.Call(kRange, kLocalRead, With("hasleader", "true"))),
-            kNoLeader.ToError());
+            kErrNoLeader.ToError());
   EXPECT_TRUE(served.Call(kRange, kLocalRead, With("hasleader", "false")).has_value());
   EXPECT_TRUE(served.Call(kRange, kLocalRead).has_value());
   ASSERT_TRUE(served.member().CatchUp());
@@ -66,7 +66,7 @@ TEST(InterceptorsTest, AStreamThatRequiresALeaderIsRefusedWithoutOne) {
   const auto stream = std::make_shared<FakeStream>(served.lanes().io(), std::deque{kLocalRead});
   stream->context().AddMetadata("hasleader", "true");
   served.router().Find(kStream)->stream(stream);
-  EXPECT_EQ(stream->status(), kNoLeader.ToError());
+  EXPECT_EQ(stream->status(), kErrNoLeader.ToError());
 }
 
 // --- counters and the slow-request log ---------------------------------------------------------

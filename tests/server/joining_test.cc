@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/messages/errors.h"
+#include "base/api_errors.h"
 #include "server/services/promote_forwarder.h"
 
 namespace kvorum::server {
@@ -158,14 +158,14 @@ TEST(MembersJsonTest, ComesBackAsItWas) {
 
 TEST(PromoteAnswerTest, ARefusalIsTheSameOnBothEnds) {
   for (const ApiError& error :
-       {kMemberNotFound, kLearnerNotReady, kMemberNotLearner, kNotEnoughStarted}) {
+       {kErrMemberNotFound, kErrLearnerNotReady, kErrMemberNotLearner, kErrNotEnoughStarted}) {
     EXPECT_EQ(
         PromoteErrorOf(PromoteStatusOf(error.ToError()), PromoteTextOf(error.ToError()) + "\n"),
         error.ToError());
   }
-  EXPECT_EQ(PromoteStatusOf(kMemberNotFound.ToError()), 404);
-  EXPECT_EQ(PromoteStatusOf(kLearnerNotReady.ToError()), 412);
-  EXPECT_EQ(PromoteErrorOf(PromoteStatusOf(kTimeout.ToError()), "etcdserver: request timed out"),
+  EXPECT_EQ(PromoteStatusOf(kErrMemberNotFound.ToError()), 404);
+  EXPECT_EQ(PromoteStatusOf(kErrLearnerNotReady.ToError()), 412);
+  EXPECT_EQ(PromoteErrorOf(PromoteStatusOf(kErrTimeout.ToError()), "etcdserver: request timed out"),
             std::nullopt)
       << "worth another attempt";
   EXPECT_EQ(PromoteErrorOf(412, "something else"), std::nullopt);

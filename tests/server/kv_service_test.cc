@@ -8,9 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "mvcc/errors.h"
+#include "base/api_errors.h"
 #include "proto/rpc.pb.h"
-#include "server/messages/errors.h"
 #include "server/messages/kv_decode.h"
 #include "server/replica/replica.h"
 #include "server/replica/request_id.h"
@@ -64,7 +63,7 @@ class KvServiceTest : public testing::Test {
   ServedMember served_;
 };
 
-const std::string kNoSpaceText(kNoSpace.message);
+const std::string kNoSpaceText(kErrNoSpace.message);
 
 // --- answers -----------------------------------------------------------------------------------
 
@@ -157,20 +156,20 @@ TEST_F(KvServiceTest, WhatARequestAloneGetsWrongIsRefusedWithoutAnEntry) {
   for (int i = 0; i < 129; ++i)
     wire::AppendBytesAlways(too_many, 2, OpBody(2, PutBody(std::to_string(i), "v")));
   const std::vector<std::tuple<std::string_view, std::string, ApiError>> cases = {
-      {kRange, RangeBody({.key = ""}), mvcc::kErrEmptyKey},
-      {kRange, RangeBody({.key = "k", .sort_order = 3}), mvcc::kErrInvalidSortOption},
-      {kRange, RangeBody({.key = "k", .sort_target = 9}), mvcc::kErrInvalidSortOption},
-      {kRange, RangeBody({.key = "k", .revision = 99}), mvcc::kErrFutureRev},
-      {kPut, PutBody("", "v"), mvcc::kErrEmptyKey},
-      {kPut, ignore_value, mvcc::kErrValueProvided},
-      {kPut, ignore_lease, mvcc::kErrLeaseProvided},
-      {kDeleteRange, DeleteBody(""), mvcc::kErrEmptyKey},
-      {kTxn, TxnBody({""}), mvcc::kErrKeyNotFound},
-      {kTxn, TxnBody({OpBody(2, PutBody("", "v"))}), mvcc::kErrEmptyKey},
-      {kTxn, compare_without_key, mvcc::kErrEmptyKey},
-      {kTxn, TxnBody({put, put}), mvcc::kErrDuplicateKey},
-      {kTxn, TxnBody({}, {put, OpBody(3, DeleteBody("a", "z"))}), mvcc::kErrDuplicateKey},
-      {kTxn, too_many, mvcc::kErrTooManyOps},
+      {kRange, RangeBody({.key = ""}), kErrEmptyKey},
+      {kRange, RangeBody({.key = "k", .sort_order = 3}), kErrInvalidSortOption},
+      {kRange, RangeBody({.key = "k", .sort_target = 9}), kErrInvalidSortOption},
+      {kRange, RangeBody({.key = "k", .revision = 99}), kErrFutureRev},
+      {kPut, PutBody("", "v"), kErrEmptyKey},
+      {kPut, ignore_value, kErrValueProvided},
+      {kPut, ignore_lease, kErrLeaseProvided},
+      {kDeleteRange, DeleteBody(""), kErrEmptyKey},
+      {kTxn, TxnBody({""}), kErrKeyNotFound},
+      {kTxn, TxnBody({OpBody(2, PutBody("", "v"))}), kErrEmptyKey},
+      {kTxn, compare_without_key, kErrEmptyKey},
+      {kTxn, TxnBody({put, put}), kErrDuplicateKey},
+      {kTxn, TxnBody({}, {put, OpBody(3, DeleteBody("a", "z"))}), kErrDuplicateKey},
+      {kTxn, too_many, kErrTooManyOps},
   };
   for (const auto& [path, body, error] : cases)
     EXPECT_EQ(ErrorOf(path, body), error) << path << ": " << error.message;
@@ -187,8 +186,8 @@ TEST_F(KvServiceTest, TheLargestRequestIsOfTheWholeEntry) {
       EncodeInternalRequest(served_.context().ids->Next(), RequestKind::kPut, body).size();
   served_.context().limits.max_request_bytes = entry;
   EXPECT_EQ(Outcome(kPut, body), "ok");
-  EXPECT_EQ(ErrorOf(kPut, body + std::string("\x28\x00", 2)), kRequestTooLarge.ToError());
-  EXPECT_EQ(ErrorOf(kTxn, TxnBody({OpBody(2, body)})), kRequestTooLarge.ToError());
+  EXPECT_EQ(ErrorOf(kPut, body + std::string("\x28\x00", 2)), kErrRequestTooLarge.ToError());
+  EXPECT_EQ(ErrorOf(kTxn, TxnBody({OpBody(2, body)})), kErrRequestTooLarge.ToError());
   EXPECT_EQ(Outcome(kTxn, TxnBody({OpBody(1, RangeBody({.key = std::string(2'000, 'k')}))})), "ok")
       << "a read is no entry";
 }
@@ -197,7 +196,7 @@ TEST_F(KvServiceTest, TheTxnLimitIsTheConfiguredOne) {
   Start();
   served_.context().limits.max_txn_ops = 2;
   EXPECT_EQ(Outcome(kTxn, PutTxnBody({"a", "b"}, "v")), "ok");
-  EXPECT_EQ(ErrorOf(kTxn, PutTxnBody({"a", "b", "c"}, "v")), mvcc::kErrTooManyOps);
+  EXPECT_EQ(ErrorOf(kTxn, PutTxnBody({"a", "b", "c"}, "v")), kErrTooManyOps);
 }
 
 TEST_F(KvServiceTest, WritesWaitForTheApplyLoopAtAGapOfFiveThousand) {
@@ -224,7 +223,7 @@ TEST_F(KvServiceTest, WritesWaitForTheApplyLoopAtAGapOfFiveThousand) {
   for (const auto& [path, body] :
        {std::pair(kPut, PutBody("k", "v")), std::pair(kDeleteRange, DeleteBody("k")),
         std::pair(kTxn, PutTxnBody({"k"}, "v")), std::pair(kCompact, CompactBody(1))})
-    EXPECT_EQ(ErrorOf(path, body), kTooManyRequests.ToError()) << path;
+    EXPECT_EQ(ErrorOf(path, body), kErrTooManyRequests.ToError()) << path;
   lanes.Hold(lanes.apply(), false);
   EXPECT_TRUE(served_.Await(*last).has_value());
   Put("k");
@@ -233,7 +232,7 @@ TEST_F(KvServiceTest, WritesWaitForTheApplyLoopAtAGapOfFiveThousand) {
 TEST_F(KvServiceTest, AProposalThatIsNotCommittedInTimeIsToldSo) {
   Start();
   served_.lanes().Hold(served_.lanes().wal(), true);
-  EXPECT_EQ(ErrorOf(kPut, PutBody("k", "v")), kTimeout.ToError());
+  EXPECT_EQ(ErrorOf(kPut, PutBody("k", "v")), kErrTimeout.ToError());
 }
 
 TEST_F(KvServiceTest, AStoppedMemberSaysSo) {
@@ -241,10 +240,10 @@ TEST_F(KvServiceTest, AStoppedMemberSaysSo) {
   served_.lanes().Hold(served_.lanes().wal(), true);
   const auto waiting = served_.Send(kPut, PutBody("k", "v"));
   served_.member().instance().Stop([] {});
-  EXPECT_EQ(server::ErrorOf(served_.Await(*waiting)), kStopped.ToError());
+  EXPECT_EQ(server::ErrorOf(served_.Await(*waiting)), kErrStopped.ToError());
   served_.lanes().Hold(served_.lanes().wal(), false);
-  EXPECT_EQ(ErrorOf(kPut, PutBody("k", "v")), kStopped.ToError());
-  EXPECT_EQ(ErrorOf(kRange, RangeBody({.key = "k"})), kStopped.ToError());
+  EXPECT_EQ(ErrorOf(kPut, PutBody("k", "v")), kErrStopped.ToError());
+  EXPECT_EQ(ErrorOf(kRange, RangeBody({.key = "k"})), kErrStopped.ToError());
   EXPECT_EQ(Outcome(kRange, RangeBody({.key = "k", .serializable = true})), "ok");
 }
 
@@ -259,7 +258,7 @@ TEST_F(KvServiceTest, AWritePastTheQuotaRaisesTheAlarmAndIsRefused) {
   served_.options().quota_bytes = 60'000;
   Start();
   Put("k");
-  EXPECT_EQ(ErrorOf(kPut, PutBody("k", std::string(60'000, 'v'))), kNoSpace.ToError());
+  EXPECT_EQ(ErrorOf(kPut, PutBody("k", std::string(60'000, 'v'))), kErrNoSpace.ToError());
   EXPECT_EQ(served_.store().revision(), 2);
   EXPECT_THAT(
       served_.context().alarms->List(),
@@ -291,13 +290,13 @@ TEST_F(KvServiceTest, TheAlarmOutlivesTheProcess) {
   EXPECT_EQ(Outcome(kPut, PutBody("k", std::string(60'000, 'v'))), kNoSpaceText);
   ServedMember again(served_.Stop());
   ASSERT_TRUE(again.Start().has_value());
-  EXPECT_EQ(server::ErrorOf(again.Call(kPut, PutBody("k", "v"))), kNoSpace.ToError());
+  EXPECT_EQ(server::ErrorOf(again.Call(kPut, PutBody("k", "v"))), kErrNoSpace.ToError());
 }
 
 TEST_F(KvServiceTest, AFullDiskRefusesWhatCostsSpace) {
   served_.disk().SetCapacity(std::uint64_t{12} << 20);  // less than must stay free
   Start();
-  EXPECT_EQ(ErrorOf(kPut, PutBody("k", "v")), kNoSpace.ToError());
+  EXPECT_EQ(ErrorOf(kPut, PutBody("k", "v")), kErrNoSpace.ToError());
   EXPECT_EQ(Outcome(kDeleteRange, DeleteBody("k")), "ok");
   EXPECT_EQ(Outcome(kRange, RangeBody({.key = "k"})), "ok");
 }
@@ -312,7 +311,7 @@ TEST_F(KvServiceTest, ACorruptClusterTakesNoWrite) {
        {std::pair(kPut, PutBody("k", "v")), std::pair(kDeleteRange, DeleteBody("k")),
         std::pair(kTxn, TxnBody({OpBody(3, DeleteBody("k"))})), std::pair(kCompact, CompactBody(2)),
         std::pair(kCompact, CompactBody(2, /*physical=*/true))})
-    EXPECT_EQ(ErrorOf(path, body), kCorrupt.ToError()) << path;
+    EXPECT_EQ(ErrorOf(path, body), kErrCorrupt.ToError()) << path;
   EXPECT_EQ(Outcome(kRange, RangeBody({.key = "k"})), "ok");
 }
 

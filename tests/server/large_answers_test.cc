@@ -8,9 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "mvcc/errors.h"
+#include "base/api_errors.h"
 #include "proto/rpc.pb.h"
-#include "server/messages/errors.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/served_member.h"
 
@@ -146,7 +145,7 @@ TEST_F(LargeAnswersTest, ATxnInPiecesIsTheSameTxn) {
   // A refusal comes before anything else.
   const std::string future =
       OpBody(1, RangeBody({.key = kAll, .range_end = kAll, .revision = 1000}));
-  EXPECT_EQ(Ask(kTxn, TxnBody({all, future}))->outcome->message, mvcc::kErrFutureRev.message);
+  EXPECT_EQ(Ask(kTxn, TxnBody({all, future}))->outcome->message, kErrFutureRev.message);
 }
 
 TEST_F(LargeAnswersTest, WritesBetweenThePiecesDoNotShow) {
@@ -171,7 +170,7 @@ TEST_F(LargeAnswersTest, ACompactionBetweenThePiecesBreaksTheAnswerOff) {
   Compact(static_cast<std::int64_t>(kRows) + 2);
   const auto next = Take(*answer);
   ASSERT_FALSE(next.has_value());
-  EXPECT_EQ(next.error().message, mvcc::kErrCompacted.message);
+  EXPECT_EQ(next.error().message, kErrCompacted.message);
 }
 
 TEST_F(LargeAnswersTest, ACompactionUpToTheRevisionLeavesTheAnswerWhole) {
@@ -247,7 +246,7 @@ TEST_F(FullMemoryTest, WhoWaitsTooLongForRoomIsRefused) {
   ASSERT_TRUE(others.Grow(kLimitBytes));
   const auto next = Take(*answer);
   ASSERT_FALSE(next.has_value());
-  EXPECT_EQ(next.error(), kAnswersFull);
+  EXPECT_EQ(next.error(), kErrAnswersFull);
 }
 
 TEST_F(FullMemoryTest, WhatMustBeSortedFitsOrIsRefused) {
@@ -257,7 +256,7 @@ TEST_F(FullMemoryTest, WhatMustBeSortedFitsOrIsRefused) {
   const std::string sorted =
       RangeBody({.key = kAll, .range_end = kAll, .sort_order = 1, .sort_target = 3});
   const auto refused = Ask(kRange, sorted);
-  EXPECT_EQ(*refused->outcome, kAnswersFull);
+  EXPECT_EQ(*refused->outcome, kErrAnswersFull);
   rpc::AnswerMemory roomy(1 << 20);
   served_.context().answers = &roomy;
   {

@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "base/api_errors.h"
 #include "server/call/leader_streams.h"
-#include "server/messages/errors.h"
 #include "server/services/http_handlers.h"
 #include "tests/server/cluster_front.h"
 #include "tests/server/live_stream.h"
@@ -72,7 +72,7 @@ class LeaderKnowledge : public testing::TestWithParam<int> {
     EXPECT_LE(cluster_.scheduler().clock().Now() - cut, 2 * election_timeout());
     ASSERT_TRUE(cluster_.RunUntil([&] { return stream->status() && health->kept; }));
     EXPECT_LE(cluster_.scheduler().clock().Now() - cut, 2 * election_timeout() + kSlack);
-    EXPECT_EQ(*stream->status(), kNoLeader.ToError());
+    EXPECT_EQ(*stream->status(), kErrNoLeader.ToError());
     EXPECT_EQ(Text(*health->kept), R"(503 {"health":"false","reason":"RAFT NO LEADER"})");
     cluster_.Kill(i);
     ASSERT_TRUE(cluster_.Start(i).has_value());

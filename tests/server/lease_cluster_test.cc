@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/api_errors.h"
 #include "proto/rpc.pb.h"
-#include "server/messages/errors.h"
 #include "tests/server/live_stream.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/small_poster.h"
@@ -372,7 +372,7 @@ TEST_F(LeaseClusterTest, AMemberThatCannotReachTheLeaderSaysSo) {
   const auto stream = KeepAlive(follower);
   stream->Send(EncodeLeaseId(7));
   ASSERT_TRUE(cluster_.RunUntil([&] { return stream->status().has_value(); }));
-  EXPECT_THAT(stream->status()->message, testing::AnyOf(kNoLeader.message, kTimeout.message));
+  EXPECT_THAT(stream->status()->message, testing::AnyOf(kErrNoLeader.message, kErrTimeout.message));
   EXPECT_TRUE(stream->messages().empty());
 }
 

@@ -9,9 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "mvcc/errors.h"
+#include "base/api_errors.h"
 #include "proto/rpc.pb.h"
-#include "server/messages/errors.h"
 #include "server/replica/replica.h"
 #include "server/state/leases.h"
 #include "tests/server/live_stream.h"
@@ -137,14 +136,14 @@ TEST_F(LeaseServiceTest, ATimeOutOfRangeIsRaisedOrRefused) {
   EXPECT_EQ(Grant(0, 9'000'000'000)->ttl(), 9'000'000'000);
   for (const std::int64_t ttl_s :
        {std::int64_t{9'000'000'001}, std::numeric_limits<std::int64_t>::max()}) {
-    EXPECT_EQ(ErrorOf(Grant(9, ttl_s)), kLeaseTtlTooLarge.ToError());
+    EXPECT_EQ(ErrorOf(Grant(9, ttl_s)), kErrLeaseTtlTooLarge.ToError());
   }
   EXPECT_EQ(TimeToLive(9).ttl(), -1);
 }
 
 TEST_F(LeaseServiceTest, AnIdThatIsTakenIsRefused) {
   EXPECT_TRUE(Grant(-5, 60).has_value());
-  EXPECT_EQ(ErrorOf(Grant(-5, 60)), kLeaseExist.ToError());
+  EXPECT_EQ(ErrorOf(Grant(-5, 60)), kErrLeaseExist.ToError());
   EXPECT_THAT(Leases(), ElementsAre(-5));
 }
 
@@ -280,7 +279,7 @@ TEST_F(LeaseServiceTest, ALearnerOrALeaderlessMemberServesNoLeases) {
   ServedMember leaderless(2);
   ASSERT_TRUE(leaderless.Open().has_value());
   EXPECT_EQ(ErrorOf(leaderless.Call(kGrant, EncodeLeaseGrant({.ttl_s = 5}), call)),
-            kNoLeader.ToError());
+            kErrNoLeader.ToError());
 }
 
 TEST_F(LeaseServiceTest, LeasesOutliveARestart) {
@@ -308,7 +307,7 @@ TEST_F(LeaseServiceTest, UnderACorruptAlarmNothingExpiresAndNothingIsTried) {
           {.action = AlarmAction::kActivate, .alarm = {.member = 1, .type = AlarmType::kCorrupt}}),
       nullptr, seconds(7));
   served_.lanes().RunFor(seconds(4));
-  EXPECT_EQ(ErrorOf(Revoke(7)), kCorrupt.ToError());
+  EXPECT_EQ(ErrorOf(Revoke(7)), kErrCorrupt.ToError());
   const raft::Index before = served_.context().replica->applied_index();
   served_.lanes().RunFor(seconds(10));
   EXPECT_EQ(served_.context().replica->applied_index(), before);
@@ -333,7 +332,7 @@ TEST_F(LeaseServiceTest, ARenewalDoesNotWaitForEverForARevocationThatCannotBe) {
   EXPECT_FALSE(stream->status().has_value());  // it may be disarmed
   served_.lanes().RunFor(seconds(9));
   ASSERT_TRUE(stream->status().has_value());
-  EXPECT_EQ(*stream->status(), kTimeout.ToError());
+  EXPECT_EQ(*stream->status(), kErrTimeout.ToError());
   EXPECT_EQ(stream->messages().size(), 1U);
   std::weak_ptr<LiveStream> weak = stream;
   EXPECT_EQ(weak.use_count(), 1);  // nothing waits any more
@@ -358,7 +357,7 @@ TEST_F(LeaseServiceTest, AStreamThatEndsBeforeItsNextReadIsOver) {
   served_.lanes().RunFor(seconds(30));
   EXPECT_EQ(reads, 1);
   ASSERT_TRUE(stream->status().has_value());
-  EXPECT_EQ(*stream->status(), kTimeout.ToError());
+  EXPECT_EQ(*stream->status(), kErrTimeout.ToError());
   std::weak_ptr<LiveStream> weak = stream;
   EXPECT_EQ(weak.use_count(), 1);  // nothing waits any more
 }
@@ -384,7 +383,7 @@ TEST_F(LeaseServiceTest, ARenewalThatWaitedIsAnsweredWhenTheAlarmIsGone) {
 TEST_F(LeaseServiceTest, AWriteThatNamesAnUnknownLeaseChangesNothing) {
   Grant(7, 60);
   ASSERT_TRUE(Put("a", 7).has_value());
-  EXPECT_TRUE(ErrorOf(Put("a", 8)) == mvcc::kErrLeaseNotFound);
+  EXPECT_TRUE(ErrorOf(Put("a", 8)) == kErrLeaseNotFound);
   etcdserverpb::TxnRequest txn;
   txn.add_success()->mutable_request_put()->set_key("b");
   txn.mutable_success(0)->mutable_request_put()->set_lease(7);
@@ -393,7 +392,7 @@ TEST_F(LeaseServiceTest, AWriteThatNamesAnUnknownLeaseChangesNothing) {
   put.set_key("c");
   put.set_lease(8);
   EXPECT_TRUE(ErrorOf(Call<etcdserverpb::TxnResponse>("/etcdserverpb.KV/Txn", txn)) ==
-              mvcc::kErrLeaseNotFound);
+              kErrLeaseNotFound);
   EXPECT_EQ(served_.store().revision(), 2);
   EXPECT_THAT(TimeToLive(7, true).keys(), ElementsAre("a"));
   EXPECT_EQ(Count("a"), 1);

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/api_errors.h"
 #include "base/rng.h"
-#include "server/messages/errors.h"
 #include "tests/server/queue_fixture.h"
 
 namespace kvorum::server {
@@ -172,7 +172,7 @@ TEST_F(LockServiceTest, WhoseLeaseGoesIsToldAtOnce) {
   const Waiting& second = WaitForLock("a", 2);
   const Waiting& third = WaitForLock("a", 3);
   Revoke(2);
-  EXPECT_EQ(ErrorOf(served_.Await(*second.answer)), kSessionExpired.ToError());
+  EXPECT_EQ(ErrorOf(served_.Await(*second.answer)), kErrSessionExpired.ToError());
   Settle();
   EXPECT_FALSE(third.is_answered());
   ASSERT_TRUE(Unlock("a/1"));
@@ -188,7 +188,7 @@ TEST_F(LockServiceTest, AKeyThatIsMadeAnewIsAnotherPlace) {
   ASSERT_EQ(deleted->times, 1);
   served_.lanes().Hold(served_.lanes().io(), false);
   const Waiting& anew = Send("/v3lockpb.Lock/Lock", LockRequestOf("a", 2));
-  EXPECT_EQ(ErrorOf(served_.Await(*lost.answer)), kSessionExpired.ToError());
+  EXPECT_EQ(ErrorOf(served_.Await(*lost.answer)), kErrSessionExpired.ToError());
   Settle();
   EXPECT_THAT(Keys("a/"), UnorderedElementsAre("a/1", "a/2")) << "the new place stays";
   EXPECT_FALSE(anew.is_answered());
@@ -218,7 +218,7 @@ TEST_F(LockServiceTest, ALeaseThatIsExpiredHoldsNoLock) {
   Grant(100, 5);
   const Waiting& waiting = WaitForLock("a", 100);
   served_.lanes().RunFor(std::chrono::seconds(30));
-  EXPECT_EQ(ErrorOf(waiting.answer->value), kSessionExpired.ToError());
+  EXPECT_EQ(ErrorOf(waiting.answer->value), kErrSessionExpired.ToError());
   EXPECT_THAT(Keys("a/"), ElementsAre("a/1"));
 }
 
@@ -227,7 +227,7 @@ TEST_F(LockServiceTest, AKeyThatHangsOnTheLeaseNoMoreIsNoLock) {
   const Waiting& waiting = WaitForLock("a", 2);
   Put("a/2", "by hand, without the lease");
   ASSERT_TRUE(Unlock("a/1"));
-  EXPECT_EQ(ErrorOf(served_.Await(*waiting.answer)), kSessionExpired.ToError());
+  EXPECT_EQ(ErrorOf(served_.Await(*waiting.answer)), kErrSessionExpired.ToError());
   Settle();
   EXPECT_THAT(Keys("a/"), IsEmpty()) << "nor in anybody's way";
 }
@@ -265,7 +265,7 @@ TEST_F(LockServiceTest, AnUnlockThatIsCompactedIsSeenAllTheSame) {
   ASSERT_TRUE(served_.Call("/etcdserverpb.KV/Compact", CompactBody(served_.store().revision())));
   served_.lanes().Hold(served_.lanes().watch(), false);
   EXPECT_TRUE(Await<LockResponse>(second));
-  EXPECT_EQ(ErrorOf(served_.Await(*third.answer)), kSessionExpired.ToError());
+  EXPECT_EQ(ErrorOf(served_.Await(*third.answer)), kErrSessionExpired.ToError());
 }
 
 TEST_F(LockServiceTest, ACompactionDoesNotEndAWaitForTheNextOne) {
@@ -301,7 +301,7 @@ TEST_F(LockServiceTest, NoMoreWaitThanThereIsRoomFor) {
     Grant(1000 + i);
     waiting.push_back(&WaitForLock("a", 1000 + i));
   }
-  EXPECT_EQ(ErrorOf(Lock("a", 2)), kTooManyRequests.ToError());
+  EXPECT_EQ(ErrorOf(Lock("a", 2)), kErrTooManyRequests.ToError());
   EXPECT_EQ(Keys("a/").size(), 65U);
   waiting.back()->Cancel();
   waiting[7]->Cancel();
@@ -310,7 +310,7 @@ TEST_F(LockServiceTest, NoMoreWaitThanThereIsRoomFor) {
   const std::string long_name(150'000, 'n');
   ASSERT_TRUE(Lock(long_name, 3));
   const Waiting& long_one = WaitForLock(long_name, 4);
-  EXPECT_EQ(ErrorOf(Lock(long_name, 5)), kTooManyRequests.ToError());
+  EXPECT_EQ(ErrorOf(Lock(long_name, 5)), kErrTooManyRequests.ToError());
   EXPECT_THAT(Keys(long_name + "/").size(), 2U);
   ASSERT_TRUE(Unlock(long_name + "/3"));
   EXPECT_TRUE(Await<LockResponse>(long_one));
@@ -322,7 +322,7 @@ TEST_F(LockServiceTest, WhoNeedsALeaderIsToldWhenThereIsNone) {
   const Waiting& needs = WaitForLock("a", 2, /*require_leader=*/true);
   const Waiting& waits = WaitForLock("a", 3);
   leader_streams_->Start();
-  EXPECT_EQ(ErrorOf(served_.Await(*needs.answer)), kNoLeader.ToError());
+  EXPECT_EQ(ErrorOf(served_.Await(*needs.answer)), kErrNoLeader.ToError());
   Settle();
   EXPECT_FALSE(waits.is_answered());
   EXPECT_THAT(Keys("a/"), UnorderedElementsAre("a/1", "a/3"));

@@ -6,9 +6,8 @@
 
 #include <string>
 
-#include "mvcc/errors.h"
+#include "base/api_errors.h"
 #include "proto/rpc.pb.h"
-#include "server/messages/errors.h"
 #include "server/messages/kv_decode.h"
 #include "server/messages/maintenance_encode.h"
 #include "server/state/alarms.h"
@@ -167,9 +166,9 @@ TEST_F(MaintenanceTest, HashKvIsOfTheHistoryUpToARevision) {
   EXPECT_NE(newest.hash(), at_four.hash());
   Put(1);
   EXPECT_EQ(Ok<etcdserverpb::HashKVResponse>(kHashKv, NumberBody(4)).hash(), at_four.hash());
-  EXPECT_EQ(ErrorOf(kHashKv, NumberBody(99)), mvcc::kErrFutureRev);
+  EXPECT_EQ(ErrorOf(kHashKv, NumberBody(99)), kErrFutureRev);
   ASSERT_TRUE(served_.Call(kCompact, CompactBody(5, /*physical=*/true)).has_value());
-  EXPECT_EQ(ErrorOf(kHashKv, NumberBody(3)), mvcc::kErrCompacted);
+  EXPECT_EQ(ErrorOf(kHashKv, NumberBody(3)), kErrCompacted);
   EXPECT_EQ(Ok<etcdserverpb::HashKVResponse>(kHashKv).compact_revision(), 5);
   EXPECT_EQ(ErrorOf(kHashKv, "\x08"), MalformedRequest().error());
 }
@@ -235,7 +234,7 @@ TEST_F(MaintenanceTest, OnlyALinearizableMemberListNeedsTheQuorum) {
   served_.member().instance().Stop([] {});
   served_.lanes().RunFor(std::chrono::seconds(1));
   EXPECT_EQ(Ok<etcdserverpb::MemberListResponse>(kMemberList).members_size(), 1);
-  EXPECT_EQ(ErrorOf(kMemberList, NumberBody(1)), kStopped.ToError());
+  EXPECT_EQ(ErrorOf(kMemberList, NumberBody(1)), kErrStopped.ToError());
   EXPECT_EQ(ErrorOf(kMemberList, "\x08"), MalformedRequest().error());
 }
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/messages/errors.h"
+#include "base/api_errors.h"
 
 namespace kvorum::server {
 namespace {
@@ -43,14 +43,14 @@ std::string Refusal(const MembershipView& view, const MemberChange& change) {
   return checked.has_value() ? "ok" : checked.error().message;
 }
 
-const std::string kNotFound(kMemberNotFound.message);
-const std::string kUrlTaken(kPeerUrlExist.message);
+const std::string kNotFound(kErrMemberNotFound.message);
+const std::string kUrlTaken(kErrPeerUrlExist.message);
 
 TEST(MemberChangeTest, AnAdditionNeedsANewIdAndNewUrls) {
   EXPECT_EQ(Refusal(Three(), MemberChange::Add(Voter(4, "http://d:4"))), "ok");
   EXPECT_EQ(Refusal(Three(), MemberChange::Add(Learner(4, "http://d:4"))), "ok");
-  EXPECT_EQ(Refusal(Three(), MemberChange::Add(Voter(2, "http://d:4"))), kMemberExist.message);
-  EXPECT_EQ(Refusal(Three(), MemberChange::Add(Learner(3, "http://d:4"))), kMemberExist.message);
+  EXPECT_EQ(Refusal(Three(), MemberChange::Add(Voter(2, "http://d:4"))), kErrMemberExist.message);
+  EXPECT_EQ(Refusal(Three(), MemberChange::Add(Learner(3, "http://d:4"))), kErrMemberExist.message);
   EXPECT_EQ(Refusal(Three(), MemberChange::Add(Voter(4, "http://c:3"))), kUrlTaken);
   Member two_urls = Voter(4, "http://d:4");
   two_urls.peer_urls.emplace_back("http://a:1");
@@ -70,13 +70,13 @@ TEST(MemberChangeTest, OnlyMembersAreRemovedAndNeverTheLastVoter) {
   EXPECT_EQ(Refusal(Three(), MemberChange::Remove(3)), "ok");
   EXPECT_EQ(Refusal(Three(), MemberChange::Remove(4)), kNotFound);
   const MembershipView one = ApplyMemberChange(Three(), MemberChange::Remove(2));
-  EXPECT_EQ(Refusal(one, MemberChange::Remove(1)), kNotEnoughStarted.message);
+  EXPECT_EQ(Refusal(one, MemberChange::Remove(1)), kErrNotEnoughStarted.message);
   EXPECT_EQ(Refusal(one, MemberChange::Remove(3)), "ok");
 }
 
 TEST(MemberChangeTest, OnlyLearnersArePromoted) {
   EXPECT_EQ(Refusal(Three(), MemberChange::Promote(3)), "ok");
-  EXPECT_EQ(Refusal(Three(), MemberChange::Promote(1)), kMemberNotLearner.message);
+  EXPECT_EQ(Refusal(Three(), MemberChange::Promote(1)), kErrMemberNotLearner.message);
   EXPECT_EQ(Refusal(Three(), MemberChange::Promote(4)), kNotFound);
 }
 
@@ -136,7 +136,7 @@ TEST(MemberChangeTest, TheLimitOfLearnersTravelsWithTheChange) {
   const MemberChange decoded = DecodeMemberChange(encoded).value();
   EXPECT_EQ(decoded.max_learners, 1);
   // 3 is a learner already.
-  EXPECT_EQ(Refusal(Three(), decoded), kTooManyLearners.message);
+  EXPECT_EQ(Refusal(Three(), decoded), kErrTooManyLearners.message);
   add.max_learners = 2;
   EXPECT_TRUE(CheckMemberChange(Three(), add).has_value());
   add.max_learners.reset();  // of a member of etcd, which goes by its own

@@ -9,9 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "mvcc/errors.h"
+#include "base/api_errors.h"
 #include "proto/rpc.pb.h"
-#include "server/messages/errors.h"
 #include "server/messages/kv_decode.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/served_member.h"
@@ -193,7 +192,7 @@ TEST_F(RangeStreamTest, ACompactionPastItEndsTheStream) {
   PutKey("key1500", "late");
   ASSERT_TRUE(served_.Call("/etcdserverpb.KV/Compact", CompactBody(42)).has_value());
   stream->SetReading(true);
-  EXPECT_EQ(Finish(*stream).status, mvcc::kErrCompacted);
+  EXPECT_EQ(Finish(*stream).status, kErrCompacted);
   EXPECT_EQ(stream->messages().size(), 1);
 }
 
@@ -246,14 +245,13 @@ TEST_F(RangeStreamTest, AClientThatLeftCostsNothingMore) {
 
 TEST_F(RangeStreamTest, WhatItDoesNotOfferIsRefused) {
   Fill(1, 1);
-  EXPECT_EQ(Refusal(RangeBody({.key = "k", .sort_order = 2})), kStreamNoSort.ToError());
+  EXPECT_EQ(Refusal(RangeBody({.key = "k", .sort_order = 2})), kErrStreamSortOrder.ToError());
   EXPECT_EQ(Refusal(RangeBody({.key = "k", .sort_order = 1, .sort_target = 3})),
-            kStreamNoSort.ToError());
-  EXPECT_EQ(Refusal(RangeBody({.key = "k", .min_mod_revision = 1})), kStreamNoFilters.ToError());
-  EXPECT_EQ(Refusal(RangeBody({.key = ""})), mvcc::kErrEmptyKey);
-  EXPECT_EQ(Refusal(RangeBody({.key = "k", .revision = 99})), mvcc::kErrFutureRev);
-  EXPECT_EQ(Refusal(RangeBody({.key = "k", .revision = 99, .count_only = true})),
-            mvcc::kErrFutureRev);
+            kErrStreamSortOrder.ToError());
+  EXPECT_EQ(Refusal(RangeBody({.key = "k", .min_mod_revision = 1})), kErrStreamFilters.ToError());
+  EXPECT_EQ(Refusal(RangeBody({.key = ""})), kErrEmptyKey);
+  EXPECT_EQ(Refusal(RangeBody({.key = "k", .revision = 99})), kErrFutureRev);
+  EXPECT_EQ(Refusal(RangeBody({.key = "k", .revision = 99, .count_only = true})), kErrFutureRev);
   EXPECT_EQ(Refusal("\x0a"), (Error{Code::kInternal,
                                     "grpc: failed to unmarshal the received message: proto: cannot "
                                     "parse invalid wire-format data"}));
@@ -267,7 +265,7 @@ TEST_F(RangeStreamTest, ASerializableOneNeedsNoQuorum) {
   Fill(1, 1);
   served_.member().instance().Stop([] {});
   served_.lanes().RunFor(std::chrono::seconds(1));
-  EXPECT_EQ(Refusal(RangeBody({.key = Key(0)})), kStopped.ToError());
+  EXPECT_EQ(Refusal(RangeBody({.key = Key(0)})), kErrStopped.ToError());
   EXPECT_EQ(Stream(RangeBody({.key = Key(0), .serializable = true})).last.count(), 1);
 }
 

@@ -10,9 +10,9 @@
 #include <set>
 #include <vector>
 
+#include "base/api_errors.h"
 #include "base/rng.h"
 #include "raft/read_queue.h"
-#include "server/messages/errors.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/small_cluster.h"
 
@@ -179,7 +179,7 @@ TEST_F(ReplicaTest, AReadThatWaitsForApplyTooLongSaysSo) {
   ASSERT_TRUE(Put(leader, "after").has_value());
   const Read read(*cluster_, follower);
   ASSERT_TRUE(cluster_->RunUntil([&] { return read.has_ended(); }, seconds(8)));
-  EXPECT_EQ(read.error(), kTimeoutWaitApplied.ToError());
+  EXPECT_EQ(read.error(), kErrTimeoutWaitApplied.ToError());
 }
 
 TEST_F(ReplicaTest, ACutOffLeaderConfirmsNoRead) {
@@ -190,7 +190,7 @@ TEST_F(ReplicaTest, ACutOffLeaderConfirmsNoRead) {
   ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->Leader() != leader; }));
   ASSERT_TRUE(Put(follower, "after").has_value());
   ASSERT_TRUE(cluster_->RunUntil([&] { return read.has_ended(); }, seconds(10)));
-  EXPECT_EQ(read.error(), kTimeout.ToError());
+  EXPECT_EQ(read.error(), kErrTimeout.ToError());
 }
 
 TEST_F(ReplicaTest, FiveMembersWithTwoDeadServeEverything) {
@@ -217,7 +217,7 @@ TEST_F(ReplicaTest, FiveMembersWithThreeDeadRefuseInTimeAndServeWhatNeedsNobodyE
     EXPECT_EQ(put.error().code, Code::kUnavailable);
     EXPECT_TRUE(put.error().message.starts_with("etcdserver: request timed out"));
     ASSERT_TRUE(cluster_->RunUntil([&] { return read.has_ended(); }, seconds(1)));
-    EXPECT_EQ(read.error(), kTimeout.ToError());
+    EXPECT_EQ(read.error(), kErrTimeout.ToError());
     EXPECT_LT(cluster_->scheduler().clock().Now() - begin, milliseconds(7500));
     EXPECT_EQ(Value(member), "before");
     EXPECT_EQ(cluster_->replica(member).leader(), raft::kNone);
@@ -237,7 +237,7 @@ TEST_F(ReplicaTest, WhatWaitsWithoutALeaderIsBounded) {
   for (int i = 0; i < 12; ++i) reads.emplace_back(*cluster_, leader);
   EXPECT_FALSE(reads[9].has_ended());
   ASSERT_TRUE(reads[10].has_ended());
-  EXPECT_EQ(reads[11].error(), kTooManyRequests.ToError());
+  EXPECT_EQ(reads[11].error(), kErrTooManyRequests.ToError());
   std::vector<Error> refused;
   for (int i = 0; i < 12; ++i) {
     cluster_->member(leader).Propose(
@@ -245,7 +245,7 @@ TEST_F(ReplicaTest, WhatWaitsWithoutALeaderIsBounded) {
         [&](const Result<ApplyResult::Value>& outcome) { refused.push_back(outcome.error()); });
   }
   ASSERT_EQ(refused.size(), 2U);
-  EXPECT_EQ(refused[0], kTooManyRequests.ToError());
+  EXPECT_EQ(refused[0], kErrTooManyRequests.ToError());
   // All get their answer, and there is room again.
   ASSERT_TRUE(cluster_->RunUntil([&] { return refused.size() == 12 && reads[9].has_ended(); }));
   const Read again(*cluster_, leader);
@@ -271,9 +271,9 @@ TEST_F(ReplicaTest, AProposalOfOneTermIsTakenByTheLeaderOfThatTermAlone) {
     return cluster_->Propose(member, RequestKind::kPut, PutBody("key", "in its term"), {},
                              only_in_term);
   };
-  EXPECT_EQ(propose(FollowerOf(leader), term).error(), kNotPrimary);
-  EXPECT_EQ(propose(leader, term - 1).error(), kNotPrimary);
-  EXPECT_EQ(propose(leader, term + 1).error(), kNotPrimary);
+  EXPECT_EQ(propose(FollowerOf(leader), term).error(), kErrNotPrimary);
+  EXPECT_EQ(propose(leader, term - 1).error(), kErrNotPrimary);
+  EXPECT_EQ(propose(leader, term + 1).error(), kErrNotPrimary);
   EXPECT_EQ(Value(leader), "before");
   EXPECT_TRUE(propose(leader, term).has_value());
   EXPECT_EQ(Value(leader), "in its term");
@@ -334,10 +334,10 @@ TEST_F(ReplicaTest, AProposalForwardedToADyingLeaderTimesOutForThatReason) {
   cluster_->Kill(leader);
   const std::size_t next = cluster_->WaitForLeader().value();
   ASSERT_TRUE(cluster_->RunUntil([&] { return failed.size() == 2; }));
-  EXPECT_EQ(failed[next], kTimeoutDueToLeaderFail.ToError());
+  EXPECT_EQ(failed[next], kErrTimeoutDueToLeaderFail.ToError());
   const Error& other = failed[3 - leader - next];
   EXPECT_EQ(other.code, Code::kUnavailable);
-  EXPECT_TRUE(other == kTimeout.ToError() || other == kTimeoutDueToConnectionLost.ToError())
+  EXPECT_TRUE(other == kErrTimeout.ToError() || other == kErrTimeoutDueToConnectionLost.ToError())
       << other.message;
   EXPECT_EQ(Value(next), "before");
 }

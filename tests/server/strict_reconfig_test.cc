@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "server/messages/errors.h"
+#include "base/api_errors.h"
 
 namespace kvorum::server {
 namespace {
@@ -48,8 +48,8 @@ struct Cluster {
   std::string Promote() const { return Outcome(CheckStrictPromote(view)); }
   static std::string Outcome(const Result<void>& checked) {
     if (checked.has_value()) return "yes";
-    if (checked.error() == kNotEnoughStarted.ToError()) return "not started";
-    return checked.error() == kUnhealthy.ToError() ? "unhealthy" : checked.error().message;
+    if (checked.error() == kErrNotEnoughStarted.ToError()) return "not started";
+    return checked.error() == kErrUnhealthy.ToError() ? "unhealthy" : checked.error().message;
   }
 
   MembershipView view;

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "base/api_errors.h"
 #include "proto/rpc.pb.h"
 #include "server/call/leader_streams.h"
-#include "server/messages/errors.h"
 #include "server/services/watch_session.h"
 #include "tests/mvcc/manual_executor.h"
 #include "tests/server/request_bodies.h"
@@ -311,7 +311,7 @@ TEST(LeaderStreamsTest, AreCutAtTheNextLookWhenThereIsNone) {
   EXPECT_FALSE(stream->status().has_value());
   is_leaderless = true;
   look();
-  EXPECT_EQ(stream->status(), kNoLeader.ToError());
+  EXPECT_EQ(stream->status(), kErrNoLeader.ToError());
   EXPECT_TRUE(stream->context().cancelled());
 }
 
@@ -329,7 +329,7 @@ TEST_F(WatchServiceTest, AWatchThatIsCutIsGone) {
   EXPECT_EQ(served_.context().watches->shard(0).watchers(), 2U);
   streams.Start();
   ASSERT_TRUE(served_.RunUntilFinished(*wants_leader));
-  EXPECT_EQ(wants_leader->status(), kNoLeader.ToError());
+  EXPECT_EQ(wants_leader->status(), kErrNoLeader.ToError());
   Put("k", "1");
   EXPECT_EQ(Take().size(), 1U) << "the other stream goes on";
   EXPECT_EQ(served_.context().watches->shard(0).watchers(), 1U);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/messages/errors.h"
+#include "base/api_errors.h"
 #include "tests/sim/unary_call.h"
 
 namespace kvorum::sim {
@@ -190,7 +190,7 @@ void Clients::Serve(std::size_t number, const std::shared_ptr<Call>& call) {
     const Request& request = requests_[call->request];
     const bool is_serializable = request.is_read() && request.operation.serializable;
     if (machine.instance().membership().is_learner() && !is_serializable)
-      return Reply(call, server::kNotSupportedForLearner.Fail());
+      return Reply(call, kErrNotSupportedForLearner.Fail());
     if (requests_[call->request].is_read()) {
       ServeRead(machine, call);
     } else {

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/api_errors.h"
 #include "base/crc32c.h"
-#include "mvcc/errors.h"
 #include "server/replica/joining.h"
 #include "server/state/alarms.h"
 #include "server/state/member_change.h"
@@ -204,7 +204,7 @@ void Oracle::ObserveStates(Machine& machine, std::int64_t from, std::int64_t to)
   for (std::int64_t revision = std::max<std::int64_t>(from, 2); revision <= to; ++revision) {
     const auto result = view->Range({.key = "k", .range_end = "l", .revision = revision});
     if (!result.has_value()) {
-      if (result.error() == mvcc::kErrCompacted) continue;
+      if (result.error() == kErrCompacted) continue;
       return world_.Fail("{}: revision {} cannot be read: {}", machine.name(), revision,
                          result.error().message);
     }
@@ -258,7 +258,7 @@ void Oracle::CheckLogsMatch(Machine& a, Machine& b) {
 void Oracle::CheckHash(Machine& machine, std::int64_t revision) {
   const auto hash = machine.instance().store().HashKv(revision);
   if (!hash.has_value()) {
-    if (hash.error() == mvcc::kErrCompacted) return;
+    if (hash.error() == kErrCompacted) return;
     return world_.Fail("{}: no hash at revision {}: {}", machine.name(), revision,
                        hash.error().message);
   }
