@@ -422,6 +422,13 @@ TEST(OptionsTest, UnknownVariablesOnlyWarn) {
             std::vector<std::string>{"unrecognized environment variable ETCD_NONSENSE"});
 }
 
+// As kubeadm passes it.
+TEST(OptionsTest, AFeatureGateWithoutEffectWarns) {
+  EXPECT_EQ(
+      Parse({"--feature-gates=InitialCorruptCheck=true,LeaseCheckpoint=true"})->warnings,
+      std::vector<std::string>{"feature gate InitialCorruptCheck has no effect in this server"});
+}
+
 TEST(OptionsTest, FlagsThatAreDeprecatedWarn) {
   using Warnings = std::vector<std::string>;
   EXPECT_EQ(Parse({"--max-snapshots=3"})->warnings,
