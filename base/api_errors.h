@@ -105,7 +105,7 @@ inline constexpr auto kApiErrors = std::to_array<ApiError>({KV_API_ERRORS(KV_API
 #undef KV_API_ERROR
 #undef KV_API_ERRORS
 
-// What follows is no error of the API to clients, who show its code too.
+// Client libraries do not recognize these texts as errors of the API, and show their codes too.
 
 // Unknown, as etcd sends it: clients recover the code of kErrAnswersFull from the text.
 inline constexpr ApiError kErrTooManyRequests{Code::kUnknown, kErrAnswersFull.message};
@@ -131,7 +131,7 @@ inline constexpr ApiError kErrMalformedRequest{
     "grpc: error unmarshalling request: proto: cannot parse invalid wire-format data"};
 inline constexpr ApiError kErrInvalidUtf8Request{
     Code::kInternal, "grpc: error unmarshalling request: string field contains invalid UTF-8"};
-// What one who leads no more, or not for sure, answers about leases.
+// A member that no longer leads, or is not sure to, answers this about leases.
 inline constexpr ApiError kErrNotPrimary{Code::kUnknown, "not a primary lessor"};
 
 // Reasons for which a watch is refused.
@@ -139,7 +139,7 @@ inline constexpr std::string_view kWatchRangeIsEmpty = "mvcc: watcher range is e
 inline constexpr std::string_view kWatchIdIsTaken =
     "mvcc: duplicate watch ID provided on the WatchStream";
 
-// Of the Lock and Election services, as the Go client's recipes word them.
+// The Lock and Election services use the words of the Go client's recipes.
 inline constexpr ApiError kErrSessionExpired{Code::kUnknown, "mutex: session is expired"};
 inline constexpr ApiError kErrElectionNotLeader{Code::kUnknown, "election: not leader"};
 inline constexpr ApiError kErrElectionNoLeader{Code::kUnknown, "election: no leader"};
@@ -153,12 +153,12 @@ inline constexpr ApiError kErrVerifyOnly{Code::kUnknown,
                                          "auth: token signing attempted with verify-only key"};
 inline constexpr ApiError kErrPasswordTooLong{Code::kUnknown,
                                               "bcrypt: password length exceeds 72 bytes"};
-// Of our own: what etcd takes, and what then ends it or does not mean what the caller thinks.
+// etcd takes such a password and such a name; they then end it, or mean something else.
 inline constexpr ApiError kErrPasswordHasZeroByte{Code::kInvalidArgument,
                                                   "auth: password contains a zero byte"};
 inline constexpr ApiError kErrNameTooLong{Code::kInvalidArgument,
                                           "auth: name is longer than 480 bytes"};
-// What a member refuses to start with.
+// A member does not start with such token options.
 inline constexpr std::string_view kInvalidAuthOptsText = "auth: invalid auth options";
 inline constexpr ApiError kErrMissingKey{Code::kInvalidArgument, "auth: missing key data"};
 inline constexpr ApiError kErrKeyMismatch{Code::kInvalidArgument,

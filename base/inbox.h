@@ -50,7 +50,7 @@ class Inbox {
     if (!MarkPosted()) executor_.PostAt(when, [this] { drain_(); });
   }
 
-  // What has come; what comes from now on posts a task again.
+  // Takes all that has come; the next Put posts a task again.
   Batch Take() {
     std::lock_guard lock(mutex_);
     is_posted_ = false;
