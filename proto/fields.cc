@@ -1,0 +1,262 @@
+#include "proto/fields.h"
+
+#include <cstring>
+
+#include "base/utf8.h"
+#include "proto/wire.h"
+
+namespace kvorum::wire {
+namespace {
+
+Type WireTypeOf(const Row& row) {
+  switch (row.type) {
+    case FieldType::kInt64:
+    case FieldType::kUint64:
+    case FieldType::kUint32:
+    case FieldType::kBool:
+    case FieldType::kEnum:
+      return Type::kVarint;
+    case FieldType::kString:
+    case FieldType::kBytes:
+    case FieldType::kMessage:
+      break;
+  }
+  return Type::kLengthDelimited;
+}
+
+bool IsNumber(const Row& row) { return WireTypeOf(row) == Type::kVarint; }
+
+// --- values ------------------------------------------------------------------------------------
+
+template <class Number>
+Number Load(const void* value) {
+  Number number;
+  std::memcpy(&number, value, sizeof number);
+  return number;
+}
+
+std::uint64_t NumberAt(const Row& row, const void* value) {
+  switch (row.storage) {
+    case Storage::kByte:
+      return Load<std::uint8_t>(value);
+    case Storage::kUint32:
+      return Load<std::uint32_t>(value);
+    case Storage::kInt32:  // a negative one takes ten bytes, as in protobuf
+      return static_cast<std::uint64_t>(std::int64_t{Load<std::int32_t>(value)});
+    case Storage::kWord:
+    case Storage::kString:
+    case Storage::kView:
+    case Storage::kShared:
+    case Storage::kNested:
+      break;
+  }
+  return Load<std::uint64_t>(value);
+}
+
+template <class Number>
+void Store(void* value, std::uint64_t number) {
+  const auto cut = static_cast<Number>(number);  // what does not fit is cut, as in protobuf
+  std::memcpy(value, &cut, sizeof cut);
+}
+
+void SetNumber(const Row& row, void* value, std::uint64_t number) {
+  if (row.type == FieldType::kBool) number = number != 0 ? 1 : 0;
+  switch (row.storage) {
+    case Storage::kByte:
+      return Store<std::uint8_t>(value, number);
+    case Storage::kUint32:
+    case Storage::kInt32:
+      return Store<std::uint32_t>(value, number);
+    case Storage::kWord:
+    case Storage::kString:
+    case Storage::kView:
+    case Storage::kShared:
+    case Storage::kNested:
+      break;
+  }
+  Store<std::uint64_t>(value, number);
+}
+
+std::string_view BytesAt(const Row& row, const void* value) {
+  if (row.storage == Storage::kString) return *static_cast<const std::string*>(value);
+  if (row.storage == Storage::kShared) return static_cast<const SharedBytes*>(value)->view();
+  return *static_cast<const std::string_view*>(value);
+}
+
+void SetBytes(const Row& row, void* value, std::string_view bytes, const SharedBytes* block) {
+  if (row.storage == Storage::kString) {
+    *static_cast<std::string*>(value) = bytes;
+  } else if (row.storage == Storage::kView) {
+    *static_cast<std::string_view*>(value) = bytes;
+  } else {
+    *static_cast<SharedBytes*>(value) =
+        block != nullptr ? SliceOf(*block, bytes) : SharedBytes::Copy(bytes);
+  }
+}
+
+// --- writing -----------------------------------------------------------------------------------
+
+// Without tag and length; 0 for a field that is not written.
+std::size_t PackedSize(const Row& row, const void* message) {
+  std::size_t size_bytes = 0;
+  for (std::size_t i = 0; const void* value = row.get(message, i); ++i)
+    size_bytes += VarintSize(NumberAt(row, value));
+  return size_bytes;
+}
+
+std::size_t ValueSize(const Row& row, const void* value) {
+  if (IsNumber(row)) {
+    const std::uint64_t number = NumberAt(row, value);
+    return number == 0 && !row.writes_zero ? 0 : TagSize(row.number) + VarintSize(number);
+  }
+  if (row.storage == Storage::kNested)
+    return LengthDelimitedSize(row.number, EncodedSize(*row.nested, value));
+  const std::size_t size_bytes = BytesAt(row, value).size();
+  return row.writes_zero ? LengthDelimitedSize(row.number, size_bytes)
+                         : BytesFieldSize(row.number, size_bytes);
+}
+
+char* WriteLength(char* out, const Row& row, std::size_t size_bytes) {
+  return WriteVarint(WriteTag(out, row.number, Type::kLengthDelimited), size_bytes);
+}
+
+char* WritePacked(char* out, const Row& row, const void* message) {
+  const std::size_t size_bytes = PackedSize(row, message);
+  if (size_bytes == 0) return out;
+  out = WriteLength(out, row, size_bytes);
+  for (std::size_t i = 0; const void* value = row.get(message, i); ++i)
+    out = WriteVarint(out, NumberAt(row, value));
+  return out;
+}
+
+char* WriteValue(char* out, const Row& row, const void* value) {
+  if (IsNumber(row)) {
+    const std::uint64_t number = NumberAt(row, value);
+    return number == 0 && !row.writes_zero ? out : WriteUint(out, row.number, number);
+  }
+  if (row.storage == Storage::kNested) {
+    out = WriteLength(out, row, EncodedSize(*row.nested, value));
+    return WriteTo(out, *row.nested, value);
+  }
+  const std::string_view bytes = BytesAt(row, value);
+  return bytes.empty() && !row.writes_zero ? out : WriteBytes(out, row.number, bytes);
+}
+
+// --- reading -----------------------------------------------------------------------------------
+
+class Decoder {
+ public:
+  explicit Decoder(const SharedBytes* block) : block_(block) {}
+
+  Decoded Decode(const Table& table, void* message, std::string_view bytes) {
+    if (Read(table, message, bytes)) return Decoded::kOk;
+    return has_bad_text_ ? Decoded::kInvalidUtf8 : Decoded::kMalformed;
+  }
+
+ private:
+  bool Read(const Table& table, void* message, std::string_view bytes) {
+    Reader reader(bytes);
+    while (reader.Next()) {
+      const Row* row = RowFor(table, reader);
+      if (row == nullptr) {
+        reader.Skip();
+      } else if (!ReadField(reader, *row, message)) {
+        return false;
+      }
+    }
+    return reader.ok();
+  }
+
+  // Null for a field that is to be skipped.
+  static const Row* RowFor(const Table& table, const Reader& reader) {
+    for (const Row& row : table.rows) {
+      if (row.number != reader.field()) continue;
+      const bool fits = reader.type() == WireTypeOf(row) ||
+                        (row.repeated && reader.type() == Type::kLengthDelimited) ||
+                        table.other_types == OtherTypes::kAreMalformed;
+      return fits ? &row : nullptr;
+    }
+    return nullptr;
+  }
+
+  bool ReadField(Reader& reader, const Row& row, void* message) {
+    if (row.repeated && IsNumber(row)) {
+      bool in_range = true;
+      reader.RepeatedVarint([&](std::uint64_t number) {
+        in_range &= number <= row.last;
+        SetNumber(row, row.place(message), number);
+      });
+      return reader.ok() && in_range;
+    }
+    if (IsNumber(row)) {
+      const std::uint64_t number = reader.Varint();
+      if (!reader.ok() || number > row.last) return false;
+      SetNumber(row, row.place(message), number);
+      return true;
+    }
+    const std::string_view bytes = reader.Bytes();
+    if (!reader.ok()) return false;
+    if (row.storage == Storage::kNested) return Read(*row.nested, row.place(message), bytes);
+    if (row.is_checked_text && !IsValidUtf8(bytes)) {
+      has_bad_text_ = true;
+      return false;
+    }
+    SetBytes(row, row.place(message), bytes, block_);
+    return true;
+  }
+
+  const SharedBytes* block_;
+  bool has_bad_text_ = false;
+};
+
+}  // namespace
+
+std::size_t EncodedSize(const Table& table, const void* message) {
+  std::size_t size_bytes = 0;
+  for (const Row& row : table.rows) {
+    if (row.packed) {
+      size_bytes += BytesFieldSize(row.number, PackedSize(row, message));
+      continue;
+    }
+    for (std::size_t i = 0; const void* value = row.get(message, i); ++i)
+      size_bytes += ValueSize(row, value);
+  }
+  return size_bytes;
+}
+
+char* WriteTo(char* out, const Table& table, const void* message) {
+  for (const Row& row : table.rows) {
+    if (row.packed) {
+      out = WritePacked(out, row, message);
+      continue;
+    }
+    for (std::size_t i = 0; const void* value = row.get(message, i); ++i)
+      out = WriteValue(out, row, value);
+  }
+  return out;
+}
+
+SharedBytes SliceOf(const SharedBytes& block, std::string_view part) {
+  if (part.empty()) return {};
+  return block.Slice(static_cast<std::size_t>(part.data() - block.data()), part.size());
+}
+
+void AppendTo(std::string& out, const Table& table, const void* message) {
+  const std::size_t at = out.size();
+  out.resize(at + EncodedSize(table, message));
+  WriteTo(out.data() + at, table, message);
+}
+
+SharedBytes EncodeShared(const Table& table, const void* message) {
+  char* out = nullptr;
+  SharedBytes bytes = SharedBytes::Allocate(EncodedSize(table, message), &out);
+  WriteTo(out, table, message);
+  return bytes;
+}
+
+Decoded DecodeInto(void* message, const Table& table, std::string_view bytes,
+                   const SharedBytes* block) {
+  return Decoder(block).Decode(table, message, bytes);
+}
+
+}  // namespace kvorum::wire

@@ -1,0 +1,348 @@
+// Messages by table: a message is a plain struct, and one constexpr table says which member is
+// which field. Size, bytes and reading follow from it, so that a field's number stands once.
+//
+//   struct LeaseGrantRequest {
+//     std::int64_t ttl_s = 0;
+//     std::int64_t id = 0;
+//   };
+//   constexpr auto kGrant =
+//       wire::Describe<LeaseGrantRequest, wire::Field<1, &LeaseGrantRequest::ttl_s>,
+//                      wire::Field<2, &LeaseGrantRequest::id>>("etcdserverpb.LeaseGrantRequest");
+//   std::string bytes = wire::Encode(kGrant, request);
+//   wire::Decoded outcome = wire::Decode(kGrant, bytes, request);
+//
+// A member is an integer, an enum, a bool, a string, a string_view (into the decoded bytes), a
+// SharedBytes (a slice of the decoded block) or another described struct, Nested. A std::vector of
+// these is a repeated field. A std::optional is written if it is set; any other member unless it is
+// zero or empty, but a struct is always written.
+//
+// Threading: constants and functions. Errors: decoding ends at the first field that is malformed,
+// as wire::Reader has it, and leaves the message half filled. Unknown fields are passed over; a
+// nested message that comes in parts is merged. Tables hold no cycle, so nesting is bounded by the
+// tables. Cost: encoding is one allocation of the exact size; a field is two indirect calls. What
+// every request passes through is written by hand instead (docs/decisions/0006).
+//
+// Include it in the .cc file that has the table. tests/proto/message_tables_test.cc compares every
+// table with the .proto files and fails for one that is not in its list.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+#include "base/shared_bytes.h"
+
+namespace kvorum::wire {
+
+// As the .proto file declares it.
+enum class FieldType : std::uint8_t {
+  kInt64,
+  kUint64,
+  kUint32,
+  kBool,
+  kEnum,
+  kString,
+  kBytes,
+  kMessage,
+};
+
+// The C++ type of a value.
+enum class Storage : std::uint8_t {
+  kWord,
+  kInt32,
+  kUint32,
+  kByte,
+  kString,
+  kView,
+  kShared,
+  kNested
+};
+
+struct Table;
+
+struct Row {
+  std::uint32_t number = 0;
+  FieldType type = FieldType::kInt64;
+  Storage storage = Storage::kWord;
+  bool repeated = false;
+  bool packed = false;       // how a repeated number is written; both spellings are read
+  bool writes_zero = false;  // present even if it is zero or empty
+  bool is_checked_text = false;
+  std::uint64_t last = UINT64_MAX;  // of an enum whose other numbers are malformed
+  const Table* nested = nullptr;    // null for a message that is handed through as bytes
+  // The i-th value of this field; null where there is none.
+  const void* (*get)(const void* message, std::size_t i) = nullptr;
+  // The value to decode into: a new one of a repeated field.
+  void* (*place)(void* message) = nullptr;
+};
+
+// A known field of another wire type than the table's.
+enum class OtherTypes : std::uint8_t { kAreUnknown, kAreMalformed };
+
+struct Table {
+  std::string_view names;     // full names of the messages that it describes, separated by spaces
+  std::span<const Row> rows;  // in ascending order
+  OtherTypes other_types = OtherTypes::kAreUnknown;
+  std::shared_ptr<void> (*make)() = nullptr;  // a new message: for who knows the table alone
+};
+
+template <class T>
+struct Message : Table {};
+
+enum class Decoded : std::uint8_t { kOk, kMalformed, kInvalidUtf8 };
+
+// --- tables ------------------------------------------------------------------------------------
+
+namespace fields {
+
+template <class Value>
+constexpr bool kIsBytes =
+    std::is_same_v<Value, std::string> || std::is_same_v<Value, std::string_view> ||
+    std::is_same_v<Value, SharedBytes>;
+
+// How a member holds its values.
+template <class Member>
+struct Held {
+  using Value = Member;
+  static constexpr bool kRepeated = false;
+  static constexpr bool kWritesZero = std::is_class_v<Value> && !kIsBytes<Value>;
+  static const Value* Get(const Value& value, std::size_t i) { return i == 0 ? &value : nullptr; }
+  static Value* Place(Value& value) { return &value; }
+};
+template <class V>
+struct Held<std::optional<V>> {
+  using Value = V;
+  static constexpr bool kRepeated = false;
+  static constexpr bool kWritesZero = true;
+  static const V* Get(const std::optional<V>& value, std::size_t i) {
+    return i == 0 && value.has_value() ? &*value : nullptr;
+  }
+  static V* Place(std::optional<V>& value) {
+    return value.has_value() ? &*value : &value.emplace();
+  }
+};
+template <class V>
+struct Held<std::vector<V>> {
+  using Value = V;
+  static constexpr bool kRepeated = true;
+  static constexpr bool kWritesZero = true;
+  static const V* Get(const std::vector<V>& values, std::size_t i) {
+    return i < values.size() ? &values[i] : nullptr;
+  }
+  static V* Place(std::vector<V>& values) { return &values.emplace_back(); }
+};
+
+template <auto member>
+struct At;
+template <class Struct, class Member, Member Struct::* member>
+struct At<member> {
+  using Owner = Struct;
+  using Holder = Held<Member>;
+  static const void* Get(const void* message, std::size_t i) {
+    return Holder::Get(static_cast<const Struct*>(message)->*member, i);
+  }
+  static void* Place(void* message) {
+    return Holder::Place(static_cast<Struct*>(message)->*member);
+  }
+};
+template <auto member, class Kind>
+struct AtKind;
+template <class Struct, class Member, Member Struct::* member, class Kind>
+struct AtKind<member, Kind> {
+  using Owner = Struct;
+  static const void* Get(const void* message, std::size_t i) {
+    return i == 0 ? std::get_if<Kind>(&(static_cast<const Struct*>(message)->*member)) : nullptr;
+  }
+  static void* Place(void* message) {
+    Member& kinds = static_cast<Struct*>(message)->*member;
+    Kind* same = std::get_if<Kind>(&kinds);
+    return same != nullptr ? same : &kinds.template emplace<Kind>();
+  }
+};
+
+template <class Value>
+consteval Storage StorageOf() {
+  if (std::is_same_v<Value, std::string>) return Storage::kString;
+  if (std::is_same_v<Value, std::string_view>) return Storage::kView;
+  if (std::is_same_v<Value, SharedBytes>) return Storage::kShared;
+  if (std::is_class_v<Value>) return Storage::kNested;
+  if (sizeof(Value) == sizeof(std::uint8_t)) return Storage::kByte;
+  if (sizeof(Value) == sizeof(std::uint64_t)) return Storage::kWord;
+  return std::is_same_v<Value, std::uint32_t> ? Storage::kUint32 : Storage::kInt32;
+}
+
+template <class Value>
+consteval FieldType TypeOf() {
+  if (kIsBytes<Value>) return FieldType::kBytes;
+  if (std::is_class_v<Value>) return FieldType::kMessage;
+  if (std::is_enum_v<Value>) return FieldType::kEnum;
+  if (std::is_same_v<Value, bool>) return FieldType::kBool;
+  if (std::is_same_v<Value, std::uint32_t>) return FieldType::kUint32;
+  return std::is_signed_v<Value> ? FieldType::kInt64 : FieldType::kUint64;
+}
+
+template <std::uint32_t number, auto member>
+consteval Row RowOf() {
+  using Place = At<member>;
+  using Value = Place::Holder::Value;
+  return {.number = number,
+          .type = TypeOf<Value>(),
+          .storage = StorageOf<Value>(),
+          .repeated = Place::Holder::kRepeated,
+          .writes_zero = Place::Holder::kWritesZero,
+          .get = Place::Get,
+          .place = Place::Place};
+}
+
+consteval Row Changed(Row row, auto&& change) {
+  change(row);
+  return row;
+}
+
+template <class T>
+std::shared_ptr<void> Make() {
+  return std::make_shared<T>();
+}
+
+template <class... Fields>
+inline constexpr std::array<Row, sizeof...(Fields)> kRows = {Fields::kRow...};
+
+consteval bool IsAscending(std::span<const Row> rows) {
+  for (std::size_t i = 1; i < rows.size(); ++i)
+    if (rows[i - 1].number >= rows[i].number) return false;
+  return true;
+}
+// An enum of one byte would cut the numbers that it does not know.
+consteval bool HoldsItsEnums(std::span<const Row> rows) {
+  for (const Row& row : rows)
+    if (row.type == FieldType::kEnum && row.storage == Storage::kByte && row.last > UINT8_MAX)
+      return false;
+  return true;
+}
+
+}  // namespace fields
+
+// A number, or bytes.
+template <std::uint32_t number, auto member>
+struct Field {
+  using Owner = fields::At<member>::Owner;
+  static constexpr Row kRow = fields::RowOf<number, member>();
+};
+// A string, which is refused if it is no UTF-8.
+template <std::uint32_t number, auto member>
+struct Text : Field<number, member> {
+  static constexpr Row kRow = fields::Changed(fields::RowOf<number, member>(), [](Row& row) {
+    row.type = FieldType::kString;
+    row.is_checked_text = true;
+  });
+};
+// A string that is read as it is: in what members and logs hold, not in what clients ask.
+template <std::uint32_t number, auto member>
+struct UncheckedText : Field<number, member> {
+  static constexpr Row kRow = fields::Changed(fields::RowOf<number, member>(),
+                                              [](Row& row) { row.type = FieldType::kString; });
+};
+// An enum whose numbers past the last one are malformed.
+template <std::uint32_t number, auto member, auto last>
+struct ClosedEnum : Field<number, member> {
+  static constexpr Row kRow = fields::Changed(fields::RowOf<number, member>(), [](Row& row) {
+    row.last = static_cast<std::uint64_t>(last);
+  });
+};
+// A message that has a table.
+template <std::uint32_t number, auto member, const auto& table>
+struct Nested : Field<number, member> {
+  static constexpr Row kRow = fields::Changed(fields::RowOf<number, member>(), [](Row& row) {
+    row.type = FieldType::kMessage;
+    row.storage = Storage::kNested;
+    row.writes_zero = true;
+    row.nested = &table;
+  });
+};
+// The only field of a message that is no struct of its own, but this field's value.
+template <std::uint32_t number, class Value>
+struct Only {
+  using Owner = Value;
+  static constexpr Row kRow = {
+      .number = number,
+      .type = fields::TypeOf<Value>(),
+      .storage = fields::StorageOf<Value>(),
+      .get = [](const void* message, std::size_t i) { return i == 0 ? message : nullptr; },
+      .place = [](void* message) { return message; }};
+};
+// A message that is handed through as its bytes, which nobody looks at here.
+template <std::uint32_t number, auto member>
+struct Encoded : Field<number, member> {
+  static constexpr Row kRow = fields::Changed(fields::RowOf<number, member>(),
+                                              [](Row& row) { row.type = FieldType::kMessage; });
+};
+// A message that is one kind of a oneof, which a std::variant holds; the last kind that comes wins.
+template <std::uint32_t number, auto member, class Kind, const auto& table>
+struct OneOf {
+  using Place = fields::AtKind<member, Kind>;
+  using Owner = Place::Owner;
+  static constexpr Row kRow = {.number = number,
+                               .type = FieldType::kMessage,
+                               .storage = Storage::kNested,
+                               .writes_zero = true,
+                               .nested = &table,
+                               .get = Place::Get,
+                               .place = Place::Place};
+};
+// The field is written even if it is zero or empty.
+template <class Of>
+struct Always : Of {
+  static constexpr Row kRow = fields::Changed(Of::kRow, [](Row& row) { row.writes_zero = true; });
+};
+// A repeated number, written as proto3 does.
+template <class Of>
+struct Packed : Of {
+  static constexpr Row kRow = fields::Changed(Of::kRow, [](Row& row) { row.packed = true; });
+};
+
+template <class T, class... Fields>
+consteval Message<T> Describe(std::string_view names,
+                              OtherTypes other_types = OtherTypes::kAreUnknown) {
+  static_assert((std::is_same_v<T, typename Fields::Owner> && ...), "a member of another struct");
+  static_assert(fields::IsAscending(fields::kRows<Fields...>), "fields out of order");
+  static_assert(fields::HoldsItsEnums(fields::kRows<Fields...>), "an open enum takes 32 bits");
+  return {{names, fields::kRows<Fields...>, other_types, fields::Make<T>}};
+}
+
+// --- bytes -------------------------------------------------------------------------------------
+
+std::size_t EncodedSize(const Table& table, const void* message);
+// Into memory of EncodedSize bytes; returns the place behind them.
+char* WriteTo(char* out, const Table& table, const void* message);
+void AppendTo(std::string& out, const Table& table, const void* message);
+SharedBytes EncodeShared(const Table& table, const void* message);
+// The part of `block` that `part` views.
+SharedBytes SliceOf(const SharedBytes& block, std::string_view part);
+// The bytes lie in `block` if it is not null; slices are copies of their own else.
+Decoded DecodeInto(void* message, const Table& table, std::string_view bytes,
+                   const SharedBytes* block = nullptr);
+
+template <class T>
+std::string Encode(const Message<T>& table, const T& message) {
+  std::string out;
+  AppendTo(out, table, &message);
+  return out;
+}
+template <class T>
+SharedBytes EncodeShared(const Message<T>& table, const T& message) {
+  return EncodeShared(static_cast<const Table&>(table), &message);
+}
+template <class T>
+Decoded Decode(const Message<T>& table, std::string_view bytes, T& message) {
+  return DecodeInto(&message, table, bytes);
+}
+
+}  // namespace kvorum::wire
