@@ -7,21 +7,25 @@
 //   kAuth   tokenRevision        8 bytes, big-endian: of ours (auth_state.h)
 //   kAuth   userRevision:NAME    8 bytes, big-endian: of ours
 //   kAuth   roleRevision:NAME    8 bytes, big-endian: of ours
-//   kUsers  NAME                 authpb.User {name=1, password=2, roles=3 rep, options=4
-//   {no_password=1}} kRoles  NAME                 authpb.Role {name=1, keyPermission=2 rep
-//   {permType=1, key=2, range_end=3}}
+//   kUsers  NAME                 authpb.User
+//   kRoles  NAME                 authpb.Role
 //
 // `password` holds the bcrypt hash as text ("$2a$10$…"), not its base64.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "auth/permission.h"
 #include "base/error.h"
+
+namespace kvorum::wire {
+struct Table;
+}
 
 namespace kvorum::auth {
 
@@ -71,5 +75,8 @@ Result<UserRecord> DecodeUser(std::string_view bytes);
 Result<RoleRecord> DecodeRole(std::string_view bytes);
 Result<std::uint64_t> DecodeRevision(std::string_view bytes);
 Result<bool> DecodeEnabled(std::string_view bytes);
+
+// Of all messages of this library, for the test that compares them with the .proto files.
+std::span<const wire::Table* const> MessageTables();
 
 }  // namespace kvorum::auth

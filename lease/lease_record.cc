@@ -2,16 +2,22 @@
 
 #include <cstddef>
 
-#include "proto/wire.h"
+#include "proto/fields.h"
 
 namespace kvorum::lease {
 namespace {
 
-constexpr std::uint32_t kId = 1;
-constexpr std::uint32_t kTtl = 2;
-constexpr std::uint32_t kRemainingTtl = 3;
+using wire::Field;
+
+constexpr auto kLease =
+    wire::Describe<LeaseRecord, Field<1, &LeaseRecord::id>, Field<2, &LeaseRecord::ttl_s>,
+                   Field<3, &LeaseRecord::remaining_s>>("leasepb.Lease",
+                                                        wire::OtherTypes::kAreMalformed);
+constexpr const wire::Table* kTables[] = {&kLease};
 
 }  // namespace
+
+std::span<const wire::Table* const> MessageTables() { return kTables; }
 
 LeaseKey EncodeLeaseKey(LeaseId id) {
   LeaseKey key{};
@@ -20,33 +26,11 @@ LeaseKey EncodeLeaseKey(LeaseId id) {
   return key;
 }
 
-std::string EncodeLease(const LeaseRecord& record) {
-  std::string out;
-  wire::AppendInt(out, kId, record.id);
-  wire::AppendInt(out, kTtl, record.ttl_s);
-  wire::AppendInt(out, kRemainingTtl, record.remaining_s);
-  return out;
-}
+std::string EncodeLease(const LeaseRecord& record) { return wire::Encode(kLease, record); }
 
 Result<LeaseRecord> DecodeLease(std::string_view bytes) {
   LeaseRecord record;
-  wire::Reader reader(bytes);
-  while (reader.Next()) {
-    switch (reader.field()) {
-      case kId:
-        record.id = reader.Int();
-        break;
-      case kTtl:
-        record.ttl_s = reader.Int();
-        break;
-      case kRemainingTtl:
-        record.remaining_s = reader.Int();
-        break;
-      default:
-        reader.Skip();
-    }
-  }
-  if (!reader.ok() || record.id == kNoLease)
+  if (wire::Decode(kLease, bytes, record) != wire::Decoded::kOk || record.id == kNoLease)
     return Fail(Code::kDataLoss, "lease: a stored lease is malformed");
   return record;
 }

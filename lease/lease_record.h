@@ -4,10 +4,15 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "base/error.h"
+
+namespace kvorum::wire {
+struct Table;
+}
 
 namespace kvorum::lease {
 
@@ -16,9 +21,9 @@ using LeaseId = std::int64_t;
 inline constexpr LeaseId kNoLease = 0;
 
 struct LeaseRecord {
-  LeaseId id = kNoLease;         // 1
-  std::int64_t ttl_s = 0;        // 2: what was granted
-  std::int64_t remaining_s = 0;  // 3: what was left at the last checkpoint; 0: the whole ttl
+  LeaseId id = kNoLease;
+  std::int64_t ttl_s = 0;        // what was granted
+  std::int64_t remaining_s = 0;  // what was left at the last checkpoint; 0: the whole ttl
 
   friend bool operator==(const LeaseRecord&, const LeaseRecord&) = default;
 };
@@ -30,5 +35,8 @@ inline std::string_view View(const LeaseKey& key) { return {key.data(), key.size
 std::string EncodeLease(const LeaseRecord& record);
 // kDataLoss for bytes that are no lease, or have no id.
 Result<LeaseRecord> DecodeLease(std::string_view bytes);
+
+// Of all messages of this library, for the test that compares them with the .proto files.
+std::span<const wire::Table* const> MessageTables();
 
 }  // namespace kvorum::lease

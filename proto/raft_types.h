@@ -10,12 +10,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/error.h"
 #include "base/shared_bytes.h"
+
+namespace kvorum::wire {
+struct Table;
+}
 
 namespace kvorum::raft {
 
@@ -221,5 +226,9 @@ Result<Snapshot> DecodeSnapshot(const SharedBytes& bytes);
 Result<Message> DecodeMessage(const SharedBytes& bytes);
 Result<ConfChange> DecodeConfChange(const SharedBytes& bytes);
 Result<ConfChangeV2> DecodeConfChangeV2(const SharedBytes& bytes);
+
+// Of all messages that are read and written by table, for the test that compares them with the
+// .proto files.
+std::span<const wire::Table* const> MessageTables();
 
 }  // namespace kvorum::raft

@@ -7,61 +7,77 @@
 #include <vector>
 
 #include "base/api_errors.h"
-#include "base/utf8.h"
-#include "proto/wire.h"
+#include "proto/fields.h"
 #include "rpc/grpc_protocol.h"
 
 namespace kvorum::rpc {
 namespace {
 
-// HealthCheckRequest{string service = 1}, HealthCheckResponse{ServingStatus status = 1},
-// HealthListResponse{map<string, HealthCheckResponse> statuses = 1}: so small that they are read
-// and written by hand.
-constexpr std::uint32_t kService = 1;
-constexpr char kStatusTag = 1 << 3;
-// An entry of six bytes: the empty name, and an answer of two bytes.
-constexpr std::string_view kListOfOne("\x0a\x06\x0a\x00\x12\x02", 6);
+using wire::Always;
+using wire::Describe;
+using wire::Nested;
+using wire::Text;
 
-enum class Serving : char { kServing = 1, kNotServing = 2, kServiceUnknown = 3 };
+struct CheckRequest {
+  std::string_view service;
+};
+constexpr auto kCheckRequest =
+    Describe<CheckRequest, Text<1, &CheckRequest::service>>("grpc.health.v1.HealthCheckRequest");
+
+enum class Serving : std::int32_t {
+  kUnknown = 0,
+  kServing = 1,
+  kNotServing = 2,
+  kServiceUnknown = 3
+};
+struct CheckResponse {
+  Serving status = Serving::kUnknown;
+};
+constexpr auto kCheckResponse = Describe<CheckResponse, wire::Field<1, &CheckResponse::status>>(
+    "grpc.health.v1.HealthCheckResponse");
+
+struct ListRequest {};
+constexpr auto kListRequest = Describe<ListRequest>("grpc.health.v1.HealthListRequest");
+
+// A map on the wire is a list of pairs.
+struct ListEntry {
+  std::string_view service;
+  CheckResponse answer;
+};
+constexpr auto kListEntry = Describe<ListEntry, Always<Text<1, &ListEntry::service>>,
+                                     Nested<2, &ListEntry::answer, kCheckResponse>>(
+    "grpc.health.v1.HealthListResponse.StatusesEntry");
+struct ListResponse {
+  std::vector<ListEntry> statuses;
+};
+constexpr auto kListResponse =
+    Describe<ListResponse, Nested<1, &ListResponse::statuses, kListEntry>>(
+        "grpc.health.v1.HealthListResponse");
+
+constexpr const wire::Table* kTables[] = {&kCheckRequest, &kCheckResponse, &kListRequest,
+                                          &kListEntry, &kListResponse};
 
 SharedBytes Response(Serving status) {
-  static constexpr char kServingBytes[] = {kStatusTag, static_cast<char>(Serving::kServing)};
-  static constexpr char kNotServingBytes[] = {kStatusTag, static_cast<char>(Serving::kNotServing)};
-  static constexpr char kUnknownBytes[] = {kStatusTag, static_cast<char>(Serving::kServiceUnknown)};
-  switch (status) {
-    case Serving::kServing:
-      return SharedBytes::Static({kServingBytes, 2});
-    case Serving::kNotServing:
-      return SharedBytes::Static({kNotServingBytes, 2});
-    case Serving::kServiceUnknown:
+  return wire::EncodeShared(kCheckResponse, {.status = status});
+}
+
+Result<void> CheckDecoded(wire::Decoded outcome) {
+  switch (outcome) {
+    case wire::Decoded::kOk:
+      return {};
+    case wire::Decoded::kInvalidUtf8:
+      return kErrInvalidUtf8Request.Fail();
+    case wire::Decoded::kMalformed:
       break;
   }
-  return SharedBytes::Static({kUnknownBytes, 2});
+  return kErrMalformedRequest.Fail();
 }
 
 // True if the request names the server as a whole.
-Result<bool> NamesWholeServer(std::string_view request) {
-  std::string_view service;
-  bool is_utf8 = true;
-  wire::Reader reader(request);
-  while (reader.Next()) {
-    if (reader.field() == kService && reader.type() == wire::Type::kLengthDelimited) {
-      service = reader.Bytes();
-      is_utf8 &= IsValidUtf8(service);
-    } else {
-      reader.Skip();
-    }
-  }
-  if (!reader.ok()) return kErrMalformedRequest.Fail();
-  if (!is_utf8) return kErrInvalidUtf8Request.Fail();
-  return service.empty();
-}
-
-Result<void> CheckEmptyMessage(std::string_view request) {
-  wire::Reader reader(request);
-  while (reader.Next()) reader.Skip();
-  if (!reader.ok()) return kErrMalformedRequest.Fail();
-  return {};
+Result<bool> NamesWholeServer(std::string_view bytes) {
+  CheckRequest request;
+  KV_RETURN_IF_ERROR(CheckDecoded(wire::Decode(kCheckRequest, bytes, request)));
+  return request.service.empty();
 }
 
 }  // namespace
@@ -89,9 +105,11 @@ class Health::State : public std::enable_shared_from_this<Health::State> {
   }
 
   Result<ByteChain> List(std::string_view request) {
-    KV_RETURN_IF_ERROR(CheckEmptyMessage(request));
+    ListRequest nothing;
+    KV_RETURN_IF_ERROR(CheckDecoded(wire::Decode(kListRequest, request, nothing)));
     std::lock_guard lock(mutex_);
-    return ByteChain{SharedBytes::Static(kListOfOne), Response(status_)};
+    return ByteChain{wire::EncodeShared(
+        kListResponse, {.statuses = {{.service = {}, .answer = {.status = status_}}}})};
   }
 
   void Watch(const std::shared_ptr<ServerStream>& stream) {
@@ -158,6 +176,8 @@ Health::Health() : state_(std::make_shared<State>()) {}
 Health::~Health() = default;
 
 void Health::SetServing(bool serving) { state_->SetServing(serving); }
+
+std::span<const wire::Table* const> HealthMessageTables() { return kTables; }
 
 void Health::Register(Router& router) {
   constexpr std::string_view kName = "grpc.health.v1.Health";

@@ -4,8 +4,13 @@
 #pragma once
 
 #include <memory>
+#include <span>
 
 #include "rpc/service.h"
+
+namespace kvorum::wire {
+struct Table;
+}
 
 namespace kvorum::rpc {
 
@@ -24,5 +29,8 @@ class Health {
   class State;
   std::shared_ptr<State> state_;
 };
+
+// Of its messages, for the test that compares them with the .proto files.
+std::span<const wire::Table* const> HealthMessageTables();
 
 }  // namespace kvorum::rpc

@@ -3,11 +3,16 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "base/error.h"
 #include "proto/raft_types.h"
+
+namespace kvorum::wire {
+struct Table;
+}
 
 namespace kvorum::wal {
 
@@ -35,5 +40,8 @@ std::string Encode(const Metadata& metadata);
 std::string Encode(const SnapshotMarker& marker);
 Result<Metadata> DecodeMetadata(std::string_view bytes);
 Result<SnapshotMarker> DecodeSnapshotMarker(std::string_view bytes);
+
+// Of all messages of this library, for the test that compares them with the .proto files.
+std::span<const wire::Table* const> MessageTables();
 
 }  // namespace kvorum::wal

@@ -1,0 +1,18 @@
+// The tables of raftpb's messages that others hold as a part. Entry and Message are written by hand
+// (raft_types.cc), and so is the place of a snapshot's data in a message.
+#pragma once
+
+#include <cstdint>
+
+#include "proto/fields.h"
+#include "proto/raft_types.h"
+
+namespace kvorum::raft {
+
+extern const wire::Message<ConfState> kConfStateTable;
+extern const wire::Message<Snapshot> kSnapshotTable;
+
+inline constexpr std::uint32_t kSnapshotDataField = 1;
+inline constexpr std::uint32_t kSnapshotMetadataField = 2;
+
+}  // namespace kvorum::raft
