@@ -165,6 +165,7 @@ TEST(MarkerTest, ReadsWhatItWrites) {
   ASSERT_TRUE(decoded.has_value());
   EXPECT_EQ(*decoded, marker);
   EXPECT_EQ(Hex(Encode(SnapshotMarker{})), "08001000");
+  EXPECT_EQ(Hex(Encode(Metadata{})), "08001000");
   EXPECT_EQ(DecodeMetadata(Encode(kMetadata)).value(), kMetadata);
   EXPECT_FALSE(DecodeMetadata("\x08").has_value());
   EXPECT_FALSE(DecodeSnapshotMarker("\x1a\x05").has_value());
