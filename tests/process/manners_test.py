@@ -1,12 +1,16 @@
 """What scripts and harnesses expect of the process: start, log, ports, signals, the data directory."""
 
+import array
+import fcntl
 import json
 import os
 import re
+import select
 import signal
 import socket
 import stat
 import subprocess
+import termios
 import time
 import unittest
 import urllib.request
@@ -47,7 +51,9 @@ class MannersTest(unittest.TestCase):
     def test_log_lines_are_json_with_the_usual_keys(self):
         self.member.start()
         self.member.stop()
-        for line in self.member.log().splitlines():
+        lines = self.member.log().splitlines()
+        self.assertGreater(len(lines), 10)
+        for line in lines:
             entry = json.loads(line)
             self.assertEqual(list(entry)[:4], ["level", "ts", "caller", "msg"])
             self.assertNotIn(entry["level"], ("error", "fatal", "panic"))
@@ -96,7 +102,8 @@ class MannersTest(unittest.TestCase):
         try:
             end = time.monotonic() + 20
             text = ""
-            while "serving client traffic" not in text and time.monotonic() < end:
+            while "serving client traffic" not in text:
+                self.assertLess(time.monotonic(), end, text)
                 time.sleep(0.02)
                 with open(log_path, encoding="utf8") as log:
                     text = log.read()
@@ -122,9 +129,10 @@ class MannersTest(unittest.TestCase):
                 self.assertEqual(supervisor.recv(100), b"READY=1")
                 process.send_signal(signal.SIGTERM)
                 self.assertEqual(supervisor.recv(100), b"STOPPING=1")
+                self.assertEqual(process.wait(10), 0)
             finally:
-                process.send_signal(signal.SIGTERM)
-                process.wait(10)
+                process.kill()
+                process.wait()
 
     def test_serving_goes_on_while_the_log_s_reader_stands_still(self):
         self.member.port = ports.free_port()
@@ -137,6 +145,10 @@ class MannersTest(unittest.TestCase):
                 stub = server.kv(channel)
                 for i in range(3000):  # a line each, far more than a pipe holds, and nobody reads
                     server.put(stub, b"key%d" % (i % 10), b"value")
+            # Its pipe was full all the while: no line fits behind what nobody has read.
+            unread = array.array("i", [0])
+            fcntl.ioctl(process.stdout, termios.FIONREAD, unread)
+            self.assertGreater(unread[0], fcntl.fcntl(process.stdout, fcntl.F_GETPIPE_SZ) - select.PIPE_BUF)
         finally:
             process.kill()
             process.wait()
@@ -165,6 +177,7 @@ class MannersTest(unittest.TestCase):
                 except server.grpc.RpcError as error:
                     refusal = error
                     break
+            self.assertIsNotNone(refusal, "2,000 puts fit into a quota of 256 pages")
             self.assertEqual(refusal.details(), "etcdserver: mvcc: database space exceeded")
             self.assertEqual(refusal.code(), server.grpc.StatusCode.RESOURCE_EXHAUSTED)
             alarms = admin.Alarm(server.rpc_pb2.AlarmRequest(action=server.rpc_pb2.AlarmRequest.GET)).alarms
@@ -173,8 +186,9 @@ class MannersTest(unittest.TestCase):
         self.member.start()
         with self.member.channel() as channel:
             stub, admin = server.kv(channel), server.maintenance(channel)
-            with self.assertRaises(server.grpc.RpcError):
+            with self.assertRaises(server.grpc.RpcError) as caught:
                 server.put(stub, b"a", b"b")
+            self.assertEqual(caught.exception.details(), "etcdserver: mvcc: database space exceeded")
             revision = server.get(stub, b"key").header.revision
             stub.Compact(server.rpc_pb2.CompactionRequest(revision=revision, physical=True), timeout=30)
             before = admin.Status(server.rpc_pb2.StatusRequest()).dbSize
@@ -184,6 +198,7 @@ class MannersTest(unittest.TestCase):
                 action=server.rpc_pb2.AlarmRequest.DEACTIVATE, alarm=server.rpc_pb2.NOSPACE,
                 memberID=admin.Alarm(server.rpc_pb2.AlarmRequest()).alarms[0].memberID)
             admin.Alarm(disarm)
+            self.assertEqual(len(admin.Alarm(server.rpc_pb2.AlarmRequest()).alarms), 0)
             server.put(stub, b"a", b"b")
 
 

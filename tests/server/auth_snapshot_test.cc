@@ -135,6 +135,7 @@ class AuthSnapshotTest : public testing::Test {
     own->CheckInvariants();
     EXPECT_EQ(own->enabled(), leaders->enabled());
     EXPECT_EQ(own->revision(), leaders->revision());
+    EXPECT_FALSE(leaders->UserNames().empty());
     EXPECT_EQ(own->UserNames(), leaders->UserNames());
     EXPECT_EQ(own->RoleNames(), leaders->RoleNames());
     for (const std::string& name : leaders->UserNames()) {
