@@ -7,6 +7,7 @@
 
 #include "base/api_errors.h"
 #include "base/logging.h"
+#include "server/state/raft_status.h"
 
 namespace kvorum::server {
 namespace {
@@ -17,7 +18,7 @@ constexpr std::size_t kBatchEntries = 1'000;
 
 }  // namespace
 
-ApplyLoop::ApplyLoop(mvcc::Store& store, Applier& applier, Executor& apply, raft::Index applied,
+ApplyLoop::ApplyLoop(mvcc::Store& store, Applier& applier, Executor& apply, RaftStatus& status,
                      Duration slow_apply, AppliedHook on_applied, InstallHook install)
     : store_(store),
       applier_(applier),
@@ -25,7 +26,9 @@ ApplyLoop::ApplyLoop(mvcc::Store& store, Applier& applier, Executor& apply, raft
       slow_apply_(slow_apply),
       on_applied_(std::move(on_applied)),
       install_(std::move(install)),
-      applied_(applied) {}
+      status_(status),
+      reads_(status),
+      inbox_(apply, [this] { Drain(); }) {}
 
 void ApplyLoop::Push(std::vector<raft::Entry> entries) {
   PushItem({.entries = std::move(entries), .snapshot = nullptr});
@@ -36,39 +39,30 @@ void ApplyLoop::PushSnapshot(std::shared_ptr<const raft::Snapshot> snapshot) {
 }
 
 void ApplyLoop::PushItem(Item item) {
-  {
-    std::lock_guard lock(mutex_);
-    if (stopped_) return;
-    queue_.push_back(std::move(item));
-    if (std::exchange(drain_posted_, true)) return;
-  }
-  apply_.Post([this] { Drain(); });
+  inbox_.Put([&](std::deque<Item>& items) {
+    const bool is_taken = !is_stopped_.load(std::memory_order_relaxed);
+    if (is_taken) items.push_back(std::move(item));
+    return is_taken;
+  });
 }
 
 // A batch of entries, or a snapshot, or nothing.
-ApplyLoop::Item ApplyLoop::Take() {
-  std::lock_guard lock(mutex_);
-  if (queue_.empty()) {
-    drain_posted_ = false;
-    return {};
-  }
-  Item taken = std::move(queue_.front());
-  queue_.pop_front();
-  while (taken.snapshot == nullptr && !queue_.empty() && queue_.front().snapshot == nullptr &&
-         taken.entries.size() + queue_.front().entries.size() <= kBatchEntries) {
-    std::ranges::move(queue_.front().entries, std::back_inserter(taken.entries));
-    queue_.pop_front();
-  }
-  return taken;
-}
-
 ApplyLoop::Item ApplyLoop::Next() {
-  if (left_.empty()) return Take();
-  return {.entries = std::exchange(left_, {}), .snapshot = nullptr};
+  if (!left_.empty()) return {.entries = std::exchange(left_, {}), .snapshot = nullptr};
+  if (taken_.empty()) taken_ = inbox_.TakeOrRest();
+  if (taken_.empty()) return {};
+  Item next = std::move(taken_.front());
+  taken_.pop_front();
+  while (next.snapshot == nullptr && !taken_.empty() && taken_.front().snapshot == nullptr &&
+         next.entries.size() + taken_.front().entries.size() <= kBatchEntries) {
+    std::ranges::move(taken_.front().entries, std::back_inserter(next.entries));
+    taken_.pop_front();
+  }
+  return next;
 }
 
 void ApplyLoop::Drain() {
-  while (true) {
+  while (!is_stopped_.load(std::memory_order_acquire)) {
     if (!store_.HasRoom()) return store_.WhenRoom([this] { Drain(); });
     Item item = Next();
     if (item.snapshot != nullptr) {
@@ -89,8 +83,8 @@ void ApplyLoop::Drain() {
 }
 
 void ApplyLoop::SetApplied(raft::Index applied) {
-  applied_.store(applied, std::memory_order_release);
-  RunReady(applied);
+  status_.SetApplied(applied);
+  reads_.RunReady(applied);
   on_applied_(applied);
 }
 
@@ -105,56 +99,9 @@ void ApplyLoop::WarnIfSlow(TimePoint begin, const std::vector<raft::Entry>& batc
           {"first-index", batch.front().index});
 }
 
-void ApplyLoop::WaitApplied(raft::Index index, TimePoint deadline, ReadTask task) {
-  bool stopped = false;
-  {
-    std::lock_guard lock(mutex_);
-    stopped = stopped_;
-    if (!stopped && applied_.load(std::memory_order_acquire) < index) {
-      waiting_.emplace(index, WaitingRead{.deadline = deadline, .task = std::move(task)});
-      return;
-    }
-  }
-  task(stopped ? kErrStopped.Fail() : Result<void>());
-}
-
-void ApplyLoop::ExpireWaiting(TimePoint now) {
-  std::vector<ReadTask> expired;
-  {
-    std::lock_guard lock(mutex_);
-    for (auto it = waiting_.begin(); it != waiting_.end();) {
-      if (now < it->second.deadline) {
-        ++it;
-        continue;
-      }
-      expired.push_back(std::move(it->second.task));
-      it = waiting_.erase(it);
-    }
-  }
-  for (ReadTask& task : expired) task(kErrTimeoutWaitApplied.Fail());
-}
-
-void ApplyLoop::RunReady(raft::Index applied) {
-  std::vector<ReadTask> ready;
-  {
-    std::lock_guard lock(mutex_);
-    const auto end = waiting_.upper_bound(applied);
-    for (auto it = waiting_.begin(); it != end; ++it) ready.push_back(std::move(it->second.task));
-    waiting_.erase(waiting_.begin(), end);
-  }
-  for (ReadTask& task : ready) task({});
-}
-
 void ApplyLoop::Stop() {
-  decltype(queue_) entries;
-  decltype(waiting_) reads;
-  {
-    std::lock_guard lock(mutex_);
-    stopped_ = true;
-    queue_.swap(entries);
-    waiting_.swap(reads);
-  }
-  for (auto& [index, read] : reads) read.task(kErrStopped.Fail());
+  is_stopped_.store(true, std::memory_order_release);
+  reads_.Stop();
 }
 
 }  // namespace kvorum::server

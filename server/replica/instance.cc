@@ -382,6 +382,7 @@ Result<void> Instance::BuildReplica(FileSystem& fs, Log log, InstanceOptions opt
   const raft::Index snapshot_index = log.snapshot_index;
   KV_RETURN_IF_ERROR(StartAtBackend(log.restart));
   const raft::Index applied = log.restart.applied;
+  status_ = std::make_unique<RaftStatus>(applied);
   ids_ = std::make_unique<RequestIdSource>(metadata_.node_id, executors_.raft.clock().WallNanos());
   ids_->GoOnBehind(log.restart.entries);
   KV_TRY(auto node, raft::Node::Create(options.raft, std::move(log.restart)));
@@ -413,7 +414,7 @@ Result<void> Instance::BuildReplica(FileSystem& fs, Log log, InstanceOptions opt
           .on_snapshot_ended = [this](raft::Index index) { replica_->SnapshotEnded(index); },
           .on_fatal = on_fatal_});
   apply_loop_ = std::make_unique<ApplyLoop>(
-      *store_, *applier_, executors_.apply, applied, options.slow_apply,
+      *store_, *applier_, executors_.apply, *status_, options.slow_apply,
       [this](raft::Index applied_index) {
         replica_->Applied(applied_index);
         lease_expiry_->OnApplied();
@@ -422,8 +423,14 @@ Result<void> Instance::BuildReplica(FileSystem& fs, Log log, InstanceOptions opt
         InstallSnapshot(snapshot, std::move(done));
       });
   replica_ = std::make_unique<Replica>(
-      std::move(node), *log_, *apply_loop_, waiters_, *ids_, executors_.raft, snapshot_index,
-      options.replica,
+      std::move(node),
+      Replica::Parts{.log = *log_,
+                     .apply = *apply_loop_,
+                     .waiters = waiters_,
+                     .ids = *ids_,
+                     .status = *status_,
+                     .raft = executors_.raft},
+      snapshot_index, options.replica,
       Replica::Hooks{
           .send_snapshot = [this](raft::Message message) { SendSnapshot(std::move(message)); },
           .snapshot_ignored =
@@ -483,7 +490,7 @@ Result<std::unique_ptr<mvcc::SnapshotSink>> Instance::ReceiveSnapshot(raft::Mess
                        message.snapshot != nullptr && !message.snapshot->empty();
   if (!is_ours) return Fail(Code::kInvalidArgument, "not a snapshot for this member");
   const raft::Index index = message.snapshot->metadata.index;
-  if (index <= replica_->commit_index()) {
+  if (index <= status_->commit_index()) {
     // Raft drops it and answers how far we are, so that its leader does not send it again.
     replica_->Receive(std::move(message));
     return Fail(Code::kFailedPrecondition, "this member has everything up to the snapshot's index");

@@ -43,6 +43,7 @@
 #include "server/state/leases.h"
 #include "server/state/membership.h"
 #include "server/state/quota.h"
+#include "server/state/raft_status.h"
 #include "server/state/replicated_state.h"
 #include "wal/wal.h"
 
@@ -119,6 +120,7 @@ class Instance final : public TransportReceiver {
 
   std::uint64_t cluster_id() const { return metadata_.cluster_id; }
   raft::MemberId member_id() const { return metadata_.node_id; }
+  const RaftStatus& status() const { return *status_; }
   Replica& replica() { return *replica_; }
   mvcc::Store& store() { return *store_; }
   Membership& membership() { return *membership_; }
@@ -207,6 +209,7 @@ class Instance final : public TransportReceiver {
   std::unique_ptr<Quota> quota_;
   WaitTable waiters_;
   std::unique_ptr<RequestIdSource> ids_;
+  std::unique_ptr<RaftStatus> status_;
   std::unique_ptr<Applier> applier_;
   std::unique_ptr<LogWriter> log_;
   std::unique_ptr<ApplyLoop> apply_loop_;

@@ -22,17 +22,15 @@ LogWriter::LogWriter(FileSystem& fs, std::unique_ptr<wal::Writer> writer, Execut
       writer_(std::move(writer)),
       wal_(wal),
       options_(std::move(options)),
-      hooks_(std::move(hooks)) {}
+      hooks_(std::move(hooks)),
+      inbox_(wal, [this] { Drain(); }) {}
 
 void LogWriter::Push(Write write) {
-  {
-    std::lock_guard lock(mutex_);
+  inbox_.Put([&](std::vector<Write>& writes) {
+    writes.push_back(std::move(write));
     // One that only moves the commit index waits for the next one that needs the disk.
-    const bool can_wait = !write.must_sync;
-    queue_.push_back(std::move(write));
-    if (can_wait || std::exchange(drain_posted_, true)) return;
-  }
-  wal_.Post([this] { Drain(); });
+    return writes.back().must_sync;
+  });
 }
 
 void LogWriter::Drain() {
@@ -40,12 +38,7 @@ void LogWriter::Drain() {
   if (std::ranges::any_of(unwritten_, &Write::must_sync)) static_cast<void>(WriteUnwritten());
 }
 
-void LogWriter::TakeQueue() {
-  std::lock_guard lock(mutex_);
-  drain_posted_ = false;
-  std::ranges::move(queue_, std::back_inserter(unwritten_));
-  queue_.clear();
-}
+void LogWriter::TakeQueue() { std::ranges::move(inbox_.Take(), std::back_inserter(unwritten_)); }
 
 bool LogWriter::WriteUnwritten() {
   if (closed_ || waiting_for_space_) return false;

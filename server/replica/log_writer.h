@@ -13,13 +13,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/executor.h"
 #include "base/file_system.h"
+#include "base/inbox.h"
 #include "proto/raft_types.h"
 #include "wal/wal.h"
 
@@ -84,10 +84,7 @@ class LogWriter {
   const Options options_;
   const Hooks hooks_;
 
-  std::mutex mutex_;  // guards the next two
-  std::vector<Write> queue_;
-  bool drain_posted_ = false;
-
+  Inbox<std::vector<Write>> inbox_;
   std::atomic<bool> watching_space_ = false;
 
   // Of the wal executor.

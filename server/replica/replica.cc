@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
-#include <tuple>
+#include <span>
 #include <utility>
 
 #include "base/api_errors.h"
@@ -10,16 +10,13 @@
 #include "base/failpoint.h"
 #include "base/logging.h"
 #include "raft/conf_change.h"
+#include "server/apply/apply_loop.h"
 #include "server/messages/member_id.h"
+#include "server/peer/transport.h"
+#include "server/replica/log_writer.h"
 
 namespace kvorum::server {
 namespace {
-
-constexpr Duration kRefusalLogPause = std::chrono::minutes(1);
-constexpr std::size_t kMaxRefusedSenders = 64;
-// How long a member that starts waits for the others to be there, to elect a leader without delay.
-constexpr Duration kHurryLimit = std::chrono::seconds(5);
-constexpr std::int64_t kLastTicks = 2;
 
 std::size_t SizeBytes(const raft::Message& message) {
   std::size_t size_bytes = sizeof(message) + message.context.size();
@@ -43,26 +40,28 @@ Error RefusalOf(raft::Dropped dropped) {
 
 }  // namespace
 
-Replica::Replica(std::unique_ptr<raft::Node> node, LogWriter& log, ApplyLoop& apply,
-                 WaitTable& waiters, RequestIdSource& ids, Executor& raft,
-                 raft::Index snapshot_index, Options options, Hooks hooks)
-    : raft_(raft),
-      log_(log),
-      apply_(apply),
-      waiters_(waiters),
-      ids_(ids),
+Replica::Replica(std::unique_ptr<raft::Node> node, const Parts& parts, raft::Index snapshot_index,
+                 Options options, Hooks hooks)
+    : raft_(parts.raft),
+      log_(parts.log),
+      apply_(parts.apply),
+      ids_(parts.ids),
+      status_(parts.status),
       options_(options),
       hooks_(std::move(hooks)),
+      inbox_(parts.raft, [this] { Drain(); }),
+      proposals_(parts.waiters, {.proposals = options.max_waiting_proposals,
+                                 .bytes = options.max_waiting_proposal_bytes}),
       node_(std::move(node)),
       reads_([this] { return AskForReads(); }, options.request_timeout),
-      snapshot_index_(snapshot_index) {
-  conf_states_.emplace_back(snapshot_index, node_->conf_state());
-}
+      timeout_cause_(options.request_timeout, options.election_timeout),
+      snapshots_(*node_, snapshot_index,
+                 {.entries = options.snapshot_count, .size_bytes = options.snapshot_size_bytes}) {}
 
 void Replica::Start(Transport& transport) {
   raft_.Post([this, &transport] {
     transport_ = &transport;
-    if (options_.hurry_first_election) hurry_until_ = raft_.clock().Now() + kHurryLimit;
+    if (options_.hurry_first_election) first_election_.Begin(raft_.clock().Now());
     MaybeCampaignAlone();
     ProcessReady();
     ArmTick();
@@ -78,76 +77,30 @@ void Replica::MaybeCampaignAlone() {
   }
 }
 
-// An election time-out has to pass before a follower stands, so that a leader can make itself
-// known. Where a majority is connected and none has, all but the last ticks of it are left out,
-// once. A leader that is there nevertheless is not disturbed: that is what the pre-vote is for.
 void Replica::HurryFirstElection() {
-  if (hurry_until_ == TimePoint{}) return;
-  const std::vector<raft::MemberId>& voters = node_->conf_state().voters;
-  const auto connected = std::ranges::count_if(voters, [this](raft::MemberId id) {
-    return id == node_->id() || transport_->ActiveSince(id).has_value();
-  });
-  const bool is_over = node_->leader() != raft::kNone || node_->role() != raft::Role::kFollower ||
-                       raft_.clock().Now() > hurry_until_;
-  const bool has_majority = static_cast<std::size_t>(connected) > voters.size() / 2;
-  if (!is_over && !has_majority) return;
-  hurry_until_ = {};
-  if (is_over) return;
-  const auto ticks = options_.election_timeout / options_.tick;
-  KV_INFO("initialized peer connections; fast-forwarding election ticks",
-          {"local-member-id", IdText(node_->id())}, {"forward-ticks", ticks - kLastTicks});
-  for (auto tick = kLastTicks; tick < ticks; ++tick) node_->Tick();
+  const auto ticks = first_election_.TicksToLeaveOut(*node_, *transport_, raft_.clock().Now(),
+                                                     options_.election_timeout / options_.tick);
+  for (std::int64_t tick = 0; tick < ticks; ++tick) node_->Tick();
 }
 
 void Replica::Stop(Task done) {
   raft_.Post([this, done = std::move(done)]() mutable {
     stopped_ = true;
     apply_.Stop();
-    for (auto& waiter : waiters_.TakeAll()) {
-      if (waiter != nullptr) waiter->Failed(kErrStopped.ToError());
-    }
+    proposals_.FailAll(kErrStopped.ToError());
     reads_.FailAll(kErrStopped.ToError());
-    leaderless_.clear();
-    pending_changes_.clear();
-    for (Transfer& transfer : std::exchange(transfers_, {})) transfer.callback(kErrStopped.Fail());
+    moves_.FailAll(kErrStopped.ToError());
     done();
   });
 }
 
-template <class Change>
-void Replica::HandOver(Change&& change) {
-  {
-    std::lock_guard lock(mutex_);
-    change(inbox_);
-    if (std::exchange(drain_posted_, true)) return;
-  }
-  raft_.Post([this] { Drain(); });
-}
-
 void Replica::Propose(std::vector<Proposal> proposals) {
-  std::size_t bytes = 0;
-  std::vector<PendingProposal> pending;
-  pending.reserve(proposals.size());
-  for (Proposal& proposal : proposals) {
-    bytes += proposal.data.size();
-    if (proposal.waiter == nullptr) continue;
-    pending.push_back(
-        {.id = proposal.id, .deadline = proposal.deadline, .waiter = std::move(proposal.waiter)});
-  }
-  const bool too_many =
-      waiters_.size() + pending.size() > options_.max_waiting_proposals ||
-      waiting_bytes_.load(std::memory_order_relaxed) + bytes > options_.max_waiting_proposal_bytes;
-  if (too_many) {
-    for (PendingProposal& refused : pending) refused.waiter->Failed(kErrTooManyRequests.ToError());
-    return;
-  }
-  waiting_bytes_.fetch_add(bytes, std::memory_order_relaxed);
-  waiters_.Register(std::move(pending));
-  HandOver([&](Inbox& inbox) {
-    if (inbox.proposals.empty()) {
-      inbox.proposals = std::move(proposals);
+  if (!proposals_.Admit(proposals)) return;
+  inbox_.Put([&](Arrived& arrived) {
+    if (arrived.proposals.empty()) {
+      arrived.proposals = std::move(proposals);
     } else {
-      std::ranges::move(proposals, std::back_inserter(inbox.proposals));
+      std::ranges::move(proposals, std::back_inserter(arrived.proposals));
     }
   });
 }
@@ -162,118 +115,107 @@ void Replica::ReadIndex(ReadTask task) {
     waiting_reads_.fetch_sub(1, std::memory_order_relaxed);
     task(confirmed);
   };
-  HandOver([&](Inbox& inbox) { inbox.reads.push_back(std::move(counted)); });
+  inbox_.Put([&](Arrived& arrived) { arrived.reads.push_back(std::move(counted)); });
 }
 
-bool Replica::PutMessage(Inbox& inbox, raft::Message&& message) {
+bool Replica::PutMessage(Arrived& arrived, raft::Message&& message) {
   const std::size_t size_bytes = SizeBytes(message);
-  if (inbox.messages.size() >= options_.max_waiting_messages ||
-      inbox_message_bytes_ + size_bytes > options_.max_waiting_message_bytes) {
-    refused_messages_.fetch_add(1, std::memory_order_relaxed);
+  if (arrived.messages.size() >= options_.max_waiting_messages ||
+      arrived.message_bytes + size_bytes > options_.max_waiting_message_bytes) {
+    status_.CountRefusedMessage();
     return false;
   }
-  inbox_message_bytes_ += size_bytes;
-  inbox.messages.push_back(std::move(message));
+  arrived.message_bytes += size_bytes;
+  arrived.messages.push_back(std::move(message));
   return true;
 }
 
 bool Replica::Receive(raft::Message message) {
   bool taken = false;
-  HandOver([&](Inbox& inbox) { taken = PutMessage(inbox, std::move(message)); });
+  inbox_.Put([&](Arrived& arrived) { taken = PutMessage(arrived, std::move(message)); });
   return taken;
 }
 
 void Replica::ReceiveAll(std::vector<raft::Message> messages) {
-  HandOver([&](Inbox& inbox) {
-    for (raft::Message& message : messages) PutMessage(inbox, std::move(message));
+  inbox_.Put([&](Arrived& arrived) {
+    for (raft::Message& message : messages) PutMessage(arrived, std::move(message));
   });
 }
 
 void Replica::Unreachable(raft::MemberId peer) {
-  HandOver([&](Inbox& inbox) {
-    if (std::ranges::find(inbox.unreachable, peer) == inbox.unreachable.end())
-      inbox.unreachable.push_back(peer);
+  inbox_.Put([&](Arrived& arrived) {
+    if (std::ranges::find(arrived.unreachable, peer) == arrived.unreachable.end())
+      arrived.unreachable.push_back(peer);
   });
 }
 
 void Replica::SnapshotSent(raft::MemberId peer, bool succeeded) {
-  HandOver([&](Inbox& inbox) { inbox.snapshots_sent.emplace_back(peer, succeeded); });
+  inbox_.Put([&](Arrived& arrived) { arrived.snapshots_sent.emplace_back(peer, succeeded); });
 }
 
 void Replica::SnapshotInstalled(const raft::SnapshotMetadata& metadata) {
-  HandOver([&](Inbox& inbox) { inbox.installed = metadata; });
+  inbox_.Put([&](Arrived& arrived) { arrived.installed = metadata; });
 }
 
 void Replica::Persisted(std::uint64_t ready_number) {
-  HandOver([&](Inbox& inbox) { inbox.persisted = std::max(inbox.persisted, ready_number); });
+  inbox_.Put(
+      [&](Arrived& arrived) { arrived.persisted = std::max(arrived.persisted, ready_number); });
 }
 
 void Replica::SnapshotEnded(raft::Index index) {
-  HandOver([&](Inbox& inbox) {
-    inbox.compact = std::max(inbox.compact, index);
-    inbox.snapshot_ended = true;
-  });
+  inbox_.Put([&](Arrived& arrived) { arrived.snapshot_ended = index; });
 }
 
 void Replica::Applied(raft::Index index) {
-  HandOver([&](Inbox& inbox) { inbox.applied = std::max(inbox.applied, index); });
+  inbox_.Put([&](Arrived& arrived) { arrived.applied = std::max(arrived.applied, index); });
 }
 
 void Replica::ConfChanged(raft::Index index, const raft::ConfChange& change) {
-  HandOver([&](Inbox& inbox) { inbox.conf_changes.emplace_back(index, change); });
+  inbox_.Put([&](Arrived& arrived) { arrived.conf_changes.emplace_back(index, change); });
 }
 
 void Replica::BackendDurable(raft::Index index) {
-  HandOver([&](Inbox& inbox) { inbox.durable = std::max(inbox.durable, index); });
+  inbox_.Put([&](Arrived& arrived) { arrived.durable = std::max(arrived.durable, index); });
 }
 
 void Replica::Drain() {
-  Inbox inbox;
-  {
-    std::lock_guard lock(mutex_);
-    drain_posted_ = false;
-    inbox = std::exchange(inbox_, {});
-    inbox_message_bytes_ = 0;
-  }
-  if (stopped_) {
-    for (ReadTask& task : inbox.reads) task(kErrStopped.Fail());
-    for (const Proposal& proposal : inbox.proposals)
-      FailProposal(proposal.id, kErrStopped.ToError());
-    return;
-  }
-  if (inbox.persisted != 0) node_->Persisted(inbox.persisted);
-  for (const auto& [index, change] : inbox.conf_changes) {
-    const auto state = node_->ApplyConfChange(raft::AsV2(change));
-    if (state.has_value()) conf_states_.emplace_back(index, *state);
-  }
-  if (inbox.installed.has_value()) {
-    conf_states_.assign(1, {inbox.installed->index, inbox.installed->conf_state});
-    snapshot_index_ = std::max(snapshot_index_, inbox.installed->index);
-    kept_size_bytes_ = 0;
-  }
-  if (inbox.applied != 0) node_->Applied(inbox.applied);
-  if (inbox.applied != 0) MaybeCampaignAlone();
-  if (inbox.applied != 0 && !pending_changes_.empty())
-    ProposeAll(std::exchange(pending_changes_, {}));
-  durable_index_ = std::max(durable_index_, inbox.durable);
-  for (const raft::MemberId peer : inbox.unreachable) node_->ReportUnreachable(peer);
-  for (const auto& [peer, succeeded] : inbox.snapshots_sent) {
-    catch_up_log_.Ended(peer, succeeded, raft_.clock().Now());
-    node_->ReportSnapshot(peer, succeeded);
-  }
-  StepAll(std::move(inbox.messages));
-  if (inbox.compact != 0) {
-    compact_index_ = inbox.compact;
-    CompactLog();
-  }
-  if (inbox.snapshot_ended) {
-    snapshot_running_ = false;
-    kept_size_bytes_ = node_->log().size_bytes();
-  }
-  if (!inbox.proposals.empty()) ProposeAll(std::move(inbox.proposals));
-  if (!inbox.reads.empty()) reads_.Add(std::move(inbox.reads), raft_.clock().Now());
+  Arrived arrived = inbox_.Take();
+  if (stopped_) return Refuse(arrived);
+  TakeProgress(arrived);
+  StepAll(std::move(arrived.messages));
+  if (arrived.snapshot_ended.has_value())
+    snapshots_.Ended(*arrived.snapshot_ended, raft_.clock().Now());
+  if (!arrived.proposals.empty()) ProposeAll(std::move(arrived.proposals));
+  if (!arrived.reads.empty()) reads_.Add(std::move(arrived.reads), raft_.clock().Now());
   ProcessReady();
   MaybeSnapshot();
+}
+
+void Replica::Refuse(Arrived& arrived) {
+  for (ReadTask& task : arrived.reads) task(kErrStopped.Fail());
+  for (const Proposal& proposal : arrived.proposals)
+    proposals_.Fail(proposal.id, kErrStopped.ToError());
+}
+
+// What the other executors have done.
+void Replica::TakeProgress(Arrived& arrived) {
+  if (arrived.persisted != 0) node_->Persisted(arrived.persisted);
+  for (const auto& [index, change] : arrived.conf_changes) {
+    auto conf = node_->ApplyConfChange(raft::AsV2(change));
+    if (conf.has_value()) snapshots_.ConfChanged(index, *std::move(conf));
+  }
+  if (arrived.installed.has_value()) snapshots_.Installed(*arrived.installed);
+  if (arrived.applied != 0) {
+    node_->Applied(arrived.applied);
+    MaybeCampaignAlone();
+    if (proposals_.HasHeldForChange()) ProposeAll(proposals_.TakeHeldForChange());
+  }
+  snapshots_.Durable(arrived.durable);
+  for (const raft::MemberId peer : arrived.unreachable) node_->ReportUnreachable(peer);
+  for (const auto& [peer, succeeded] : arrived.snapshots_sent) {
+    snapshots_.SendEnded(peer, succeeded, raft_.clock().Now());
+    node_->ReportSnapshot(peer, succeeded);
+  }
 }
 
 void Replica::StepAll(std::vector<raft::Message> messages) {
@@ -288,14 +230,8 @@ void Replica::StepAll(std::vector<raft::Message> messages) {
     const bool is_wanted = log.snapshot_index() == snapshot && log.applied() < snapshot;
     if (is_snapshot && !is_wanted) hooks_.snapshot_ignored(snapshot);
     if (stepped.has_value()) continue;
-    refused_messages_.fetch_add(1, std::memory_order_relaxed);
-    if (refused_.size() >= kMaxRefusedSenders) refused_.clear();
-    RefusedMessages& refused = refused_[from];
-    const TimePoint now = raft_.clock().Now();
-    if (++refused.count != 1 && now < refused.logged + kRefusalLogPause) continue;
-    refused.logged = now;
-    KV_WARN("refused a peer's message", {"from", IdText(from)}, {"error", stepped.error().message},
-            {"refused-so-far", refused.count});
+    status_.CountRefusedMessage();
+    refusal_log_.Refused(from, stepped.error(), raft_.clock().Now());
   }
 }
 
@@ -306,7 +242,7 @@ Result<void> Replica::Step(raft::Message message) {
   const std::size_t count = message.entries.size();
   const std::vector<std::uint64_t> ids = taken_proposals_.DropKnown(message.entries);
   if (ids.size() < count) {
-    repeated_proposals_.fetch_add(count - ids.size(), std::memory_order_relaxed);
+    status_.CountRepeatedProposals(count - ids.size());
     if (ids.empty()) return {};
   }
   const raft::Index before = node_->log().last_index();
@@ -319,7 +255,7 @@ Result<void> Replica::Step(raft::Message message) {
 void Replica::SendAll(std::vector<raft::Message> messages) {
   std::erase_if(messages, [&](raft::Message& message) {
     if (message.type != raft::MessageType::kSnap) return false;
-    catch_up_log_.Begun(message.to, message.snapshot->metadata.index);
+    snapshots_.SendBegun(message.to, message.snapshot->metadata.index);
     hooks_.send_snapshot(std::move(message));
     return true;
   });
@@ -334,8 +270,8 @@ bool Replica::IsOfAnotherTerm(const Proposal& proposal) const {
 void Replica::ProposeAll(std::vector<Proposal> proposals) {
   std::erase_if(proposals, [&](Proposal& proposal) {
     if (IsOfAnotherTerm(proposal)) {
-      waiting_bytes_.fetch_sub(proposal.data.size(), std::memory_order_relaxed);
-      FailProposal(proposal.id, kErrNotPrimary.ToError());
+      proposals_.Release(proposal.data.size());
+      proposals_.Fail(proposal.id, kErrNotPrimary.ToError());
       return true;
     }
     if (proposal.type == raft::EntryType::kNormal) return false;
@@ -350,38 +286,33 @@ void Replica::ProposeAll(std::vector<Proposal> proposals) {
     bytes += proposal.data.size();
     batch.push_back(proposal.data);
   }
-  waiting_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  proposals_.Release(bytes);
   const raft::ProposeResult result = node_->Propose(batch);
   if (result.dropped == raft::Dropped::kNot) return;
   const auto rest = std::span(proposals).subspan(result.accepted);
   if (result.dropped == raft::Dropped::kNoLeader ||
       result.dropped == raft::Dropped::kTransferring) {
-    for (Proposal& proposal : rest) {
-      waiting_bytes_.fetch_add(proposal.data.size(), std::memory_order_relaxed);
-      leaderless_.push_back(std::move(proposal));
-    }
+    for (Proposal& proposal : rest) proposals_.HoldForLeader(std::move(proposal));
     return;
   }
   const Error refusal = RefusalOf(result.dropped);
-  for (const Proposal& proposal : rest) FailProposal(proposal.id, refusal);
+  for (const Proposal& proposal : rest) proposals_.Fail(proposal.id, refusal);
 }
 
 void Replica::ProposeConfChange(Proposal proposal) {
-  waiting_bytes_.fetch_sub(proposal.data.size(), std::memory_order_relaxed);
+  proposals_.Release(proposal.data.size());
   const raft::Dropped dropped = node_->ProposeConfChange(proposal.type, proposal.data).dropped;
   switch (dropped) {
     case raft::Dropped::kNot:
       return;
     case raft::Dropped::kNoLeader:
     case raft::Dropped::kTransferring:
+      return proposals_.HoldForLeader(std::move(proposal));
     case raft::Dropped::kConfChangePending:
-      waiting_bytes_.fetch_add(proposal.data.size(), std::memory_order_relaxed);
-      (dropped == raft::Dropped::kConfChangePending ? pending_changes_ : leaderless_)
-          .push_back(std::move(proposal));
-      return;
+      return proposals_.HoldForChange(std::move(proposal));
     case raft::Dropped::kNotMember:
     case raft::Dropped::kTooMuchPending:
-      return FailProposal(proposal.id, RefusalOf(dropped));
+      return proposals_.Fail(proposal.id, RefusalOf(dropped));
   }
 }
 
@@ -407,7 +338,7 @@ void Replica::MoveLeader(raft::MemberId to, TimePoint deadline, Callback callbac
     KV_INFO("leadership transfer starting", {"current-leader-member-id", IdText(node_->id())},
             {"transferee-member-id", IdText(to)});
     node_->TransferLeadership(to);
-    transfers_.push_back({.to = to, .deadline = deadline, .callback = std::move(callback)});
+    moves_.Begin(node_->id(), to, deadline, std::move(callback));
     ProcessReady();
   });
 }
@@ -420,74 +351,18 @@ void Replica::GiveUpLeadership(Duration limit, Task done) {
             {"transferee-member-id", IdText(successor)});
     node_->TransferLeadership(successor);
     const TimePoint deadline = raft_.clock().Now() + limit;
-    transfers_.push_back({.to = raft::kNone,
-                          .deadline = deadline,
-                          .callback = [done = std::move(done)](const Result<void>& result) mutable {
-                            if (!result.has_value())
-                              KV_WARN("leadership transfer failed",
-                                      {"error", result.error().message});
-                            done();
-                          }});
-    raft_.PostAt(deadline, [this] { EndTransfers(); });
+    moves_.Begin(node_->id(), raft::kNone, deadline,
+                 [done = std::move(done)](const Result<void>& result) mutable {
+                   if (!result.has_value())
+                     KV_WARN("leadership transfer failed", {"error", result.error().message});
+                   done();
+                 });
+    raft_.PostAt(deadline, [this] { EndMoves(); });
     ProcessReady();
   });
 }
 
-void Replica::EndTransfers() {
-  const raft::MemberId leader = node_->leader();
-  const TimePoint now = raft_.clock().Now();
-  std::vector<Transfer> ended;
-  std::erase_if(transfers_, [&](Transfer& transfer) {
-    const bool moved = transfer.to == raft::kNone ? leader != raft::kNone && leader != node_->id()
-                                                  : leader == transfer.to;
-    if (!moved && now < transfer.deadline) return false;
-    ended.push_back(std::move(transfer));
-    return true;
-  });
-  for (Transfer& transfer : ended) {
-    const bool moved = now < transfer.deadline || leader == transfer.to;
-    if (moved) KV_INFO("leadership transfer finished", {"leader-member-id", IdText(leader)});
-    transfer.callback(moved ? Result<void>() : kErrTimeoutLeaderTransfer.Fail());
-  }
-}
-
-bool Replica::IsConnectedSince(raft::MemberId peer, TimePoint since) const {
-  const auto active = transport_->ActiveSince(peer);
-  return active.has_value() && *active < since;
-}
-
-Error Replica::TimeoutError() const {
-  const TimePoint asked = raft_.clock().Now() - options_.request_timeout;
-  if (asked > elected_ - 2 * options_.election_timeout && asked < elected_)
-    return kErrTimeoutDueToLeaderFail.ToError();
-  const raft::MemberId leader = node_->leader();
-  if (leader == raft::kNone) return kErrTimeout.ToError();
-  if (leader != node_->id()) {
-    return IsConnectedSince(leader, asked) ? kErrTimeout.ToError()
-                                           : kErrTimeoutDueToConnectionLost.ToError();
-  }
-  std::size_t members = 0;
-  std::size_t connected = 0;
-  for (const auto& [id, progress] : node_->tracker().progress()) {
-    ++members;
-    if (id == node_->id() || IsConnectedSince(id, asked)) ++connected;
-  }
-  return connected > members / 2 ? kErrTimeout.ToError() : kErrTimeoutDueToConnectionLost.ToError();
-}
-
-void Replica::DropExpired(std::vector<Proposal>& proposals, TimePoint now) {
-  std::erase_if(proposals, [&](const Proposal& proposal) {
-    if (proposal.deadline > now) return false;
-    waiting_bytes_.fetch_sub(proposal.data.size(), std::memory_order_relaxed);
-    return true;
-  });
-}
-
-void Replica::FailProposal(std::uint64_t id, const Error& error) {
-  for (auto& waiter : waiters_.Take({id})) {
-    if (waiter != nullptr) waiter->Failed(error);
-  }
-}
+void Replica::EndMoves() { moves_.End(node_->leader(), raft_.clock().Now()); }
 
 // Where nobody leads, or the leader has too much to do, no answer comes, and it is asked again.
 std::uint64_t Replica::AskForReads() {
@@ -508,21 +383,16 @@ void Replica::OnTick() {
   node_->Tick();
   HurryFirstElection();
   const auto silence = options_.tick * static_cast<std::int64_t>(node_->ticks_without_leader());
-  is_leader_overdue_.store(silence >= 2 * options_.election_timeout, std::memory_order_release);
+  status_.SetLeaderOverdue(silence >= 2 * options_.election_timeout);
   const TimePoint now = raft_.clock().Now();
-  if (auto expired = waiters_.TakeExpired(now); !expired.empty()) {
-    const Error error = TimeoutError();
-    for (auto& waiter : expired) waiter->Failed(error);
-  }
-  DropExpired(leaderless_, now);
-  DropExpired(pending_changes_, now);
+  proposals_.FailExpired(now, [&] { return timeout_cause_.Explain(*node_, *transport_, now); });
   // What waited for a transfer that came to nothing, too.
-  if (!leaderless_.empty() && node_->leader() != raft::kNone)
-    ProposeAll(std::exchange(leaderless_, {}));
-  if (!pending_changes_.empty()) ProposeAll(std::exchange(pending_changes_, {}));
+  if (proposals_.HasHeldForLeader() && node_->leader() != raft::kNone)
+    ProposeAll(proposals_.TakeHeldForLeader());
+  if (proposals_.HasHeldForChange()) ProposeAll(proposals_.TakeHeldForChange());
   reads_.Tick(now);
   apply_.ExpireWaiting(now);
-  if (compact_index_ != 0) CompactLog();
+  snapshots_.Tick(now);
   ProcessReady();
   MaybeSnapshot();
 }
@@ -555,8 +425,8 @@ void Replica::HandleReady(raft::Ready ready) {
   if (!ready.read_states.empty()) reads_.AskNext(raft_.clock().Now());
   const bool found_leader = ready.soft_state.has_value() && ready.soft_state->leader != raft::kNone;
   if (found_leader) {
-    if (ready.soft_state->leader == node_->id()) elected_ = raft_.clock().Now();
-    if (!leaderless_.empty()) ProposeAll(std::exchange(leaderless_, {}));
+    if (ready.soft_state->leader == node_->id()) timeout_cause_.Elected(raft_.clock().Now());
+    if (proposals_.HasHeldForLeader()) ProposeAll(proposals_.TakeHeldForLeader());
     reads_.LeaderFound(raft_.clock().Now());
   }
   KV_FAILPOINT("raftBeforeAdvance");
@@ -574,44 +444,17 @@ void Replica::Save(raft::Ready& ready) {
              .must_sync = ready.must_sync});
 }
 
-void Replica::CompactLog() {
-  const raft::Index index =
-      catch_up_log_.Bound(compact_index_, node_->log().size_bytes(), raft_.clock().Now());
-  node_->Compact(index);
-  if (index == compact_index_) compact_index_ = 0;  // else again with the next tick
-}
-
 void Replica::PublishState() {
-  commit_index_.store(node_->log().committed(), std::memory_order_release);
-  term_.store(node_->term(), std::memory_order_release);
-  leader_.store(node_->leader(), std::memory_order_release);
-  const raft::Term leading = node_->role() == raft::Role::kLeader ? node_->term() : 0;
-  const bool changed = leading_term_.exchange(leading, std::memory_order_acq_rel) != leading;
+  const bool changed = status_.Publish({.commit_index = node_->log().committed(),
+                                        .term = node_->term(),
+                                        .leader = node_->leader(),
+                                        .is_leading = node_->role() == raft::Role::kLeader});
   if (changed && hooks_.leadership_changed) hooks_.leadership_changed();
-  if (!transfers_.empty()) EndTransfers();
-}
-
-// The log in memory goes no further back than a snapshot lets it, and neither does what a start
-// reads: so it is due by entries and by bytes. Where the memory begins behind the last one, the
-// start left out what was too much.
-bool Replica::IsSnapshotDue() const {
-  if (durable_index_ <= snapshot_index_) return false;
-  return durable_index_ >= snapshot_index_ + options_.snapshot_count ||
-         node_->log().size_bytes() > kept_size_bytes_ + options_.snapshot_size_bytes ||
-         node_->log().snapshot_index() > snapshot_index_;
+  if (!moves_.empty()) EndMoves();
 }
 
 void Replica::MaybeSnapshot() {
-  if (snapshot_running_ || !IsSnapshotDue()) return;
-  const raft::Index index = durable_index_;
-  const auto term = node_->log().TermAt(index);
-  if (!term.has_value()) return;
-  const auto newer =
-      std::ranges::find_if(conf_states_, [&](const auto& state) { return state.first > index; });
-  conf_states_.erase(conf_states_.begin(), std::prev(newer));
-  snapshot_running_ = true;
-  snapshot_index_ = index;
-  log_.SaveSnapshot({.conf_state = conf_states_.front().second, .index = index, .term = *term});
+  if (auto snapshot = snapshots_.Begin()) log_.SaveSnapshot(*std::move(snapshot));
 }
 
 }  // namespace kvorum::server

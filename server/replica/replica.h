@@ -12,30 +12,36 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/executor.h"
+#include "base/inbox.h"
 #include "proto/raft_types.h"
 #include "raft/node.h"
-#include "server/apply/apply_loop.h"
 #include "server/apply/read_task.h"
-#include "server/apply/wait_table.h"
-#include "server/peer/transport.h"
-#include "server/replica/catch_up_log.h"
 #include "server/replica/event_log.h"
-#include "server/replica/log_writer.h"
+#include "server/replica/first_election.h"
+#include "server/replica/leadership_moves.h"
+#include "server/replica/log_snapshots.h"
 #include "server/replica/proposal.h"
 #include "server/replica/read_rounds.h"
+#include "server/replica/refusal_log.h"
 #include "server/replica/request_id.h"
 #include "server/replica/taken_proposals.h"
+#include "server/replica/timeout_cause.h"
+#include "server/replica/waiting_proposals.h"
+#include "server/state/raft_status.h"
 
 namespace kvorum::server {
+
+class ApplyLoop;
+class LogWriter;
+class Transport;
+class WaitTable;
 
 class Replica {
  public:
@@ -63,14 +69,23 @@ class Replica {
     std::function<void(raft::Message message)> send_snapshot;
     // A peer's kSnap of this index came, and Raft has no use for the snapshot.
     std::function<void(raft::Index index)> snapshot_ignored;
-    // leading_term() says something else from now on. May be empty.
+    // RaftStatus::leading_term() says something else from now on. May be empty.
     std::function<void()> leadership_changed;
   };
 
-  // `conf_state` is that of the node's snapshot.
-  Replica(std::unique_ptr<raft::Node> node, LogWriter& log, ApplyLoop& apply, WaitTable& waiters,
-          RequestIdSource& ids, Executor& raft, raft::Index snapshot_index, Options options,
-          Hooks hooks);
+  // What the replica hands its work to, and where it tells of it; they outlive it.
+  struct Parts {
+    LogWriter& log;
+    ApplyLoop& apply;
+    WaitTable& waiters;
+    RequestIdSource& ids;
+    RaftStatus& status;
+    Executor& raft;
+  };
+
+  // `snapshot_index` is that of the log's last snapshot.
+  Replica(std::unique_ptr<raft::Node> node, const Parts& parts, raft::Index snapshot_index,
+          Options options, Hooks hooks);
   Replica(const Replica&) = delete;
   Replica& operator=(const Replica&) = delete;
 
@@ -93,7 +108,7 @@ class Replica {
   void SnapshotSent(raft::MemberId peer, bool succeeded);
 
   // Their callbacks run on the raft executor.
-  using Callback = std::move_only_function<void(Result<void>)>;
+  using Callback = LeadershipMoves::Callback;
   // Whether a learner could vote: its log has at least 90 % of the leader's. kErrNotLeader,
   // kErrMemberNotFound, kErrLearnerNotReady.
   void CheckLearner(raft::MemberId id, Callback callback);
@@ -104,25 +119,15 @@ class Replica {
   // most of the log. `done` runs when it leads, or after `limit`.
   void GiveUpLeadership(Duration limit, Task done);
 
-  raft::Index commit_index() const { return commit_index_.load(std::memory_order_acquire); }
-  raft::Index applied_index() const { return apply_.applied_index(); }
-  raft::Term term() const { return term_.load(std::memory_order_acquire); }
-  raft::MemberId leader() const { return leader_.load(std::memory_order_acquire); }
-  // True if there has been no leader for two election time-outs: none was heard of, and none of
-  // the elections meanwhile had a winner. leader() is kNone sooner, in each election.
-  bool is_leaderless() const {
-    return leader() == raft::kNone && is_leader_overdue_.load(std::memory_order_acquire);
-  }
-  // The term in which this member leads, as far as it knows; 0 if it does not.
-  raft::Term leading_term() const { return leading_term_.load(std::memory_order_acquire); }
-  // Of peers, that no correct one sends, or for which there was no room.
-  std::uint64_t refused_messages() const {
-    return refused_messages_.load(std::memory_order_relaxed);
-  }
-  // Proposals of other members' clients that came again and were not taken again.
-  std::uint64_t repeated_proposals() const {
-    return repeated_proposals_.load(std::memory_order_relaxed);
-  }
+  const RaftStatus& status() const { return status_; }
+  raft::Index commit_index() const { return status_.commit_index(); }
+  raft::Index applied_index() const { return status_.applied_index(); }
+  raft::Term term() const { return status_.term(); }
+  raft::MemberId leader() const { return status_.leader(); }
+  bool is_leaderless() const { return status_.is_leaderless(); }
+  raft::Term leading_term() const { return status_.leading_term(); }
+  std::uint64_t refused_messages() const { return status_.refused_messages(); }
+  std::uint64_t repeated_proposals() const { return status_.repeated_proposals(); }
   const Clock& clock() const { return raft_.clock(); }
 
   // ---- raft executor ----
@@ -132,43 +137,35 @@ class Replica {
   void Persisted(std::uint64_t ready_number);  // wal
   void SnapshotEnded(raft::Index index);       // wal
   void Applied(raft::Index index);             // apply
-  void ConfChanged(raft::Index index,
-                   const raft::ConfChange& change);  // apply, before Applied passes it
+  // apply, before Applied passes it
+  void ConfChanged(raft::Index index, const raft::ConfChange& change);
   // apply: a snapshot of the leader has taken the store's place; before Applied of its index
   void SnapshotInstalled(const raft::SnapshotMetadata& metadata);
-  void BackendDurable(raft::Index index);  // backend: the store holds everything up to it on disk
+  // backend: the store holds everything up to it on disk
+  void BackendDurable(raft::Index index);
 
  private:
   // What other threads handed over since the raft executor last looked.
-  struct Inbox {
+  struct Arrived {
     std::vector<Proposal> proposals;
     std::vector<ReadTask> reads;
     std::vector<raft::Message> messages;
+    std::size_t message_bytes = 0;
     std::vector<raft::MemberId> unreachable;
     std::vector<std::pair<raft::MemberId, bool>> snapshots_sent;
     std::optional<raft::SnapshotMetadata> installed;
     std::uint64_t persisted = 0;
     raft::Index applied = 0;
     raft::Index durable = 0;
-    raft::Index compact = 0;
-    bool snapshot_ended = false;
+    std::optional<raft::Index> snapshot_ended;
     std::vector<std::pair<raft::Index, raft::ConfChange>> conf_changes;
   };
-  struct Transfer {
-    raft::MemberId to;  // kNone: whoever
-    TimePoint deadline;
-    Callback callback;
-  };
-  struct RefusedMessages {
-    std::uint64_t count = 0;
-    TimePoint logged;
-  };
 
-  template <class Change>
-  void HandOver(Change&& change);
-  // Under the lock. False if there is no room.
-  bool PutMessage(Inbox& inbox, raft::Message&& message);
+  // False if there is no room.
+  bool PutMessage(Arrived& arrived, raft::Message&& message);
   void Drain();
+  void TakeProgress(Arrived& arrived);
+  void Refuse(Arrived& arrived);
   // A member that is the only voter need not wait for a time-out to know that nobody else leads.
   void MaybeCampaignAlone();
   void HurryFirstElection();
@@ -184,62 +181,34 @@ class Replica {
   void ProposeConfChange(Proposal proposal);
   // Whether it is for the leader of a term that this member is not.
   bool IsOfAnotherTerm(const Proposal& proposal) const;
-  void FailProposal(std::uint64_t id, const Error& error);
   std::uint64_t AskForReads();
-  void EndTransfers();
-  // What a proposal is told that got no answer in time.
-  Error TimeoutError() const;
-  bool IsConnectedSince(raft::MemberId peer, TimePoint since) const;
-  // Proposals whose time is over are with nobody any more.
-  void DropExpired(std::vector<Proposal>& proposals, TimePoint now);
-  bool IsSnapshotDue() const;
+  void EndMoves();
   void MaybeSnapshot();
-  void CompactLog();
   void PublishState();
 
   Executor& raft_;
   LogWriter& log_;
   ApplyLoop& apply_;
-  WaitTable& waiters_;
   RequestIdSource& ids_;
+  RaftStatus& status_;
   const Options options_;
   const Hooks hooks_;
-
-  std::mutex mutex_;  // guards the next three
-  Inbox inbox_;
-  std::size_t inbox_message_bytes_ = 0;
-  bool drain_posted_ = false;
-
-  std::atomic<raft::Index> commit_index_{0};
-  std::atomic<raft::Term> term_{0};
-  std::atomic<raft::MemberId> leader_{raft::kNone};
-  std::atomic<bool> is_leader_overdue_{false};
-  std::atomic<raft::Term> leading_term_{0};
-  std::atomic<std::size_t> waiting_bytes_{0};
+  Inbox<Arrived> inbox_;
+  WaitingProposals proposals_;
   std::atomic<std::size_t> waiting_reads_{0};
-  std::atomic<std::uint64_t> refused_messages_{0};
-  std::atomic<std::uint64_t> repeated_proposals_{0};
 
   // Of the raft executor.
   std::unique_ptr<raft::Node> node_;
   Transport* transport_ = nullptr;
   bool stopped_ = false;
-  std::vector<Proposal> leaderless_;       // proposed while there was no leader
-  std::vector<Proposal> pending_changes_;  // of the configuration, behind one that is not applied
-  std::vector<Transfer> transfers_;
-  TimePoint hurry_until_{};  // after which the first election takes its time
-  TimePoint elected_{};      // when this member last became the leader
   ReadRounds reads_;
-  raft::Index snapshot_index_;  // of the last snapshot begun
-  raft::Index durable_index_ = 0;
-  bool snapshot_running_ = false;
-  std::size_t kept_size_bytes_ = 0;  // of the log in memory, when the last snapshot was done
-  CatchUpLog catch_up_log_;
-  raft::Index compact_index_ = 0;  // up to where the log should be compacted; 0: it is
+  LeadershipMoves moves_;
+  FirstElection first_election_;
+  TimeoutCause timeout_cause_;
+  LogSnapshots snapshots_;
   TakenProposals taken_proposals_;
   EventLog event_log_;
-  std::map<raft::MemberId, RefusedMessages> refused_;                 // by sender
-  std::vector<std::pair<raft::Index, raft::ConfState>> conf_states_;  // from which index each holds
+  RefusalLog refusal_log_;
 };
 
 }  // namespace kvorum::server

@@ -439,5 +439,46 @@ TEST_F(ReplicaTest, NonsenseOfAPeerKeepsNobodyFromBeingServed) {
   }
 }
 
+// An entry that joint configurations need cannot be applied here (docs/decisions/0018), and so gets
+// into nobody's log, whoever sends it.
+TEST_F(ReplicaTest, AJointConfigurationOfAPeerEndsNobodyAndMakesNoOtherState) {
+  const std::size_t leader = Start(3);
+  const std::size_t follower = FollowerOf(leader);
+  const raft::Log& log = cluster_->replica(follower).node().log();
+  const raft::Index last = log.last_index();
+  const raft::ConfChangeV2 change{
+      .changes = {{raft::ConfChangeType::kRemoveNode, cluster_->id(leader)},
+                  {raft::ConfChangeType::kAddNode, 99}}};
+  const raft::Entry joint{.term = log.last_term(),
+                          .index = last + 1,
+                          .type = raft::EntryType::kConfChangeV2,
+                          .data = SharedBytes::Own(Encode(change))};
+  cluster_->member(follower).instance().Receive({.type = raft::MessageType::kApp,
+                                                 .to = cluster_->id(follower),
+                                                 .from = cluster_->id(leader),
+                                                 .term = cluster_->replica(follower).term(),
+                                                 .log_term = joint.term,
+                                                 .index = last,
+                                                 .commit = joint.index,
+                                                 .entries = {joint}});
+  cluster_->member(leader).instance().Receive({.type = raft::MessageType::kProp,
+                                               .to = cluster_->id(leader),
+                                               .from = cluster_->id(follower),
+                                               .entries = {joint}});
+  cluster_->RunFor(seconds(2));
+  EXPECT_EQ(cluster_->replica(follower).refused_messages(), 1U);
+  EXPECT_EQ(cluster_->replica(leader).refused_messages(), 1U);
+  EXPECT_EQ(log.last_index(), last);
+
+  ASSERT_TRUE(Put(follower, "after").has_value());
+  ASSERT_TRUE(cluster_->CatchUp());
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_FALSE(cluster_->member(i).fatal().has_value());
+    EXPECT_EQ(Value(i), "after");
+    EXPECT_EQ(cluster_->replica(i).node().conf_state().voters.size(), 3U);
+    EXPECT_FALSE(cluster_->replica(i).node().tracker().IsJoint());
+  }
+}
+
 }  // namespace
 }  // namespace kvorum::server

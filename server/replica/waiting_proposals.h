@@ -1,0 +1,60 @@
+// Proposals from when clients hand them over until they are answered: the bound on them, who waits
+// for each, and those that Raft cannot take yet.
+//
+// Threading: Admit is thread-safe, everything else belongs to the raft executor. Ownership: the
+// wait table is shared with the apply executor, which answers. Bounds: of number and bytes, past
+// which Admit refuses; those that wait here count as long as they do.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "base/error.h"
+#include "server/apply/wait_table.h"
+#include "server/replica/proposal.h"
+
+namespace kvorum::server {
+
+class WaitingProposals {
+ public:
+  struct Bounds {
+    std::size_t proposals = 0;
+    std::size_t bytes = 0;
+  };
+  WaitingProposals(WaitTable& waiters, Bounds bounds) : waiters_(waiters), bounds_(bounds) {}
+
+  // Registers who waits. False if they are too many: then those are told so.
+  bool Admit(std::vector<Proposal>& proposals);
+  // Raft has them, or nobody has them any more: they are not held in bytes here.
+  void Release(std::size_t size_bytes) { bytes_.fetch_sub(size_bytes, std::memory_order_relaxed); }
+
+  // Until there is a leader to take it.
+  void HoldForLeader(Proposal proposal) { Hold(for_leader_, std::move(proposal)); }
+  // A change of the configuration, until the one before it is applied.
+  void HoldForChange(Proposal proposal) { Hold(for_change_, std::move(proposal)); }
+  bool HasHeldForLeader() const { return !for_leader_.empty(); }
+  bool HasHeldForChange() const { return !for_change_.empty(); }
+  std::vector<Proposal> TakeHeldForLeader() { return std::exchange(for_leader_, {}); }
+  std::vector<Proposal> TakeHeldForChange() { return std::exchange(for_change_, {}); }
+
+  void Fail(std::uint64_t id, const Error& error);
+  // Tells those whose time is over the error, which is made only if there are any, and holds their
+  // proposals no longer.
+  void FailExpired(TimePoint now, const std::function<Error()>& error);
+  void FailAll(const Error& error);
+
+ private:
+  void Hold(std::vector<Proposal>& held, Proposal proposal);
+  void DropExpired(std::vector<Proposal>& held, TimePoint now);
+
+  WaitTable& waiters_;
+  const Bounds bounds_;
+  std::atomic<std::size_t> bytes_{0};
+  std::vector<Proposal> for_leader_;
+  std::vector<Proposal> for_change_;
+};
+
+}  // namespace kvorum::server

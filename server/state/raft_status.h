@@ -1,0 +1,80 @@
+// What a member knows of its cluster's Raft, for everybody who answers clients: published by the
+// replica, read anywhere.
+//
+// Threading: thread-safe. The applied index is written by the apply executor, the rest by the raft
+// executor. Each value is the last one published; two of them need not be of one moment. Invariant:
+// applied_index() never goes back.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "proto/raft_types.h"
+
+namespace kvorum::server {
+
+class RaftStatus {
+ public:
+  // The raft executor's values, published together.
+  struct Values {
+    raft::Index commit_index = 0;
+    raft::Term term = 0;
+    raft::MemberId leader = raft::kNone;
+    bool is_leading = false;
+  };
+
+  explicit RaftStatus(raft::Index applied = 0) : applied_index_(applied) {}
+  RaftStatus(const RaftStatus&) = delete;
+  RaftStatus& operator=(const RaftStatus&) = delete;
+
+  raft::Index commit_index() const { return commit_index_.load(std::memory_order_acquire); }
+  raft::Index applied_index() const { return applied_index_.load(std::memory_order_acquire); }
+  raft::Term term() const { return term_.load(std::memory_order_acquire); }
+  // kNone in each election.
+  raft::MemberId leader() const { return leader_.load(std::memory_order_acquire); }
+  // True if there has been no leader for two election time-outs: none was heard of, and none of the
+  // elections meanwhile had a winner.
+  bool is_leaderless() const {
+    return leader() == raft::kNone && is_leader_overdue_.load(std::memory_order_acquire);
+  }
+  // The term in which this member leads, as far as it knows; 0 if it does not.
+  raft::Term leading_term() const { return leading_term_.load(std::memory_order_acquire); }
+  // Of peers, that no correct one sends, or for which there was no room.
+  std::uint64_t refused_messages() const {
+    return refused_messages_.load(std::memory_order_relaxed);
+  }
+  // Proposals of other members' clients that came again and were not taken again.
+  std::uint64_t repeated_proposals() const {
+    return repeated_proposals_.load(std::memory_order_relaxed);
+  }
+
+  // ---- the publishers ----
+  // True if leading_term() says something else now.
+  bool Publish(const Values& values) {
+    commit_index_.store(values.commit_index, std::memory_order_release);
+    term_.store(values.term, std::memory_order_release);
+    leader_.store(values.leader, std::memory_order_release);
+    const raft::Term leading = values.is_leading ? values.term : 0;
+    return leading_term_.exchange(leading, std::memory_order_acq_rel) != leading;
+  }
+  void SetLeaderOverdue(bool is_overdue) {
+    is_leader_overdue_.store(is_overdue, std::memory_order_release);
+  }
+  void SetApplied(raft::Index index) { applied_index_.store(index, std::memory_order_release); }
+  void CountRefusedMessage() { refused_messages_.fetch_add(1, std::memory_order_relaxed); }
+  void CountRepeatedProposals(std::uint64_t count) {
+    repeated_proposals_.fetch_add(count, std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<raft::Index> applied_index_;
+  std::atomic<raft::Index> commit_index_{0};
+  std::atomic<raft::Term> term_{0};
+  std::atomic<raft::MemberId> leader_{raft::kNone};
+  std::atomic<bool> is_leader_overdue_{false};
+  std::atomic<raft::Term> leading_term_{0};
+  std::atomic<std::uint64_t> refused_messages_{0};
+  std::atomic<std::uint64_t> repeated_proposals_{0};
+};
+
+}  // namespace kvorum::server
