@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "base/api_errors.h"
 #include "base/utf8.h"
 #include "proto/wire.h"
 
@@ -257,6 +258,18 @@ SharedBytes EncodeShared(const Table& table, const void* message) {
 Decoded DecodeInto(void* message, const Table& table, std::string_view bytes,
                    const SharedBytes* block) {
   return Decoder(block).Decode(table, message, bytes);
+}
+
+Result<void> CheckRequest(Decoded outcome) {
+  switch (outcome) {
+    case Decoded::kOk:
+      return {};
+    case Decoded::kInvalidUtf8:
+      return kErrInvalidUtf8Request.Fail();
+    case Decoded::kMalformed:
+      break;
+  }
+  return kErrMalformedRequest.Fail();
 }
 
 }  // namespace kvorum::wire

@@ -38,6 +38,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/error.h"
 #include "base/shared_bytes.h"
 
 namespace kvorum::wire {
@@ -343,6 +344,15 @@ SharedBytes EncodeShared(const Message<T>& table, const T& message) {
 template <class T>
 Decoded Decode(const Message<T>& table, std::string_view bytes, T& message) {
   return DecodeInto(&message, table, bytes);
+}
+
+// A client's request: the error is the one that the client gets.
+Result<void> CheckRequest(Decoded outcome);
+template <class T>
+Result<T> DecodeRequest(const Message<T>& table, std::string_view bytes) {
+  T request{};
+  KV_RETURN_IF_ERROR(CheckRequest(Decode(table, bytes, request)));
+  return request;
 }
 
 }  // namespace kvorum::wire

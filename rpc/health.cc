@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/api_errors.h"
 #include "proto/fields.h"
 #include "rpc/grpc_protocol.h"
 
@@ -61,22 +60,9 @@ SharedBytes Response(Serving status) {
   return wire::EncodeShared(kCheckResponse, {.status = status});
 }
 
-Result<void> CheckDecoded(wire::Decoded outcome) {
-  switch (outcome) {
-    case wire::Decoded::kOk:
-      return {};
-    case wire::Decoded::kInvalidUtf8:
-      return kErrInvalidUtf8Request.Fail();
-    case wire::Decoded::kMalformed:
-      break;
-  }
-  return kErrMalformedRequest.Fail();
-}
-
 // True if the request names the server as a whole.
 Result<bool> NamesWholeServer(std::string_view bytes) {
-  CheckRequest request;
-  KV_RETURN_IF_ERROR(CheckDecoded(wire::Decode(kCheckRequest, bytes, request)));
+  KV_TRY(const CheckRequest request, wire::DecodeRequest(kCheckRequest, bytes));
   return request.service.empty();
 }
 
@@ -105,8 +91,7 @@ class Health::State : public std::enable_shared_from_this<Health::State> {
   }
 
   Result<ByteChain> List(std::string_view request) {
-    ListRequest nothing;
-    KV_RETURN_IF_ERROR(CheckDecoded(wire::Decode(kListRequest, request, nothing)));
+    KV_RETURN_IF_ERROR(wire::DecodeRequest(kListRequest, request));
     std::lock_guard lock(mutex_);
     return ByteChain{wire::EncodeShared(
         kListResponse, {.statuses = {{.service = {}, .answer = {.status = status_}}}})};
