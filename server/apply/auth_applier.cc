@@ -97,7 +97,7 @@ Result<auth::Change> AuthApplier::Change(const InternalRequest& entry) {
     case RequestKind::kRoleGrantPermission: {
       KV_TRY(const GrantPermissionRequest request, DecodeGrantPermission(entry.body));
       return auth_.GrantPermission(request.role,
-                                   request.has_permission ? &request.permission : nullptr);
+                                   request.permission ? &*request.permission : nullptr);
     }
     case RequestKind::kRoleRevokePermission: {
       KV_TRY(const RevokePermissionRequest request, DecodeRevokePermission(entry.body));

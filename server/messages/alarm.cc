@@ -1,36 +1,38 @@
 #include "server/messages/alarm.h"
 
-#include "proto/wire.h"
-#include "server/messages/kv_decode.h"
+#include "server/messages/tables.h"
 
 namespace kvorum::server {
 namespace {
 
-std::uint64_t OnWire(AlarmType type) { return static_cast<std::uint64_t>(type); }
+using wire::Describe;
+using wire::Field;
+
+// On the wire an alarm's parts stand in the request itself.
+struct FlatRequest {
+  AlarmAction action = AlarmAction::kGet;
+  raft::MemberId member = raft::kNone;
+  AlarmType type = AlarmType::kNone;
+};
+constexpr auto kRequest =
+    Describe<FlatRequest, Field<1, &FlatRequest::action>, Field<2, &FlatRequest::member>,
+             Field<3, &FlatRequest::type>>("etcdserverpb.AlarmRequest");
+
+constexpr const wire::Table* kTables[] = {&kAlarm, &kRequest};
 
 }  // namespace
 
-std::string EncodeAlarm(const Alarm& alarm) {
-  std::string out;
-  wire::AppendUint(out, 1, alarm.member);
-  wire::AppendUint(out, 2, OnWire(alarm.type));
-  return out;
-}
+constexpr wire::Message<Alarm> kAlarm =
+    Describe<Alarm, Field<1, &Alarm::member>, Field<2, &Alarm::type>>("etcdserverpb.AlarmMember");
+
+MessageTables AlarmTables() { return kTables; }
+
+std::string EncodeAlarm(const Alarm& alarm) { return wire::Encode(kAlarm, alarm); }
 
 Result<Alarm> DecodeAlarm(std::string_view bytes) {
   Alarm alarm;
-  wire::Reader reader(bytes);
-  while (reader.Next()) {
-    if (reader.tag() == wire::VarintTag(1)) {
-      alarm.member = reader.Varint();
-    } else if (reader.tag() == wire::VarintTag(2)) {
-      alarm.type = static_cast<AlarmType>(reader.Varint());
-    } else {
-      reader.Skip();
-    }
-  }
-  if (!reader.ok()) return Fail(Code::kDataLoss, "alarm: a stored alarm is malformed");
-  return alarm;
+  if (wire::Decode(kAlarm, bytes, alarm) == wire::Decoded::kOk) return alarm;
+  return Fail(Code::kDataLoss, "alarm: a stored alarm is malformed");
 }
 
 std::string AlarmText(const Alarm& alarm) {
@@ -54,33 +56,15 @@ std::string AlarmName(AlarmType type) {
 }
 
 std::string EncodeAlarmRequest(const AlarmRequest& request) {
-  std::string out;
-  wire::AppendUint(out, 1, static_cast<std::uint64_t>(request.action));
-  wire::AppendUint(out, 2, request.alarm.member);
-  wire::AppendUint(out, 3, OnWire(request.alarm.type));
-  return out;
+  return wire::Encode(
+      kRequest,
+      {.action = request.action, .member = request.alarm.member, .type = request.alarm.type});
 }
 
 Result<AlarmRequest> DecodeAlarmRequest(std::string_view bytes) {
-  AlarmRequest request;
-  wire::Reader reader(bytes);
-  while (reader.Next()) {
-    switch (reader.tag()) {
-      case wire::VarintTag(1):
-        request.action = static_cast<AlarmAction>(reader.Varint());
-        break;
-      case wire::VarintTag(2):
-        request.alarm.member = reader.Varint();
-        break;
-      case wire::VarintTag(3):
-        request.alarm.type = static_cast<AlarmType>(reader.Varint());
-        break;
-      default:
-        reader.Skip();
-    }
-  }
-  if (!reader.ok()) return MalformedRequest();
-  return request;
+  KV_TRY(const FlatRequest request, wire::DecodeRequest(kRequest, bytes));
+  return AlarmRequest{.action = request.action,
+                      .alarm = {.member = request.member, .type = request.type}};
 }
 
 }  // namespace kvorum::server

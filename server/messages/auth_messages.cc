@@ -1,234 +1,182 @@
 #include "server/messages/auth_messages.h"
 
-#include <algorithm>
-#include <initializer_list>
 #include <utility>
+#include <vector>
 
-#include "proto/wire.h"
-#include "server/messages/text_reader.h"
+#include "server/messages/tables.h"
 
 namespace kvorum::server {
 namespace {
 
-// In all requests a name comes first.
-constexpr std::uint32_t kName = 1;
-// AuthenticateRequest, AuthUserAddRequest, AuthUserChangePasswordRequest
-constexpr std::uint32_t kPassword = 2;
-constexpr std::uint32_t kOptions = 3;
-constexpr std::uint32_t kHashOfNew = 4;      // AuthUserAddRequest
-constexpr std::uint32_t kHashOfChanged = 3;  // AuthUserChangePasswordRequest
-constexpr std::uint32_t kNoPassword = 1;     // UserAddOptions
-constexpr std::uint32_t kTokenPrefix = 3;    // InternalAuthenticateRequest
-constexpr std::uint32_t kRole = 2;           // AuthUser…RoleRequest
-constexpr std::uint32_t kPermission = 2;     // AuthRoleGrantPermissionRequest
-// authpb.Permission
-constexpr std::uint32_t kPermissionType = 1;
-constexpr std::uint32_t kPermissionKey = 2;
-constexpr std::uint32_t kPermissionEnd = 3;
-// AuthRoleRevokePermissionRequest
-constexpr std::uint32_t kRevokedKey = 2;
-constexpr std::uint32_t kRevokedEnd = 3;
-// Answers
-constexpr std::uint32_t kEnabled = 2;
-constexpr std::uint32_t kAuthRevision = 3;
-constexpr std::uint32_t kToken = 2;
-constexpr std::uint32_t kNames = 2;
-constexpr std::uint32_t kPermissions = 2;
+using wire::Describe;
+using wire::Encoded;
+using wire::Field;
+using wire::Nested;
+using wire::Text;
 
 struct Name {
   std::string_view name;
 };
+constexpr auto kName = Describe<Name, Text<1, &Name::name>>(
+    "etcdserverpb.AuthUserGetRequest etcdserverpb.AuthUserDeleteRequest "
+    "etcdserverpb.AuthRoleAddRequest etcdserverpb.AuthRoleGetRequest "
+    "etcdserverpb.AuthRoleDeleteRequest");
 
-// Where a message of texts has each of them.
-template <class T>
-struct Place {
-  std::uint32_t field;
-  std::string_view T::* text;
+constexpr auto kAuthenticate =
+    Describe<AuthenticateRequest, Text<1, &AuthenticateRequest::name>,
+             Text<2, &AuthenticateRequest::password>>("etcdserverpb.AuthenticateRequest");
+
+constexpr auto kLogin =
+    Describe<LoginEntry, Text<1, &LoginEntry::name>, Text<3, &LoginEntry::token_prefix>>(
+        "etcdserverpb.InternalAuthenticateRequest");
+
+// The options go into the log as they came.
+constexpr auto kUserAdd =
+    Describe<UserPasswordRequest, Text<1, &UserPasswordRequest::name>,
+             Text<2, &UserPasswordRequest::password>, Encoded<3, &UserPasswordRequest::options>,
+             Text<4, &UserPasswordRequest::hashed_password>>("etcdserverpb.AuthUserAddRequest");
+constexpr auto kNoPassword = Describe<bool, wire::Only<1, bool>>("authpb.UserAddOptions");
+
+constexpr auto kChangePassword = Describe<UserPasswordRequest, Text<1, &UserPasswordRequest::name>,
+                                          Text<2, &UserPasswordRequest::password>,
+                                          Text<3, &UserPasswordRequest::hashed_password>>(
+    "etcdserverpb.AuthUserChangePasswordRequest");
+
+constexpr auto kUserRole =
+    Describe<UserRoleRequest, Text<1, &UserRoleRequest::user>, Text<2, &UserRoleRequest::role>>(
+        "etcdserverpb.AuthUserGrantRoleRequest etcdserverpb.AuthUserRevokeRoleRequest");
+
+constexpr auto kPermission =
+    Describe<auth::Permission, Field<1, &auth::Permission::type>, Field<2, &auth::Permission::key>,
+             Field<3, &auth::Permission::range_end>>("authpb.Permission");
+constexpr auto kGrantPermission =
+    Describe<GrantPermissionRequest, Text<1, &GrantPermissionRequest::role>,
+             Nested<2, &GrantPermissionRequest::permission, kPermission>>(
+        "etcdserverpb.AuthRoleGrantPermissionRequest");
+
+constexpr auto kRevokePermission =
+    Describe<RevokePermissionRequest, Text<1, &RevokePermissionRequest::role>,
+             Field<2, &RevokePermissionRequest::key>,
+             Field<3, &RevokePermissionRequest::range_end>>(
+        "etcdserverpb.AuthRoleRevokePermissionRequest");
+
+struct StatusAnswer {
+  ResponseHeader header;
+  bool enabled = false;
+  std::uint64_t revision = 0;
 };
+constexpr auto kStatusAnswer =
+    Describe<StatusAnswer, Nested<1, &StatusAnswer::header, kResponseHeader>,
+             Field<2, &StatusAnswer::enabled>, Field<3, &StatusAnswer::revision>>(
+        "etcdserverpb.AuthStatusResponse");
 
-// `read` gets the fields that are none of these.
-template <class T, class Read>
-Result<T> Decode(std::string_view bytes, std::initializer_list<Place<T>> texts, Read&& read) {
-  T value{};
-  TextReader reader(bytes);
-  while (reader.Next()) {
-    const auto* const place = std::ranges::find(
-        texts, reader.tag(), [](const Place<T>& each) { return wire::BytesTag(each.field); });
-    if (place != texts.end()) {
-      value.*(place->text) = reader.Text();
-    } else {
-      read(reader, value);
-    }
-  }
-  KV_RETURN_IF_ERROR(reader.Outcome());
-  return value;
-}
-template <class T>
-Result<T> Decode(std::string_view bytes, std::initializer_list<Place<T>> texts) {
-  return Decode<T>(bytes, texts, [](TextReader& reader, T&) { reader.Skip(); });
-}
+struct TokenAnswer {
+  ResponseHeader header;
+  std::string_view token;
+};
+constexpr auto kTokenAnswer =
+    Describe<TokenAnswer, Nested<1, &TokenAnswer::header, kResponseHeader>,
+             Text<2, &TokenAnswer::token>>("etcdserverpb.AuthenticateResponse");
 
-void ReadPermission(wire::Reader& outer, auth::Permission& permission) {
-  wire::Reader reader(outer.Bytes());
-  while (reader.Next()) {
-    switch (reader.tag()) {
-      case wire::VarintTag(kPermissionType):
-        permission.type =
-            static_cast<auth::PermissionType>(static_cast<std::int32_t>(reader.Varint()));
-        break;
-      case wire::BytesTag(kPermissionKey):
-        permission.key = reader.Bytes();
-        break;
-      case wire::BytesTag(kPermissionEnd):
-        permission.range_end = reader.Bytes();
-        break;
-      default:
-        reader.Skip();
-    }
-  }
-  if (!reader.ok()) outer.Stop();
-}
+struct NamesAnswer {
+  ResponseHeader header;
+  std::vector<std::string_view> names;
+};
+constexpr auto kNamesAnswer =
+    Describe<NamesAnswer, Nested<1, &NamesAnswer::header, kResponseHeader>,
+             Text<2, &NamesAnswer::names>>(
+        "etcdserverpb.AuthUserGetResponse etcdserverpb.AuthUserListResponse "
+        "etcdserverpb.AuthRoleListResponse");
 
-void ReadOptions(wire::Reader& outer, UserPasswordRequest& request) {
-  request.has_options = true;
-  request.options = outer.Bytes();
-  wire::Reader reader(request.options);
-  while (reader.Next()) {
-    if (reader.tag() == wire::VarintTag(kNoPassword)) {
-      request.no_password = reader.Bool();
-    } else {
-      reader.Skip();
-    }
-  }
-  if (!reader.ok()) outer.Stop();
+struct RoleAnswer {
+  ResponseHeader header;
+  std::vector<auth::Permission> permissions;
+};
+constexpr auto kRoleAnswer =
+    Describe<RoleAnswer, Nested<1, &RoleAnswer::header, kResponseHeader>,
+             Nested<2, &RoleAnswer::permissions, kPermission>>("etcdserverpb.AuthRoleGetResponse");
+
+constexpr const wire::Table* kTables[] = {
+    &kName,           &kAuthenticate, &kLogin,       &kUserAdd,         &kNoPassword,
+    &kChangePassword, &kUserRole,     &kPermission,  &kGrantPermission, &kRevokePermission,
+    &kStatusAnswer,   &kTokenAnswer,  &kNamesAnswer, &kRoleAnswer};
+
+// The log has the hash alone.
+UserPasswordRequest WithoutPassword(UserPasswordRequest request) {
+  request.password = {};
+  return request;
 }
 
 }  // namespace
 
+MessageTables AuthTables() { return kTables; }
+
 Result<std::string_view> DecodeName(std::string_view bytes) {
-  KV_TRY(const Name decoded, Decode<Name>(bytes, {{kName, &Name::name}}));
+  KV_TRY(const Name decoded, wire::DecodeRequest(kName, bytes));
   return decoded.name;
 }
 
 Result<AuthenticateRequest> DecodeAuthenticate(std::string_view bytes) {
-  using Message = AuthenticateRequest;
-  return Decode<Message>(bytes, {{kName, &Message::name}, {kPassword, &Message::password}});
+  return wire::DecodeRequest(kAuthenticate, bytes);
 }
 
 Result<LoginEntry> DecodeLoginEntry(std::string_view bytes) {
-  using Message = LoginEntry;
-  return Decode<Message>(bytes, {{kName, &Message::name}, {kTokenPrefix, &Message::token_prefix}});
+  return wire::DecodeRequest(kLogin, bytes);
 }
 
-std::string EncodeLoginEntry(const LoginEntry& entry) {
-  std::string out;
-  wire::AppendBytes(out, kName, entry.name);
-  wire::AppendBytes(out, kTokenPrefix, entry.token_prefix);
-  return out;
-}
+std::string EncodeLoginEntry(const LoginEntry& entry) { return wire::Encode(kLogin, entry); }
 
 Result<UserPasswordRequest> DecodeUserAdd(std::string_view bytes) {
-  using Message = UserPasswordRequest;
-  return Decode<Message>(bytes,
-                         {{kName, &Message::name},
-                          {kPassword, &Message::password},
-                          {kHashOfNew, &Message::hashed_password}},
-                         [](TextReader& reader, Message& request) {
-                           if (reader.tag() == wire::BytesTag(kOptions))
-                             return ReadOptions(reader, request);
-                           reader.Skip();
-                         });
+  KV_TRY(UserPasswordRequest request, wire::DecodeRequest(kUserAdd, bytes));
+  if (request.options.has_value()) {
+    KV_TRY(request.no_password, wire::DecodeRequest(kNoPassword, *request.options));
+  }
+  return request;
 }
 
 std::string EncodeUserAdd(const UserPasswordRequest& request) {
-  std::string out;
-  wire::AppendBytes(out, kName, request.name);
-  if (request.has_options) wire::AppendBytesAlways(out, kOptions, request.options);
-  wire::AppendBytes(out, kHashOfNew, request.hashed_password);
-  return out;
+  return wire::Encode(kUserAdd, WithoutPassword(request));
 }
 
 Result<UserPasswordRequest> DecodeChangePassword(std::string_view bytes) {
-  using Message = UserPasswordRequest;
-  return Decode<Message>(bytes, {{kName, &Message::name},
-                                 {kPassword, &Message::password},
-                                 {kHashOfChanged, &Message::hashed_password}});
+  return wire::DecodeRequest(kChangePassword, bytes);
 }
 
 std::string EncodeChangePassword(const UserPasswordRequest& request) {
-  std::string out;
-  wire::AppendBytes(out, kName, request.name);
-  wire::AppendBytes(out, kHashOfChanged, request.hashed_password);
-  return out;
+  return wire::Encode(kChangePassword, WithoutPassword(request));
 }
 
 Result<UserRoleRequest> DecodeUserRole(std::string_view bytes) {
-  using Message = UserRoleRequest;
-  return Decode<Message>(bytes, {{kName, &Message::user}, {kRole, &Message::role}});
+  return wire::DecodeRequest(kUserRole, bytes);
 }
 
 Result<GrantPermissionRequest> DecodeGrantPermission(std::string_view bytes) {
-  using Message = GrantPermissionRequest;
-  return Decode<Message>(bytes, {{kName, &Message::role}},
-                         [](TextReader& reader, Message& request) {
-                           if (reader.tag() != wire::BytesTag(kPermission)) return reader.Skip();
-                           request.has_permission = true;
-                           ReadPermission(reader, request.permission);
-                         });
+  return wire::DecodeRequest(kGrantPermission, bytes);
 }
 
 Result<RevokePermissionRequest> DecodeRevokePermission(std::string_view bytes) {
-  using Message = RevokePermissionRequest;
-  return Decode<Message>(bytes, {{kName, &Message::role}},
-                         [](TextReader& reader, Message& request) {
-                           switch (reader.tag()) {
-                             case wire::BytesTag(kRevokedKey):
-                               request.key = reader.Bytes();
-                               break;
-                             case wire::BytesTag(kRevokedEnd):
-                               request.range_end = reader.Bytes();
-                               break;
-                             default:
-                               reader.Skip();
-                           }
-                         });
+  return wire::DecodeRequest(kRevokePermission, bytes);
 }
 
 SharedBytes EncodeAuthStatusResponse(const ResponseHeader& header, bool enabled,
                                      std::uint64_t revision) {
-  std::string out;
-  AppendHeader(out, header);
-  wire::AppendUint(out, kEnabled, enabled ? 1 : 0);
-  wire::AppendUint(out, kAuthRevision, revision);
-  return SharedBytes::Own(std::move(out));
+  return wire::EncodeShared(kStatusAnswer,
+                            {.header = header, .enabled = enabled, .revision = revision});
 }
 
 SharedBytes EncodeAuthenticateResponse(const ResponseHeader& header, std::string_view token) {
-  std::string out;
-  AppendHeader(out, header);
-  wire::AppendBytes(out, kToken, token);
-  return SharedBytes::Own(std::move(out));
+  return wire::EncodeShared(kTokenAnswer, {.header = header, .token = token});
 }
 
 SharedBytes EncodeNames(const ResponseHeader& header, std::span<const std::string> names) {
-  std::string out;
-  AppendHeader(out, header);
-  for (const std::string& name : names) wire::AppendBytesAlways(out, kNames, name);
-  return SharedBytes::Own(std::move(out));
+  return wire::EncodeShared(kNamesAnswer,
+                            {.header = header, .names = {names.begin(), names.end()}});
 }
 
 SharedBytes EncodeRoleGetResponse(const ResponseHeader& header,
                                   std::span<const auth::Permission> permissions) {
-  std::string out;
-  AppendHeader(out, header);
-  for (const auth::Permission& permission : permissions) {
-    std::string message;
-    wire::AppendUint(message, kPermissionType, static_cast<std::uint64_t>(permission.type));
-    wire::AppendBytes(message, kPermissionKey, permission.key);
-    wire::AppendBytes(message, kPermissionEnd, permission.range_end);
-    wire::AppendBytesAlways(out, kPermissions, message);
-  }
-  return SharedBytes::Own(std::move(out));
+  return wire::EncodeShared(
+      kRoleAnswer, {.header = header, .permissions = {permissions.begin(), permissions.end()}});
 }
 
 }  // namespace kvorum::server

@@ -1,11 +1,11 @@
-// The Auth service's messages, read and written by hand: what clients ask and are answered, and
-// what stands in the log.
+// The Auth service's messages: what clients ask and are answered, and what stands in the log.
 //
 // Views point into the given bytes. Errors: MalformedRequest, as kv_decode.h's; names that are not
 // UTF-8 are no strings of a message.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -41,8 +41,7 @@ std::string EncodeLoginEntry(const LoginEntry& entry);
 struct UserPasswordRequest {
   std::string_view name = {};
   std::string_view password = {};
-  std::string_view options = {};  // UserAddOptions, encoded
-  bool has_options = false;
+  std::optional<std::string_view> options = {};  // UserAddOptions, encoded
   bool no_password = false;
   std::string_view hashed_password = {};
 };
@@ -60,8 +59,7 @@ Result<UserRoleRequest> DecodeUserRole(std::string_view bytes);
 
 struct GrantPermissionRequest {
   std::string_view role;
-  bool has_permission = false;
-  auth::Permission permission;
+  std::optional<auth::Permission> permission;
 };
 Result<GrantPermissionRequest> DecodeGrantPermission(std::string_view bytes);
 

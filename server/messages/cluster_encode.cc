@@ -1,103 +1,89 @@
 #include "server/messages/cluster_encode.h"
 
-#include "proto/wire.h"
-#include "server/messages/kv_decode.h"
-#include "server/messages/text_reader.h"
+#include <ranges>
+
+#include "server/messages/tables.h"
 
 namespace kvorum::server {
 namespace {
 
-std::string EncodeMember(const Member& member) {
-  std::string out;
-  wire::AppendUint(out, 1, member.id);
-  wire::AppendBytes(out, 2, member.name);
-  for (const std::string& url : member.peer_urls) wire::AppendBytesAlways(out, 3, url);
-  for (const std::string& url : member.client_urls) wire::AppendBytesAlways(out, 4, url);
-  wire::AppendBool(out, 5, member.is_learner);
-  return out;
-}
+using wire::Describe;
+using wire::Field;
+using wire::Nested;
+using wire::Only;
+using wire::Text;
 
-void AppendMembers(std::string& out, std::uint32_t field, const MembershipView& view) {
-  for (const auto& [id, member] : view.members)
-    wire::AppendBytesAlways(out, field, EncodeMember(member));
+constexpr auto kAddRequest =
+    Describe<MemberRequest, Text<1, &MemberRequest::peer_urls>,
+             Field<2, &MemberRequest::is_learner>>("etcdserverpb.MemberAddRequest");
+constexpr auto kUpdateRequest =
+    Describe<MemberRequest, Field<1, &MemberRequest::id>, Text<2, &MemberRequest::peer_urls>>(
+        "etcdserverpb.MemberUpdateRequest");
+constexpr auto kId = Describe<raft::MemberId, Only<1, raft::MemberId>>(
+    "etcdserverpb.MemberRemoveRequest etcdserverpb.MemberPromoteRequest "
+    "etcdserverpb.MoveLeaderRequest");
+constexpr auto kLinearizable = Describe<bool, Only<1, bool>>("etcdserverpb.MemberListRequest");
+
+constexpr auto kMember =
+    Describe<Member, Field<1, &Member::id>, Text<2, &Member::name>, Text<3, &Member::peer_urls>,
+             Text<4, &Member::client_urls>, Field<5, &Member::is_learner>>("etcdserverpb.Member");
+
+struct AddAnswer {
+  ResponseHeader header;
+  Member added;
+  std::vector<Member> members;
+};
+constexpr auto kAddAnswer =
+    Describe<AddAnswer, Nested<1, &AddAnswer::header, kResponseHeader>,
+             Nested<2, &AddAnswer::added, kMember>, Nested<3, &AddAnswer::members, kMember>>(
+        "etcdserverpb.MemberAddResponse");
+
+struct MembersAnswer {
+  ResponseHeader header;
+  std::vector<Member> members;
+};
+constexpr auto kMembersAnswer =
+    Describe<MembersAnswer, Nested<1, &MembersAnswer::header, kResponseHeader>,
+             Nested<2, &MembersAnswer::members, kMember>>(
+        "etcdserverpb.MemberListResponse etcdserverpb.MemberRemoveResponse "
+        "etcdserverpb.MemberUpdateResponse etcdserverpb.MemberPromoteResponse");
+
+constexpr const wire::Table* kTables[] = {
+    &kAddRequest, &kUpdateRequest, &kId, &kLinearizable, &kMember, &kAddAnswer, &kMembersAnswer};
+
+std::vector<Member> MembersOf(const MembershipView& view) {
+  const auto members = std::views::values(view.members);
+  return {members.begin(), members.end()};
 }
 
 }  // namespace
 
+MessageTables ClusterTables() { return kTables; }
+
 Result<MemberRequest> DecodeMemberAddRequest(std::string_view bytes) {
-  MemberRequest request;
-  TextReader reader(bytes);
-  while (reader.Next()) {
-    if (reader.tag() == wire::BytesTag(1)) {
-      request.peer_urls.emplace_back(reader.Text());
-    } else if (reader.tag() == wire::VarintTag(2)) {
-      request.is_learner = reader.Bool();
-    } else {
-      reader.Skip();
-    }
-  }
-  KV_RETURN_IF_ERROR(reader.Outcome());
-  return request;
+  return wire::DecodeRequest(kAddRequest, bytes);
 }
 
 Result<MemberRequest> DecodeMemberUpdateRequest(std::string_view bytes) {
-  MemberRequest request;
-  TextReader reader(bytes);
-  while (reader.Next()) {
-    if (reader.tag() == wire::VarintTag(1)) {
-      request.id = reader.Varint();
-    } else if (reader.tag() == wire::BytesTag(2)) {
-      request.peer_urls.emplace_back(reader.Text());
-    } else {
-      reader.Skip();
-    }
-  }
-  KV_RETURN_IF_ERROR(reader.Outcome());
-  return request;
+  return wire::DecodeRequest(kUpdateRequest, bytes);
 }
 
 Result<raft::MemberId> DecodeMemberId(std::string_view bytes) {
-  raft::MemberId id = raft::kNone;
-  wire::Reader reader(bytes);
-  while (reader.Next()) {
-    if (reader.tag() == wire::VarintTag(1)) {
-      id = reader.Varint();
-    } else {
-      reader.Skip();
-    }
-  }
-  if (!reader.ok()) return MalformedRequest();
-  return id;
+  return wire::DecodeRequest(kId, bytes);
 }
 
 Result<bool> DecodeMemberListRequest(std::string_view bytes) {
-  bool linearizable = false;
-  wire::Reader reader(bytes);
-  while (reader.Next()) {
-    if (reader.tag() == wire::VarintTag(1)) {
-      linearizable = reader.Bool();
-    } else {
-      reader.Skip();
-    }
-  }
-  if (!reader.ok()) return MalformedRequest();
-  return linearizable;
+  return wire::DecodeRequest(kLinearizable, bytes);
 }
 
 SharedBytes EncodeMemberAddResponse(const ResponseHeader& header, const Member& added,
                                     const MembershipView& view) {
-  std::string out;
-  AppendHeader(out, header);
-  wire::AppendBytesAlways(out, 2, EncodeMember(added));
-  AppendMembers(out, 3, view);
-  return SharedBytes::Own(std::move(out));
+  return wire::EncodeShared(kAddAnswer,
+                            {.header = header, .added = added, .members = MembersOf(view)});
 }
 
 SharedBytes EncodeMembersResponse(const ResponseHeader& header, const MembershipView& view) {
-  std::string out;
-  AppendHeader(out, header);
-  AppendMembers(out, 2, view);
-  return SharedBytes::Own(std::move(out));
+  return wire::EncodeShared(kMembersAnswer, {.header = header, .members = MembersOf(view)});
 }
 
 }  // namespace kvorum::server

@@ -2,6 +2,7 @@
 
 #include "base/api_errors.h"
 #include "proto/wire.h"
+#include "server/messages/tables.h"
 
 namespace kvorum::server {
 namespace {
@@ -239,7 +240,15 @@ bool ReadTxn(mvcc::TxnRequest& request, std::string_view bytes, int depth) {
   return reader.ok();
 }
 
+constexpr auto kCompaction =
+    wire::Describe<CompactionRequest, wire::Field<1, &CompactionRequest::revision>,
+                   wire::Field<2, &CompactionRequest::physical>>("etcdserverpb.CompactionRequest");
+
+constexpr const wire::Table* kKvTables[] = {&kResponseHeader, &kCompaction};
+
 }  // namespace
+
+MessageTables KvTables() { return kKvTables; }
 
 std::unexpected<Error> MalformedRequest() { return kErrMalformedRequest.Fail(); }
 std::unexpected<Error> InvalidUtf8Request() { return kErrInvalidUtf8Request.Fail(); }
@@ -263,18 +272,7 @@ Result<mvcc::TxnRequest> DecodeTxn(std::string_view bytes) {
 }
 
 Result<CompactionRequest> DecodeCompaction(std::string_view bytes) {
-  return Decode<CompactionRequest>(bytes, [](wire::Reader& reader, CompactionRequest& request) {
-    switch (reader.tag()) {
-      case wire::VarintTag(1):
-        request.revision = reader.Int();
-        break;
-      case wire::VarintTag(2):
-        request.physical = reader.Bool();
-        break;
-      default:
-        reader.Skip();
-    }
-  });
+  return wire::DecodeRequest(kCompaction, bytes);
 }
 
 }  // namespace kvorum::server

@@ -1,6 +1,7 @@
 #include "server/messages/kv_encode.h"
 
 #include "proto/wire.h"
+#include "server/messages/tables.h"
 
 namespace kvorum::server {
 namespace {
@@ -25,7 +26,11 @@ constexpr std::uint32_t kPutOp = 2;
 constexpr std::uint32_t kDeleteRangeOp = 3;
 constexpr std::uint32_t kTxnOp = 4;
 
+// ResponseHeader
+constexpr std::uint32_t kClusterId = 1;
+constexpr std::uint32_t kMemberId = 2;
 constexpr std::uint32_t kHeaderRevision = 3;
+constexpr std::uint32_t kRaftTerm = 4;
 
 void GrowFor(std::string& out, std::size_t more_bytes) {
   const std::size_t needed = out.size() + more_bytes;
@@ -148,16 +153,24 @@ SharedBytes EncodeResponse(const ResponseHeader& header, const T& result) {
 
 }  // namespace
 
+// For the answers off the hot path, which have tables; KV's are written by hand.
+constexpr wire::Message<ResponseHeader> kResponseHeader =
+    wire::Describe<ResponseHeader, wire::Field<kClusterId, &ResponseHeader::cluster_id>,
+                   wire::Field<kMemberId, &ResponseHeader::member_id>,
+                   wire::Field<kHeaderRevision, &ResponseHeader::revision>,
+                   wire::Field<kRaftTerm, &ResponseHeader::raft_term>>(
+        "etcdserverpb.ResponseHeader");
+
 void AppendHeader(std::string& out, const ResponseHeader& header) {
-  const std::size_t size = wire::UintFieldSize(1, header.cluster_id) +
-                           wire::UintFieldSize(2, header.member_id) +
+  const std::size_t size = wire::UintFieldSize(kClusterId, header.cluster_id) +
+                           wire::UintFieldSize(kMemberId, header.member_id) +
                            wire::IntFieldSize(kHeaderRevision, header.revision) +
-                           wire::UintFieldSize(4, header.raft_term);
+                           wire::UintFieldSize(kRaftTerm, header.raft_term);
   wire::AppendLengthDelimitedHeader(out, kHeader, size);
-  wire::AppendUint(out, 1, header.cluster_id);
-  wire::AppendUint(out, 2, header.member_id);
+  wire::AppendUint(out, kClusterId, header.cluster_id);
+  wire::AppendUint(out, kMemberId, header.member_id);
   wire::AppendInt(out, kHeaderRevision, header.revision);
-  wire::AppendUint(out, 4, header.raft_term);
+  wire::AppendUint(out, kRaftTerm, header.raft_term);
 }
 
 std::size_t FramedSize(const mvcc::Row& row) {

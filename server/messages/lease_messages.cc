@@ -1,266 +1,182 @@
 #include "server/messages/lease_messages.h"
 
+#include <optional>
 #include <utility>
 
-#include "proto/wire.h"
-#include "server/messages/kv_decode.h"
+#include "server/messages/tables.h"
 
 namespace kvorum::server {
 namespace {
 
-// LeaseGrantRequest
-constexpr std::uint32_t kGrantTtl = 1;
-constexpr std::uint32_t kGrantId = 2;
-// LeaseRevokeRequest, LeaseKeepAliveRequest, LeaseTimeToLiveRequest, LeaseStatus
-constexpr std::uint32_t kId = 1;
-constexpr std::uint32_t kKeys = 2;
-// LeaseCheckpointRequest, LeaseCheckpoint
-constexpr std::uint32_t kCheckpoints = 1;
-constexpr std::uint32_t kRemainingTtl = 2;
-// LeaseGrantResponse, LeaseKeepAliveResponse, LeaseTimeToLiveResponse
-constexpr std::uint32_t kAnswerHeader = 1;
-constexpr std::uint32_t kAnswerId = 2;
-constexpr std::uint32_t kAnswerTtl = 3;
-constexpr std::uint32_t kGrantedTtl = 4;
-constexpr std::uint32_t kAttachedKeys = 5;
-// LeaseLeasesResponse
-constexpr std::uint32_t kLeases = 2;
-// leasepb.LeaseInternalRequest, LeaseInternalResponse
-constexpr std::uint32_t kTimeToLive = 1;
+using wire::Describe;
+using wire::Field;
+using wire::Nested;
+using wire::Only;
 
-void AppendTimes(std::string& out, lease::LeaseId id, const LeaseTimes& times) {
-  wire::AppendInt(out, kAnswerId, id);
-  wire::AppendInt(out, kAnswerTtl, times.ttl_s);
-  wire::AppendInt(out, kGrantedTtl, times.granted_s);
-  for (const std::string& key : times.keys) wire::AppendBytesAlways(out, kAttachedKeys, key);
-}
+constexpr auto kGrantRequest =
+    Describe<LeaseGrantRequest, Field<1, &LeaseGrantRequest::ttl_s>,
+             Field<2, &LeaseGrantRequest::id>>("etcdserverpb.LeaseGrantRequest");
 
-// The message in field 1, which is all that there is; empty if it is not there.
-Result<std::string_view> Unwrap(std::string_view bytes) {
-  std::string_view inner;
-  wire::Reader reader(bytes);
-  while (reader.Next()) {
-    if (reader.tag() == wire::BytesTag(kTimeToLive)) {
-      inner = reader.Bytes();
-    } else {
-      reader.Skip();
-    }
-  }
-  if (!reader.ok()) return MalformedRequest();
-  return inner;
-}
+constexpr auto kLeaseId = Describe<lease::LeaseId, Only<1, lease::LeaseId>>(
+    "etcdserverpb.LeaseRevokeRequest etcdserverpb.LeaseKeepAliveRequest etcdserverpb.LeaseStatus");
+
+constexpr auto kCheckpoint =
+    Describe<LeaseCheckpoint, Field<1, &LeaseCheckpoint::id>,
+             Field<2, &LeaseCheckpoint::remaining_s>>("etcdserverpb.LeaseCheckpoint");
+struct Checkpoints {
+  std::vector<LeaseCheckpoint> checkpoints;
+};
+constexpr auto kCheckpoints =
+    Describe<Checkpoints, Nested<1, &Checkpoints::checkpoints, kCheckpoint>>(
+        "etcdserverpb.LeaseCheckpointRequest");
+
+constexpr auto kTimesRequest =
+    Describe<LeaseTimeToLiveRequest, Field<1, &LeaseTimeToLiveRequest::id>,
+             Field<2, &LeaseTimeToLiveRequest::keys>>("etcdserverpb.LeaseTimeToLiveRequest");
+
+struct IdAndTtl {
+  std::optional<ResponseHeader> header;  // not between members
+  lease::LeaseId id = lease::kNoLease;
+  std::int64_t ttl_s = 0;
+};
+constexpr auto kIdAndTtl = Describe<IdAndTtl, Nested<1, &IdAndTtl::header, kResponseHeader>,
+                                    Field<2, &IdAndTtl::id>, Field<3, &IdAndTtl::ttl_s>>(
+    "etcdserverpb.LeaseGrantResponse etcdserverpb.LeaseKeepAliveResponse");
+
+struct TimesAnswer {
+  ResponseHeader header;
+  lease::LeaseId id = lease::kNoLease;
+  std::int64_t ttl_s = 0;
+  std::int64_t granted_s = 0;
+  std::vector<std::string_view> keys;
+};
+constexpr auto kTimesAnswer =
+    Describe<TimesAnswer, Nested<1, &TimesAnswer::header, kResponseHeader>,
+             Field<2, &TimesAnswer::id>, Field<3, &TimesAnswer::ttl_s>,
+             Field<4, &TimesAnswer::granted_s>, Field<5, &TimesAnswer::keys>>(
+        "etcdserverpb.LeaseTimeToLiveResponse");
+
+struct LeasesAnswer {
+  ResponseHeader header;
+  std::vector<lease::LeaseId> ids;
+};
+constexpr auto kLeasesAnswer =
+    Describe<LeasesAnswer, Nested<1, &LeasesAnswer::header, kResponseHeader>,
+             Nested<2, &LeasesAnswer::ids, kLeaseId>>("etcdserverpb.LeaseLeasesResponse");
+
+// On the peer port the message is wrapped.
+struct WrappedRequest {
+  LeaseTimeToLiveRequest times;
+};
+constexpr auto kWrappedRequest =
+    Describe<WrappedRequest, Nested<1, &WrappedRequest::times, kTimesRequest>>(
+        "leasepb.LeaseInternalRequest");
+struct WrappedAnswer {
+  TimesAnswer times;
+};
+constexpr auto kWrappedAnswer =
+    Describe<WrappedAnswer, Nested<1, &WrappedAnswer::times, kTimesAnswer>>(
+        "leasepb.LeaseInternalResponse");
+
+constexpr const wire::Table* kTables[] = {
+    &kGrantRequest, &kLeaseId,     &kCheckpoint,   &kCheckpoints,    &kTimesRequest,
+    &kIdAndTtl,     &kTimesAnswer, &kLeasesAnswer, &kWrappedRequest, &kWrappedAnswer};
 
 std::unexpected<Error> MalformedAnswer() {
   return Fail(Code::kUnavailable, "the leader's answer about a lease cannot be read");
 }
 
-SharedBytes EncodeIdAndTtl(const ResponseHeader& header, lease::LeaseId id, std::int64_t ttl_s) {
-  std::string out;
-  AppendHeader(out, header);
-  wire::AppendInt(out, kAnswerId, id);
-  wire::AppendInt(out, kAnswerTtl, ttl_s);
-  return SharedBytes::Own(std::move(out));
+TimesAnswer AnswerOf(const ResponseHeader& header, lease::LeaseId id, const LeaseTimes& times) {
+  return {.header = header,
+          .id = id,
+          .ttl_s = times.ttl_s,
+          .granted_s = times.granted_s,
+          .keys = {times.keys.begin(), times.keys.end()}};
 }
 
 }  // namespace
 
+MessageTables LeaseTables() { return kTables; }
+
 Result<LeaseGrantRequest> DecodeLeaseGrant(std::string_view bytes) {
-  LeaseGrantRequest request;
-  wire::Reader reader(bytes);
-  while (reader.Next()) {
-    if (reader.tag() == wire::VarintTag(kGrantTtl)) {
-      request.ttl_s = reader.Int();
-    } else if (reader.tag() == wire::VarintTag(kGrantId)) {
-      request.id = reader.Int();
-    } else {
-      reader.Skip();
-    }
-  }
-  if (!reader.ok()) return MalformedRequest();
-  return request;
+  return wire::DecodeRequest(kGrantRequest, bytes);
 }
 
 std::string EncodeLeaseGrant(const LeaseGrantRequest& request) {
-  std::string out;
-  wire::AppendInt(out, kGrantTtl, request.ttl_s);
-  wire::AppendInt(out, kGrantId, request.id);
-  return out;
+  return wire::Encode(kGrantRequest, request);
 }
 
 Result<LeaseTimeToLiveRequest> DecodeLeaseTimeToLive(std::string_view bytes) {
-  LeaseTimeToLiveRequest request;
-  wire::Reader reader(bytes);
-  while (reader.Next()) {
-    if (reader.tag() == wire::VarintTag(kId)) {
-      request.id = reader.Int();
-    } else if (reader.tag() == wire::VarintTag(kKeys)) {
-      request.keys = reader.Bool();
-    } else {
-      reader.Skip();
-    }
-  }
-  if (!reader.ok()) return MalformedRequest();
-  return request;
+  return wire::DecodeRequest(kTimesRequest, bytes);
 }
 
 Result<lease::LeaseId> DecodeLeaseId(std::string_view bytes) {
-  lease::LeaseId id = lease::kNoLease;
-  wire::Reader reader(bytes);
-  while (reader.Next()) {
-    if (reader.tag() == wire::VarintTag(kId)) {
-      id = reader.Int();
-    } else {
-      reader.Skip();
-    }
-  }
-  if (!reader.ok()) return MalformedRequest();
-  return id;
+  return wire::DecodeRequest(kLeaseId, bytes);
 }
 
-std::string EncodeLeaseId(lease::LeaseId id) {
-  std::string out;
-  wire::AppendInt(out, kId, id);
-  return out;
-}
+std::string EncodeLeaseId(lease::LeaseId id) { return wire::Encode(kLeaseId, id); }
 
 Result<std::vector<LeaseCheckpoint>> DecodeLeaseCheckpoints(std::string_view bytes) {
-  std::vector<LeaseCheckpoint> checkpoints;
-  wire::Reader reader(bytes);
-  while (reader.Next()) {
-    if (reader.tag() != wire::BytesTag(kCheckpoints)) {
-      reader.Skip();
-      continue;
-    }
-    LeaseCheckpoint& checkpoint = checkpoints.emplace_back();
-    wire::Reader inner(reader.Bytes());
-    while (inner.Next()) {
-      if (inner.tag() == wire::VarintTag(kId)) {
-        checkpoint.id = inner.Int();
-      } else if (inner.tag() == wire::VarintTag(kRemainingTtl)) {
-        checkpoint.remaining_s = inner.Int();
-      } else {
-        inner.Skip();
-      }
-    }
-    if (!inner.ok()) reader.Stop();
-  }
-  if (!reader.ok()) return MalformedRequest();
-  return checkpoints;
+  KV_TRY(Checkpoints request, wire::DecodeRequest(kCheckpoints, bytes));
+  return std::move(request.checkpoints);
 }
 
 std::string EncodeLeaseCheckpoints(std::span<const LeaseCheckpoint> checkpoints) {
-  std::string out;
-  for (const LeaseCheckpoint& checkpoint : checkpoints) {
-    std::string inner;
-    wire::AppendInt(inner, kId, checkpoint.id);
-    wire::AppendInt(inner, kRemainingTtl, checkpoint.remaining_s);
-    wire::AppendBytesAlways(out, kCheckpoints, inner);
-  }
-  return out;
+  return wire::Encode(kCheckpoints, {.checkpoints = {checkpoints.begin(), checkpoints.end()}});
 }
 
 SharedBytes EncodeLeaseGrantResponse(const ResponseHeader& header, lease::LeaseId id,
                                      std::int64_t ttl_s) {
-  return EncodeIdAndTtl(header, id, ttl_s);
+  return wire::EncodeShared(kIdAndTtl, {.header = header, .id = id, .ttl_s = ttl_s});
 }
 
 SharedBytes EncodeLeaseKeepAliveResponse(const ResponseHeader& header, lease::LeaseId id,
                                          std::int64_t ttl_s) {
-  return EncodeIdAndTtl(header, id, ttl_s);
+  return EncodeLeaseGrantResponse(header, id, ttl_s);
 }
 
 SharedBytes EncodeLeaseTimeToLiveResponse(const ResponseHeader& header, lease::LeaseId id,
                                           const LeaseTimes& times) {
-  std::string out;
-  AppendHeader(out, header);
-  AppendTimes(out, id, times);
-  return SharedBytes::Own(std::move(out));
+  return wire::EncodeShared(kTimesAnswer, AnswerOf(header, id, times));
 }
 
 SharedBytes EncodeLeaseLeasesResponse(const ResponseHeader& header,
                                       std::span<const lease::LeaseId> ids) {
-  std::string out;
-  AppendHeader(out, header);
-  for (const lease::LeaseId id : ids) {
-    wire::AppendLengthDelimitedHeader(out, kLeases, wire::IntFieldSize(kId, id));
-    wire::AppendInt(out, kId, id);
-  }
-  return SharedBytes::Own(std::move(out));
+  return wire::EncodeShared(kLeasesAnswer, {.header = header, .ids = {ids.begin(), ids.end()}});
 }
 
 std::string EncodeForwardedKeepAlive(lease::LeaseId id, std::int64_t ttl_s) {
-  std::string out;
-  wire::AppendInt(out, kAnswerId, id);
-  wire::AppendInt(out, kAnswerTtl, ttl_s);
-  return out;
+  return wire::Encode(kIdAndTtl, {.header = std::nullopt, .id = id, .ttl_s = ttl_s});
 }
 
 Result<std::int64_t> DecodeForwardedKeepAlive(std::string_view bytes, lease::LeaseId id) {
-  lease::LeaseId of = lease::kNoLease;
-  std::int64_t ttl_s = 0;
-  wire::Reader reader(bytes);
-  while (reader.Next()) {
-    if (reader.tag() == wire::VarintTag(kAnswerId)) {
-      of = reader.Int();
-    } else if (reader.tag() == wire::VarintTag(kAnswerTtl)) {
-      ttl_s = reader.Int();
-    } else {
-      reader.Skip();
-    }
-  }
-  if (!reader.ok() || of != id) return MalformedAnswer();
-  return ttl_s;
+  IdAndTtl answer;
+  if (wire::Decode(kIdAndTtl, bytes, answer) != wire::Decoded::kOk || answer.id != id)
+    return MalformedAnswer();
+  return answer.ttl_s;
 }
 
 std::string EncodeInternalTimeToLive(const LeaseTimeToLiveRequest& request) {
-  std::string inner;
-  wire::AppendInt(inner, kId, request.id);
-  wire::AppendBool(inner, kKeys, request.keys);
-  std::string out;
-  wire::AppendBytesAlways(out, kTimeToLive, inner);
-  return out;
+  return wire::Encode(kWrappedRequest, {.times = request});
 }
 
 Result<LeaseTimeToLiveRequest> DecodeInternalTimeToLive(std::string_view bytes) {
-  KV_TRY(const std::string_view inner, Unwrap(bytes));
-  return DecodeLeaseTimeToLive(inner);
+  KV_TRY(const WrappedRequest request, wire::DecodeRequest(kWrappedRequest, bytes));
+  return request.times;
 }
 
 std::string EncodeInternalTimes(lease::LeaseId id, const LeaseTimes& times) {
-  std::string inner;
-  wire::AppendBytesAlways(inner, kAnswerHeader, {});
-  AppendTimes(inner, id, times);
-  std::string out;
-  wire::AppendBytesAlways(out, kTimeToLive, inner);
-  return out;
+  return wire::Encode(kWrappedAnswer, {.times = AnswerOf({}, id, times)});
 }
 
 Result<LeaseTimes> DecodeInternalTimes(std::string_view bytes, lease::LeaseId id) {
-  const auto inner = Unwrap(bytes);
-  if (!inner.has_value()) return MalformedAnswer();
-  LeaseTimes times{.ttl_s = 0, .granted_s = 0, .keys = {}};
-  lease::LeaseId of = lease::kNoLease;
-  wire::Reader reader(*inner);
-  while (reader.Next()) {
-    switch (reader.tag()) {
-      case wire::VarintTag(kAnswerId):
-        of = reader.Int();
-        break;
-      case wire::VarintTag(kAnswerTtl):
-        times.ttl_s = reader.Int();
-        break;
-      case wire::VarintTag(kGrantedTtl):
-        times.granted_s = reader.Int();
-        break;
-      case wire::BytesTag(kAttachedKeys):
-        times.keys.emplace_back(reader.Bytes());
-        break;
-      default:
-        reader.Skip();
-    }
-  }
-  if (!reader.ok() || of != id) return MalformedAnswer();
-  return times;
+  WrappedAnswer answer;
+  const TimesAnswer& times = answer.times;
+  if (wire::Decode(kWrappedAnswer, bytes, answer) != wire::Decoded::kOk || times.id != id)
+    return MalformedAnswer();
+  return LeaseTimes{.ttl_s = times.ttl_s,
+                    .granted_s = times.granted_s,
+                    .keys = {times.keys.begin(), times.keys.end()}};
 }
 
 }  // namespace kvorum::server

@@ -1,5 +1,5 @@
-// The Lease service's messages, read and written by hand: what clients ask and are answered, what
-// stands in the log, and what members ask each other on the peer port.
+// The Lease service's messages: what clients ask and are answered, what stands in the log, and what
+// members ask each other on the peer port.
 //
 // Errors: MalformedRequest, as kv_decode.h's.
 #pragma once

@@ -1,142 +1,140 @@
 #include "server/messages/maintenance_encode.h"
 
-#include "proto/wire.h"
-#include "server/messages/kv_decode.h"
+#include <utility>
+
+#include "server/messages/cluster_encode.h"
+#include "server/messages/tables.h"
 
 namespace kvorum::server {
 namespace {
 
-std::unexpected<Error> MalformedEntry() {
+using wire::Describe;
+using wire::Field;
+using wire::Nested;
+using wire::Only;
+using wire::Text;
+using wire::UncheckedText;
+
+constexpr auto kDowngradeInfo =
+    Describe<DowngradeInfo, Field<1, &DowngradeInfo::enabled>,
+             Text<2, &DowngradeInfo::target_version>>("etcdserverpb.DowngradeInfo");
+constexpr auto kStatus =
+    Describe<Status, Nested<1, &Status::header, kResponseHeader>, Text<2, &Status::version>,
+             Field<3, &Status::db_size_bytes>, Field<4, &Status::leader>,
+             Field<5, &Status::commit_index>, Field<6, &Status::term>,
+             Field<7, &Status::applied_index>, Text<8, &Status::errors>,
+             Field<9, &Status::db_size_in_use_bytes>, Field<10, &Status::is_learner>,
+             Text<11, &Status::storage_version>, Field<12, &Status::db_size_quota_bytes>,
+             Nested<13, &Status::downgrade, kDowngradeInfo>>("etcdserverpb.StatusResponse");
+
+struct HashAnswer {
+  ResponseHeader header;
+  std::uint32_t hash = 0;
+  std::int64_t compact_revision = 0;
+  std::int64_t hash_revision = 0;
+};
+constexpr auto kHashAnswer = Describe<HashAnswer, Nested<1, &HashAnswer::header, kResponseHeader>,
+                                      Field<2, &HashAnswer::hash>>("etcdserverpb.HashResponse");
+constexpr auto kHashKvAnswer =
+    Describe<HashAnswer, Nested<1, &HashAnswer::header, kResponseHeader>,
+             Field<2, &HashAnswer::hash>, Field<3, &HashAnswer::compact_revision>,
+             Field<4, &HashAnswer::hash_revision>>("etcdserverpb.HashKVResponse");
+constexpr auto kHashKvRequest =
+    Describe<std::int64_t, Only<1, std::int64_t>>("etcdserverpb.HashKVRequest");
+
+struct AlarmAnswer {
+  ResponseHeader header;
+  std::vector<Alarm> alarms;
+};
+constexpr auto kAlarmAnswer =
+    Describe<AlarmAnswer, Nested<1, &AlarmAnswer::header, kResponseHeader>,
+             Nested<2, &AlarmAnswer::alarms, kAlarm>>("etcdserverpb.AlarmResponse");
+
+struct Attributes {
+  std::string name;
+  std::vector<std::string> client_urls;
+};
+constexpr auto kAttributes =
+    Describe<Attributes, UncheckedText<1, &Attributes::name>,
+             UncheckedText<2, &Attributes::client_urls>>("membershippb.Attributes");
+struct AttributesEntry {
+  raft::MemberId member = raft::kNone;
+  Attributes attributes;
+};
+constexpr auto kAttributesEntry = Describe<AttributesEntry, Field<1, &AttributesEntry::member>,
+                                           Nested<2, &AttributesEntry::attributes, kAttributes>>(
+    "membershippb.ClusterMemberAttrSetRequest");
+
+struct VersionEntry {
+  std::string version;
+};
+constexpr auto kVersionEntry = Describe<VersionEntry, UncheckedText<1, &VersionEntry::version>>(
+    "membershippb.ClusterVersionSetRequest");
+
+constexpr const wire::Table* kTables[] = {&kDowngradeInfo, &kStatus,          &kHashAnswer,
+                                          &kHashKvAnswer,  &kHashKvRequest,   &kAlarmAnswer,
+                                          &kAttributes,    &kAttributesEntry, &kVersionEntry};
+
+template <class T>
+Result<T> DecodeEntry(const wire::Message<T>& table, std::string_view bytes) {
+  T entry;
+  if (wire::Decode(table, bytes, entry) == wire::Decoded::kOk) return entry;
   return Fail(Code::kDataLoss, "a log entry's attributes are malformed");
 }
 
 }  // namespace
 
-SharedBytes EncodeStatusResponse(const ResponseHeader& header, const Status& status) {
-  constexpr std::uint32_t kDowngradeInfo = 13;
-  std::string out;
-  AppendHeader(out, header);
-  wire::AppendBytes(out, 2, status.version);
-  wire::AppendInt(out, 3, status.db_size_bytes);
-  wire::AppendUint(out, 4, status.leader);
-  wire::AppendUint(out, 5, status.commit_index);
-  wire::AppendUint(out, 6, status.term);
-  wire::AppendUint(out, 7, status.applied_index);
-  for (const std::string& error : status.errors) wire::AppendBytesAlways(out, 8, error);
-  wire::AppendInt(out, 9, status.db_size_in_use_bytes);
-  wire::AppendBool(out, 10, status.is_learner);
-  wire::AppendBytes(out, 11, status.storage_version);
-  wire::AppendInt(out, 12, status.db_size_quota_bytes);
-  wire::AppendBytesAlways(out, kDowngradeInfo, {});  // present: no downgrade is under way
-  return SharedBytes::Own(std::move(out));
+MessageTables MaintenanceTables() { return kTables; }
+
+SharedBytes EncodeStatusResponse(const ResponseHeader& header, Status status) {
+  status.header = header;
+  return wire::EncodeShared(kStatus, status);
 }
 
 SharedBytes EncodeHashResponse(const ResponseHeader& header, std::uint32_t hash) {
-  std::string out;
-  AppendHeader(out, header);
-  wire::AppendUint(out, 2, hash);
-  return SharedBytes::Own(std::move(out));
+  return wire::EncodeShared(kHashAnswer, {.header = header, .hash = hash});
 }
 
 SharedBytes EncodeHashKvResponse(const ResponseHeader& header, std::uint32_t hash,
                                  std::int64_t compact_revision, std::int64_t hash_revision) {
-  std::string out;
-  AppendHeader(out, header);
-  wire::AppendUint(out, 2, hash);
-  wire::AppendInt(out, 3, compact_revision);
-  wire::AppendInt(out, 4, hash_revision);
-  return SharedBytes::Own(std::move(out));
+  return wire::EncodeShared(kHashKvAnswer, {.header = header,
+                                            .hash = hash,
+                                            .compact_revision = compact_revision,
+                                            .hash_revision = hash_revision});
 }
 
 SharedBytes EncodeAlarmResponse(const ResponseHeader& header, const std::vector<Alarm>& alarms) {
-  std::string out;
-  AppendHeader(out, header);
-  for (const Alarm& alarm : alarms) wire::AppendBytesAlways(out, 2, EncodeAlarm(alarm));
-  return SharedBytes::Own(std::move(out));
+  return wire::EncodeShared(kAlarmAnswer, {.header = header, .alarms = alarms});
 }
 
 Result<std::int64_t> DecodeHashKvRequest(std::string_view bytes) {
-  std::int64_t revision = 0;
-  wire::Reader reader(bytes);
-  while (reader.Next()) {
-    if (reader.tag() == wire::VarintTag(1)) {
-      revision = reader.Int();
-    } else {
-      reader.Skip();
-    }
-  }
-  if (!reader.ok()) return MalformedRequest();
-  return revision;
+  return wire::DecodeRequest(kHashKvRequest, bytes);
 }
 
 Result<raft::MemberId> DecodeMoveLeaderRequest(std::string_view bytes) {
-  raft::MemberId target = raft::kNone;
-  wire::Reader reader(bytes);
-  while (reader.Next()) {
-    if (reader.tag() == wire::VarintTag(1)) {
-      target = reader.Varint();
-    } else {
-      reader.Skip();
-    }
-  }
-  if (!reader.ok()) return MalformedRequest();
-  return target;
+  return DecodeMemberId(bytes);
 }
 
 std::string EncodeMemberAttributes(const MemberAttributes& attributes) {
-  std::string inner;
-  wire::AppendBytes(inner, 1, attributes.name);
-  for (const std::string& url : attributes.client_urls) wire::AppendBytesAlways(inner, 2, url);
-  std::string out;
-  wire::AppendUint(out, 1, attributes.member);
-  wire::AppendBytesAlways(out, 2, inner);
-  return out;
+  return wire::Encode(kAttributesEntry, {.member = attributes.member,
+                                         .attributes = {.name = attributes.name,
+                                                        .client_urls = attributes.client_urls}});
 }
 
 Result<MemberAttributes> DecodeMemberAttributes(std::string_view bytes) {
-  MemberAttributes attributes;
-  wire::Reader reader(bytes);
-  while (reader.Next()) {
-    if (reader.tag() == wire::VarintTag(1)) {
-      attributes.member = reader.Varint();
-    } else if (reader.tag() == wire::BytesTag(2)) {
-      wire::Reader inner(reader.Bytes());
-      while (inner.Next()) {
-        if (inner.tag() == wire::BytesTag(1)) {
-          attributes.name = inner.Bytes();
-        } else if (inner.tag() == wire::BytesTag(2)) {
-          attributes.client_urls.emplace_back(inner.Bytes());
-        } else {
-          inner.Skip();
-        }
-      }
-      if (!inner.ok()) return MalformedEntry();
-    } else {
-      reader.Skip();
-    }
-  }
-  if (!reader.ok()) return MalformedEntry();
-  return attributes;
+  KV_TRY(AttributesEntry entry, DecodeEntry(kAttributesEntry, bytes));
+  return MemberAttributes{.member = entry.member,
+                          .name = std::move(entry.attributes.name),
+                          .client_urls = std::move(entry.attributes.client_urls)};
 }
 
 std::string EncodeClusterVersion(std::string_view version) {
-  std::string out;
-  wire::AppendBytes(out, 1, version);
-  return out;
+  return wire::Encode(kVersionEntry, {.version = std::string(version)});
 }
 
 Result<std::string> DecodeClusterVersion(std::string_view bytes) {
-  std::string version;
-  wire::Reader reader(bytes);
-  while (reader.Next()) {
-    if (reader.tag() == wire::BytesTag(1)) {
-      version = reader.Bytes();
-    } else {
-      reader.Skip();
-    }
-  }
-  if (!reader.ok()) return MalformedEntry();
-  return version;
+  KV_TRY(VersionEntry entry, DecodeEntry(kVersionEntry, bytes));
+  return std::move(entry.version);
 }
 
 }  // namespace kvorum::server

@@ -15,6 +15,10 @@
 
 namespace kvorum::server {
 
+struct DowngradeInfo {
+  bool enabled = false;
+  std::string_view target_version = {};
+};
 struct Status {
   std::string_view version;
   std::string_view storage_version;
@@ -27,9 +31,11 @@ struct Status {
   raft::Term term = 0;
   bool is_learner = false;
   std::vector<std::string> errors;
+  ResponseHeader header = {};    // set when it is encoded
+  DowngradeInfo downgrade = {};  // told even where no downgrade is under way
 };
 
-SharedBytes EncodeStatusResponse(const ResponseHeader& header, const Status& status);
+SharedBytes EncodeStatusResponse(const ResponseHeader& header, Status status);
 SharedBytes EncodeHashResponse(const ResponseHeader& header, std::uint32_t hash);
 SharedBytes EncodeHashKvResponse(const ResponseHeader& header, std::uint32_t hash,
                                  std::int64_t compact_revision, std::int64_t hash_revision);

@@ -1,110 +1,85 @@
 #include "server/messages/watch_codec.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "proto/wire.h"
-#include "server/messages/kv_decode.h"
+#include "server/messages/tables.h"
 
 namespace kvorum::server {
 namespace {
 
-// WatchResponse
+using wire::Describe;
+using wire::Field;
+using wire::OneOf;
+
+// WatchResponse, which is written with each batch of events
 constexpr std::uint32_t kWatchId = 2;
 constexpr std::uint32_t kCreated = 3;
 constexpr std::uint32_t kCanceled = 4;
 constexpr std::uint32_t kCompactRevision = 5;
 constexpr std::uint32_t kCancelReason = 6;
 constexpr std::uint32_t kFragment = 7;
-// WatchCreateRequest.FilterType
-constexpr std::uint64_t kNoPut = 0;
-constexpr std::uint64_t kNoDelete = 1;
 
-bool ReadCreate(watch::CreateRequest& request, std::string_view bytes) {
-  wire::Reader reader(bytes);
-  while (reader.Next()) {
-    switch (reader.tag()) {
-      case wire::BytesTag(1):
-        request.key = reader.Bytes();
-        break;
-      case wire::BytesTag(2):
-        request.range_end = reader.Bytes();
-        break;
-      case wire::VarintTag(3):
-        request.start_revision = reader.Int();
-        break;
-      case wire::VarintTag(4):
-        request.progress_notify = reader.Bool();
-        break;
-      case wire::VarintTag(5):
-      case wire::BytesTag(5):  // those that are not known filter nothing
-        reader.RepeatedVarint([&](std::uint64_t filter) {
-          request.wanted.no_put |= filter == kNoPut;
-          request.wanted.no_delete |= filter == kNoDelete;
-        });
-        break;
-      case wire::VarintTag(6):
-        request.wanted.prev_kv = reader.Bool();
-        break;
-      case wire::VarintTag(7):
-        request.watch_id = reader.Int();
-        break;
-      case wire::VarintTag(8):
-        request.wanted.fragment = reader.Bool();
-        break;
-      default:
-        reader.Skip();
-    }
+// Unknown numbers filter nothing.
+enum class Filter : std::int32_t { kNoPut = 0, kNoDelete = 1 };
+
+struct Create {
+  std::string_view key;
+  std::string_view range_end;
+  std::int64_t start_revision = 0;
+  bool progress_notify = false;
+  std::vector<Filter> filters;
+  bool prev_kv = false;
+  std::int64_t watch_id = 0;
+  bool fragment = false;
+};
+constexpr auto kCreate =
+    Describe<Create, Field<1, &Create::key>, Field<2, &Create::range_end>,
+             Field<3, &Create::start_revision>, Field<4, &Create::progress_notify>,
+             wire::Packed<Field<5, &Create::filters>>, Field<6, &Create::prev_kv>,
+             Field<7, &Create::watch_id>, Field<8, &Create::fragment>>(
+        "etcdserverpb.WatchCreateRequest");
+constexpr auto kCancel = Describe<WatchCancelRequest, Field<1, &WatchCancelRequest::watch_id>>(
+    "etcdserverpb.WatchCancelRequest");
+constexpr auto kProgress = Describe<WatchProgressRequest>("etcdserverpb.WatchProgressRequest");
+
+struct Request {
+  std::variant<std::monostate, Create, WatchCancelRequest, WatchProgressRequest> kind;
+};
+constexpr auto kRequest = Describe<Request, OneOf<1, &Request::kind, Create, kCreate>,
+                                   OneOf<2, &Request::kind, WatchCancelRequest, kCancel>,
+                                   OneOf<3, &Request::kind, WatchProgressRequest, kProgress>>(
+    "etcdserverpb.WatchRequest");
+
+constexpr const wire::Table* kTables[] = {&kCreate, &kCancel, &kProgress, &kRequest};
+
+bool Has(const std::vector<Filter>& filters, Filter filter) {
+  return std::ranges::find(filters, filter) != filters.end();
+}
+
+struct ToWatchRequest {
+  WatchRequest operator()(const Create& create) const {
+    return watch::CreateRequest{.key = create.key,
+                                .range_end = create.range_end,
+                                .start_revision = create.start_revision,
+                                .watch_id = create.watch_id,
+                                .progress_notify = create.progress_notify,
+                                .wanted = {.no_put = Has(create.filters, Filter::kNoPut),
+                                           .no_delete = Has(create.filters, Filter::kNoDelete),
+                                           .prev_kv = create.prev_kv,
+                                           .fragment = create.fragment}};
   }
-  return reader.ok();
-}
-
-bool ReadCancel(WatchCancelRequest& request, std::string_view bytes) {
-  wire::Reader reader(bytes);
-  while (reader.Next()) {
-    if (reader.tag() == wire::VarintTag(1)) {
-      request.watch_id = reader.Int();
-    } else {
-      reader.Skip();
-    }
-  }
-  return reader.ok();
-}
-
-bool ReadProgress(std::string_view bytes) {
-  wire::Reader reader(bytes);
-  while (reader.Next()) reader.Skip();
-  return reader.ok();
-}
-
-// The parts of one request that comes in parts are merged, the last kind wins.
-template <class T>
-T& KindOf(WatchRequest& request) {
-  T* same = std::get_if<T>(&request);
-  return same != nullptr ? *same : request.emplace<T>();
-}
+  WatchRequest operator()(const auto& other) const { return other; }
+};
 
 }  // namespace
 
+MessageTables WatchTables() { return kTables; }
+
 Result<WatchRequest> DecodeWatchRequest(std::string_view bytes) {
-  WatchRequest request;
-  wire::Reader reader(bytes);
-  bool parts_ok = true;
-  while (reader.Next()) {
-    switch (reader.tag()) {
-      case wire::BytesTag(1):
-        parts_ok &= ReadCreate(KindOf<watch::CreateRequest>(request), reader.Bytes());
-        break;
-      case wire::BytesTag(2):
-        parts_ok &= ReadCancel(KindOf<WatchCancelRequest>(request), reader.Bytes());
-        break;
-      case wire::BytesTag(3):
-        parts_ok &= ReadProgress(reader.Bytes());
-        KindOf<WatchProgressRequest>(request);
-        break;
-      default:
-        reader.Skip();
-    }
-  }
-  if (reader.ok() && parts_ok) return request;
-  return MalformedRequest();
+  KV_TRY(const Request request, wire::DecodeRequest(kRequest, bytes));
+  return std::visit(ToWatchRequest(), request.kind);
 }
 
 void AppendWatchResponse(std::string& out, const ResponseHeader& header,

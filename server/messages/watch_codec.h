@@ -1,5 +1,5 @@
-// The Watch service's messages: requests as views into the message's bytes, responses by hand,
-// since the events that they carry are encoded already.
+// The Watch service's messages: requests by table, as views into the message's bytes; responses by
+// hand, since the events that they carry are encoded already.
 #pragma once
 
 #include <cstdint>

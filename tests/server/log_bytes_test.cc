@@ -187,13 +187,13 @@ TEST(LogBytesTest, UsersAndRoles) {
             kGrantPermission);
   EXPECT_EQ(Record(32, 32, RequestKind::kUserAdd,
                    EncodeUserAdd({.name = "u1",
-                                  .has_options = true,
+                                  .options = "",
                                   .hashed_password = "JDJhJDEwJG9tV1k5ay51RWRFdXpIZXovVVRpWnUzQjNtM"
                                                      "WlLbW9VZ0QzeGc4YnlzdjVDaTFvTExoRkZX"})),
             kUserAdd);
-  EXPECT_EQ(Record(33, 33, RequestKind::kUserAdd,
-                   EncodeUserAdd({.name = "u2", .options = "\x08\x01", .has_options = true})),
-            kUserAddNoPassword);
+  EXPECT_EQ(
+      Record(33, 33, RequestKind::kUserAdd, EncodeUserAdd({.name = "u2", .options = "\x08\x01"})),
+      kUserAddNoPassword);
   EXPECT_EQ(
       Record(34, 34, RequestKind::kUserChangePassword,
              EncodeChangePassword({.name = "u1",

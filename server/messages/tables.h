@@ -1,0 +1,26 @@
+// The messages of this folder that are described by tables of fields (proto/fields.h): what several
+// of its files share, and the lists for the test that compares all tables with the .proto files.
+// Include it in .cc files.
+#pragma once
+
+#include <span>
+
+#include "proto/fields.h"
+#include "server/messages/alarm.h"
+#include "server/messages/kv_encode.h"
+
+namespace kvorum::server {
+
+extern const wire::Message<ResponseHeader> kResponseHeader;
+extern const wire::Message<Alarm> kAlarm;
+
+using MessageTables = std::span<const wire::Table* const>;
+MessageTables AlarmTables();
+MessageTables AuthTables();
+MessageTables ClusterTables();
+MessageTables KvTables();
+MessageTables LeaseTables();
+MessageTables MaintenanceTables();
+MessageTables WatchTables();
+
+}  // namespace kvorum::server
