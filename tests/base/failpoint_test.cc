@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "base/failpoint_term.h"
+#include "tests/eventually.h"
 
 namespace kvorum::failpoint {
 namespace {
@@ -246,7 +247,7 @@ TEST_F(FailpointHttpTest, AnswersWhileAPointSleeps) {
   ASSERT_TRUE(Set("testReturn", "1*sleep(\"400ms\")").has_value());
   const auto begin = std::chrono::steady_clock::now();
   std::future<std::string> reached = std::async(std::launch::async, ReachPoint);
-  while (Count("testReturn").value() == 0) std::this_thread::yield();
+  EXPECT_TRUE(Eventually([] { return Count("testReturn").value() != 0; }));
   EXPECT_THAT(Ask("GET", "/testReturn/count"), testing::EndsWith("1"));
   EXPECT_THAT(Ask("PUT", "/testReturn", "off"), StartsWith("HTTP/1.1 204 "));
   EXPECT_EQ(reached.wait_for(std::chrono::seconds(0)), std::future_status::timeout);

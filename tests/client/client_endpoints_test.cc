@@ -9,6 +9,7 @@
 #include "client/client.h"
 #include "proto/rpc.pb.h"
 #include "tests/client/fake_member.h"
+#include "tests/eventually.h"
 
 namespace kvorum::client {
 namespace {
@@ -125,10 +126,10 @@ TEST_F(ThreeMembers, WhenOneIsStoppedReadsGoOnAndNoWriteIsMadeTwice) {
       EXPECT_TRUE(range) << range.error().message;
     }
   });
-  while (succeeded < 30) std::this_thread::yield();
+  EXPECT_TRUE(Eventually([&] { return succeeded >= 30; }));
   second_.Stop();
   const int at_stop = succeeded;
-  while (succeeded < at_stop + 30) std::this_thread::yield();
+  EXPECT_TRUE(Eventually([&] { return succeeded >= at_stop + 30; }));
   is_over = true;
   writer.join();
   EXPECT_LE(first_.puts() + second_.puts() + third_.puts(), puts);

@@ -8,6 +8,7 @@
 #include "client/client.h"
 #include "proto/rpc.pb.h"
 #include "tests/client/fake_member.h"
+#include "tests/eventually.h"
 
 namespace kvorum::client {
 namespace {
@@ -75,7 +76,7 @@ TEST(ClientTokenTest, ManyCallsWithOneRefusedTokenLogInOnce) {
   std::vector<std::jthread> threads;
   for (int i = 0; i < kThreads; ++i)
     threads.emplace_back([&] { EXPECT_TRUE(client->Put({}, Soon())); });
-  while (member.refused() < kThreads) std::this_thread::yield();
+  EXPECT_TRUE(Eventually([&] { return member.refused() >= kThreads; }));
   go_on.count_down();
   threads.clear();
   EXPECT_EQ(member.logins(), 2);

@@ -9,6 +9,7 @@
 
 #include "base/rng.h"
 #include "mvcc/snapshot_format.h"
+#include "tests/eventually.h"
 #include "tests/mvcc/backend_worlds.h"
 
 namespace kvorum::mvcc {
@@ -415,7 +416,7 @@ TEST(SnapshotSource, GivesItsReaderUpWhenTheMapMustGrow) {
   EXPECT_FALSE(reader->MustEnd());
   std::thread writer(
       [&] { Commit(*backend, OwnedBatch().Append({3, 0}, std::string(4 << 20, 'x'))); });
-  while (!reader->MustEnd()) std::this_thread::yield();
+  EXPECT_TRUE(Eventually([&] { return reader->MustEnd(); }));
   const auto source = MakeSnapshotSource(std::move(reader), nullptr);
   ASSERT_TRUE(source->Next().has_value()) << "the header";
   const auto next = source->Next();

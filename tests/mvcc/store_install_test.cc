@@ -8,6 +8,7 @@
 
 #include "base/executor.h"
 #include "base/rng.h"
+#include "tests/eventually.h"
 #include "tests/mvcc/store_fixture.h"
 
 namespace kvorum::mvcc {
@@ -363,7 +364,7 @@ TEST(StoreInstallThreads, ReadersGoOnAndSeeOneStateAtATimeAndNeverGoBack) {
       });
       installed.wait(false);
       const std::uint64_t before = reads;
-      while (reads < before + 20) std::this_thread::yield();
+      EXPECT_TRUE(Eventually([&] { return reads >= before + 20; }));
       EXPECT_EQ(store->revision(), leader.revision());
     }
     ended = true;

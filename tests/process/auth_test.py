@@ -254,8 +254,7 @@ class AuthTest(unittest.TestCase):
         flooding = threading.Thread(target=flood)
         flooding.start()
         try:
-            while not verdicts:
-                time.sleep(0.01)
+            cluster.wait_until(lambda: verdicts, "the flood's first verdict")
             for _ in range(10):
                 users.log_in("alice", first)
                 self.assertIsNone(users.put("alice", first, b"a"))

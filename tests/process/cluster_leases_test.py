@@ -74,6 +74,9 @@ class LeasesTest(unittest.TestCase):
     def grant(self, member, ttl=TTL_SECONDS):
         return self.lease_stub(member).LeaseGrant(rpc_pb2.LeaseGrantRequest(TTL=ttl), timeout=10).ID
 
+    def remaining(self, member, lease):
+        return self.lease_stub(member).LeaseTimeToLive(rpc_pb2.LeaseTimeToLiveRequest(ID=lease), timeout=10).TTL
+
     def put(self, member, key, lease):
         with member.channel() as channel:
             server.kv(channel).Put(rpc_pb2.PutRequest(key=key, value=b"v", lease=lease), timeout=10)
@@ -125,7 +128,7 @@ class LeasesTest(unittest.TestCase):
             follower = self.members.followers()[0]
             lease = self.grant(follower)
             self.put(follower, b"key", lease)
-            time.sleep(TTL_SECONDS * 0.75)  # it is about to expire
+            cluster.wait_until(lambda: self.remaining(leader, lease) <= 1, "the lease to be about to expire")
             leader.pause()
             keeper = self.keep(follower, lease)
             keeper.wait_more(3)
@@ -171,8 +174,11 @@ class LeasesTest(unittest.TestCase):
         self.assertEqual(process.stdout.readline(), "granted\n")
         leader = self.members.leader()
         leader.kill()
-        self.members.leader()
-        time.sleep(TTL_SECONDS + 3)  # more than the lease would live unrenewed
+        # A lease that is granted later, of the same time to live, ends when this one would have long ended.
+        successor = self.members.leader()
+        self.put(successor, b"abandoned", self.grant(successor))
+        cluster.wait_until(lambda: self.count(successor, b"abandoned") == 0, "the abandoned lease to end",
+                           TTL_SECONDS + SLACK_SECONDS)
         leader.start()
         output, _ = process.communicate("check\n", timeout=60)
         self.assertEqual(output, "all is well\n")

@@ -424,7 +424,9 @@ TEST_F(GrpcTest, ShutdownLetsCallsInFlightEnd) {
   ASSERT_TRUE(Eventually([&] { return server_.held == 1; }));
   auto shutdown =
       std::async(std::launch::async, [&] { server_.Shutdown(std::chrono::seconds(10)); });
-  EXPECT_EQ(shutdown.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
+  EXPECT_TRUE(
+      Eventually([&] { return !Client(server_.address()).Call("Unary", "too late").status.ok(); }));
+  EXPECT_EQ(shutdown.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
   server_.Release();
   const auto result = answer.get();
   EXPECT_TRUE(result.status.ok()) << result.status.error_message();
@@ -470,13 +472,15 @@ TEST(GrpcServerTest, ConcurrentStreamsAreLimited) {
   TestServer server(options);
   Client client(server.address());
   std::vector<std::future<Client::Answer>> answers;
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 12; ++i) {
     answers.push_back(std::async(std::launch::async, [&] { return client.Call("Hold", "h"); }));
   }
-  ASSERT_TRUE(Eventually([&] { return server.held == 2; }));
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  EXPECT_EQ(server.held, 2);
+  for (int held = 2; held <= 12; held += 2) {
+    EXPECT_TRUE(Eventually([&] { return server.held == held; }));
+    server.ReleaseHeld();
+  }
   server.Release();
+  EXPECT_EQ(server.most_held, 2U);
   for (auto& answer : answers) EXPECT_TRUE(answer.get().status.ok());
 }
 

@@ -141,10 +141,17 @@ std::uint16_t TestServer::port() const {
 }
 
 void TestServer::Release() {
-  std::vector<std::move_only_function<void()>> holding;
   {
     std::lock_guard lock(mutex_);
     released_ = true;
+  }
+  ReleaseHeld();
+}
+
+void TestServer::ReleaseHeld() {
+  std::vector<std::move_only_function<void()>> holding;
+  {
+    std::lock_guard lock(mutex_);
     holding.swap(holding_);
   }
   for (auto& release : holding) release();
@@ -153,8 +160,13 @@ void TestServer::Release() {
 void TestServer::Hold(std::move_only_function<void()> release) {
   {
     std::lock_guard lock(mutex_);
+    if (!released_) {
+      holding_.push_back(std::move(release));
+      most_held = std::max(most_held.load(), holding_.size());
+      ++held;
+      return;
+    }
     ++held;
-    if (!released_) return holding_.push_back(std::move(release));
   }
   release();
 }
@@ -294,15 +306,6 @@ HttpHandler TestServer::MakeHttp() {
     reply.Send(HttpResponse::Text(200, std::string(request.Path())));
   });
   return HttpMux::ToHandler(std::move(mux));
-}
-
-bool Eventually(const std::function<bool()>& condition) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return true;
 }
 
 }  // namespace kvorum::rpc

@@ -32,6 +32,7 @@
 #include "base/executor.h"
 #include "rpc/health.h"
 #include "rpc/server.h"
+#include "tests/eventually.h"
 
 namespace kvorum::rpc {
 
@@ -48,11 +49,13 @@ class TestServer {
   Health& health() { return health_; }
   // Lets calls of Hold and Stall go on, and all that follow.
   void Release();
+  void ReleaseHeld();  // those that wait now
   void Shutdown(std::chrono::milliseconds grace) { server_->Shutdown(grace); }
 
   std::atomic<int> started{0};                   // calls whose start hook ran
   std::atomic<int> ended{0};                     // whose end hook ran
   std::atomic<int> held{0};                      // calls of Hold and Stall that wait
+  std::atomic<std::size_t> most_held{0};         // at once
   std::atomic<int> cancelled{0};                 // whose OnCancel ran
   std::atomic<int> late{0};                      // reads and writes of Late and Race that failed
   std::atomic<int> batches{0};                   // runs of the batch hook
@@ -81,8 +84,5 @@ class TestServer {
   std::unique_ptr<Server> server_;
   std::string address_;
 };
-
-// Waits until the condition holds, at most ten seconds; false if it never did.
-bool Eventually(const std::function<bool()>& condition);
 
 }  // namespace kvorum::rpc
