@@ -30,6 +30,7 @@ UNREADABLE = (400, "error unmarshalling raft message")
 UNKNOWN_SENDER = (403, "unknown sender")
 NOT_FOR_US = (403, "cannot process message to mismatch member")
 
+NORMAL, CONF_CHANGE, CONF_CHANGE_V2 = 0, 1, 2
 PROP, APP, APP_RESP, VOTE, SNAP, HEARTBEAT, HEARTBEAT_RESP = 2, 3, 4, 5, 7, 8, 9
 READ_INDEX, READ_INDEX_RESP, PRE_VOTE = 15, 16, 17
 LOCAL = (0, 1, 10, 11, 12, 19, 20, 21, 22, 23)
@@ -110,13 +111,19 @@ class PeerInputTest(history.HistoryCase):
         for client in self.history.clients:
             self.history.wait_more(20, clients=[client])
         self.history.stop_clients()
+        self.check_members(least=100)
+
+    def check_members(self, least):
         self.assertIs(self.members.leader(), self.leader)
         self.assertEqual(self.leader.status().raftTerm, self.term)
         for member in self.members.members:
             self.assertEqual(member.starts, 1)
             self.assertTrue(member.alive, member.tail())
             self.assertLess(member.resident_bytes() - self.before[member], GROWTH_BYTES, member.name)
-        self.judge(least=100)
+        self.judge(least)
+
+    def applied(self, member):
+        return self.members.details(member)["raftAppliedIndex"]
 
     def headers(self, sender, **changes):
         headers = {"X-Server-From": f"{sender:x}", "X-Server-Version": "3.7.1", "X-Min-Cluster-Version": "3.0.0",
@@ -238,10 +245,51 @@ class PeerInputTest(history.HistoryCase):
                     message(PROP, leader_id, me, 0),
                     # An entry that no member could apply would end all of them, at every start.
                     message(PROP, leader_id, me, 0, entries=[entry(0, 0, b"\xff\xff\xff")] * 10),
-                    message(PROP, leader_id, me, 0, entries=[entry(0, 0, b"\xff\xff\xff", kind=1)])):
+                    message(PROP, leader_id, me, 0, entries=[entry(0, 0, b"\xff\xff\xff", kind=CONF_CHANGE)])):
                 self.post(self.leader, body, me, TAKEN)
         self.post(self.leader, message(PROP, leader_id, me, 0, entries=[entry(0, 0, b"", kind=9)]), me, UNREADABLE)
         self.finish()
+
+    def test_a_joint_configuration_change_is_neither_taken_nor_applied(self):
+        """docs/decisions/0018. Each comes in a form that is taken with an ordinary entry, which the end shows."""
+        self.history.stop_clients()  # so that the end of the log is known
+        leader_id = self.ids[self.leader]
+        follower = next(m for m in self.members.members if m is not self.leader)
+        me = self.ids[follower]
+        last = self.leader.status().raftIndex
+        cluster.wait_until(lambda: self.applied(follower) == last, "the follower to apply the log")
+        listed = [(m.ID, m.name) for m in self.members.listed()]
+
+        def append(index, data, kind):
+            return message(APP, me, leader_id, self.term, log_term=self.term, index=index, commit=index + 1,
+                           entries=[entry(self.term, index + 1, data, kind)])
+
+        # One voter for another; by the old and the new majority until told otherwise; an entry that leaves that state.
+        swap = field(2, field(1, 0) + field(2, 0xABCDEF)) + field(2, field(1, 1) + field(2, leader_id))
+        for data in (swap, field(1, 2) + swap, b""):
+            self.post(follower, append(last, data, CONF_CHANGE_V2), leader_id, TAKEN)
+            self.post(self.leader, message(PROP, leader_id, me, 0, entries=[entry(0, 0, data, CONF_CHANGE_V2)]), me,
+                      TAKEN)
+        voters = b"".join(field(1, m) for m in self.ids.values())
+        metadata = field(1, voters + field(3, leader_id) + field(5, 1)) + field(2, last + 10) + field(3, self.term)
+        snapshot = message(SNAP, me, leader_id, self.term, snapshot=field(2, metadata))
+        self.post(follower, snapshot, leader_id, TAKEN)
+        cluster.wait_until(lambda: b"an entry that no member could apply" in follower.log(), "a word of the refusal")
+
+        # Whoever writes now is behind all of that.
+        for member in self.members.members:
+            with member.channel() as channel:
+                client = history.Client(self.history, f"behind-{member.name}", [member.endpoint], SEED)
+                client.connect(channel)
+                client.put("k1", f"behind.{member.name}")
+        self.assertEqual(self.leader.status().raftIndex, last + len(self.members.members), "nothing else is in the log")
+        self.assertEqual([(m.ID, m.name) for m in self.members.listed()], listed)
+        self.check_members(least=50)
+
+        # The members differ from here on.
+        last += len(self.members.members)
+        self.post(follower, append(last, b"", NORMAL), leader_id, TAKEN)
+        cluster.wait_until(lambda: self.applied(follower) == last + 1, "an ordinary entry to be applied")
 
     def test_a_flood_of_old_terms_costs_nothing_that_stays(self):
         follower = next(m for m in self.members.members if m is not self.leader)
