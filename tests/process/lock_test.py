@@ -24,15 +24,15 @@ ETCDCTL = os.path.join(PEER, "etcdctl")
 HOLDERS = 6
 
 
-class Holder:
-    """Locks, writes twice under the lock and unlocks, again and again, through whichever member answers. Its writes
-    compare the lock key's creation revision, so that one who has lost the lock and does not know it writes nothing."""
+class Contender:
+    """Takes its turns through whichever member answers. Its writes compare the creation revision of the key that it
+    holds, so that one who has lost its turn and does not know it writes nothing."""
 
     def __init__(self, number, endpoints, lease):
         self.number = number
         self.endpoints = endpoints[number % len(endpoints):] + endpoints[:number % len(endpoints)]
         self.lease = lease
-        self.key = b"lock/%x" % lease
+        self.key = b"%s/%x" % (self.NAME, lease)
         self.turns = 0
         self.failure = None
         self._stopping = threading.Event()
@@ -55,32 +55,27 @@ class Holder:
             at += 1
             time.sleep(0.05)
 
-    def _lock(self, channel):
-        return lock_messages.Stub(channel).Lock(
-            lock_messages.LockRequest(name=b"lock", lease=self.lease), timeout=60)
-
     def _created(self, channel):
         rows = server.get(server.kv(channel), self.key).kvs
         return rows[0].create_revision if rows else 0
 
     def _write(self, created, text):
-        """False if the lock is lost."""
+        """False if the turn is lost."""
         value = b"%d %d %s" % (self.number, created, text)
         compare = rpc_pb2.Compare(result=rpc_pb2.Compare.EQUAL, target=rpc_pb2.Compare.CREATE, key=self.key,
                                   create_revision=created)
-        put = rpc_pb2.RequestOp(request_put=rpc_pb2.PutRequest(key=b"log", value=value))
+        put = rpc_pb2.RequestOp(request_put=rpc_pb2.PutRequest(key=self.NAME + b"-log", value=value))
         txn = rpc_pb2.TxnRequest(compare=[compare], success=[put])
         return self._insist(lambda channel: server.kv(channel).Txn(txn, timeout=10)).succeeded
 
-    def _turn(self):
-        assert self._insist(self._lock).key == self.key
+    def _hold(self):
+        """Writes twice, unless the turn is lost."""
         created = self._insist(self._created)
-        if created and self._write(created, b"begin"):
-            time.sleep(0.01)
-            if self._write(created, b"end"):
-                self.turns += 1
-        self._insist(lambda channel: lock_messages.Stub(channel).Unlock(
-            lock_messages.UnlockRequest(key=self.key), timeout=10))
+        if not created or not self._write(created, b"begin"):
+            return
+        time.sleep(0.01)
+        if self._write(created, b"end"):
+            self.turns += 1
 
     def _run(self):
         try:
@@ -94,6 +89,37 @@ class Holder:
 
     def join(self):
         self._thread.join()
+
+
+class Holder(Contender):
+    """Locks, writes and unlocks, again and again."""
+
+    NAME = b"lock"
+
+    def _turn(self):
+        def lock(channel):
+            return lock_messages.Stub(channel).Lock(
+                lock_messages.LockRequest(name=self.NAME, lease=self.lease), timeout=60)
+        assert self._insist(lock).key == self.key
+        self._hold()
+        self._insist(lambda channel: lock_messages.Stub(channel).Unlock(
+            lock_messages.UnlockRequest(key=self.key), timeout=10))
+
+
+class Candidate(Contender):
+    """Campaigns, writes as the elected one and resigns, again and again."""
+
+    NAME = b"election"
+
+    def _turn(self):
+        def campaign(channel):
+            return lock_messages.Stub(channel).Campaign(lock_messages.CampaignRequest(
+                name=self.NAME, lease=self.lease, value=b"%d" % self.number), timeout=60)
+        leader = self._insist(campaign).leader
+        assert leader.key == self.key
+        self._hold()
+        self._insist(lambda channel: lock_messages.Stub(channel).Resign(
+            lock_messages.ResignRequest(leader=leader), timeout=10))
 
 
 class ProcessTest(unittest.TestCase):
@@ -119,23 +145,29 @@ class LeaderDiesTest(ProcessTest):
         with self.members.leader().channel() as channel:
             return rpc_pb2_grpc.LeaseStub(channel).LeaseGrant(rpc_pb2.LeaseGrantRequest(TTL=ttl), timeout=10).ID
 
-    def log(self):
+    def log(self, key):
         """Every value that the key had."""
         with self.members.leader().channel() as channel:
             kv = server.kv(channel)
-            last = server.get(kv, b"log")
+            last = server.get(kv, key)
             values = []
             revision = last.kvs[0].mod_revision
             while revision:
-                row = server.get(kv, b"log", revision=revision).kvs[0]
+                row = server.get(kv, key, revision=revision).kvs[0]
                 values.append(row.value.decode().split())
                 revision = revision - 1 if row.version > 1 else 0
                 if revision:
-                    revision = server.get(kv, b"log", revision=revision).kvs[0].mod_revision
+                    revision = server.get(kv, key, revision=revision).kvs[0].mod_revision
             return values[::-1]
 
     def test_a_lock_never_has_two_holders(self):
-        holders = [Holder(i, self.members.endpoints, self.grant()) for i in range(HOLDERS)]
+        self.check_turns(Holder)
+
+    def test_an_election_never_has_two_leaders(self):
+        self.check_turns(Candidate)
+
+    def check_turns(self, kind):
+        holders = [kind(i, self.members.endpoints, self.grant()) for i in range(HOLDERS)]
         for _ in range(3):
             turns = [holder.turns for holder in holders]
             cluster.wait_until(lambda: sum(holder.turns for holder in holders) > sum(turns) + HOLDERS or
@@ -155,7 +187,8 @@ class LeaderDiesTest(ProcessTest):
             self.assertGreater(holder.turns, 0)
         holding = None
         tenures = set()
-        for number, created, what in self.log():
+        log = self.log(kind.NAME + b"-log")
+        for number, created, what in log:
             tenure = (number, created)
             if what == "begin" and tenure != holding:
                 self.assertNotIn(tenure, tenures, "it had ended")
@@ -164,7 +197,7 @@ class LeaderDiesTest(ProcessTest):
             self.assertEqual(tenure, holding, "another one has begun")
         self.assertGreater(len(tenures), 3 * HOLDERS)
         self.assertEqual(sorted(tenures, key=lambda t: int(t[1])), [
-            t for t in dict.fromkeys((n, c) for n, c, _ in self.log())], "in the order of their keys")
+            t for t in dict.fromkeys((n, c) for n, c, _ in log)], "in the order of their keys")
         self.members.check_equal()
         self.members.check_logs()
 
