@@ -59,11 +59,14 @@ constexpr wire::Message<Snapshot> kSnapshotTable =
     wire::Describe<Snapshot, Field<kSnapshotDataField, &Snapshot::data>,
                    Nested<kSnapshotMetadataField, &Snapshot::metadata, kMetadataTable>>(
         "raftpb.Snapshot", wire::OtherTypes::kAreMalformed);
+constexpr wire::Message<SnapshotFile> kSnapshotFileTable =
+    wire::Describe<SnapshotFile, Field<1, &SnapshotFile::crc32c>, Field<2, &SnapshotFile::data>>(
+        "snappb.snapshot", wire::OtherTypes::kAreMalformed);
 
 namespace {
-constexpr const wire::Table* kTables[] = {&kConfStateTable,  &kHardStateTable, &kMetadataTable,
-                                          &kConfChangeTable, &kSingleTable,    &kConfChangeV2Table,
-                                          &kSnapshotTable};
+constexpr const wire::Table* kTables[] = {
+    &kConfStateTable, &kHardStateTable,    &kMetadataTable, &kConfChangeTable,
+    &kSingleTable,    &kConfChangeV2Table, &kSnapshotTable, &kSnapshotFileTable};
 }  // namespace
 
 std::span<const wire::Table* const> MessageTables() { return kTables; }

@@ -7,14 +7,12 @@
 
 #include "base/crc32c.h"
 #include "base/logging.h"
-#include "proto/wire.h"
+#include "proto/raft_tables.h"
 
 namespace kvorum::server {
 namespace {
 
 constexpr std::uint64_t kMaxFileBytes = std::uint64_t{64} << 20;
-constexpr std::uint32_t kCrcField = 1;
-constexpr std::uint32_t kDataField = 2;
 constexpr std::string_view kReceivedSuffix = ".snap.db";
 
 std::string FileName(const raft::SnapshotMetadata& metadata) {
@@ -34,23 +32,14 @@ Result<std::vector<std::string>> NewestFirst(FileSystem& fs, const std::string& 
 }
 
 Result<raft::SnapshotMetadata> Load(FileSystem& fs, const std::string& path) {
-  KV_TRY(std::string content, ReadWholeFile(fs, path, kMaxFileBytes));
-  const SharedBytes bytes = SharedBytes::Own(std::move(content));
-  std::uint64_t crc = 0;
-  std::string_view data;
-  wire::Reader reader(bytes.view());
-  while (reader.Next()) {
-    if (reader.field() == kCrcField) {
-      crc = reader.Varint();
-    } else if (reader.field() == kDataField) {
-      data = reader.Bytes();
-    } else {
-      reader.Skip();
-    }
-  }
-  if (!reader.ok() || data.empty()) return Fail(Code::kDataLoss, "snap: " + path + " is malformed");
-  if (Crc32c(0, data) != crc) return Fail(Code::kDataLoss, "snap: " + path + ": crc mismatch");
-  KV_TRY(const raft::Snapshot snapshot, raft::DecodeSnapshot(SharedBytes::Copy(data)));
+  KV_TRY(const std::string content, ReadWholeFile(fs, path, kMaxFileBytes));
+  raft::SnapshotFile file;
+  if (wire::Decode(raft::kSnapshotFileTable, content, file) != wire::Decoded::kOk ||
+      file.data.empty())
+    return Fail(Code::kDataLoss, "snap: " + path + " is malformed");
+  if (Crc32c(0, file.data) != file.crc32c)
+    return Fail(Code::kDataLoss, "snap: " + path + ": crc mismatch");
+  KV_TRY(const raft::Snapshot snapshot, raft::DecodeSnapshot(SharedBytes::Copy(file.data)));
   return snapshot.metadata;
 }
 
@@ -59,9 +48,8 @@ Result<raft::SnapshotMetadata> Load(FileSystem& fs, const std::string& path) {
 Result<void> SaveSnapshotFile(FileSystem& fs, const std::string& dir,
                               const raft::SnapshotMetadata& metadata) {
   const std::string data = raft::Encode(raft::Snapshot{.data = {}, .metadata = metadata});
-  std::string content;
-  wire::AppendUint(content, kCrcField, Crc32c(0, data));
-  wire::AppendBytes(content, kDataField, data);
+  const std::string content =
+      wire::Encode(raft::kSnapshotFileTable, {.crc32c = Crc32c(0, data), .data = data});
   return WriteFileAtomically(fs, dir + "/" + FileName(metadata), content);
 }
 
