@@ -1,0 +1,67 @@
+// A put's messages by hand, as they are, and by tables of fields: what the hand code saves
+// (docs/decisions/0020).
+#include <benchmark/benchmark.h>
+
+#include <string>
+
+#include "mvcc/requests.h"
+#include "server/messages/kv_decode.h"
+#include "server/messages/kv_encode.h"
+#include "server/messages/tables.h"
+
+namespace kvorum::server {
+namespace {
+
+using mvcc::PutRequest;
+using wire::Field;
+
+constexpr auto kPut =
+    wire::Describe<PutRequest, Field<1, &PutRequest::key>, Field<2, &PutRequest::value>,
+                   Field<3, &PutRequest::lease>, Field<4, &PutRequest::prev_kv>,
+                   Field<5, &PutRequest::ignore_value>, Field<6, &PutRequest::ignore_lease>>(
+        "etcdserverpb.PutRequest");
+
+struct PutAnswer {
+  ResponseHeader header;
+  SharedBytes prev_kv;
+};
+constexpr auto kPutAnswer =
+    wire::Describe<PutAnswer, wire::Nested<1, &PutAnswer::header, kResponseHeader>,
+                   wire::Encoded<2, &PutAnswer::prev_kv>>("etcdserverpb.PutResponse");
+
+constexpr ResponseHeader kHeader = {.cluster_id = 0xcdf8181e3b7e1f1c,
+                                    .member_id = 0x8e9e05c52164694d,
+                                    .revision = 1'000'000,
+                                    .raft_term = 3};
+
+std::string PutBytes() {
+  const std::string value(256, 'v');
+  return wire::Encode(kPut, {.key = "/registry/pods/default/pod-00001", .value = value});
+}
+
+void BM_PutDecode(benchmark::State& state) {
+  const std::string bytes = PutBytes();
+  for (auto _ : state) benchmark::DoNotOptimize(DecodePut(bytes));
+}
+BENCHMARK(BM_PutDecode);
+
+void BM_PutDecodeByTable(benchmark::State& state) {
+  const std::string bytes = PutBytes();
+  for (auto _ : state) benchmark::DoNotOptimize(wire::DecodeRequest(kPut, bytes));
+}
+BENCHMARK(BM_PutDecodeByTable);
+
+void BM_PutAnswerEncode(benchmark::State& state) {
+  const mvcc::PutResult result{.revision = kHeader.revision, .prev_kv = {}};
+  for (auto _ : state) benchmark::DoNotOptimize(EncodePutResponse(kHeader, result));
+}
+BENCHMARK(BM_PutAnswerEncode);
+
+void BM_PutAnswerEncodeByTable(benchmark::State& state) {
+  const PutAnswer answer{.header = kHeader, .prev_kv = {}};
+  for (auto _ : state) benchmark::DoNotOptimize(wire::EncodeShared(kPutAnswer, answer));
+}
+BENCHMARK(BM_PutAnswerEncodeByTable);
+
+}  // namespace
+}  // namespace kvorum::server
