@@ -2,7 +2,7 @@
 //
 // Identify finds out who a call comes from and leaves that in its context (rpc::Caller), where
 // services and whatever they ask in the call's name find it. What the caller may do is decided when
-// the request enters (access_table.h), so that what is refused never becomes a log entry; when a
+// the request enters (admission.h), so that what is refused never becomes a log entry; when a
 // read is served, against the permissions that belong to the very state that is read (ReadFor);
 // and when a write is applied, against those of its place in the log. The first decision may be out
 // of date, so it only ever refuses after it has caught up with the cluster.
@@ -28,6 +28,7 @@
 #include "mvcc/store.h"
 #include "rpc/call_context.h"
 #include "rpc/loop.h"
+#include "server/call/asker.h"
 #include "server/call/request_batcher.h"
 #include "server/state/auth_states.h"
 #include "server/state/key_access.h"
@@ -93,9 +94,13 @@ class Access {
   Result<void> CheckReadable(const rpc::Caller& caller,
                              const std::vector<lease::LeaseId>& leases) const;
 
-  // The keys of a lease as this member knows them.
-  const LeaseKeys& lease_keys() const { return lease_keys_; }
-  std::size_t max_txn_ops() const { return parts_.max_txn_ops; }
+  // The caller as the rules of a method judge it.
+  Asker AskerOf(const auth::AuthState& state, const auth::Identity& identity) const {
+    return {.state = state,
+            .identity = identity,
+            .lease_keys = lease_keys_,
+            .max_txn_ops = parts_.max_txn_ops};
+  }
   AuthStates::State state() const { return parts_.states->Newest(); }
 
   // The caller as the state's checks want it. kErrInvalidAuthToken for one whose token has ended,

@@ -3,7 +3,6 @@
 #include "base/api_errors.h"
 #include "server/call/access.h"
 #include "server/call/admitted_proposal.h"
-#include "server/call/reply_waiter.h"
 #include "server/call/request_batcher.h"
 #include "server/replica/instance.h"
 #include "server/replica/replica.h"
@@ -16,6 +15,18 @@ namespace {
 
 // How far the applied index may stay behind the commit index before new writes are refused.
 constexpr raft::Index kMaxGapEntries = 5'000;
+
+// Refuses a write whatever came of the alarm.
+class RefusalWaiter final : public Waiter {
+ public:
+  explicit RefusalWaiter(std::move_only_function<void(const Error& error)> refuse)
+      : refuse_(std::move(refuse)) {}
+  void Applied(ApplyResult) override { refuse_(kErrNoSpace.ToError()); }
+  void Failed(const Error&) override { refuse_(kErrNoSpace.ToError()); }
+
+ private:
+  std::move_only_function<void(const Error& error)> refuse_;
+};
 
 }  // namespace
 
@@ -75,19 +86,17 @@ Result<mvcc::ReadView> ServiceContext::ReadFor(const rpc::Caller& caller,
   return access == nullptr ? store->Read() : access->ReadFor(caller, request);
 }
 
-bool ServiceContext::RefusedForSpace(rpc::Loop* loop, std::uint64_t cost_bytes,
-                                     rpc::UnaryReply& reply) {
-  if (cost_bytes == 0) return false;
-  if (quota->Fits(cost_bytes) && instance->DiskTakesWrites()) return false;
-  if (alarms->Stands(AlarmType::kNoSpace)) {
-    reply.Fail(kErrNoSpace.ToError());
-    return true;
-  }
+bool ServiceContext::HasSpaceFor(std::uint64_t cost_bytes) const {
+  return cost_bytes == 0 || (quota->Fits(cost_bytes) && instance->DiskTakesWrites());
+}
+
+void ServiceContext::RefuseForSpace(rpc::Loop* loop,
+                                    std::move_only_function<void(const Error& error)> refuse) {
+  if (alarms->Stands(AlarmType::kNoSpace)) return refuse(kErrNoSpace.ToError());
   const AlarmRequest raise{.action = AlarmAction::kActivate,
                            .alarm = {.member = member_id, .type = AlarmType::kNoSpace}};
   Propose(loop, RequestKind::kAlarm, EncodeAlarmRequest(raise),
-          std::make_unique<RefuseWaiter>(std::move(reply), kErrNoSpace), limits.request_timeout);
-  return true;
+          std::make_unique<RefusalWaiter>(std::move(refuse)), limits.request_timeout);
 }
 
 }  // namespace kvorum::server

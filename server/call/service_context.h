@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -104,9 +105,10 @@ struct ServiceContext {
   // more, and are the caller's concern only if they are the caller's.
   void ProposeFor(const rpc::Caller& caller, rpc::Loop* loop, RequestKind kind,
                   std::string_view body, std::unique_ptr<AdmittedWaiter> waiter, Duration timeout);
-  // True if a write of this cost must be refused for lack of space: then the reply is taken, and
-  // answered once the alarm stands.
-  bool RefusedForSpace(rpc::Loop* loop, std::uint64_t cost_bytes, rpc::UnaryReply& reply);
+  // True if a write of this cost may be taken, as far as quota and this member's disks go.
+  bool HasSpaceFor(std::uint64_t cost_bytes) const;
+  // Refuses a write for lack of space, once the alarm stands; on any thread.
+  void RefuseForSpace(rpc::Loop* loop, std::move_only_function<void(const Error& error)> refuse);
 
   // A view of the store for a read that the caller may make in that very state.
   Result<mvcc::ReadView> ReadFor(const rpc::Caller& caller, const mvcc::RangeRequest& request);

@@ -53,8 +53,7 @@ Candidacy::Candidacy(LocalClient& client, WaitingCalls::Place waiting,
       call_(std::move(call)),
       kind_(request.kind),
       callback_(std::move(callback)),
-      key_(QueuePrefix(request.name)),
-      prefix_bytes_(key_.size()),
+      queue_(QueuePrefix(request.name)),
       value_(request.value),
       lease_(request.lease) {}
 
@@ -80,9 +79,9 @@ void Candidacy::Start() {
 
 void Candidacy::Enter(Result<lease::LeaseId> lease) {
   lease_ = *lease;
-  key_ = QueueKey(key_, lease_);
-  std::string request = kind_ == Kind::kLock ? EnterAndCount(key_, prefix(), lease_)
-                                             : server::Enter(key_, lease_, value_);
+  key_ = QueueKey(queue_.prefix, lease_);
+  mvcc::TxnRequest request = kind_ == Kind::kLock ? EnterAndCount(key_, queue_, lease_)
+                                                  : server::Enter(key_, lease_, value_);
   client_.Txn(*call_, std::move(request),
               [self = shared_from_this()](Result<TxnAnswer> answer) { self->OnEntered(answer); });
 }
@@ -90,21 +89,23 @@ void Candidacy::Enter(Result<lease::LeaseId> lease) {
 void Candidacy::OnEntered(const Result<TxnAnswer>& answer) {
   if (!answer.has_value()) return Fail(answer.error());
   // A place that was there before this call is not its to leave when its client is gone by now.
-  if (answered() && !answer->succeeded) return End();
+  if (answered() && !answer->response.succeeded) return End();
   is_in_queue_ = true;
-  created_ = seen_revision_ = answer->revision;
+  created_ = seen_revision_ = answer->header.revision;
   if (answered()) return Leave();
   entered_header_ = answer->header;
   std::string value = std::exchange(value_, {});
-  if (!answer->succeeded) {
-    KV_CHECK(!answer->ranges.empty(), "a key that exists was not read");
-    const auto kv = mvcc::DecodeKeyValue(answer->ranges.front().kv);
+  if (!answer->response.succeeded) {
+    const auto& found = std::get<mvcc::RangeResult>(answer->response.responses.front());
+    KV_CHECK(!found.rows.empty(), "a key that exists was not read");
+    const auto kv = mvcc::DecodeKeyValue(found.rows[0]);
     if (!kv.has_value()) return Fail(kv.error());
     created_ = kv->create_revision;
     if (kind_ == Kind::kElection && kv->value != value) return ChangeValue(value);
   }
-  const bool is_alone = kind_ == Kind::kLock && answer->ranges.back().count == 1;
-  if (is_alone) return Succeed(std::move(entered_header_));
+  const bool is_alone = kind_ == Kind::kLock &&
+                        std::get<mvcc::RangeResult>(answer->response.responses.back()).count == 1;
+  if (is_alone) return Succeed(entered_header_);
   Look();
 }
 
@@ -114,25 +115,25 @@ void Candidacy::ChangeValue(std::string_view value) {
 }
 
 void Candidacy::OnValueChanged(Result<TxnAnswer> answer) {
-  if (!answer->succeeded) return Lose();
+  if (!answer->response.succeeded) return Lose();
   Look();
 }
 
 // ---- Waiting ----
 
 void Candidacy::Look() {
-  client_.Range(*call_, FindYoungestUpTo(prefix(), created_ - 1), Then(&Candidacy::OnLooked));
+  client_.Range(*call_, FindYoungestUpTo(queue_, created_ - 1), Then(&Candidacy::OnLooked));
 }
 
 void Candidacy::OnLooked(Result<RangeAnswer> older) {
-  if (older->kv.empty()) {
+  if (older->response.rows.empty()) {
     if (has_waited_) return AskLease();
     if (kind_ == Kind::kLock) return AskKey();  // who was before us may have gone since we entered
-    return Succeed(std::move(entered_header_));
+    return Succeed(entered_header_);
   }
-  const auto kv = mvcc::DecodeKeyValue(older->kv);
+  const auto kv = mvcc::DecodeKeyValue(older->response.rows[0]);
   if (!kv.has_value()) return Fail(kv.error());
-  Wait(kv->key, older->revision);
+  Wait(kv->key, older->header.revision);
 }
 
 void Candidacy::Wait(std::string_view older_key, std::int64_t revision) {
@@ -170,7 +171,7 @@ void Candidacy::FindOwnAgain() {
 
 void Candidacy::OnFoundOwn(Result<RangeAnswer> answer) {
   if (!IsOwn(*answer)) return Fail(LostError());
-  seen_revision_ = answer->revision;
+  seen_revision_ = answer->header.revision;
   Look();
 }
 
@@ -193,11 +194,12 @@ void Candidacy::AskKey() { client_.Range(*call_, FindKey(key_), Then(&Candidacy:
 
 void Candidacy::OnKey(Result<RangeAnswer> answer) {
   if (!IsOwn(*answer)) return Fail(LostError());
-  Succeed(kind_ == Kind::kLock ? std::move(answer->header) : std::move(entered_header_));
+  Succeed(kind_ == Kind::kLock ? answer->header : entered_header_);
 }
 
 bool Candidacy::IsOwn(const RangeAnswer& answer) const {
-  const auto kv = mvcc::DecodeKeyValue(answer.kv);
+  if (answer.response.rows.empty()) return false;
+  const auto kv = mvcc::DecodeKeyValue(answer.response.rows[0]);
   // A key that was there before is taken as it is, if it needs not wait.
   return kv.has_value() && kv->create_revision == created_ && (kv->lease == lease_ || !has_waited_);
 }
@@ -208,9 +210,8 @@ Error Candidacy::LostError() const {
   return kind_ == Kind::kLock ? kErrSessionExpired.ToError() : kErrElectionNotLeader.ToError();
 }
 
-void Candidacy::Succeed(std::string header) {
-  Answer(Success{
-      .header = std::move(header), .key = std::move(key_), .created = created_, .lease = lease_});
+void Candidacy::Succeed(const ResponseHeader& header) {
+  Answer(Success{.header = header, .key = std::move(key_), .created = created_, .lease = lease_});
   End();
 }
 

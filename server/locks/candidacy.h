@@ -47,7 +47,7 @@ class Candidacy final : public NeedsLeader, public std::enable_shared_from_this<
     std::string_view value = {};             // of an election
   };
   struct Success {
-    std::string header;  // encoded
+    ResponseHeader header;
     std::string key;
     std::int64_t created = 0;
     lease::LeaseId lease = lease::kNoLease;
@@ -97,7 +97,7 @@ class Candidacy final : public NeedsLeader, public std::enable_shared_from_this<
   void OnKey(Result<RangeAnswer> answer);
   bool IsOwn(const RangeAnswer& answer) const;
 
-  void Succeed(std::string header);
+  void Succeed(const ResponseHeader& header);
   // The place is gone.
   void Lose();
   // Leaves the queue, then answers.
@@ -111,7 +111,6 @@ class Candidacy final : public NeedsLeader, public std::enable_shared_from_this<
 
   bool answered() const { return callback_ == nullptr; }
   Error LostError() const;
-  std::string_view prefix() const { return std::string_view(key_).substr(0, prefix_bytes_); }
   QueuePlace place() const { return {.key = key_, .created = created_}; }
 
   LocalClient& client_;
@@ -122,14 +121,14 @@ class Candidacy final : public NeedsLeader, public std::enable_shared_from_this<
   Callback callback_;  // null once called
   State state_ = State::kAsking;
 
-  std::string key_;  // the prefix alone until the lease is known
-  std::size_t prefix_bytes_ = 0;
+  const QueueRange queue_;
+  std::string key_;  // empty until the lease is known
   std::string value_;
   lease::LeaseId lease_ = lease::kNoLease;
 
   bool is_in_queue_ = false;
   std::int64_t created_ = 0;
-  std::string entered_header_;
+  ResponseHeader entered_header_;
   std::int64_t seen_revision_ = 0;  // at which the place is known to have stood
   bool has_waited_ = false;
   bool own_is_gone_ = false;

@@ -4,13 +4,12 @@
 
 #include "base/check.h"
 #include "mvcc/key_value.h"
-#include "server/locks/queue_requests.h"
 #include "server/messages/lock_messages.h"
 
 namespace kvorum::server {
 ElectionObserver::ElectionObserver(LocalClient& client, std::shared_ptr<rpc::ServerStream> stream,
                                    std::string_view name)
-    : client_(client), stream_(std::move(stream)), prefix_(QueuePrefix(name)) {}
+    : client_(client), stream_(std::move(stream)), queue_(QueuePrefix(name)) {}
 
 void ElectionObserver::Start() {
   stream_->context().OnCancel([self = shared_from_this()](const Error&) { self->End(); });
@@ -25,7 +24,7 @@ void ElectionObserver::Start() {
 void ElectionObserver::FindLeader() {
   if (watch_id_ != 0) watch_->Remove(std::exchange(watch_id_, 0));
   client_.Range(
-      stream_->context(), FindOldest(prefix_),
+      stream_->context(), FindOldest(queue_),
       [self = shared_from_this()](const Result<RangeAnswer>& oldest) { self->OnFound(oldest); });
 }
 
@@ -35,18 +34,19 @@ void ElectionObserver::OnFound(const Result<RangeAnswer>& oldest) {
     stream_->Finish(oldest.error());
     return End();
   }
-  if (oldest->kv.empty()) {
+  if (oldest->response.rows.empty()) {
     has_leader_ = false;
-    return Watch(prefix_, QueueEnd(prefix_), oldest->revision + 1);
+    return Watch(queue_.prefix, queue_.end, oldest->header.revision + 1);
   }
-  const auto kv = mvcc::DecodeKeyValue(oldest->kv);
+  const std::string_view row = oldest->response.rows[0];
+  const auto kv = mvcc::DecodeKeyValue(row);
   if (!kv.has_value()) {
     stream_->Finish(kv.error());
     return End();
   }
-  Say(EncodeLeaderResponse(oldest->header, oldest->kv));
+  Say(EncodeLeaderResponse(oldest->header, row));
   has_leader_ = true;
-  Watch(kv->key, {}, oldest->revision + 1);
+  Watch(kv->key, {}, oldest->header.revision + 1);
 }
 
 void ElectionObserver::Watch(std::string_view key, std::string_view range_end,

@@ -11,12 +11,12 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <string>
 #include <string_view>
 
 #include "rpc/service.h"
 #include "server/locks/local_client.h"
 #include "server/locks/local_watch.h"
+#include "server/locks/queue_requests.h"
 
 namespace kvorum::server {
 
@@ -40,7 +40,7 @@ class ElectionObserver final : public std::enable_shared_from_this<ElectionObser
 
   LocalClient& client_;
   std::shared_ptr<rpc::ServerStream> stream_;  // null at the end
-  const std::string prefix_;
+  const QueueRange queue_;
   std::shared_ptr<LocalWatch> watch_;
   std::int64_t watch_id_ = 0;  // 0: while it looks for the leader
   bool has_leader_ = false;    // the watch is of its key, not of all candidates

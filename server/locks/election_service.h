@@ -5,8 +5,12 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <string_view>
 
 #include "rpc/service.h"
+#include "server/call/api.h"
+#include "server/call/reply.h"
 #include "server/locks/local_client.h"
 #include "server/locks/waiting_calls.h"
 
@@ -22,10 +26,14 @@ class ElectionService {
   const WaitingCalls& waiting() const { return waiting_; }
 
  private:
-  void Campaign(std::shared_ptr<rpc::CallContext> call, SharedBytes request, rpc::UnaryReply reply);
-  void Proclaim(std::shared_ptr<rpc::CallContext> call, SharedBytes request, rpc::UnaryReply reply);
-  void Leader(const rpc::CallContext& call, SharedBytes request, rpc::UnaryReply reply);
-  void Resign(const rpc::CallContext& call, SharedBytes request, rpc::UnaryReply reply);
+  void Campaign(std::shared_ptr<rpc::CallContext> call, Received<CampaignRequest> campaign,
+                Reply<Elected> reply);
+  void Proclaim(std::shared_ptr<rpc::CallContext> call, Received<LeadershipRequest> received,
+                Reply<EmptyMessage> reply);
+  void Leader(const rpc::CallContext& call, Received<std::string_view> name,
+              Reply<std::string> reply);
+  void Resign(const rpc::CallContext& call, Received<LeadershipRequest> resign,
+              Reply<EmptyMessage> reply);
   void Observe(std::shared_ptr<rpc::ServerStream> stream);
 
   LocalClient client_;

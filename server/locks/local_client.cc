@@ -1,17 +1,18 @@
 #include "server/locks/local_client.h"
 
+#include <memory>
+#include <string>
 #include <utility>
 
-#include "proto/wire.h"
 #include "rpc/loop.h"
-#include "server/messages/lease_messages.h"
+#include "server/call/method_registrar.h"
+#include "server/call/request_batcher.h"
+#include "server/messages/kv_request_encode.h"
+#include "server/services/read_cost.h"
 #include "watch/hub.h"
 
 namespace kvorum::server {
 namespace {
-
-constexpr std::uint32_t kHeader = 1;  // in every response
-constexpr std::uint32_t kHeaderRevision = 3;
 
 Error AsTold(Error error) {
   if (error.code != Code::kCanceled && error.code != Code::kDeadlineExceeded)
@@ -19,164 +20,106 @@ Error AsTold(Error error) {
   return error;
 }
 
-std::unexpected<Error> NoSuchMessage() {
-  return Fail(Code::kInternal, "an answer of another kind");
-}
-
-std::int64_t RevisionOf(std::string_view header) {
-  std::int64_t revision = 0;
-  wire::Reader reader(header);
-  while (reader.Next()) {
-    if (reader.field() == kHeaderRevision) {
-      revision = reader.Int();
-    } else {
-      reader.Skip();
-    }
-  }
-  return revision;
-}
-
-Result<RangeAnswer> DecodeRangeAnswer(std::string_view bytes) {
-  RangeAnswer answer;
-  wire::Reader reader(bytes);
-  while (reader.Next()) {
-    switch (reader.field()) {
-      case kHeader:
-        answer.header = reader.Bytes();
-        break;
-      case 2: {
-        const std::string_view row = reader.Bytes();
-        if (answer.kv.empty()) answer.kv = row;
-        break;
-      }
-      case 4:
-        answer.count = reader.Int();
-        break;
-      default:
-        reader.Skip();
-    }
-  }
-  if (!reader.ok()) return NoSuchMessage();
-  answer.revision = RevisionOf(answer.header);
-  return answer;
-}
-
-// Of a ResponseOp.
-Result<void> ReadOp(std::string_view bytes, TxnAnswer& answer) {
-  wire::Reader reader(bytes);
-  while (reader.Next()) {
-    if (reader.field() == 1) {
-      KV_TRY(RangeAnswer range, DecodeRangeAnswer(reader.Bytes()));
-      answer.ranges.push_back(std::move(range));
-    } else {
-      reader.Skip();
-    }
-  }
-  if (!reader.ok()) return NoSuchMessage();
-  return {};
-}
-
-Result<TxnAnswer> DecodeTxnAnswer(std::string_view bytes) {
-  TxnAnswer answer;
-  wire::Reader reader(bytes);
-  while (reader.Next()) {
-    switch (reader.field()) {
-      case kHeader:
-        answer.header = reader.Bytes();
-        break;
-      case 2:
-        answer.succeeded = reader.Bool();
-        break;
-      case 3:
-        KV_RETURN_IF_ERROR(ReadOp(reader.Bytes(), answer));
-        break;
-      default:
-        reader.Skip();
-    }
-  }
-  if (!reader.ok()) return NoSuchMessage();
-  answer.revision = RevisionOf(answer.header);
-  return answer;
-}
-
-Result<std::string> DecodeHeader(std::string_view bytes) {
-  std::string header;
-  wire::Reader reader(bytes);
-  while (reader.Next()) {
-    if (reader.field() == kHeader) {
-      header = reader.Bytes();
-    } else {
-      reader.Skip();
-    }
-  }
-  if (!reader.ok()) return NoSuchMessage();
-  return header;
-}
-
-// A number field of an answer.
-template <std::uint32_t field>
-Result<std::int64_t> DecodeNumber(std::string_view bytes) {
-  std::int64_t number = 0;
-  wire::Reader reader(bytes);
-  while (reader.Next()) {
-    if (reader.field() == field) {
-      number = reader.Int();
-    } else {
-      reader.Skip();
-    }
-  }
-  if (!reader.ok()) return NoSuchMessage();
-  return number;
-}
+constexpr auto kWhole = [](auto answer) { return answer; };
+constexpr auto kHeader = [](const auto& answer) { return answer.header; };
 
 }  // namespace
+
+// A range with what it points into.
+struct LocalClient::Read {
+  Read(const mvcc::RangeRequest& asked, rpc::Caller by, Reply<mvcc::RangeResult> to)
+      : key(asked.key),
+        range_end(asked.range_end),
+        request(asked),
+        caller(std::move(by)),
+        reply(std::move(to)) {
+    request.key = key;
+    request.range_end = range_end;
+  }
+
+  const std::string key;
+  const std::string range_end;
+  mvcc::RangeRequest request;
+  rpc::Caller caller;
+  Reply<mvcc::RangeResult> reply;
+};
 
 watch::Shard& LocalClient::ShardOf(const rpc::CallContext& call) {
   return context_.watches->shard(call.loop() == nullptr ? 0 : call.loop()->index());
 }
 
-template <class Value>
-rpc::UnaryReply LocalClient::ReplyTo(const rpc::CallContext& call,
-                                     Result<Value> (*decode)(std::string_view),
-                                     Callback<Value> callback) {
-  return rpc::UnaryReply::ToFunction(
-      [&executor = ShardOf(call).executor(), decode,
-       callback = std::move(callback)](Result<ByteChain> reply) mutable {
-        executor.Post([decode, callback = std::move(callback), reply = std::move(reply)]() mutable {
-          if (!reply.has_value()) return callback(Fail(AsTold(std::move(reply).error())));
-          callback(decode(Join(*reply)));
-        });
+template <class Response, class Value, class ValueOf>
+Reply<Response> LocalClient::ReplyTo(const rpc::CallContext& call, Callback<Value> callback,
+                                     ValueOf value_of) {
+  return Reply<Response>::ToFunction([&executor = ShardOf(call).executor(), value_of,
+                                      callback = std::move(callback)](
+                                         Result<typename Reply<Response>::Answer> answer) mutable {
+    executor.Post([value_of, callback = std::move(callback), answer = std::move(answer)]() mutable {
+      if (!answer.has_value()) return callback(Fail(AsTold(std::move(answer).error())));
+      callback(value_of(*std::move(answer)));
+    });
+  });
+}
+
+void LocalClient::Range(const rpc::CallContext& call, const mvcc::RangeRequest& request,
+                        Callback<RangeAnswer> callback) {
+  auto read = std::make_unique<Read>(request, call.caller,
+                                     ReplyTo<mvcc::RangeResult>(call, std::move(callback), kWhole));
+  context_.batcher->Read(
+      call.loop(), [this, read = std::move(read)](const Result<void>& confirmed) mutable {
+        if (!confirmed.has_value()) return read->reply.Fail(confirmed.error());
+        if (FitsOnLoop(context_, read->request)) return RunRead(*read);
+        context_.readers->Post([this, read = std::move(read)] { RunRead(*read); });
       });
 }
 
-void LocalClient::Range(const rpc::CallContext& call, std::string request,
-                        Callback<RangeAnswer> callback) {
-  kv_.Range(call, SharedBytes::Own(std::move(request)),
-            ReplyTo(call, DecodeRangeAnswer, std::move(callback)));
+void LocalClient::RunRead(Read& read) {
+  auto view = context_.ReadFor(read.caller, read.request);
+  if (!view.has_value()) return read.reply.Fail(std::move(view).error());
+  auto result = view->Range(read.request);
+  if (!result.has_value()) return read.reply.Fail(std::move(result).error());
+  read.reply.Send(context_.Header(view->revision()), *std::move(result));
 }
 
-void LocalClient::Txn(const rpc::CallContext& call, std::string request,
+void LocalClient::Txn(const rpc::CallContext& call, mvcc::TxnRequest request,
                       Callback<TxnAnswer> callback) {
-  kv_.Txn(call, SharedBytes::Own(std::move(request)),
-          ReplyTo(call, DecodeTxnAnswer, std::move(callback)));
+  SharedBytes bytes = EncodeTxn(request);
+  RunMethod(context_, api::kTxn, call.loop(),
+            Received<mvcc::TxnRequest>{std::move(request), std::move(bytes)},
+            ReplyTo<mvcc::TxnResult>(call, std::move(callback), kWhole),
+            [&](Received<mvcc::TxnRequest> txn, Reply<mvcc::TxnResult> reply) {
+              kv_.Txn(call, std::move(txn), std::move(reply));
+            });
 }
 
-void LocalClient::DeleteRange(const rpc::CallContext& call, std::string request,
-                              Callback<std::string> callback) {
-  kv_.DeleteRange(call, SharedBytes::Own(std::move(request)),
-                  ReplyTo(call, DecodeHeader, std::move(callback)));
+void LocalClient::DeleteKey(const rpc::CallContext& call, std::string_view key,
+                            Callback<ResponseHeader> callback) {
+  const mvcc::DeleteRangeRequest request{.key = key, .range_end = {}};
+  RunMethod(context_, api::kDeleteRange, call.loop(),
+            Received<mvcc::DeleteRangeRequest>{request, EncodeDeleteRange(request)},
+            ReplyTo<mvcc::DeleteRangeResult>(call, std::move(callback), kHeader),
+            [&](Received<mvcc::DeleteRangeRequest> deletion, Reply<mvcc::DeleteRangeResult> reply) {
+              kv_.DeleteRange(call, std::move(deletion), std::move(reply));
+            });
 }
 
 void LocalClient::Grant(const rpc::CallContext& call, std::int64_t ttl_s,
                         Callback<lease::LeaseId> callback) {
-  lease_.Grant(call, SharedBytes::Own(EncodeLeaseGrant({.ttl_s = ttl_s})),
-               ReplyTo<lease::LeaseId>(call, DecodeNumber<2>, std::move(callback)));
+  RunMethod(context_, api::kLeaseGrant, call.loop(),
+            Received<LeaseGrantRequest>{.request = {.ttl_s = ttl_s}, .bytes = {}},
+            ReplyTo<LeaseGrantResult>(call, std::move(callback),
+                                      [](const auto& granted) { return granted.response.id; }),
+            [&](Received<LeaseGrantRequest> grant, Reply<LeaseGrantResult> reply) {
+              lease_.Grant(call, std::move(grant), std::move(reply));
+            });
 }
 
 void LocalClient::TimeToLive(const rpc::CallContext& call, lease::LeaseId lease,
                              Callback<std::int64_t> callback) {
-  lease_.TimeToLive(call, SharedBytes::Own(EncodeLeaseId(lease)),
-                    ReplyTo<std::int64_t>(call, DecodeNumber<3>, std::move(callback)));
+  lease_.TimeToLive(
+      call, {.request = {.id = lease}, .bytes = {}},
+      ReplyTo<LeaseTimeToLiveResponse>(call, std::move(callback),
+                                       [](const auto& told) { return told.response.times.ttl_s; }));
 }
 
 }  // namespace kvorum::server

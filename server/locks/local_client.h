@@ -1,21 +1,22 @@
-// What a member's own services ask of it, as one more client would: requests go through the same
-// handlers, checks and log as those that come by a connection.
+// A member's own services ask it here as one more client would: changes go through the handlers,
+// checks and log of those that come by a connection, and reads are linearizable.
 //
 // Threads: thread-safe, but a call with a loop is made on that loop's thread. Answers come on the
 // executor of the call's shard of watchers, which is its loop where it has one, and never from
-// within the question.
-// Errors: as a client library gives them on: the API's text with the code Unknown, but for the end
+// within the call.
+// Errors: as a client library passes them on: the API's text with the code Unknown, but for the end
 // of the call itself.
 #pragma once
 
 #include <cstdint>
 #include <functional>
-#include <string>
-#include <vector>
 
 #include "base/error.h"
 #include "lease/lease_record.h"
+#include "mvcc/requests.h"
+#include "mvcc/txn.h"
 #include "rpc/call_context.h"
+#include "server/call/reply.h"
 #include "server/call/service_context.h"
 #include "server/services/kv_service.h"
 #include "server/services/lease_service.h"
@@ -23,19 +24,8 @@
 
 namespace kvorum::server {
 
-struct RangeAnswer {
-  std::string header;         // a ResponseHeader, encoded
-  std::int64_t revision = 0;  // the header's
-  std::int64_t count = 0;
-  std::string kv;  // the first row, encoded; empty: there is none
-};
-
-struct TxnAnswer {
-  std::string header;
-  std::int64_t revision = 0;
-  bool succeeded = false;
-  std::vector<RangeAnswer> ranges;  // of the branch that ran
-};
+using RangeAnswer = Reply<mvcc::RangeResult>::Answer;
+using TxnAnswer = Reply<mvcc::TxnResult>::Answer;
 
 class LocalClient {
  public:
@@ -46,12 +36,13 @@ class LocalClient {
   LocalClient(ServiceContext& context, KvService& kv, LeaseService& lease)
       : context_(context), kv_(kv), lease_(lease) {}
 
-  // The context is looked at during the question only. Requests are encoded messages.
-  void Range(const rpc::CallContext& call, std::string request, Callback<RangeAnswer> callback);
-  void Txn(const rpc::CallContext& call, std::string request, Callback<TxnAnswer> callback);
-  // Answers with the header.
-  void DeleteRange(const rpc::CallContext& call, std::string request,
-                   Callback<std::string> callback);
+  // The context and what a request points into are used within the call only.
+  void Range(const rpc::CallContext& call, const mvcc::RangeRequest& request,
+             Callback<RangeAnswer> callback);
+  // A transaction that writes.
+  void Txn(const rpc::CallContext& call, mvcc::TxnRequest request, Callback<TxnAnswer> callback);
+  void DeleteKey(const rpc::CallContext& call, std::string_view key,
+                 Callback<ResponseHeader> callback);
   // A lease of this many seconds, whose id the server chooses.
   void Grant(const rpc::CallContext& call, std::int64_t ttl_s, Callback<lease::LeaseId> callback);
   // The whole seconds that a lease has left; less than 0: it does not exist.
@@ -62,9 +53,11 @@ class LocalClient {
   ServiceContext& context() { return context_; }
 
  private:
-  template <class Value>
-  rpc::UnaryReply ReplyTo(const rpc::CallContext& call, Result<Value> (*decode)(std::string_view),
-                          Callback<Value> callback);
+  struct Read;
+  void RunRead(Read& read);
+  // Passes `value(answer)` on to the callback, on the shard's executor.
+  template <class Response, class Value, class ValueOf>
+  Reply<Response> ReplyTo(const rpc::CallContext& call, Callback<Value> callback, ValueOf value_of);
 
   ServiceContext& context_;
   KvService& kv_;

@@ -2,42 +2,34 @@
 
 #include <utility>
 
-#include "server/call/interceptors.h"
+#include "server/call/method_registrar.h"
 #include "server/locks/candidacy.h"
-#include "server/messages/lock_messages.h"
 
 namespace kvorum::server {
-namespace {
-
-constexpr std::string_view kService = "v3lockpb.Lock";
-
-}  // namespace
 
 void LockService::Register(rpc::Router& router) {
-  AddUnary(router, client_.context(), kService, "Lock", *this, &LockService::Lock);
-  AddUnary(router, client_.context(), kService, "Unlock", *this, &LockService::Unlock);
+  MethodRegistrar methods(router, client_.context());
+  methods.Add(api::kLock, this, &LockService::Lock);
+  methods.Add(api::kUnlock, this, &LockService::Unlock);
 }
 
-void LockService::Lock(std::shared_ptr<rpc::CallContext> call, SharedBytes bytes,
-                       rpc::UnaryReply reply) {
-  const auto request = DecodeLock(bytes.view());
-  if (!request.has_value()) return reply.Fail(request.error());
+void LockService::Lock(std::shared_ptr<rpc::CallContext> call, Received<LockRequest> lock,
+                       Reply<std::string> reply) {
   Candidacy::Begin(client_, waiting_, std::move(call),
-                   {.name = request->name, .lease = request->lease},
+                   {.name = lock.request.name, .lease = lock.request.lease},
                    [reply = std::move(reply)](Result<Candidacy::Success> locked) mutable {
                      if (!locked.has_value()) return reply.Fail(std::move(locked).error());
-                     reply.Send(EncodeLockResponse(locked->header, locked->key));
+                     reply.Send(locked->header, std::move(locked->key));
                    });
 }
 
-void LockService::Unlock(const rpc::CallContext& call, SharedBytes bytes, rpc::UnaryReply reply) {
-  const auto key = DecodeOnlyBytes(bytes.view());
-  if (!key.has_value()) return reply.Fail(key.error());
-  client_.DeleteRange(call, FindKey(*key),
-                      [reply = std::move(reply)](Result<std::string> header) mutable {
-                        if (!header.has_value()) return reply.Fail(std::move(header).error());
-                        reply.Send(EncodeOnlyHeader(*header));
-                      });
+void LockService::Unlock(const rpc::CallContext& call, Received<std::string_view> key,
+                         Reply<EmptyMessage> reply) {
+  client_.DeleteKey(call, key.request,
+                    [reply = std::move(reply)](Result<ResponseHeader> header) mutable {
+                      if (!header.has_value()) return reply.Fail(std::move(header).error());
+                      reply.Send(*header, {});
+                    });
 }
 
 }  // namespace kvorum::server

@@ -5,8 +5,12 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <string_view>
 
 #include "rpc/service.h"
+#include "server/call/api.h"
+#include "server/call/reply.h"
 #include "server/locks/local_client.h"
 #include "server/locks/waiting_calls.h"
 
@@ -22,8 +26,10 @@ class LockService {
   const WaitingCalls& waiting() const { return waiting_; }
 
  private:
-  void Lock(std::shared_ptr<rpc::CallContext> call, SharedBytes request, rpc::UnaryReply reply);
-  void Unlock(const rpc::CallContext& call, SharedBytes request, rpc::UnaryReply reply);
+  void Lock(std::shared_ptr<rpc::CallContext> call, Received<LockRequest> lock,
+            Reply<std::string> reply);
+  void Unlock(const rpc::CallContext& call, Received<std::string_view> key,
+              Reply<EmptyMessage> reply);
 
   LocalClient client_;
   WaitingCalls waiting_;

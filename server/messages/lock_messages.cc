@@ -8,8 +8,6 @@
 namespace kvorum::server {
 namespace {
 
-constexpr std::uint32_t kHeader = 1;  // in every response
-
 bool ReadLeaderKey(LeaderKey& leader, std::string_view bytes) {
   wire::Reader reader(bytes);
   while (reader.Next()) {
@@ -49,14 +47,6 @@ Result<LeadershipRequest> DecodeLeadership(std::string_view bytes, bool has_valu
   }
   if (!reader.ok() || !leader_ok) return MalformedRequest();
   return request;
-}
-
-// Room for a header, whose bytes come first in every response.
-std::string BeginResponse(std::string_view header, std::size_t more_bytes) {
-  std::string response;
-  response.reserve(wire::LengthDelimitedSize(kHeader, header.size()) + more_bytes);
-  wire::AppendBytesAlways(response, kHeader, header);
-  return response;
 }
 
 }  // namespace
@@ -110,26 +100,22 @@ Result<LeadershipRequest> DecodeResign(std::string_view bytes) {
   return DecodeLeadership(bytes, /*has_value=*/false);
 }
 
-SharedBytes EncodeLockResponse(std::string_view header, std::string_view key) {
-  std::string response = BeginResponse(header, wire::BytesFieldSize(2, key.size()));
+SharedBytes EncodeLockResponse(const ResponseHeader& header, std::string_view key) {
+  std::string response;
+  AppendHeader(response, header);
   wire::AppendBytes(response, 2, key);
   return SharedBytes::Own(std::move(response));
 }
 
-SharedBytes EncodeCampaignResponse(std::string_view header, const LeaderKey& leader) {
+SharedBytes EncodeCampaignResponse(const ResponseHeader& header, const LeaderKey& leader) {
   std::string key;
   wire::AppendBytes(key, 1, leader.name);
   wire::AppendBytes(key, 2, leader.key);
   wire::AppendInt(key, 3, leader.created);
   wire::AppendInt(key, 4, leader.lease);
-  std::string response = BeginResponse(header, wire::LengthDelimitedSize(2, key.size()));
+  std::string response;
+  AppendHeader(response, header);
   wire::AppendBytesAlways(response, 2, key);
-  return SharedBytes::Own(std::move(response));
-}
-
-SharedBytes EncodeLeaderResponse(std::string_view header, std::string_view kv) {
-  std::string response = BeginResponse(header, wire::LengthDelimitedSize(2, kv.size()));
-  wire::AppendBytesAlways(response, 2, kv);
   return SharedBytes::Own(std::move(response));
 }
 
@@ -138,10 +124,6 @@ SharedBytes EncodeLeaderResponse(const ResponseHeader& header, std::string_view 
   AppendHeader(response, header);
   wire::AppendBytesAlways(response, 2, kv);
   return SharedBytes::Own(std::move(response));
-}
-
-SharedBytes EncodeOnlyHeader(std::string_view header) {
-  return SharedBytes::Own(BeginResponse(header, 0));
 }
 
 }  // namespace kvorum::server

@@ -46,11 +46,10 @@ struct LeadershipRequest {
 Result<LeadershipRequest> DecodeProclaim(std::string_view bytes);
 Result<LeadershipRequest> DecodeResign(std::string_view bytes);
 
-SharedBytes EncodeLockResponse(std::string_view header, std::string_view key);
-SharedBytes EncodeCampaignResponse(std::string_view header, const LeaderKey& leader);
-SharedBytes EncodeLeaderResponse(std::string_view header, std::string_view kv);
+// UnlockResponse, ProclaimResponse and ResignResponse are a header and nothing else.
+SharedBytes EncodeLockResponse(const ResponseHeader& header, std::string_view key);
+SharedBytes EncodeCampaignResponse(const ResponseHeader& header, const LeaderKey& leader);
+// `kv` is a mvccpb.KeyValue.
 SharedBytes EncodeLeaderResponse(const ResponseHeader& header, std::string_view kv);
-// UnlockResponse, ProclaimResponse, ResignResponse: a header and nothing else.
-SharedBytes EncodeOnlyHeader(std::string_view header);
 
 }  // namespace kvorum::server

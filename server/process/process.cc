@@ -25,7 +25,7 @@
 #include "rpc/health.h"
 #include "rpc/server.h"
 #include "server/call/access.h"
-#include "server/call/interceptors.h"
+#include "server/call/call_counters.h"
 #include "server/call/leader_streams.h"
 #include "server/call/service_context.h"
 #include "server/locks/election_service.h"

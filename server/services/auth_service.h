@@ -1,19 +1,22 @@
-// The Auth service: users, roles, permissions and logging in. Changes go through the log; what is
-// asked is answered behind everything that the cluster has committed.
+// The Auth service: users, roles, permissions and logging in. Changes go through the log; questions
+// are answered behind everything that the cluster has committed.
 //
 // Handlers are called on the call's loop and answer from any thread.
 #pragma once
 
-#include <functional>
+#include <memory>
 #include <string>
+#include <string_view>
 
-#include "auth/auth_state.h"
-#include "base/shared_bytes.h"
 #include "rpc/service.h"
+#include "server/call/api.h"
+#include "server/call/reply.h"
 #include "server/call/service_context.h"
 #include "server/services/login.h"
 
 namespace kvorum::server {
+
+class MethodRegistrar;
 
 class AuthService {
  public:
@@ -23,23 +26,25 @@ class AuthService {
   void Register(rpc::Router& router);
 
  private:
-  void RegisterChange(rpc::Router& router, std::string_view name, RequestKind kind,
-                      Result<void> (*check)(std::string_view request));
-  void UserAdd(const rpc::CallContext& call, SharedBytes bytes, rpc::UnaryReply reply);
-  void UserChangePassword(const rpc::CallContext& call, SharedBytes bytes, rpc::UnaryReply reply);
-  void Authenticate(const rpc::CallContext& call, SharedBytes bytes, rpc::UnaryReply reply);
-  void AuthStatus(std::shared_ptr<rpc::CallContext> call, SharedBytes bytes, rpc::UnaryReply reply);
-  void UserGet(std::shared_ptr<rpc::CallContext> call, SharedBytes bytes, rpc::UnaryReply reply);
-  void UserList(std::shared_ptr<rpc::CallContext> call, SharedBytes bytes, rpc::UnaryReply reply);
-  void RoleGet(std::shared_ptr<rpc::CallContext> call, SharedBytes bytes, rpc::UnaryReply reply);
-  void RoleList(std::shared_ptr<rpc::CallContext> call, SharedBytes bytes, rpc::UnaryReply reply);
+  // A change whose request goes into the log as it came.
+  template <class Request>
+  void RegisterChange(MethodRegistrar& methods, const Method<Request, AuthResult>& method,
+                      RequestKind kind);
+  // A question that `answer(state, request)` answers: with the newest state, which the caller may
+  // still ask about.
+  template <class Request, class Response, class Answer>
+  void RegisterQuestion(MethodRegistrar& methods, const Method<Request, Response>& method,
+                        Answer answer);
+  template <class Request, class Response, class Answer>
+  void Ask(const Method<Request, Response>& method, const std::shared_ptr<rpc::CallContext>& call,
+           Received<Request> question, Reply<Response> reply, const Answer& answer);
 
-  void Change(const rpc::Caller& caller, rpc::Loop* loop, RequestKind kind, std::string_view body,
-              rpc::UnaryReply reply);
-  // The answer is made of the newest state, which the caller may still ask about.
-  using Answer = std::move_only_function<Result<SharedBytes>(const auth::AuthState& state)>;
-  void Ask(std::string_view method, std::shared_ptr<rpc::CallContext> call, SharedBytes bytes,
-           rpc::UnaryReply reply, Answer answer);
+  void UserAdd(const rpc::CallContext& call, Received<UserPasswordRequest> user,
+               Reply<AuthResult> reply);
+  void UserChangePassword(const rpc::CallContext& call, Received<UserPasswordRequest> user,
+                          Reply<AuthResult> reply);
+  void Authenticate(const rpc::CallContext& call, Received<AuthenticateRequest> login,
+                    Reply<std::string> reply);
 
   ServiceContext& context_;
   Login& login_;

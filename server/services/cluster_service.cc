@@ -9,9 +9,8 @@
 #include "base/api_errors.h"
 #include "base/logging.h"
 #include "base/url.h"
-#include "server/call/interceptors.h"
+#include "server/call/method_registrar.h"
 #include "server/call/request_batcher.h"
-#include "server/messages/cluster_encode.h"
 #include "server/messages/member_id.h"
 #include "server/replica/replica.h"
 #include "server/replica/request_id.h"
@@ -22,7 +21,6 @@
 namespace kvorum::server {
 namespace {
 
-constexpr std::string_view kService = "etcdserverpb.Cluster";
 constexpr std::int64_t kNanosPerSecond = 1'000'000'000;
 
 // A member of etcd that gets one which is none through the log ends, and at each start again.
@@ -56,14 +54,12 @@ class ChangeWaiter final : public Waiter {
 }  // namespace
 
 void ClusterService::Register(rpc::Router& router) {
-  const auto unary = [&](std::string_view name, auto member) {
-    AddUnary(router, context_, kService, name, *this, member);
-  };
-  unary("MemberAdd", &ClusterService::MemberAdd);
-  unary("MemberRemove", &ClusterService::MemberRemove);
-  unary("MemberUpdate", &ClusterService::MemberUpdate);
-  unary("MemberPromote", &ClusterService::MemberPromote);
-  unary("MemberList", &ClusterService::MemberList);
+  MethodRegistrar methods(router, context_);
+  methods.Add(api::kMemberAdd, this, &ClusterService::MemberAdd);
+  methods.Add(api::kMemberRemove, this, &ClusterService::MemberRemove);
+  methods.Add(api::kMemberUpdate, this, &ClusterService::MemberUpdate);
+  methods.Add(api::kMemberPromote, this, &ClusterService::MemberPromote);
+  methods.Add(api::kMemberList, this, &ClusterService::MemberList);
 }
 
 TimePoint ClusterService::Deadline() const {
@@ -72,26 +68,23 @@ TimePoint ClusterService::Deadline() const {
 
 // Cluster's headers carry no revision.
 static ClusterService::MembersCallback AnswerWithMembers(const ServiceContext& context,
-                                                         rpc::UnaryReply reply) {
-  return [&context,
-          reply = std::move(reply)](Result<std::shared_ptr<const MembershipView>> members) mutable {
+                                                         Reply<Members> reply) {
+  return [&context, reply = std::move(reply)](Result<Members> members) mutable {
     if (!members.has_value()) return reply.Fail(std::move(members).error());
-    reply.Send(EncodeMembersResponse(context.Header(0), **members));
+    reply.Send(context.Header(0), *std::move(members));
   };
 }
 
-void ClusterService::MemberAdd(const rpc::CallContext& call, SharedBytes bytes,
-                               rpc::UnaryReply reply) {
-  const auto request = DecodeMemberAddRequest(bytes.view());
-  if (!request.has_value()) return reply.Fail(request.error());
-  const auto urls = ParsePeerUrls(request->peer_urls);
+void ClusterService::MemberAdd(const rpc::CallContext& call, Received<MemberRequest> addition,
+                               Reply<MemberAddResponse> reply) {
+  const auto urls = ParsePeerUrls(addition.request.peer_urls);
   if (!urls.has_value()) return reply.Fail(urls.error());
   Member member;
   for (const Url& url : *urls) member.peer_urls.push_back(url.text());
   // No token: the time tells members with the same URLs apart.
   member.id = ComputeMemberId(member.peer_urls, "",
                               context_.replica->clock().WallNanos() / kNanosPerSecond);
-  member.is_learner = request->is_learner;
+  member.is_learner = addition.request.is_learner;
   if (context_.limits.strict_reconfig_check) {
     if (auto strict = CheckStrictAdd(*context_.membership->View(), member, ConnectionsOf(context_));
         !strict.has_value())
@@ -100,41 +93,37 @@ void ClusterService::MemberAdd(const rpc::CallContext& call, SharedBytes bytes,
   MemberChange change = MemberChange::Add(member);
   if (member.is_learner) change.max_learners = context_.limits.max_learners;
   ReadThenChange(call, std::move(change),
-                 [this, member = std::move(member), reply = std::move(reply)](
-                     Result<std::shared_ptr<const MembershipView>> members) mutable {
+                 [this, member = std::move(member),
+                  reply = std::move(reply)](Result<Members> members) mutable {
                    if (!members.has_value()) return reply.Fail(std::move(members).error());
-                   reply.Send(EncodeMemberAddResponse(context_.Header(0), member, **members));
+                   reply.Send(context_.Header(0), {std::move(member), *std::move(members)});
                  });
 }
 
-void ClusterService::MemberRemove(const rpc::CallContext& call, SharedBytes bytes,
-                                  rpc::UnaryReply reply) {
-  const auto id = DecodeMemberId(bytes.view());
-  if (!id.has_value()) return reply.Fail(id.error());
+void ClusterService::MemberRemove(const rpc::CallContext& call, Received<raft::MemberId> member,
+                                  Reply<Members> reply) {
+  const raft::MemberId id = member.request;
   if (context_.limits.strict_reconfig_check) {
-    if (auto strict = CheckStrictRemove(*context_.membership->View(), *id, ConnectionsOf(context_));
+    if (auto strict = CheckStrictRemove(*context_.membership->View(), id, ConnectionsOf(context_));
         !strict.has_value())
       return reply.Fail(std::move(strict).error());
   }
-  ReadThenChange(call, MemberChange::Remove(*id), AnswerWithMembers(context_, std::move(reply)));
+  ReadThenChange(call, MemberChange::Remove(id), AnswerWithMembers(context_, std::move(reply)));
 }
 
-void ClusterService::MemberUpdate(const rpc::CallContext& call, SharedBytes bytes,
-                                  rpc::UnaryReply reply) {
-  auto request = DecodeMemberUpdateRequest(bytes.view());
-  if (!request.has_value()) return reply.Fail(request.error());
-  if (const auto urls = ParsePeerUrls(request->peer_urls); !urls.has_value())
+void ClusterService::MemberUpdate(const rpc::CallContext& call, Received<MemberRequest> update,
+                                  Reply<Members> reply) {
+  MemberRequest& request = update.request;
+  if (const auto urls = ParsePeerUrls(request.peer_urls); !urls.has_value())
     return reply.Fail(urls.error());
   // Kept as they came, unlike those of an addition: in their order, and as they are spelled.
-  ReadThenChange(call, MemberChange::Update(request->id, std::move(request->peer_urls)),
+  ReadThenChange(call, MemberChange::Update(request.id, std::move(request.peer_urls)),
                  AnswerWithMembers(context_, std::move(reply)));
 }
 
-void ClusterService::MemberPromote(const rpc::CallContext&, SharedBytes bytes,
-                                   rpc::UnaryReply reply) {
-  const auto id = DecodeMemberId(bytes.view());
-  if (!id.has_value()) return reply.Fail(id.error());
-  Promote(*id, Deadline(), AnswerWithMembers(context_, std::move(reply)));
+void ClusterService::MemberPromote(const rpc::CallContext&, Received<raft::MemberId> member,
+                                   Reply<Members> reply) {
+  Promote(member.request, Deadline(), AnswerWithMembers(context_, std::move(reply)));
 }
 
 // Only the leader knows how far the learner is.
@@ -174,14 +163,12 @@ void ClusterService::PromoteAsLeader(raft::MemberId id, TimePoint deadline,
       });
 }
 
-void ClusterService::MemberList(const rpc::CallContext& call, SharedBytes bytes,
-                                rpc::UnaryReply reply) {
-  const auto linearizable = DecodeMemberListRequest(bytes.view());
-  if (!linearizable.has_value()) return reply.Fail(linearizable.error());
-  auto answer = [this](rpc::UnaryReply& to) {
-    to.Send(EncodeMembersResponse(context_.Header(0), *context_.membership->View()));
+void ClusterService::MemberList(const rpc::CallContext& call, Received<bool> linearizable,
+                                Reply<Members> reply) {
+  auto answer = [this](Reply<Members>& to) {
+    to.Send(context_.Header(0), context_.membership->View());
   };
-  if (!*linearizable) return answer(reply);
+  if (!linearizable.request) return answer(reply);
   context_.batcher->Read(call.loop(),
                          [answer, reply = std::move(reply)](const Result<void>& confirmed) mutable {
                            if (!confirmed.has_value()) return reply.Fail(confirmed.error());

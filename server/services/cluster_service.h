@@ -9,6 +9,8 @@
 #include <memory>
 
 #include "rpc/service.h"
+#include "server/call/api.h"
+#include "server/call/reply.h"
 #include "server/call/service_context.h"
 #include "server/state/member_change.h"
 
@@ -27,11 +29,15 @@ class ClusterService {
   void PromoteAsLeader(raft::MemberId id, TimePoint deadline, MembersCallback callback);
 
  private:
-  void MemberAdd(const rpc::CallContext& call, SharedBytes request, rpc::UnaryReply reply);
-  void MemberRemove(const rpc::CallContext& call, SharedBytes request, rpc::UnaryReply reply);
-  void MemberUpdate(const rpc::CallContext& call, SharedBytes request, rpc::UnaryReply reply);
-  void MemberPromote(const rpc::CallContext& call, SharedBytes request, rpc::UnaryReply reply);
-  void MemberList(const rpc::CallContext& call, SharedBytes request, rpc::UnaryReply reply);
+  void MemberAdd(const rpc::CallContext& call, Received<MemberRequest> addition,
+                 Reply<MemberAddResponse> reply);
+  void MemberRemove(const rpc::CallContext& call, Received<raft::MemberId> member,
+                    Reply<Members> reply);
+  void MemberUpdate(const rpc::CallContext& call, Received<MemberRequest> update,
+                    Reply<Members> reply);
+  void MemberPromote(const rpc::CallContext& call, Received<raft::MemberId> member,
+                     Reply<Members> reply);
+  void MemberList(const rpc::CallContext& call, Received<bool> linearizable, Reply<Members> reply);
 
   void Promote(raft::MemberId id, TimePoint deadline, MembersCallback callback);
   // Proposes what still stands once everything before it is applied.

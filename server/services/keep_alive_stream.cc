@@ -6,6 +6,7 @@
 #include "mvcc/store.h"
 #include "rpc/grpc_protocol.h"
 #include "server/call/access.h"
+#include "server/call/admission.h"
 #include "server/messages/lease_messages.h"
 
 namespace kvorum::server {
@@ -60,8 +61,7 @@ void KeepAliveStream::Admit(std::uint64_t number, lease::LeaseId id) {
   const Access* const access = context_.access;
   if (access == nullptr || access->is_off()) return Renew(number, id);
   Access::Check check = [access, id](const auth::AuthState& state, const auth::Identity& identity) {
-    if (state.enabled() && identity.username.empty()) return Result<void>(kErrUserEmpty.Fail());
-    return KeyAccess(state, identity, access->lease_keys()).CheckLease(id);
+    return AdmitsLease(access->AskerOf(state, identity), id);
   };
   if (access->Admit(stream_->context(), check).has_value()) return Renew(number, id);
   access->AdmitUpToDate({stream_, &stream_->context()}, std::move(check),

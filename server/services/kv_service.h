@@ -7,7 +7,10 @@
 #include <memory>
 #include <string_view>
 
+#include "mvcc/requests.h"
 #include "rpc/service.h"
+#include "server/call/api.h"
+#include "server/call/reply.h"
 #include "server/call/service_context.h"
 
 namespace kvorum::server {
@@ -17,12 +20,17 @@ class KvService {
   explicit KvService(ServiceContext& context) : context_(context) {}
   void Register(rpc::Router& router);
 
-  void Range(const rpc::CallContext& call, SharedBytes request, rpc::UnaryReply reply);
+  void Range(const rpc::CallContext& call, Received<mvcc::RangeRequest> range,
+             Reply<EncodedRows> reply);
   void RangeStream(std::shared_ptr<rpc::ServerStream> stream);
-  void Put(const rpc::CallContext& call, SharedBytes request, rpc::UnaryReply reply);
-  void DeleteRange(const rpc::CallContext& call, SharedBytes request, rpc::UnaryReply reply);
-  void Txn(const rpc::CallContext& call, SharedBytes request, rpc::UnaryReply reply);
-  void Compact(const rpc::CallContext& call, SharedBytes request, rpc::UnaryReply reply);
+  void Put(const rpc::CallContext& call, Received<mvcc::PutRequest> put,
+           Reply<mvcc::PutResult> reply);
+  void DeleteRange(const rpc::CallContext& call, Received<mvcc::DeleteRangeRequest> deletion,
+                   Reply<mvcc::DeleteRangeResult> reply);
+  void Txn(const rpc::CallContext& call, Received<mvcc::TxnRequest> txn,
+           Reply<mvcc::TxnResult> reply);
+  void Compact(const rpc::CallContext& call, Received<CompactionRequest> compaction,
+               Reply<CompactionResult> reply);
 
  private:
   void StartRangeStream(std::shared_ptr<rpc::ServerStream> stream, SharedBytes request);

@@ -5,6 +5,8 @@
 #include <memory>
 
 #include "rpc/service.h"
+#include "server/call/api.h"
+#include "server/call/reply.h"
 #include "server/call/service_context.h"
 #include "server/services/lease_access.h"
 
@@ -18,10 +20,14 @@ class LeaseService {
   // For the peer port.
   LeaseAccess& access() { return access_; }
 
-  void Grant(const rpc::CallContext& call, SharedBytes request, rpc::UnaryReply reply);
-  void Revoke(const rpc::CallContext& call, SharedBytes request, rpc::UnaryReply reply);
-  void TimeToLive(const rpc::CallContext& call, SharedBytes request, rpc::UnaryReply reply);
-  void Leases(const rpc::CallContext& call, SharedBytes request, rpc::UnaryReply reply);
+  void Grant(const rpc::CallContext& call, Received<LeaseGrantRequest> grant,
+             Reply<LeaseGrantResult> reply);
+  void Revoke(const rpc::CallContext& call, Received<lease::LeaseId> lease,
+              Reply<LeaseRevokeResult> reply);
+  void TimeToLive(const rpc::CallContext& call, Received<LeaseTimeToLiveRequest> asked,
+                  Reply<LeaseTimeToLiveResponse> reply);
+  void Leases(const rpc::CallContext& call, Received<EmptyMessage> request,
+              Reply<std::vector<lease::LeaseId>> reply);
   void KeepAlive(std::shared_ptr<rpc::ServerStream> stream);
 
  private:

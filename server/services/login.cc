@@ -23,7 +23,7 @@ struct Login::Attempt {
   std::string remote;
   std::string name;
   auth::Secret password;
-  rpc::UnaryReply reply;
+  Reply<std::string> reply;
   TimePoint deadline{};
   std::uint64_t checked_revision = 0;  // of the auth state that the password was verified against
 };
@@ -57,7 +57,7 @@ class Login::EntryWaiter final : public Waiter {
 };
 
 void Login::Authenticate(const rpc::CallContext& call, std::string name, auth::Secret password,
-                         rpc::UnaryReply reply) {
+                         Reply<std::string> reply) {
   auto attempt = std::make_unique<Attempt>(
       Attempt{.remote = std::string(call.peer()),
               .name = std::move(name),
@@ -120,8 +120,8 @@ void Login::Entered(std::unique_ptr<Attempt> attempt, ApplyResult result) {
     return Verify(std::move(attempt));
   }
   if (parts_.gives_simple_tokens) {
-    return attempt->reply.Send(EncodeAuthenticateResponse(
-        context_.Header(entered.revision, result.term), entered.simple_token));
+    return attempt->reply.Send(context_.Header(entered.revision, result.term),
+                               entered.simple_token);
   }
   Sign(std::move(attempt), result.term, entered);
 }
@@ -132,9 +132,9 @@ void Login::Sign(std::unique_ptr<Attempt> attempt, raft::Term term, const LoginR
                           auth_revision = result.auth_revision,
                           attempt = std::move(attempt)]() mutable {
     const std::int64_t now_s = context_.replica->clock().WallNanos() / kNanosPerSecond;
-    const auto token = parts_.jwt->Sign(attempt->name, auth_revision, now_s);
+    auto token = parts_.jwt->Sign(attempt->name, auth_revision, now_s);
     if (!token.has_value()) return attempt->reply.Fail(token.error());
-    attempt->reply.Send(EncodeAuthenticateResponse(context_.Header(revision, term), *token));
+    attempt->reply.Send(context_.Header(revision, term), *std::move(token));
   });
 }
 

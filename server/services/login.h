@@ -23,7 +23,8 @@
 #include "auth/random_bytes.h"
 #include "base/error.h"
 #include "base/log_rate.h"
-#include "rpc/service.h"
+#include "rpc/call_context.h"
+#include "server/call/reply.h"
 #include "server/call/service_context.h"
 
 namespace kvorum::server {
@@ -41,7 +42,7 @@ class Login {
   Login(ServiceContext& context, Parts parts) : context_(context), parts_(std::move(parts)) {}
 
   void Authenticate(const rpc::CallContext& call, std::string name, auth::Secret password,
-                    rpc::UnaryReply reply);
+                    Reply<std::string> reply);
 
   // The hash as it goes into the log (base64).
   using HashDone = std::move_only_function<void(Result<std::string> hash)>;

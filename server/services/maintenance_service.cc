@@ -6,9 +6,8 @@
 #include "base/api_errors.h"
 #include "base/logging.h"
 #include "mvcc/store.h"
-#include "server/call/interceptors.h"
+#include "server/call/method_registrar.h"
 #include "server/call/reply_waiter.h"
-#include "server/messages/kv_decode.h"
 #include "server/messages/maintenance_encode.h"
 #include "server/messages/version.h"
 #include "server/replica/replica.h"
@@ -16,29 +15,19 @@
 #include "server/state/membership.h"
 
 namespace kvorum::server {
-namespace {
-
-SharedBytes EncodeAlarms(const ResponseHeader& header, const AlarmResult& result) {
-  return EncodeAlarmResponse(header, result.alarms);
-}
-
-}  // namespace
 
 void MaintenanceService::Register(rpc::Router& router) {
-  constexpr std::string_view kMaintenance = "etcdserverpb.Maintenance";
-  const auto unary = [&](std::string_view name, auto member,
-                         OnLearner on_learner = OnLearner::kRefused) {
-    AddUnary(router, context_, kMaintenance, name, *this, member, on_learner);
-  };
-  unary("Status", &MaintenanceService::GetStatus, OnLearner::kServed);
-  unary("Alarm", &MaintenanceService::HandleAlarm);
-  unary("Hash", &MaintenanceService::Hash);
-  unary("HashKV", &MaintenanceService::HashKv);
-  unary("Defragment", &MaintenanceService::Defragment);
-  unary("MoveLeader", &MaintenanceService::MoveLeader);
+  MethodRegistrar methods(router, context_);
+  methods.Add(api::kStatus, this, &MaintenanceService::GetStatus);
+  methods.Add(api::kAlarm, this, &MaintenanceService::HandleAlarm);
+  methods.Add(api::kHash, this, &MaintenanceService::Hash);
+  methods.Add(api::kHashKv, this, &MaintenanceService::HashKv);
+  methods.Add(api::kDefragment, this, &MaintenanceService::Defragment);
+  methods.Add(api::kMoveLeader, this, &MaintenanceService::MoveLeader);
 }
 
-void MaintenanceService::GetStatus(const rpc::CallContext&, SharedBytes, rpc::UnaryReply reply) {
+void MaintenanceService::GetStatus(const rpc::CallContext&, Received<EmptyMessage>,
+                                   Reply<Status> reply) {
   const auto view = context_.membership->View();
   const auto self = view->members.find(context_.member_id);
   Status status{.version = kApiVersion,
@@ -54,44 +43,43 @@ void MaintenanceService::GetStatus(const rpc::CallContext&, SharedBytes, rpc::Un
                 .errors = {}};
   if (status.leader == raft::kNone) status.errors.emplace_back(kErrNoLeader.message);
   for (const Alarm& alarm : context_.alarms->List()) status.errors.push_back(AlarmText(alarm));
-  reply.Send(
-      EncodeStatusResponse(context_.Header(context_.store->revision(), status.term), status));
+  const ResponseHeader header = context_.Header(context_.store->revision(), status.term);
+  reply.Send(header, std::move(status));
 }
 
-void MaintenanceService::HandleAlarm(const rpc::CallContext& call, SharedBytes bytes,
-                                     rpc::UnaryReply reply) {
-  const auto request = DecodeAlarmRequest(bytes.view());
-  if (!request.has_value()) return reply.Fail(request.error());
-  context_.ProposeFor(
-      call.caller, call.loop(), RequestKind::kAlarm, bytes.view(),
-      std::make_unique<ReplyWaiter<AlarmResult>>(context_, std::move(reply), EncodeAlarms),
-      context_.limits.request_timeout);
+void MaintenanceService::HandleAlarm(const rpc::CallContext& call, Received<AlarmRequest> alarm,
+                                     Reply<AlarmResult> reply) {
+  ProposeAndReply(context_, call.caller, call.loop(), RequestKind::kAlarm, alarm.bytes.view(),
+                  std::move(reply));
 }
 
-void MaintenanceService::Hash(const rpc::CallContext&, SharedBytes, rpc::UnaryReply reply) {
+void MaintenanceService::Hash(const rpc::CallContext&, Received<EmptyMessage>,
+                              Reply<std::uint32_t> reply) {
   if (context_.store->CommitStalled()) return reply.Fail(kErrNoSpace.ToError());
   // What the backend does not hold yet is not in its hash: let it catch up first.
   context_.store->Flush([this, reply = std::move(reply)]() mutable {
     context_.hasher->Post([this, reply = std::move(reply)]() mutable {
       const auto hash = context_.store->HashBackend();
       if (!hash.has_value()) return reply.Fail(hash.error());
-      reply.Send(EncodeHashResponse(context_.Header(hash->revision), hash->hash));
+      reply.Send(context_.Header(hash->revision), hash->hash);
     });
   });
 }
 
-void MaintenanceService::HashKv(const rpc::CallContext&, SharedBytes bytes, rpc::UnaryReply reply) {
-  const auto revision = DecodeHashKvRequest(bytes.view());
-  if (!revision.has_value()) return reply.Fail(revision.error());
-  context_.hasher->Post([this, revision = *revision, reply = std::move(reply)]() mutable {
+void MaintenanceService::HashKv(const rpc::CallContext&, Received<std::int64_t> revision,
+                                Reply<HashKvResponse> reply) {
+  context_.hasher->Post([this, revision = revision.request, reply = std::move(reply)]() mutable {
     const auto hash = context_.store->HashKv(revision);
     if (!hash.has_value()) return reply.Fail(hash.error());
-    reply.Send(EncodeHashKvResponse(context_.Header(context_.store->revision()), hash->hash,
-                                    hash->compact_revision, hash->revision));
+    reply.Send(context_.Header(context_.store->revision()),
+               {.hash = hash->hash,
+                .compact_revision = hash->compact_revision,
+                .hash_revision = hash->revision});
   });
 }
 
-void MaintenanceService::Defragment(const rpc::CallContext&, SharedBytes, rpc::UnaryReply reply) {
+void MaintenanceService::Defragment(const rpc::CallContext&, Received<EmptyMessage>,
+                                    Reply<EmptyMessage> reply) {
   KV_INFO("starting defragment");
   context_.store->Defragment([reply = std::move(reply)](Result<void> done) mutable {
     if (!done.has_value()) {
@@ -99,20 +87,18 @@ void MaintenanceService::Defragment(const rpc::CallContext&, SharedBytes, rpc::U
       return reply.Fail(std::move(done).error());
     }
     KV_INFO("finished defragment");
-    reply.Send(SharedBytes());  // the answer has no header
+    reply.Send({}, {});
   });
 }
 
-void MaintenanceService::MoveLeader(const rpc::CallContext& call, SharedBytes bytes,
-                                    rpc::UnaryReply reply) {
-  const auto target = DecodeMoveLeaderRequest(bytes.view());
-  if (!target.has_value()) return reply.Fail(target.error());
+void MaintenanceService::MoveLeader(const rpc::CallContext& call, Received<raft::MemberId> target,
+                                    Reply<EmptyMessage> reply) {
   const TimePoint latest = context_.replica->clock().Now() + context_.limits.request_timeout;
-  context_.replica->MoveLeader(*target, std::min(call.deadline().value_or(latest), latest),
+  context_.replica->MoveLeader(target.request, std::min(call.deadline().value_or(latest), latest),
                                [reply = std::move(reply)](Result<void> moved) mutable {
                                  if (!moved.has_value())
                                    return reply.Fail(std::move(moved).error());
-                                 reply.Send(SharedBytes());  // the answer has no header
+                                 reply.Send({}, {});
                                });
 }
 

@@ -4,6 +4,8 @@
 #pragma once
 
 #include "rpc/service.h"
+#include "server/call/api.h"
+#include "server/call/reply.h"
 #include "server/call/service_context.h"
 
 namespace kvorum::server {
@@ -13,12 +15,17 @@ class MaintenanceService {
   explicit MaintenanceService(ServiceContext& context) : context_(context) {}
   void Register(rpc::Router& router);
 
-  void GetStatus(const rpc::CallContext& call, SharedBytes request, rpc::UnaryReply reply);
-  void HandleAlarm(const rpc::CallContext& call, SharedBytes request, rpc::UnaryReply reply);
-  void Hash(const rpc::CallContext& call, SharedBytes request, rpc::UnaryReply reply);
-  void HashKv(const rpc::CallContext& call, SharedBytes request, rpc::UnaryReply reply);
-  void Defragment(const rpc::CallContext& call, SharedBytes request, rpc::UnaryReply reply);
-  void MoveLeader(const rpc::CallContext& call, SharedBytes request, rpc::UnaryReply reply);
+  void GetStatus(const rpc::CallContext& call, Received<EmptyMessage> request, Reply<Status> reply);
+  void HandleAlarm(const rpc::CallContext& call, Received<AlarmRequest> alarm,
+                   Reply<AlarmResult> reply);
+  void Hash(const rpc::CallContext& call, Received<EmptyMessage> request,
+            Reply<std::uint32_t> reply);
+  void HashKv(const rpc::CallContext& call, Received<std::int64_t> revision,
+              Reply<HashKvResponse> reply);
+  void Defragment(const rpc::CallContext& call, Received<EmptyMessage> request,
+                  Reply<EmptyMessage> reply);
+  void MoveLeader(const rpc::CallContext& call, Received<raft::MemberId> target,
+                  Reply<EmptyMessage> reply);
 
  private:
   ServiceContext& context_;

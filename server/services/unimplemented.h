@@ -8,6 +8,6 @@
 namespace kvorum::server {
 
 // Each answers UNIMPLEMENTED.
-void RegisterUnimplemented(rpc::Router& router, const ServiceContext& context);
+void RegisterUnimplemented(rpc::Router& router, ServiceContext& context);
 
 }  // namespace kvorum::server

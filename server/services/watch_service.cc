@@ -3,15 +3,17 @@
 #include <utility>
 
 #include "rpc/loop.h"
-#include "server/call/interceptors.h"
+#include "server/call/api.h"
+#include "server/call/method_registrar.h"
 #include "server/services/watch_session.h"
 #include "watch/hub.h"
 
 namespace kvorum::server {
 
 void WatchService::Register(rpc::Router& router) {
-  AddStream(router, context_, "etcdserverpb.Watch", "Watch", rpc::MethodKind::kBidiStream,
-            [this](std::shared_ptr<rpc::ServerStream> stream) { Watch(std::move(stream)); });
+  MethodRegistrar(router, context_)
+      .AddStream(api::kWatch,
+                 [this](std::shared_ptr<rpc::ServerStream> stream) { Watch(std::move(stream)); });
 }
 
 void WatchService::Watch(std::shared_ptr<rpc::ServerStream> stream) {

@@ -11,6 +11,7 @@
 
 #include "base/api_errors.h"
 #include "base/logging.h"
+#include "server/call/call_counters.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/served_member.h"
 

@@ -14,6 +14,7 @@
 #include "base/rng.h"
 #include "proto/rpc.pb.h"
 #include "proto/wire.h"
+#include "server/messages/kv_request_encode.h"
 #include "tests/server/request_bodies.h"
 
 namespace kvorum::server {
@@ -360,6 +361,29 @@ TEST(KvDecodeTest, RefusesWhatTheLibraryRefuses) {
   CompareDamaged<etcdserverpb::DeleteRangeRequest>(DecodeDeleteRange);
   CompareDamaged<etcdserverpb::CompactionRequest>(DecodeCompaction);
   CompareDamaged<etcdserverpb::TxnRequest>(DecodeTxn);
+}
+
+// --- requests that the server makes itself
+// --------------------------------------------------------
+
+template <class Proto, class Decode, class Encode>
+void CompareWritten(Decode decode, Encode encode) {
+  Rng rng(3);
+  for (int i = 0; i < 20'000; ++i) {
+    const std::string bytes = RandomWire(*Proto::descriptor(), rng);
+    const auto request = decode(bytes);
+    ASSERT_TRUE(request.has_value());
+    const SharedBytes written = encode(*request);
+    const auto read = decode(written.view());
+    ASSERT_TRUE(read.has_value());
+    ASSERT_EQ(TextOf(*read), TextOf(*request)) << "run " << i;
+    ASSERT_EQ(encode(*read), written) << "run " << i;
+  }
+}
+
+TEST(KvRequestEncodeTest, WhatIsWrittenIsReadAsItWasMeant) {
+  CompareWritten<etcdserverpb::TxnRequest>(DecodeTxn, EncodeTxn);
+  CompareWritten<etcdserverpb::DeleteRangeRequest>(DecodeDeleteRange, EncodeDeleteRange);
 }
 
 // --- the differences, and what the random bytes are unlikely to hit

@@ -12,11 +12,12 @@
 #include "proto/lock.pb.h"
 #include "proto/rpc.pb.h"
 #include "server/locks/queue_requests.h"
+#include "server/messages/kv_request_encode.h"
 
 namespace kvorum::server {
 namespace {
 
-constexpr std::string_view kHeaderBytes("\x08\x05\x18\x09", 4);  // cluster 5, revision 9
+constexpr ResponseHeader kHeader{.cluster_id = 5, .revision = 9};
 
 TEST(LockMessagesTest, RequestsAreReadAsTheyAreMeant) {
   v3electionpb::CampaignRequest campaign;
@@ -80,13 +81,13 @@ TEST(LockMessagesTest, WhatIsNoMessageIsRefused) {
 
 TEST(LockMessagesTest, ResponsesAreTheProtocols) {
   v3lockpb::LockResponse lock;
-  ASSERT_TRUE(lock.ParseFromString(std::string(EncodeLockResponse(kHeaderBytes, "a/1").view())));
+  ASSERT_TRUE(lock.ParseFromString(std::string(EncodeLockResponse(kHeader, "a/1").view())));
   EXPECT_EQ(lock.header().cluster_id(), 5U);
   EXPECT_EQ(lock.header().revision(), 9);
   EXPECT_EQ(lock.key(), "a/1");
   v3electionpb::CampaignResponse campaign;
   ASSERT_TRUE(campaign.ParseFromString(std::string(
-      EncodeCampaignResponse(kHeaderBytes, {.name = "e", .key = "e/1", .created = 3, .lease = 1})
+      EncodeCampaignResponse(kHeader, {.name = "e", .key = "e/1", .created = 3, .lease = 1})
           .view())));
   EXPECT_EQ(campaign.header().revision(), 9);
   EXPECT_EQ(campaign.leader().ShortDebugString(), R"(name: "e" key: "e/1" rev: 3 lease: 1)");
@@ -94,53 +95,53 @@ TEST(LockMessagesTest, ResponsesAreTheProtocols) {
   kv.set_key("e/1");
   v3electionpb::LeaderResponse leader;
   ASSERT_TRUE(leader.ParseFromString(
-      std::string(EncodeLeaderResponse(kHeaderBytes, kv.SerializeAsString()).view())));
+      std::string(EncodeLeaderResponse(kHeader, kv.SerializeAsString()).view())));
   EXPECT_EQ(leader.kv().key(), "e/1");
-  v3lockpb::UnlockResponse unlock;
-  ASSERT_TRUE(unlock.ParseFromString(std::string(EncodeOnlyHeader(kHeaderBytes).view())));
-  EXPECT_EQ(unlock.header().revision(), 9);
 }
 
-template <class Message>
-Message Parse(const std::string& bytes) {
-  Message message;
-  EXPECT_TRUE(message.ParseFromString(bytes));
+etcdserverpb::TxnRequest Parse(const mvcc::TxnRequest& request) {
+  etcdserverpb::TxnRequest message;
+  EXPECT_TRUE(message.ParseFromString(std::string(EncodeTxn(request).view())));
   return message;
+}
+etcdserverpb::RangeRequest Parse(const mvcc::RangeRequest& request) {
+  mvcc::TxnRequest around;
+  around.success.emplace_back(request);
+  return Parse(around).success(0).request_range();
 }
 
 TEST(QueueRequestsTest, KeysEndInTheLease) {
   EXPECT_EQ(QueuePrefix("a/b"), "a/b/");
-  EXPECT_EQ(QueueEnd("a/b/"), "a/b0");
+  EXPECT_EQ(QueueRange("a/b/").end, "a/b0");
   EXPECT_EQ(QueueKey("a/", 0x694d7b2c), "a/694d7b2c");
   EXPECT_EQ(QueueKey("/", -1), "/-1");
   EXPECT_EQ(QueueKey("/", std::numeric_limits<std::int64_t>::min()), "/-8000000000000000");
 }
 
 TEST(QueueRequestsTest, AreWhatTheirNamesSay) {
-  using etcdserverpb::RangeRequest;
-  using etcdserverpb::TxnRequest;
-  EXPECT_EQ(Parse<TxnRequest>(EnterAndCount("a/1", "a/", 1)).ShortDebugString(),
+  const QueueRange queue("a/");
+  EXPECT_EQ(Parse(EnterAndCount("a/1", queue, 1)).ShortDebugString(),
             R"(compare { target: CREATE key: "a/1" create_revision: 0 } )"
             R"(success { request_put { key: "a/1" lease: 1 } } )"
             R"(success { request_range { key: "a/" range_end: "a0" count_only: true } } )"
             R"(failure { request_range { key: "a/1" } } )"
             R"(failure { request_range { key: "a/" range_end: "a0" count_only: true } })");
-  EXPECT_EQ(Parse<TxnRequest>(Enter("a/1", 1, "v")).ShortDebugString(),
+  EXPECT_EQ(Parse(Enter("a/1", 1, "v")).ShortDebugString(),
             R"(compare { target: CREATE key: "a/1" create_revision: 0 } )"
             R"(success { request_put { key: "a/1" value: "v" lease: 1 } } )"
             R"(failure { request_range { key: "a/1" } })");
-  EXPECT_EQ(Parse<TxnRequest>(ChangeValue({.key = "a/1", .created = 5}, 2, "w")).ShortDebugString(),
+  EXPECT_EQ(Parse(ChangeValue({.key = "a/1", .created = 5}, 2, "w")).ShortDebugString(),
             R"(compare { target: CREATE key: "a/1" create_revision: 5 } )"
             R"(success { request_put { key: "a/1" value: "w" lease: 2 } })");
-  EXPECT_EQ(Parse<TxnRequest>(LeaveQueue({.key = "a/1", .created = 5})).ShortDebugString(),
+  EXPECT_EQ(Parse(LeaveQueue({.key = "a/1", .created = 5})).ShortDebugString(),
             R"(compare { target: CREATE key: "a/1" create_revision: 5 } )"
             R"(success { request_delete_range { key: "a/1" } })");
-  EXPECT_EQ(Parse<RangeRequest>(FindOldest("a/")).ShortDebugString(),
+  EXPECT_EQ(Parse(FindOldest(queue)).ShortDebugString(),
             R"(key: "a/" range_end: "a0" limit: 1 sort_order: ASCEND sort_target: CREATE)");
-  EXPECT_EQ(Parse<RangeRequest>(FindYoungestUpTo("a/", 4)).ShortDebugString(),
+  EXPECT_EQ(Parse(FindYoungestUpTo(queue, 4)).ShortDebugString(),
             R"(key: "a/" range_end: "a0" limit: 1 sort_order: DESCEND sort_target: CREATE )"
             R"(keys_only: true max_create_revision: 4)");
-  EXPECT_EQ(Parse<RangeRequest>(FindKey("a/1")).ShortDebugString(), R"(key: "a/1")");
+  EXPECT_EQ(Parse(FindKey("a/1")).ShortDebugString(), R"(key: "a/1")");
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
-// Who may call what: the table against the protocol's descriptors, and every method against callers
-// without a token, with a wrong one, with little and with all permissions.
-#include "server/call/access_table.h"
-
+// The rows of the API against the protocol's descriptors, and every method against callers without
+// a token, with a wrong one, with little and with all permissions.
 #include <google/protobuf/descriptor.h>
 #include <gtest/gtest.h>
 
@@ -13,6 +11,7 @@
 #include "proto/election.pb.h"
 #include "proto/health.pb.h"
 #include "proto/lock.pb.h"
+#include "server/call/api.h"
 #include "tests/server/auth_fixture.h"
 
 namespace kvorum::server {
@@ -34,13 +33,9 @@ std::set<std::string> MethodsOfTheProtos() {
   return methods;
 }
 
-TEST(AccessTableTest, HasARowForEveryMethodAndNoOther) {
+TEST(ApiAccessTest, HasARowForEveryMethodAndNoOther) {
   std::set<std::string> rows;
-  for (const AccessRule& rule : AccessRules()) {
-    EXPECT_TRUE(
-        rows.insert("/" + std::string(rule.service) + "/" + std::string(rule.method)).second)
-        << rule.method;
-  }
+  for (const ApiMethod& method : ApiMethods()) EXPECT_TRUE(rows.insert(method.Path()).second);
   EXPECT_EQ(rows, MethodsOfTheProtos());
 }
 
@@ -110,7 +105,7 @@ const std::set<std::string> kElsewhere = {
     "/grpc.health.v1.Health/Watch",
 };
 
-TEST(AccessTableTest, IsTestedInEveryRow) {
+TEST(ApiAccessTest, IsTestedInEveryRow) {
   std::set<std::string> tested = kElsewhere;
   for (const auto& [path, let] : kUnary) EXPECT_TRUE(tested.insert(path).second) << path;
   EXPECT_EQ(tested, MethodsOfTheProtos());
@@ -122,10 +117,10 @@ bool IsRefused(const Error& error) {
          error == kErrUserNotFound;
 }
 
-using AccessTableCallsTest = AuthTest;
+using ApiAccessCallsTest = AuthTest;
 
 // CVE-2026-33413 (MemberList, Alarm, leases and compaction without a check): none is left out.
-TEST_F(AccessTableCallsTest, EveryMethodAsksWhoCalls) {
+TEST_F(ApiAccessCallsTest, EveryMethodAsksWhoCalls) {
   const std::string wrong = alice_.substr(0, 15) + "!" + alice_.substr(16);
   for (const auto& [path, let] : kUnary) {
     if (path.ends_with("AuthDisable")) continue;
@@ -158,7 +153,7 @@ TEST_F(AccessTableCallsTest, EveryMethodAsksWhoCalls) {
   EXPECT_EQ(PutAs("", "a"), kNone);
 }
 
-TEST_F(AccessTableCallsTest, AlarmsAreReadByAllAndChangedByRoot) {
+TEST_F(ApiAccessCallsTest, AlarmsAreReadByAllAndChangedByRoot) {
   etcdserverpb::AlarmRequest request;
   request.set_action(etcdserverpb::AlarmRequest::ACTIVATE);
   request.set_alarm(etcdserverpb::NOSPACE);
@@ -167,7 +162,7 @@ TEST_F(AccessTableCallsTest, AlarmsAreReadByAllAndChangedByRoot) {
   EXPECT_EQ(AskAs(root_, "/etcdserverpb.Maintenance/Alarm", request), kNone);
 }
 
-TEST_F(AccessTableCallsTest, WhoIsOneselfAndWhatOnesRolesMayIsToldToAll) {
+TEST_F(ApiAccessCallsTest, WhoIsOneselfAndWhatOnesRolesMayIsToldToAll) {
   etcdserverpb::AuthUserGetRequest user;
   user.set_name("alice");
   EXPECT_EQ(AskAs(alice_, "UserGet", user), kNone);

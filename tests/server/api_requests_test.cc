@@ -1,8 +1,6 @@
 // Requests that are no message of their method, those that hold more than the method knows, and
 // fields in a wire type that they do not have: for every unary method, by the protocol's own
 // descriptors. The expectations were seen with etcd 3.7.1, body by body.
-#include "server/call/body_table.h"
-
 #include <google/protobuf/descriptor.h>
 #include <gtest/gtest.h>
 
@@ -17,6 +15,7 @@
 #include "proto/lock.pb.h"
 #include "proto/rpc.pb.h"
 #include "proto/wire.h"
+#include "server/call/api.h"
 #include "server/messages/kv_decode.h"
 #include "server/replica/replica.h"
 #include "tests/server/auth_fixture.h"
@@ -45,8 +44,10 @@ std::map<std::string, const Descriptor*> RequestsOfUnaryMethods() {
   return requests;
 }
 
-std::string PathOf(const BodyRule& rule) {
-  return "/" + std::string(rule.service) + "/" + std::string(rule.method);
+std::vector<std::string> UnaryMethods() {
+  std::vector<std::string> paths;
+  for (const auto& [path, request] : RequestsOfUnaryMethods()) paths.push_back(path);
+  return paths;
 }
 
 // Bytes that are no message, whatever the method.
@@ -101,20 +102,23 @@ std::string Cut(const FieldDescriptor& field) {
   return body;
 }
 
-TEST(BodyTableTest, HasARowForEveryUnaryMethod) {
+TEST(ApiRequestsTest, EveryUnaryMethodTellsWhatIsARequest) {
   const auto requests = RequestsOfUnaryMethods();
-  EXPECT_EQ(BodyRules().size(), requests.size());
-  for (const BodyRule& rule : BodyRules()) {
-    const auto found = requests.find(PathOf(rule));
-    ASSERT_NE(found, requests.end()) << PathOf(rule);
-    EXPECT_EQ(FindBodyRule(rule.service, rule.method), &rule);
-    if (rule.method == "Downgrade") continue;  // not served
-    EXPECT_EQ(rule.handler_reads, found->second->field_count() > 0) << PathOf(rule);
+  std::size_t unary = 0;
+  for (const ApiMethod& method : ApiMethods()) {
+    if (method.check_request == nullptr) {
+      EXPECT_FALSE(requests.contains(method.Path())) << method.Path();
+      continue;
+    }
+    ++unary;
+    EXPECT_TRUE(requests.contains(method.Path())) << method.Path();
+    EXPECT_TRUE(method.check_request("").has_value()) << method.Path();
+    EXPECT_EQ(ErrorOf(method.check_request("\xff")), MalformedRequest().error()) << method.Path();
   }
-  EXPECT_EQ(FindBodyRule("etcdserverpb.Watch", "Watch"), nullptr);
+  EXPECT_EQ(unary, requests.size());
 }
 
-TEST(BodyTableTest, WhatIsNoMessageIsToldSoByEveryMethod) {
+TEST(ApiRequestsTest, WhatIsNoMessageIsToldSoByEveryMethod) {
   ServedMember served;
   ASSERT_TRUE(served.Start().has_value());
   const auto index = served.context().replica->applied_index();
@@ -141,7 +145,7 @@ TEST(BodyTableTest, WhatIsNoMessageIsToldSoByEveryMethod) {
 }
 
 // But for the header's varying numbers, which are none in a refusal.
-TEST(BodyTableTest, WhatIsNotKnownIsPassedOverByEveryMethod) {
+TEST(ApiRequestsTest, WhatIsNotKnownIsPassedOverByEveryMethod) {
   for (const auto& [path, request] : RequestsOfUnaryMethods()) {
     if (path.ends_with("/Lock") || path.ends_with("/Campaign")) continue;  // a second one waits
     ServedMember served;
@@ -157,27 +161,25 @@ TEST(BodyTableTest, WhatIsNotKnownIsPassedOverByEveryMethod) {
   }
 }
 
-TEST(BodyTableTest, ItIsToldBeforeAnythingElse) {
+TEST(ApiRequestsTest, ItIsToldBeforeAnythingElse) {
   ServedMember served;
   ASSERT_TRUE(served.Open().has_value());  // no leader
-  for (const BodyRule& rule : BodyRules()) {
+  for (const std::string& path : UnaryMethods()) {
     auto call = std::make_shared<rpc::CallContext>();
     call->AddMetadata("hasleader", "true");
-    EXPECT_EQ(ErrorOf(served.Call(PathOf(rule), "\xff", call)), MalformedRequest().error())
-        << PathOf(rule);
+    EXPECT_EQ(ErrorOf(served.Call(path, "\xff", call)), MalformedRequest().error()) << path;
     call = std::make_shared<rpc::CallContext>();
     call->AddMetadata("hasleader", "true");
-    EXPECT_EQ(ErrorOf(served.Call(PathOf(rule), "", call)), kErrNoLeader.ToError()) << PathOf(rule);
+    EXPECT_EQ(ErrorOf(served.Call(path, "", call)), kErrNoLeader.ToError()) << path;
   }
 }
 
-class BodyTableAuthTest : public AuthTest {};
+class ApiRequestsAuthTest : public AuthTest {};
 
-TEST_F(BodyTableAuthTest, WhoeverAsks) {
-  for (const BodyRule& rule : BodyRules()) {
+TEST_F(ApiRequestsAuthTest, WhoeverAsks) {
+  for (const std::string& path : UnaryMethods()) {
     for (const std::string& token : {std::string(), std::string("wrong.1"), bob_, root_}) {
-      EXPECT_EQ(ErrorOf(CallAs(token, PathOf(rule), "\xff")), MalformedRequest().error())
-          << PathOf(rule);
+      EXPECT_EQ(ErrorOf(CallAs(token, path, "\xff")), MalformedRequest().error()) << path;
     }
   }
   EXPECT_TRUE(served_.context().access->state()->enabled()) << "AuthDisable was executed";

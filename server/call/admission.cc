@@ -1,0 +1,53 @@
+#include "server/call/admission.h"
+
+#include "mvcc/validate.h"
+
+namespace kvorum::server {
+namespace {
+
+KeyAccess KeysOf(const Asker& asker) { return {asker.state, asker.identity, asker.lease_keys}; }
+
+}  // namespace
+
+Result<void> CheckLoggedIn(const Asker& asker) {
+  if (asker.state.enabled() && asker.identity.username.empty()) return kErrUserEmpty.Fail();
+  return {};
+}
+
+Result<void> CheckRoot(const Asker& asker) { return asker.state.CheckAdmin(asker.identity); }
+
+Result<void> AdmitsPut(const Asker& asker, const mvcc::PutRequest& request) {
+  auto verdict = KeysOf(asker).Check(request);
+  return verdict.has_value() || mvcc::CheckPut(request).has_value() ? verdict : Result<void>();
+}
+
+Result<void> AdmitsDelete(const Asker& asker, const mvcc::DeleteRangeRequest& request) {
+  auto verdict = KeysOf(asker).Check(request);
+  return verdict.has_value() || mvcc::CheckDeleteRange(request).has_value() ? verdict
+                                                                            : Result<void>();
+}
+
+// Its soundness comes first, since it bounds what there is to look at.
+Result<void> AdmitsTxn(const Asker& asker, const mvcc::TxnRequest& request) {
+  if (!mvcc::CheckTxn(request, asker.max_txn_ops).has_value()) return {};
+  return KeysOf(asker).Check(request);
+}
+
+Result<void> AdmitsLease(const Asker& asker, const lease::LeaseId& id) {
+  KV_RETURN_IF_ERROR(CheckLoggedIn(asker));
+  return KeysOf(asker).CheckLease(id);
+}
+
+Result<void> AdmitsAlarm(const Asker& asker, const AlarmRequest& request) {
+  return request.action == AlarmAction::kGet ? CheckLoggedIn(asker) : CheckRoot(asker);
+}
+
+Result<void> AdmitsUserGet(const Asker& asker, const std::string_view& name) {
+  return name == asker.identity.username ? Result<void>() : CheckRoot(asker);
+}
+
+Result<void> AdmitsRoleGet(const Asker& asker, const std::string_view& name) {
+  return asker.state.UserHasRole(asker.identity.username, name) ? Result<void>() : CheckRoot(asker);
+}
+
+}  // namespace kvorum::server

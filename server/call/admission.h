@@ -1,0 +1,36 @@
+// Who may call a method: the rules that the rows of api.h name.
+//
+// Errors: those of auth::AuthState. A request that asks for nonsense is let in, so that its caller
+// is told about the nonsense.
+#pragma once
+
+#include "base/api_errors.h"
+#include "base/error.h"
+#include "server/call/method.h"
+#include "server/messages/alarm.h"
+#include "server/messages/kv_decode.h"
+
+namespace kvorum::server {
+
+Result<void> CheckLoggedIn(const Asker& asker);
+Result<void> CheckRoot(const Asker& asker);
+
+// A caller without a token too; but none whose token is wrong.
+inline constexpr auto kAnyone = [](const Asker&, const auto&...) -> Result<void> { return {}; };
+inline constexpr auto kLoggedIn = [](const Asker& asker, const auto&...) {
+  return CheckLoggedIn(asker);
+};
+inline constexpr auto kRoot = [](const Asker& asker, const auto&...) { return CheckRoot(asker); };
+
+Result<void> AdmitsPut(const Asker& asker, const mvcc::PutRequest& request);
+Result<void> AdmitsDelete(const Asker& asker, const mvcc::DeleteRangeRequest& request);
+Result<void> AdmitsTxn(const Asker& asker, const mvcc::TxnRequest& request);
+// A change to a lease: whoever may write all of its keys.
+Result<void> AdmitsLease(const Asker& asker, const lease::LeaseId& id);
+// Everybody who logged in may ask which alarms stand.
+Result<void> AdmitsAlarm(const Asker& asker, const AlarmRequest& request);
+// A user may ask about itself, and about its roles.
+Result<void> AdmitsUserGet(const Asker& asker, const std::string_view& name);
+Result<void> AdmitsRoleGet(const Asker& asker, const std::string_view& name);
+
+}  // namespace kvorum::server

@@ -1,0 +1,131 @@
+// Puts a service's handlers behind what stands around every call: the request is read once, then
+// judged by its method's row (method.h) and by the call's metadata, then handed over typed.
+//
+// The order is the API's: a request that is no message, a learner, metadata, permissions, space in
+// the database, the request's own rules. Threads: handlers are called on the call's loop, or on any
+// thread after permissions had to catch up.
+#pragma once
+
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "rpc/service.h"
+#include "server/call/access.h"
+#include "server/call/interceptors.h"
+#include "server/call/method.h"
+#include "server/call/reply.h"
+#include "server/call/service_context.h"
+
+namespace kvorum::server {
+
+// A call that was let in: space for it, its rules, then `handler(request, reply)`, all within this
+// call. A member's own calls begin here.
+template <class Request, class Response, class Handler>
+void RunMethod(ServiceContext& context, const Method<Request, Response>& method, rpc::Loop* loop,
+               Received<Request> request, Reply<Response> reply, const Handler& handler) {
+  if (method.cost_bytes != nullptr && !context.HasSpaceFor(method.cost_bytes(request.request))) {
+    return context.RefuseForSpace(
+        loop, [reply = std::move(reply)](const Error& error) mutable { reply.Fail(error); });
+  }
+  if (method.check != nullptr) {
+    if (auto valid = method.check(request.request, context.limits.max_txn_ops); !valid.has_value())
+      return reply.Fail(std::move(valid).error());
+  }
+  handler(std::move(request), std::move(reply));
+}
+
+class MethodRegistrar {
+ public:
+  // Both outlive the router's calls.
+  MethodRegistrar(rpc::Router& router, ServiceContext& context)
+      : router_(router), context_(context) {}
+
+  // `handler` is void(const rpc::CallContext&, Received<Request>, Reply<Response>), or takes a
+  // shared_ptr to the call if it keeps it.
+  template <class Request, class Response, class Handler>
+  void Add(const Method<Request, Response>& method, Handler handler) {
+    router_.AddUnary(method.service, method.name, Guarded(context_, method, std::move(handler)));
+  }
+  template <class Request, class Response, class Service>
+  void Add(const Method<Request, Response>& method, Service* service,
+           void (Service::*handler)(const rpc::CallContext&, Received<Request>, Reply<Response>)) {
+    Add(method, [service, handler](const std::shared_ptr<rpc::CallContext>& call,
+                                   Received<Request> request, Reply<Response> reply) {
+      (service->*handler)(*call, std::move(request), std::move(reply));
+    });
+  }
+  template <class Request, class Response, class Service>
+  void Add(const Method<Request, Response>& method, Service* service,
+           void (Service::*handler)(std::shared_ptr<rpc::CallContext>, Received<Request>,
+                                    Reply<Response>)) {
+    Add(method, [service, handler](const std::shared_ptr<rpc::CallContext>& call,
+                                   Received<Request> request, Reply<Response> reply) {
+      (service->*handler)(call, std::move(request), std::move(reply));
+    });
+  }
+  void AddStream(const StreamMethod& method, rpc::StreamMethod handler) {
+    router_.AddStream(method.service, method.name, method.kind,
+                      server::Guarded(context_, method, std::move(handler)));
+  }
+
+ private:
+  template <class Request, class Response, class Handler>
+  static rpc::UnaryMethod Guarded(ServiceContext& context, const Method<Request, Response>& method,
+                                  Handler handler);
+
+  rpc::Router& router_;
+  ServiceContext& context_;
+};
+
+template <class Request, class Response, class Handler>
+rpc::UnaryMethod MethodRegistrar::Guarded(ServiceContext& context,
+                                          const Method<Request, Response>& method,
+                                          Handler handler) {
+  const auto run = [&context, &method](const Handler& admitted,
+                                       const std::shared_ptr<rpc::CallContext>& call,
+                                       Received<Request> request, Reply<Response> reply) {
+    RunMethod(context, method, call->loop(), std::move(request), std::move(reply),
+              [&](Received<Request> valid, Reply<Response> to) {
+                admitted(call, std::move(valid), std::move(to));
+              });
+  };
+  return [&context, &method, run, handler = std::move(handler)](
+             const std::shared_ptr<rpc::CallContext>& call, SharedBytes bytes,
+             rpc::UnaryReply encoded) {
+    Reply<Response> reply(std::move(encoded), method.encode);
+    auto decoded = method.decode(bytes.view());
+    if (!decoded.has_value()) return reply.Fail(std::move(decoded).error());
+    Received<Request> request{*std::move(decoded), std::move(bytes)};
+    const bool learner_serves =
+        method.learner_serves != nullptr && method.learner_serves(request.request);
+    if (auto allowed = CheckCall(context, *call, learner_serves); !allowed.has_value())
+      return reply.Fail(std::move(allowed).error());
+    if (method.admits == nullptr || IsOpen(context))
+      return run(handler, call, std::move(request), std::move(reply));
+
+    const Access& access = *context.access;
+    const auto judge = [&access, &method](const Request& asked, const auth::AuthState& state,
+                                          const auth::Identity& identity) {
+      return method.admits(access.AskerOf(state, identity), asked);
+    };
+    const auto admitted =
+        access.Admit(*call, [&](const auth::AuthState& state, const auth::Identity& identity) {
+          return judge(request.request, state, identity);
+        });
+    if (admitted.has_value()) return run(handler, call, std::move(request), std::move(reply));
+    // This member's permissions may lag: it catches up with the leader's, and asks once more.
+    const auto kept = std::make_shared<Received<Request>>(std::move(request));
+    access.AdmitUpToDate(
+        call,
+        [judge, kept](const auth::AuthState& state, const auth::Identity& identity) {
+          return judge(kept->request, state, identity);
+        },
+        [run, &handler, call, kept, reply = std::move(reply)](Result<void> verdict) mutable {
+          if (!verdict.has_value()) return reply.Fail(std::move(verdict).error());
+          run(handler, call, std::move(*kept), std::move(reply));
+        });
+  };
+}
+
+}  // namespace kvorum::server

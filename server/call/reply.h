@@ -1,0 +1,73 @@
+// The right to answer one typed call, once, from any thread. A call over gRPC gets the response
+// encoded by its method's row; a call from inside gets it as it is.
+//
+// Dropped without an answer, it answers with an Internal error, so no caller waits for ever. It
+// costs no allocation and no lock over rpc::UnaryReply.
+#pragma once
+
+#include <functional>
+#include <utility>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "base/shared_bytes.h"
+#include "rpc/answer_memory.h"
+#include "rpc/service.h"
+#include "server/messages/kv_encode.h"
+
+namespace kvorum::server {
+
+template <class Response>
+class Reply {
+ public:
+  struct Answer {
+    ResponseHeader header;
+    Response response;
+  };
+  using Encode = SharedBytes (*)(const ResponseHeader& header, const Response& response);
+  using Function = std::move_only_function<void(Result<Answer> answer)>;
+
+  Reply(rpc::UnaryReply reply, Encode encode) : encoded_(std::move(reply)), encode_(encode) {}
+  static Reply ToFunction(Function function) { return Reply(std::move(function)); }
+  Reply(Reply&& other) noexcept
+      : encoded_(std::move(other.encoded_)),
+        encode_(other.encode_),
+        function_(std::exchange(other.function_, nullptr)) {}
+  Reply& operator=(Reply&&) = delete;
+  ~Reply() {
+    if (function_ != nullptr) Fail({Code::kInternal, "a call without an answer"});
+  }
+
+  // Exactly one of these, once. `held` is memory for answers that this one takes until its
+  // connection has it.
+  void Send(const ResponseHeader& header, Response response,
+            rpc::AnswerMemory::Reservation held = {}) {
+    if (function_ != nullptr)
+      return std::exchange(function_, nullptr)(Answer{header, std::move(response)});
+    SharedBytes message = encode_(header, response);
+    if (held.bytes() == 0) return encoded_.Send(std::move(message));
+    encoded_.Send({.begun = {.bytes = {std::move(message)}, .held = std::move(held)},
+                   .rest = nullptr,
+                   .rest_bytes = 0});
+  }
+  void Fail(Error error) {
+    if (function_ != nullptr)
+      return std::exchange(function_, nullptr)(std::unexpected(std::move(error)));
+    encoded_.Fail(std::move(error));
+  }
+  // For a response that is encoded while it is read: where its bytes go. A call from inside asks
+  // for no such response.
+  rpc::UnaryReply TakeEncoded() {
+    KV_CHECK(function_ == nullptr, "a response that is never a value");
+    return std::move(encoded_);
+  }
+
+ private:
+  explicit Reply(Function function) : encoded_(nullptr), function_(std::move(function)) {}
+
+  rpc::UnaryReply encoded_;
+  Encode encode_ = nullptr;
+  Function function_;  // null: the answer is encoded
+};
+
+}  // namespace kvorum::server
