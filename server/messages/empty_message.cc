@@ -1,15 +1,23 @@
 #include "server/messages/empty_message.h"
 
-#include "proto/wire.h"
-#include "server/messages/kv_decode.h"
+#include "server/messages/tables.h"
 
 namespace kvorum::server {
+namespace {
+
+constexpr auto kEmpty = wire::Describe<EmptyMessage>(
+    "etcdserverpb.LeaseLeasesRequest etcdserverpb.StatusRequest etcdserverpb.DefragmentRequest "
+    "etcdserverpb.HashRequest etcdserverpb.AuthEnableRequest etcdserverpb.AuthDisableRequest "
+    "etcdserverpb.AuthStatusRequest etcdserverpb.AuthUserListRequest "
+    "etcdserverpb.AuthRoleListRequest");
+constexpr const wire::Table* kEmptyTables[] = {&kEmpty};
+
+}  // namespace
+
+MessageTables EmptyTables() { return kEmptyTables; }
 
 Result<EmptyMessage> DecodeEmptyMessage(std::string_view bytes) {
-  wire::Reader reader(bytes);
-  while (reader.Next()) reader.Skip();
-  if (!reader.ok()) return MalformedRequest();
-  return EmptyMessage{};
+  return wire::DecodeRequest(kEmpty, bytes);
 }
 
 }  // namespace kvorum::server

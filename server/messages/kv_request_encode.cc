@@ -5,50 +5,45 @@
 #include <variant>
 
 #include "proto/wire.h"
+#include "server/messages/tables.h"
 
 namespace kvorum::server {
 namespace {
 
+using mvcc::DeleteRangeRequest;
+using mvcc::PutRequest;
+using mvcc::RangeRequest;
+using wire::Describe;
+using wire::Field;
+
+constexpr auto kRange =
+    Describe<RangeRequest, Field<1, &RangeRequest::key>, Field<2, &RangeRequest::range_end>,
+             Field<3, &RangeRequest::limit>, Field<4, &RangeRequest::revision>,
+             Field<5, &RangeRequest::sort_order>, Field<6, &RangeRequest::sort_target>,
+             Field<7, &RangeRequest::serializable>, Field<8, &RangeRequest::keys_only>,
+             Field<9, &RangeRequest::count_only>, Field<10, &RangeRequest::min_mod_revision>,
+             Field<11, &RangeRequest::max_mod_revision>,
+             Field<12, &RangeRequest::min_create_revision>,
+             Field<13, &RangeRequest::max_create_revision>>("etcdserverpb.RangeRequest");
+constexpr auto kPut =
+    Describe<PutRequest, Field<1, &PutRequest::key>, Field<2, &PutRequest::value>,
+             Field<3, &PutRequest::lease>, Field<4, &PutRequest::prev_kv>,
+             Field<5, &PutRequest::ignore_value>, Field<6, &PutRequest::ignore_lease>>(
+        "etcdserverpb.PutRequest");
+constexpr auto kDeleteRange =
+    Describe<DeleteRangeRequest, Field<1, &DeleteRangeRequest::key>,
+             Field<2, &DeleteRangeRequest::range_end>, Field<3, &DeleteRangeRequest::prev_kv>>(
+        "etcdserverpb.DeleteRangeRequest");
+
+constexpr const wire::Table* kKvRequestTables[] = {&kRange, &kPut, &kDeleteRange};
+
+std::string Body(const RangeRequest& request) { return wire::Encode(kRange, request); }
+std::string Body(const PutRequest& request) { return wire::Encode(kPut, request); }
+std::string Body(const DeleteRangeRequest& request) { return wire::Encode(kDeleteRange, request); }
+
 template <class Enum>
 void AppendEnum(std::string& out, std::uint32_t field, Enum value) {
   wire::AppendInt(out, field, static_cast<std::int32_t>(value));
-}
-
-std::string Body(const mvcc::RangeRequest& request) {
-  std::string out;
-  wire::AppendBytes(out, 1, request.key);
-  wire::AppendBytes(out, 2, request.range_end);
-  wire::AppendInt(out, 3, request.limit);
-  wire::AppendInt(out, 4, request.revision);
-  AppendEnum(out, 5, request.sort_order);
-  AppendEnum(out, 6, request.sort_target);
-  wire::AppendBool(out, 7, request.serializable);
-  wire::AppendBool(out, 8, request.keys_only);
-  wire::AppendBool(out, 9, request.count_only);
-  wire::AppendInt(out, 10, request.min_mod_revision);
-  wire::AppendInt(out, 11, request.max_mod_revision);
-  wire::AppendInt(out, 12, request.min_create_revision);
-  wire::AppendInt(out, 13, request.max_create_revision);
-  return out;
-}
-
-std::string Body(const mvcc::PutRequest& request) {
-  std::string out;
-  wire::AppendBytes(out, 1, request.key);
-  wire::AppendBytes(out, 2, request.value);
-  wire::AppendInt(out, 3, request.lease);
-  wire::AppendBool(out, 4, request.prev_kv);
-  wire::AppendBool(out, 5, request.ignore_value);
-  wire::AppendBool(out, 6, request.ignore_lease);
-  return out;
-}
-
-std::string Body(const mvcc::DeleteRangeRequest& request) {
-  std::string out;
-  wire::AppendBytes(out, 1, request.key);
-  wire::AppendBytes(out, 2, request.range_end);
-  wire::AppendBool(out, 3, request.prev_kv);
-  return out;
 }
 
 std::string Body(const mvcc::Compare& compare) {
@@ -103,10 +98,12 @@ std::string Body(const mvcc::TxnRequest& request) {
 
 }  // namespace
 
+MessageTables KvRequestTables() { return kKvRequestTables; }
+
 SharedBytes EncodeTxn(const mvcc::TxnRequest& request) { return SharedBytes::Own(Body(request)); }
 
-SharedBytes EncodeDeleteRange(const mvcc::DeleteRangeRequest& request) {
-  return SharedBytes::Own(Body(request));
+SharedBytes EncodeDeleteRange(const DeleteRangeRequest& request) {
+  return wire::EncodeShared(kDeleteRange, request);
 }
 
 }  // namespace kvorum::server

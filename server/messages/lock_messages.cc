@@ -1,129 +1,93 @@
 #include "server/messages/lock_messages.h"
 
-#include <string>
-
-#include "proto/wire.h"
-#include "server/messages/kv_decode.h"
+#include "server/messages/tables.h"
 
 namespace kvorum::server {
 namespace {
 
-bool ReadLeaderKey(LeaderKey& leader, std::string_view bytes) {
-  wire::Reader reader(bytes);
-  while (reader.Next()) {
-    switch (reader.tag()) {
-      case wire::BytesTag(1):
-        leader.name = reader.Bytes();
-        break;
-      case wire::BytesTag(2):
-        leader.key = reader.Bytes();
-        break;
-      case wire::VarintTag(3):
-        leader.created = reader.Int();
-        break;
-      case wire::VarintTag(4):
-        leader.lease = reader.Int();
-        break;
-      default:
-        reader.Skip();
-    }
-  }
-  return reader.ok();
-}
+using wire::Describe;
+using wire::Field;
+using wire::Nested;
 
-Result<LeadershipRequest> DecodeLeadership(std::string_view bytes, bool has_value) {
-  LeadershipRequest request;
-  wire::Reader reader(bytes);
-  bool leader_ok = true;
-  while (reader.Next()) {
-    if (reader.tag() == wire::BytesTag(1)) {
-      if (!request.leader) request.leader.emplace();
-      leader_ok &= ReadLeaderKey(*request.leader, reader.Bytes());
-    } else if (reader.tag() == wire::BytesTag(2) && has_value) {
-      request.value = reader.Bytes();
-    } else {
-      reader.Skip();
-    }
-  }
-  if (!reader.ok() || !leader_ok) return MalformedRequest();
-  return request;
-}
+constexpr auto kLock =
+    Describe<LockRequest, Field<1, &LockRequest::name>, Field<2, &LockRequest::lease>>(
+        "v3lockpb.LockRequest");
+constexpr auto kOnlyBytes = Describe<std::string_view, wire::Only<1, std::string_view>>(
+    "v3lockpb.UnlockRequest v3electionpb.LeaderRequest");
+
+constexpr auto kCampaign =
+    Describe<CampaignRequest, Field<1, &CampaignRequest::name>, Field<2, &CampaignRequest::lease>,
+             Field<3, &CampaignRequest::value>>("v3electionpb.CampaignRequest");
+
+constexpr auto kLeaderKey =
+    Describe<LeaderKey, Field<1, &LeaderKey::name>, Field<2, &LeaderKey::key>,
+             Field<3, &LeaderKey::created>, Field<4, &LeaderKey::lease>>("v3electionpb.LeaderKey");
+constexpr auto kProclaim =
+    Describe<LeadershipRequest, Nested<1, &LeadershipRequest::leader, kLeaderKey>,
+             Field<2, &LeadershipRequest::value>>("v3electionpb.ProclaimRequest");
+constexpr auto kResign =
+    Describe<LeadershipRequest, Nested<1, &LeadershipRequest::leader, kLeaderKey>>(
+        "v3electionpb.ResignRequest");
+
+struct LockAnswer {
+  ResponseHeader header;
+  std::string_view key;
+};
+constexpr auto kLockAnswer = Describe<LockAnswer, Nested<1, &LockAnswer::header, kResponseHeader>,
+                                      Field<2, &LockAnswer::key>>("v3lockpb.LockResponse");
+
+struct CampaignAnswer {
+  ResponseHeader header;
+  LeaderKey leader;
+};
+constexpr auto kCampaignAnswer =
+    Describe<CampaignAnswer, Nested<1, &CampaignAnswer::header, kResponseHeader>,
+             Nested<2, &CampaignAnswer::leader, kLeaderKey>>("v3electionpb.CampaignResponse");
+
+struct LeaderAnswer {
+  ResponseHeader header;
+  std::string_view kv;
+};
+constexpr auto kLeaderAnswer =
+    Describe<LeaderAnswer, Nested<1, &LeaderAnswer::header, kResponseHeader>,
+             wire::Always<wire::Encoded<2, &LeaderAnswer::kv>>>("v3electionpb.LeaderResponse");
+
+constexpr const wire::Table* kLockTables[] = {&kLock,       &kOnlyBytes,      &kCampaign,
+                                              &kLeaderKey,  &kProclaim,       &kResign,
+                                              &kLockAnswer, &kCampaignAnswer, &kLeaderAnswer};
 
 }  // namespace
 
-Result<LockRequest> DecodeLock(std::string_view bytes) {
-  KV_TRY(const CampaignRequest same, DecodeCampaign(bytes));  // but for the value
-  return LockRequest{.name = same.name, .lease = same.lease};
-}
+MessageTables LockTables() { return kLockTables; }
+
+Result<LockRequest> DecodeLock(std::string_view bytes) { return wire::DecodeRequest(kLock, bytes); }
 
 Result<std::string_view> DecodeOnlyBytes(std::string_view bytes) {
-  std::string_view only;
-  wire::Reader reader(bytes);
-  while (reader.Next()) {
-    if (reader.tag() == wire::BytesTag(1)) {
-      only = reader.Bytes();
-    } else {
-      reader.Skip();
-    }
-  }
-  if (!reader.ok()) return MalformedRequest();
-  return only;
+  return wire::DecodeRequest(kOnlyBytes, bytes);
 }
 
 Result<CampaignRequest> DecodeCampaign(std::string_view bytes) {
-  CampaignRequest request;
-  wire::Reader reader(bytes);
-  while (reader.Next()) {
-    switch (reader.tag()) {
-      case wire::BytesTag(1):
-        request.name = reader.Bytes();
-        break;
-      case wire::VarintTag(2):
-        request.lease = reader.Int();
-        break;
-      case wire::BytesTag(3):
-        request.value = reader.Bytes();
-        break;
-      default:
-        reader.Skip();
-    }
-  }
-  if (!reader.ok()) return MalformedRequest();
-  return request;
+  return wire::DecodeRequest(kCampaign, bytes);
 }
 
 Result<LeadershipRequest> DecodeProclaim(std::string_view bytes) {
-  return DecodeLeadership(bytes, /*has_value=*/true);
+  return wire::DecodeRequest(kProclaim, bytes);
 }
 
 Result<LeadershipRequest> DecodeResign(std::string_view bytes) {
-  return DecodeLeadership(bytes, /*has_value=*/false);
+  return wire::DecodeRequest(kResign, bytes);
 }
 
 SharedBytes EncodeLockResponse(const ResponseHeader& header, std::string_view key) {
-  std::string response;
-  AppendHeader(response, header);
-  wire::AppendBytes(response, 2, key);
-  return SharedBytes::Own(std::move(response));
+  return wire::EncodeShared(kLockAnswer, {.header = header, .key = key});
 }
 
 SharedBytes EncodeCampaignResponse(const ResponseHeader& header, const LeaderKey& leader) {
-  std::string key;
-  wire::AppendBytes(key, 1, leader.name);
-  wire::AppendBytes(key, 2, leader.key);
-  wire::AppendInt(key, 3, leader.created);
-  wire::AppendInt(key, 4, leader.lease);
-  std::string response;
-  AppendHeader(response, header);
-  wire::AppendBytesAlways(response, 2, key);
-  return SharedBytes::Own(std::move(response));
+  return wire::EncodeShared(kCampaignAnswer, {.header = header, .leader = leader});
 }
 
 SharedBytes EncodeLeaderResponse(const ResponseHeader& header, std::string_view kv) {
-  std::string response;
-  AppendHeader(response, header);
-  wire::AppendBytesAlways(response, 2, kv);
-  return SharedBytes::Own(std::move(response));
+  return wire::EncodeShared(kLeaderAnswer, {.header = header, .kv = kv});
 }
 
 }  // namespace kvorum::server

@@ -1,5 +1,5 @@
-// The messages of the Lock and Election services, read and written by hand. Views point into the
-// given bytes; headers and key-values are handed through as they are encoded.
+// The messages of the Lock and Election services. Views point into the given bytes; key-values are
+// handed through as they are encoded.
 //
 // Errors: MalformedRequest, as kv_decode.h's.
 #pragma once

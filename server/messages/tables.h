@@ -18,8 +18,11 @@ using MessageTables = std::span<const wire::Table* const>;
 MessageTables AlarmTables();
 MessageTables AuthTables();
 MessageTables ClusterTables();
+MessageTables EmptyTables();
 MessageTables KvTables();
+MessageTables KvRequestTables();
 MessageTables LeaseTables();
+MessageTables LockTables();
 MessageTables MaintenanceTables();
 MessageTables WatchTables();
 

@@ -53,7 +53,8 @@ std::vector<const Table*> AllTables() {
   for (const auto library :
        {raft::MessageTables(), wal::MessageTables(), lease::MessageTables(), auth::MessageTables(),
         rpc::HealthMessageTables(), server::AlarmTables(), server::AuthTables(),
-        server::ClusterTables(), server::KvTables(), server::LeaseTables(),
+        server::ClusterTables(), server::EmptyTables(), server::KvTables(),
+        server::KvRequestTables(), server::LockTables(), server::LeaseTables(),
         server::MaintenanceTables(), server::WatchTables()})
     tables.insert(tables.end(), library.begin(), library.end());
   return tables;
