@@ -461,6 +461,19 @@ Result<void> SimFileSystem::Sync(SimFile& file) {
   return {};
 }
 
+Result<void> SimFileSystem::SyncRange(File& file, std::uint64_t offset, std::uint64_t size_bytes) {
+  if (observer_) observer_();
+  const std::lock_guard lock(mutex_);
+  KV_TRY(Inode * inode, static_cast<SimFile&>(file).inode(true));
+  KV_RETURN_IF_ERROR(BeginWrite(Operation::kSync, file.path()));
+  KV_RETURN_IF_ERROR(CheckPower());
+  const std::uint64_t end = (offset + size_bytes + kSectorBytes - 1) / kSectorBytes;
+  for (std::uint64_t number = offset / kSectorBytes; number < end; ++number)
+    inode->older_sectors.erase(number);
+  inode->older_sizes.clear();
+  return {};
+}
+
 Result<void> SimFileSystem::Resize(SimFile& file, std::uint64_t size_bytes, bool allocate) {
   if (observer_) observer_();
   const std::lock_guard lock(mutex_);

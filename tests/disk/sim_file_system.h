@@ -57,6 +57,10 @@ class SimFileSystem final : public FileSystem {
   Result<std::unique_ptr<FileLock>> Lock(const std::string& path) override;
   Result<std::uint64_t> FreeSpace(const std::string& path) override;
 
+  // Makes the sectors of these bytes durable, and the size; nothing else of the file. WriteAt and
+  // this are a write through a descriptor of O_DSYNC. The file is one of this disk's.
+  Result<void> SyncRange(File& file, std::uint64_t offset, std::uint64_t size_bytes);
+
   // --- crashes ---------------------------------------------------------------------------------
 
   // What survives of that which was not durable.

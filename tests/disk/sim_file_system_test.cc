@@ -111,6 +111,16 @@ TEST_F(SimFileSystemTest, WritesAreTornAtSectorsAndReordered) {
   EXPECT_EQ(seen.size(), 16u);  // each sector for itself
 }
 
+TEST_F(SimFileSystemTest, ASyncOfARangeMakesNothingElseDurable) {
+  const auto file = MakeDurable("/f", std::string(1024, '0'));
+  ASSERT_TRUE(Write(*file, 0, std::string(1024, '1')).has_value());
+  ASSERT_TRUE(Write(*file, 600, "2").has_value());
+  ASSERT_TRUE(fs_.SyncRange(*file, 600, 1).has_value());
+  const std::string content = Content(*fs_.CrashImage(Keep::kNothing, rng_), "/f");
+  EXPECT_EQ(content.substr(0, 512), std::string(512, '0'));
+  EXPECT_EQ(content.substr(512, 89), std::string(88, '1') + "2");
+}
+
 TEST_F(SimFileSystemTest, ASectorMayComeBackInAnyVersionSinceItsSync) {
   const auto file = MakeDurable("/f", "0");
   for (const char* version : {"1", "2", "3"}) {

@@ -9,6 +9,7 @@
 #include "base/executor.h"
 #include "base/rng.h"
 #include "tests/eventually.h"
+#include "tests/mvcc/crash_images.h"
 #include "tests/mvcc/store_fixture.h"
 
 namespace kvorum::mvcc {
@@ -259,11 +260,15 @@ TEST_P(StoreInstallTest, ASnapshotOfAnotherIndexOrAnOlderOneIsFatal) {
   EXPECT_FALSE(installed_);
 }
 
-// On the simulated disk: only that one loses power.
-class StoreInstallCrashTest : public StoreInstallTest {};
+// On a disk that loses power.
+class StoreInstallCrashTest : public StoreInstallTest {
+ protected:
+  CrashImages images_{follower_};
+};
 
 // What a crash leaves at each moment of an installation opens, as the old content or the new.
 TEST_P(StoreInstallCrashTest, APowerCutLeavesTheOldContentOrTheNew) {
+  images_.Begin();
   for (int i = 0; i < 10; ++i) follower_.Put("k", "old");
   follower_.Settle();
   for (int i = 0; i < 30; ++i) leader_.Put("k", "new");
@@ -274,13 +279,13 @@ TEST_P(StoreInstallCrashTest, APowerCutLeavesTheOldContentOrTheNew) {
   follower_.files.SetObserver([&] {
     for (const SimFileSystem::Keep keep : SimFileSystem::kAllKeeps) {
       const auto image = follower_.files.CrashImage(keep, rng);
-      const auto backend = OpenMemoryBackend(*image, "/data/db");
+      const auto backend = images_.Open(*image, "db");
       ASSERT_TRUE(backend.has_value()) << backend.error().message;
       const std::uint64_t count = Ok(Ok((*backend)->NewReader())->CountRevisions());
       ASSERT_TRUE(count == 10 || count == 30) << count;
       if (count == 10) {
         ++old_contents;
-        const auto received = OpenMemoryBackend(*image, "/data/db.received");
+        const auto received = images_.Open(*image, "db.received");
         ASSERT_TRUE(received.has_value()) << "neither is the new one lost";
       } else {
         ++new_contents;
@@ -295,8 +300,7 @@ TEST_P(StoreInstallCrashTest, APowerCutLeavesTheOldContentOrTheNew) {
   EXPECT_GT(new_contents, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Memory, StoreInstallCrashTest,
-                         testing::Values(StoreHarness::Kind::kMemory));
+INSTANTIATE_TEST_SUITE_P(Disk, StoreInstallCrashTest, testing::Values(CrashImages::kKind));
 INSTANTIATE_TEST_SUITE_P(Backends, StoreInstallTest,
                          testing::Values(StoreHarness::Kind::kMemory, StoreHarness::Kind::kLmdb),
                          [](const auto& kind) {
