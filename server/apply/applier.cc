@@ -5,12 +5,9 @@
 #include "base/failpoint.h"
 #include "base/logging.h"
 #include "mvcc/bucket.h"
-#include "mvcc/validate.h"
 #include "rpc/grpc_protocol.h"
 #include "server/messages/conf_state_json.h"
-#include "server/messages/kv_decode.h"
-#include "server/messages/lease_messages.h"
-#include "server/messages/maintenance_encode.h"
+#include "server/messages/entry_kinds.h"
 #include "server/messages/member_id.h"
 #include "server/messages/version.h"
 
@@ -97,55 +94,42 @@ Result<void> Applier::ApplyEntry(const raft::Entry& entry) {
 }
 
 Result<void> Applier::ApplyNormal(const raft::Entry& entry) {
-  KV_TRY(const InternalRequest request, DecodeInternalRequest(entry.data.view()));
-  if (request.kind == RequestKind::kCompaction) {
-    Compact(request, entry.term);
-    return {};
-  }
-  auto value = Dispatch(request, entry.index);
+  const auto request = DecodeInternalRequest(entry.data.view());
+  if (!request.has_value()) return std::unexpected(request.error());
+  Outcome outcome{
+      .id = request->id,
+      .result = {.term = entry.term, .value = Dispatch({*request, entry.index, entry.term})}};
+  Answer& value = outcome.result.value;
   // The store's refusals are answers; damage is not.
   if (!value.has_value() && value.error().code == Code::kDataLoss &&
       value.error() != kErrCorrupt.ToError()) {
     return std::unexpected(value.error());
   }
-  outcomes_.push_back(
-      {.id = request.id,
-       .result = {.term = entry.term, .held = std::move(held_), .value = std::move(value)},
-       .is_over_quota = std::exchange(is_over_quota_, false)});
+  if (std::exchange(is_answered_later_, false)) return {};
+  outcome.is_over_quota = std::exchange(is_over_quota_, false) && value.has_value();
+  // It is written, as every replica has it, whatever the size of its own database.
+  if (outcome.is_over_quota) value = kErrNoSpace.Fail();
+  // Constructed first: an assignment alone would take the memory that held_ counts for.
+  if (held_.bytes() > 0) outcome.result.held = rpc::AnswerMemory::Reservation(std::move(held_));
+  outcomes_.push_back(std::move(outcome));
   return {};
 }
 
-Result<ApplyResult::Value> Applier::Dispatch(const InternalRequest& request, raft::Index index) {
-  if (AuthApplier::Handles(request.kind)) return auth_.Apply(request, index);
-  const bool corrupt = alarms_.Stands(AlarmType::kCorrupt);
-  switch (request.kind) {
-    case RequestKind::kPut:
-      if (corrupt) return kErrCorrupt.Fail();
-      return Put(request);
-    case RequestKind::kDeleteRange:
-      if (corrupt) return kErrCorrupt.Fail();
-      return DeleteRange(request);
-    case RequestKind::kTxn:
-      if (corrupt) return kErrCorrupt.Fail();
-      return Txn(request);
-    case RequestKind::kLeaseGrant:
-      if (corrupt) return kErrCorrupt.Fail();
-      return GrantLease(request.body);
-    case RequestKind::kLeaseRevoke:
-      if (corrupt) return kErrCorrupt.Fail();
-      return RevokeLease(request);
-    case RequestKind::kLeaseCheckpoint:
-      return CheckpointLeases(request.body);
-    case RequestKind::kAlarm:
-      return ApplyAlarm(request.body);
-    case RequestKind::kMemberAttributesSet:
-      return SetMemberAttributes(request.body);
-    case RequestKind::kClusterVersionSet:
-      return SetClusterVersion(request.body);
-    default:  // compactions: ApplyNormal
-      break;
-  }
-  return ApplyResult::Value{};
+Applier::Answer Applier::Dispatch(const CommittedRequest& entry) {
+  return VisitEntryKind(entry.kind, [&]<class Kind>(Kind kind) -> Answer {
+    const auto body = Kind::Decode(entry.body);
+    if (!body.has_value()) return DamagedEntry(body.error());
+    const std::uint64_t cost_bytes = Kind::CostBytes(*body);
+    KV_RETURN_IF_ERROR(alarms_.Admit(Kind::kUnderCorruptAlarm, cost_bytes));
+    if constexpr (std::is_same_v<typename Kind::Body, BodyWithoutEffect>) {
+      return ApplyResult::Value{};
+    } else if constexpr (AuthApplier::Handles(Kind::kKind)) {
+      return auth_.Execute(kind, entry, *body);
+    } else {
+      is_over_quota_ = cost_bytes > 0 && !quota_.Fits(cost_bytes);
+      return Execute(kind, entry, *body);
+    }
+  });
 }
 
 mvcc::AnswerRoom Applier::RoomFor(const InternalRequest& entry) {
@@ -161,127 +145,83 @@ std::unexpected<Error> Applier::TooLarge(const mvcc::AnswerRoom& room) {
   return std::unexpected(rpc::AnswerSizeError(room.taken_bytes(), room.room_bytes()));
 }
 
-template <class ResultType>
-Result<ApplyResult::Value> Applier::AnswerOf(const mvcc::AnswerRoom& room,
-                                             Result<ResultType> result) {
+template <auto kWrite, class Request>
+Applier::Answer Applier::Write(const CommittedRequest& entry, const Request& request) {
+  KV_RETURN_IF_ERROR(auth_.CheckKeys(entry, request));
+  mvcc::AnswerRoom room = RoomFor(entry);
+  mvcc::WriteTxn txn = store_.Begin(room);
+  auto result = (txn.*kWrite)(request);
+  txn.End();
   if (!result.has_value()) return std::unexpected(std::move(result).error());
+  if (is_over_quota_) return ApplyResult::Value{};  // ApplyNormal refuses it
   if (room.is_exceeded()) return TooLarge(room);
   answer_bytes_ += room.taken_bytes();
   return *std::move(result);
 }
 
-// The entry is written, as every replica has it, whatever the size of its own database.
-Error Applier::OverQuota() {
-  is_over_quota_ = true;
-  return kErrNoSpace.ToError();
+Applier::Answer Applier::Execute(EntryKind<RequestKind::kPut>, const CommittedRequest& entry,
+                                 const mvcc::PutRequest& request) {
+  return Write<&mvcc::WriteTxn::Put>(entry, request);
 }
 
-Result<ApplyResult::Value> Applier::Put(const InternalRequest& entry) {
-  const auto request = DecodePut(entry.body);
-  if (!request.has_value()) return DamagedEntry(request.error());
-  if (alarms_.Stands(AlarmType::kNoSpace)) return kErrNoSpace.Fail();
-  KV_RETURN_IF_ERROR(auth_.CheckKeys(entry, *request));
-  const bool fits = quota_.Fits(mvcc::QuotaCost(*request));
-  mvcc::AnswerRoom room = RoomFor(entry);
-  mvcc::WriteTxn txn = store_.Begin(room);
-  auto result = txn.Put(*request);
-  txn.End();
-  if (result.has_value() && !fits) return std::unexpected(OverQuota());
-  return AnswerOf(room, std::move(result));
+Applier::Answer Applier::Execute(EntryKind<RequestKind::kDeleteRange>,
+                                 const CommittedRequest& entry,
+                                 const mvcc::DeleteRangeRequest& request) {
+  return Write<&mvcc::WriteTxn::DeleteRange>(entry, request);
 }
 
-Result<ApplyResult::Value> Applier::DeleteRange(const InternalRequest& entry) {
-  const auto request = DecodeDeleteRange(entry.body);
-  if (!request.has_value()) return DamagedEntry(request.error());
-  KV_RETURN_IF_ERROR(auth_.CheckKeys(entry, *request));
-  mvcc::AnswerRoom room = RoomFor(entry);
-  mvcc::WriteTxn txn = store_.Begin(room);
-  auto result = txn.DeleteRange(*request);
-  txn.End();
-  return AnswerOf(room, std::move(result));
+Applier::Answer Applier::Execute(EntryKind<RequestKind::kTxn>, const CommittedRequest& entry,
+                                 const mvcc::TxnRequest& request) {
+  return Write<&mvcc::WriteTxn::ExecuteTxn>(entry, request);
 }
 
-Result<ApplyResult::Value> Applier::Txn(const InternalRequest& entry) {
-  const auto request = DecodeTxn(entry.body);
-  if (!request.has_value()) return DamagedEntry(request.error());
-  const std::uint64_t cost = mvcc::QuotaCost(*request);
-  if (cost > 0 && alarms_.Stands(AlarmType::kNoSpace)) return kErrNoSpace.Fail();
-  KV_RETURN_IF_ERROR(auth_.CheckKeys(entry, *request));
-  const bool fits = quota_.Fits(cost);
-  mvcc::AnswerRoom room = RoomFor(entry);
-  mvcc::WriteTxn txn = store_.Begin(room);
-  auto result = txn.ExecuteTxn(*request);
-  txn.End();
-  if (result.has_value() && !fits) return std::unexpected(OverQuota());
-  return AnswerOf(room, std::move(result));
-}
-
-void Applier::Compact(const InternalRequest& request, raft::Term term) {
-  Outcome outcome{.id = request.id, .result = {.term = term, .value = CompactionResult{}}};
-  const auto decoded = DecodeCompaction(request.body);
-  if (!decoded.has_value()) {
-    outcome.result.value = std::unexpected(decoded.error());
-    outcomes_.push_back(std::move(outcome));
-    return;
-  }
-  if (alarms_.Stands(AlarmType::kCorrupt)) {
-    outcome.result.value = kErrCorrupt.Fail();
-    outcomes_.push_back(std::move(outcome));
-    return;
-  }
-  const CompactionResult done{.revision = store_.working_revision()};
-  // A client that waits for the deletion is answered when that is durable, with what the store says
-  // now.
-  auto answer = std::make_shared<Result<ApplyResult::Value>>(done);
-  const auto compacted = store_.Compact(
-      decoded->revision, [this, id = request.id, term, answer, physical = decoded->physical] {
-        if (!physical) return;
-        for (auto& waiter : waiters_.Take({id})) {
-          if (waiter != nullptr) waiter->Applied({.term = term, .value = std::move(*answer)});
-        }
-      });
+// A client that waits for the deletion is answered when that is durable, with what the store says
+// now.
+Applier::Answer Applier::Execute(EntryKind<RequestKind::kCompaction>, const CommittedRequest& entry,
+                                 const CompactionRequest& request) {
+  auto answer = std::make_shared<Answer>(CompactionResult{.revision = store_.working_revision()});
+  const auto compacted = store_.Compact(request.revision, [this, id = entry.id, term = entry.term,
+                                                           answer, physical = request.physical] {
+    if (!physical) return;
+    for (auto& waiter : waiters_.Take({id})) {
+      if (waiter != nullptr) waiter->Applied({.term = term, .value = std::move(*answer)});
+    }
+  });
   if (!compacted.has_value()) *answer = std::unexpected(compacted.error());
-  const bool answered_later =
-      decoded->physical && (compacted.has_value() || compacted.error() == kErrCompacted);
-  if (answered_later) return;
-  outcome.result.value = std::move(*answer);
-  outcomes_.push_back(std::move(outcome));
+  is_answered_later_ =
+      request.physical && (compacted.has_value() || compacted.error() == kErrCompacted);
+  if (is_answered_later_) return ApplyResult::Value{};
+  return std::move(*answer);
 }
 
-Result<ApplyResult::Value> Applier::GrantLease(std::string_view body) {
-  const auto request = DecodeLeaseGrant(body);
-  if (!request.has_value()) return DamagedEntry(request.error());
-  if (alarms_.Stands(AlarmType::kNoSpace)) return kErrNoSpace.Fail();
-  const bool fits = quota_.Fits(kLeaseQuotaCost);
-  KV_TRY(const lease::LeaseRecord record, leases_.Grant(request->id, request->ttl_s));
+Applier::Answer Applier::Execute(EntryKind<RequestKind::kLeaseGrant>, const CommittedRequest&,
+                                 const LeaseGrantRequest& request) {
+  KV_TRY(const lease::LeaseRecord record, leases_.Grant(request.id, request.ttl_s));
   StoreLease(record);
-  if (!fits) return std::unexpected(OverQuota());
   return LeaseGrantResult{
       .revision = store_.working_revision(), .id = record.id, .ttl_s = record.ttl_s};
 }
 
 // All keys at one revision, which is the entry's, and in their order, so that every member's
 // sub-revisions are the same.
-Result<ApplyResult::Value> Applier::RevokeLease(const InternalRequest& entry) {
-  const auto id = DecodeLeaseId(entry.body);
-  if (!id.has_value()) return DamagedEntry(id.error());
-  KV_RETURN_IF_ERROR(auth_.CheckRevoke(entry, *id));
-  if (!leases_.LeaseExists(*id)) return kErrLeaseNotFound.Fail();
+Applier::Answer Applier::Execute(EntryKind<RequestKind::kLeaseRevoke>,
+                                 const CommittedRequest& entry, lease::LeaseId id) {
+  KV_RETURN_IF_ERROR(auth_.CheckRevoke(entry, id));
+  if (!leases_.LeaseExists(id)) return kErrLeaseNotFound.Fail();
   mvcc::WriteTxn txn = store_.Begin();
-  for (const std::string& key : leases_.KeysOf(*id)) {
+  for (const std::string& key : leases_.KeysOf(id)) {
     const auto deleted = txn.DeleteRange({.key = key, .range_end = {}});
     KV_CHECK(deleted.has_value(), "a key of a lease cannot be deleted");
   }
   txn.End();
-  store_.DeleteBucket(mvcc::Bucket::kLease, lease::View(lease::EncodeLeaseKey(*id)));
-  leases_.Revoke(*id);
+  store_.DeleteBucket(mvcc::Bucket::kLease, lease::View(lease::EncodeLeaseKey(id)));
+  leases_.Revoke(id);
   return LeaseRevokeResult{.revision = store_.working_revision()};
 }
 
-Result<ApplyResult::Value> Applier::CheckpointLeases(std::string_view body) {
-  const auto checkpoints = DecodeLeaseCheckpoints(body);
-  if (!checkpoints.has_value()) return DamagedEntry(checkpoints.error());
-  for (const LeaseCheckpoint& checkpoint : *checkpoints) {
+Applier::Answer Applier::Execute(EntryKind<RequestKind::kLeaseCheckpoint>, const CommittedRequest&,
+                                 const std::vector<LeaseCheckpoint>& checkpoints) {
+  for (const LeaseCheckpoint& checkpoint : checkpoints) {
     const auto record = leases_.Checkpoint(checkpoint.id, checkpoint.remaining_s);
     if (!record.has_value()) continue;  // revoked meanwhile
     StoreLease(*record);
@@ -289,12 +229,11 @@ Result<ApplyResult::Value> Applier::CheckpointLeases(std::string_view body) {
   return ApplyResult::Value{};
 }
 
-Result<ApplyResult::Value> Applier::ApplyAlarm(std::string_view body) {
-  const auto request = DecodeAlarmRequest(body);
-  if (!request.has_value()) return DamagedEntry(request.error());
+Applier::Answer Applier::Execute(EntryKind<RequestKind::kAlarm>, const CommittedRequest&,
+                                 const AlarmRequest& request) {
   AlarmResult result{.revision = store_.working_revision(), .alarms = {}};
-  const Alarm& alarm = request->alarm;
-  switch (request->action) {
+  const Alarm& alarm = request.alarm;
+  switch (request.action) {
     case AlarmAction::kGet:
       result.alarms = alarms_.List(alarm.type);
       break;
@@ -317,17 +256,15 @@ Result<ApplyResult::Value> Applier::ApplyAlarm(std::string_view body) {
   return result;
 }
 
-Result<ApplyResult::Value> Applier::SetMemberAttributes(std::string_view body) {
-  KV_TRY(MemberAttributes attributes, DecodeMemberAttributes(body));
-  if (membership_.SetAttributes(attributes.member, std::move(attributes.name),
-                                std::move(attributes.client_urls))) {
+Applier::Answer Applier::Execute(EntryKind<RequestKind::kMemberAttributesSet>,
+                                 const CommittedRequest&, const MemberAttributes& attributes) {
+  if (membership_.SetAttributes(attributes.member, attributes.name, attributes.client_urls))
     StoreMember(attributes.member);
-  }
   return ApplyResult::Value{};
 }
 
-Result<ApplyResult::Value> Applier::SetClusterVersion(std::string_view body) {
-  KV_TRY(const std::string version, DecodeClusterVersion(body));
+Applier::Answer Applier::Execute(EntryKind<RequestKind::kClusterVersionSet>,
+                                 const CommittedRequest&, const std::string& version) {
   membership_.SetClusterVersion(version);
   store_.PutBucket(mvcc::Bucket::kCluster, "clusterVersion", version);
   store_.PutBucket(mvcc::Bucket::kMeta, mvcc::meta_key::kStorageVersion, kStorageVersion);
@@ -346,7 +283,7 @@ Result<void> Applier::ApplyConfChange(const raft::Entry& entry) {
   return {};
 }
 
-Result<ApplyResult::Value> Applier::ChangeMembers(const MemberChange& change) {
+Applier::Answer Applier::ChangeMembers(const MemberChange& change) {
   const auto before = membership_.View();
   if (auto checked = CheckMemberChange(*before, change); !checked.has_value()) {
     KV_WARN("refused a configuration change", {"member", IdText(change.id)},

@@ -27,8 +27,8 @@
 #include "proto/raft_types.h"
 #include "server/apply/apply_result.h"
 #include "server/apply/auth_applier.h"
+#include "server/apply/committed_request.h"
 #include "server/apply/wait_table.h"
-#include "server/messages/internal_request.h"
 #include "server/state/alarms.h"
 #include "server/state/leases.h"
 #include "server/state/member_change.h"
@@ -36,6 +36,12 @@
 #include "server/state/quota.h"
 
 namespace kvorum::server {
+
+struct AlarmRequest;
+struct CompactionRequest;
+struct LeaseCheckpoint;
+struct LeaseGrantRequest;
+struct MemberAttributes;
 
 class Applier {
  public:
@@ -74,6 +80,8 @@ class Applier {
   raft::Term applied_term() const { return applied_term_; }
 
  private:
+  using Answer = Result<ApplyResult::Value>;
+
   struct Outcome {
     std::uint64_t id = 0;
     ApplyResult result;
@@ -86,30 +94,40 @@ class Applier {
   Result<void> ApplyEntry(const raft::Entry& entry);
   Result<void> ApplyNormal(const raft::Entry& entry);
   Result<void> ApplyConfChange(const raft::Entry& entry);
-  Result<ApplyResult::Value> Dispatch(const InternalRequest& request, raft::Index index);
+  // Checks the alarms and the quota, which are the same for all kinds, then executes.
+  Answer Dispatch(const CommittedRequest& entry);
 
   // The room for the answer of this entry.
   mvcc::AnswerRoom RoomFor(const InternalRequest& entry);
-  // The answer, unless it did not find room.
-  template <class ResultType>
-  Result<ApplyResult::Value> AnswerOf(const mvcc::AnswerRoom& room, Result<ResultType> result);
+  // A change of keys by a function of mvcc::WriteTxn, and its answer unless that found no room.
+  template <auto kWrite, class Request>
+  Answer Write(const CommittedRequest& entry, const Request& request);
   std::unexpected<Error> TooLarge(const mvcc::AnswerRoom& room);
 
-  Error OverQuota();
-  Result<ApplyResult::Value> Put(const InternalRequest& entry);
-  Result<ApplyResult::Value> DeleteRange(const InternalRequest& entry);
-  Result<ApplyResult::Value> Txn(const InternalRequest& entry);
-  // Answers by itself, later, if the client asked to wait for the deletion.
-  void Compact(const InternalRequest& request, raft::Term term);
-  Result<ApplyResult::Value> GrantLease(std::string_view body);
-  Result<ApplyResult::Value> RevokeLease(const InternalRequest& entry);
-  Result<ApplyResult::Value> CheckpointLeases(std::string_view body);
-  Result<ApplyResult::Value> ApplyAlarm(std::string_view body);
-  Result<ApplyResult::Value> SetMemberAttributes(std::string_view body);
-  Result<ApplyResult::Value> SetClusterVersion(std::string_view body);
+  // The effect of each kind that is neither the Auth service's nor without one.
+  Answer Execute(EntryKind<RequestKind::kPut>, const CommittedRequest& entry,
+                 const mvcc::PutRequest& request);
+  Answer Execute(EntryKind<RequestKind::kDeleteRange>, const CommittedRequest& entry,
+                 const mvcc::DeleteRangeRequest& request);
+  Answer Execute(EntryKind<RequestKind::kTxn>, const CommittedRequest& entry,
+                 const mvcc::TxnRequest& request);
+  Answer Execute(EntryKind<RequestKind::kCompaction>, const CommittedRequest& entry,
+                 const CompactionRequest& request);
+  Answer Execute(EntryKind<RequestKind::kLeaseGrant>, const CommittedRequest& entry,
+                 const LeaseGrantRequest& request);
+  Answer Execute(EntryKind<RequestKind::kLeaseRevoke>, const CommittedRequest& entry,
+                 lease::LeaseId id);
+  Answer Execute(EntryKind<RequestKind::kLeaseCheckpoint>, const CommittedRequest& entry,
+                 const std::vector<LeaseCheckpoint>& checkpoints);
+  Answer Execute(EntryKind<RequestKind::kAlarm>, const CommittedRequest& entry,
+                 const AlarmRequest& request);
+  Answer Execute(EntryKind<RequestKind::kMemberAttributesSet>, const CommittedRequest& entry,
+                 const MemberAttributes& attributes);
+  Answer Execute(EntryKind<RequestKind::kClusterVersionSet>, const CommittedRequest& entry,
+                 const std::string& version);
 
   // The change's answer, or why it is none.
-  Result<ApplyResult::Value> ChangeMembers(const MemberChange& change);
+  Answer ChangeMembers(const MemberChange& change);
   void StoreLease(const lease::LeaseRecord& record);
   void StoreMember(raft::MemberId id);
   void StoreConfState();
@@ -131,9 +149,11 @@ class Applier {
   raft::Term applied_term_ = 0;
   bool failed_ = false;
   std::vector<Outcome> outcomes_;
-  bool is_over_quota_ = false;           // the entry that is being applied
-  std::size_t answer_bytes_ = 0;         // of what was read for them
-  rpc::AnswerMemory::Reservation held_;  // for the entry that is being applied
+  // Of the entry that is being applied.
+  bool is_over_quota_ = false;
+  bool is_answered_later_ = false;
+  std::size_t answer_bytes_ = 0;  // of what was read for them
+  rpc::AnswerMemory::Reservation held_;
 };
 
 }  // namespace kvorum::server

@@ -8,7 +8,6 @@
 #include "base/api_errors.h"
 #include "base/logging.h"
 #include "mvcc/bucket.h"
-#include "server/messages/auth_messages.h"
 
 namespace kvorum::server {
 namespace {
@@ -25,14 +24,6 @@ mvcc::Bucket BucketOf(auth::Table table) {
   return mvcc::Bucket::kAuth;
 }
 
-// Of the Auth service's entries those that do nothing: etcd's members ask their questions through
-// the log.
-bool IsQuestion(RequestKind kind) {
-  return kind == RequestKind::kAuthStatus || kind == RequestKind::kUserGet ||
-         kind == RequestKind::kUserList || kind == RequestKind::kRoleGet ||
-         kind == RequestKind::kRoleList;
-}
-
 }  // namespace
 
 AuthApplier::AuthApplier(auth::AuthStore& auth, AuthStates& states, mvcc::Store& store,
@@ -47,82 +38,25 @@ AuthApplier::AuthApplier(auth::AuthStore& auth, AuthStates& states, mvcc::Store&
       }),
       state_(auth.state()) {}
 
-bool AuthApplier::Handles(RequestKind kind) {
-  return kind >= RequestKind::kAuthEnable && kind <= RequestKind::kRoleRevokePermission;
-}
-
-Result<ApplyResult::Value> AuthApplier::Apply(const InternalRequest& entry, raft::Index index) {
-  if (IsQuestion(entry.kind)) return ApplyResult::Value{};
-  if (entry.kind == RequestKind::kAuthenticate) return Login(entry, index);
-  KV_RETURN_IF_ERROR(state_->CheckAdmin({.username = entry.user, .revision = state_->revision()}));
-  KV_TRY(const auth::Change change, Change(entry));
-  Take(change);
-  return AuthResult{.revision = store_.working_revision()};
-}
-
-Result<auth::Change> AuthApplier::Change(const InternalRequest& entry) {
-  switch (entry.kind) {
-    case RequestKind::kAuthEnable:
-      return auth_.Enable();
-    case RequestKind::kAuthDisable:
-      return auth_.Disable();
-    case RequestKind::kUserAdd: {
-      KV_TRY(const UserPasswordRequest request, DecodeUserAdd(entry.body));
-      return auth_.AddUser(request.name, request.hashed_password, request.no_password);
-    }
-    case RequestKind::kUserDelete: {
-      KV_TRY(const std::string_view name, DecodeName(entry.body));
-      return auth_.DeleteUser(name);
-    }
-    case RequestKind::kUserChangePassword: {
-      KV_TRY(const UserPasswordRequest request, DecodeChangePassword(entry.body));
-      return auth_.ChangePassword(request.name, request.hashed_password);
-    }
-    case RequestKind::kUserGrantRole: {
-      KV_TRY(const UserRoleRequest request, DecodeUserRole(entry.body));
-      return auth_.GrantRole(request.user, request.role);
-    }
-    case RequestKind::kUserRevokeRole: {
-      KV_TRY(const UserRoleRequest request, DecodeUserRole(entry.body));
-      return auth_.RevokeRole(request.user, request.role);
-    }
-    case RequestKind::kRoleAdd: {
-      KV_TRY(const std::string_view name, DecodeName(entry.body));
-      return auth_.AddRole(name);
-    }
-    case RequestKind::kRoleDelete: {
-      KV_TRY(const std::string_view name, DecodeName(entry.body));
-      return auth_.DeleteRole(name);
-    }
-    case RequestKind::kRoleGrantPermission: {
-      KV_TRY(const GrantPermissionRequest request, DecodeGrantPermission(entry.body));
-      return auth_.GrantPermission(request.role,
-                                   request.permission ? &*request.permission : nullptr);
-    }
-    case RequestKind::kRoleRevokePermission: {
-      KV_TRY(const RevokePermissionRequest request, DecodeRevokePermission(entry.body));
-      return auth_.RevokePermission(request.role, request.key, request.range_end);
-    }
-    default:
-      break;
-  }
-  return auth::Change{};
-}
-
 // The member that was asked has checked the password; whether the user is still the one that it was
 // checked for, it sees by the auth revision.
-Result<ApplyResult::Value> AuthApplier::Login(const InternalRequest& entry, raft::Index index) {
-  KV_TRY(const LoginEntry login, DecodeLoginEntry(entry.body));
+Result<ApplyResult::Value> AuthApplier::Execute(EntryKind<RequestKind::kAuthenticate>,
+                                                const CommittedRequest& entry,
+                                                const LoginEntry& login) {
   KV_RETURN_IF_ERROR(state_->CheckLogin(login.name));
   LoginResult result{.revision = store_.working_revision(),
                      .auth_revision = state_->revision(),
                      .simple_token = {}};
   if (tokens_ != nullptr && !login.token_prefix.empty()) {
     // All members must come to the same one: etcd's take the index of what was applied before.
-    result.simple_token = auth::MakeSimpleToken(login.token_prefix, index - 1);
+    result.simple_token = auth::MakeSimpleToken(login.token_prefix, entry.index - 1);
     tokens_->Assign(result.simple_token, login.name);
   }
   return result;
+}
+
+Result<void> AuthApplier::CheckAdmin(const InternalRequest& entry) const {
+  return state_->CheckAdmin({.username = entry.user, .revision = state_->revision()});
 }
 
 // As etcd asks it of every operation on keys.
@@ -134,15 +68,14 @@ Result<void> AuthApplier::CheckRevision(const InternalRequest& entry) const {
 
 Result<void> AuthApplier::CheckRevoke(const InternalRequest& entry, lease::LeaseId id) const {
   if (!state_->enabled()) return {};
-  const bool is_root =
-      state_->CheckAdmin({.username = entry.user, .revision = state_->revision()}).has_value();
+  const bool is_root = CheckAdmin(entry).has_value();
   const bool has_keys = !lease_keys_(id, [](std::string_view) { return false; });
   if (is_root || !has_keys) return {};
   KV_RETURN_IF_ERROR(CheckRevision(entry));
   return KeyAccess(*state_, IdentityOf(entry), lease_keys_).CheckLease(id);
 }
 
-void AuthApplier::Take(const auth::Change& change) {
+ApplyResult::Value AuthApplier::Take(const auth::Change& change) {
   for (const auth::Record& record : change.records) {
     if (record.value.has_value()) {
       store_.PutBucket(BucketOf(record.table), record.key, *record.value);
@@ -153,6 +86,7 @@ void AuthApplier::Take(const auth::Change& change) {
   if (tokens_ != nullptr) tokens_->End(change.ended);
   state_ = auth_.state();
   store_.SetSideVersion(states_.Add(state_, store_.shown_side_version()));
+  return AuthResult{.revision = store_.working_revision()};
 }
 
 void AuthApplier::EndTokens(const auth::AuthStore::Content& content) const {

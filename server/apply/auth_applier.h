@@ -13,7 +13,8 @@
 #include "base/error.h"
 #include "mvcc/store.h"
 #include "server/apply/apply_result.h"
-#include "server/messages/internal_request.h"
+#include "server/apply/committed_request.h"
+#include "server/messages/entry_kinds.h"
 #include "server/state/auth_states.h"
 #include "server/state/key_access.h"
 #include "server/state/leases.h"
@@ -26,9 +27,20 @@ class AuthApplier {
   AuthApplier(auth::AuthStore& auth, AuthStates& states, mvcc::Store& store, const Leases& leases,
               auth::SimpleTokens* tokens);
 
-  // Whether an entry of the Auth service is one of these kinds.
-  static bool Handles(RequestKind kind);
-  Result<ApplyResult::Value> Apply(const InternalRequest& entry, raft::Index index);
+  // Whether an entry of this kind is the Auth service's.
+  static constexpr bool Handles(RequestKind kind) {
+    return kind >= RequestKind::kAuthEnable && kind <= RequestKind::kRoleRevokePermission;
+  }
+  // The effect of an entry of this kind: a change, which is an administrator's, or a login.
+  template <class Kind>
+  Result<ApplyResult::Value> Execute(Kind kind, const CommittedRequest& entry,
+                                     const typename Kind::Body& request) {
+    KV_RETURN_IF_ERROR(CheckAdmin(entry));
+    KV_TRY(const auth::Change change, Change(kind, request));
+    return Take(change);
+  }
+  Result<ApplyResult::Value> Execute(EntryKind<RequestKind::kAuthenticate>,
+                                     const CommittedRequest& entry, const LoginEntry& login);
 
   // Whether the entry's caller may do this to keys: kErrUserEmpty, kErrAuthOldRevision,
   // kErrPermissionDenied.
@@ -48,14 +60,52 @@ class AuthApplier {
   void Install(auth::AuthStore::Content content);
 
  private:
-  Result<auth::Change> Change(const InternalRequest& entry);
-  Result<auth::Change> GrantPermission(const InternalRequest& entry);
-  Result<ApplyResult::Value> Login(const InternalRequest& entry, raft::Index index);
+  Result<auth::Change> Change(EntryKind<RequestKind::kAuthEnable>, EmptyBody) {
+    return auth_.Enable();
+  }
+  Result<auth::Change> Change(EntryKind<RequestKind::kAuthDisable>, EmptyBody) {
+    return auth_.Disable();
+  }
+  Result<auth::Change> Change(EntryKind<RequestKind::kUserAdd>,
+                              const UserPasswordRequest& request) {
+    return auth_.AddUser(request.name, request.hashed_password, request.no_password);
+  }
+  Result<auth::Change> Change(EntryKind<RequestKind::kUserDelete>, std::string_view name) {
+    return auth_.DeleteUser(name);
+  }
+  Result<auth::Change> Change(EntryKind<RequestKind::kUserChangePassword>,
+                              const UserPasswordRequest& request) {
+    return auth_.ChangePassword(request.name, request.hashed_password);
+  }
+  Result<auth::Change> Change(EntryKind<RequestKind::kUserGrantRole>,
+                              const UserRoleRequest& request) {
+    return auth_.GrantRole(request.user, request.role);
+  }
+  Result<auth::Change> Change(EntryKind<RequestKind::kUserRevokeRole>,
+                              const UserRoleRequest& request) {
+    return auth_.RevokeRole(request.user, request.role);
+  }
+  Result<auth::Change> Change(EntryKind<RequestKind::kRoleAdd>, std::string_view name) {
+    return auth_.AddRole(name);
+  }
+  Result<auth::Change> Change(EntryKind<RequestKind::kRoleDelete>, std::string_view name) {
+    return auth_.DeleteRole(name);
+  }
+  Result<auth::Change> Change(EntryKind<RequestKind::kRoleGrantPermission>,
+                              const GrantPermissionRequest& request) {
+    return auth_.GrantPermission(request.role, request.permission ? &*request.permission : nullptr);
+  }
+  Result<auth::Change> Change(EntryKind<RequestKind::kRoleRevokePermission>,
+                              const RevokePermissionRequest& request) {
+    return auth_.RevokePermission(request.role, request.key, request.range_end);
+  }
+
+  Result<void> CheckAdmin(const InternalRequest& entry) const;
   Result<void> CheckRevision(const InternalRequest& entry) const;
   auth::Identity IdentityOf(const InternalRequest& entry) const {
     return {.username = entry.user, .revision = entry.auth_revision};
   }
-  void Take(const auth::Change& change);
+  ApplyResult::Value Take(const auth::Change& change);
 
   auth::AuthStore& auth_;
   AuthStates& states_;

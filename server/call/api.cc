@@ -4,6 +4,7 @@
 #include "base/api_errors.h"
 #include "mvcc/validate.h"
 #include "server/call/admission.h"
+#include "server/messages/entry_kinds.h"
 
 namespace kvorum::server {
 namespace {
@@ -57,13 +58,14 @@ constinit const Method<mvcc::RangeRequest, EncodedRows> kRange{
 // So is each of its parts.
 constinit const StreamMethod kRangeStream{kKvService, "RangeStream", rpc::MethodKind::kServerStream,
                                           kAnyone};
-constinit const Method<mvcc::PutRequest, mvcc::PutResult> kPut{.service = kKvService,
-                                                               .name = "Put",
-                                                               .decode = DecodePut,
-                                                               .encode = EncodePutResponse,
-                                                               .admits = AdmitsPut,
-                                                               .cost_bytes = mvcc::QuotaCost,
-                                                               .check = kRule<mvcc::CheckPut>};
+constinit const Method<mvcc::PutRequest, mvcc::PutResult> kPut{
+    .service = kKvService,
+    .name = "Put",
+    .decode = DecodePut,
+    .encode = EncodePutResponse,
+    .admits = AdmitsPut,
+    .cost_bytes = EntryKind<RequestKind::kPut>::CostBytes,
+    .check = kRule<mvcc::CheckPut>};
 constinit const Method<mvcc::DeleteRangeRequest, mvcc::DeleteRangeResult> kDeleteRange{
     .service = kKvService,
     .name = "DeleteRange",
@@ -71,13 +73,14 @@ constinit const Method<mvcc::DeleteRangeRequest, mvcc::DeleteRangeResult> kDelet
     .encode = EncodeDeleteRangeResponse,
     .admits = AdmitsDelete,
     .check = kRule<mvcc::CheckDeleteRange>};
-constinit const Method<mvcc::TxnRequest, mvcc::TxnResult> kTxn{.service = kKvService,
-                                                               .name = "Txn",
-                                                               .decode = DecodeTxn,
-                                                               .encode = EncodeTxnResponse,
-                                                               .admits = AdmitsTxn,
-                                                               .cost_bytes = mvcc::QuotaCost,
-                                                               .check = mvcc::CheckTxn};
+constinit const Method<mvcc::TxnRequest, mvcc::TxnResult> kTxn{
+    .service = kKvService,
+    .name = "Txn",
+    .decode = DecodeTxn,
+    .encode = EncodeTxnResponse,
+    .admits = AdmitsTxn,
+    .cost_bytes = EntryKind<RequestKind::kTxn>::CostBytes,
+    .check = mvcc::CheckTxn};
 constinit const Method<CompactionRequest, CompactionResult> kCompact{.service = kKvService,
                                                                      .name = "Compact",
                                                                      .decode = DecodeCompaction,
@@ -101,7 +104,7 @@ constinit const Method<LeaseGrantRequest, LeaseGrantResult> kLeaseGrant{
           return EncodeLeaseGrantResponse(header, granted.id, granted.ttl_s);
         },
     .admits = kLoggedIn,
-    .cost_bytes = [](const LeaseGrantRequest&) { return kLeaseQuotaCost; }};
+    .cost_bytes = EntryKind<RequestKind::kLeaseGrant>::CostBytes};
 constinit const Method<lease::LeaseId, LeaseRevokeResult> kLeaseRevoke{.service = kLeaseService,
                                                                        .name = "LeaseRevoke",
                                                                        .decode = DecodeLeaseId,

@@ -1,6 +1,7 @@
 #include "server/messages/internal_request.h"
 
 #include "proto/wire.h"
+#include "server/messages/entry_kinds.h"
 
 namespace kvorum::server {
 namespace {
@@ -12,40 +13,8 @@ constexpr std::uint32_t kHeaderUserField = 2;
 constexpr std::uint32_t kHeaderAuthRevisionField = 3;
 
 Result<RequestKind> KindOf(std::uint32_t field) {
-  switch (static_cast<RequestKind>(field)) {
-    case RequestKind::kPut:
-    case RequestKind::kDeleteRange:
-    case RequestKind::kTxn:
-    case RequestKind::kCompaction:
-    case RequestKind::kLeaseGrant:
-    case RequestKind::kLeaseRevoke:
-    case RequestKind::kAlarm:
-    case RequestKind::kLeaseCheckpoint:
-    case RequestKind::kAuthEnable:
-    case RequestKind::kAuthDisable:
-    case RequestKind::kAuthenticate:
-    case RequestKind::kAuthStatus:
-    case RequestKind::kUserAdd:
-    case RequestKind::kUserDelete:
-    case RequestKind::kUserGet:
-    case RequestKind::kUserChangePassword:
-    case RequestKind::kUserGrantRole:
-    case RequestKind::kUserRevokeRole:
-    case RequestKind::kUserList:
-    case RequestKind::kRoleList:
-    case RequestKind::kRoleAdd:
-    case RequestKind::kRoleDelete:
-    case RequestKind::kRoleGet:
-    case RequestKind::kRoleGrantPermission:
-    case RequestKind::kRoleRevokePermission:
-    case RequestKind::kClusterVersionSet:
-    case RequestKind::kMemberAttributesSet:
-      return static_cast<RequestKind>(field);
-    case RequestKind::kNone:
-      break;
-  }
-  return Fail(Code::kUnimplemented,
-              "the log holds a request of a newer version (field " + std::to_string(field) + ")");
+  return VisitEntryKind(static_cast<RequestKind>(field),
+                        [](auto kind) -> Result<RequestKind> { return kind.kKind; });
 }
 
 }  // namespace

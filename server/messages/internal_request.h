@@ -7,41 +7,9 @@
 
 #include "base/error.h"
 #include "base/shared_bytes.h"
+#include "server/messages/request_kind.h"
 
 namespace kvorum::server {
-
-// The field of the request; the numbers are on the wire. Kinds that this version does not write are
-// named so that a log that holds one is refused by name, not misread.
-enum class RequestKind : std::uint16_t {
-  kNone = 0,
-  kPut = 4,
-  kDeleteRange = 5,
-  kTxn = 6,
-  kCompaction = 7,
-  kLeaseGrant = 8,
-  kLeaseRevoke = 9,
-  kAlarm = 10,
-  kLeaseCheckpoint = 11,
-  kAuthEnable = 1000,
-  kAuthDisable = 1011,
-  kAuthenticate = 1012,
-  kAuthStatus = 1013,
-  kUserAdd = 1100,
-  kUserDelete = 1101,
-  kUserGet = 1102,
-  kUserChangePassword = 1103,
-  kUserGrantRole = 1104,
-  kUserRevokeRole = 1105,
-  kUserList = 1106,
-  kRoleList = 1107,
-  kRoleAdd = 1200,
-  kRoleDelete = 1201,
-  kRoleGet = 1202,
-  kRoleGrantPermission = 1203,
-  kRoleRevokePermission = 1204,
-  kClusterVersionSet = 1300,
-  kMemberAttributesSet = 1301,
-};
 
 struct InternalRequest {
   std::uint64_t id = 0;  // of the waiter on the member that proposed it

@@ -17,9 +17,6 @@
 
 namespace kvorum::server {
 
-// What a lease counts against the quota.
-inline constexpr std::uint64_t kLeaseQuotaCost = 64;
-
 struct LeaseGrantRequest {
   std::int64_t ttl_s = 0;
   lease::LeaseId id = lease::kNoLease;

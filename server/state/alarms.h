@@ -9,7 +9,10 @@
 #include <set>
 #include <vector>
 
+#include "base/api_errors.h"
+#include "base/error.h"
 #include "server/messages/alarm.h"
+#include "server/messages/request_kind.h"
 
 namespace kvorum::server {
 
@@ -25,6 +28,13 @@ class Alarms {
   std::vector<Alarm> List(AlarmType type = AlarmType::kNone) const;
   bool Stands(AlarmType type) const {
     return (type == AlarmType::kCorrupt ? corrupt_ : no_space_).load(std::memory_order_relaxed);
+  }
+  // Refuses an entry as its row of the table of kinds has it: kErrCorrupt, kErrNoSpace.
+  Result<void> Admit(UnderCorruptAlarm under_corrupt_alarm, std::uint64_t cost_bytes) const {
+    if (under_corrupt_alarm == UnderCorruptAlarm::kRefused && Stands(AlarmType::kCorrupt))
+      return kErrCorrupt.Fail();
+    if (cost_bytes > 0 && Stands(AlarmType::kNoSpace)) return kErrNoSpace.Fail();
+    return {};
   }
   // That of one member; a lock.
   bool Stands(const Alarm& alarm) const;

@@ -1,0 +1,59 @@
+// The kinds of requests that log entries hold, in one table: a new kind is a row here and the
+// function that applies it (server/apply). entry_kinds.h makes types of the rows, this header only
+// their names. A kind that has no row does not exist, and one that nothing applies does not
+// compile.
+#pragma once
+
+#include <cstdint>
+
+// The columns: the name; the number of the field of etcdserverpb.InternalRaftRequest; the decoder
+// of the request's own message, as the log has it; the rules that each member checks for its own
+// clients, and for what peers send; the bytes that count against the quota; what becomes of it
+// under a CORRUPT alarm. A NOSPACE alarm refuses whatever has a cost.
+//
+// Applied without effect: an entry without a request, and the questions about users and roles that
+// members of etcd ask through the log.
+#define KV_ENTRY_KINDS(ROW)                                                           \
+  ROW(kNone, 0, DecodeWithoutEffect, NoRules, NoCost, kApplied)                       \
+  ROW(kPut, 4, DecodePut, mvcc::CheckPut, mvcc::QuotaCost, kRefused)                  \
+  ROW(kDeleteRange, 5, DecodeDeleteRange, mvcc::CheckDeleteRange, NoCost, kRefused)   \
+  ROW(kTxn, 6, DecodeTxn, CheckTxnOfAnySize, mvcc::QuotaCost, kRefused)               \
+  ROW(kCompaction, 7, DecodeCompaction, NoRules, NoCost, kRefused)                    \
+  ROW(kLeaseGrant, 8, DecodeLeaseGrant, NoRules, LeaseCost, kRefused)                 \
+  ROW(kLeaseRevoke, 9, DecodeLeaseId, NoRules, NoCost, kRefused)                      \
+  ROW(kAlarm, 10, DecodeAlarmRequest, NoRules, NoCost, kApplied)                      \
+  ROW(kLeaseCheckpoint, 11, DecodeLeaseCheckpoints, NoRules, NoCost, kApplied)        \
+  ROW(kAuthEnable, 1000, DecodeEmpty, NoRules, NoCost, kApplied)                      \
+  ROW(kAuthDisable, 1011, DecodeEmpty, NoRules, NoCost, kApplied)                     \
+  ROW(kAuthenticate, 1012, DecodeLoginEntry, NoRules, NoCost, kApplied)               \
+  ROW(kAuthStatus, 1013, DecodeWithoutEffect, NoRules, NoCost, kApplied)              \
+  ROW(kUserAdd, 1100, DecodeUserAdd, NoRules, NoCost, kApplied)                       \
+  ROW(kUserDelete, 1101, DecodeName, NoRules, NoCost, kApplied)                       \
+  ROW(kUserGet, 1102, DecodeWithoutEffect, NoRules, NoCost, kApplied)                 \
+  ROW(kUserChangePassword, 1103, DecodeChangePassword, NoRules, NoCost, kApplied)     \
+  ROW(kUserGrantRole, 1104, DecodeUserRole, NoRules, NoCost, kApplied)                \
+  ROW(kUserRevokeRole, 1105, DecodeUserRole, NoRules, NoCost, kApplied)               \
+  ROW(kUserList, 1106, DecodeWithoutEffect, NoRules, NoCost, kApplied)                \
+  ROW(kRoleList, 1107, DecodeWithoutEffect, NoRules, NoCost, kApplied)                \
+  ROW(kRoleAdd, 1200, DecodeName, NoRules, NoCost, kApplied)                          \
+  ROW(kRoleDelete, 1201, DecodeName, NoRules, NoCost, kApplied)                       \
+  ROW(kRoleGet, 1202, DecodeWithoutEffect, NoRules, NoCost, kApplied)                 \
+  ROW(kRoleGrantPermission, 1203, DecodeGrantPermission, NoRules, NoCost, kApplied)   \
+  ROW(kRoleRevokePermission, 1204, DecodeRevokePermission, NoRules, NoCost, kApplied) \
+  ROW(kClusterVersionSet, 1300, DecodeClusterVersion, NoRules, NoCost, kApplied)      \
+  ROW(kMemberAttributesSet, 1301, DecodeMemberAttributes, NoRules, NoCost, kApplied)
+
+namespace kvorum::server {
+
+#define KV_ENTRY_KIND(name, number, ...) name = (number),
+// As wide as a field's number, so that none is taken for another.
+enum class RequestKind : std::uint32_t { KV_ENTRY_KINDS(KV_ENTRY_KIND) };
+#undef KV_ENTRY_KIND
+
+enum class UnderCorruptAlarm : bool { kApplied, kRefused };
+
+// The row of a kind (entry_kinds.h).
+template <RequestKind>
+struct EntryKind;
+
+}  // namespace kvorum::server
