@@ -16,14 +16,9 @@ constexpr std::size_t kMaxMessageBytes = std::size_t{1} << 20;
 constexpr std::size_t kMaxRefusedBytes = std::size_t{64} << 10;
 
 rpc::HttpResponse AnswerOf(const Error& error) {
-  switch (error.code) {
-    case Code::kInvalidArgument:
-      return HttpError(400, error.message);
-    case Code::kUnavailable:
-      return HttpError(503, error.message);
-    default:
-      return HttpError(500, "failed to save KV snapshot (" + error.message + ")");
-  }
+  if (error.code == Code::kInvalidArgument) return HttpError(400, error.message);
+  if (error.code == Code::kUnavailable) return HttpError(503, error.message);
+  return HttpError(500, "failed to save KV snapshot (" + error.message + ")");
 }
 
 }  // namespace
