@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "base/inbox.h"
 #include "base/logging.h"
 #include "server/messages/member_id.h"
 #include "server/messages/version.h"
@@ -93,10 +94,11 @@ struct PeerTransport::Impl {
   LogLimit unknown;
   bool said_removed = false;
 
-  std::mutex mutex;  // guards the next three
-  std::vector<raft::Message> outbox;
-  std::set<raft::MemberId> overflowed;  // whose messages found no room in it
-  bool drain_posted = false;
+  struct Outbox {
+    std::vector<raft::Message> messages;
+    std::set<raft::MemberId> overflowed;  // whose messages found no room in it
+  };
+  Inbox<Outbox> outbox{loop, [this] { Drain(); }};
 
   mutable std::mutex seen_mutex;  // guards the next two
   std::map<raft::MemberId, TimePoint> active_since;
@@ -105,15 +107,8 @@ struct PeerTransport::Impl {
 
 // Whatever Send was called with since the loop last looked; each stream then writes once.
 void PeerTransport::Impl::Drain() {
-  std::vector<raft::Message> messages;
-  std::set<raft::MemberId> lost;
-  {
-    std::lock_guard lock(mutex);
-    messages.swap(outbox);
-    lost.swap(overflowed);
-    drain_posted = false;
-  }
-  for (raft::Message& message : messages) {
+  Outbox sent = outbox.Take();
+  for (raft::Message& message : sent.messages) {
     if (Peer* peer = FindPeer(message.to); peer != nullptr) {
       peer->Push(std::move(message));
       continue;
@@ -125,7 +120,7 @@ void PeerTransport::Impl::Drain() {
     }
   }
   for (auto& [id, peer] : peers) peer->Flush();
-  for (const raft::MemberId id : lost) links.receiver->Unreachable(id);
+  for (const raft::MemberId id : sent.overflowed) links.receiver->Unreachable(id);
 }
 
 Peer* PeerTransport::Impl::FindPeer(raft::MemberId id) {
@@ -425,19 +420,16 @@ void PeerTransport::Stop() {
 
 void PeerTransport::Send(std::vector<raft::Message> messages) {
   Impl& impl = *impl_;
-  {
-    std::lock_guard lock(impl.mutex);
-    if (impl.outbox.size() + messages.size() > kMaxOutbox) {
+  impl.outbox.Put([&](Impl::Outbox& outbox) {
+    if (outbox.messages.size() + messages.size() > kMaxOutbox) {
       impl.links.counters.dropped_messages.fetch_add(messages.size(), std::memory_order_relaxed);
-      for (const raft::Message& message : messages) impl.overflowed.insert(message.to);
-    } else if (impl.outbox.empty()) {
-      impl.outbox = std::move(messages);
+      for (const raft::Message& message : messages) outbox.overflowed.insert(message.to);
+    } else if (outbox.messages.empty()) {
+      outbox.messages = std::move(messages);
     } else {
-      std::ranges::move(messages, std::back_inserter(impl.outbox));
+      std::ranges::move(messages, std::back_inserter(outbox.messages));
     }
-    if (std::exchange(impl.drain_posted, true)) return;
-  }
-  impl.loop.Post([&impl] { impl.Drain(); });
+  });
 }
 
 void PeerTransport::SendSnapshot(raft::Message message,
