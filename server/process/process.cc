@@ -44,6 +44,7 @@
 #include "server/process/notify.h"
 #include "server/process/version_monitor.h"
 #include "server/replica/instance.h"
+#include "server/replica/instance_options.h"
 #include "server/replica/replica.h"
 #include "server/services/auth_service.h"
 #include "server/services/cluster_service.h"

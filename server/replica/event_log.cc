@@ -1,6 +1,7 @@
 #include "server/replica/event_log.h"
 
 #include "base/logging.h"
+#include "raft/events.h"
 #include "server/messages/member_id.h"
 
 namespace kvorum::server {

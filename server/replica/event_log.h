@@ -10,7 +10,12 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "raft/events.h"
+#include "proto/raft_types.h"
+
+namespace kvorum::raft {
+enum class EventType : std::uint8_t;
+struct Event;
+}  // namespace kvorum::raft
 
 namespace kvorum::server {
 

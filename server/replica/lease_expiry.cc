@@ -6,6 +6,10 @@
 #include "auth/permission.h"
 #include "base/logging.h"
 #include "server/messages/internal_request.h"
+#include "server/replica/request_id.h"
+#include "server/state/alarms.h"
+#include "server/state/leases.h"
+#include "server/state/raft_status.h"
 
 namespace kvorum::server {
 namespace {
@@ -55,16 +59,15 @@ class LeaseExpiry::TakeBackWaiter final : public Waiter {
   TakenBack done_;
 };
 
-LeaseExpiry::LeaseExpiry(Leases& leases, Replica& replica, const Applier& applier,
-                         const Alarms& alarms, RequestIdSource& ids, Executor& apply,
-                         const Options& options)
+LeaseExpiry::LeaseExpiry(Leases& leases, const RaftStatus& status, const Alarms& alarms,
+                         RequestIdSource& ids, Executor& apply, const Options& options, Hooks hooks)
     : leases_(leases),
-      replica_(replica),
-      applier_(applier),
+      status_(status),
       alarms_(alarms),
       ids_(ids),
       apply_(apply),
-      options_(options) {}
+      options_(options),
+      hooks_(std::move(hooks)) {}
 
 void LeaseExpiry::Start() {
   apply_.Post([this] { ArmTick(); });
@@ -82,7 +85,7 @@ void LeaseExpiry::LeadershipChanged() {
 }
 
 void LeaseExpiry::OnApplied() {
-  if (leases_.primary_term() != replica_.leading_term()) FollowLeadership();
+  if (leases_.primary_term() != status_.leading_term()) FollowLeadership();
 }
 
 void LeaseExpiry::ArmTick() {
@@ -101,10 +104,10 @@ void LeaseExpiry::OnTick() {
 }
 
 void LeaseExpiry::FollowLeadership() {
-  const raft::Term leading = stopped_ ? 0 : replica_.leading_term();
+  const raft::Term leading = stopped_ ? 0 : status_.leading_term();
   if (leases_.primary_term() == leading) return;
   if (leases_.primary_term() != 0) leases_.Demote();
-  if (leading == 0 || applier_.applied_term() != leading) return;
+  if (leading == 0 || hooks_.applied_term() != leading) return;
   leases_.Promote(leading, options_.election_timeout);
 }
 
@@ -117,11 +120,11 @@ void LeaseExpiry::Confirm() {
   if (std::exchange(confirming_, true)) return;
   const raft::Term term = leases_.primary_term();
   const TimePoint asked = apply_.clock().Now();
-  replica_.ReadIndex([this, term, asked](const Result<void>& confirmed) {
+  hooks_.confirm([this, term, asked](const Result<void>& confirmed) {
     apply_.Post([this, term, asked, is_confirmed = confirmed.has_value()] {
       confirming_ = false;
       // Another leader may have answered.
-      if (!is_confirmed || replica_.leading_term() != term) return;
+      if (!is_confirmed || status_.leading_term() != term) return;
       confirmed_term_ = term;
       confirmed_at_ = asked;
       Expire();
@@ -132,7 +135,7 @@ void LeaseExpiry::Confirm() {
 void LeaseExpiry::Expire() {
   if (in_flight_ >= options_.max_in_flight || apply_.clock().Now() < not_before_) return;
   if (!leases_.HasExpired() || alarms_.Stands(AlarmType::kCorrupt)) return;
-  if (replica_.leading_term() != leases_.primary_term()) return FollowLeadership();
+  if (status_.leading_term() != leases_.primary_term()) return FollowLeadership();
   if (!IsConfirmed()) return Confirm();
   Revoke(leases_.TakeExpired(options_.max_in_flight - in_flight_));
 }
@@ -154,7 +157,7 @@ void LeaseExpiry::Revoke(const std::vector<lease::LeaseId>& ids) {
                          .only_in_term = leases_.primary_term()});
   }
   in_flight_ += proposals.size();
-  replica_.Propose(std::move(proposals));
+  hooks_.propose(std::move(proposals));
 }
 
 void LeaseExpiry::Revoked(lease::LeaseId id, bool applied) {
@@ -199,7 +202,7 @@ void LeaseExpiry::ProposeCheckpoints(raft::Term term, std::span<const LeaseCheck
                        .deadline = apply_.clock().Now() + options_.request_timeout,
                        .waiter = std::move(waiter),
                        .only_in_term = term});
-  replica_.Propose(std::move(proposals));
+  hooks_.propose(std::move(proposals));
 }
 
 }  // namespace kvorum::server

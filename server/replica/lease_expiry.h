@@ -25,14 +25,16 @@
 #include "base/executor.h"
 #include "lease/lease_record.h"
 #include "proto/raft_types.h"
-#include "server/apply/applier.h"
+#include "server/apply/read_task.h"
 #include "server/messages/lease_messages.h"
-#include "server/replica/replica.h"
-#include "server/replica/request_id.h"
-#include "server/state/alarms.h"
-#include "server/state/leases.h"
+#include "server/replica/proposal.h"
 
 namespace kvorum::server {
+
+class Alarms;
+class Leases;
+class RaftStatus;
+class RequestIdSource;
 
 class LeaseExpiry {
  public:
@@ -42,9 +44,17 @@ class LeaseExpiry {
     Duration request_timeout = std::chrono::seconds(7);
     std::size_t max_in_flight = 512;
   };
+  // The replica's and the applier's.
+  struct Hooks {
+    std::function<void(std::vector<Proposal> proposals)> propose;
+    // Runs the task when a quorum has confirmed the leader, whoever that is.
+    std::function<void(ReadTask task)> confirm;
+    // Of the last entry that was applied.
+    std::function<raft::Term()> applied_term;
+  };
 
-  LeaseExpiry(Leases& leases, Replica& replica, const Applier& applier, const Alarms& alarms,
-              RequestIdSource& ids, Executor& apply, const Options& options);
+  LeaseExpiry(Leases& leases, const RaftStatus& status, const Alarms& alarms, RequestIdSource& ids,
+              Executor& apply, const Options& options, Hooks hooks);
   LeaseExpiry(const LeaseExpiry&) = delete;
   LeaseExpiry& operator=(const LeaseExpiry&) = delete;
 
@@ -64,7 +74,7 @@ class LeaseExpiry {
 
   void ArmTick();
   void OnTick();
-  // Becomes what the replica says: primary of the term in which it leads, or not.
+  // Becomes what Raft says: primary of the term in which it leads, or not.
   void FollowLeadership();
   bool IsConfirmed() const;
   void Confirm();
@@ -76,12 +86,12 @@ class LeaseExpiry {
                           std::unique_ptr<Waiter> waiter);
 
   Leases& leases_;
-  Replica& replica_;
-  const Applier& applier_;
+  const RaftStatus& status_;
   const Alarms& alarms_;
   RequestIdSource& ids_;
   Executor& apply_;
   const Options options_;
+  const Hooks hooks_;
 
   bool stopped_ = false;
   std::size_t in_flight_ = 0;

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "raft/node.h"
 #include "server/apply/read_task.h"
 
 namespace kvorum::server {

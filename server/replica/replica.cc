@@ -10,6 +10,7 @@
 #include "base/failpoint.h"
 #include "base/logging.h"
 #include "raft/conf_change.h"
+#include "raft/node.h"
 #include "server/apply/apply_loop.h"
 #include "server/messages/member_id.h"
 #include "server/peer/transport.h"
@@ -57,6 +58,8 @@ Replica::Replica(std::unique_ptr<raft::Node> node, const Parts& parts, raft::Ind
       timeout_cause_(options.request_timeout, options.election_timeout),
       snapshots_(*node_, snapshot_index,
                  {.entries = options.snapshot_count, .size_bytes = options.snapshot_size_bytes}) {}
+
+Replica::~Replica() = default;
 
 void Replica::Start(Transport& transport) {
   raft_.Post([this, &transport] {

@@ -21,7 +21,6 @@
 #include "base/executor.h"
 #include "base/inbox.h"
 #include "proto/raft_types.h"
-#include "raft/node.h"
 #include "server/apply/read_task.h"
 #include "server/replica/event_log.h"
 #include "server/replica/first_election.h"
@@ -35,6 +34,11 @@
 #include "server/replica/timeout_cause.h"
 #include "server/replica/waiting_proposals.h"
 #include "server/state/raft_status.h"
+
+namespace kvorum::raft {
+class Node;
+struct Ready;
+}  // namespace kvorum::raft
 
 namespace kvorum::server {
 
@@ -88,6 +92,7 @@ class Replica {
           Options options, Hooks hooks);
   Replica(const Replica&) = delete;
   Replica& operator=(const Replica&) = delete;
+  ~Replica();
 
   void Start(Transport& transport);
   // Fails what waits with "server stopped" and takes nothing more; `done` runs on the raft

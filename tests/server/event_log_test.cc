@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/logging.h"
+#include "raft/events.h"
 
 namespace kvorum::server {
 namespace {

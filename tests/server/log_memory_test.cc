@@ -7,6 +7,7 @@
 #include <limits>
 #include <string>
 
+#include "raft/node.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/small_cluster.h"
 

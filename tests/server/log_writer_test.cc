@@ -4,12 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/logging.h"
+#include "server/replica/snapshot_files.h"
 #include "tests/disk/sim_file_system.h"
 #include "tests/mvcc/manual_executor.h"
 
@@ -36,13 +38,17 @@ class LogWriterTest : public ::testing::Test {
         fs_, *std::move(writer), executor_, LogWriter::Options{.snap_dir = "/data/snap"},
         LogWriter::Hooks{
             .on_persisted = [this](std::uint64_t number) { persisted_.push_back(number); },
-            .on_snapshot_durable = [](std::shared_ptr<const raft::Snapshot>) {},
+            .on_snapshot_durable =
+                [this](const std::shared_ptr<const raft::Snapshot>& snapshot) {
+                  received_.push_back(snapshot->metadata.index);
+                  persisted_before_received_ = persisted_;
+                },
             .on_snapshot_ended = [this](raft::Index index) { snapshots_.push_back(index); },
             .on_fatal = [this](const Error& error) { fatal_.push_back(error.message); }});
   }
 
   // The next entry, as a ready of its own.
-  void Push(std::size_t size_bytes) {
+  LogWriter::Write Next(std::size_t size_bytes) {
     ++index_;
     LogWriter::Write write;
     write.ready_number = index_;
@@ -52,7 +58,34 @@ class LogWriterTest : public ::testing::Test {
     entry.index = index_;
     entry.data = SharedBytes::Own(std::string(size_bytes, 'e'));
     write.hard_state = raft::HardState{.term = 1, .vote = 1, .commit = index_};
+    return write;
+  }
+  void Push(std::size_t size_bytes) { log_->Push(Next(size_bytes)); }
+  // A leader's snapshot, and the entry behind it, as one ready.
+  void PushReceived(raft::Index snapshot_index) {
+    index_ = snapshot_index;
+    LogWriter::Write write = Next(10);
+    write.snapshot = std::make_shared<const raft::Snapshot>(
+        raft::Snapshot{.metadata = Metadata(snapshot_index)});
     log_->Push(std::move(write));
+  }
+  static raft::SnapshotMetadata Metadata(raft::Index index) {
+    return {.conf_state = {.voters = {1}}, .index = index, .term = 1};
+  }
+  void SaveSnapshot(raft::Index index) {
+    log_->SaveSnapshot(Metadata(index));
+    RunDue();
+  }
+  void Close() {
+    bool is_closed = false;
+    log_->Close([&] { is_closed = true; });
+    RunDue();
+    EXPECT_TRUE(is_closed);
+  }
+  // What a restart finds.
+  Result<wal::Contents> ReadBack(const wal::SnapshotMarker& from = {}) {
+    log_.reset();
+    return wal::Read(fs_, kDir, from);
   }
   void RunDue() {
     while (executor_.RunOne()) {
@@ -80,8 +113,215 @@ class LogWriterTest : public ::testing::Test {
   raft::Index index_ = 0;
   std::vector<std::uint64_t> persisted_;
   std::vector<raft::Index> snapshots_;
+  std::vector<raft::Index> received_;
+  std::vector<std::uint64_t> persisted_before_received_;
   std::vector<std::string> fatal_;
 };
+
+TEST_F(LogWriterTest, WhatIsQueuedWhenTheDiskIsFreeGoesOutAsOneWriteAndOneSync) {
+  Push(100);
+  RunDue();
+  const std::uint64_t before = fs_.operations();
+  for (int i = 0; i < 10; ++i) Push(100);
+  EXPECT_EQ(fs_.operations(), before) << "nothing is done on the raft executor";
+  RunDue();
+  EXPECT_EQ(fs_.operations(), before + 2);
+  EXPECT_THAT(persisted_, ElementsAre(1, 11)) << "told once for all";
+  EXPECT_EQ(ReadBack()->entries.size(), 11U);
+}
+
+// Raft gives it out with each batch: a sync of its own would be one too many.
+TEST_F(LogWriterTest, ACommitIndexAloneWaitsForTheNextThatNeedsTheDisk) {
+  Push(100);
+  RunDue();
+  LogWriter::Write state;
+  state.ready_number = 90;
+  state.hard_state = raft::HardState{.term = 1, .vote = 1, .commit = 1};
+  const std::uint64_t before = fs_.operations();
+  log_->Push(std::move(state));
+  EXPECT_FALSE(executor_.RunOne());
+  EXPECT_EQ(fs_.operations(), before);
+  Push(100);
+  RunDue();
+  EXPECT_THAT(persisted_, ElementsAre(1, 2)) << "nobody waits for it";
+  EXPECT_EQ(ReadBack()->hard_state.commit, 2U);
+}
+
+TEST_F(LogWriterTest, EntriesThatReplaceOthersAreWrittenBehindThem) {
+  for (int i = 0; i < 3; ++i) Push(10);
+  index_ = 1;
+  LogWriter::Write replacing = Next(20);
+  replacing.entries[0].term = 2;
+  replacing.ready_number = 4;
+  replacing.hard_state = raft::HardState{.term = 2, .vote = 2, .commit = 1};
+  log_->Push(std::move(replacing));
+  RunDue();
+  EXPECT_THAT(persisted_, ElementsAre(4));
+  const auto contents = ReadBack();
+  ASSERT_TRUE(contents.has_value()) << contents.error().message;
+  ASSERT_EQ(contents->entries.size(), 2U);
+  EXPECT_EQ(contents->entries[1].term, 2U);
+  EXPECT_EQ(contents->hard_state.term, 2U);
+}
+
+// After a sync that failed the kernel may have dropped the data: the next one proves nothing.
+TEST_F(LogWriterTest, AFailedSyncIsTheEnd) {
+  Push(100);
+  RunDue();
+  fs_.FailPath(SimFileSystem::Operation::kSync, ".wal", SimFileSystem::Fault::kIoError);
+  Push(100);
+  RunDue();
+  EXPECT_EQ(fatal_.size(), 1U);
+  fs_.ClearFaults();
+  Push(100);
+  RunDue();
+  SaveSnapshot(1);
+  Close();
+  EXPECT_THAT(persisted_, ElementsAre(1)) << "nothing more is acknowledged";
+  EXPECT_THAT(snapshots_, ElementsAre(0));
+  EXPECT_EQ(fatal_.size(), 1U) << "said once";
+}
+
+TEST_F(LogWriterTest, AFailedWriteIsTheEnd) {
+  fs_.FailPath(SimFileSystem::Operation::kWrite, ".wal", SimFileSystem::Fault::kIoError);
+  Push(100);
+  RunDue();
+  Push(100);
+  RunDue();
+  EXPECT_EQ(fatal_.size(), 1U);
+  EXPECT_THAT(persisted_, IsEmpty());
+}
+
+TEST_F(LogWriterTest, AReceivedSnapshotVoidsTheLogBeforeIt) {
+  Push(100);
+  PushReceived(20);
+  RunDue();
+  EXPECT_THAT(persisted_, ElementsAre(21));
+  EXPECT_THAT(received_, ElementsAre(20));
+  EXPECT_THAT(persisted_before_received_, ElementsAre(21)) << "Raft is told first";
+  const auto newest = LoadNewestSnapshotFile(fs_, "/data/snap", [](const auto&) { return true; });
+  EXPECT_EQ((*newest)->index, 20U);
+  const auto contents = ReadBack({.index = 20, .term = 1, .conf_state = Metadata(20).conf_state});
+  ASSERT_TRUE(contents.has_value()) << contents.error().message;
+  ASSERT_EQ(contents->entries.size(), 1U);
+  EXPECT_EQ(contents->entries[0].index, 21U);
+}
+
+// A marker in the log is believed: without its file a restart would find nothing to begin with.
+TEST_F(LogWriterTest, AReceivedSnapshotWhoseFileCannotBeWrittenLeavesNoMarker) {
+  Push(100);
+  RunDue();
+  fs_.FailPath(SimFileSystem::Operation::kSync, "/data/snap/", SimFileSystem::Fault::kIoError);
+  PushReceived(20);
+  RunDue();
+  EXPECT_EQ(fatal_.size(), 1U);
+  EXPECT_THAT(received_, IsEmpty());
+  EXPECT_THAT(persisted_, ElementsAre(1));
+  log_.reset();
+  const auto markers = wal::ListMarkers(fs_, kDir);
+  ASSERT_TRUE(markers.has_value()) << markers.error().message;
+  EXPECT_EQ(markers->back().index, 0U);
+}
+
+// No file, no marker, and no entry of what comes behind it, until there is room for all.
+TEST_F(LogWriterTest, AReceivedSnapshotWaitsForSpaceWithItsEntries) {
+  Push(100);
+  RunDue();
+  fs_.FailPath(SimFileSystem::Operation::kWrite, "/data/snap/", SimFileSystem::Fault::kNoSpace);
+  PushReceived(20);
+  RunDue();
+  EXPECT_THAT(persisted_, ElementsAre(1));
+  EXPECT_THAT(received_, IsEmpty());
+  EXPECT_THAT(fatal_, IsEmpty());
+  fs_.ClearFaults();
+  Wait(std::chrono::seconds(1));
+  EXPECT_THAT(persisted_, ElementsAre(1, 21));
+  EXPECT_THAT(received_, ElementsAre(20));
+}
+
+TEST_F(LogWriterTest, ASnapshotIsMarkedBehindAllThatWasPushedBefore) {
+  for (int i = 0; i < 3; ++i) Push(100);
+  log_->SaveSnapshot(Metadata(3));
+  RunDue();
+  EXPECT_THAT(snapshots_, ElementsAre(3));
+  log_.reset();
+  const auto markers = wal::ListMarkers(fs_, kDir);
+  ASSERT_TRUE(markers.has_value()) << markers.error().message;
+  EXPECT_EQ(markers->back().index, 3U) << "the commit index that it needs is there";
+}
+
+TEST_F(LogWriterTest, ASnapshotThatAReceivedOneHasOvertakenIsNotMarked) {
+  Push(100);
+  PushReceived(20);
+  SaveSnapshot(1);
+  EXPECT_THAT(snapshots_, ElementsAre(0));
+  SaveSnapshot(21);
+  EXPECT_THAT(snapshots_, ElementsAre(0, 21));
+}
+
+TEST_F(LogWriterTest, ASnapshotWithoutSpaceForItsFileKeepsMoreOfTheLog) {
+  Push(100);
+  RunDue();
+  fs_.FailPath(SimFileSystem::Operation::kWrite, "/data/snap/", SimFileSystem::Fault::kNoSpace);
+  SaveSnapshot(1);
+  EXPECT_THAT(snapshots_, ElementsAre(0));
+  EXPECT_THAT(fatal_, IsEmpty());
+  fs_.ClearFaults();
+  SaveSnapshot(1);
+  EXPECT_THAT(snapshots_, ElementsAre(0, 1));
+}
+
+TEST_F(LogWriterTest, ASnapshotWhoseFileCannotBeWrittenIsTheEnd) {
+  Push(100);
+  RunDue();
+  fs_.FailPath(SimFileSystem::Operation::kSync, "/data/snap/", SimFileSystem::Fault::kIoError);
+  SaveSnapshot(1);
+  EXPECT_EQ(fatal_.size(), 1U);
+  EXPECT_THAT(snapshots_, IsEmpty());
+}
+
+TEST_F(LogWriterTest, ASnapshotLetsOldSegmentsGo) {
+  const auto segments = [&] {
+    return std::ranges::count_if(fs_.List(kDir).value(),
+                                 [](const std::string& name) { return name.ends_with(".wal"); });
+  };
+  while (segments() < 9) {
+    Push(4'000);
+    RunDue();
+    ASSERT_LT(index_, 100U);
+  }
+  SaveSnapshot(index_);
+  EXPECT_EQ(segments(), 5) << "as many as max_wals keeps";
+}
+
+TEST_F(LogWriterTest, BehindCloseNothingIsWritten) {
+  Push(100);
+  RunDue();
+  Close();
+  const std::uint64_t before = fs_.operations();
+  Push(100);
+  RunDue();
+  SaveSnapshot(1);
+  Close();
+  EXPECT_EQ(fs_.operations(), before);
+  EXPECT_THAT(persisted_, ElementsAre(1));
+  EXPECT_THAT(snapshots_, ElementsAre(0));
+  EXPECT_THAT(fatal_, IsEmpty());
+}
+
+TEST_F(LogWriterTest, LowSpaceIsLookedAtEverySecondUntilThereIsEnough) {
+  MeetFullDisk();
+  ASSERT_TRUE(log_->SpaceLow());
+  log_->WatchSpace();
+  log_->WatchSpace();
+  Wait(std::chrono::seconds(3));
+  EXPECT_TRUE(log_->SpaceLow());
+  fs_.SetCapacity(std::nullopt);
+  Wait(std::chrono::seconds(1));
+  EXPECT_FALSE(log_->SpaceLow());
+  Wait(std::chrono::seconds(2));
+  EXPECT_FALSE(executor_.HasTimed()) << "no timer is left";
+}
 
 TEST_F(LogWriterTest, AFullDiskIsTriedOnceASecondHoweverMuchIsPushed) {
   MeetFullDisk();
@@ -91,12 +331,7 @@ TEST_F(LogWriterTest, AFullDiskIsTriedOnceASecondHoweverMuchIsPushed) {
     Push(100);
     RunDue();
   }
-  raft::SnapshotMetadata metadata;
-  metadata.conf_state.voters = {1};
-  metadata.index = 1;
-  metadata.term = 1;
-  log_->SaveSnapshot(metadata);
-  RunDue();
+  SaveSnapshot(1);
   EXPECT_EQ(attempts(), before) << "nothing is tried between two looks";
   EXPECT_THAT(snapshots_, ElementsAre(0)) << "not now";
 
@@ -123,12 +358,8 @@ TEST_F(LogWriterTest, WhatWaitedForSpaceIsInTheLogInItsOrder) {
   RunDue();
   fs_.SetCapacity(std::nullopt);
   Wait(std::chrono::seconds(1));
-  bool closed = false;
-  log_->Close([&] { closed = true; });
-  RunDue();
-  ASSERT_TRUE(closed);
-  log_.reset();
-  const auto contents = wal::Read(fs_, kDir, {});
+  Close();
+  const auto contents = ReadBack();
   ASSERT_TRUE(contents.has_value()) << contents.error().message;
   ASSERT_EQ(contents->entries.size(), index_);
   EXPECT_EQ(contents->entries.back().index, index_);

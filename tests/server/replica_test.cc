@@ -12,6 +12,7 @@
 
 #include "base/api_errors.h"
 #include "base/rng.h"
+#include "raft/node.h"
 #include "raft/read_queue.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/small_cluster.h"

@@ -14,6 +14,9 @@
 #include "server/messages/internal_request.h"
 #include "server/process/data_directory.h"
 #include "server/replica/instance.h"
+#include "server/replica/instance_options.h"
+#include "server/replica/replica.h"
+#include "server/replica/request_id.h"
 #include "tests/disk/sim_file_system.h"
 #include "tests/server/lanes.h"
 

@@ -8,6 +8,7 @@
 
 #include <string>
 
+#include "raft/node.h"
 #include "server/replica/catch_up_log.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/small_cluster.h"

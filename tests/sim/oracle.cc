@@ -7,6 +7,7 @@
 
 #include "base/api_errors.h"
 #include "base/crc32c.h"
+#include "raft/node.h"
 #include "server/replica/joining.h"
 #include "server/state/alarms.h"
 #include "server/state/member_change.h"

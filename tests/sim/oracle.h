@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "raft/events.h"
 #include "tests/sim/history.h"
 #include "tests/sim/machine.h"
 #include "tests/sim/world.h"

@@ -1,0 +1,42 @@
+#include "server/replica/backend_recovery.h"
+
+#include "base/logging.h"
+#include "server/replica/snapshot_files.h"
+
+namespace kvorum::server {
+
+std::string DatabasePath(const std::string& snap_dir) { return snap_dir + "/db"; }
+
+Result<raft::Index> AppliedIndex(FileSystem& fs, const mvcc::BackendOpener& open,
+                                 const std::string& snap_dir) {
+  const std::string path = DatabasePath(snap_dir);
+  KV_TRY(const bool has_database, fs.Exists(path));
+  if (!has_database) return 0;
+  KV_TRY(const auto backend, open(path));
+  KV_TRY(const mvcc::Reader reader, backend->NewReader());
+  KV_TRY(const mvcc::Store::Recovered content, mvcc::Store::ReadRecovered(*reader));
+  return content.consistent_index;
+}
+
+Result<std::unique_ptr<mvcc::Backend>> OpenMemberBackend(FileSystem& fs,
+                                                         const mvcc::BackendOpener& open,
+                                                         const std::string& snap_dir,
+                                                         raft::Index snapshot_index) {
+  const std::string path = DatabasePath(snap_dir);
+  KV_RETURN_IF_ERROR(RemoveReceivedSnapshots(fs, snap_dir, snapshot_index));
+  const std::string received = ReceivedSnapshotPath(snap_dir, snapshot_index);
+  KV_TRY(const bool is_waiting, fs.Exists(received));
+  if (!is_waiting) return open(path);
+  KV_TRY(const raft::Index applied, AppliedIndex(fs, open, snap_dir));
+  if (applied < snapshot_index) {
+    KV_INFO("Recovering from snapshot backend", {"consistent-index", applied},
+            {"snapshot-index", snapshot_index}, {"path", received});
+    KV_RETURN_IF_ERROR(fs.Rename(received, path));
+  } else {
+    KV_RETURN_IF_ERROR(fs.Remove(received));
+  }
+  KV_RETURN_IF_ERROR(fs.SyncDirectory(snap_dir));
+  return open(path);
+}
+
+}  // namespace kvorum::server

@@ -1,0 +1,85 @@
+#include "server/replica/database_sender.h"
+
+#include <string>
+#include <utility>
+
+#include "base/logging.h"
+#include "server/messages/conf_state_json.h"
+#include "server/messages/member_id.h"
+#include "server/peer/transport.h"
+#include "server/replica/bounded_source.h"
+
+namespace kvorum::server {
+namespace {
+
+Result<raft::SnapshotMetadata> MetadataOf(const mvcc::Store::Recovered& content,
+                                          raft::Index at_least) {
+  if (content.consistent_index < at_least) {
+    return Fail(Code::kUnknown, "the database is at index " +
+                                    std::to_string(content.consistent_index) +
+                                    ", the follower needs " + std::to_string(at_least));
+  }
+  KV_TRY(raft::ConfState conf_state, DecodeConfStateJson(content.conf_state));
+  return raft::SnapshotMetadata{
+      .conf_state = std::move(conf_state), .index = content.consistent_index, .term = content.term};
+}
+
+}  // namespace
+
+DatabaseSender::DatabaseSender(mvcc::Store& store, std::shared_ptr<DiskSpace> disk_space,
+                               const Clock& clock, Report report)
+    : store_(store),
+      disk_space_(std::move(disk_space)),
+      clock_(clock),
+      report_(std::move(report)) {}
+
+bool DatabaseSender::Begin(raft::MemberId peer) {
+  std::lock_guard lock(mutex_);
+  return sending_.size() < kMaxOnTheirWay && sending_.insert(peer).second;
+}
+
+void DatabaseSender::Send(raft::Message message) {
+  if (!Begin(message.to)) return report_(message.to, false);  // Raft asks again
+  store_.Flush([this, message = std::move(message)]() mutable { SendDurable(std::move(message)); });
+}
+
+void DatabaseSender::Ended(raft::MemberId peer, bool succeeded) {
+  {
+    std::lock_guard lock(mutex_);
+    sending_.erase(peer);
+  }
+  report_(peer, succeeded);
+}
+
+void DatabaseSender::SendDurable(raft::Message message) {
+  auto opened = store_.OpenSnapshot();
+  Result<raft::SnapshotMetadata> metadata =
+      opened.has_value() ? MetadataOf(opened->content, message.snapshot->metadata.index)
+                         : Fail(opened.error());
+  if (!metadata.has_value()) {
+    KV_WARN("cannot send a snapshot", {"to", IdText(message.to)},
+            {"error", metadata.error().message});
+    Ended(message.to, false);
+    return;
+  }
+  KV_INFO("sending database snapshot", {"snapshot-index", metadata->index},
+          {"snapshot-term", metadata->term}, {"remote-peer-id", IdText(message.to)},
+          {"size-in-use-bytes", store_.SizeInUseBytes()});
+  message.snapshot = std::make_shared<const raft::Snapshot>(
+      raft::Snapshot{.data = {}, .metadata = *std::move(metadata)});
+  transport_->SendSnapshot(std::move(message), Bounded(*std::move(opened)));
+}
+
+// Refers to nothing of this sender: whoever takes it may outlive us.
+std::unique_ptr<mvcc::SnapshotSource> DatabaseSender::Bounded(
+    mvcc::Store::DurableSnapshot opened) const {
+  return std::make_unique<BoundedSource>(
+      std::move(opened.source),
+      BoundedSource::Database{
+          .file_bytes = std::move(opened.file_bytes),
+          .has_space = [space = disk_space_] { return space->TakesBackendBytes(0); },
+          .in_use_bytes = store_.SizeInUseBytes()},
+      clock_, BoundedSource::Limits{});
+}
+
+}  // namespace kvorum::server

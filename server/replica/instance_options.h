@@ -1,0 +1,66 @@
+// What an instance is told when it is opened.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "lease/lessor.h"
+#include "mvcc/store.h"
+#include "raft/config.h"
+#include "server/apply/applier.h"
+#include "server/replica/lease_expiry.h"
+#include "server/replica/log_writer.h"
+#include "server/replica/replica.h"
+#include "wal/wal.h"
+
+namespace kvorum::auth {
+class SimpleTokens;
+}  // namespace kvorum::auth
+
+namespace kvorum::server {
+
+class PeerRequester;
+
+struct InstanceOptions {
+  // Of a new cluster; ignored when the log exists.
+  std::string name;
+  std::string initial_cluster;
+  std::string initial_cluster_token;
+  bool join_existing = false;  // there is a cluster already, which this member would join
+  // To ask the others before there is data; may be null: then nobody can be asked.
+  PeerRequester* peers = nullptr;
+  // How long a member of a new cluster waits for others that may know it already.
+  Duration bootstrap_timeout = std::chrono::seconds(2);
+
+  // Makes a cluster of this member alone of the data that it has: what was not committed is
+  // dropped, and entries are added that remove all others (server/replica/force_new_cluster.h).
+  bool force_new_cluster = false;
+  // Checked against initial_cluster, unless there are none.
+  std::vector<std::string> advertise_peer_urls;
+
+  std::string wal_dir;
+  std::string snap_dir;
+  std::uint64_t quota_bytes = 0;
+  std::uint64_t seed = 0;
+
+  raft::Config raft;  // id and seed are set by the instance
+  Replica::Options replica;
+  LogWriter::Options log;  // snap_dir is set by the instance
+  Duration slow_apply{};   // ApplyLoop
+  Applier::Bounds apply;
+  wal::Options wal;
+  mvcc::StoreOptions store;  // hooks are set by the instance
+  lease::Lessor::Options lease;
+  LeaseExpiry::Options lease_expiry;  // its time-outs are set by the instance
+  // Who has logged in; outlives the instance. Null: this member gives no simple tokens.
+  auth::SimpleTokens* simple_tokens = nullptr;
+
+  // This member's own removal was applied; on the apply executor. The owner stops the instance a
+  // little later, so that the others still learn of it.
+  std::function<void()> on_removed;
+};
+
+}  // namespace kvorum::server
