@@ -9,23 +9,7 @@
 namespace kvorum::wire {
 namespace {
 
-Type WireTypeOf(const Row& row) {
-  switch (row.type) {
-    case FieldType::kInt64:
-    case FieldType::kUint64:
-    case FieldType::kUint32:
-    case FieldType::kBool:
-    case FieldType::kEnum:
-      return Type::kVarint;
-    case FieldType::kString:
-    case FieldType::kBytes:
-    case FieldType::kMessage:
-      break;
-  }
-  return Type::kLengthDelimited;
-}
-
-bool IsNumber(const Row& row) { return WireTypeOf(row) == Type::kVarint; }
+bool IsNumber(const Row& row) { return row.type < FieldType::kString; }
 
 // --- values ------------------------------------------------------------------------------------
 
@@ -157,27 +141,27 @@ class Decoder {
  private:
   bool Read(const Table& table, void* message, std::string_view bytes) {
     Reader reader(bytes);
+    const Row* at = table.rows.data();
     while (reader.Next()) {
-      const Row* row = RowFor(table, reader);
-      if (row == nullptr) {
+      if (!Find(table, reader, at)) {
         reader.Skip();
-      } else if (!ReadField(reader, *row, message)) {
+      } else if (!ReadField(reader, *at, message)) {
         return false;
       }
     }
     return reader.ok();
   }
 
-  // Null for a field that is to be skipped.
-  static const Row* RowFor(const Table& table, const Reader& reader) {
-    for (const Row& row : table.rows) {
-      if (row.number != reader.field()) continue;
-      const bool fits = reader.type() == WireTypeOf(row) ||
-                        (row.repeated && reader.type() == Type::kLengthDelimited) ||
-                        table.other_types == OtherTypes::kAreMalformed;
-      return fits ? &row : nullptr;
-    }
-    return nullptr;
+  // False for a field that is to be skipped. Most messages have their fields in order, so the
+  // search goes on where the last one ended.
+  static bool Find(const Table& table, const Reader& reader, const Row*& at) {
+    const Row* const end = table.rows.data() + table.rows.size();
+    if (at == end || reader.field() < at->number) at = table.rows.data();
+    while (at != end && at->number < reader.field()) ++at;
+    if (at == end || at->number != reader.field()) return false;
+    return reader.type() == (IsNumber(*at) ? Type::kVarint : Type::kLengthDelimited) ||
+           (at->repeated && reader.type() == Type::kLengthDelimited) ||
+           table.other_types == OtherTypes::kAreMalformed;
   }
 
   bool ReadField(Reader& reader, const Row& row, void* message) {
@@ -260,16 +244,9 @@ Decoded DecodeInto(void* message, const Table& table, std::string_view bytes,
   return Decoder(block).Decode(table, message, bytes);
 }
 
-Result<void> CheckRequest(Decoded outcome) {
-  switch (outcome) {
-    case Decoded::kOk:
-      return {};
-    case Decoded::kInvalidUtf8:
-      return kErrInvalidUtf8Request.Fail();
-    case Decoded::kMalformed:
-      break;
-  }
-  return kErrMalformedRequest.Fail();
+std::unexpected<Error> RefuseRequest(Decoded outcome) {
+  return outcome == Decoded::kInvalidUtf8 ? kErrInvalidUtf8Request.Fail()
+                                          : kErrMalformedRequest.Fail();
 }
 
 }  // namespace kvorum::wire

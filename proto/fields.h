@@ -20,10 +20,11 @@
 // as wire::Reader has it, and leaves the message half filled. Unknown fields are passed over; a
 // nested message that comes in parts is merged. Tables hold no cycle, so nesting is bounded by the
 // tables. Cost: encoding is one allocation of the exact size; a field is two indirect calls. What
-// every request passes through is written by hand instead (docs/decisions/0006).
+// every request passes through is unrolled (inline_fields.h) or by hand (docs/decisions/0020).
 //
-// Include it in the .cc file that has the table. tests/proto/message_tables_test.cc compares every
-// table with the .proto files and fails for one that is not in its list.
+// A struct's initial values are the wire's zeros. Include this in the .cc file that has the table.
+// tests/proto/message_tables_test.cc compares every table with the .proto files and fails for one
+// that is not in its list.
 #pragma once
 
 #include <array>
@@ -43,7 +44,7 @@
 
 namespace kvorum::wire {
 
-// As the .proto file declares it.
+// As the .proto file declares it; numbers first.
 enum class FieldType : std::uint8_t {
   kInt64,
   kUint64,
@@ -235,6 +236,7 @@ consteval bool HoldsItsEnums(std::span<const Row> rows) {
 template <std::uint32_t number, auto member>
 struct Field {
   using Owner = fields::At<member>::Owner;
+  static constexpr auto kMember = member;
   static constexpr Row kRow = fields::RowOf<number, member>();
 };
 // A string, which is refused if it is no UTF-8.
@@ -309,6 +311,10 @@ struct Packed : Of {
   static constexpr Row kRow = fields::Changed(Of::kRow, [](Row& row) { row.packed = true; });
 };
 
+// The fields of a message, for those that inline_fields.h reads.
+template <class... F>
+struct Fields {};
+
 template <class T, class... Fields>
 consteval Message<T> Describe(std::string_view names,
                               OtherTypes other_types = OtherTypes::kAreUnknown) {
@@ -347,11 +353,13 @@ Decoded Decode(const Message<T>& table, std::string_view bytes, T& message) {
 }
 
 // A client's request: the error is the one that the client gets.
-Result<void> CheckRequest(Decoded outcome);
+std::unexpected<Error> RefuseRequest(Decoded outcome);
 template <class T>
 Result<T> DecodeRequest(const Message<T>& table, std::string_view bytes) {
   T request{};
-  KV_RETURN_IF_ERROR(CheckRequest(Decode(table, bytes, request)));
+  const Decoded outcome = Decode(table, bytes, request);
+  if (outcome != Decoded::kOk) [[unlikely]]
+    return RefuseRequest(outcome);
   return request;
 }
 
