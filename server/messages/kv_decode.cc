@@ -1,7 +1,7 @@
 #include "server/messages/kv_decode.h"
 
 #include "base/api_errors.h"
-#include "proto/wire.h"
+#include "proto/inline_fields.h"
 #include "server/messages/tables.h"
 
 namespace kvorum::server {
@@ -9,113 +9,34 @@ namespace {
 
 constexpr int kMaxTxnDepth = 1'000;
 
-template <class Enum>
-Enum EnumOf(std::uint64_t value) {
-  return static_cast<Enum>(
-      static_cast<std::int32_t>(value));  // proto3 enums are open, 32 bits wide
+template <class T, class Fields>
+Result<T> Decode(Fields fields, std::string_view bytes) {
+  T request{};
+  if (!wire::ReadInline(fields, bytes, request)) return MalformedRequest();
+  return request;
 }
 
-// False for bytes that are malformed.
-template <class T, class Read>
-bool ReadInto(T& value, std::string_view bytes, Read&& read) {
-  wire::Reader reader(bytes);
-  while (reader.Next()) read(reader, value);
-  return reader.ok();
-}
+using mvcc::DeleteRangeRequest;
+using mvcc::PutRequest;
+using mvcc::RangeRequest;
+using wire::Field;
 
-template <class T, class Read>
-Result<T> Decode(std::string_view bytes, Read&& read) {
-  T value{};
-  if (!ReadInto(value, bytes, read)) return MalformedRequest();
-  return value;
-}
-
-void ReadRangeField(wire::Reader& reader, mvcc::RangeRequest& request) {
-  switch (reader.tag()) {
-    case wire::BytesTag(1):
-      request.key = reader.Bytes();
-      break;
-    case wire::BytesTag(2):
-      request.range_end = reader.Bytes();
-      break;
-    case wire::VarintTag(3):
-      request.limit = reader.Int();
-      break;
-    case wire::VarintTag(4):
-      request.revision = reader.Int();
-      break;
-    case wire::VarintTag(5):
-      request.sort_order = EnumOf<mvcc::SortOrder>(reader.Varint());
-      break;
-    case wire::VarintTag(6):
-      request.sort_target = EnumOf<mvcc::SortTarget>(reader.Varint());
-      break;
-    case wire::VarintTag(7):
-      request.serializable = reader.Bool();
-      break;
-    case wire::VarintTag(8):
-      request.keys_only = reader.Bool();
-      break;
-    case wire::VarintTag(9):
-      request.count_only = reader.Bool();
-      break;
-    case wire::VarintTag(10):
-      request.min_mod_revision = reader.Int();
-      break;
-    case wire::VarintTag(11):
-      request.max_mod_revision = reader.Int();
-      break;
-    case wire::VarintTag(12):
-      request.min_create_revision = reader.Int();
-      break;
-    case wire::VarintTag(13):
-      request.max_create_revision = reader.Int();
-      break;
-    default:
-      reader.Skip();
-  }
-}
-
-void ReadPutField(wire::Reader& reader, mvcc::PutRequest& request) {
-  switch (reader.tag()) {
-    case wire::BytesTag(1):
-      request.key = reader.Bytes();
-      break;
-    case wire::BytesTag(2):
-      request.value = reader.Bytes();
-      break;
-    case wire::VarintTag(3):
-      request.lease = reader.Int();
-      break;
-    case wire::VarintTag(4):
-      request.prev_kv = reader.Bool();
-      break;
-    case wire::VarintTag(5):
-      request.ignore_value = reader.Bool();
-      break;
-    case wire::VarintTag(6):
-      request.ignore_lease = reader.Bool();
-      break;
-    default:
-      reader.Skip();
-  }
-}
-
-void ReadDeleteRangeField(wire::Reader& reader, mvcc::DeleteRangeRequest& request) {
-  switch (reader.tag()) {
-    case wire::BytesTag(1):
-      request.key = reader.Bytes();
-      break;
-    case wire::BytesTag(2):
-      request.range_end = reader.Bytes();
-      break;
-    case wire::VarintTag(3):
-      request.prev_kv = reader.Bool();
-      break;
-    default:
-      reader.Skip();
-  }
-}
+using RangeFields =
+    wire::Fields<Field<1, &RangeRequest::key>, Field<2, &RangeRequest::range_end>,
+                 Field<3, &RangeRequest::limit>, Field<4, &RangeRequest::revision>,
+                 Field<5, &RangeRequest::sort_order>, Field<6, &RangeRequest::sort_target>,
+                 Field<7, &RangeRequest::serializable>, Field<8, &RangeRequest::keys_only>,
+                 Field<9, &RangeRequest::count_only>, Field<10, &RangeRequest::min_mod_revision>,
+                 Field<11, &RangeRequest::max_mod_revision>,
+                 Field<12, &RangeRequest::min_create_revision>,
+                 Field<13, &RangeRequest::max_create_revision>>;
+using PutFields =
+    wire::Fields<Field<1, &PutRequest::key>, Field<2, &PutRequest::value>,
+                 Field<3, &PutRequest::lease>, Field<4, &PutRequest::prev_kv>,
+                 Field<5, &PutRequest::ignore_value>, Field<6, &PutRequest::ignore_lease>>;
+using DeleteRangeFields =
+    wire::Fields<Field<1, &DeleteRangeRequest::key>, Field<2, &DeleteRangeRequest::range_end>,
+                 Field<3, &DeleteRangeRequest::prev_kv>>;
 
 // The oneof's last member wins; one that does not belong to the target counts as zero or empty.
 struct TargetUnion {
@@ -148,10 +69,10 @@ bool ReadCompare(mvcc::Compare& compare, std::string_view bytes) {
   while (reader.Next()) {
     switch (reader.tag()) {
       case wire::VarintTag(1):
-        compare.result = EnumOf<mvcc::CompareResult>(reader.Varint());
+        wire::ReadMember(reader, compare.result);
         break;
       case wire::VarintTag(2):
-        compare.target = EnumOf<mvcc::CompareTarget>(reader.Varint());
+        wire::ReadMember(reader, compare.target);
         break;
       case wire::BytesTag(3):
         compare.key = reader.Bytes();
@@ -195,13 +116,13 @@ bool ReadRequestOp(mvcc::RequestOp& op, std::string_view bytes, int depth) {
     bool read = true;
     switch (reader.tag()) {
       case wire::BytesTag(1):
-        read = ReadInto(OpOf<mvcc::RangeRequest>(op), reader.Bytes(), ReadRangeField);
+        read = wire::ReadInline(RangeFields(), reader.Bytes(), OpOf<RangeRequest>(op));
         break;
       case wire::BytesTag(2):
-        read = ReadInto(OpOf<mvcc::PutRequest>(op), reader.Bytes(), ReadPutField);
+        read = wire::ReadInline(PutFields(), reader.Bytes(), OpOf<PutRequest>(op));
         break;
       case wire::BytesTag(3):
-        read = ReadInto(OpOf<mvcc::DeleteRangeRequest>(op), reader.Bytes(), ReadDeleteRangeField);
+        read = wire::ReadInline(DeleteRangeFields(), reader.Bytes(), OpOf<DeleteRangeRequest>(op));
         break;
       case wire::BytesTag(4): {
         auto& nested = OpOf<std::unique_ptr<mvcc::TxnRequest>>(op);
@@ -244,9 +165,18 @@ constexpr auto kCompaction =
     wire::Describe<CompactionRequest, wire::Field<1, &CompactionRequest::revision>,
                    wire::Field<2, &CompactionRequest::physical>>("etcdserverpb.CompactionRequest");
 
-constexpr const wire::Table* kKvTables[] = {&kResponseHeader, &kCompaction};
+constexpr const wire::Table* kKvTables[] = {&kResponseHeader, &kRangeRequest, &kPutRequest,
+                                            &kDeleteRangeRequest, &kCompaction};
 
 }  // namespace
+
+constexpr wire::Message<RangeRequest> kRangeRequest =
+    wire::DescribeFields<RangeRequest>(RangeFields(), "etcdserverpb.RangeRequest");
+constexpr wire::Message<PutRequest> kPutRequest =
+    wire::DescribeFields<PutRequest>(PutFields(), "etcdserverpb.PutRequest");
+constexpr wire::Message<DeleteRangeRequest> kDeleteRangeRequest =
+    wire::DescribeFields<DeleteRangeRequest>(DeleteRangeFields(),
+                                             "etcdserverpb.DeleteRangeRequest");
 
 MessageTables KvTables() { return kKvTables; }
 
@@ -254,15 +184,15 @@ std::unexpected<Error> MalformedRequest() { return kErrMalformedRequest.Fail(); 
 std::unexpected<Error> InvalidUtf8Request() { return kErrInvalidUtf8Request.Fail(); }
 
 Result<mvcc::RangeRequest> DecodeRange(std::string_view bytes) {
-  return Decode<mvcc::RangeRequest>(bytes, ReadRangeField);
+  return Decode<RangeRequest>(RangeFields(), bytes);
 }
 
 Result<mvcc::PutRequest> DecodePut(std::string_view bytes) {
-  return Decode<mvcc::PutRequest>(bytes, ReadPutField);
+  return Decode<PutRequest>(PutFields(), bytes);
 }
 
 Result<mvcc::DeleteRangeRequest> DecodeDeleteRange(std::string_view bytes) {
-  return Decode<mvcc::DeleteRangeRequest>(bytes, ReadDeleteRangeField);
+  return Decode<DeleteRangeRequest>(DeleteRangeFields(), bytes);
 }
 
 Result<mvcc::TxnRequest> DecodeTxn(std::string_view bytes) {

@@ -13,33 +13,12 @@ namespace {
 using mvcc::DeleteRangeRequest;
 using mvcc::PutRequest;
 using mvcc::RangeRequest;
-using wire::Describe;
-using wire::Field;
 
-constexpr auto kRange =
-    Describe<RangeRequest, Field<1, &RangeRequest::key>, Field<2, &RangeRequest::range_end>,
-             Field<3, &RangeRequest::limit>, Field<4, &RangeRequest::revision>,
-             Field<5, &RangeRequest::sort_order>, Field<6, &RangeRequest::sort_target>,
-             Field<7, &RangeRequest::serializable>, Field<8, &RangeRequest::keys_only>,
-             Field<9, &RangeRequest::count_only>, Field<10, &RangeRequest::min_mod_revision>,
-             Field<11, &RangeRequest::max_mod_revision>,
-             Field<12, &RangeRequest::min_create_revision>,
-             Field<13, &RangeRequest::max_create_revision>>("etcdserverpb.RangeRequest");
-constexpr auto kPut =
-    Describe<PutRequest, Field<1, &PutRequest::key>, Field<2, &PutRequest::value>,
-             Field<3, &PutRequest::lease>, Field<4, &PutRequest::prev_kv>,
-             Field<5, &PutRequest::ignore_value>, Field<6, &PutRequest::ignore_lease>>(
-        "etcdserverpb.PutRequest");
-constexpr auto kDeleteRange =
-    Describe<DeleteRangeRequest, Field<1, &DeleteRangeRequest::key>,
-             Field<2, &DeleteRangeRequest::range_end>, Field<3, &DeleteRangeRequest::prev_kv>>(
-        "etcdserverpb.DeleteRangeRequest");
-
-constexpr const wire::Table* kKvRequestTables[] = {&kRange, &kPut, &kDeleteRange};
-
-std::string Body(const RangeRequest& request) { return wire::Encode(kRange, request); }
-std::string Body(const PutRequest& request) { return wire::Encode(kPut, request); }
-std::string Body(const DeleteRangeRequest& request) { return wire::Encode(kDeleteRange, request); }
+std::string Body(const RangeRequest& request) { return wire::Encode(kRangeRequest, request); }
+std::string Body(const PutRequest& request) { return wire::Encode(kPutRequest, request); }
+std::string Body(const DeleteRangeRequest& request) {
+  return wire::Encode(kDeleteRangeRequest, request);
+}
 
 template <class Enum>
 void AppendEnum(std::string& out, std::uint32_t field, Enum value) {
@@ -98,12 +77,10 @@ std::string Body(const mvcc::TxnRequest& request) {
 
 }  // namespace
 
-MessageTables KvRequestTables() { return kKvRequestTables; }
-
 SharedBytes EncodeTxn(const mvcc::TxnRequest& request) { return SharedBytes::Own(Body(request)); }
 
 SharedBytes EncodeDeleteRange(const DeleteRangeRequest& request) {
-  return wire::EncodeShared(kDeleteRange, request);
+  return wire::EncodeShared(kDeleteRangeRequest, request);
 }
 
 }  // namespace kvorum::server

@@ -5,6 +5,7 @@
 
 #include <span>
 
+#include "mvcc/requests.h"
 #include "proto/fields.h"
 #include "server/messages/alarm.h"
 #include "server/messages/kv_encode.h"
@@ -13,6 +14,9 @@ namespace kvorum::server {
 
 extern const wire::Message<ResponseHeader> kResponseHeader;
 extern const wire::Message<Alarm> kAlarm;
+extern const wire::Message<mvcc::RangeRequest> kRangeRequest;
+extern const wire::Message<mvcc::PutRequest> kPutRequest;
+extern const wire::Message<mvcc::DeleteRangeRequest> kDeleteRangeRequest;
 
 using MessageTables = std::span<const wire::Table* const>;
 MessageTables AlarmTables();
@@ -20,7 +24,6 @@ MessageTables AuthTables();
 MessageTables ClusterTables();
 MessageTables EmptyTables();
 MessageTables KvTables();
-MessageTables KvRequestTables();
 MessageTables LeaseTables();
 MessageTables LockTables();
 MessageTables MaintenanceTables();

@@ -53,9 +53,8 @@ std::vector<const Table*> AllTables() {
   for (const auto library :
        {raft::MessageTables(), wal::MessageTables(), lease::MessageTables(), auth::MessageTables(),
         rpc::HealthMessageTables(), server::AlarmTables(), server::AuthTables(),
-        server::ClusterTables(), server::EmptyTables(), server::KvTables(),
-        server::KvRequestTables(), server::LockTables(), server::LeaseTables(),
-        server::MaintenanceTables(), server::WatchTables()})
+        server::ClusterTables(), server::EmptyTables(), server::KvTables(), server::LockTables(),
+        server::LeaseTables(), server::MaintenanceTables(), server::WatchTables()})
     tables.insert(tables.end(), library.begin(), library.end());
   return tables;
 }
@@ -190,7 +189,7 @@ std::string QuotedIn(std::string_view statement) {
 
 // The names in the statements that call Describe.
 std::multiset<std::string> NamesInSources() {
-  static constexpr std::string_view kCall = "Describe<";
+  static constexpr std::string_view kCalls[] = {"Describe<", "DescribeFields<"};
   std::multiset<std::string> names;
   const std::filesystem::path root = KVORUM_SOURCE_DIR;
   for (const char* folder :
@@ -198,9 +197,10 @@ std::multiset<std::string> NamesInSources() {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root / folder)) {
       if (entry.path().extension() != ".cc") continue;
       const std::string text = ReadFile(entry.path());
-      for (std::size_t at = text.find(kCall); at != std::string::npos;
-           at = text.find(kCall, at + 1))
-        names.insert(QuotedIn(std::string_view(text).substr(at, text.find(';', at) - at)));
+      for (const std::string_view call : kCalls)
+        for (std::size_t at = text.find(call); at != std::string::npos;
+             at = text.find(call, at + 1))
+          names.insert(QuotedIn(std::string_view(text).substr(at, text.find(';', at) - at)));
     }
   }
   return names;
