@@ -26,6 +26,7 @@ class Server:
         self.folder = tempfile.mkdtemp(prefix="kvorum-test-")
         self.data_dir = data_dir or os.path.join(self.folder, "data")
         self.flags = list(flags)
+        self.environment = {"PATH": os.environ["PATH"]}
         self.process = None
         self.starts = 0
 
@@ -53,7 +54,7 @@ class Server:
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(
                 self.command(*more), stdout=log, stderr=log, stdin=subprocess.DEVNULL,
-                env={"PATH": os.environ["PATH"]}, cwd=self.folder)
+                env=self.environment, cwd=self.folder)
         end = time.monotonic() + timeout
         while time.monotonic() < end:
             if READY in self.log():
@@ -68,7 +69,7 @@ class Server:
         self.port = ports.free_port()
         done = subprocess.run(
             self.command(*more), capture_output=True, stdin=subprocess.DEVNULL, timeout=timeout,
-            env={"PATH": os.environ["PATH"]}, cwd=self.folder, check=False)
+            env=self.environment, cwd=self.folder, check=False)
         return done.returncode, (done.stdout + done.stderr).decode(errors="replace")
 
     def log(self):
