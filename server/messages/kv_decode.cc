@@ -3,6 +3,7 @@
 #include "base/api_errors.h"
 #include "proto/inline_fields.h"
 #include "server/messages/tables.h"
+#include "server/messages/txn_fields.h"
 
 namespace kvorum::server {
 namespace {
@@ -16,6 +17,9 @@ Result<T> Decode(Fields fields, std::string_view bytes) {
   return request;
 }
 
+namespace f = txn_fields;
+
+using mvcc::CompareTarget;
 using mvcc::DeleteRangeRequest;
 using mvcc::PutRequest;
 using mvcc::RangeRequest;
@@ -45,55 +49,37 @@ struct TargetUnion {
   std::string_view value;
 };
 
-constexpr std::uint32_t kCompareValueField = 7;
-
-std::uint32_t UnionFieldOf(mvcc::CompareTarget target) {
-  switch (target) {
-    case mvcc::CompareTarget::kVersion:
-      return 4;
-    case mvcc::CompareTarget::kCreate:
-      return 5;
-    case mvcc::CompareTarget::kMod:
-      return 6;
-    case mvcc::CompareTarget::kValue:
-      return kCompareValueField;
-    case mvcc::CompareTarget::kLease:
-      return 8;
-  }
-  return 0;  // an unknown target from the wire
-}
-
 bool ReadCompare(mvcc::Compare& compare, std::string_view bytes) {
   TargetUnion target;
   wire::Reader reader(bytes);
   while (reader.Next()) {
     switch (reader.tag()) {
-      case wire::VarintTag(1):
+      case wire::VarintTag(f::kResult):
         wire::ReadMember(reader, compare.result);
         break;
-      case wire::VarintTag(2):
+      case wire::VarintTag(f::kTarget):
         wire::ReadMember(reader, compare.target);
         break;
-      case wire::BytesTag(3):
+      case wire::BytesTag(f::kKey):
         compare.key = reader.Bytes();
         break;
-      case wire::VarintTag(4):
-      case wire::VarintTag(5):
-      case wire::VarintTag(6):
-      case wire::VarintTag(8):
+      case wire::VarintTag(f::UnionOf(CompareTarget::kVersion)):
+      case wire::VarintTag(f::UnionOf(CompareTarget::kCreate)):
+      case wire::VarintTag(f::UnionOf(CompareTarget::kMod)):
+      case wire::VarintTag(f::UnionOf(CompareTarget::kLease)):
         target = {.field = reader.field(), .number = reader.Int(), .value = {}};
         break;
-      case wire::BytesTag(kCompareValueField):
+      case wire::BytesTag(f::UnionOf(CompareTarget::kValue)):
         target = {.field = reader.field(), .number = 0, .value = reader.Bytes()};
         break;
-      case wire::BytesTag(64):
+      case wire::BytesTag(f::kRangeEnd):
         compare.range_end = reader.Bytes();
         break;
       default:
         reader.Skip();
     }
   }
-  if (target.field == UnionFieldOf(compare.target)) {
+  if (target.field == f::UnionOf(compare.target)) {
     compare.number = target.number;
     compare.value = target.value;
   }
@@ -115,16 +101,16 @@ bool ReadRequestOp(mvcc::RequestOp& op, std::string_view bytes, int depth) {
   while (reader.Next()) {
     bool read = true;
     switch (reader.tag()) {
-      case wire::BytesTag(1):
+      case wire::BytesTag(f::kRange):
         read = wire::ReadInline(RangeFields(), reader.Bytes(), OpOf<RangeRequest>(op));
         break;
-      case wire::BytesTag(2):
+      case wire::BytesTag(f::kPut):
         read = wire::ReadInline(PutFields(), reader.Bytes(), OpOf<PutRequest>(op));
         break;
-      case wire::BytesTag(3):
+      case wire::BytesTag(f::kDeleteRange):
         read = wire::ReadInline(DeleteRangeFields(), reader.Bytes(), OpOf<DeleteRangeRequest>(op));
         break;
-      case wire::BytesTag(4): {
+      case wire::BytesTag(f::kTxn): {
         auto& nested = OpOf<std::unique_ptr<mvcc::TxnRequest>>(op);
         if (nested == nullptr) nested = std::make_unique<mvcc::TxnRequest>();
         read = ReadTxn(*nested, reader.Bytes(), depth + 1);
@@ -144,13 +130,13 @@ bool ReadTxn(mvcc::TxnRequest& request, std::string_view bytes, int depth) {
   while (reader.Next()) {
     bool read = true;
     switch (reader.tag()) {
-      case wire::BytesTag(1):
+      case wire::BytesTag(f::kCompare):
         read = ReadCompare(request.compare.emplace_back(), reader.Bytes());
         break;
-      case wire::BytesTag(2):
+      case wire::BytesTag(f::kSuccess):
         read = ReadRequestOp(request.success.emplace_back(), reader.Bytes(), depth);
         break;
-      case wire::BytesTag(3):
+      case wire::BytesTag(f::kFailure):
         read = ReadRequestOp(request.failure.emplace_back(), reader.Bytes(), depth);
         break;
       default:

@@ -6,9 +6,12 @@
 
 #include "proto/wire.h"
 #include "server/messages/tables.h"
+#include "server/messages/txn_fields.h"
 
 namespace kvorum::server {
 namespace {
+
+namespace f = txn_fields;
 
 using mvcc::DeleteRangeRequest;
 using mvcc::PutRequest;
@@ -26,32 +29,22 @@ void AppendEnum(std::string& out, std::uint32_t field, Enum value) {
 }
 
 std::string Body(const mvcc::Compare& compare) {
-  constexpr std::uint32_t kFirstTarget = 4;  // of target_union, in the order of CompareTarget
-  constexpr std::uint32_t kValueTarget = 7;
-  constexpr std::uint32_t kRangeEnd = 64;
   std::string out;
-  AppendEnum(out, 1, compare.result);
-  AppendEnum(out, 2, compare.target);
-  wire::AppendBytes(out, 3, compare.key);
-  switch (compare.target) {
-    case mvcc::CompareTarget::kVersion:
-    case mvcc::CompareTarget::kCreate:
-    case mvcc::CompareTarget::kMod:
-    case mvcc::CompareTarget::kLease:
-      wire::AppendUintAlways(out, kFirstTarget + static_cast<std::uint32_t>(compare.target),
-                             static_cast<std::uint64_t>(compare.number));
-      break;
-    case mvcc::CompareTarget::kValue:
-      wire::AppendBytesAlways(out, kValueTarget, compare.value);
-      break;
+  AppendEnum(out, f::kResult, compare.result);
+  AppendEnum(out, f::kTarget, compare.target);
+  wire::AppendBytes(out, f::kKey, compare.key);
+  if (compare.target == mvcc::CompareTarget::kValue) {
+    wire::AppendBytesAlways(out, f::UnionOf(compare.target), compare.value);
+  } else {
+    wire::AppendUintAlways(out, f::UnionOf(compare.target),
+                           static_cast<std::uint64_t>(compare.number));
   }
-  wire::AppendBytes(out, kRangeEnd, compare.range_end);
+  wire::AppendBytes(out, f::kRangeEnd, compare.range_end);
   return out;
 }
 
 std::string Body(const mvcc::TxnRequest& request);
 
-// RequestOp's field numbers are the alternatives' places.
 std::string Body(const mvcc::RequestOp& op) {
   std::string out;
   std::visit(
@@ -69,9 +62,10 @@ std::string Body(const mvcc::RequestOp& op) {
 
 std::string Body(const mvcc::TxnRequest& request) {
   std::string out;
-  for (const auto& compare : request.compare) wire::AppendBytesAlways(out, 1, Body(compare));
-  for (const auto& op : request.success) wire::AppendBytesAlways(out, 2, Body(op));
-  for (const auto& op : request.failure) wire::AppendBytesAlways(out, 3, Body(op));
+  for (const auto& compare : request.compare)
+    wire::AppendBytesAlways(out, f::kCompare, Body(compare));
+  for (const auto& op : request.success) wire::AppendBytesAlways(out, f::kSuccess, Body(op));
+  for (const auto& op : request.failure) wire::AppendBytesAlways(out, f::kFailure, Body(op));
   return out;
 }
 
