@@ -76,14 +76,14 @@ void AuthService::UserAdd(const rpc::CallContext& call, Received<UserPasswordReq
     return ProposeAndReply(context_, call.caller, call.loop(), RequestKind::kUserAdd,
                            EncodeUserAdd(user.request), std::move(reply));
   }
-  login_.Hash(auth::Secret(user.request.password),
-              [this, caller = call.caller, user = std::move(user),
-               reply = std::move(reply)](Result<std::string> hash) mutable {
-                if (!hash.has_value()) return reply.Fail(std::move(hash).error());
-                user.request.hashed_password = *hash;
-                ProposeAndReply(context_, caller, nullptr, RequestKind::kUserAdd,
-                                EncodeUserAdd(user.request), std::move(reply));
-              });
+  auth::Secret password(user.request.password);
+  login_.Hash(std::move(password), [this, caller = call.caller, user = std::move(user),
+                                    reply = std::move(reply)](Result<std::string> hash) mutable {
+    if (!hash.has_value()) return reply.Fail(std::move(hash).error());
+    user.request.hashed_password = *hash;
+    ProposeAndReply(context_, caller, nullptr, RequestKind::kUserAdd, EncodeUserAdd(user.request),
+                    std::move(reply));
+  });
 }
 
 // Without a password the hash is the client's; an empty one disables login.
@@ -96,14 +96,14 @@ void AuthService::UserChangePassword(const rpc::CallContext& call,
         EncodeChangePassword({.name = request.name, .hashed_password = request.hashed_password}),
         std::move(reply));
   }
-  login_.Hash(auth::Secret(request.password),
-              [this, caller = call.caller, user = std::move(user),
-               reply = std::move(reply)](Result<std::string> hash) mutable {
-                if (!hash.has_value()) return reply.Fail(std::move(hash).error());
-                user.request.hashed_password = *hash;
-                ProposeAndReply(context_, caller, nullptr, RequestKind::kUserChangePassword,
-                                EncodeChangePassword(user.request), std::move(reply));
-              });
+  auth::Secret password(request.password);
+  login_.Hash(std::move(password), [this, caller = call.caller, user = std::move(user),
+                                    reply = std::move(reply)](Result<std::string> hash) mutable {
+    if (!hash.has_value()) return reply.Fail(std::move(hash).error());
+    user.request.hashed_password = *hash;
+    ProposeAndReply(context_, caller, nullptr, RequestKind::kUserChangePassword,
+                    EncodeChangePassword(user.request), std::move(reply));
+  });
 }
 
 void AuthService::Authenticate(const rpc::CallContext& call, Received<AuthenticateRequest> login,

@@ -4,7 +4,11 @@
 #include <google/protobuf/descriptor.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <map>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,6 +23,7 @@
 #include "server/messages/kv_decode.h"
 #include "server/replica/replica.h"
 #include "tests/server/auth_fixture.h"
+#include "tests/server/request_seeds.h"
 #include "tests/server/served_member.h"
 
 namespace kvorum::server {
@@ -172,6 +177,38 @@ TEST(ApiRequestsTest, ItIsToldBeforeAnythingElse) {
     call->AddMetadata("hasleader", "true");
     EXPECT_EQ(ErrorOf(served.Call(path, "", call)), kErrNoLeader.ToError()) << path;
   }
+}
+
+// The corpus of the fuzz target request_decoders: `build/asan/bin/write_request_seeds
+// tests/fuzz/corpus/request_decoders` brings it up to date.
+TEST(ApiRequestsTest, EveryMethodHasItsFuzzSeeds) {
+  const std::filesystem::path corpus = KVORUM_REQUEST_SEEDS;
+  for (const auto& [name, seed] : RequestSeeds()) {
+    std::stringstream content;
+    content << std::ifstream(corpus / name, std::ios::binary).rdbuf();
+    EXPECT_EQ(content.str(), seed) << name;
+  }
+}
+
+TEST(ApiRequestsTest, EveryFuzzSeedIsARequestOfTheMethodThatItsNameSays) {
+  int seeds = 0;
+  for (const auto& file : std::filesystem::directory_iterator(KVORUM_REQUEST_SEEDS)) {
+    std::stringstream content;
+    content << std::ifstream(file.path(), std::ios::binary).rdbuf();
+    const std::string seed = content.str();
+    std::string name = file.path().filename().string();
+    name.resize(std::min(name.size(), name.find('-')));
+    ASSERT_GE(seed.size(), 2U) << name;
+    ASSERT_LT(static_cast<std::size_t>(seed[0]), ApiMethods().size()) << name;
+    const ApiMethod& method = ApiMethods()[static_cast<std::size_t>(seed[0])];
+    const std::string full = std::string(method.service) + "." + std::string(method.name);
+    EXPECT_EQ(full.substr(full.find('.') + 1), name);
+    if (method.check_request != nullptr) {
+      EXPECT_TRUE(method.check_request(std::string_view(seed).substr(2)).has_value()) << name;
+    }
+    ++seeds;
+  }
+  EXPECT_GT(seeds, 100);
 }
 
 class ApiRequestsAuthTest : public AuthTest {};
