@@ -1,7 +1,7 @@
 // Who may call a method: the rules that the rows of api.h name.
 //
-// Errors: those of auth::AuthState. A request that asks for nonsense is let in, so that its caller
-// is told about the nonsense.
+// Errors: those of auth::AuthState. A request may ask for nonsense: then its caller is told of that
+// instead (method_registrar.h).
 #pragma once
 
 #include "base/api_errors.h"

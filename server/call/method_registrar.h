@@ -2,8 +2,9 @@
 // judged by its method's row (method.h) and by the call's metadata, then handed over typed.
 //
 // The order is the API's: a request that is no message, a learner, metadata, permissions, space in
-// the database, the request's own rules. Threads: handlers are called on the call's loop, or on any
-// thread after permissions had to catch up.
+// the database, the request's own rules; but whoever is refused for want of a permission is told of
+// the rules that the request breaks instead. Threads: handlers are called on the call's loop, or on
+// any thread after permissions had to catch up.
 #pragma once
 
 #include <memory>
@@ -114,6 +115,12 @@ rpc::UnaryMethod MethodRegistrar::Guarded(ServiceContext& context,
           return judge(request.request, state, identity);
         });
     if (admitted.has_value()) return run(handler, call, std::move(request), std::move(reply));
+    // Nonsense is told as such to anybody, whatever token they show.
+    if (method.check != nullptr) {
+      if (auto valid = method.check(request.request, context.limits.max_txn_ops);
+          !valid.has_value())
+        return reply.Fail(std::move(valid).error());
+    }
     // This member's permissions may lag: it catches up with the leader's, and asks once more.
     const auto kept = std::make_shared<Received<Request>>(std::move(request));
     access.AdmitUpToDate(

@@ -93,6 +93,9 @@ TEST_F(AuthServiceTest, KeysAreForWhomTheyAreGranted) {
 TEST_F(AuthServiceTest, NonsenseIsToldAsSuch) {
   EXPECT_EQ(PutAs(bob_, ""), Error(Code::kInvalidArgument, "etcdserver: key is not provided"));
   EXPECT_EQ(RangeAs("", ""), Error(Code::kInvalidArgument, "etcdserver: key is not provided"));
+  EXPECT_EQ(PutAs("wrong.1", ""), kErrEmptyKey) << "whatever token is shown";
+  EXPECT_EQ(RangeAs("wrong.1", ""), kErrEmptyKey);
+  EXPECT_EQ(PutAs("wrong.1", "a"), kErrInvalidAuthToken);
 }
 
 // CVE-2026-33343: what is nested in a txn is looked at as well, in the branch that does not run
