@@ -17,6 +17,7 @@
 #include "auth/simple_tokens.h"
 #include "server/process/data_directory.h"
 #include "server/replica/instance.h"
+#include "server/replica/instance_options.h"
 #include "tests/disk/sim_file_system.h"
 #include "tests/sim/drifting_clock.h"
 #include "tests/sim/front.h"

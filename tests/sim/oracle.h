@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "raft/events.h"
+#include "raft/log.h"
 #include "tests/sim/history.h"
 #include "tests/sim/machine.h"
 #include "tests/sim/world.h"

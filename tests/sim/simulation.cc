@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/logging.h"
+#include "raft/node.h"
 #include "tests/sim/administrator.h"
 #include "tests/sim/auth_judge.h"
 #include "tests/sim/front.h"
