@@ -1,0 +1,65 @@
+// Who clients are, put together from the flags: the tokens that this member gives and takes,
+// logging in, and what is asked of each call.
+//
+// Threading: put together before any call comes; the parts say for themselves. Ownership: the
+// context and the password workers outlive it, and it outlives the calls.
+#pragma once
+
+#include <memory>
+
+#include "base/error.h"
+#include "base/executor.h"
+
+namespace kvorum::auth {
+class JwtTokens;
+class PasswordWork;
+class SimpleTokens;
+}  // namespace kvorum::auth
+
+namespace kvorum::rpc {
+class Router;
+}  // namespace kvorum::rpc
+
+namespace kvorum::server {
+
+class Access;
+class AuthService;
+class Instance;
+class Login;
+class RequestBatcher;
+struct Options;
+struct ServiceContext;
+
+class Authentication {
+ public:
+  // kInvalidArgument and others for what --auth-token says, and for its files.
+  static Result<std::unique_ptr<Authentication>> Make(const Options& options,
+                                                      ServiceContext& context,
+                                                      auth::PasswordWork& passwords,
+                                                      Executor& control);
+  ~Authentication();
+
+  void Register(rpc::Router& router);
+  // Null where this member gives none.
+  auth::SimpleTokens* simple_tokens() { return simple_tokens_.get(); }
+  // From here on the context can tell who may do what.
+  void Open(Instance& instance, RequestBatcher& batcher, std::size_t loops);
+  // Forgets tokens that nobody uses any more, again and again.
+  void Start();
+
+ private:
+  Authentication(const Options& options, ServiceContext& context, Executor& control);
+  Result<void> MakeTokens();
+  void Sweep();
+
+  const Options& options_;
+  ServiceContext& context_;
+  Executor& control_;
+  std::unique_ptr<auth::JwtTokens> jwt_;  // one of them, or none
+  std::unique_ptr<auth::SimpleTokens> simple_tokens_;
+  std::unique_ptr<Login> login_;
+  std::unique_ptr<AuthService> service_;
+  std::unique_ptr<Access> access_;
+};
+
+}  // namespace kvorum::server

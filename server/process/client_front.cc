@@ -1,0 +1,75 @@
+#include "server/process/client_front.h"
+
+#include <chrono>
+#include <ctime>
+#include <utility>
+
+#include "base/file_system.h"
+#include "base/logging.h"
+#include "base/url.h"
+#include "server/call/call_counters.h"
+#include "server/process/client_tls.h"
+#include "server/process/options.h"
+#include "server/process/part_options.h"
+
+namespace kvorum::server {
+namespace {
+
+constexpr std::chrono::milliseconds kShutdownGrace(700);
+
+}  // namespace
+
+ClientFront::ClientFront(const Options& options)
+    : options_(options), answers_(AnswerMemoryBytes(options)) {}
+
+ClientFront::~ClientFront() = default;
+
+Result<void> ClientFront::Bind(rpc::Router router, rpc::HttpHandler handler) {
+  health_.Register(router);
+  counters_ = std::make_unique<CallCounters>(router.methods().size());
+  ObserveCalls(router, *counters_, options_.warning_unary_request_duration);
+  server_ = std::make_unique<rpc::Server>(ClientFrontOptions(options_, answers_), std::move(router),
+                                          std::move(handler));
+  return Listen();
+}
+
+Result<void> ClientFront::Listen() {
+  KV_TRY(const auto tls, OpenClientTls(PosixFileSystem(), options_, std::time(nullptr)));
+  if (tls != nullptr) tls->LoadLargeFilesOn(tls_files_);
+  KV_RETURN_IF_ERROR(CheckClientUrls(options_, tls.get()));
+  KV_TRY(const std::vector<ClientListener> planned, PlanClientListeners(options_));
+  for (const auto& [url, secure, insecure] : planned) {
+    std::shared_ptr<const rpc::TlsListen> how;
+    if (secure) {
+      how = std::make_shared<const rpc::TlsListen>(
+          rpc::TlsListen{.context = tls, .plain_text_too = insecure});
+    }
+    KV_RETURN_IF_ERROR(url.CheckAddress());
+    KV_TRY(std::string address, url.unix_socket() ? server_->ListenUnix(url.socket_path(), how)
+                                                  : server_->Listen(url.host(), url.port(), how));
+    listeners_.push_back({std::move(address), secure, insecure});
+  }
+  return {};
+}
+
+void ClientFront::Serve() {
+  health_.SetServing(true);
+  server_->Start();
+  KV_INFO("ready to serve client requests");
+  for (const auto& [address, is_secure, is_insecure] : listeners_) {
+    if (is_insecure) {
+      KV_INFO("serving client traffic insecurely; this is strongly discouraged!",
+              {"traffic", "grpc+http"}, {"address", address});
+    }
+    if (is_secure) {
+      KV_INFO("serving client traffic securely", {"traffic", "grpc+http"}, {"address", address});
+    }
+  }
+}
+
+void ClientFront::Shutdown() {
+  health_.SetServing(false);
+  server_->Shutdown(kShutdownGrace);
+}
+
+}  // namespace kvorum::server

@@ -1,0 +1,52 @@
+// The clients' side of a process: the gRPC and HTTP server on its listeners, with what it counts.
+//
+// Ownership: the router's services and the handler outlive it. Ports are bound before any data is
+// touched; nothing is accepted until Serve.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/executor.h"
+#include "rpc/answer_memory.h"
+#include "rpc/health.h"
+#include "rpc/server.h"
+
+namespace kvorum::server {
+
+class CallCounters;
+struct Options;
+
+class ClientFront {
+ public:
+  explicit ClientFront(const Options& options);
+  ~ClientFront();
+
+  Result<void> Bind(rpc::Router router, rpc::HttpHandler handler);
+  // What is below is there from here on.
+  void Serve();
+  void Shutdown();
+
+  rpc::Server& server() { return *server_; }
+  rpc::AnswerMemory& answers() { return answers_; }
+
+ private:
+  struct Listener {
+    std::string address;
+    bool is_secure = false;
+    bool is_insecure = false;
+  };
+  Result<void> Listen();
+
+  const Options& options_;
+  ThreadExecutor tls_files_{"tls-files"};  // outlives the connections
+  rpc::AnswerMemory answers_;              // outlives the calls
+  rpc::Health health_;
+  std::unique_ptr<CallCounters> counters_;
+  std::unique_ptr<rpc::Server> server_;
+  std::vector<Listener> listeners_;
+};
+
+}  // namespace kvorum::server

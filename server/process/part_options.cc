@@ -1,0 +1,137 @@
+#include "server/process/part_options.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "base/logging.h"
+#include "base/rng.h"
+#include "base/url.h"
+#include "rpc/answer_memory.h"
+#include "server/process/feature_gates.h"
+#include "server/process/machine_memory.h"
+
+namespace kvorum::server {
+namespace {
+
+// A request's message may exceed the largest entry by this much before the transport refuses it.
+constexpr std::uint64_t kMessageOverheadBytes = 512 * 1024;
+// Descriptors that are kept for files and peers.
+constexpr std::uint64_t kReservedDescriptors = 150;
+
+std::uint32_t ChooseIoThreads(std::uint64_t configured) {
+  if (configured != 0) return static_cast<std::uint32_t>(configured);
+  return std::clamp(std::thread::hardware_concurrency(), 1U, 16U);
+}
+
+std::chrono::milliseconds InMillis(std::chrono::nanoseconds duration) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(duration);
+}
+
+}  // namespace
+
+std::size_t AnswerMemoryBytes(const Options& options) {
+  if (options.max_answer_memory_bytes != 0) return options.max_answer_memory_bytes;
+  return DefaultAnswerMemoryBytes(MemoryLimitBytes());
+}
+
+rpc::Options ClientFrontOptions(const Options& options, rpc::AnswerMemory& answers) {
+  rpc::Options front;
+  front.answers = &answers;
+  front.loops = ChooseIoThreads(options.io_threads);
+  front.max_receive_message_bytes = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(options.max_request_bytes + kMessageOverheadBytes, INT32_MAX));
+  front.max_concurrent_streams = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(options.max_concurrent_streams, UINT32_MAX));
+  front.min_client_ping_interval = InMillis(options.grpc_keepalive_min_time);
+  front.ping_interval = InMillis(options.grpc_keepalive_interval);
+  front.ping_timeout = InMillis(options.grpc_keepalive_timeout);
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur > 2 * kReservedDescriptors) {
+    front.max_connections = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(files.rlim_cur - kReservedDescriptors, UINT32_MAX));
+  }
+  return front;
+}
+
+InstanceOptions MakeInstanceOptions(const Options& options, const DataDirectory& directory) {
+  InstanceOptions instance;
+  instance.name = options.name;
+  instance.initial_cluster = options.EffectiveInitialCluster();
+  instance.initial_cluster_token = options.initial_cluster_token;
+  instance.join_existing = options.initial_cluster_state == "existing";
+  instance.bootstrap_timeout = kPeerDialTimeout + std::chrono::milliseconds(options.election_ms);
+  instance.force_new_cluster = options.force_new_cluster;
+  if (const auto urls = ParseUrls(options.initial_advertise_peer_urls); urls.has_value()) {
+    for (const Url& url : *urls) instance.advertise_peer_urls.push_back(url.text());
+  }
+  instance.slow_apply = options.warning_apply_duration;
+  instance.wal_dir = directory.wal;
+  instance.snap_dir = directory.snap;
+  instance.quota_bytes = options.EffectiveQuotaBytes();
+  instance.seed = EntropySeed();
+  instance.raft.heartbeat_ticks = 1;
+  instance.raft.election_ticks = static_cast<int>(options.election_ms / options.heartbeat_ms);
+  instance.raft.pre_vote = options.pre_vote;
+  instance.raft.catch_up_entries = options.snapshot_catchup_entries;
+  instance.replica.tick = std::chrono::milliseconds(options.heartbeat_ms);
+  instance.replica.election_timeout = std::chrono::milliseconds(options.election_ms);
+  instance.replica.hurry_first_election = options.initial_election_tick_advance;
+  instance.replica.snapshot_count = options.snapshot_count;
+  instance.replica.request_timeout = options.RequestTimeout();
+  instance.lease.min_ttl_s = options.MinLeaseTtlSeconds();
+  if (const auto gates = ParseFeatureGates(options.feature_gates); gates.has_value())
+    instance.lease.checkpoints = gates->lease_checkpoint;
+  instance.lease.retry = options.RequestTimeout();
+  instance.log.max_wals = options.max_wals;
+  instance.log.max_snapshots = options.max_snapshots;
+  instance.log.unsafe_no_fsync = options.unsafe_no_fsync;
+  if (options.backend_batch_interval.count() > 0)
+    instance.store.commit.batch_interval = options.backend_batch_interval;
+  if (options.backend_batch_limit > 0)
+    instance.store.commit.batch_operations = static_cast<std::size_t>(options.backend_batch_limit);
+  if (options.compaction_batch_limit > 0) {
+    instance.store.compaction.batch_limit =
+        static_cast<std::size_t>(options.compaction_batch_limit);
+  }
+  if (options.compaction_sleep_interval.count() > 0)
+    instance.store.compaction.pause = options.compaction_sleep_interval;
+  return instance;
+}
+
+PeerTransport::Options MakeTransportOptions(const Options& options,
+                                            const std::optional<PeerTls>& tls) {
+  PeerTransport::Options transport;
+  transport.tls = tls;
+  // A dead peer's address is given up by the time an election may be over.
+  transport.peers.dial_timeout = kPeerDialTimeout + std::chrono::milliseconds(options.election_ms);
+  transport.peers.max_frame_bytes =
+      std::max<std::size_t>(transport.peers.max_frame_bytes, 4 * options.max_request_bytes);
+  return transport;
+}
+
+watch::HubOptions MakeHubOptions(const Options& options) {
+  watch::HubOptions hub;
+  hub.progress_interval = options.EffectiveWatchProgressInterval();
+  if (options.watch_progress_notify_interval.count() > 0 &&
+      hub.progress_interval != options.watch_progress_notify_interval) {
+    KV_WARN("adjusting watch progress notify interval to minimum period",
+            {"min-watch-progress-notify-interval", "100ms"});
+  }
+  hub.seed = EntropySeed();
+  hub.bodies.fragment_bytes = options.max_request_bytes + kMessageOverheadBytes;
+  return hub;
+}
+
+ServiceLimits LimitsOf(const Options& options) {
+  return {.max_request_bytes = options.max_request_bytes,
+          .max_txn_ops = options.max_txn_ops,
+          .quota_bytes = options.ReportedQuotaBytes(),
+          .request_timeout = options.RequestTimeout(),
+          .election_timeout = std::chrono::milliseconds(options.election_ms),
+          .strict_reconfig_check = options.strict_reconfig_check,
+          .max_learners = static_cast<std::size_t>(options.max_learners)};
+}
+
+}  // namespace kvorum::server

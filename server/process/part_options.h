@@ -1,0 +1,28 @@
+// The flags as the options of the parts that a process is put together of.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "rpc/server.h"
+#include "server/call/service_context.h"
+#include "server/peer/peer_transport.h"
+#include "server/process/data_directory.h"
+#include "server/process/options.h"
+#include "server/replica/instance_options.h"
+#include "watch/hub.h"
+
+namespace kvorum::server {
+
+// A peer that does not answer within it is not there.
+inline constexpr Duration kPeerDialTimeout = std::chrono::seconds(1);
+
+std::size_t AnswerMemoryBytes(const Options& options);
+rpc::Options ClientFrontOptions(const Options& options, rpc::AnswerMemory& answers);
+InstanceOptions MakeInstanceOptions(const Options& options, const DataDirectory& directory);
+PeerTransport::Options MakeTransportOptions(const Options& options,
+                                            const std::optional<PeerTls>& tls);
+watch::HubOptions MakeHubOptions(const Options& options);
+ServiceLimits LimitsOf(const Options& options);
+
+}  // namespace kvorum::server

@@ -1,0 +1,41 @@
+// The threads of a server process, but for the I/O loops and those of the peers' connections: which
+// work runs where. docs/architecture.md has the whole list.
+//
+// Ownership: declared behind everything that their tasks use, so that they end before it.
+#pragma once
+
+#include "auth/password_workers.h"
+#include "base/executor.h"
+
+namespace kvorum::server {
+
+struct ProcessThreads {
+#ifdef KVORUM_FAILPOINTS
+  ThreadExecutor raft{"raft"};  // a failpoint that sleeps on it keeps no I/O loop
+#else
+  CombiningExecutor raft{"raft"};
+#endif
+  ThreadExecutor wal{"wal"};
+  ThreadExecutor wal_spares{"wal-spares"};
+  ThreadExecutor apply{"apply"};
+  ThreadExecutor backend{"backend"};
+  ThreadExecutor copier{"copier"};
+  ThreadExecutor readers{"readers"};
+  ThreadExecutor hasher{"hasher"};
+  ThreadExecutor watch{"watch"};
+  ThreadExecutor members{"members"};  // asks peers, and waits for them
+  ThreadExecutor control{"control"};
+  auth::PasswordWorkers passwords{auth::PasswordWorkers::Options{}};
+
+  // Those that work for the member, once it has stopped.
+  void StopMember() {
+    readers.Stop();
+    hasher.Stop();
+    watch.Stop();
+    raft.Stop();
+    for (ThreadExecutor* executor : {&wal, &wal_spares, &apply, &backend, &copier})
+      executor->Stop();
+  }
+};
+
+}  // namespace kvorum::server

@@ -1,0 +1,37 @@
+// The services of the API, all on one context. They are registered before any data is opened, so
+// that a port that is taken is found out first; the context is filled in before the first call.
+#pragma once
+
+#include "server/call/service_context.h"
+#include "server/locks/election_service.h"
+#include "server/locks/lock_service.h"
+#include "server/services/cluster_service.h"
+#include "server/services/kv_service.h"
+#include "server/services/lease_service.h"
+#include "server/services/maintenance_service.h"
+#include "server/services/watch_service.h"
+
+namespace kvorum::server {
+
+struct Services {
+  void Register(rpc::Router& router) {
+    kv.Register(router);
+    maintenance.Register(router);
+    lease.Register(router);
+    cluster.Register(router);
+    watch.Register(router);
+    lock.Register(router);
+    election.Register(router);
+  }
+
+  ServiceContext context;
+  KvService kv{context};
+  MaintenanceService maintenance{context};
+  LeaseService lease{context};
+  ClusterService cluster{context};
+  WatchService watch{context};
+  LockService lock{context, kv, lease};
+  ElectionService election{context, kv, lease};
+};
+
+}  // namespace kvorum::server
