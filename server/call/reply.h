@@ -1,8 +1,10 @@
 // The right to answer one typed call, once, from any thread. A call over gRPC gets the response
 // encoded by its method's row; a call from inside gets it as it is.
 //
-// Dropped without an answer, it answers with an Internal error, so no caller waits for ever. It
-// costs no allocation and no lock over rpc::UnaryReply.
+// Dropped without an answer, it answers a call over gRPC with an Internal error, so no client waits
+// for ever. A function is dropped with what it holds and is not called: that happens when the
+// member stops, and what the function would use may be gone. It costs no allocation and no lock
+// over rpc::UnaryReply.
 #pragma once
 
 #include <functional>
@@ -29,14 +31,6 @@ class Reply {
 
   Reply(rpc::UnaryReply reply, Encode encode) : encoded_(std::move(reply)), encode_(encode) {}
   static Reply ToFunction(Function function) { return Reply(std::move(function)); }
-  Reply(Reply&& other) noexcept
-      : encoded_(std::move(other.encoded_)),
-        encode_(other.encode_),
-        function_(std::exchange(other.function_, nullptr)) {}
-  Reply& operator=(Reply&&) = delete;
-  ~Reply() {
-    if (function_ != nullptr) Fail({Code::kInternal, "a call without an answer"});
-  }
 
   // Exactly one of these, once. `held` is memory for answers that this one takes until its
   // connection has it.
