@@ -1,7 +1,5 @@
 #include "proto/fields.h"
 
-#include <cstring>
-
 #include "base/api_errors.h"
 #include "base/utf8.h"
 #include "proto/wire.h"
@@ -11,92 +9,24 @@ namespace {
 
 bool IsNumber(const Row& row) { return row.type < FieldType::kString; }
 
-// --- values ------------------------------------------------------------------------------------
-
-template <class Number>
-Number Load(const void* value) {
-  Number number;
-  std::memcpy(&number, value, sizeof number);
-  return number;
-}
-
-std::uint64_t NumberAt(const Row& row, const void* value) {
-  switch (row.storage) {
-    case Storage::kByte:
-      return Load<std::uint8_t>(value);
-    case Storage::kUint32:
-      return Load<std::uint32_t>(value);
-    case Storage::kInt32:  // a negative one takes ten bytes, as in protobuf
-      return static_cast<std::uint64_t>(std::int64_t{Load<std::int32_t>(value)});
-    case Storage::kWord:
-    case Storage::kString:
-    case Storage::kView:
-    case Storage::kShared:
-    case Storage::kNested:
-      break;
-  }
-  return Load<std::uint64_t>(value);
-}
-
-template <class Number>
-void Store(void* value, std::uint64_t number) {
-  const auto cut = static_cast<Number>(number);  // what does not fit is cut, as in protobuf
-  std::memcpy(value, &cut, sizeof cut);
-}
-
-void SetNumber(const Row& row, void* value, std::uint64_t number) {
-  if (row.type == FieldType::kBool) number = number != 0 ? 1 : 0;
-  switch (row.storage) {
-    case Storage::kByte:
-      return Store<std::uint8_t>(value, number);
-    case Storage::kUint32:
-    case Storage::kInt32:
-      return Store<std::uint32_t>(value, number);
-    case Storage::kWord:
-    case Storage::kString:
-    case Storage::kView:
-    case Storage::kShared:
-    case Storage::kNested:
-      break;
-  }
-  Store<std::uint64_t>(value, number);
-}
-
-std::string_view BytesAt(const Row& row, const void* value) {
-  if (row.storage == Storage::kString) return *static_cast<const std::string*>(value);
-  if (row.storage == Storage::kShared) return static_cast<const SharedBytes*>(value)->view();
-  return *static_cast<const std::string_view*>(value);
-}
-
-void SetBytes(const Row& row, void* value, std::string_view bytes, const SharedBytes* block) {
-  if (row.storage == Storage::kString) {
-    *static_cast<std::string*>(value) = bytes;
-  } else if (row.storage == Storage::kView) {
-    *static_cast<std::string_view*>(value) = bytes;
-  } else {
-    *static_cast<SharedBytes*>(value) =
-        block != nullptr ? SliceOf(*block, bytes) : SharedBytes::Copy(bytes);
-  }
-}
-
 // --- writing -----------------------------------------------------------------------------------
 
 // Without tag and length; 0 for a field that is not written.
 std::size_t PackedSize(const Row& row, const void* message) {
   std::size_t size_bytes = 0;
   for (std::size_t i = 0; const void* value = row.get(message, i); ++i)
-    size_bytes += VarintSize(NumberAt(row, value));
+    size_bytes += VarintSize(row.access.number(value));
   return size_bytes;
 }
 
 std::size_t ValueSize(const Row& row, const void* value) {
   if (IsNumber(row)) {
-    const std::uint64_t number = NumberAt(row, value);
+    const std::uint64_t number = row.access.number(value);
     return number == 0 && !row.writes_zero ? 0 : TagSize(row.number) + VarintSize(number);
   }
-  if (row.storage == Storage::kNested)
+  if (row.nested != nullptr)
     return LengthDelimitedSize(row.number, EncodedSize(*row.nested, value));
-  const std::size_t size_bytes = BytesAt(row, value).size();
+  const std::size_t size_bytes = row.access.bytes(value).size();
   return row.writes_zero ? LengthDelimitedSize(row.number, size_bytes)
                          : BytesFieldSize(row.number, size_bytes);
 }
@@ -110,20 +40,20 @@ char* WritePacked(char* out, const Row& row, const void* message) {
   if (size_bytes == 0) return out;
   out = WriteLength(out, row, size_bytes);
   for (std::size_t i = 0; const void* value = row.get(message, i); ++i)
-    out = WriteVarint(out, NumberAt(row, value));
+    out = WriteVarint(out, row.access.number(value));
   return out;
 }
 
 char* WriteValue(char* out, const Row& row, const void* value) {
   if (IsNumber(row)) {
-    const std::uint64_t number = NumberAt(row, value);
+    const std::uint64_t number = row.access.number(value);
     return number == 0 && !row.writes_zero ? out : WriteUint(out, row.number, number);
   }
-  if (row.storage == Storage::kNested) {
+  if (row.nested != nullptr) {
     out = WriteLength(out, row, EncodedSize(*row.nested, value));
     return WriteTo(out, *row.nested, value);
   }
-  const std::string_view bytes = BytesAt(row, value);
+  const std::string_view bytes = row.access.bytes(value);
   return bytes.empty() && !row.writes_zero ? out : WriteBytes(out, row.number, bytes);
 }
 
@@ -169,24 +99,24 @@ class Decoder {
       bool in_range = true;
       reader.RepeatedVarint([&](std::uint64_t number) {
         in_range &= number <= row.last;
-        SetNumber(row, row.place(message), number);
+        row.access.set_number(row.place(message), number);
       });
       return reader.ok() && in_range;
     }
     if (IsNumber(row)) {
       const std::uint64_t number = reader.Varint();
       if (!reader.ok() || number > row.last) return false;
-      SetNumber(row, row.place(message), number);
+      row.access.set_number(row.place(message), number);
       return true;
     }
     const std::string_view bytes = reader.Bytes();
     if (!reader.ok()) return false;
-    if (row.storage == Storage::kNested) return Read(*row.nested, row.place(message), bytes);
+    if (row.nested != nullptr) return Read(*row.nested, row.place(message), bytes);
     if (row.is_checked_text && !IsValidUtf8(bytes)) {
       has_bad_text_ = true;
       return false;
     }
-    SetBytes(row, row.place(message), bytes, block_);
+    row.access.set_bytes(row.place(message), bytes, block_);
     return true;
   }
 

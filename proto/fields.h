@@ -19,7 +19,7 @@
 // Threading: constants and functions. Errors: decoding ends at the first field that is malformed,
 // as wire::Reader has it, and leaves the message half filled. Unknown fields are passed over; a
 // nested message that comes in parts is merged. Tables hold no cycle, so nesting is bounded by the
-// tables. Cost: encoding is one allocation of the exact size; a field is two indirect calls. What
+// tables. Cost: encoding is one allocation of the exact size; a field is a few indirect calls. What
 // every request passes through is unrolled (inline_fields.h) or by hand (docs/decisions/0020).
 //
 // A struct's initial values are the wire's zeros. Include this in the .cc file that has the table.
@@ -56,16 +56,13 @@ enum class FieldType : std::uint8_t {
   kMessage,
 };
 
-// The C++ type of a value.
-enum class Storage : std::uint8_t {
-  kWord,
-  kInt32,
-  kUint32,
-  kByte,
-  kString,
-  kView,
-  kShared,
-  kNested
+// How a value is read and set, by its C++ type: as a number, as bytes, or not at all, if it is
+// another message.
+struct Access {
+  std::uint64_t (*number)(const void* value) = nullptr;
+  void (*set_number)(void* value, std::uint64_t number) = nullptr;
+  std::string_view (*bytes)(const void* value) = nullptr;
+  void (*set_bytes)(void* value, std::string_view bytes, const SharedBytes* block) = nullptr;
 };
 
 struct Table;
@@ -73,7 +70,7 @@ struct Table;
 struct Row {
   std::uint32_t number = 0;
   FieldType type = FieldType::kInt64;
-  Storage storage = Storage::kWord;
+  Access access = {};
   bool repeated = false;
   bool packed = false;       // how a repeated number is written; both spellings are read
   bool writes_zero = false;  // present even if it is zero or empty
@@ -98,6 +95,9 @@ struct Table {
 
 template <class T>
 struct Message : Table {};
+
+// The part of `block` that `part` views.
+SharedBytes SliceOf(const SharedBytes& block, std::string_view part);
 
 enum class Decoded : std::uint8_t { kOk, kMalformed, kInvalidUtf8 };
 
@@ -171,14 +171,33 @@ struct AtKind<member, Kind> {
 };
 
 template <class Value>
-consteval Storage StorageOf() {
-  if (std::is_same_v<Value, std::string>) return Storage::kString;
-  if (std::is_same_v<Value, std::string_view>) return Storage::kView;
-  if (std::is_same_v<Value, SharedBytes>) return Storage::kShared;
-  if (std::is_class_v<Value>) return Storage::kNested;
-  if (sizeof(Value) == sizeof(std::uint8_t)) return Storage::kByte;
-  if (sizeof(Value) == sizeof(std::uint64_t)) return Storage::kWord;
-  return std::is_same_v<Value, std::uint32_t> ? Storage::kUint32 : Storage::kInt32;
+consteval Access AccessOf() {
+  if constexpr (std::is_same_v<Value, SharedBytes>) {
+    return {
+        .bytes = [](const void* value) { return static_cast<const SharedBytes*>(value)->view(); },
+        .set_bytes =
+            [](void* value, std::string_view bytes, const SharedBytes* block) {
+              *static_cast<SharedBytes*>(value) =
+                  block != nullptr ? SliceOf(*block, bytes) : SharedBytes::Copy(bytes);
+            }};
+  } else if constexpr (kIsBytes<Value>) {
+    return {.bytes = [](const void* value) -> std::string_view {
+              return *static_cast<const Value*>(value);
+            },
+            .set_bytes = [](void* value, std::string_view bytes,
+                            const SharedBytes*) { *static_cast<Value*>(value) = bytes; }};
+  } else if constexpr (std::is_class_v<Value>) {
+    return {};
+  } else {  // a number that does not fit is cut, and a negative one takes ten bytes, as in protobuf
+    return {.number =
+                [](const void* value) {
+                  return static_cast<std::uint64_t>(*static_cast<const Value*>(value));
+                },
+            .set_number =
+                [](void* value, std::uint64_t number) {
+                  *static_cast<Value*>(value) = static_cast<Value>(number);
+                }};
+  }
 }
 
 template <class Value>
@@ -191,15 +210,18 @@ consteval FieldType TypeOf() {
   return std::is_signed_v<Value> ? FieldType::kInt64 : FieldType::kUint64;
 }
 
-template <std::uint32_t number, auto member>
+template <std::uint32_t number, auto member, std::uint64_t last = UINT64_MAX>
 consteval Row RowOf() {
   using Place = At<member>;
   using Value = Place::Holder::Value;
+  static_assert(!std::is_enum_v<Value> || sizeof(Value) > 1 || last <= UINT8_MAX,
+                "an open enum takes 32 bits, or the numbers that it does not know would be cut");
   return {.number = number,
           .type = TypeOf<Value>(),
-          .storage = StorageOf<Value>(),
+          .access = AccessOf<Value>(),
           .repeated = Place::Holder::kRepeated,
           .writes_zero = Place::Holder::kWritesZero,
+          .last = last,
           .get = Place::Get,
           .place = Place::Place};
 }
@@ -220,13 +242,6 @@ inline constexpr std::array<Row, sizeof...(Fields)> kRows = {Fields::kRow...};
 consteval bool IsAscending(std::span<const Row> rows) {
   for (std::size_t i = 1; i < rows.size(); ++i)
     if (rows[i - 1].number >= rows[i].number) return false;
-  return true;
-}
-// An enum of one byte would cut the numbers that it does not know.
-consteval bool HoldsItsEnums(std::span<const Row> rows) {
-  for (const Row& row : rows)
-    if (row.type == FieldType::kEnum && row.storage == Storage::kByte && row.last > UINT8_MAX)
-      return false;
   return true;
 }
 
@@ -256,16 +271,13 @@ struct UncheckedText : Field<number, member> {
 // An enum whose numbers past the last one are malformed.
 template <std::uint32_t number, auto member, auto last>
 struct ClosedEnum : Field<number, member> {
-  static constexpr Row kRow = fields::Changed(fields::RowOf<number, member>(), [](Row& row) {
-    row.last = static_cast<std::uint64_t>(last);
-  });
+  static constexpr Row kRow = fields::RowOf<number, member, static_cast<std::uint64_t>(last)>();
 };
 // A message that has a table.
 template <std::uint32_t number, auto member, const auto& table>
 struct Nested : Field<number, member> {
   static constexpr Row kRow = fields::Changed(fields::RowOf<number, member>(), [](Row& row) {
     row.type = FieldType::kMessage;
-    row.storage = Storage::kNested;
     row.writes_zero = true;
     row.nested = &table;
   });
@@ -277,7 +289,7 @@ struct Only {
   static constexpr Row kRow = {
       .number = number,
       .type = fields::TypeOf<Value>(),
-      .storage = fields::StorageOf<Value>(),
+      .access = fields::AccessOf<Value>(),
       .get = [](const void* message, std::size_t i) { return i == 0 ? message : nullptr; },
       .place = [](void* message) { return message; }};
 };
@@ -294,7 +306,6 @@ struct OneOf {
   using Owner = Place::Owner;
   static constexpr Row kRow = {.number = number,
                                .type = FieldType::kMessage,
-                               .storage = Storage::kNested,
                                .writes_zero = true,
                                .nested = &table,
                                .get = Place::Get,
@@ -320,7 +331,6 @@ consteval Message<T> Describe(std::string_view names,
                               OtherTypes other_types = OtherTypes::kAreUnknown) {
   static_assert((std::is_same_v<T, typename Fields::Owner> && ...), "a member of another struct");
   static_assert(fields::IsAscending(fields::kRows<Fields...>), "fields out of order");
-  static_assert(fields::HoldsItsEnums(fields::kRows<Fields...>), "an open enum takes 32 bits");
   return {{names, fields::kRows<Fields...>, other_types, fields::Make<T>}};
 }
 
@@ -331,8 +341,6 @@ std::size_t EncodedSize(const Table& table, const void* message);
 char* WriteTo(char* out, const Table& table, const void* message);
 void AppendTo(std::string& out, const Table& table, const void* message);
 SharedBytes EncodeShared(const Table& table, const void* message);
-// The part of `block` that `part` views.
-SharedBytes SliceOf(const SharedBytes& block, std::string_view part);
 // The bytes lie in `block` if it is not null; slices are copies of their own else.
 Decoded DecodeInto(void* message, const Table& table, std::string_view bytes,
                    const SharedBytes* block = nullptr);

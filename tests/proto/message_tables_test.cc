@@ -45,7 +45,6 @@ using google::protobuf::Message;
 using google::protobuf::MessageFactory;
 using wire::FieldType;
 using wire::Row;
-using wire::Storage;
 using wire::Table;
 
 std::vector<const Table*> AllTables() {
