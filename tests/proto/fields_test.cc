@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/rng.h"
+#include "proto/inline_fields.h"
 
 namespace kvorum::wire {
 namespace {
@@ -213,6 +214,43 @@ TEST(FieldsTest, RandomBytesAreReadAndWrittenAgain) {
     EXPECT_EQ(Read(again), message);
   }
   EXPECT_GT(read, 100);
+}
+
+// --- unrolled ----------------------------------------------------------------------------------
+
+struct Hot {
+  std::string_view view;
+  std::int64_t i64 = 0;
+  std::uint32_t u32 = 0;
+  bool flag = false;
+  Color color = Color::kRed;
+  friend bool operator==(const Hot&, const Hot&) = default;
+};
+using HotFields = Fields<Field<1, &Hot::view>, Field<2, &Hot::i64>, Field<3, &Hot::u32>,
+                         Field<4, &Hot::flag>, Field<20, &Hot::color>>;
+constexpr auto kHot = DescribeFields<Hot>(HotFields(), "test.Hot");
+
+TEST(InlineFieldsTest, AMessageIsReadAsByItsTable) {
+  Rng rng(5);
+  int read = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    std::string bytes = Encode(kHot, {.view = "view",
+                                      .i64 = static_cast<std::int64_t>(rng() >> rng.Below(64)),
+                                      .u32 = static_cast<std::uint32_t>(rng()),
+                                      .flag = rng.OneIn(2),
+                                      .color = static_cast<Color>(rng())});
+    if (rng.OneIn(2)) bytes.resize(rng.Below(bytes.size() + 1));
+    if (rng.OneIn(2) && !bytes.empty())
+      bytes[rng.Below(bytes.size())] ^= static_cast<char>(1U << rng.Below(8));
+    Hot by_table;
+    Hot unrolled;
+    const bool is_read = ReadInline(HotFields(), bytes, unrolled);
+    ASSERT_EQ(Decode(kHot, bytes, by_table) == Decoded::kOk, is_read);
+    if (!is_read) continue;
+    ++read;
+    ASSERT_EQ(unrolled, by_table);
+  }
+  EXPECT_GT(read, 5'000);
 }
 
 }  // namespace
