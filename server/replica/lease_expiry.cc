@@ -5,6 +5,7 @@
 
 #include "auth/permission.h"
 #include "base/logging.h"
+#include "server/messages/entry_kinds.h"
 #include "server/messages/internal_request.h"
 #include "server/replica/request_id.h"
 #include "server/state/alarms.h"
@@ -134,7 +135,10 @@ void LeaseExpiry::Confirm() {
 
 void LeaseExpiry::Expire() {
   if (in_flight_ >= options_.max_in_flight || apply_.clock().Now() < not_before_) return;
-  if (!leases_.HasExpired() || alarms_.Stands(AlarmType::kCorrupt)) return;
+  // A revocation that would be refused where it is applied is not proposed.
+  using Revocation = EntryKind<RequestKind::kLeaseRevoke>;
+  if (!leases_.HasExpired() || !alarms_.Admit(Revocation::kUnderCorruptAlarm, 0).has_value())
+    return;
   if (status_.leading_term() != leases_.primary_term()) return FollowLeadership();
   if (!IsConfirmed()) return Confirm();
   Revoke(leases_.TakeExpired(options_.max_in_flight - in_flight_));
