@@ -58,6 +58,9 @@ enum class Fault : std::uint8_t {
   kLeaderMoved,
   kAlarmRaised,
   kAlarmDisarmed,
+  kCorruptRaised,
+  kRefusedAsCorrupt,  // an entry, by that alarm
+  kDefragmented,
   kUnknownResult,  // a client that did not learn what became of its write
   // What watchers and leases went through.
   kWatchResumed,        // a watcher went on at another process, behind its last revision
@@ -105,7 +108,7 @@ enum class Fault : std::uint8_t {
   kAuthNested,         // denied for what a branch that is not taken would do
   kAuthUnderSnapshot,  // a snapshot brought other users
 };
-inline constexpr std::array<std::string_view, 92> kFaultNames = {"message-lost",
+inline constexpr std::array<std::string_view, 95> kFaultNames = {"message-lost",
                                                                  "message-delayed",
                                                                  "message-duplicated",
                                                                  "message-reordered",
@@ -153,6 +156,9 @@ inline constexpr std::array<std::string_view, 92> kFaultNames = {"message-lost",
                                                                  "leader-moved",
                                                                  "alarm-raised",
                                                                  "alarm-disarmed",
+                                                                 "corrupt-raised",
+                                                                 "refused-corrupt",
+                                                                 "defragmented",
                                                                  "unknown-result",
                                                                  "watch-resumed",
                                                                  "watch-unread",

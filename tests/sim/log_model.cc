@@ -75,6 +75,7 @@ void LogModel::Take(const raft::Entry& entry) {
 }
 
 void LogModel::Apply(const Entry& entry) {
+  if (IsRefusedAsCorrupt(entry)) return world_.faults.Add(Fault::kRefusedAsCorrupt);
   if (AuthModel::IsChange(entry)) {
     ApplyAuth(entry);
   } else if (entry.has_authenticate()) {
@@ -94,6 +95,13 @@ void LogModel::Apply(const Entry& entry) {
     if (entry.alarm().action() == etcdserverpb::AlarmRequest::ACTIVATE) alarms_.insert(alarm);
     if (entry.alarm().action() == etcdserverpb::AlarmRequest::DEACTIVATE) alarms_.erase(alarm);
   }
+}
+
+bool LogModel::IsRefusedAsCorrupt(const Entry& entry) const {
+  const auto is_corrupt = [](const auto& alarm) { return alarm.second == etcdserverpb::CORRUPT; };
+  return std::ranges::any_of(alarms_, is_corrupt) &&
+         (entry.has_put() || entry.has_delete_range() || entry.has_txn() ||
+          entry.has_lease_grant() || entry.has_lease_revoke());
 }
 
 void LogModel::ApplyAuth(const Entry& entry) {

@@ -87,6 +87,7 @@ class LogModel {
 
   const Point& At(raft::Index index) const { return index == 0 ? first_ : points_[index - 1]; }
   void Apply(const Entry& entry);
+  bool IsRefusedAsCorrupt(const Entry& entry) const;
   void ApplyAuth(const Entry& entry);
   void LogIn(const Entry& entry);
   // Whether the place in the log lets the entry's caller do it.

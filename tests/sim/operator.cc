@@ -102,7 +102,11 @@ void Operator::Start() {
     Every(rate, std::move(act));
   };
   maybe(seconds(10), [this] { MoveLeader(); });
-  maybe(seconds(15), [this] { RaiseAlarm(); });
+  maybe(seconds(15), [this] { RaiseAlarm(server::AlarmType::kNoSpace, Fault::kAlarmRaised); });
+  if (HasUpkeep(world_.options.seed)) {
+    Every(seconds(2), [this] { Defragment(); });
+    Every(seconds(8), [this] { RaiseAlarm(server::AlarmType::kCorrupt, Fault::kCorruptRaised); });
+  }
   if (rng.OneIn(3)) return;  // the members stay
   maybe(seconds(10), [this] { Add(false); });
   maybe(seconds(8), [this] { Add(true); });
@@ -444,18 +448,25 @@ void Operator::MoveLeader() {
       });
 }
 
-void Operator::RaiseAlarm() {
+void Operator::RaiseAlarm(server::AlarmType type, Fault counts_as) {
   Machine* at = AnyUp();
   const Member* member = AnyMember([](const Member&) { return true; });
   if (at == nullptr || member == nullptr) return;
   alarm_until_ = world_.scheduler.Now() + world_.scheduler.Between(milliseconds(0), seconds(3));
-  const server::AlarmRequest raise{
-      .action = server::AlarmAction::kActivate,
-      .alarm = {.member = member->id, .type = server::AlarmType::kNoSpace}};
+  const server::AlarmRequest raise{.action = server::AlarmAction::kActivate,
+                                   .alarm = {.member = member->id, .type = type}};
   at->Propose(server::RequestKind::kAlarm, EncodeAlarmRequest(raise),
-              [this](const Result<server::ApplyResult::Value>& raised) {
-                if (raised.has_value()) world_.faults.Add(Fault::kAlarmRaised);
+              [this, counts_as](const Result<server::ApplyResult::Value>& raised) {
+                if (raised.has_value()) world_.faults.Add(counts_as);
               });
+}
+
+void Operator::Defragment() {
+  Machine* at = AnyUp();
+  if (at == nullptr) return;
+  at->instance().store().Defragment([this](const Result<void>& done) {
+    if (done.has_value()) world_.faults.Add(Fault::kDefragmented);
+  });
 }
 
 void Operator::DisarmAlarms(Machine& machine) {

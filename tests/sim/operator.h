@@ -76,7 +76,8 @@ class Operator {
   void LoseDisk();
   void ReplaceLost(std::size_t machine);
   void MoveLeader();
-  void RaiseAlarm();
+  void RaiseAlarm(server::AlarmType type, Fault counts_as);
+  void Defragment();
   void Tend();
   void DisarmAlarms(Machine& machine);
   void Publish(Machine& machine, std::uint64_t life);

@@ -40,6 +40,8 @@ struct Options {
 inline bool HasAuth(std::uint64_t seed) { return seed % 3 == 1; }
 // In two of thirteen no stream stands between any two members: each message is a post of its own.
 inline bool HasPosts(std::uint64_t seed) { return seed % 13 == 5 || seed % 13 == 12; }
+// In two of thirteen there are defragmentations and CORRUPT alarms.
+inline bool HasUpkeep(std::uint64_t seed) { return seed % 13 == 3 || seed % 13 == 9; }
 // In two of thirteen what is between the members repeats proposals and questions, too.
 inline bool HasRepeatedProposals(std::uint64_t seed) { return seed % 13 == 7 || seed % 13 == 12; }
 
