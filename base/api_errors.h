@@ -1,6 +1,6 @@
-// The errors that clients get, code and text: part of the API, clients match on both. The one table
-// of them, for the server that says them and for the client that knows them again. No text ever
-// holds a password, a hash, a token or a key.
+// The errors that clients get: code and text are part of the API, and clients match on both. This
+// is the only table of them, used by the server that sends them and by the client that recognises
+// them. No text ever contains a password, a hash, a token or a key.
 #pragma once
 
 #include <array>
@@ -24,8 +24,8 @@ struct ApiError {
   }
 };
 
-// Errors of the v3 API: the text says all there is to say, so clients show it alone.
-// name, code, text behind "etcdserver: "
+// Errors of the v3 API. The text is complete by itself, so clients show it alone. Columns: name,
+// code, text after "etcdserver: ".
 #define KV_API_ERRORS(ROW)                                                                         \
   /* Keys and values. */                                                                           \
   ROW(kErrEmptyKey, kInvalidArgument, "key is not provided")                                       \
@@ -125,13 +125,14 @@ inline constexpr ApiError kErrStreamFilters{Code::kUnimplemented,
 inline constexpr ApiError kErrCanceled{Code::kCanceled, "context canceled"};
 inline constexpr ApiError kErrDeadlineExceeded{Code::kDeadlineExceeded,
                                                "context deadline exceeded"};
-// A request that is no message of its kind, as Go's gRPC words it.
+// A request that cannot be decoded as its message type, as Go's gRPC words it.
 inline constexpr ApiError kErrMalformedRequest{
     Code::kInternal,
     "grpc: error unmarshalling request: proto: cannot parse invalid wire-format data"};
 inline constexpr ApiError kErrInvalidUtf8Request{
     Code::kInternal, "grpc: error unmarshalling request: string field contains invalid UTF-8"};
-// A member that no longer leads, or is not sure to, answers this about leases.
+// The answer to requests about leases of a member that no longer leads, or cannot confirm that it
+// does.
 inline constexpr ApiError kErrNotPrimary{Code::kUnknown, "not a primary lessor"};
 
 // Reasons for which a watch is refused.
@@ -146,19 +147,19 @@ inline constexpr ApiError kErrElectionNoLeader{Code::kUnknown, "election: no lea
 inline constexpr ApiError kErrMissingLeaderKey{Code::kUnknown,
                                                R"("leader" field must be provided)"};
 
-// Those of auth that the API has no code for: Unknown, with the text as it is inside etcd.
+// Auth errors that the API has no code for: Unknown, with the text that etcd uses internally.
 inline constexpr ApiError kErrNoPasswordUser{
     Code::kUnknown, "auth: authentication failed, password was given for no password user"};
 inline constexpr ApiError kErrVerifyOnly{Code::kUnknown,
                                          "auth: token signing attempted with verify-only key"};
 inline constexpr ApiError kErrPasswordTooLong{Code::kUnknown,
                                               "bcrypt: password length exceeds 72 bytes"};
-// etcd takes such a password and such a name; they then end it, or mean something else.
+// etcd accepts such a password and such a name; they then crash it, or mean something else.
 inline constexpr ApiError kErrPasswordHasZeroByte{Code::kInvalidArgument,
                                                   "auth: password contains a zero byte"};
 inline constexpr ApiError kErrNameTooLong{Code::kInvalidArgument,
                                           "auth: name is longer than 480 bytes"};
-// A member does not start with such token options.
+// A member refuses to start with such token options.
 inline constexpr std::string_view kInvalidAuthOptsText = "auth: invalid auth options";
 inline constexpr ApiError kErrMissingKey{Code::kInvalidArgument, "auth: missing key data"};
 inline constexpr ApiError kErrKeyMismatch{Code::kInvalidArgument,

@@ -1,9 +1,9 @@
-// Base64 in its spellings (RFC 4648).
+// Base64 in three variants (RFC 4648).
 //
-// kUrl is read strictly: no white space, no padding, unused bits zero, so that a text that is read
-// is the one that is written. kStandard, in which clients may send a hash that all members decode,
-// is read as Go does: line ends and unused bits are passed over. kUnpadded is that of gRPC's binary
-// metadata: padding may stand or be missing, line ends are refused.
+// kUrl is decoded strictly: no white space, no padding, unused bits zero, so that a text has only
+// one encoding. kStandard, in which clients may send a hash that all members decode, is decoded as
+// Go does: line ends and unused bits are ignored. kUnpadded is the variant of gRPC's binary
+// metadata: padding is optional, line ends are refused.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ enum class Base64 : std::uint8_t {
   kUnpadded,  // + and /, not padded when written
 };
 
-// The place of the fault in the text (kStandard: without its line ends). A text that ends too early
-// has it at its end.
+// The position of the fault in the text (kStandard: not counting its line ends). For a text that
+// ends too early it is the text's end.
 struct Base64Fault {
   std::size_t offset = 0;
 };

@@ -1,14 +1,14 @@
-// KV_CHECK: an invariant of our own that must hold, in release too. A replica that is wrong must
-// not go on.
+// KV_CHECK: an invariant of our own that must hold, in release builds too. A replica in a broken
+// state must not go on.
 //
-// Never for what a client, a peer or a disk sends: that is an Error.
+// Never use it for input from a client, a peer or a disk: bad input is an Error.
 #pragma once
 
 #include <string_view>
 
 namespace kvorum {
 
-// Logs what is broken, flushes the log and aborts.
+// Logs the broken invariant, flushes the log and aborts.
 [[noreturn]] void CheckFailed(const char* file, int line, const char* condition,
                               std::string_view what);
 

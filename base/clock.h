@@ -9,7 +9,7 @@ namespace kvorum {
 
 using Duration = std::chrono::nanoseconds;
 
-// A point on the monotonic clock. It says nothing about the time of day.
+// A point on the monotonic clock, unrelated to the time of day.
 struct TimePoint {
   std::int64_t ns = 0;
   friend auto operator<=>(const TimePoint&, const TimePoint&) = default;
@@ -31,7 +31,7 @@ class Clock {
 // The machine's own clocks.
 Clock& SystemClock();
 
-// A clock that stands still until it is told. Thread-safe for reading; moved by one thread.
+// A clock that stands still until it is set. Thread-safe for reading; set by one thread.
 class ManualClock final : public Clock {
  public:
   TimePoint Now() const override { return now_; }

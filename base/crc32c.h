@@ -1,5 +1,5 @@
-// CRC-32C (Castagnoli, RFC 3720 appendix B.4): WAL records, HashKV, stored records. Uses the CPU's
-// instruction where there is one.
+// CRC-32C (Castagnoli, RFC 3720 appendix B.4) for WAL records, HashKV and stored records. Uses the
+// CPU's instruction if it has one.
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,7 @@ using std::chrono::nanoseconds;
 
 namespace {
 
-// "12.034" of a number of units; the fraction without its trailing zeros.
+// Formats a number of units as in "12.034", the fraction without trailing zeros.
 std::string Decimal(std::uint64_t value, int fraction_digits) {
   std::uint64_t scale = 1;
   for (int i = 0; i < fraction_digits; ++i) scale *= 10;
@@ -47,9 +47,9 @@ std::string_view TakeWhile(std::string_view& text, Predicate fits) {
   return taken;
 }
 
-// 0.`digits` of the unit, without what is below a nanosecond.
+// 0.`digits` of the unit, truncated to nanoseconds.
 std::uint64_t FractionOf(std::uint64_t unit_ns, std::string_view digits) {
-  constexpr std::size_t kMostDigits = 18;  // beyond them no unit has a nanosecond
+  constexpr std::size_t kMostDigits = 18;  // further digits are below a nanosecond for every unit
   std::uint64_t value = 0;
   double scale = 1;
   for (const char c : digits.substr(0, kMostDigits)) {

@@ -1,4 +1,4 @@
-// Go's notation of durations, as flags and arguments have them.
+// Durations in Go's notation, as in flags and arguments.
 #pragma once
 
 #include <chrono>
@@ -9,10 +9,10 @@
 
 namespace kvorum {
 
-// "300ms", "1h2m3.5s", "-2s", "0". kInvalidArgument for anything else, with the text of Go's.
+// Reads "300ms", "1h2m3.5s", "-2s", "0". Anything else is kInvalidArgument, with Go's text.
 Result<std::chrono::nanoseconds> ParseDuration(std::string_view text);
 
-// "1h2m3.5s", "1.234567ms", "0s".
+// Writes "1h2m3.5s", "1.234567ms", "0s".
 std::string FormatDuration(std::chrono::nanoseconds duration);
 
 }  // namespace kvorum

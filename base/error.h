@@ -1,8 +1,7 @@
-// What can go wrong, as values. An Error carries the status code and the exact text that a client
-// gets.
+// Errors as values. An Error carries the status code and the exact text that a client gets.
 //
-// Codes are those of the gRPC status (numbers are on the wire). No exception crosses our code; one
-// that a library throws stops where it is called.
+// Codes are those of the gRPC status (the numbers are on the wire). No exception crosses our code;
+// one that a library throws is caught where the library is called.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +32,7 @@ enum class Code : std::uint8_t {
   kUnauthenticated = 16,
 };
 
-// As gRPC's texts have it: "PermissionDenied".
+// The code's name in gRPC's texts: "PermissionDenied".
 std::string_view CodeName(Code code);
 
 struct Error {
@@ -64,7 +63,7 @@ inline std::unexpected<Error> Fail(Error error) { return std::unexpected(std::mo
       return std::unexpected(std::move(kv_result).error());           \
   } while (false)
 
-// KV_TRY(auto x, expr): x is the value of the Result, or the function is left with its error.
+// KV_TRY(auto x, expr): sets x to the value of the Result, or leaves the function with its error.
 #define KV_TRY(lhs, expr) KV_TRY_IMPL(KV_CONCAT(kv_try_, __LINE__), lhs, expr)
 #define KV_TRY_IMPL(tmp, lhs, expr)                 \
   auto tmp = (expr);                                \

@@ -9,7 +9,7 @@
 namespace kvorum {
 namespace {
 
-// How often a poster looks for more before it hands over to the executor's own thread.
+// The number of rounds that a poster runs before it hands over to the executor's own thread.
 constexpr int kPosterRounds = 3;
 
 template <class Run>

@@ -1,5 +1,5 @@
-// Where work runs. In production an executor is a thread with a queue, in the simulation a lane of
-// one seeded scheduler. Tasks of one executor run one at a time, in the order they were posted.
+// Executors run tasks. In production an executor is a thread with a queue, in the simulation a lane
+// of one seeded scheduler. Tasks of one executor run one at a time, in the order they were posted.
 #pragma once
 
 #include <condition_variable>
@@ -27,8 +27,8 @@ class Executor {
   virtual const Clock& clock() const = 0;
 };
 
-// One thread, named after its role as `ps -T` shows it. The destructor runs what was posted with
-// Post, drops what waits for its time, and joins; a task must not destroy its own executor.
+// One thread, named after its role as `ps -T` shows it. The destructor runs tasks given to Post,
+// drops tasks that wait for their time, and joins; a task must not destroy its own executor.
 class ThreadExecutor final : public Executor {
  public:
   explicit ThreadExecutor(std::string_view name);
@@ -39,7 +39,7 @@ class ThreadExecutor final : public Executor {
   void Post(Task task) override;
   void PostAt(TimePoint when, Task task) override;
   const Clock& clock() const override { return SystemClock(); }
-  // Runs what was posted before the call, then ends the thread. Later posts are dropped.
+  // Runs the tasks posted before the call, then ends the thread. Later posts are dropped.
   void Stop();
 
  private:
@@ -53,11 +53,11 @@ class ThreadExecutor final : public Executor {
   std::thread thread_;
 };
 
-// An executor for short tasks that never wait: a task runs on the thread that posts it, unless
-// another thread is running this executor's tasks already; then that one goes on with it (flat
-// combining, Hendler et al. 2010). It saves the wake-up of a thread per hand-off. A poster is kept
-// for a few rounds at most, then the executor's own thread, which also runs what waits for its
-// time, takes over. A poster must hold no lock that a task may take.
+// An executor for short tasks that never wait. A task runs on the thread that posts it, unless
+// another thread is already running this executor's tasks; then that thread runs it too (flat
+// combining, Hendler et al. 2010). This saves a thread wake-up per hand-off. A poster runs tasks
+// for a few rounds at most; then the executor's own thread, which also runs the timed tasks, takes
+// over. A poster must hold no lock that a task may take.
 class CombiningExecutor final : public Executor {
  public:
   explicit CombiningExecutor(std::string_view name);
@@ -68,21 +68,21 @@ class CombiningExecutor final : public Executor {
   void Post(Task task) override;
   void PostAt(TimePoint when, Task task) override;
   const Clock& clock() const override { return SystemClock(); }
-  // As ThreadExecutor's.
+  // Like ThreadExecutor::Stop.
   void Stop();
 
  private:
   void RunThread();
   void TakeDue();
-  // Runs what is queued, `rounds` times over at most, with the lock let go meanwhile.
+  // Runs the queued tasks, in at most `rounds` rounds, with the lock released meanwhile.
   void RunQueued(std::unique_lock<std::mutex>& lock, int rounds);
 
   std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<Task> queue_;
   std::multimap<TimePoint, Task> timed_;
-  bool running_ = false;      // some thread runs tasks, or the own thread was told to
-  bool handed_over_ = false;  // it was told to
+  bool running_ = false;      // a thread is running tasks, or the own thread was told to
+  bool handed_over_ = false;  // the own thread was told to run tasks
   bool stopping_ = false;
   std::thread thread_;
 };

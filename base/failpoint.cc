@@ -25,8 +25,8 @@ struct State {
 
 namespace {
 
-// What fault-injection tools set by name, whether a point of ours stands there or not (spec). Ours
-// beside them register themselves where they stand.
+// Names that fault-injection tools set, whether or not the code has such a point (spec). Points
+// with other names register themselves.
 constexpr const char* kToolNames[] = {
     "raftBeforeSave",
     "raftAfterSave",
@@ -115,7 +115,7 @@ Registry& TheRegistry() {
   return registry;
 }
 
-// How many HTTP answers are on their way.
+// Counts the HTTP answers that are being sent.
 struct PendingAnswers {
   std::mutex mutex;
   std::condition_variable none_left;

@@ -1,17 +1,17 @@
 // Named points in the code that a test can make fail, in builds with KVORUM_FAILPOINTS only; a
-// release has none of it. Names, terms and the HTTP control are those of the fault-injection tools
-// for this kind of server (docs/operations/failpoints.md).
+// release contains none of them. Names, terms and the HTTP control are those of the fault-injection
+// tools for this kind of server (docs/operations/failpoints.md).
 //
 //   KV_FAILPOINT("walBeforeSync");                       // may sleep, print or abort
 //   KV_FAILPOINT_RETURN("defragOpenFileError", value) {  // entered when set to return(value)
 //     return Fail(Code::kUnknown, value);
 //   }
 //
-//   if (KV_FAILPOINT_ARMED("name")) {  // the way to it is left as it is while nobody set it
-//     other_executor.Post([] { KV_FAILPOINT("name"); ... });  // where it may sleep
+//   if (KV_FAILPOINT_ARMED("name")) {  // code that only a set point needs
+//     other_executor.Post([] { KV_FAILPOINT("name"); ... });  // on an executor that may sleep
 //
-// A point registers its name when the program starts, wherever it stands, so that it can be set
-// before it is first reached; the names that the tools expect are known even where no point stands.
+// Every point registers its name when the program starts, so that it can be set before it is first
+// reached. The names that the tools expect are known even if the code has no such point.
 // A term is a chain `a->b`: the first part whose modifiers allow it acts. Modifiers: `25.0%`, `3*`.
 // Actions: off, return, return(v), sleep(ms), sleep("1s"), panic, print.
 //
@@ -35,13 +35,13 @@
 
 namespace kvorum::failpoint {
 
-struct State;  // of one name: its term and how often it fired
+struct State;  // a name's term and the number of times it acted
 
-// The place in the code. Made through KV_FAILPOINT only.
+// A point in the code. Created by KV_FAILPOINT only.
 class Point {
  public:
   explicit Point(const char* name);
-  // Sleeps, prints or aborts as the term says; the text of return(text) if that is its action.
+  // Sleeps, prints or aborts as the term says. Returns the text if the action is return(text).
   std::optional<std::string> Evaluate() const {
     if (!armed_.load(std::memory_order_relaxed)) [[likely]]
       return std::nullopt;
@@ -67,11 +67,11 @@ inline const Point kPoint{kName.text};
 // Control by tests in the same process; the HTTP control does the same. kNotFound for an unknown
 // name, kInvalidArgument for a bad term.
 Result<void> Set(std::string_view name, std::string_view term);
-// "a=term;b=term": all of them or, if one is wrong, none.
+// "a=term;b=term": sets all of them or, if one is wrong, none.
 Result<void> SetAll(std::string_view assignments);
 Result<void> Clear(std::string_view name);
 void ClearAll();
-// How often the point acted since it was last set; `off` does not count.
+// The number of times the point has acted since it was last set; `off` does not count.
 Result<std::uint64_t> Count(std::string_view name);
 // The term of a name as it was set, "" when off.
 Result<std::string> Get(std::string_view name);
@@ -88,9 +88,9 @@ class AnswerPending {
   AnswerPending& operator=(const AnswerPending&) = delete;
 };
 
-// The HTTP control on a thread of its own, which serves one request at a time and never evaluates a
-// point, so it answers while points sleep. GET / , GET|PUT|DELETE /name, GET /name/count,
-// PUT /failpoints. The destructor stops it.
+// The HTTP control, on a separate thread that serves one request at a time and never evaluates a
+// point, so it answers while points sleep. GET / , GET|PUT|DELETE /name, GET /name/count, PUT
+// /failpoints. The destructor stops it.
 class ControlServer {
  public:
   // "127.0.0.1:22381" or "localhost:0".
@@ -119,7 +119,7 @@ Result<void> StartFromEnvironment();
 
 namespace kvorum::failpoint {
 
-// Without failpoints the environment is not looked at.
+// Without failpoints the environment is ignored.
 inline Result<void> StartFromEnvironment() { return {}; }
 
 }  // namespace kvorum::failpoint

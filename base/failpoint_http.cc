@@ -19,7 +19,7 @@ namespace kvorum::failpoint {
 namespace {
 
 constexpr std::size_t kMaxRequestBytes = 64 * 1024;
-// A client that stalls holds the next one up for this long and no longer.
+// A stalled client delays the next one for at most this long.
 constexpr std::chrono::milliseconds kRequestLimit(2000);
 
 using Deadline = std::chrono::steady_clock::time_point;
@@ -118,7 +118,7 @@ Answer Handle(const Request& request) {
   return {405, "only GET, PUT and DELETE\n"};
 }
 
-// The value of a header, "" if it is not there. `head` is in lower case.
+// The value of a header, "" if it is missing. `head` is in lower case.
 std::string_view Header(std::string_view head, std::string_view name) {
   const std::size_t at = head.find("\r\n" + std::string(name) + ":");
   if (at == std::string_view::npos) return {};
@@ -158,7 +158,7 @@ class Server final : public ControlServer {
     }
   }
 
-  // One request, one answer, then the connection is closed.
+  // Serves one request, then closes the connection.
   void Serve(int fd) {
     const Deadline deadline = std::chrono::steady_clock::now() + kRequestLimit;
     Request request;

@@ -19,15 +19,15 @@ struct Part {
   double percent = 100;
   std::optional<std::uint64_t> times_left;  // no limit if unset
   Action action = Action::kOff;
-  std::string value;     // of return
-  Duration duration{0};  // of sleep
+  std::string value;     // for return
+  Duration duration{0};  // for sleep
 };
 
 using Term = std::vector<Part>;
 
 Result<Term> ParseTerm(std::string_view text);
 
-// The part that acts now, nullptr if none; counts its `3*` down.
+// Returns the part that acts now, nullptr if none does, and counts its `3*` down.
 const Part* Choose(Term& term, Rng& rng);
 
 }  // namespace kvorum::failpoint

@@ -1,10 +1,10 @@
 // Files, behind an interface: the machine's own, or an in-memory one that loses, tears and refuses
-// on demand (tests/disk/sim_file_system.h). The WAL, the snapshots and the data directory reach the
-// disk through it alone.
+// writes on demand (tests/disk/sim_file_system.h). The WAL, the snapshots and the data directory
+// reach the disk through it alone.
 //
-// What is durable, in the words of POSIX: bytes and the size of a file after its Sync returned ok;
-// a file's name (made, renamed or removed) after SyncDirectory of its folder returned ok. Nothing
-// else survives a power cut.
+// Durability, in POSIX terms: a file's bytes and size are durable after its Sync returned ok; a
+// name (created, renamed or removed) after SyncDirectory of its directory returned ok. Nothing else
+// survives a power cut.
 #pragma once
 
 #include <cstdint>
@@ -31,17 +31,18 @@ class File {
   // Writes all parts one after another at the offset (one pwritev where possible); the file grows
   // as needed.
   virtual Result<void> WriteAt(std::uint64_t offset, std::span<const std::string_view> parts) = 0;
-  // fdatasync. An error is final: what was written since the last Sync may be gone, and a second
-  // try may lie.
+  // fdatasync. An error is final: data written since the last Sync may be lost, and a retry may
+  // falsely succeed.
   virtual Result<void> Sync() = 0;
   virtual Result<void> Truncate(std::uint64_t size_bytes) = 0;
   // Reserves space for size_bytes and grows the file to that size; the new part reads as zeros, the
-  // old one stays. Writes into it cannot fail for a full disk (but on copy-on-write file systems).
+  // existing part is unchanged. Writes into the space cannot fail for a full disk, except on
+  // copy-on-write file systems.
   virtual Result<void> Allocate(std::uint64_t size_bytes) = 0;
   virtual Result<std::uint64_t> Size() = 0;
 };
 
-// Held while it exists.
+// The lock is held while the object exists.
 class FileLock {
  public:
   virtual ~FileLock() = default;
@@ -58,19 +59,19 @@ class FileSystem {
   };
   virtual Result<std::unique_ptr<File>> Open(const std::string& path, OpenMode mode) = 0;
   virtual Result<bool> Exists(const std::string& path) = 0;
-  // Names (not paths) in the folder, sorted.
+  // Names (not paths) in the directory, sorted.
   virtual Result<std::vector<std::string>> List(const std::string& dir) = 0;
-  // Makes the folder and its missing parents with mode 0700. An existing folder is fine.
+  // Creates the directory and its missing parents with mode 0700. An existing directory is fine.
   virtual Result<void> MakeDirectories(const std::string& dir) = 0;
   // Atomic; replaces a file of the new name.
   virtual Result<void> Rename(const std::string& from, const std::string& to) = 0;
-  // A file, or an empty folder.
+  // Removes a file or an empty directory.
   virtual Result<void> Remove(const std::string& path) = 0;
   virtual Result<void> SyncDirectory(const std::string& dir) = 0;
-  // An exclusive lock on a file, made if missing. kFailedPrecondition when someone else holds it,
-  // in this process or another; it goes with its holder's process.
+  // Takes an exclusive lock on a file, which is created if missing. kFailedPrecondition when
+  // another holder has it, in this process or another. The lock ends with its holder's process.
   virtual Result<std::unique_ptr<FileLock>> Lock(const std::string& path) = 0;
-  // Bytes free for us on the file system that holds the path.
+  // The free bytes available to us on the file system that holds the path.
   virtual Result<std::uint64_t> FreeSpace(const std::string& path) = 0;
 };
 
@@ -80,14 +81,14 @@ FileSystem& PosixFileSystem();
 inline std::string LockedText(const std::string& path) {
   return "lock " + path + ": held by another process";
 }
-// "a/b" of "a/b/c", "." of "a", "/" of "/a".
+// "a/b" for "a/b/c", "." for "a", "/" for "/a".
 std::string ParentDirectory(const std::string& path);
 
 // The whole content of a file; refuses one larger than limit_bytes.
 Result<std::string> ReadWholeFile(FileSystem& fs, const std::string& path,
                                   std::uint64_t limit_bytes);
-// Writes path.tmp, syncs it, renames it to path and syncs the folder: after a crash the old or the
-// new content.
+// Writes path.tmp, syncs it, renames it to path and syncs the directory: after a crash the file has
+// the old or the new content.
 Result<void> WriteFileAtomically(FileSystem& fs, const std::string& path, std::string_view content);
 
 }  // namespace kvorum

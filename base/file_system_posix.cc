@@ -78,7 +78,8 @@ class Descriptor {
   int fd_;
 };
 
-// Steps over `written` bytes of the parts that are left: parts[first] has lost skip bytes already.
+// Steps over `written` bytes of the remaining parts: the first `skip` bytes of parts[first] were
+// already written.
 void Advance(std::span<const std::string_view> parts, std::size_t written, std::size_t* first,
              std::size_t* skip) {
   while (*first < parts.size() && written >= parts[*first].size() - *skip) {
@@ -109,7 +110,7 @@ class PosixFile final : public File {
   }
 
   Result<void> WriteAt(std::uint64_t offset, std::span<const std::string_view> parts) override {
-    constexpr std::size_t kPartsAtOnce = 256;  // of IOV_MAX 1024: 4 KiB of stack
+    constexpr std::size_t kPartsAtOnce = 256;  // out of IOV_MAX 1024: 4 KiB of stack
     static_assert(kPartsAtOnce <= IOV_MAX);
     std::array<iovec, kPartsAtOnce> vectors;
     std::size_t first = 0;
@@ -186,7 +187,7 @@ class PosixFileLock final : public FileLock {
   explicit PosixFileLock(Descriptor fd) : fd_(std::move(fd)) {}
 
  private:
-  Descriptor fd_;  // the lock goes with the last descriptor of this open
+  Descriptor fd_;  // the lock ends with the last descriptor of this open
 };
 
 class MachineFileSystem final : public FileSystem {

@@ -1,4 +1,4 @@
-// A deleter for what a C library gives out: std::unique_ptr<X509, FreedBy<X509_free>>.
+// A deleter for objects of C libraries: std::unique_ptr<X509, FreedBy<X509_free>>.
 #pragma once
 
 namespace kvorum {

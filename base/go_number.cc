@@ -33,7 +33,7 @@ BaseAndDigits CutPrefix(std::string_view text) {
   return {.base = 8, .digits = text.substr(1), .has_prefix = true};
 }
 
-// Between two digits each; a prefix counts as one.
+// Underscores must be between two digits each; a prefix counts as a digit.
 bool UnderscoresFit(std::string_view digits, bool has_prefix) {
   bool after_digit = has_prefix;
   for (const char c : digits) {
@@ -50,7 +50,7 @@ unsigned DigitValue(char c) {
   return std::numeric_limits<unsigned>::max();
 }
 
-// The number without its sign, or why there is none.
+// Returns the number without its sign, or the reason why the text is not a number.
 std::expected<std::uint64_t, Code> ParseMagnitude(std::string_view text, int wanted_base) {
   if (text.empty()) return std::unexpected(Code::kInvalidArgument);
   const bool names_base = wanted_base == 0;
@@ -80,7 +80,7 @@ Result<std::int64_t> ParseInt(std::string_view text, int base) {
   constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   if (*magnitude > kMost + (is_negative ? 1 : 0))
     return Fail(Malformed("ParseInt", text, Code::kOutOfRange));
-  // The lowest number's magnitude is that of no positive one.
+  // The magnitude of the lowest number is one more than that of the highest.
   return static_cast<std::int64_t>(is_negative ? 0 - *magnitude : *magnitude);
 }
 

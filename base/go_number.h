@@ -1,6 +1,6 @@
-// Numbers and booleans as Go's package strconv reads them: in flags, arguments and feature gates.
-// An error is kInvalidArgument for what is no number and kOutOfRange for one that does not fit,
-// with strconv's text.
+// Numbers and booleans as Go's package strconv reads them, for flags, arguments and feature gates.
+// A text that is not a number is kInvalidArgument, a number that does not fit kOutOfRange, with
+// strconv's text.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,13 @@
 
 namespace kvorum {
 
-// Base 0: the text itself names it, by 0x, 0o, 0b or a leading 0, else it is 10, and underscores
-// may stand between digits. `bits` is the size of the type that the number must fit into.
+// With base 0 the text itself names the base by 0x, 0o, 0b or a leading 0, and is decimal
+// otherwise; underscores may then separate digits. `bits` is the size of the type that the number
+// must fit into.
 Result<std::int64_t> ParseInt(std::string_view text, int base);
-// Without a sign.
+// Accepts no sign.
 Result<std::uint64_t> ParseUint(std::string_view text, int base, int bits = 64);
-// 1, t, T, true, TRUE, True, or 0 and the like.
+// Accepts 1, t, T, true, TRUE, True and the same spellings of false.
 Result<bool> ParseBool(std::string_view text);
 
 }  // namespace kvorum

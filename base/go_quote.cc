@@ -18,7 +18,7 @@ struct Range {
   char32_t last;
 };
 
-// Format characters, spaces and private use: the C library counts them as printable, Go does not.
+// Format characters, spaces and private use: the C library considers them printable, Go does not.
 constexpr auto kNotPrintable = std::to_array<Range>({
     {0x00a0, 0x00a0},   {0x00ad, 0x00ad},   {0x0600, 0x0605},   {0x061c, 0x061c},
     {0x06dd, 0x06dd},   {0x070f, 0x070f},   {0x0890, 0x0891},   {0x08e2, 0x08e2},
@@ -71,8 +71,8 @@ std::optional<char32_t> ParseDigits(std::string_view text, std::size_t at, std::
   return value;
 }
 
-// Reads the escape after a backslash at text[at]; appends what it stands for and returns the place
-// after it.
+// Reads the escape after a backslash at text[at], appends the character it stands for and returns
+// the position after it.
 std::optional<std::size_t> ReadEscape(std::string_view text, std::size_t at, std::string& out) {
   if (at >= text.size()) return std::nullopt;
   const char letter = text[at];
@@ -131,7 +131,7 @@ std::string GoQuote(std::string_view bytes) {
 std::string GoQuoteCharacter(char c) {
   if (c == '\'') return R"('\'')";
   if (c == '"') return R"('"')";
-  // An argument's byte is taken as the code point of that number.
+  // A byte of an argument is taken as the code point with that number.
   std::string text;
   AppendUtf8(static_cast<unsigned char>(c), text);
   std::string quoted = GoQuote(text);

@@ -1,5 +1,5 @@
-// Quoted strings as Go writes (%q) and reads them: many error texts that clients match hold one,
-// the "fields" format of the ctl prints them, its txn grammar takes them.
+// Quoted strings as Go writes (%q) and reads them. Many error texts that clients match contain one,
+// the ctl's "fields" format prints them, and its txn grammar reads them.
 #pragma once
 
 #include <cstddef>
@@ -9,18 +9,18 @@
 
 namespace kvorum {
 
-// In double quotes; what is not printable, or not UTF-8, is escaped.
+// Quotes with double quotes; bytes that are not printable, or not UTF-8, are escaped.
 std::string GoQuote(std::string_view bytes);
 
 // One character in single quotes, as in "unknown shorthand flag: 'x'".
 std::string GoQuoteCharacter(char c);
 
-// The string that a literal stands for: "..." with escapes, or `...` as it is. Nothing if it is
+// The string that a literal stands for: "..." with escapes, or `...` verbatim. Nothing if it is
 // malformed.
 std::optional<std::string> GoUnquote(std::string_view literal);
 
-// The length of the quoted literal that the text begins with, to its closing quote; nothing if the
-// text does not begin with a quote or the literal does not end.
+// The length of the quoted literal at the start of the text, including its closing quote. Nothing
+// if the text does not start with a quote or the literal does not end.
 std::optional<std::size_t> GoQuotedLength(std::string_view text);
 
 }  // namespace kvorum

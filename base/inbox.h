@@ -1,10 +1,10 @@
-// Hands values from any thread to an executor in batches: however much arrives until the posted
-// task runs, one task is posted.
+// Hands values from any thread to an executor in batches: one task is posted for however many
+// values arrive until it runs.
 //
 // Threading: Put and Wake are thread-safe; Take and TakeOrRest belong to the executor. The lock is
-// a leaf: held for the change that the caller makes, never while posting. Ownership: the owner of
-// both outlives the posted tasks. Bounds are the caller's, whose change looks at the batch before
-// it adds to it. Costs: one lock a Put, one a Take; a Post only where none is outstanding.
+// a leaf: held for the caller's change, never while posting. Ownership: the owner of inbox and
+// executor outlives the posted tasks. Bounds: the caller's change checks the batch before it adds
+// to it. Cost: one lock per Put, one per Take; a Post only if none is outstanding.
 #pragma once
 
 #include <mutex>
@@ -15,19 +15,19 @@
 
 namespace kvorum {
 
-// Batch: a value that begins empty, such as a vector.
+// Batch is a type whose default value is empty, such as a vector.
 template <class Batch>
 class Inbox {
  public:
   using Drain = std::move_only_function<void()>;
 
-  // `drain` runs on the executor and takes what is there.
+  // `drain` runs on the executor and takes the batch.
   Inbox(Executor& executor, Drain drain) : executor_(executor), drain_(std::move(drain)) {}
   Inbox(const Inbox&) = delete;
   Inbox& operator=(const Inbox&) = delete;
 
-  // change(batch) adds to the batch, under the lock. One that returns false wants no task for it:
-  // nothing was added, or it may wait for what comes next.
+  // change(batch) adds to the batch, under the lock. It returns false if it needs no task: nothing
+  // was added, or the addition may wait for the next one.
   template <class Change>
   void Put(Change&& change) {
     {
@@ -42,7 +42,7 @@ class Inbox {
     Post();
   }
 
-  // Has the task run though nothing may have come: at once, or when the clock reaches `when`.
+  // Runs the task although there may be no values: at once, or when the clock reaches `when`.
   void Wake() {
     if (!MarkPosted()) Post();
   }
@@ -50,14 +50,14 @@ class Inbox {
     if (!MarkPosted()) executor_.PostAt(when, [this] { drain_(); });
   }
 
-  // Takes all that has come; the next Put posts a task again.
+  // Takes all values that have arrived; the next Put posts a task again.
   Batch Take() {
     std::lock_guard lock(mutex_);
     is_posted_ = false;
     return std::exchange(batch_, {});
   }
-  // The same for a task that goes on until nothing is left, maybe with pauses: as long as it is
-  // given something, nothing else posts a task.
+  // Like Take, for a task that repeats until nothing is left, perhaps with pauses: while it is
+  // given values, nothing else posts a task.
   Batch TakeOrRest() {
     std::lock_guard lock(mutex_);
     is_posted_ = !batch_.empty();
@@ -68,7 +68,7 @@ class Inbox {
   void Post() {
     executor_.Post([this] { drain_(); });
   }
-  // Whether a task was posted already.
+  // Marks a task as posted. Returns true if one was posted already.
   bool MarkPosted() {
     std::lock_guard lock(mutex_);
     return std::exchange(is_posted_, true);

@@ -1,9 +1,9 @@
-// A binary heap in one array whose items know their place in it, so that one in the middle can be
-// moved or taken out: O(log n) each, without an allocation but for the array's growth.
+// A binary heap in one array whose items know their position in it, so that an item in the middle
+// can be moved or removed: O(log n) each, with no allocation except for the array's growth.
 //
-// Not thread-safe. Traits has `static bool IsBefore(const Item&, const Item&)` and
-// `static HeapPlace& PlaceOf(const Item&)`, which is kNotInHeap to begin with and written by the
-// heap alone. A rank that changes outside is told by Replace before any other call.
+// Not thread-safe. Traits has `static bool IsBefore(const Item&, const Item&)` and `static
+// HeapPlace& PlaceOf(const Item&)`, which starts as kNotInHeap and is written by the heap alone. If
+// an item's rank changes, Replace must be the next call.
 #pragma once
 
 #include <cstddef>
@@ -23,10 +23,10 @@ class IndexedHeap {
  public:
   bool empty() const { return items_.empty(); }
   std::size_t size() const { return items_.size(); }
-  // The one before all others.
+  // The first item in the order.
   const Item& front() const { return items_.front(); }
   const Item& operator[](HeapPlace place) const { return items_[place]; }
-  // All of them, in no order that means anything.
+  // All items, in no useful order.
   const std::vector<Item>& items() const { return items_; }
 
   void Push(const Item& item) {
@@ -34,7 +34,7 @@ class IndexedHeap {
     SiftUp(items_.size() - 1, item);
   }
 
-  // Puts the item, which may be the one that is there with another rank, into this place's stead.
+  // Puts the item, which may be the present one with another rank, at this place.
   void Replace(HeapPlace place, const Item& item) {
     const bool rises = place > 0 && Traits::IsBefore(item, items_[Parent(place)]);
     rises ? SiftUp(place, item) : SiftDown(place, item);
@@ -47,7 +47,7 @@ class IndexedHeap {
     if (place < items_.size()) Replace(place, last);
   }
 
-  // Takes these in the place of all, which is empty. O(n).
+  // Fills the empty heap with these items. O(n).
   void Assign(std::vector<Item> items) {
     items_ = std::move(items);
     for (std::size_t i = 0; i < items_.size(); ++i) Set(i, items_[i]);
@@ -59,7 +59,7 @@ class IndexedHeap {
     items_.clear();
   }
 
-  // Aborts with what is broken. O(n).
+  // Aborts with the broken invariant. O(n).
   void CheckInvariants() const {
     for (std::size_t i = 0; i < items_.size(); ++i) {
       KV_CHECK(Traits::PlaceOf(items_[i]) == i, "an item does not know its place in the heap");

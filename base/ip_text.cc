@@ -12,7 +12,7 @@ constexpr std::size_t kGroups = 8;
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsHexDigit(char c) { return IsDigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 
-// Words reasons about one text.
+// Builds the error texts about one address.
 class Refusal {
  public:
   explicit Refusal(std::string_view text) : text_(text) {}
@@ -27,7 +27,7 @@ class Refusal {
   std::string_view text_;
 };
 
-// The fault of the four decimal numbers, if any, which may be the end of a longer text.
+// Returns the fault, if any, of four decimal numbers, which may be the end of a longer text.
 std::optional<std::string> DottedProblem(std::string_view text, const Refusal& refusal) {
   unsigned value = 0;
   std::size_t digits = 0;
@@ -54,7 +54,7 @@ std::optional<std::string> DottedProblem(std::string_view text, const Refusal& r
   return std::nullopt;
 }
 
-// The fault, if any, of groups of hexadecimal digits between colons.
+// Returns the fault, if any, of groups of hexadecimal digits between colons.
 std::optional<std::string> GroupsProblem(std::string_view text, const Refusal& refusal) {
   std::size_t groups = 0;
   bool has_gap = text.starts_with("::");

@@ -1,6 +1,6 @@
-// Texts of IP addresses, by the rule of Go's netip.ParseAddr: what a URL may have in its brackets,
-// and which hosts a server can listen on. Decimal parts without leading zeros, `::` for one group
-// of zeros at least, a zone behind `%`.
+// Texts of IP addresses, by the rule of Go's netip.ParseAddr: they decide what a URL may have in
+// brackets, and on which hosts a server can listen. Decimal parts have no leading zeros, `::`
+// stands for at least one group of zeros, a zone follows `%`.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace kvorum {
 
 enum class IpKind : std::uint8_t { kV4, kV6, kV6WithZone };
 
-// The kind of address that a text is, or the reason why it is none.
+// Returns the kind of address, or the reason why the text is not an address.
 std::expected<IpKind, std::string> ClassifyIp(std::string_view text);
 
 }  // namespace kvorum

@@ -1,5 +1,5 @@
-// Letters of ASCII in lower case: names of headers and hosts have no case. Bytes past it are left
-// as they are.
+// Lower case for ASCII letters: names of headers and hosts are case-insensitive. Other bytes are
+// unchanged.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// How a log line looks: the one home of FormatLogLine.
+// The format of a log line: implements FormatLogLine.
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -29,8 +29,8 @@ constexpr std::string_view LevelName(LogLevel level) {
   return "unknown";
 }
 
-// The inside of a JSON string. A byte that is not part of valid UTF-8 becomes U+FFFD, so that a
-// line is valid JSON whatever a client named its key.
+// Appends the inside of a JSON string. A byte that is not part of valid UTF-8 becomes U+FFFD, so
+// that a line is valid JSON whatever bytes a client's key has.
 void AppendEscaped(std::string& out, std::string_view text) {
   constexpr std::string_view kHex = "0123456789abcdef";
   for (std::size_t i = 0; i < text.size();) {
@@ -128,7 +128,7 @@ void AppendFields(std::string& out, std::initializer_list<LogField> fields, bool
 }
 
 // Go's layout 2006-01-02T15:04:05.999999Z0700: up to six digits of the second's fraction without
-// trailing zeros, and Z for an offset of none.
+// trailing zeros, and Z for a zero offset.
 void AppendTimestamp(std::string& out, std::int64_t wall_ns) {
   constexpr std::int64_t kNanos = 1'000'000'000;
   std::int64_t seconds = wall_ns / kNanos;
@@ -158,7 +158,7 @@ void AppendTimestamp(std::string& out, std::int64_t wall_ns) {
   out += buffer.data();
 }
 
-// "folder/file.cc:12" of "/any/where/folder/file.cc".
+// Appends "folder/file.cc:12" for "/any/where/folder/file.cc".
 void AppendCaller(std::string& out, std::string_view file, int line) {
   const std::size_t name = file.find_last_of('/');
   if (name != std::string_view::npos && name > 0) {

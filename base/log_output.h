@@ -1,4 +1,4 @@
-// A place where log lines go: a standard stream or a file.
+// A destination of log lines: a standard stream or a file.
 //
 // Used by one thread at a time. A write blocks until its reader has room.
 #pragma once
@@ -14,7 +14,7 @@ namespace kvorum {
 class LogOutput {
  public:
   // "stderr", "default" (stderr too), "stdout", or the path of a file, which is appended to; the
-  // file and its folders are made where they are missing.
+  // file and its directories are created if missing.
   static Result<LogOutput> Open(const std::string& name);
 
   LogOutput(LogOutput&& other) noexcept
@@ -22,8 +22,8 @@ class LogOutput {
   LogOutput& operator=(LogOutput&&) = delete;
   ~LogOutput();
 
-  // What cannot be written is lost: a full disk or a closed pipe under the log is no reason to stop
-  // serving, and there is no place left to tell it.
+  // Output that cannot be written is lost: a full disk or a closed pipe under the log is no reason
+  // to stop serving, and there is no other place to report it.
   void Write(std::string_view text) const;
 
  private:

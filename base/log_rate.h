@@ -1,5 +1,5 @@
-// Lets some log lines a second through and counts the others: what strangers can cause at any rate
-// must not fill a disk.
+// Lets some log lines a second through and counts the others: lines that strangers can cause at any
+// rate must not fill a disk.
 //
 // Not thread-safe.
 #pragma once
@@ -16,7 +16,7 @@ class LogRate {
  public:
   static constexpr int kLinesPerSecond = 10;
 
-  // Whether the line may be written.
+  // Returns true if the line may be written.
   bool Takes(TimePoint now) {
     if (now - second_ >= std::chrono::seconds(1)) {
       second_ = now;
@@ -29,7 +29,8 @@ class LogRate {
     ++suppressed_;
     return false;
   }
-  // How many were not since this was asked last: a line that is written may tell.
+  // Returns the number of lines suppressed since the last call, for a line that is written to
+  // report.
   std::uint64_t TakeSuppressed() { return std::exchange(suppressed_, 0); }
 
  private:

@@ -20,7 +20,7 @@
 namespace kvorum {
 namespace {
 
-// The queue's bounds: a few seconds of a busy server, and memory that does not matter.
+// The queue's bounds: room for a few seconds of a busy server, at a negligible cost in memory.
 constexpr std::size_t kMaxQueuedLines = 16'384;
 constexpr std::size_t kMaxQueuedBytes = std::size_t{8} << 20;
 constexpr std::chrono::milliseconds kExitLimit(1000);
@@ -36,8 +36,8 @@ Result<Outputs> OpenOutputs(const std::vector<std::string>& names) {
   return outputs;
 }
 
-// The queue and the thread that empties it. There is one, and it is never destroyed: its thread may
-// sit in a write that never returns, and nothing may wait for that.
+// The queue and the thread that empties it. There is one, which is never destroyed: its thread may
+// be stuck in a write that never returns, and nothing may wait for that.
 class AsyncLog {
  public:
   AsyncLog() {
@@ -46,9 +46,10 @@ class AsyncLog {
     std::atexit([] { FlushLog(kExitLimit); });
   }
 
-  // False when the line was dropped.
+  // Returns false if the line was dropped.
   bool Push(std::string line) {
-    // A fork has no thread of ours, and may have got the lock from one that holds it for ever.
+    // A forked process does not have our thread, and may have copied the lock from a thread that
+    // holds it for ever.
     if (::getpid() != process_) return false;
     bool wake = false;
     {
@@ -107,8 +108,7 @@ class AsyncLog {
     }
   }
 
-  // Moves what is queued into one piece of text: one write however many lines. Returns their
-  // number.
+  // Joins the queued lines into one text, so that they need one write. Returns their number.
   std::size_t TakeBatch(std::string& batch) {
     batch.clear();
     const std::size_t count = queue_.size();
@@ -148,8 +148,8 @@ AsyncLog& TheLog() {
   return log;
 }
 
-// Writes as much as the descriptor takes without blocking: poll says writable when a pipe has room
-// for PIPE_BUF bytes.
+// Writes as much as the descriptor accepts without blocking: poll reports a pipe writable when it
+// has room for PIPE_BUF bytes.
 void WriteToStderrWithoutBlocking(std::string_view text) {
   while (!text.empty()) {
     pollfd ready = {STDERR_FILENO, POLLOUT, 0};

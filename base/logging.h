@@ -1,10 +1,10 @@
-// Log lines with fields, in JSON (one object a line: level, ts, caller, msg, then the fields) or
+// Log lines with fields, in JSON (one object per line: level, ts, caller, msg, then the fields) or
 // console form.
 //
-// Logging never blocks serving: lines go to a bounded queue that a thread of its own writes out;
-// when the queue is full the line is dropped and counted, and a line tells how many once there is
-// room. What is queued is flushed at exit, at most for one second. Thread-safe. A line costs its
-// formatting, one allocation and one short lock. A forked process logs its last words only.
+// Logging never blocks serving: lines go to a bounded queue that a separate thread writes out. When
+// the queue is full a line is dropped and counted, and a later line reports the number once there
+// is room. The queue is flushed at exit, for at most one second. Thread-safe. A line costs its
+// formatting, one allocation and one short lock. A forked process logs only its last words.
 //
 //   KV_INFO("opened the log", {"dir", dir}, {"segments", count});
 #pragma once
@@ -57,26 +57,27 @@ struct LogOptions {
   std::vector<std::string> outputs = {"default"};
 };
 
-// Replaces the process's sinks (before the first call: JSON, level info, stderr). Errors name the
-// output that cannot be opened; the old sinks stay then.
+// Replaces the process's outputs (JSON at level info to stderr until the first call). Errors name
+// the output that cannot be opened; the old outputs stay then.
 Result<void> InitLogging(const LogOptions& options);
-// Writes out what is queued; waits for it, at most for `limit`. False when time ran out.
+// Writes out the queued lines and waits for that for at most `limit`. Returns false when time ran
+// out.
 bool FlushLog(std::chrono::milliseconds limit = std::chrono::milliseconds(1000));
 bool LogEnabled(LogLevel level);
 void SetLogLevel(LogLevel level);
-// Lines that were dropped because the sink did not keep up, since the start.
+// The number of lines dropped since the start because the output did not keep up.
 std::uint64_t DroppedLogLines();
 
 void WriteLog(LogLevel level, const char* file, int line, std::string_view message,
               std::initializer_list<LogField> fields);
 
-// For the last words of a process that aborts: the line goes the usual way and is flushed, at most
-// for one second; if the queue is full or the sink is stuck, it goes straight to stderr, unless
+// Logs the last words of a process that aborts: the line goes the usual way and is flushed, for at
+// most one second; if the queue is full or the output is stuck, it goes straight to stderr, unless
 // that would block too.
 void WriteLogBeforeExit(LogLevel level, const char* file, int line, std::string_view message,
                         std::initializer_list<LogField> fields);
 
-// One formatted line without its newline: what the sinks get. `ts` is in the local time zone.
+// One formatted line without its newline, as outputs get it. `ts` is in the local time zone.
 std::string FormatLogLine(bool json, LogLevel level, std::int64_t wall_ns, const char* file,
                           int line, std::string_view message,
                           std::initializer_list<LogField> fields);

@@ -1,5 +1,5 @@
 // Seeded randomness: equal seeds give equal sequences on every machine (xoshiro256**, Blackman and
-// Vigna 2018). One object belongs to one thread. Not for secrets.
+// Vigna 2018). An object belongs to one thread. Not for secrets.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ class Rng {
   std::array<std::uint64_t, 4> state_;
 };
 
-// A seed from the operating system, for the one place that may not be replayed: process start.
+// A seed from the operating system, for process start, the one place that need not be replayable.
 std::uint64_t EntropySeed();
 
 }  // namespace kvorum

@@ -1,8 +1,8 @@
 // An immutable, reference-counted slice of bytes: encoded once, then shared by the WAL record, the
 // peers' streams, the apply thread and the answers.
 //
-// Thread-safe in the way of shared_ptr: one object belongs to one thread, copies may go to others.
-// A copy or a slice costs one atomic increment, Copy() one allocation.
+// Thread-safe like shared_ptr: one object belongs to one thread, copies may go to others. A copy or
+// a slice costs one atomic increment, Copy() one allocation.
 #pragma once
 
 #include <atomic>
@@ -22,9 +22,10 @@ class SharedBytes {
   static SharedBytes Copy(std::string_view bytes);
   // Takes the string over without copying its bytes.
   static SharedBytes Own(std::string&& bytes);
-  // A block of size_bytes that the caller fills through *data before it shares the result.
+  // Allocates a block of size_bytes that the caller fills through *data before it shares the
+  // result.
   static SharedBytes Allocate(std::size_t size_bytes, char** data);
-  // Bytes with static storage duration; nothing is counted.
+  // Refers to bytes with static storage duration, without counting references.
   static SharedBytes Static(std::string_view bytes) {
     SharedBytes result;
     result.data_ = bytes.data();
@@ -65,7 +66,7 @@ class SharedBytes {
  private:
   struct Block {
     std::atomic<std::uint32_t> references{1};
-    std::string owned;  // used by Own only; Allocate puts the bytes behind the block
+    std::string owned;  // used by Own only; Allocate puts the bytes after the block's header
   };
   void Release() noexcept;
 

@@ -1,5 +1,5 @@
-// The first bytes of a text as a number, so that a search or a sort looks at numbers that lie
-// together, and seldom at the texts.
+// The first bytes of a text as a number, so that a search or a sort compares adjacent numbers, and
+// rarely the texts.
 #pragma once
 
 #include <bit>
@@ -11,12 +11,12 @@
 
 namespace kvorum {
 
-// The eight bytes from `offset` on, which is at most the text's size, zeros where there are none.
-// Of texts with the same `offset` first bytes, the lesser never has the greater head.
+// The eight bytes from `offset` on, padded with zeros; `offset` is at most the text's size. Of two
+// texts with the same first `offset` bytes, the lesser never has the greater head.
 inline std::uint64_t SortHead(std::string_view text, std::size_t offset) {
   std::uint64_t head = 0;
   const std::string_view rest = text.substr(offset);
-  if (rest.size() >= sizeof(head)) {  // of a size that the compiler knows
+  if (rest.size() >= sizeof(head)) {  // a size known at compile time
     std::memcpy(&head, rest.data(), sizeof(head));
   } else if (!rest.empty()) {
     std::memcpy(&head, rest.data(), rest.size());
@@ -25,8 +25,8 @@ inline std::uint64_t SortHead(std::string_view text, std::size_t offset) {
   return head;
 }
 
-// How many of the sorted heads are less. No branch depends on them: those of a search in texts that
-// come in no order are guessed wrong every other time.
+// Returns how many of the sorted heads are less. No branch depends on the comparisons: for texts in
+// random order such branches are mispredicted every other time.
 inline std::size_t HeadsBelow(std::span<const std::uint64_t> heads, std::uint64_t head) {
   const std::uint64_t* from = heads.data();
   std::size_t left = heads.size();

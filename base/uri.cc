@@ -14,7 +14,7 @@ namespace {
 using Failure = std::unexpected<std::string>;
 using Decoded = std::expected<std::string, std::string>;
 
-// The parts of a URI, each of which has its own characters that stand for themselves.
+// The parts of a URI, each with its own set of characters that need no escape.
 enum class Part : std::uint8_t { kPath, kHost, kZone, kUser, kFragment };
 
 std::string_view OwnCharacters(Part part) {
@@ -63,8 +63,8 @@ std::string Encode(std::string_view text, Part part) {
   return encoded;
 }
 
-// A host may escape nothing of ASCII but the percent sign, a zone nothing that a host could not
-// have as it is, and the space.
+// A host may escape no ASCII character but the percent sign; a zone only the space and characters
+// that a host may have unescaped.
 bool MayBeEscaped(unsigned byte, Part part) {
   if (byte == '%') return true;
   if (part == Part::kHost) return byte >= 0x80;
@@ -97,7 +97,7 @@ Decoded Decode(std::string_view text, Part part) {
   return decoded;
 }
 
-// As it was written, if that is a way to write it; else in the usual way.
+// Returns the text as written, if that is a valid encoding, else its default encoding.
 std::string Reencode(std::string_view written, std::string_view decoded, Part part) {
   const bool is_encoded = std::ranges::all_of(written, [part](char c) {
     return std::string_view("!$&'()*+,;=:@[]%").contains(c) || StandsForItself(c, part);
@@ -105,7 +105,7 @@ std::string Reencode(std::string_view written, std::string_view decoded, Part pa
   return is_encoded ? std::string(written) : Encode(decoded, part);
 }
 
-// The text before a mark, and the one behind it if it is there.
+// The text before a mark, and the text after it if the mark is there.
 std::pair<std::string_view, std::optional<std::string_view>> Cut(std::string_view text, char mark) {
   const std::size_t at = text.find(mark);
   if (at == std::string_view::npos) return {text, std::nullopt};
@@ -160,7 +160,7 @@ Decoded ParseHost(std::string_view scheme, std::string_view text) {
   const std::size_t bracket = text.rfind('[');
   if (bracket == 0) return ParseBracketed(text);
   if (bracket != std::string_view::npos) return Failure("invalid IP-literal");
-  // Other schemes than these may have lists of hosts, with colons between.
+  // Other schemes may have lists of hosts with colons between them.
   const bool is_strict = scheme == "http" || scheme == "https";
   const std::size_t colon = is_strict ? text.find(':') : text.rfind(':');
   if (colon != std::string_view::npos) {
@@ -187,7 +187,7 @@ std::expected<Uri::User, std::string> ParseUser(std::string_view text) {
   return user;
 }
 
-// The host is looked at before the user.
+// The host is checked before the user.
 std::optional<std::string> ParseAuthority(std::string_view text, Uri& uri) {
   const std::size_t at = text.rfind('@');
   const bool has_user = at != std::string_view::npos;
@@ -202,7 +202,7 @@ std::optional<std::string> ParseAuthority(std::string_view text, Uri& uri) {
   return std::nullopt;
 }
 
-// All but the fragment.
+// Parses everything but the fragment.
 std::optional<std::string> ParseBeforeFragment(std::string_view text, Uri& uri) {
   const bool has_control = std::ranges::any_of(
       text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
@@ -275,7 +275,7 @@ std::optional<HostPort> SplitHostPort(std::string_view text) {
   if (colon == std::string_view::npos) return std::nullopt;
   std::string_view host = text.substr(0, colon);
   if (host.starts_with('[')) {
-    // The first bracket that closes must stand right before the last colon.
+    // The first closing bracket must be right before the last colon.
     if (text.find(']') + 1 != colon) return std::nullopt;
     host = host.substr(1, host.size() - 2);
   } else if (host.contains(':')) {

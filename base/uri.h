@@ -1,6 +1,6 @@
-// A URI, taken apart and put together again by the rules of Go's url.Parse and URL.String: what
-// members of a cluster agree on when they compare, hash and dial each other's URLs. The rules are
-// RFC 3986's with Go's liberties; tests/server/url_table.txt has them case by case.
+// A URI, parsed and formatted by the rules of Go's url.Parse and URL.String. Members of a cluster
+// must agree on the result when they compare, hash and dial each other's URLs. The rules are RFC
+// 3986's with Go's liberties; tests/server/url_table.txt has them case by case.
 //
 // A value, immutable once parsed.
 #pragma once
@@ -19,16 +19,17 @@ struct Uri {
   };
 
   std::string scheme;  // in lower case; empty: none
-  std::string opaque;  // what follows a scheme without a slash behind it, as written
+  std::string opaque;  // the part after a scheme without a slash, as written
   std::optional<User> user;
-  std::string host;  // with its port, decoded; an IPv6 address has its brackets
+  std::string host;  // with its port, decoded; an IPv6 address keeps its brackets
   std::string path;  // decoded
   std::string encoded_path;
   std::optional<std::string> query;  // as written
   std::string encoded_fragment;
   bool has_authority = false;
 
-  // The reason if the text is none, as in `parse "http://a b": invalid character " " in host name`.
+  // Returns the URI, or the reason why the text is not one, as in `parse "http://a b": invalid
+  // character " " in host name`.
   static std::expected<Uri, std::string> Parse(std::string_view text);
   std::string ToString() const;
 };
@@ -37,7 +38,7 @@ struct HostPort {
   std::string host;  // without brackets
   std::string port;
 };
-// Nothing if a port is missing, or which colon begins it cannot be told.
+// Nothing if a port is missing, or if it is ambiguous which colon starts it.
 std::optional<HostPort> SplitHostPort(std::string_view text);
 
 }  // namespace kvorum

@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint16_t kHttpPort = 80;
 constexpr std::uint16_t kHttpsPort = 443;
 
-// White space as Unicode has it.
+// White space in Unicode's sense.
 constexpr auto kSpaces = std::to_array<std::string_view>({" ",
                                                           "\t",
                                                           "\n",
@@ -81,7 +81,8 @@ Result<Url> Url::Parse(std::string_view text) {
   url.host_ = std::move(address->host);
   url.port_text_ = std::move(address->port);
   const std::string& port = url.port_text_;
-  std::from_chars(port.data(), port.data() + port.size(), url.port_);  // 0 where it is out of range
+  std::from_chars(port.data(), port.data() + port.size(), url.port_);  // stays 0 if it is out of
+                                                                       // range
   return url;
 }
 

@@ -8,7 +8,7 @@ std::size_t Utf8SequenceLength(std::string_view text) {
   const unsigned first = byte(0);
   if (first < 0x80) return 1;
   std::size_t length = 0;
-  unsigned second_min = 0x80;  // what the second byte may be, where the first one narrows it
+  unsigned second_min = 0x80;  // the range of the second byte, where the first one narrows it
   unsigned second_max = 0xbf;
   if (first >= 0xc2 && first <= 0xdf) {
     length = 2;
