@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kMaxAttempts = 100;
 
-// 25 ms, more or less, so that clients of a failed member don't come back as one.
+// Pauses for about 25 ms, randomised so that clients of a failed member don't return all at once.
 void BackOff(CallOptions::Deadline deadline) {
   thread_local std::minstd_rand random{std::random_device{}()};
   const std::chrono::microseconds pause(std::uniform_int_distribution<int>(20'000, 30'000)(random));
@@ -81,7 +81,7 @@ Result<std::string> Caller::Authenticate(CallOptions::Deadline deadline) {
     }
     const Error error = FromStatus(status);
     if (error.message == kErrAuthNotEnabled.message) return std::string();
-    // The token that is asked for is not to be renewed.
+    // The request for a token must not trigger a token renewal.
     const Credentials none = Credentials::kNone;
     if (attempt == kMaxAttempts ||
         AfterError(error, {.repeat = Repeat::kRead,
@@ -149,7 +149,7 @@ Result<void> Caller::Try(const CallOptions& call, Repeat repeat, const Once& onc
         break;
       case NextStep::kAnotherMember:
         if (attempt >= kMaxAttempts) return Fail(error);
-        // A majority of the members is asked at once, then there is a pause.
+        // Asks a majority of the members in quick succession, then pauses.
         if (static_cast<std::size_t>(attempt) % (connections_->size() / 2 + 1) == 0)
           BackOff(call.deadline);
         break;

@@ -1,5 +1,5 @@
-// Makes calls on the client's connections as retry_rules.h says: the deadline, the metadata, the
-// token, the size limit and the attempts of every call are dealt with here. Internal to client/.
+// Makes calls on the client's connections as retry_rules.h says: handles the deadline, the
+// metadata, the token, the size limit and the attempts of every call. Internal to client/.
 //
 // Thread-safe; a call blocks its thread.
 #pragma once
@@ -22,7 +22,7 @@ class Caller {
  public:
   Caller(const Options& options, std::unique_ptr<Connections> connections);
 
-  // Gets the first token, if there is a password to do it with.
+  // Gets the first token, if there is a password.
   Result<void> LogIn();
 
   // One unary call of a stub's method.
@@ -40,15 +40,15 @@ class Caller {
     return response;
   }
 
-  // Runs `once` on one connection after the other until it succeeds, must not be repeated, or the
+  // Runs `once` on one connection after another until it succeeds, must not be repeated, or the
   // deadline has passed.
   using Once = std::function<grpc::Status(Connection& connection, grpc::ClientContext* context)>;
   Result<void> Try(const CallOptions& call, Repeat repeat, const Once& once);
 
-  // For calls that live on: puts the deadline and the metadata into their context and returns the
-  // token that they show.
+  // For long-lived calls: puts the deadline and the metadata into their context and returns the
+  // token used.
   Token Prepare(grpc::ClientContext& context, const CallOptions& call) const;
-  // How a call goes on that showed this token.
+  // Decides how a call that used this token goes on after the error.
   NextStep After(const Error& error, Repeat repeat, const Token& shown,
                  CallOptions::Deadline deadline) const;
   Result<void> Renew(const Token& shown, CallOptions::Deadline deadline);
@@ -57,7 +57,7 @@ class Caller {
   std::chrono::nanoseconds dial_timeout() const { return dial_timeout_; }
 
  private:
-  // A connection that is up; kDeadlineExceeded if there is none until then.
+  // Returns a connection that is up; kDeadlineExceeded if there is none until the deadline.
   Result<ConnectionPtr> WaitReady(CallOptions::Deadline deadline);
   Result<void> CheckSize(std::size_t size_bytes) const;
   Result<std::string> Authenticate(CallOptions::Deadline deadline);
@@ -75,7 +75,8 @@ class Caller {
 // The code and text that callers see.
 Error FromStatus(const grpc::Status& status);
 
-// How often in a row one call, or one watch, asks for a new token before it gives up.
+// The number of times in a row that one call, or one watch, asks for a new token before it gives
+// up.
 inline constexpr int kMaxRenewals = 5;
 
 }  // namespace kvorum::client

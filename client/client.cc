@@ -34,7 +34,7 @@ bool IsReadOnly(const etcdserverpb::TxnRequest& txn) {
   return std::ranges::all_of(txn.success(), reads) && std::ranges::all_of(txn.failure(), reads);
 }
 
-// A token read from a file or a variable often has a line's end with it.
+// A token read from a file or a variable often ends with a newline.
 Result<std::string> TokenToShow(std::string_view given) {
   constexpr std::string_view kBlanks = " \t\n\r\v\f";
   if (given.empty()) return std::string();
@@ -77,7 +77,7 @@ Result<etcdserverpb::RangeResponse> Client::Range(const etcdserverpb::RangeReque
   return caller_->Call(&Connection::kv, &KV::Stub::Range, Repeat::kRead, request, call);
 }
 
-// Tried again as long as nothing has come.
+// Retried until the first chunk has come.
 Result<void> Client::RangeStream(const etcdserverpb::RangeRequest& request, const OnChunk& on_chunk,
                                  const CallOptions& call) {
   Result<void> ended;
@@ -183,7 +183,7 @@ Result<void> Client::SyncEndpoints(const CallOptions& call) {
   KV_TRY(const etcdserverpb::MemberListResponse members, MemberList(request, call));
   std::vector<std::string> endpoints;
   for (const etcdserverpb::Member& member : members.members()) {
-    // One that has not started yet has no name; a learner serves next to nothing.
+    // A member that has not started yet has no name; a learner serves hardly any request.
     if (member.name().empty() || member.islearner()) continue;
     endpoints.insert(endpoints.end(), member.clienturls().begin(), member.clienturls().end());
   }

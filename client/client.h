@@ -1,24 +1,23 @@
-// The client of the v3 API: what kvorumctl, tests and C++ programs talk to a cluster through.
+// A client of the v3 API, through which kvorumctl, tests and C++ programs talk to a cluster.
 //
 // Thread-safe: any thread may call any method at any time; a call blocks its thread until the
-// answer, the deadline or an error. No call may be under way when the client is destroyed. Requests
-// and answers are the generated messages of "proto/rpc.pb.h", which the caller includes.
+// answer, the deadline or an error. No call may be in progress when the client is destroyed.
+// Requests and answers are the generated messages of "proto/rpc.pb.h", which the caller includes.
 //
-// Endpoints: each call goes to the next endpoint that is connected; while none is, calls wait until
-// their deadline. Reads are tried again at another endpoint (up to 100 times, with pauses of 25 ms)
-// while the answer is kUnavailable: a lost connection, no leader. Writes are, only where it is
-// certain that no member has seen them; else a write whose answer is kUnavailable may or may not
-// have been applied, and the caller must find out.
+// Endpoints: each call goes to the next connected endpoint; while none is connected, calls wait
+// until their deadline. A read is retried at another endpoint (up to 100 times, with pauses of 25
+// ms) while the answer is kUnavailable: a lost connection, no leader. A write is retried only if it
+// is certain that no member has seen it; otherwise a write whose answer is kUnavailable may or may
+// not have been applied, and the caller must find out.
 //
-// Users: with a user and password the client logs in when it connects, shows the token with every
-// call, and logs in again when a member does not take the token any more: once for all the calls
-// that run into it, and at most 5 times in a row for one call. A refused log-in is remembered for a
-// second, so that a changed password does not become a flood. Passwords and tokens appear in no
-// error text.
+// Users: with a user and password the client logs in when it connects, sends the token with every
+// call, and logs in again when a member refuses the token: once for all calls that run into it, and
+// at most 5 times in a row for one call. A refused log-in is remembered for a second, so that a
+// changed password does not cause a flood of log-ins. Passwords and tokens appear in no error text.
 //
-// Errors: what the server said, with its code and text; kDeadlineExceeded with "context deadline
-// exceeded" if the deadline passed; kUnavailable if a connection was lost; kResourceExhausted for a
-// request above the limit, which is not sent.
+// Errors: the server's code and text; kDeadlineExceeded with "context deadline exceeded" if the
+// deadline passed; kUnavailable if a connection was lost; kResourceExhausted for a request above
+// the limit, which is not sent.
 #pragma once
 
 #include <chrono>
@@ -103,18 +102,19 @@ class WatchCreateRequest;
 
 namespace kvorum::client {
 
-// Files are PEM. Client::Connect checks them; later they are looked at again and again, so that
+// Files are PEM. Client::Connect checks them; afterwards they are reread periodically, so that
 // connections made after a renewal show the new certificate and trust the new authorities.
 struct TlsOptions {
-  // True: endpoints without a scheme are spoken to in TLS. https:// and unixs:// always are,
-  // http:// never is.
+  // True: endpoints without a scheme use TLS. https:// and unixs:// always do, http:// never does.
   bool enabled = false;
-  std::string certificate_file = {};  // with key_file: who we are; else we show no certificate
+  std::string certificate_file = {};  // with key_file: the client's certificate; without, it shows
+                                      // none
   std::string key_file = {};
   std::string ca_file = {};      // empty: the system's roots
   std::string server_name = {};  // the name to verify instead of the endpoint's host
   bool skip_verification = false;
-  std::chrono::seconds reload_interval{10};  // of the files; less than 1 s means 1 s
+  std::chrono::seconds reload_interval{10};  // how often the files are reread; less than 1 s means
+                                             // 1 s
 };
 
 struct Options {
@@ -125,14 +125,14 @@ struct Options {
   int max_send_bytes = 2 * 1024 * 1024;
   int max_receive_bytes = 0x7fffffff;
   TlsOptions tls = {};
-  // Log in with user and password (both, or there is no log-in), or show a token that was given out
-  // by someone else, which is never renewed. White space around a token is left out; the rest of it
-  // is printable ASCII.
+  // Logs in with user and password (both, or there is no log-in), or sends this token, which
+  // someone else obtained and which is never renewed. White space around the token is removed; the
+  // rest must be printable ASCII.
   std::string user = {};
   std::string password = {};
   std::string token = {};
-  // Told by a call that ran out of time because no endpoint could be connected to: why, as far as
-  // it is known ("HOST:PORT: REASON; ..."), for a person or a log. Called by the call's thread.
+  // Called, on the call's thread, when a call ran out of time because no endpoint could be reached,
+  // with the known reasons ("HOST:PORT: REASON; ..."), for a person or a log.
   std::function<void(const std::string& why)> on_unreachable = {};
 };
 
@@ -151,9 +151,9 @@ class Caller;
 
 class Client {
  public:
-  // Checks the options, opens the connections in the background and, if a user is given, logs in.
-  // kFailedPrecondition: the files that the TLS options name are of no use. kInvalidArgument:
-  // another option is wrong. Either way nothing was sent. Other codes: the log-in failed.
+  // Checks the options, starts connecting in the background and, if a user is given, logs in.
+  // kFailedPrecondition: the files that the TLS options name are unusable. kInvalidArgument:
+  // another option is wrong. In both cases nothing was sent. Other codes: the log-in failed.
   static Result<std::unique_ptr<Client>> Connect(const Options& options);
   ~Client();
   Client(const Client&) = delete;
@@ -161,8 +161,8 @@ class Client {
 
   Result<etcdserverpb::RangeResponse> Range(const etcdserverpb::RangeRequest& request,
                                             const CallOptions& call = {});
-  // Hands over each chunk as it comes; an error returned by `on_chunk` ends the call with it. Not
-  // tried again once a chunk has come.
+  // Passes on each chunk as it comes; an error returned by `on_chunk` ends the call with it. Not
+  // retried once a chunk has come.
   using OnChunk = std::function<Result<void>(etcdserverpb::RangeResponse&& chunk)>;
   Result<void> RangeStream(const etcdserverpb::RangeRequest& request, const OnChunk& on_chunk,
                            const CallOptions& call = {});
@@ -170,13 +170,13 @@ class Client {
                                         const CallOptions& call = {});
   Result<etcdserverpb::DeleteRangeResponse> DeleteRange(
       const etcdserverpb::DeleteRangeRequest& request, const CallOptions& call = {});
-  // Tried again like a read if nothing in it writes.
+  // Retried like a read if nothing in it writes.
   Result<etcdserverpb::TxnResponse> Txn(const etcdserverpb::TxnRequest& request,
                                         const CallOptions& call = {});
   Result<etcdserverpb::CompactionResponse> Compact(const etcdserverpb::CompactionRequest& request,
                                                    const CallOptions& call = {});
 
-  // Nothing is sent before Watch::Run; the options' deadline is not looked at.
+  // Nothing is sent before Watch::Run; the options' deadline is ignored.
   std::unique_ptr<Watch> NewWatch(const etcdserverpb::WatchCreateRequest& request,
                                   const CallOptions& call = {});
 
@@ -184,7 +184,7 @@ class Client {
       const etcdserverpb::LeaseGrantRequest& request, const CallOptions& call = {});
   Result<etcdserverpb::LeaseRevokeResponse> LeaseRevoke(std::int64_t lease,
                                                         const CallOptions& call = {});
-  // Renews once, on a stream of its own. A lease that is gone is answered with a time to live of 0.
+  // Renews once, on a separate stream. A lease that is gone is answered with a time to live of 0.
   Result<etcdserverpb::LeaseKeepAliveResponse> LeaseKeepAliveOnce(std::int64_t lease,
                                                                   const CallOptions& call = {});
   Result<etcdserverpb::LeaseTimeToLiveResponse> LeaseTimeToLive(
@@ -202,13 +202,13 @@ class Client {
   Result<etcdserverpb::MemberListResponse> MemberList(
       const etcdserverpb::MemberListRequest& request, const CallOptions& call = {});
 
-  // These speak of the member that answers: give the client one endpoint to choose which.
+  // These concern the member that answers: give the client a single endpoint to choose it.
   Result<etcdserverpb::StatusResponse> Status(const CallOptions& call = {});
   Result<etcdserverpb::HashResponse> Hash(const CallOptions& call = {});
   Result<etcdserverpb::HashKVResponse> HashKV(const etcdserverpb::HashKVRequest& request,
                                               const CallOptions& call = {});
   Result<etcdserverpb::DefragmentResponse> Defragment(const CallOptions& call = {});
-  // Only the leader does it.
+  // Works on the leader only.
   Result<etcdserverpb::MoveLeaderResponse> MoveLeader(
       const etcdserverpb::MoveLeaderRequest& request, const CallOptions& call = {});
 
@@ -217,8 +217,8 @@ class Client {
   // Disarms every alarm of every member; the answer names those disarmed.
   Result<etcdserverpb::AlarmResponse> AlarmDisarmAll(const CallOptions& call = {});
 
-  // Users, roles and what they may do. That it is switched on is known by AuthStatus, which needs
-  // no user. A changed password does not reach this client's own options.
+  // Users, roles and permissions. AuthStatus, which tells whether auth is enabled, needs no user. A
+  // changed password does not change this client's own options.
   Result<etcdserverpb::AuthEnableResponse> AuthEnable(const CallOptions& call = {});
   Result<etcdserverpb::AuthDisableResponse> AuthDisable(const CallOptions& call = {});
   Result<etcdserverpb::AuthStatusResponse> AuthStatus(const CallOptions& call = {});
@@ -247,14 +247,15 @@ class Client {
   Result<etcdserverpb::AuthRoleRevokePermissionResponse> RoleRevokePermission(
       const etcdserverpb::AuthRoleRevokePermissionRequest& request, const CallOptions& call = {});
 
-  // Where the calls go, in turn.
+  // The endpoints that calls rotate through.
   std::vector<std::string> endpoints() const;
-  // Calls that are under way end where they are, later ones go to the new list. Endpoints that were
-  // there before keep their connections. kInvalidArgument if there is none; then nothing changes.
+  // Calls in progress finish on their connection, later ones use the new list. Endpoints that were
+  // there before keep their connections. kInvalidArgument if the list is empty; then nothing
+  // changes.
   Result<void> SetEndpoints(const std::vector<std::string>& endpoints);
-  // Sets the endpoints that the cluster's voting members say they serve at; while an endpoint of
-  // now is spoken to in TLS, those of them that are too, so that no token or password goes out in
-  // plain text. Fails, and changes nothing, if none can be asked or they name none.
+  // Sets the endpoints to the client URLs of the cluster's voting members. While a current endpoint
+  // uses TLS only TLS URLs are taken, so that no token or password is sent in plain text. Fails,
+  // and changes nothing, if no member answers or there is no such URL.
   Result<void> SyncEndpoints(const CallOptions& call = {});
 
  private:

@@ -1,4 +1,4 @@
-// Who may do what: the service Auth. Logging in is the caller's own business (caller.h).
+// Users, roles and permissions: the service Auth. Logging in is the caller's own task (caller.h).
 #include "client/caller.h"
 #include "client/client.h"
 #include "proto/rpc.pb.h"

@@ -1,4 +1,4 @@
-// What concerns the cluster and its members: the services Cluster and Maintenance.
+// The cluster and its members: the services Cluster and Maintenance.
 #include "client/caller.h"
 #include "client/client.h"
 #include "proto/rpc.pb.h"

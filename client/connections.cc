@@ -16,8 +16,8 @@ unsigned Seconds(std::chrono::seconds d) {
   return static_cast<unsigned>(std::clamp<std::int64_t>(d.count(), 1, 0x7fffffff));
 }
 
-// gRPC reads the files itself, now and then from a thread of its own, and each new connection takes
-// what they held then.
+// gRPC rereads the files periodically on a thread of its own, and each new connection uses the
+// latest content.
 Result<std::shared_ptr<grpc::ChannelCredentials>> TlsCredentials(const TlsOptions& tls) {
   namespace tls_of_grpc = grpc::experimental;
   KV_RETURN_IF_ERROR(CheckTlsFiles(tls));
@@ -44,8 +44,7 @@ int Milliseconds(std::chrono::nanoseconds d) {
 }
 
 grpc::ChannelArguments Arguments(const Options& options) {
-  // A server counts pings that come more often than it allows as an attack; 10 s is never too
-  // often.
+  // A server treats pings more frequent than it allows as an attack; 10 s is always allowed.
   const auto keepalive =
       std::max<std::chrono::nanoseconds>(options.keepalive_time, std::chrono::seconds(10));
   grpc::ChannelArguments arguments;
@@ -57,8 +56,8 @@ grpc::ChannelArguments Arguments(const Options& options) {
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 2000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2000);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  // No policy is set, so all that is left of them is: a call that the server says it has not seen
-  // (refused, or after its goodbye) is sent again.
+  // No policy is set, so retries only mean that a call which the server says it has not seen
+  // (refused, or sent after its GOAWAY) is sent again.
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 1);
   arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
@@ -78,7 +77,7 @@ std::chrono::system_clock::time_point WallDeadline(CallOptions::Deadline deadlin
 
 struct Connections::Settings {
   std::shared_ptr<grpc::ChannelCredentials> tls;
-  bool tls_as_chosen = false;  // where the endpoint does not say
+  bool tls_as_chosen = false;  // if the endpoint does not say
   grpc::ChannelArguments arguments;
 };
 
@@ -153,8 +152,8 @@ ConnectionPtr Connections::NextReady(const List& connections) {
 }
 
 ConnectionPtr Connections::WaitReady(CallOptions::Deadline deadline) {
-  // Notifications can't be taken back, so each wait is a short one: when one connection comes up,
-  // or the endpoints are replaced, the others' notifications hold us no longer than that.
+  // Notifications can't be cancelled, so each wait is short: when one connection comes up, or the
+  // endpoints are replaced, the others' notifications delay us by at most this.
   constexpr std::chrono::milliseconds kSlice(20);
   while (true) {
     const std::shared_ptr<const List> connections = Current();
@@ -174,8 +173,8 @@ ConnectionPtr Connections::WaitReady(CallOptions::Deadline deadline) {
   }
 }
 
-// A call tells what the channel knows; nothing else does. One that is still connecting has a moment
-// to come to an end.
+// Only a call shows why a channel cannot connect. A channel that is still connecting gets a moment
+// to finish.
 std::string Connections::WhyNotConnected() const {
   const auto deadline = std::chrono::system_clock::now() + std::chrono::milliseconds(500);
   std::string reasons;

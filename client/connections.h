@@ -1,4 +1,5 @@
-// The connections to the endpoints, and which of them serves the next call. Internal to client/.
+// The connections to the endpoints, and the choice of the one for the next call. Internal to
+// client/.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -30,25 +31,25 @@ struct Connection {
 };
 using ConnectionPtr = std::shared_ptr<Connection>;
 
-// Thread-safe. A connection that was handed out goes on working after its endpoint is replaced.
+// Thread-safe. A connection stays usable after its endpoint is replaced.
 class Connections {
  public:
   static Result<std::unique_ptr<Connections>> Open(const Options& options);
   ~Connections();
 
-  // A connection that is up, each in turn; null if none came up before the deadline. Connecting is
-  // begun on all of them at once, so that one dead member costs no time.
+  // Returns a connection that is up, in turn; null if none came up before the deadline. All
+  // connections are started at once, so that a dead member costs no time.
   ConnectionPtr WaitReady(CallOptions::Deadline deadline);
 
-  // Connections to endpoints that stay are kept. At least one endpoint must be given.
+  // Keeps connections to endpoints that stay. At least one endpoint must be given.
   void Replace(const std::vector<std::string>& endpoints);
   std::vector<std::string> endpoints() const;
-  // Whether this endpoint is, or would be, spoken to in TLS.
+  // Returns true if this endpoint uses, or would use, TLS.
   bool IsInTls(const std::string& endpoint) const;
   std::size_t size() const { return Current()->size(); }
 
-  // Of each endpoint that can't be connected to: its name and why, in one line; empty if there is
-  // none.
+  // One line with the name of each endpoint that can't be connected to and the reason; empty if
+  // there is none.
   std::string WhyNotConnected() const;
 
  private:

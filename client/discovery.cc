@@ -11,7 +11,7 @@
 namespace kvorum::client {
 namespace {
 
-// The records of one service, or why there are none.
+// Returns the records of one service, or the reason why there are none.
 Result<std::vector<SrvRecord>> LookUp(std::string_view service, std::string_view domain) {
   const std::string name = std::string("_").append(service).append("._tcp.").append(domain);
   struct __res_state resolver{};

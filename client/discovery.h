@@ -12,9 +12,9 @@
 
 namespace kvorum::client {
 
-// Asks the system's name servers; blocks until they answer or give up. The endpoints come as URLs,
-// those with TLS first. `service_name`, unless empty, is appended to the service: etcd-client-NAME.
-// kUnavailable: neither name has records.
+// Asks the system's name servers; blocks until they answer or give up. Returns URLs, those with TLS
+// first. `service_name`, unless empty, is appended to the service: etcd-client-NAME. kUnavailable:
+// neither name has records.
 Result<std::vector<std::string>> DiscoverEndpoints(std::string_view domain,
                                                    std::string_view service_name);
 
@@ -27,8 +27,8 @@ struct SrvRecord {
   friend bool operator==(const SrvRecord&, const SrvRecord&) = default;
 };
 
-// The SRV records of a name server's answer, lowest priority and highest weight first. Bytes that
-// are no such answer give kDataLoss.
+// The SRV records of a name server's answer, lowest priority and highest weight first. kDataLoss if
+// the bytes are not such an answer.
 Result<std::vector<SrvRecord>> ParseSrvAnswer(std::span<const std::uint8_t> message);
 
 }  // namespace kvorum::client

@@ -23,7 +23,7 @@ RangeResponse AsRange(const etcdserverpb::ResponseHeader& header, const mvccpb::
   return range;
 }
 
-// Looks for the leader, then follows its key, then looks again.
+// Finds the leader, follows its key, then finds the next leader.
 class Observer {
  public:
   Observer(Client& client, std::string_view name, const std::stop_token& stop,
@@ -58,7 +58,7 @@ class Observer {
     return request;
   }
 
-  // Takes events until it says so; the error is one that ends the observation.
+  // Receives events until it returns true; an error ends the observation.
   using OnEvent = std::function<Result<bool>(const etcdserverpb::ResponseHeader& header,
                                              const mvccpb::Event& event)>;
   Result<void> WatchUntil(const etcdserverpb::WatchCreateRequest& request,
@@ -77,7 +77,7 @@ class Observer {
     return ended;
   }
 
-  // No row: it was stopped, or must look again.
+  // An answer without a row: the observer was stopped, or must read again.
   Result<RangeResponse> WaitForFirst(std::int64_t revision) {
     auto request = Prefix<etcdserverpb::WatchCreateRequest>();
     request.set_start_revision(revision);

@@ -1,8 +1,8 @@
-// Who of several sessions leads, on any server of the v3 API: the same keys as those of the
-// Election service, etcdctl and the Go library.
+// Elects one of several sessions as leader, on any server of the v3 API: the same keys as those of
+// the Election service, etcdctl and the Go library.
 //
-// Used by one thread at a time; a stop token may be stopped by any. The session outlives it. As
-// with a lock (mutex.h), what a leader writes should compare IsLeader().
+// Used by one thread at a time; any thread may stop a stop token. The session outlives it. As with
+// a lock (mutex.h), a leader's writes should compare IsLeader().
 #pragma once
 
 #include <cstdint>
@@ -32,14 +32,14 @@ class Election {
   Election& operator=(const Election&) = delete;
 
   // Blocks until this session leads, with this value. Errors: kCanceled "context canceled" if
-  // `stop` came first; "election: not leader" if its key was lost; what the server said. After any
-  // of them it is no candidate, as far as the server could be told.
+  // `stop` came first; "election: not leader" if its key was lost; the server's own errors. After
+  // an error the session is no candidate, as far as the server could be told.
   Result<void> Campaign(std::string_view value, const std::stop_token& stop = {});
-  // A new value. "election: not leader" if it leads no more.
+  // Sets a new value. "election: not leader" if the session no longer leads.
   Result<void> Proclaim(std::string_view value);
   Result<void> Resign();
 
-  // The leader's key and value; "election: no leader".
+  // The leader's key and value; "election: no leader" if there is none.
   Result<etcdserverpb::RangeResponse> Leader() const;
 
   const std::string& key() const;
@@ -53,9 +53,9 @@ class Election {
   const std::unique_ptr<QueuePlace> place_;
 };
 
-// Tells each leader of an election, and each value that it proclaims, as a range with that one key,
-// until `stop`. What a leader proclaims in quick succession may be passed over; the latest is not.
-// An error ends it, that of the function too.
+// Reports each leader of an election, and each value that it proclaims, as a range with that one
+// key, until `stop`. Values proclaimed in quick succession may be skipped; the latest is not. An
+// error ends the observation, also one returned by the function.
 using OnLeader = std::function<Result<void>(const etcdserverpb::RangeResponse& leader)>;
 Result<void> ObserveElection(Client& client, std::string_view name, const std::stop_token& stop,
                              const OnLeader& on_leader);

@@ -3,7 +3,7 @@
 namespace kvorum::client {
 namespace {
 
-// Takes the prefix off and says whether it was there.
+// Removes the prefix and returns whether it was there.
 bool Consume(std::string_view& text, std::string_view prefix) {
   if (!text.starts_with(prefix)) return false;
   text.remove_prefix(prefix.size());

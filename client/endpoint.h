@@ -1,4 +1,4 @@
-// The forms in which an endpoint may be given, and what a connection to it needs.
+// The forms in which an endpoint may be given, and the parameters of a connection to it.
 #pragma once
 
 #include <string>

@@ -88,7 +88,7 @@ Result<void> QueuePlace::WaitUntilOldest(const std::stop_token& stop) {
   older.set_keys_only(true);
   while (true) {
     if (stop.stop_requested()) return kErrCanceled.Fail();
-    if (session_.ended().stop_requested()) return {};  // the key is looked for next
+    if (session_.ended().stop_requested()) return {};  // the key is read next
     KV_TRY(const auto found, client().Range(older));
     if (found.kvs_size() == 0) return {};
     KV_RETURN_IF_ERROR(WaitForDeletion(found.kvs(0).key(), found.header().revision() + 1, stop));
@@ -110,7 +110,7 @@ Result<void> QueuePlace::WaitForDeletion(const std::string& key, std::int64_t re
     deleted = true;
     return Fail(Code::kCanceled, "");
   });
-  if (deleted || ended.has_value()) return {};  // canceled by a compaction, too: look again
+  if (deleted || ended.has_value()) return {};  // a compaction cancels the watch too: read again
   return ended;
 }
 

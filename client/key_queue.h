@@ -1,5 +1,4 @@
-// The queue of keys that a lock and an election are made of, as every client of the API lays it
-// out:
+// The queue of keys behind locks and elections, as every client of the API lays it out:
 // "<name>/<lease in hexadecimal>", held by leases, ordered by creation revision. Internal to
 // client/.
 #pragma once
@@ -21,18 +20,18 @@ class QueuePlace {
  public:
   QueuePlace(LeaseSession& session, std::string_view name);
 
-  // Makes the key with this value, unless it exists.
+  // Creates the key with this value, unless it exists.
   Result<void> Enter(std::string_view value);
-  // A new value, if the place is still held; false if it is not.
+  // Sets a new value if the place is still held; returns false if it is not.
   Result<bool> ChangeValue(std::string_view value);
-  // Waits until it is the oldest. Nothing if it is; else the error is what ended the wait, with
-  // kCanceled if that was `stop`.
+  // Waits until the key is the oldest. An error says what ended the wait: kCanceled if it was
+  // `stop`.
   Result<void> WaitUntilOldest(const std::stop_token& stop);
   // The key as it is now; nothing if the place is gone.
   Result<std::optional<etcdserverpb::RangeResponse>> Read();
-  // Deletes the key, if it is still the one that was made.
+  // Deletes the key, if it is still the one that was created.
   Result<etcdserverpb::TxnResponse> Leave();
-  // The oldest of the queue; no row if it is empty.
+  // The oldest key of the queue; no row if it is empty.
   Result<etcdserverpb::RangeResponse> Oldest() const;
 
   Client& client() const { return session_.client(); }
@@ -41,16 +40,16 @@ class QueuePlace {
   const std::string& key() const { return key_; }
   bool is_entered() const { return created_ != 0; }
   std::int64_t created() const { return created_; }
-  // Of the answer by which the place was entered.
+  // The header of the answer by which the place was entered.
   const etcdserverpb::ResponseHeader& entered_header() const { return entered_header_; }
-  // The value of a key that was there before.
+  // The value of the key, if it existed before.
   const std::optional<std::string>& found_value() const { return found_value_; }
   // True as long as the place is held.
   etcdserverpb::Compare IsHeld() const;
 
  private:
   etcdserverpb::RangeRequest ByCreation(etcdserverpb::RangeRequest::SortOrder order) const;
-  // Until the key is deleted, from a revision at which it was there.
+  // Waits until the key is deleted, from a revision at which it existed.
   Result<void> WaitForDeletion(const std::string& key, std::int64_t revision,
                                const std::stop_token& stop);
 

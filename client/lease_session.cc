@@ -15,10 +15,10 @@ using std::chrono::steady_clock;
 constexpr std::int64_t kDefaultTtlSeconds = 60;
 constexpr seconds kAttempt(1);
 constexpr milliseconds kRetryPause(200);
-// Renewed this many times within its time.
+// The number of renewals within the time to live.
 constexpr int kRenewals = 3;
 
-// As a duration that can be added to any time.
+// The time to live as a duration that can be added to any time.
 milliseconds Span(std::int64_t ttl_s) {
   constexpr std::int64_t kLongSeconds = std::int64_t{100} * 365 * 24 * 3600;
   return seconds(std::clamp<std::int64_t>(ttl_s, 0, kLongSeconds));
@@ -31,7 +31,7 @@ Result<std::unique_ptr<LeaseSession>> LeaseSession::Open(Client& client,
   const std::int64_t ttl_s = options.ttl_s > 0 ? options.ttl_s : kDefaultTtlSeconds;
   const auto expires = steady_clock::now() + Span(ttl_s);
   if (options.lease != 0) {
-    // How long it was granted for is told by its first renewal.
+    // The first renewal tells the granted time to live.
     return std::unique_ptr<LeaseSession>(
         new LeaseSession(client, options.lease, expires, /*ttl_s=*/0));
   }

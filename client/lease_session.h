@@ -1,9 +1,9 @@
-// A lease that is kept alive for as long as the session lives, on a thread of the session's own:
-// what locks and elections of one holder hang on.
+// A lease that is kept alive while the session lives, on a thread of the session's own; the locks
+// and elections of one holder depend on it.
 //
-// Thread-safe. The client outlives the session. It ends by itself when the lease is gone, or was
-// not renewed for all of its time by this machine's clock (counted from when the last renewal was
-// asked for): whatever was held by the lease must be taken for lost then.
+// Thread-safe. The client outlives the session. The session ends by itself when the lease is gone,
+// or was not renewed for its whole time to live by this machine's clock (counted from when the last
+// renewal was requested); whatever was held by the lease must then be considered lost.
 #pragma once
 
 #include <condition_variable>
@@ -19,14 +19,14 @@ namespace kvorum::client {
 
 struct SessionOptions {
   std::int64_t ttl_s = 60;  // <= 0: 60
-  std::int64_t lease = 0;   // an existing one; 0: one is granted
+  std::int64_t lease = 0;   // an existing one; 0: a new one is granted
 };
 
 class LeaseSession {
  public:
   // Errors are those of the grant.
   static Result<std::unique_ptr<LeaseSession>> Open(Client& client, const SessionOptions& options);
-  // Leaves the lease to itself; may wait a second for a renewal that is on its way.
+  // Stops renewing the lease without revoking it; may wait a second for a renewal in flight.
   ~LeaseSession();
   LeaseSession(const LeaseSession&) = delete;
   LeaseSession& operator=(const LeaseSession&) = delete;
@@ -39,7 +39,7 @@ class LeaseSession {
   // False if `stop` came first.
   bool WaitForEnd(std::stop_token stop) const;
 
-  // Renews no more. Until it has run out, the lease holds what it holds.
+  // Stops renewing. The lease keeps its keys until it expires.
   void Orphan();
   // Orphans the session and revokes the lease.
   Result<void> Close(const CallOptions& call = {});
@@ -48,7 +48,7 @@ class LeaseSession {
   using TimePoint = CallOptions::Deadline;
   LeaseSession(Client& client, std::int64_t lease, TimePoint expires, std::int64_t ttl_s);
   void KeepAlive(const std::stop_token& stop, TimePoint expires, std::int64_t ttl_s);
-  // False if it is to stop.
+  // Returns false if the thread is to stop.
   bool Sleep(const std::stop_token& stop, TimePoint until);
 
   Client& client_;

@@ -46,7 +46,7 @@ Result<void> Mutex::Confirm() {
 }
 
 std::unexpected<Error> Mutex::GiveUp(Error error) {
-  // When even that fails the lease takes the key along.
+  // If even that fails, the key goes with the lease.
   static_cast<void>(place_->Leave());
   return Fail(std::move(error));
 }

@@ -1,9 +1,9 @@
-// A lock that a session holds, on any server of the v3 API: the same keys as those of the Lock
+// A lock held by a session, on any server of the v3 API: the same keys as those of the Lock
 // service, etcdctl and the Go library, so they exclude each other.
 //
-// Used by one thread at a time; a stop token may be stopped by any. The session outlives it.
-// A holder that is paused for longer than its lease lives has lost the lock and does not know it:
-// what the lock protects should be changed in a transaction that compares IsOwner().
+// Used by one thread at a time; any thread may stop a stop token. The session outlives it. A holder
+// that is paused for longer than its lease's time to live has lost the lock without knowing it:
+// data that the lock protects should be changed in a transaction that compares IsOwner().
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ class Mutex {
   Mutex& operator=(const Mutex&) = delete;
 
   // Blocks until the lock is held. Errors: kCanceled "context canceled" if `stop` came first;
-  // "mutex: session is expired"; what the server said. After any of them it holds nothing, as far
-  // as the server could be told. What is on its way when the stop comes is waited for.
+  // "mutex: session is expired"; the server's own errors. After an error it holds nothing, as far
+  // as the server could be told. A request in flight when the stop comes is waited for.
   Result<void> Lock(const std::stop_token& stop = {});
   // Fails with "mutex: Locked by another session" instead of waiting.
   Result<void> TryLock();
@@ -40,7 +40,7 @@ class Mutex {
   Result<void> Unlock();
 
   const std::string& key() const;
-  // At which it was known to hold the lock.
+  // The revision at which the lock was known to be held.
   std::int64_t revision() const { return revision_; }
   etcdserverpb::Compare IsOwner() const;
 

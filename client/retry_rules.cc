@@ -10,7 +10,7 @@
 namespace kvorum::client {
 namespace {
 
-// How grpc++ words that it had no connection to send the call on.
+// True for grpc++'s texts for a call that had no connection.
 bool WasNeverSent(std::string_view message) {
   constexpr auto kBeginnings = std::to_array<std::string_view>({
       "failed to connect to all addresses",
@@ -26,7 +26,7 @@ bool WasNeverSent(std::string_view message) {
 bool IsTokenRefused(const Error& error, const Attempt& attempt) {
   if (error.message == kErrInvalidAuthToken.message || error.message == kErrAuthOldRevision.message)
     return true;
-  // Also what a request without a user's name is answered with: then the token was fine.
+  // A request without a user's name gets the same text: then the token was fine.
   return error.message == kErrUserEmpty.message && !attempt.showed_token;
 }
 
@@ -36,7 +36,7 @@ NextStep AfterError(const Error& error, const Attempt& attempt) {
       case Credentials::kPassword:
         return NextStep::kNewToken;
       case Credentials::kNone:
-        // A certificate's user is looked up anew by each call.
+        // Each call looks its certificate's user up again.
         return error.message == kErrAuthOldRevision.message ? NextStep::kAnotherMember
                                                             : NextStep::kFail;
       case Credentials::kToken:
@@ -47,7 +47,7 @@ NextStep AfterError(const Error& error, const Attempt& attempt) {
     return NextStep::kAnotherMember;
   switch (attempt.repeat) {
     case Repeat::kRead: {
-      // The member gave up by itself: it is going down, or has its own time-outs.
+      // The member gave up by itself: it is shutting down, or its own time-out has passed.
       const bool has_given_up =
           (error.code == Code::kCanceled || error.code == Code::kDeadlineExceeded) &&
           !attempt.is_out_of_time;

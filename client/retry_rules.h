@@ -1,8 +1,8 @@
-// What a call does about an error: the one home of the rules by which the client tries again.
+// Decides what a call does after an error: the single home of the client's retry rules.
 //
-// Pure functions. They are those of the Go client: reads go on at another member while the answer
-// is Unavailable; writes only where it is certain that no member has seen them; a token that is not
-// valid any more is renewed, if there is a password to do it with.
+// Pure functions, with the rules of the Go client: reads go on at another member while the answer
+// is Unavailable; writes only if it is certain that no member has seen them; a token that is no
+// longer valid is renewed, if there is a password.
 #pragma once
 
 #include <string_view>
@@ -16,11 +16,11 @@ enum class Repeat {
   kWrite,  // must not be applied twice
 };
 
-// What the client shows to the server.
+// The credentials that the client sends.
 enum class Credentials {
   kNone,  // nothing, or a certificate
   kPassword,
-  kToken,  // one that was given out by someone else: it can't be renewed here
+  kToken,  // obtained by someone else: it can't be renewed here
 };
 
 enum class NextStep {
@@ -39,11 +39,11 @@ struct Attempt {
 
 NextStep AfterError(const Error& error, const Attempt& attempt);
 
-// True for errors by which a server says that it does not take the token, whatever the call.
+// True for errors by which a server refuses the token, whatever the call.
 bool IsTokenRefused(const Error& error, const Attempt& attempt);
 
-// The error within "rpc error: code = NAME desc = TEXT", as watches give their reasons; a text that
-// has no such form is an error of code Unknown.
+// The error within "rpc error: code = NAME desc = TEXT", as watches give their reasons; any other
+// text is an error of code Unknown.
 Error ParseReason(std::string_view reason);
 
 }  // namespace kvorum::client

@@ -47,8 +47,7 @@ BioPtr Open(const std::string& pem) {
   return BioPtr(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
 }
 
-// Nobody is asked for a passphrase: without this OpenSSL asks on the terminal, for certificates
-// too.
+// Never asks for a passphrase: without this OpenSSL asks on the terminal, for certificates too.
 int NoPassphrase(char*, int, int, void*) { return -1; }
 
 X509Ptr FirstCertificate(const std::string& pem) {

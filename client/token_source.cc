@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::chrono::seconds kRefusalHolds(1);
 
-// Whether the server has judged the log-in, rather than not been reached in this caller's time.
+// True if the server has refused the log-in; false if it was not reached in this caller's time.
 bool IsRefusal(const Error& error) {
   return error.code != Code::kDeadlineExceeded && error.code != Code::kUnavailable &&
          error.code != Code::kCanceled;
@@ -18,7 +18,7 @@ bool IsRefusal(const Error& error) {
 
 bool WaitUntil(std::condition_variable& condition, std::unique_lock<std::mutex>& lock,
                TokenSource::TimePoint deadline, const std::function<bool()>& done) {
-  // A wait until the end of time overflows in some libraries.
+  // Waiting until the maximum time overflows in some libraries.
   if (deadline == TokenSource::TimePoint::max()) {
     condition.wait(lock, done);
     return true;

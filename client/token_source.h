@@ -1,9 +1,8 @@
-// The token that a client shows, and its renewal.
+// The token that a client sends, and its renewal.
 //
-// Thread-safe. However many calls find that their token is refused, one of them logs in and the
-// others wait for it. Errors are those of the log-in. One by which the server has refused it (a
-// wrong password) is given to all that ask within the next second too, without asking the server
-// again.
+// Thread-safe. If several calls find their token refused, one of them logs in and the others wait
+// for it. Errors are those of the log-in. An error by which the server refused it (a wrong
+// password) is also returned to all calls within the next second, without asking the server again.
 #pragma once
 
 #include <chrono>
@@ -21,27 +20,27 @@
 namespace kvorum::client {
 
 struct Token {
-  std::string text;              // empty: none is shown
-  std::uint64_t generation = 0;  // each renewal's is one more
+  std::string text;              // empty: no token is sent
+  std::uint64_t generation = 0;  // incremented by each renewal
 };
 
-// Whether a header can carry it: printable ASCII and nothing else. gRPC ends the process that gives
-// it another.
+// True if a header can carry the text: printable ASCII only. gRPC aborts the process on any other
+// text.
 bool IsHeaderText(std::string_view text);
 
 class TokenSource {
  public:
   using TimePoint = CallOptions::Deadline;
-  // Gives a new token until the deadline; an empty one if the server wants none.
+  // Returns a new token before the deadline; an empty one if the server needs none.
   using LogIn = std::function<Result<std::string>(TimePoint deadline)>;
   using Now = std::function<TimePoint()>;
 
-  // `token` is shown until the first renewal.
+  // `token` is used until the first renewal.
   TokenSource(std::string token, LogIn log_in, Now now = std::chrono::steady_clock::now);
 
   Token Current() const;
-  // Sees to it that the token is a newer one than that of `generation`. kDeadlineExceeded if that
-  // took too long.
+  // Makes sure that the token is newer than that of `generation`. kDeadlineExceeded if that took
+  // too long.
   Result<void> Renew(std::uint64_t generation, TimePoint deadline);
 
  private:

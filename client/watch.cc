@@ -13,7 +13,7 @@ namespace kvorum::client {
 namespace {
 
 constexpr std::chrono::milliseconds kBackOff(25);
-// How long a connection is waited for before a look whether the watch is still wanted.
+// The time to wait for a connection before checking whether the watch is still wanted.
 constexpr std::chrono::milliseconds kConnectSlice(200);
 
 }  // namespace
@@ -63,7 +63,7 @@ Result<Watch::Impl::End> Watch::Impl::Judge(const grpc::Status& status, const To
 Result<void> Watch::Impl::RenewToken(const Token& token) {
   if (++renewals_ > kMaxRenewals) return kErrInvalidAuthToken.Fail();
   const auto renewed = caller_.Renew(token, CallOptions::Within(caller_.dial_timeout()).deadline);
-  // Who can't be reached now may be reached later, as with any broken stream.
+  // An endpoint that can't be reached now may be reachable later, as with any broken stream.
   if (renewed || renewed.error().code == Code::kDeadlineExceeded ||
       renewed.error().code == Code::kUnavailable)
     return {};
@@ -80,12 +80,12 @@ bool Watch::Impl::Begin(Connection& connection, const std::shared_ptr<Standing>&
   }
   const std::lock_guard lock(standing->writing);
   standing->stream = connection.watch->Watch(&standing->context);
-  standing->stream->Write(create);  // a failure shows when it is read
+  standing->stream->Write(create);  // a failure shows at the next read
   standing->takes_writes = true;
   return true;
 }
 
-// The stream has ended, or its context was cancelled, so that nobody's write goes on for long.
+// The stream has ended, or its context was cancelled, so that no thread's write blocks for long.
 grpc::Status Watch::Impl::Finish(Standing& standing) {
   {
     const std::lock_guard lock(mutex_);

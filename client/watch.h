@@ -1,9 +1,9 @@
-// A watch of one key or range on a stream of its own, which goes on at another endpoint after a
-// lost connection, or with a new token where the old one is refused, from the revision after the
-// last one it was given.
+// A watch of one key or range on its own stream. After a lost connection it goes on at another
+// endpoint, and after a refused token with a new one, from the revision after the last one that it
+// delivered.
 //
-// Run blocks its thread; RequestProgress and Cancel may be called by any thread meanwhile, and
-// Cancel before. The client that made it outlives it.
+// Run blocks its thread; any thread may call RequestProgress and Cancel meanwhile, and Cancel
+// before. The client that created the watch outlives it.
 #pragma once
 
 #include <functional>
@@ -19,8 +19,8 @@ namespace kvorum::client {
 
 class Watch {
  public:
-  // Takes each response whole, put together if it came in fragments. Created responses are given
-  // for the first stream only. An error ends the watch with it.
+  // Receives each response whole, with fragments joined. Created responses are delivered for the
+  // first stream only. An error ends the watch with it.
   using OnResponse = std::function<Result<void>(const etcdserverpb::WatchResponse& response)>;
 
   class Impl;
@@ -29,14 +29,14 @@ class Watch {
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
-  // Returns when the server has canceled the watch (the last response given says so), when it was
+  // Returns when the server has canceled the watch (the last response says so), when it was
   // cancelled here, or with an error that another endpoint would give as well, or `no leader` if a
-  // leader was asked for.
+  // leader was required.
   Result<void> Run(const OnResponse& on_response);
-  // The answer comes like any response. Nothing if no stream stands. Waits while the member takes
-  // nothing from us, until it does, the stream is lost or the watch cancelled.
+  // The answer comes like any response. Does nothing if there is no stream. Blocks while the member
+  // reads nothing from us, until it does, the stream is lost or the watch is cancelled.
   void RequestProgress();
-  // Waits for nobody.
+  // Never blocks.
   void Cancel();
 
  private:

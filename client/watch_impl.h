@@ -1,4 +1,4 @@
-// What a Watch needs of the client that made it. Internal to client/.
+// The parts of its client that a Watch needs. Internal to client/.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -25,13 +25,13 @@ class Watch::Impl {
   void Cancel();
 
  private:
-  // A stream and what it needs, kept by each thread that writes to it for as long as it does.
+  // A stream and its context, kept alive by each thread that writes to it.
   struct Standing {
     grpc::ClientContext context;
-    // gRPC takes one write at a time. Held over it, even while the member takes nothing: the end of
-    // the stream, or its context's cancellation, ends the write.
+    // gRPC takes one write at a time. Held during the write, even while the member reads nothing:
+    // the end of the stream, or its context's cancellation, ends the write.
     std::mutex writing;
-    std::unique_ptr<Stream> stream;  // made by Run's thread under the lock
+    std::unique_ptr<Stream> stream;  // created by Run's thread under the lock
     bool takes_writes = false;       // guarded by it
   };
 
@@ -39,12 +39,12 @@ class Watch::Impl {
   // One stream until it ends.
   Result<End> RunStream(const OnResponse& on_response);
   Result<End> ReadAll(Stream& stream, const Token& token, const OnResponse& on_response);
-  // Whether another stream may fare better than the one that ended so.
+  // Decides whether another stream may succeed after the one that ended with this status.
   Result<End> Judge(const grpc::Status& status, const Token& token) const;
   Result<void> RenewToken(const Token& token);
-  // Where to go on after this response.
+  // Sets the position at which to resume after this response.
   void Advance(const etcdserverpb::WatchResponse& response);
-  // False if the watch was cancelled before.
+  // Returns false if the watch was cancelled before.
   bool Begin(Connection& connection, const std::shared_ptr<Standing>& standing);
   grpc::Status Finish(Standing& standing);
   std::shared_ptr<Standing> Current();
