@@ -1,4 +1,4 @@
-// The first entries of a new cluster: the same on every member (spec of the membership through the
+// The first entries of a new cluster, the same on every member (spec of the membership through the
 // log).
 #pragma once
 

@@ -8,7 +8,7 @@ namespace kvorum::raft {
 
 namespace {
 
-// The lists while they change.
+// The member lists while a change is applied.
 struct Members {
   std::set<MemberId> voters;
   std::set<MemberId> outgoing;
@@ -22,7 +22,7 @@ struct Members {
   }
   void AddLearner(MemberId id) {
     voters.erase(id);
-    // One who still votes in the outgoing half becomes a learner when that half is left.
+    // A member that still votes in the outgoing half becomes a learner when that half is left.
     (outgoing.contains(id) ? learners_next : learners).insert(id);
   }
   void Remove(MemberId id) {
@@ -35,7 +35,7 @@ struct Members {
 std::vector<MemberId> List(const std::set<MemberId>& ids) { return {ids.begin(), ids.end()}; }
 
 void ApplySingle(Members& members, const ConfChangeSingle& single) {
-  if (single.node_id == kNone) return;  // what a refused change is turned into
+  if (single.node_id == kNone) return;  // a refused change becomes this
   switch (single.type) {
     case ConfChangeType::kAddNode:
       members.AddVoter(single.node_id);

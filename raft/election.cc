@@ -1,4 +1,4 @@
-// Who leads: roles, votes, time-outs (paper, section 5.2; thesis, chapters 4.2, 9.6).
+// Leader election: roles, votes, time-outs (paper, section 5.2; thesis, chapters 4.2, 9.6).
 #include <algorithm>
 #include <utility>
 
@@ -32,7 +32,7 @@ void Node::BecomeFollower(Term term, MemberId leader) {
 }
 
 void Node::BecomePreCandidate() {
-  // Neither the term nor the vote change: a pre-vote is only a question (thesis, section 9.6).
+  // Neither the term nor the vote changes: a pre-vote only asks (thesis, section 9.6).
   role_ = Role::kPreCandidate;
   leader_ = kNone;
   transfer_.ForgetOrder();
@@ -56,10 +56,11 @@ void Node::BecomeLeader() {
   self.Advance(log_.persisted());
   self.BecomeReplicate();
   self.is_active = true;
-  // There may be a configuration change in the log that is not applied: the next one waits for all
-  // that is there now.
+  // The log may hold a configuration change that is not applied: the next change waits for all
+  // entries present now.
   pending_change_.WaitFor(log_.last_index());
-  // What earlier leaders left is committed by an entry of our own term only (paper, section 5.4.2).
+  // Entries of earlier leaders are committed only by an entry of our own term (paper, section
+  // 5.4.2).
   AppendAsLeader(EntryType::kNormal, {});
   for (const Entry& entry : log_.Range(log_.first_unapplied(), log_.last_index())) {
     if (entry.type != EntryType::kNormal)
@@ -72,7 +73,7 @@ bool Node::IsPromotable() const {
   return tracker_.IsVoter(config_.id) && !IsSnapshotPending() && !writes_.is_stalled();
 }
 
-// The first committed, unapplied change of the configuration; 0 if there is none.
+// The first committed, unapplied configuration change; 0 if there is none.
 Index Node::UnappliedConfChange() const {
   for (const Entry& entry : log_.Range(log_.first_unapplied(), log_.committed())) {
     if (entry.type != EntryType::kNormal) return entry.index;
@@ -83,7 +84,7 @@ Index Node::UnappliedConfChange() const {
 void Node::StartCampaign(CampaignType type) {
   if (role_ == Role::kLeader || !IsPromotable()) return;
   if (const Index index = UnappliedConfChange(); index != 0) {
-    // We would count votes by a configuration that is over.
+    // The votes would be counted by an outdated configuration.
     Happened(EventType::kCampaignSkipped, kNone, index);
     if (type == CampaignType::kTransfer) transfer_.PostponeOrder(timers_.ElectionTimeoutFromNow());
     return;
@@ -132,7 +133,7 @@ void Node::CountVote(MemberId from, bool granted) {
   }
 }
 
-// Paper, section 5.4.1. Of our term, or a pre-vote of a later one.
+// Paper, section 5.4.1. The request is of our term, or a pre-vote of a later one.
 void Node::HandleVoteRequest(const Message& message) {
   const bool is_pre_vote = message.type == MessageType::kPreVote;
   const bool is_free = vote_ == message.from || (vote_ == kNone && leader_ == kNone) ||
@@ -170,9 +171,9 @@ void Node::TickFollower() {
   ForgetLeader();
 }
 
-// One who may not stand (a learner, or while its disk is stuck) does not believe for ever in a
-// leader that it hears nothing of. The vote that this sets free does no harm: the leader has those
-// of a majority in this term.
+// A member that may not campaign (a learner, or one whose disk is stuck) must also forget a leader
+// that it no longer hears. The vote that this frees does no harm: the leader has the votes of a
+// majority in this term.
 void Node::ForgetLeader() {
   if (role_ != Role::kFollower || leader_ == kNone) return;
   leader_ = kNone;
@@ -194,7 +195,7 @@ void Node::TickLeader() {
   if (timers_.TickHeartbeat()) SendHeartbeats(reads_.RoundToRepeat());
 }
 
-// A leader that does not hear of a quorum makes room, so that its clients look elsewhere (thesis,
+// A leader that does not hear from a quorum steps down, so that its clients look elsewhere (thesis,
 // section 6.2).
 void Node::CheckQuorum() {
   const std::uint64_t now = timers_.now();

@@ -1,5 +1,5 @@
-// What happened inside the state machine, as values: the core logs nothing, its driver logs these
-// and the tests print them.
+// Events of the state machine, as values: the core logs nothing, its driver logs these and the
+// tests print them.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ enum class EventType : std::uint8_t {
   kPreVoteGranted,     // peer: the candidate; index: its last one
   kPreVoteRefused,     // peer: the candidate; index: its last one
   kLogTruncated,       // index: the first entry that a new leader's log replaced
-  kAppendRefused,      // peer: the leader; index: the entry before the append that we lack
+  kAppendRefused,      // peer: the leader; index: the missing entry before the append
   kAppendRejected,     // peer: the follower; index: where it is probed next
   kSnapshotSent,       // peer: the follower; index: the snapshot's
   kSnapshotRestored,   // index: the snapshot's
@@ -32,19 +32,20 @@ enum class EventType : std::uint8_t {
   kSnapshotFailed,     // peer: the follower
   kPeerUnreachable,    // peer: a follower that is probed from now on
   kCommitBeyondLog,    // peer: a leader that says more is committed than we have; index: that
-  kConfChanged,        // index: of the snapshot, if it came with one
+  kConfChanged,        // index: the snapshot's, if it came with one
   kConfChangeRefused,  // a proposed configuration change became an empty entry; index: of that
-  kQuorumLost,         // the leader stepped down: it heard of no quorum for an election time-out
+  kQuorumLost,         // the leader stepped down: it did not hear from a quorum for an election
+                       // time-out
   kTransferStarted,    // peer: the leader to be
   kTransferAborted,    // peer: the leader that it did not become
   kTermIgnored,        // peer: the sender of a message of an old term
-  kDiskStalled,        // the oldest write has taken an election time-out, and is not done
-  kDiskRecovered,      // it is done
+  kDiskStalled,        // the oldest write has been pending for an election time-out
+  kDiskRecovered,      // the write is done
 };
 
 struct Event {
   EventType type;
-  Term term = 0;  // ours when it happened
+  Term term = 0;  // this member's term at that moment
   MemberId peer = kNone;
   Index index = 0;
 

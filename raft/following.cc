@@ -1,4 +1,5 @@
-// How a leader's entries and snapshots get into a follower's log (paper, sections 5.3 and 7).
+// The follower's side of replication: a leader's entries and snapshots enter the log (paper,
+// sections 5.3 and 7).
 #include <algorithm>
 #include <utility>
 
@@ -25,7 +26,7 @@ Result<void> Node::HandleAppend(const Message& message) {
     Happened(EventType::kAppendRefused, message.from, message.index);
     return {};
   }
-  // Skip what we have; an entry of another term and all behind it were never committed
+  // Skip entries that we have; an entry of another term and all after it were never committed
   // (paper, 5.3).
   const auto first_new = std::ranges::find_if(
       message.entries, [&](const Entry& entry) { return !log_.Matches(entry.index, entry.term); });
@@ -44,15 +45,16 @@ Result<void> Node::HandleAppend(const Message& message) {
       Happened(EventType::kLogTruncated, message.from, first_new->index);
     }
     for (auto entry = first_new; entry != message.entries.end(); ++entry) log_.Append(*entry);
-    // The order came when we had all of the leader's log, which takes no proposals while it hands
-    // over. Now it does.
+    // The order came when we had all of the leader's log, and a leader takes no proposals during a
+    // transfer. It takes them again, so the transfer is over.
     transfer_.ForgetOrder();
   }
   const Index last_new = message.index + message.entries.size();
   const Index committed = log_.committed();
   log_.CommitTo(std::min(message.commit, last_new));
-  // What only brings a commit index needs no answer, when it was told before that we have all up to
-  // there. If that answer was lost, the leader's next question brings no news, and is answered.
+  // A message that only brings a commit index needs no answer if the leader was told before that we
+  // have all entries up to there. If that answer was lost, the leader's next probe brings no news,
+  // and is answered.
   if (message.entries.empty() && log_.committed() > committed && last_new <= acknowledged_)
     return {};
   acknowledged_ = std::max(acknowledged_, last_new);
@@ -60,7 +62,7 @@ Result<void> Node::HandleAppend(const Message& message) {
   return {};
 }
 
-// Only what is committed counts: it gets applied whatever comes. What is not may need the very
+// Only committed entries count: they get applied in any case. Uncommitted ones may need the very
 // entries that would be dropped, such as the first of a leader's term, to be committed.
 bool Node::IsFull() const {
   return log_.unapplied_size_bytes() >= config_.max_unapplied_size_bytes;
@@ -68,8 +70,8 @@ bool Node::IsFull() const {
 
 void Node::HandleHeartbeat(const Message& message) {
   if (message.commit > log_.last_index()) {
-    // It counts on entries that we acknowledged and lost: never by our own doing. Go on with what
-    // we have; its next App finds out.
+    // The leader counts on entries that we acknowledged and lost, which a correct member never
+    // does. Go on with the entries we have; its next App finds out.
     Happened(EventType::kCommitBeyondLog, message.from, message.commit);
   }
   log_.CommitTo(std::min(message.commit, log_.last_index()));
@@ -90,7 +92,7 @@ bool Node::RestoreSnapshot(const std::shared_ptr<const Snapshot>& snapshot) {
   const SnapshotMetadata& metadata = snapshot->metadata;
   if (metadata.index <= log_.committed()) return false;
   if (log_.Matches(metadata.index, metadata.term)) {
-    // We have its entries already, only the commit index is news.
+    // We have the snapshot's entries already; only the commit index is news.
     log_.CommitTo(metadata.index);
     return false;
   }
@@ -103,7 +105,7 @@ bool Node::RestoreSnapshot(const std::shared_ptr<const Snapshot>& snapshot) {
   return true;
 }
 
-// Until it is on disk and installed, this member is in no state to lead.
+// Until the snapshot is on disk and installed, this member cannot lead.
 bool Node::IsSnapshotPending() const {
   return !restored_.IsDurable() || log_.applied() < log_.snapshot_index();
 }

@@ -1,5 +1,5 @@
-// Leadership on its way to another member (thesis, section 3.10): whom a leader hands over to, and
-// the order to stand for election that reached a follower too early to be obeyed.
+// A leadership transfer (thesis, section 3.10): the target of a leader's transfer, and the order to
+// campaign that reached a follower too early to be obeyed.
 //
 // Threading: used by the raft executor only.
 #pragma once
@@ -14,21 +14,21 @@ namespace kvorum::raft {
 
 class LeadershipTransfer {
  public:
-  // --- of the leader ---
+  // --- for the leader ---
   MemberId to() const { return to_; }
   bool is_under_way() const { return to_ != kNone; }
   void Start(MemberId to) { to_ = to; }
-  // To whom it was under way; kNone if it was not.
+  // Ends the transfer and returns its target; kNone if none was under way.
   MemberId End();
-  // Whether a leader whose disk stalled may hand over: once since then.
+  // True if a leader whose disk stalled may start a transfer: once per stall.
   bool MayTryWithoutDisk();
   void DiskChanged() { has_tried_without_disk_ = false; }
 
-  // --- of a follower ---
+  // --- for a follower ---
   // The order met a configuration change that is not applied; the leader waits until `ends_at`.
   void PostponeOrder(std::uint64_t ends_at) { order_ends_at_ = ends_at; }
   bool HasOrder() const { return order_ends_at_ != 0; }
-  // Forgets the order. True if the leader still waits.
+  // Forgets the order. Returns true if the leader still waits.
   bool TakeOrder(std::uint64_t now);
   void ForgetOrder() { order_ends_at_ = 0; }
 
@@ -38,12 +38,12 @@ class LeadershipTransfer {
   std::uint64_t order_ends_at_ = 0;  // in ticks; 0: there is no order
 };
 
-// The voter other than `self` that needs least to lead: heard of within an election time-out, then
-// with most of the log. kNone if there is no other voter.
+// The voter other than `self` that needs least to lead: heard from within an election time-out,
+// then with most of the log. kNone if there is no other voter.
 //
-// A transfer to one that does not answer costs an election time-out without a leader, one to a log
-// that lags behind costs the time to send the rest; so both count, in this order. How long a member
-// has been connected, which etcd's server goes by, says neither.
+// A transfer to a member that does not answer costs an election time-out without a leader, one to a
+// lagging member the time to send the rest of the log; so both criteria count, in this order. The
+// time that a member has been connected, which etcd's server uses, says neither.
 MemberId BestSuccessor(const Tracker& tracker, MemberId self, const Timers& timers);
 
 }  // namespace kvorum::raft

@@ -102,7 +102,8 @@ void Log::CommitTo(Index index) {
 }
 
 bool Log::HasNextToApply() const {
-  // While a restored snapshot is installed, applied is behind applying at a place without entries.
+  // While a restored snapshot is installed, applied is less than applying and there are no entries
+  // between them.
   return applying_ < std::min(committed_, persisted_) && applied_ >= snapshot_index_;
 }
 
@@ -156,8 +157,8 @@ void Log::Restore(Index index, Term term) {
   snapshot_term_ = term;
   given_ = index;
   committed_ = index;
-  // Not on disk yet: nothing behind it is given out before it is applied (HasNextToApply), and it
-  // is not acknowledged before its write is durable.
+  // The snapshot is not on disk yet: no later entry is given out before it is applied
+  // (HasNextToApply), and it is not acknowledged before its write is durable.
   persisted_ = index;
   applying_ = index;
 }

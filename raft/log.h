@@ -1,14 +1,14 @@
-// A member's log: the entries behind the last compaction in memory, and how far they are durable,
-// committed, given out and applied.
+// A member's log: the entries after the last compaction in memory, and the marks up to which they
+// are durable, committed, given out and applied.
 //
 // Threading: used by the raft executor only. Ownership: entries share their data. Invariants (the
-// marks stand in this order, and CheckInvariants says so):
+// order of the marks, checked by CheckInvariants):
 //   snapshot_index <= applied <= applying <= committed <= last
-//     (but while a restored snapshot is being installed, applied is behind it)
+//     (but while a restored snapshot is being installed, applied is less than snapshot_index)
 //   applying <= persisted <= given <= last
 // where `given` are the entries that went out in a Ready to be written, `persisted` those that are
-// on disk, and `applying` those that went out to be applied: only what is both durable here and
-// committed, so that a state machine is never ahead of its own log.
+// on disk, and `applying` those that went out to be applied: only entries that are both durable
+// here and committed, so that a state machine is never ahead of its own log.
 #pragma once
 
 #include <algorithm>
@@ -22,12 +22,12 @@
 
 namespace kvorum::raft {
 
-// What an entry takes for the bounds of messages and memory: its data and about what is around it.
+// The size of an entry for the bounds of messages and memory: its data and the struct around it.
 inline std::size_t SizeBytes(const Entry& entry) { return entry.data.size() + sizeof(Entry); }
 
 class Log {
  public:
-  // The entries follow the snapshot and are on disk.
+  // The entries come after the snapshot and are on disk.
   Log(Index snapshot_index, Term snapshot_term, std::vector<Entry> entries);
 
   Index snapshot_index() const { return snapshot_index_; }
@@ -38,25 +38,27 @@ class Log {
   Index committed() const { return committed_; }
   Index applying() const { return applying_; }
   Index applied() const { return applied_; }
-  // The first entry in memory that is not applied, if there is one: what a restored snapshot
-  // contains is not in memory, and the applied index is behind it until it is installed.
+  // The first entry in memory that is not applied, if there is one. Entries that a restored
+  // snapshot contains are not in memory, and the applied index is less than the snapshot's until it
+  // is installed.
   Index first_unapplied() const { return std::max(applied_ + 1, first_index()); }
   std::size_t size() const { return entries_.size() - begin_; }
   std::size_t size_bytes() const { return size_bytes_; }
   // The size of the entries that are committed and not applied.
   std::size_t unapplied_size_bytes() const { return unapplied_size_bytes_; }
-  // The size of those that were given out to be applied, and are not.
+  // The size of the entries that were given out to be applied and are not applied yet.
   std::size_t applying_size_bytes() const { return applying_size_bytes_; }
   // The size of the data alone in (committed, last]: an entry without data counts nothing.
   std::size_t uncommitted_data_bytes() const { return uncommitted_data_bytes_; }
 
-  // Known for the snapshot's index and what follows it.
+  // Known for the snapshot's index and the entries after it.
   std::optional<Term> TermAt(Index index) const;
   bool Matches(Index index, Term term) const { return TermAt(index) == term; }
-  // Whether a log that ends so has everything that ours may have committed (paper, section 5.4.1).
+  // True if a log with this end has every entry that ours may have committed (paper, section
+  // 5.4.1).
   bool IsUpToDate(Index last_index, Term last_term) const;
-  // The last index up to `index` whose term is at most `term`: the furthest place at which a log
-  // with an entry (index, term) and ours may agree. Below what is in memory the term is unknown
+  // The last index up to `index` whose term is at most `term`: the last index at which a log with
+  // an entry (index, term) and ours may agree. For entries no longer in memory the term is unknown
   // (0).
   struct Position {
     Index index = 0;
@@ -69,24 +71,24 @@ class Log {
   // The same up to max_size_bytes, but one entry at least.
   std::span<const Entry> Range(Index from, Index to, std::size_t max_size_bytes) const;
 
-  // The next entry; its index is last_index() + 1.
+  // Appends the next entry; its index is last_index() + 1.
   void Append(Entry entry);
   // Drops the entries from this index on; none of them may be committed.
   void TruncateFrom(Index index);
 
-  // Entries that no Ready has carried yet; they count as given from now on.
+  // Entries that were in no Ready yet; they count as given from now on.
   std::span<const Entry> TakeUnwritten();
   bool HasUnwritten() const { return given_ < last_index(); }
   void SetPersisted(Index index);
   void CommitTo(Index index);
-  // Committed, durable entries that no Ready has carried yet, up to max_size_bytes (one at least).
+  // Committed, durable entries that were in no Ready yet, up to max_size_bytes (at least one).
   std::span<const Entry> NextToApply(std::size_t max_size_bytes) const;
   bool HasNextToApply() const;
   void SetApplying(Index index);
   void SetApplied(Index index);
 
-  // Forgets entries up to `index` at most, as long as more than keep_entries or keep_size_bytes are
-  // in memory. Never what is not applied.
+  // Drops entries up to `index`, as long as more than keep_entries or keep_size_bytes are in
+  // memory. Never drops unapplied ones.
   void Compact(Index index, std::size_t keep_entries, std::size_t keep_size_bytes);
   // Replaces the whole log by a snapshot that still has to be written and installed.
   void Restore(Index index, Term term);
@@ -98,8 +100,8 @@ class Log {
 
   Index snapshot_index_;
   Term snapshot_term_;
-  // entries_[begin_] is the first one; those before it are compacted and empty, and are erased when
-  // they are more than the others, so that compaction costs O(1) per entry and ranges are spans.
+  // entries_[begin_] is the first one. Entries before it are compacted and empty; they are erased
+  // when they outnumber the others, so that compaction costs O(1) per entry and ranges are spans.
   std::vector<Entry> entries_;
   std::size_t begin_ = 0;
   std::size_t size_bytes_ = 0;

@@ -9,12 +9,12 @@ namespace kvorum::raft {
 
 namespace {
 
-// So far ahead of ours a term is nonsense too, but to a member that knows nothing yet: with an
-// election each millisecond it would be seven weeks ahead. A forged one would eat up the numbers
-// that are left, and all members with it.
+// A term so far ahead of ours is nonsense too, except to a member that knows nothing yet: it would
+// take seven weeks of an election every millisecond. A forged one would use up the remaining
+// numbers, for the whole cluster.
 constexpr Term kMaxTermLead = Term{1} << 32;
 
-// Names that members give their reads: 8 bytes, as far as we know.
+// The contexts of members' reads: 8 bytes, as far as we know.
 constexpr std::size_t kMaxContextBytes = 64;
 
 Result<void> CheckAddress(const Message& message, const Receiver& receiver) {
@@ -53,7 +53,7 @@ Result<void> CheckSnapshot(const Message& message) {
   return {};
 }
 
-// Without a way to apply them, what such a message brings would have to end this member later.
+// A driver that cannot apply them would have to end this member later.
 Result<void> CheckConfChanges(const Message& message) {
   if (HasConfChangeV2(message.entries))
     return BadMessage(message, "a configuration change of a kind that is not supported");

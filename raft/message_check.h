@@ -1,5 +1,5 @@
-// What no correct member sends, whatever happened: the first look at a peer's message, before
-// anything of it counts. Pure.
+// Refuses messages that no correct member ever sends: the first check of a peer's message, before
+// it has any effect. Pure.
 #pragma once
 
 #include <span>
@@ -13,24 +13,24 @@ namespace kvorum::raft {
 // Terms and indexes past this are nonsense: no cluster gets there, and arithmetic on them wraps.
 inline constexpr std::uint64_t kMaxNumber = UINT64_MAX / 2;
 
-// The member that a message comes to.
+// The state of the member that receives the message.
 struct Receiver {
   MemberId id = kNone;
   Term term = 0;
-  bool knows_nothing = false;  // of any term or entry
+  bool knows_nothing = false;  // no term and no entry
   bool takes_conf_change_v2 = false;
 };
 
-// An Error says why the message is refused.
+// An Error gives the reason for refusing the message.
 Result<void> CheckMessage(const Message& message, const Receiver& receiver);
 
-// Members forward these to whoever leads: they may carry no term.
+// Requests that members forward to the leader, whoever that is: they may carry no term.
 bool IsRequestToLeader(MessageType type);
 
-// Whether one of them changes the configuration in a way that not every driver can apply.
+// True if one of the entries changes the configuration in a way that not every driver can apply.
 bool HasConfChangeV2(std::span<const Entry> entries);
 
-// Whether entries follow (index, term) and each other.
+// True if the entries come directly after (index, term) and each other.
 bool AreConsecutive(std::span<const Entry> entries, Index index, Term term);
 
 std::unexpected<Error> BadMessage(const Message& message, std::string_view why);

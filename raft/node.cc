@@ -1,4 +1,4 @@
-// The calls that go in: creation, time, and the way of a message to its handler.
+// The calls into a Node: creation, time, and the dispatch of messages to their handlers.
 #include "raft/node.h"
 
 #include <algorithm>
@@ -46,7 +46,7 @@ Result<void> CheckRestart(const Restart& restart) {
   return {};
 }
 
-// Which a leader of the message's term sends, and nobody else.
+// True for messages that only the leader of the message's term sends.
 bool IsFromLeader(MessageType type) {
   return type == MessageType::kApp || type == MessageType::kSnap || type == MessageType::kHeartbeat;
 }
@@ -55,14 +55,14 @@ bool IsVoteRequest(MessageType type) {
   return type == MessageType::kVote || type == MessageType::kPreVote;
 }
 
-// Only members are asked anything. One who was removed, and stands for election all the time, does
-// not disturb us by its answers.
+// Only members' answers count. A removed member that campaigns again and again does not disturb us
+// with its answers.
 bool IsMembersAnswer(MessageType type) {
   return type == MessageType::kAppResp || type == MessageType::kHeartbeatResp ||
          type == MessageType::kVoteResp || type == MessageType::kPreVoteResp;
 }
 
-// They promise something to a leader or a candidate.
+// True for messages that promise something to a leader or a candidate.
 bool IsPromise(MessageType type) {
   return type == MessageType::kAppResp || type == MessageType::kVoteResp ||
          type == MessageType::kPreVoteResp;
@@ -106,13 +106,13 @@ Node::Node(const Config& config, Restart restart)
       vote_(restart.hard_state.vote),
       log_(restart.snapshot_index, restart.snapshot_term, std::move(restart.entries)),
       timers_(config.seed, config.election_ticks, config.heartbeat_ticks) {
-  // A crash may have torn off the hard state behind the entries it was written with. Of the term
-  // that they name we heard, and had not voted: a vote would have been durable before them.
+  // A crash may have torn off the hard state after the entries it was written with. We knew the
+  // term of those entries, and had not voted in it: a vote would have been durable before them.
   if (log_.last_term() > term_) {
     term_ = log_.last_term();
     vote_ = kNone;
   }
-  // The commit index on disk may be old, but what is applied was committed.
+  // The commit index on disk may be old, but applied entries were committed.
   log_.CommitTo(std::max({restart.hard_state.commit, restart.applied, CommittedByConfChanges()}));
   log_.SetApplying(restart.applied);
   log_.SetApplied(restart.applied);
@@ -121,10 +121,10 @@ Node::Node(const Config& config, Restart restart)
   last_ready_.hard_state = restart.hard_state;
 }
 
-// A leader proposes a change of the configuration only when the one before it is applied. So where
-// two are in the log the first is committed, even if a crash tore that news off the entries' write:
-// without it this member would count votes by a configuration two changes old, and such a majority
-// need not meet one of today's.
+// A leader proposes a configuration change only when the previous one is applied. So where the log
+// holds two, the first is committed, even if a crash tore that news off the entries' write. Without
+// this rule the member would count votes by a configuration two changes old, and such a majority
+// need not overlap with one of today's.
 Index Node::CommittedByConfChanges() const {
   Index last_change = 0;
   for (Index index = log_.last_index(); index > log_.snapshot_index(); --index) {
@@ -154,27 +154,26 @@ Result<void> Node::Step(Message message) {
                                             .term = term_,
                                             .knows_nothing = term_ == 0 && log_.last_index() == 0,
                                             .takes_conf_change_v2 = config_.takes_conf_change_v2}));
-  // The only comparison of terms: whoever comes behind it may take "of our term" for granted (or
-  // "of the next one" for pre-votes, or "of none" for requests that members forward to their
-  // leader).
+  // The only comparison of terms: code after it may assume "of our term" (or "of the next one" for
+  // pre-votes, or "of none" for requests that members forward to their leader).
   if (!AgreeOnTerm(message)) return {};
   return Dispatch(message);
 }
 
-// Compares the message's term with ours, follows a later one, and says whether there is anything
-// left to do (paper, section 5.1).
+// Compares the message's term with ours, follows a later one, and returns whether the message is
+// still to be handled (paper, section 5.1).
 bool Node::AgreeOnTerm(const Message& message) {
   if (message.type == MessageType::kProp || message.type == MessageType::kReadIndex ||
       message.term == 0)
-    return true;  // requests, of no term
+    return true;  // requests, without a term
   if (message.term == term_) return true;
   if (message.term < term_) {
     RefuseOldTerm(message);
     return false;
   }
   if (IsVoteRequest(message.type)) {
-    // While a leader is alive nobody can disturb it, unless it asked for that itself (thesis,
-    // sections 4.2.3 and 6.4.1).
+    // While a leader is alive no candidate can disturb it, unless the leader asked for the election
+    // (thesis, sections 4.2.3 and 6.4.1).
     if (IsInLease() && message.context.view() != kTransferContext) {
       Happened(EventType::kVoteIgnored, message.from, message.index);
       return false;
@@ -183,8 +182,7 @@ bool Node::AgreeOnTerm(const Message& message) {
     return message.type == MessageType::kPreVote || FollowTerm(message.term, kNone);
   }
   if (IsMembersAnswer(message.type)) {
-    // An agreement to a pre-vote carries the term that was asked about, a refusal that of the
-    // refuser.
+    // A granted pre-vote carries the term that was asked about, a refusal that of the refuser.
     if (message.type == MessageType::kPreVoteResp && !message.reject) return true;
     return tracker_.IsMember(message.from) && FollowTerm(message.term, kNone);
   }
@@ -198,8 +196,9 @@ bool Node::FollowTerm(Term term, MemberId leader) {
 
 void Node::RefuseOldTerm(const Message& message) {
   if (message.type == MessageType::kApp || message.type == MessageType::kHeartbeat) {
-    // A leader that was cut off and does not hear of our later term otherwise: with check-quorum we
-    // would not depose it by our own campaign, and with pre-vote we do not start one.
+    // The sender is a leader that was cut off and does not learn of our later term otherwise: with
+    // check-quorum we would not depose it by our own campaign, and with pre-vote we do not start
+    // one.
     Send({.type = MessageType::kAppResp, .to = message.from});
   } else if (message.type == MessageType::kPreVote) {
     Send({.type = MessageType::kPreVoteResp, .reject = true, .to = message.from});
@@ -207,8 +206,8 @@ void Node::RefuseOldTerm(const Message& message) {
   Happened(EventType::kTermIgnored, message.from, message.index);
 }
 
-// What each message does, in the role that it is meant for; in another one it is a request to a
-// leader that we are no longer, or an answer to a question of an earlier role, and does nothing.
+// Handles each message in the role that it is meant for. In any other role it is a request to a
+// leader that we no longer are, or an answer to a request of an earlier role, and is ignored.
 Result<void> Node::Dispatch(Message& message) {
   const bool is_leader = role_ == Role::kLeader;
   switch (message.type) {
@@ -234,7 +233,7 @@ Result<void> Node::Dispatch(Message& message) {
     case MessageType::kProp:
       return is_leader ? HandleProposals(message) : Result<void>();
     case MessageType::kReadIndex:
-      // Not of those who are no members any more, or not yet.
+      // Ignores those that are no longer members, or not yet.
       if (is_leader && tracker_.IsMember(message.from))
         AddRead(message.from, std::move(message.entries.front().data));
       return {};
@@ -264,7 +263,7 @@ Result<void> Node::Dispatch(Message& message) {
 Result<void> Node::StepFromLeader(Message& message) {
   if (role_ == Role::kLeader) return BadMessage(message, "a second leader in one term");
   const bool departs = message.from == departed_leader_;
-  // Somebody else won this term, or leads it still.
+  // Another member won this term, or still leads it.
   if (role_ != Role::kFollower && !departs) BecomeFollower(term_, message.from);
   if (leader_ != kNone && leader_ != message.from)
     return BadMessage(message, "a second leader in one term");
@@ -285,8 +284,8 @@ Result<void> Node::StepFromLeader(Message& message) {
   return {};
 }
 
-// Adds what every message carries. Promises wait until they are on disk (paper, section 5: "updated
-// on stable storage before responding").
+// Adds the fields that every message has. Promises wait until they are on disk (paper, section 5:
+// "updated on stable storage before responding").
 void Node::Send(Message message) {
   if (message.from == kNone) message.from = config_.id;
   const bool has_term =

@@ -2,20 +2,20 @@
 // reads no clock and logs nothing. "The Raft paper" is Ongaro and Ousterhout 2014, "the thesis"
 // Ongaro 2014.
 //
-// Threading: used by the raft executor only. Errors: what a peer sends is refused with an Error,
-// never by a crash; what the driver promises (the order of Persisted and Applied) is checked.
-// Invariants: see CheckInvariants. Units: time passes in ticks.
+// Threading: used by the raft executor only. Errors: bad input from a peer is refused with an
+// Error, never by a crash; the driver's obligations (the order of Persisted and Applied) are
+// checked. Invariants: see CheckInvariants. Units: time passes in ticks.
 //
-// The driver's loop: make calls, as many as there are to make; then TakeReady once, hand its parts
-// to the wal, peer and apply executors, and report back by Persisted and Applied. Writes are
-// asynchronous: an entry counts for the commit here only when Persisted says so, and the leader
-// sends entries to its followers while its own disk is still busy with them (thesis,
-// section 10.2.1). A member whose oldest write is not Persisted within an election time-out does
-// not lead: it hands over, or steps down, and does not stand until the write is done. Heartbeats
-// and their answers wait for no write.
+// The driver's loop: make all pending calls; then TakeReady once, hand its parts to the wal, peer
+// and apply executors, and report back by Persisted and Applied. Writes are asynchronous: an entry
+// counts for the commit here only when Persisted says so, and the leader sends entries to its
+// followers while its own disk is still writing them (thesis, section 10.2.1). A member whose
+// oldest write is not Persisted within an election time-out does not lead: it transfers leadership,
+// or steps down, and does not campaign until the write is done. Heartbeats and their answers wait
+// for no write.
 //
 // Costs: an entry's data is shared, never copied; each entry is copied as a 48-byte value into the
-// log, Ready::entries, Ready::committed and each App message. No call is O(log) but Compact
+// log, Ready::entries, Ready::committed and each App message. No call is O(log) except Compact
 // (amortised).
 #pragma once
 
@@ -42,14 +42,14 @@
 
 namespace kvorum::raft {
 
-// The context of a vote request that the leader itself asked for; on the wire.
+// The context of a vote request that the leader itself asked for; part of the wire format.
 inline constexpr std::string_view kTransferContext = "CampaignTransfer";
 
-// Why a proposal or a read was not taken.
+// The reason for dropping a proposal or a read.
 enum class Dropped : std::uint8_t {
   kNot = 0,
-  kNoLeader,           // nobody to forward it to
-  kTransferring,       // leadership is being handed over
+  kNoLeader,           // no leader to forward it to
+  kTransferring,       // a leadership transfer is under way
   kNotMember,          // this leader is removed from the configuration, or is being removed
   kTooMuchPending,     // a bound of Config is reached
   kConfChangePending,  // one configuration change at a time
@@ -61,49 +61,49 @@ std::string_view Name(Dropped dropped);  // as in "no leader"
 Error ProposalDropped();
 
 struct ProposeResult {
-  std::size_t accepted = 0;         // so many from the front of the batch
-  Dropped dropped = Dropped::kNot;  // why the others were not
+  std::size_t accepted = 0;         // the number taken from the front of the batch
+  Dropped dropped = Dropped::kNot;  // the reason for dropping the others
 };
 
 class Node {
  public:
-  // Refuses a configuration out of range, and a log, hard state, snapshot and applied index that
+  // Refuses a configuration out of range, and log, hard state, snapshot and applied index that
   // contradict each other (kDataLoss).
   static Result<std::unique_ptr<Node>> Create(const Config& config, Restart restart);
 
   // --- calls ---
   void Tick();
-  // Stands for election now, without waiting for the time-out: for a member that knows it is alone.
+  // Campaigns now, without waiting for the time-out: for a member that knows it is alone.
   void Campaign();
-  // A message of a peer. An Error says that it was nonsense; it changed nothing.
+  // Handles a peer's message. An Error says that it was nonsense; it changed nothing.
   Result<void> Step(Message message);
-  // Data for the log. Moves what it accepts from the front of the batch and leaves the rest; a
-  // follower forwards the whole batch to its leader, where it may still be dropped.
+  // Proposes data for the log. Moves the accepted data from the front of the batch and leaves the
+  // rest; a follower forwards the whole batch to its leader, which may still drop it.
   ProposeResult Propose(std::span<SharedBytes> batch);
   // type: kConfChange, or kConfChangeV2 if the Config takes it; data: the encoded change.
   ProposeResult ProposeConfChange(EntryType type, SharedBytes data);
-  // Asks for a ReadState with this context, which must be another one for each attempt. An attempt
-  // that meets a change of leader gets no answer: ask again when the SoftState shows a leader.
+  // Asks for a ReadState with this context, which must be different for each attempt. An attempt
+  // during a change of leader gets no answer: ask again when the SoftState shows a leader.
   Dropped ReadIndex(std::uint64_t context);
-  // Hands leadership to a voter, from whichever member this is.
+  // Transfers leadership to a voter. Any member may be asked.
   Dropped TransferLeadership(MemberId to);
 
   // --- reports ---
-  // The writes of all Readys up to this number are durable. Never reported late on purpose: the
-  // time it takes decides whether this member may lead.
+  // The writes of all Readys up to this number are durable. Never report late on purpose: the time
+  // taken decides whether this member may lead.
   void Persisted(std::uint64_t ready_number);
   // Everything up to this index (of committed entries given out, or of the snapshot) is applied.
   void Applied(Index index);
-  // For each committed entry of a configuration change, in order, before Applied passes it: the
-  // configuration from now on. A change that cannot be is an Error on every member alike and
-  // changes nothing. A change that the driver refuses is simply not reported here.
+  // Called for each committed configuration change, in order, before Applied passes it: the
+  // configuration from now on. An impossible change is an Error on every member alike and changes
+  // nothing. A change that the driver refuses is simply not reported here.
   Result<ConfState> ApplyConfChange(const ConfChangeV2& change);
   // Messages to this member were lost.
   void ReportUnreachable(MemberId peer);
-  // A kSnap was taken by the follower, or failed.
+  // The follower took a kSnap, or it failed.
   void ReportSnapshot(MemberId peer, bool succeeded);
-  // Everything up to this index is in a durable snapshot or backend: drops older entries than
-  // Config::catch_up_* keeps.
+  // Everything up to this index is in a durable snapshot or backend: drops older entries except
+  // those that Config::catch_up_* keeps.
   void Compact(Index index);
 
   // --- values out ---
@@ -114,10 +114,10 @@ class Node {
   Term term() const { return term_; }
   Role role() const { return role_; }
   MemberId leader() const { return leader_; }
-  // Since this member heard of its leader, or, as the leader, of a quorum.
+  // Ticks since this member heard from its leader or, as the leader, from a quorum.
   std::uint64_t ticks_without_leader() const { return timers_.ticks_without_leader(); }
-  // The other voter that needs least to lead: heard of within an election time-out, then with most
-  // of the log. kNone if there is none, or this member does not lead.
+  // The other voter that needs least to lead: heard from within an election time-out, then with
+  // most of the log. kNone if there is none, or this member does not lead.
   MemberId BestSuccessor() const;
   SoftState soft_state() const { return {.leader = leader_, .role = role_}; }
   HardState hard_state() const {
@@ -127,7 +127,7 @@ class Node {
   const ConfState& conf_state() const { return tracker_.conf_state(); }
   const Tracker& tracker() const { return tracker_; }
 
-  // Stops the process if a state contradicts itself. O(log).
+  // Aborts if the state contradicts itself. O(log).
   void CheckInvariants() const;
 
  private:
@@ -164,7 +164,7 @@ class Node {
   bool IsInLease() const;
   Index UnappliedConfChange() const;
 
-  // transfer.cc: leadership that goes to another member.
+  // transfer.cc: leadership transfer.
   void WatchDisk();
   void StopLeadingWithoutDisk();
   void LeaderDeparts();
@@ -176,7 +176,7 @@ class Node {
   void FollowCampaignOrder();
   void AbortTransfer();
 
-  // proposals.cc: what goes into the leader's log.
+  // proposals.cc: entries into the leader's log.
   Dropped WhyNotPropose() const;
   bool HasRoomFor(std::size_t size_bytes) const;
   void AppendAsLeader(EntryType type, SharedBytes data);
@@ -185,7 +185,7 @@ class Node {
   bool MayChangeConf(const ConfChangeV2& change) const;
   void MaybeLeaveJoint();
 
-  // replication.cc: entries, from the leader to the followers.
+  // replication.cc: entries from the leader to the followers.
   void MaybeCommit();
   bool IsWindowFull(const Progress& progress) const;
   bool WantsAppend(const Progress& progress) const;
@@ -198,7 +198,7 @@ class Node {
   void HandleAppendRejection(const Message& message, Progress& progress);
   void HandleHeartbeatResponse(const Message& message);
 
-  // following.cc: entries, from the leader into this member's log.
+  // following.cc: entries from the leader into this member's log.
   Result<void> HandleAppend(const Message& message);
   bool IsFull() const;
   void HandleHeartbeat(const Message& message);
@@ -219,22 +219,22 @@ class Node {
   MemberId vote_;
   Role role_ = Role::kFollower;
   MemberId leader_ = kNone;
-  MemberId departed_leader_ = kNone;  // of this term, since its vote was taken from it
+  MemberId departed_leader_ = kNone;  // the leader of this term, since it lost its vote
   Log log_;
   Tracker tracker_;
   Timers timers_;
   LeadershipTransfer transfer_;
   WriteQueue writes_;
 
-  // As leader.
+  // State of a leader.
   PendingConfChange pending_change_;
   ReadQueue reads_;
 
-  // As follower.
+  // State of a follower.
   Index acknowledged_ = 0;  // to the leader of this term
   RestoredSnapshot restored_;
 
-  // The next Ready, and what the last one said.
+  // The next Ready, and the state that the last one reported.
   std::vector<Message> messages_;
   std::vector<ReadState> read_states_;
   std::vector<Event> events_;

@@ -38,7 +38,8 @@ void Inflights::Clear() {
 }
 
 void Progress::BecomeProbe() {
-  // A snapshot that was taken moves the follower to its index, whether it has answered or not.
+  // A snapshot that the follower took moves it to the snapshot's index, whether it has answered or
+  // not.
   next = std::max(match, pending_snapshot) + 1;
   state = ProgressState::kProbe;
   pending_snapshot = 0;

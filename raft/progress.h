@@ -1,12 +1,13 @@
-// What the leader knows of one follower's log, and how it feeds it.
+// The leader's knowledge of one follower's log, and the way it replicates to that follower.
 //
 // Threading: used by the raft executor only. Invariants: match < next; in kSnapshot nothing is
 // sent.
 //
-//   kProbe: where the logs agree is not known; one App at a time, the next one after an answer.
-//   kReplicate: Apps are sent one after the other before they are answered (pipelining), within the
+//   kProbe: the last common entry is not known; one App at a time, the next one after an answer.
+//   kReplicate: Apps are sent one after another before they are answered (pipelining), within the
 //     window; a refusal leads back to kProbe.
-//   kSnapshot: it needs entries that are compacted; nothing is sent until the snapshot is there.
+//   kSnapshot: the follower needs entries that are compacted; nothing is sent until it has the
+//     snapshot.
 #pragma once
 
 #include <cstddef>
@@ -47,21 +48,23 @@ class Inflights {
 struct Progress {
   Index match = 0;        // the last entry known to be durable there
   Index next = 1;         // the next entry to send
-  Index sent_commit = 0;  // the highest commit index that went out to it
+  Index sent_commit = 0;  // the highest commit index sent to it
   ProgressState state = ProgressState::kProbe;
   Index pending_snapshot = 0;  // in kSnapshot: its index
-  bool is_active = false;      // heard of in this election time-out of the leader's, or the last
-  std::uint64_t heard_at = 0;  // when it was last heard of, in the leader's ticks
-  bool is_probe_sent = false;  // in kProbe: an App is out
-  bool wants_append = false;   // to be sent an App even without entries, to learn where it stands
+  bool is_active = false;      // heard from in the leader's present election time-out, or the last
+                               // one
+  std::uint64_t heard_at = 0;  // the time when it was last heard from, in the leader's ticks
+  bool is_probe_sent = false;  // in kProbe: an App is in flight
+  bool wants_append = false;   // to be sent an App even without entries, to learn its last entry
   Inflights inflights{};
 
   void BecomeProbe();
   void BecomeReplicate();
   void BecomeSnapshot(Index snapshot_index);
-  // The follower has everything up to `index`. False if that was known.
+  // The follower has everything up to `index`. Returns false if that was known.
   bool Advance(Index index);
-  // The follower lacks `rejected`, and may agree with us up to `hint`. False if the answer is old.
+  // The follower lacks `rejected`, and may agree with us up to `hint`. Returns false if the answer
+  // is old.
   bool Retreat(Index rejected, Index hint);
 
   void CheckInvariants() const;

@@ -1,4 +1,4 @@
-// What gets into the leader's log: clients' proposals and changes of the configuration.
+// Proposals: clients' data and configuration changes enter the leader's log.
 #include <utility>
 
 #include "base/check.h"
@@ -21,7 +21,7 @@ ProposeResult Node::Propose(std::span<SharedBytes> batch) {
   return {.accepted = batch.size()};
 }
 
-// To the leader, in messages of about the size of an App.
+// Forwards to the leader, in messages of about the size of an App.
 void Node::ForwardProposals(std::span<SharedBytes> batch) {
   while (!batch.empty()) {
     Message message{.type = MessageType::kProp, .to = leader_};
@@ -55,16 +55,16 @@ ProposeResult Node::ProposeConfChange(EntryType type, SharedBytes data) {
 }
 
 Dropped Node::WhyNotPropose() const {
-  // Nothing goes behind the entry that removes the leader. The others then need not have more than
-  // that entry to get the vote of this member, which they may still ask for: they need not know yet
-  // that its removal is committed.
+  // No entry follows the one that removes the leader. Then the others need only have that entry to
+  // get this member's vote, for which they may still ask while they do not know that its removal is
+  // committed.
   if (pending_change_.is_leaving() || !tracker_.IsVoter(config_.id)) return Dropped::kNotMember;
   if (transfer_.is_under_way()) return Dropped::kTransferring;
   return Dropped::kNot;
 }
 
 bool Node::HasRoomFor(std::size_t size_bytes) const {
-  // One may always go on its own, whatever its size; what is empty costs nothing.
+  // A single entry may always go, whatever its size; an empty one costs nothing.
   const auto fits = [&](std::size_t waiting_size_bytes, std::size_t max_size_bytes) {
     return waiting_size_bytes == 0 || waiting_size_bytes + size_bytes <= max_size_bytes;
   };
@@ -82,8 +82,8 @@ void Node::AppendAsLeader(EntryType type, SharedBytes data) {
                                 config_.id);
 }
 
-// A follower's proposals. What this leader may not do becomes an empty entry, so that the sender's
-// indexes stand; it learns of it by a time-out, as of any proposal that is lost.
+// A follower's proposals. A change that this leader may not propose becomes an empty entry, so that
+// the sender's indexes stay right; the sender learns of it by a time-out, as for any lost proposal.
 Result<void> Node::HandleProposals(Message& message) {
   if (!tracker_.IsMember(message.from)) return {};  // not any more, or not yet
   for (Entry& entry : message.entries) {
@@ -101,7 +101,7 @@ Result<void> Node::HandleProposals(Message& message) {
 }
 
 // One change at a time: the next one may be proposed when the last one is applied (thesis, 4.1),
-// and a joint configuration has to be left before anything else.
+// and a joint configuration must be left before anything else.
 bool Node::MayChangeConf(const ConfChangeV2& change) const {
   return !pending_change_.IsPending(log_.applied()) && tracker_.IsJoint() == LeavesJoint(change);
 }

@@ -1,5 +1,5 @@
-// The one rule of majorities: commit index, votes, read rounds, check-quorum and both halves of a
-// joint configuration ask this function.
+// The single rule of majorities: commit index, votes, read rounds, check-quorum and both halves of
+// a joint configuration use this function.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,9 @@
 
 namespace kvorum::raft {
 
-// The largest v such that more than half of the members have value_of(member) >= v. Members are
-// asked once each, no two times; without members it is the largest number there is.
+// The largest v such that more than half of the members have value_of(member) >= v. value_of is
+// called once for each member; no member may be listed twice. Without members it is the largest
+// number.
 template <class ValueOf>
 std::uint64_t MajorityValue(std::span<const MemberId> members, ValueOf&& value_of) {
   if (members.empty()) return std::numeric_limits<std::uint64_t>::max();

@@ -19,7 +19,7 @@ void ReadQueue::Add(MemberId requester, SharedBytes context, Index committed) {
 }
 
 void ReadQueue::Acknowledge(MemberId member, std::uint64_t round) {
-  if (round > last_round_) return;  // no round of ours
+  if (round > last_round_) return;  // not a round of ours
   std::uint64_t& acknowledged = acknowledged_[member];
   acknowledged = std::max(acknowledged, round);
 }

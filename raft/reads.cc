@@ -50,7 +50,8 @@ void Node::AnswerRead(const PendingRead& read) {
   Send(std::move(message));
 }
 
-// A leader has all that is committed, but knows it only when it has committed in its own term.
+// A leader has every committed entry, but knows which are committed only when it has committed one
+// of its own term.
 bool Node::HasCommittedInTerm() const { return log_.TermAt(log_.committed()) == term_; }
 
 void Node::ReleasePostponedReads() {

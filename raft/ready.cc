@@ -1,4 +1,4 @@
-// What comes out of a Node: the collection of a Ready.
+// The output of a Node: collects a Ready.
 #include "raft/ready.h"
 
 #include <utility>

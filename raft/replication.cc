@@ -1,5 +1,5 @@
-// How entries get from the leader's log into the others', and become committed (paper, section 5.3;
-// thesis, chapters 3 and 10.2).
+// The leader's side of replication: entries are sent to the followers and become committed (paper,
+// section 5.3; thesis, chapters 3 and 10.2).
 #include <algorithm>
 #include <utility>
 
@@ -9,12 +9,12 @@ namespace kvorum::raft {
 
 void Node::MaybeCommit() {
   const Index index = tracker_.QuorumMatch();
-  // Entries of earlier terms are committed by one of ours only (paper, section 5.4.2, figure 8).
+  // Entries of earlier terms are committed only by one of our own (paper, section 5.4.2, figure 8).
   if (index <= log_.committed() || !log_.Matches(index, term_)) return;
   const bool is_first_of_term = !HasCommittedInTerm();
   log_.CommitTo(index);
   if (is_first_of_term) ReleasePostponedReads();
-  // As soon as its removal is certain, and while those who apply it still listen to this leader.
+  // As soon as the removal is certain, while members that apply it still listen to this leader.
   if (pending_change_.IsLeavingCertain(index) && !transfer_.is_under_way()) HandOver();
 }
 
@@ -23,13 +23,13 @@ bool Node::IsWindowFull(const Progress& progress) const {
          progress.inflights.IsFull(config_.max_inflight_messages, config_.max_inflight_size_bytes);
 }
 
-// Whether there is something to send to a follower, and it may be sent now.
+// True if there is something to send to a follower, and it may be sent now.
 bool Node::WantsAppend(const Progress& progress) const {
   switch (progress.state) {
     case ProgressState::kProbe:
       return !progress.is_probe_sent;
     case ProgressState::kReplicate: {
-      // Past the window nothing but the question where it stands.
+      // When the window is full, only a probe of the follower's last entry is sent.
       if (IsWindowFull(progress)) return progress.wants_append;
       const bool has_entries = progress.next <= log_.last_index();
       const bool has_commit = std::min(log_.committed(), progress.next - 1) > progress.sent_commit;
@@ -47,8 +47,7 @@ bool Node::HasFollowersToSendTo() const {
   });
 }
 
-// Once per Ready, so that everything that was proposed or committed since the last one goes
-// together.
+// Once per Ready, so that everything proposed or committed since the last one goes together.
 void Node::SendWhatFollowersLack() {
   for (auto& [id, progress] : tracker_.progress()) {
     if (id == config_.id) continue;
@@ -88,8 +87,8 @@ void Node::SendAppend(MemberId to, Progress& progress) {
 
 void Node::SendSnapshot(MemberId to, Progress& progress) {
   if (!progress.is_active) {
-    // A snapshot is too much for one who may be down: its next answer to a heartbeat brings us
-    // back.
+    // A snapshot is too expensive for a follower that may be down: its next answer to a heartbeat
+    // brings us back here.
     progress.BecomeProbe();
     progress.is_probe_sent = true;
     return;
@@ -107,7 +106,7 @@ void Node::SendHeartbeats(std::uint64_t read_round) {
   const SharedBytes context = read_round == 0 ? SharedBytes() : EncodeContext(read_round);
   for (const auto& [id, progress] : tracker_.progress()) {
     if (id == config_.id) continue;
-    // Not more than it is known to have: its log may still differ behind that.
+    // At most the index it is known to have: its log may still differ after that.
     Send({.type = MessageType::kHeartbeat,
           .to = id,
           .commit = std::min(progress.match, log_.committed()),
@@ -139,7 +138,8 @@ Result<void> Node::HandleAppendResponse(const Message& message) {
       progress->inflights.FreeUpTo(message.index);
       break;
     case ProgressState::kSnapshot:
-      // Where it stands now we can go on from the log, be it by this snapshot or otherwise.
+      // At its present position the log can continue, whether this snapshot or something else
+      // brought it there.
       if (progress->match >= log_.snapshot_index()) progress->BecomeReplicate();
       break;
   }
@@ -150,8 +150,8 @@ Result<void> Node::HandleAppendResponse(const Message& message) {
 
 void Node::HandleAppendRejection(const Message& message, Progress& progress) {
   if (progress.state == ProgressState::kSnapshot) return;
-  // Its entry at reject_hint is of log_term. Where ours are of later terms up to there, they
-  // cannot agree: skip whole terms instead of single entries (paper, end of section 5.3).
+  // Its entry at reject_hint has the term log_term. Where our entries up to there have later terms
+  // the logs cannot agree: skip whole terms instead of single entries (paper, end of section 5.3).
   Index hint = std::min(message.reject_hint, log_.last_index());
   if (message.log_term > 0) hint = log_.FindConflictByTerm(hint, message.log_term).index;
   if (!progress.Retreat(message.index, hint)) return;
@@ -164,8 +164,9 @@ void Node::HandleHeartbeatResponse(const Message& message) {
   if (progress == nullptr) return;
   progress->is_active = true;
   progress->heard_at = timers_.now();
-  // It is there, so what it did not answer may be lost: ask where it stands. Not by more entries
-  // than the window holds: its disk may be stuck, and they would pile up in its memory.
+  // It is alive, so messages that it did not answer may be lost: ask for its last entry. Send no
+  // more entries than the window holds: its disk may be stuck, and they would pile up in its
+  // memory.
   progress->is_probe_sent = false;
   if (progress->state == ProgressState::kReplicate && progress->match < log_.last_index())
     progress->wants_append = true;

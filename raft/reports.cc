@@ -1,4 +1,4 @@
-// What the driver reports: what is durable, applied, lost on the way.
+// The driver's reports: data that is durable, applied, or lost on the way.
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -23,15 +23,15 @@ void Node::Persisted(std::uint64_t ready_number) {
     Progress* self = tracker_.Find(config_.id);
     if (self != nullptr && self->Advance(log_.persisted())) MaybeCommit();
   } else if (role_ == Role::kCandidate && has_own_vote) {
-    // Not before it is on disk: after a crash this member must not lead the same term twice, with
-    // another log.
+    // Counted only now that it is on disk: after a crash this member must not lead the same term
+    // twice, with another log.
     CountVote(config_.id, true);
   }
 }
 
 void Node::Applied(Index index) {
-  // What was given out before a snapshot was restored is applied, and told of, behind that: none of
-  // it is in the log any more.
+  // Entries given out before a snapshot was restored are applied and reported after the restore:
+  // none of them is in the log any more.
   log_.SetApplied(index);
   if (restored_.HasConfState() && index >= log_.snapshot_index()) {
     tracker_.SetConfState(restored_.TakeConfState(), log_.last_index() + 1, timers_.now());
@@ -45,12 +45,12 @@ void Node::Applied(Index index) {
 
 Result<ConfState> Node::ApplyConfChange(const ConfChangeV2& change) {
   KV_TRY(ConfState conf, ApplyChange(tracker_.conf_state(), change));
-  // One who lags behind may not know yet that its leader is a voter.
+  // A lagging member may not know yet that its leader is a voter.
   const bool had_vote = tracker_.IsVoter(leader_);
   tracker_.SetConfState(std::move(conf), std::max<Index>(log_.last_index(), 1), timers_.now());
   Happened(EventType::kConfChanged);
   if (role_ == Role::kLeader) {
-    MaybeCommit();  // a smaller quorum may have been waited for
+    MaybeCommit();  // the new quorum may be smaller
     AnswerConfirmedReads();
     if (!tracker_.IsVoter(transfer_.to())) AbortTransfer();
     if (!tracker_.IsVoter(config_.id) && !transfer_.is_under_way()) HandOver();
@@ -65,7 +65,7 @@ Result<ConfState> Node::ApplyConfChange(const ConfChangeV2& change) {
 void Node::ReportUnreachable(MemberId peer) {
   if (role_ != Role::kLeader) return;
   Progress* progress = tracker_.Find(peer);
-  // What was sent optimistically is probably lost.
+  // Entries that were sent optimistically are probably lost.
   if (progress == nullptr || progress->state != ProgressState::kReplicate) return;
   progress->BecomeProbe();
   Happened(EventType::kPeerUnreachable, peer, progress->next);
@@ -80,8 +80,8 @@ void Node::ReportSnapshot(MemberId peer, bool succeeded) {
     Happened(EventType::kSnapshotFailed, peer);
   }
   progress->BecomeProbe();
-  // Its answer, or that to the next heartbeat, goes on from here: trying at once would only find it
-  // still busy, or failing again.
+  // Its answer, or the one to the next heartbeat, continues from here: a retry at once would only
+  // find it still busy, or fail again.
   progress->is_probe_sent = true;
 }
 

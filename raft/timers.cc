@@ -7,7 +7,7 @@ namespace kvorum::raft {
 void Timers::Restart() {
   election_elapsed_ = 0;
   heartbeat_elapsed_ = 0;
-  // Between one and two time-outs, so that members seldom stand against each other (paper, 5.2).
+  // Between one and two time-outs, so that members rarely campaign against each other (paper, 5.2).
   election_timeout_ = election_ticks_ + static_cast<int>(rng_.Below(Ticks(election_ticks_)));
 }
 

@@ -1,5 +1,5 @@
-// A member's time, which passes in ticks: how long nothing was heard of a leader, when to stand for
-// election, when a leader's heartbeats are due.
+// A member's time, which passes in ticks: the time without a leader, the time to campaign, the
+// leader's heartbeats.
 //
 // Threading: used by the raft executor only. Deterministic: the randomness comes from the seed.
 #pragma once
@@ -23,26 +23,27 @@ class Timers {
     return now_ - then >= Ticks(election_ticks_);
   }
 
-  // For a new role or term: everything begins anew, with another random election time-out.
+  // Restarts all timers for a new role or term, with another random election time-out.
   void Restart();
   void RestartElection() { election_elapsed_ = 0; }
-  // For one who follows: true from when the election time-out is over.
+  // For a follower: true once the election time-out is over.
   bool TickFollower();
-  // For one whose leader departs: it stands within half an election time-out.
+  // For a follower whose leader departs: it campaigns within half an election time-out.
   void HurryElection();
-  // For a leader: true once in an election time-out.
+  // For a leader: true once per election time-out.
   bool TickLeader();
   // For a leader: true when heartbeats are due.
   bool TickHeartbeat();
-  // Whether less than the shortest election time-out has passed: a leader that is known is heard.
+  // True while less than the shortest election time-out has passed: a known leader has been heard
+  // from.
   bool IsLeaderFresh() const { return election_elapsed_ < election_ticks_; }
 
-  // Of its leader, or, as the leader, of a quorum.
+  // This member heard from its leader or, as the leader, from a quorum.
   void HeardOfLeader() { leader_heard_at_ = now_; }
   void HeardOfQuorum(std::uint64_t at);
   std::uint64_t ticks_without_leader() const { return now_ - leader_heard_at_; }
-  // A leader bears one and a half election time-outs of silence: where the quorum is looked at once
-  // in an election time-out, as in etcd, it is between one and two, as the silence falls.
+  // A leader tolerates one and a half election time-outs of silence. With a check once per election
+  // time-out, as in etcd, it would be between one and two, depending on when the silence starts.
   bool IsQuorumLost(std::uint64_t heard_at) const;
 
  private:
@@ -53,7 +54,7 @@ class Timers {
   const int heartbeat_ticks_;
   std::uint64_t now_ = 0;
   std::uint64_t leader_heard_at_ = 0;
-  int election_elapsed_ = 0;  // as leader: since an election time-out of its began
+  int election_elapsed_ = 0;  // as leader: since the start of its present election time-out
   int heartbeat_elapsed_ = 0;
   int election_timeout_ = 0;
 };

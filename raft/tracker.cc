@@ -56,7 +56,7 @@ VoteResult Tracker::CountVotes() const {
   };
   if (QuorumValue(conf_state_, [&](MemberId id) { return vote_of(id, false); }) != 0)
     return VoteResult::kWon;
-  // Lost once a quorum is out of reach even if everyone who is silent agreed.
+  // Lost once a quorum is out of reach even if every silent member agreed.
   if (QuorumValue(conf_state_, [&](MemberId id) { return vote_of(id, true); }) == 0)
     return VoteResult::kLost;
   return VoteResult::kPending;

@@ -1,5 +1,5 @@
-// Leadership that goes to another member: on request, at a removal, away from a stalled disk
-// (thesis, sections 3.10 and 4.2.2).
+// Leadership transfer: on request, at a removal, away from a stalled disk (thesis, sections 3.10
+// and 4.2.2).
 #include <algorithm>
 #include <utility>
 
@@ -10,7 +10,7 @@ namespace kvorum::raft {
 Dropped Node::TransferLeadership(MemberId to) {
   if (role_ == Role::kLeader) return StartTransfer(to);
   if (leader_ == kNone) return Dropped::kNoLeader;
-  // The sender of this message is not who sent it, but who is to lead.
+  // The `from` of this message is not its sender, but the member that is to lead.
   Send({.type = MessageType::kTransferLeader, .to = leader_, .from = to});
   return Dropped::kNot;
 }
@@ -31,24 +31,24 @@ Dropped Node::StartTransfer(MemberId transferee) {
   return Dropped::kNot;
 }
 
-// A leader that is no voter any more leads on, without counting itself, until another one takes
-// over: the others may not know yet that its removal is committed, and would stand by the
-// configuration that needs its vote (the thesis, section 4.2.2, lets it step down: there a
-// configuration counts as soon as it is in the log).
+// A leader that is no longer a voter leads on, without counting itself, until another one takes
+// over: the others may not know yet that its removal is committed, and would campaign by the
+// configuration that needs its vote. (The thesis, section 4.2.2, lets it step down: there a
+// configuration takes effect as soon as it is in the log.)
 void Node::HandOver() { StartTransfer(BestSuccessor()); }
 
 MemberId Node::BestSuccessor() const {
   return role_ == Role::kLeader ? raft::BestSuccessor(tracker_, config_.id, timers_) : kNone;
 }
 
-// The commit index goes with it. A successor that does not know that the leader's removal is
-// committed would count votes by the configuration before it, and depose the only one who tells the
-// others; if that one then goes, its vote is missing for ever.
+// The message carries the commit index. A successor that does not know that the leader's removal is
+// committed would count votes by the previous configuration, and depose the only member that tells
+// the others; if that one then goes, its vote is missing for ever.
 void Node::SendTimeoutNow(MemberId to) {
   Send({.type = MessageType::kTimeoutNow, .to = to, .commit = log_.committed()});
 }
 
-// Sent to one who has all of the leader's log, so ours agrees with it up to there.
+// The order goes to a member that has all of the leader's log, so ours agrees with it up to there.
 void Node::HandleTimeoutNow(const Message& message) {
   if (role_ != Role::kFollower) return;
   if (message.from != leader_ && message.from != departed_leader_) return;
@@ -56,9 +56,10 @@ void Node::HandleTimeoutNow(const Message& message) {
   StartCampaign(CampaignType::kTransfer);
 }
 
-// What the order waited for is applied. It does not count for longer than the leader waits: one who
-// stands by it asks for votes in spite of a leader that is heard, and would depose one that has
-// long given the transfer up and serves its clients. (A leader that was removed orders anew.)
+// The change that the order waited for is applied. The order expires when the leader stops waiting:
+// a candidate that follows it asks for votes although a leader is heard, and would depose one that
+// has given the transfer up long ago and serves its clients. (A leader that was removed orders
+// again.)
 void Node::FollowCampaignOrder() {
   if (transfer_.TakeOrder(timers_.now())) StartCampaign(CampaignType::kTransfer);
 }
@@ -67,16 +68,16 @@ void Node::AbortTransfer() {
   if (transfer_.is_under_way()) Happened(EventType::kTransferAborted, transfer_.End());
 }
 
-// The leader's vote has been taken from it: it takes no proposals, and soon nobody hears of it.
-// What it still says of the log is true. Its successor stands at once, if the order to do so gets
-// through; else somebody does without an election time-out's silence.
+// The leader has lost its vote: it takes no proposals, and soon nobody hears from it. Its messages
+// about the log are still true. Its successor campaigns at once if it gets the order to do so;
+// otherwise some member does without waiting for an election time-out.
 void Node::LeaderDeparts() {
   departed_leader_ = std::exchange(leader_, kNone);
   Happened(EventType::kLeaderDeparted, departed_leader_);
   timers_.HurryElection();
 }
 
-// One who lags behind applied an old departure, and by now the leader's return.
+// A lagging member applied an old departure, and by now the leader's return.
 void Node::ForgetDeparture() {
   if (tracker_.IsVoter(departed_leader_)) departed_leader_ = kNone;
 }
@@ -89,9 +90,9 @@ void Node::WatchDisk() {
   Happened(is_stalled ? EventType::kDiskStalled : EventType::kDiskRecovered);
 }
 
-// The followers' disks may be quick, but nothing is applied and so nobody answered here before our
-// own has it. Whoever has most of the log takes over without an election time-out's silence; if it
-// does not, the others find one.
+// The followers' disks may be fast, but no entry is applied, and so no client answered, here before
+// our own disk has it. The voter with most of the log takes over without waiting for an election
+// time-out; if it does not, the others elect a leader.
 void Node::StopLeadingWithoutDisk() {
   if (transfer_.is_under_way()) return;
   const MemberId successor = BestSuccessor();

@@ -12,7 +12,7 @@ bool IsAcknowledgement(const Message& message) {
   return message.type == MessageType::kAppResp && !message.reject;
 }
 
-// Whether the later message says all that the earlier one does.
+// True if the later message says everything that the earlier one does.
 bool Supersedes(const Message& later, const Message& earlier) {
   return IsAcknowledgement(later) && IsAcknowledgement(earlier) && later.to == earlier.to &&
          later.term == earlier.term && later.index >= earlier.index;

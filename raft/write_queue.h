@@ -1,8 +1,8 @@
-// The writes that are under way: what becomes true, and which messages may leave, when each of them
-// is durable.
+// The writes in progress, with the facts that hold and the messages that may leave when each of
+// them is durable.
 //
-// Threading: used by the raft executor only. Writes reach the disk in order, so a write that is
-// durable makes all before it durable.
+// Threading: used by the raft executor only. Writes reach the disk in order, so a durable write
+// makes all before it durable.
 #pragma once
 
 #include <cstdint>
@@ -14,39 +14,41 @@
 
 namespace kvorum::raft {
 
-// What one Ready gave to the disk.
+// The part of one Ready that went to the disk.
 struct Write {
   std::uint64_t ready_number = 0;
   std::uint64_t given_at = 0;  // in the node's ticks
-  Index last_index = 0;        // of its entries or its snapshot; 0 if it has none that still count
+  Index last_index = 0;        // of its entries or its snapshot; 0 if it has none that are still
+                               // valid
   Term term = 0;               // of its hard state; 0 if it has none
   MemberId vote = kNone;
-  std::vector<Message> messages{};  // that promise what this write holds
+  std::vector<Message> messages{};  // that promise the content of this write
 };
 
 class WriteQueue {
  public:
-  // What may wait for a disk that is stuck; further messages are lost, as a network may lose them.
+  // The bound of messages waiting for a stuck disk; further messages are lost, as a network may
+  // lose them.
   static constexpr std::size_t kMaxMessages = 16'384;
 
   bool empty() const { return writes_.empty(); }
-  // The one that the disk has had for longest; there is one.
+  // The write that the disk has had for longest. There must be one.
   const Write& oldest() const { return writes_.front(); }
-  // The oldest write takes an election time-out, as its owner says.
+  // True if the owner found that the oldest write takes longer than an election time-out.
   bool is_stalled() const { return is_stalled_; }
-  // True if that is news.
+  // Returns true if that is news.
   bool SetStalled(bool is_stalled) { return std::exchange(is_stalled_, is_stalled) != is_stalled; }
-  // A message that promises the current state. It leaves with the write that is added next, or with
-  // the last one under way, or at once if there is none. An acknowledgement takes the place of the
-  // one before it, which promised less.
+  // Adds a message that promises the current state. It leaves with the next write, or with the last
+  // one in progress, or at once if there is none. An acknowledgement replaces the one before it,
+  // which promised less.
   void Promise(Message message);
   bool HasPromised() const { return !promised_.empty(); }
   void Add(Write write);
-  // Attaches the promised messages to the last write; those that need to wait for none go to `out`.
+  // Attaches the promised messages to the last write; messages that need not wait go to `out`.
   void Settle(std::vector<Message>& out);
   // Entries from this index on were replaced in the log: earlier writes do not vouch for them.
   void TruncateFrom(Index index);
-  // Takes the writes up to this number out.
+  // Removes and returns the writes up to this number.
   std::vector<Write> TakeUpTo(std::uint64_t ready_number);
 
  private:
