@@ -17,7 +17,7 @@ std::unexpected<Error> Contradiction(std::string_view what) {
               "auth: the stored records contradict each other: " + std::string(what));
 }
 
-// The records, each in its place.
+// The records, sorted by kind.
 struct Sorted {
   std::optional<bool> enabled;
   std::optional<std::uint64_t> revision;
@@ -75,7 +75,7 @@ Result<void> Sort(const Record& record, Sorted& sorted) {
   return Contradiction("an unknown table");
 }
 
-// Every revision there is belongs to somebody and is not ahead of the store's.
+// Every stored revision belongs to an existing user or role and is not ahead of the store's.
 Result<void> CheckRevisions(const Sorted& sorted) {
   if (!sorted.revision) {
     if (sorted.enabled.value_or(false) || sorted.token_revision || !sorted.users.empty() ||
@@ -89,7 +89,7 @@ Result<void> CheckRevisions(const Sorted& sorted) {
     for (const auto& [name, revision] : revisions) {
       if (!owners.contains(name)) return Contradiction("a revision belongs to nobody");
       if (revision > *sorted.revision) return Contradiction("the revision is too low");
-      // The first change of ours stores it.
+      // Our first change stores it.
       if (!sorted.token_revision) return Contradiction("there is no token revision");
     }
     return {};

@@ -1,8 +1,8 @@
-// All that an auth store holds: the newest state, and who has which role, so that a change to a
-// role finds its users. Read from the backend's records or a snapshot's off the apply executor,
+// The content of an auth store: the newest state, and the holders of each role, so that a change to
+// a role finds its users. Read from the backend's records or a snapshot's off the apply executor,
 // then handed to it (auth_store.h).
 //
-// A movable value; not thread-safe, but for the state that it points to.
+// A movable value; not thread-safe, except for the state that it points to.
 #pragma once
 
 #include <cstddef>
@@ -22,10 +22,10 @@ namespace kvorum::auth {
 
 class AuthContent {
  public:
-  // Of a new store.
+  // The content of a new store.
   AuthContent() : state_(std::make_shared<const AuthState>()) {}
-  // From all records of the three tables, in any order. kDataLoss for what no member can have
-  // written.
+  // Built from all records of the three tables, in any order. kDataLoss for records that no member
+  // can have written.
   static Result<AuthContent> Load(std::span<const Record> records);
 
   const std::shared_ptr<const AuthState>& state() const { return state_; }
@@ -33,7 +33,7 @@ class AuthContent {
   using Names = std::set<std::string, std::less<>>;
   const Names& HoldersOf(std::string_view role) const;
 
-  // Aborts with what is broken. O(n).
+  // Aborts with the broken invariant. O(n).
   void CheckInvariants() const;
 
  private:
@@ -48,7 +48,7 @@ class AuthContent {
   };
 
   std::shared_ptr<const AuthState> state_;
-  std::unordered_map<std::string, Names, HashName, std::equal_to<>> holders_;  // none is empty
+  std::unordered_map<std::string, Names, HashName, std::equal_to<>> holders_;  // no set is empty
 };
 
 }  // namespace kvorum::auth

@@ -1,6 +1,6 @@
-// One change of the auth state on its way: the next state, made out of the last one, and the
-// records that say the same to the backend. Used by the auth store only, once it is sure that the
-// change takes place.
+// One change of the auth state in progress: the next state, made from the last one, and the records
+// that store it in the backend. Used by the auth store only, once it is certain that the change
+// takes place.
 #pragma once
 
 #include <cstdint>
@@ -17,21 +17,21 @@ namespace kvorum::auth {
 class AuthDraft {
  public:
   enum class Revision : std::uint8_t { kStays, kRises };
-  // Changes the content's lists of holders as it goes, and its state at Finish.
+  // Changes the content's holders at once, and its state at Finish.
   AuthDraft(AuthContent& content, Revision revision);
 
   void SetEnabled(bool enabled);
-  // No token that was issued before counts.
+  // Invalidates all tokens issued before.
   void EndTokens();
   enum class Sessions : std::uint8_t { kGoOn, kEnd };
-  // Adds the user, or replaces the one of its name. Each user once a draft.
+  // Adds the user, or replaces the one of its name. Each user once per draft.
   void PutUser(UserRecord record, Sessions sessions);
   void RemoveUser(std::string_view name);
-  // Without permissions.
+  // Adds the role without permissions.
   void AddRole(std::string_view name);
   // Replaces the permissions of the role, and with them those of its holders.
   void ChangeRole(RoleRecord record);
-  // Its holders are put without it, after this.
+  // The caller puts its holders without it after this.
   void RemoveRole(std::string_view name);
 
   struct Finished {

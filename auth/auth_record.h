@@ -1,12 +1,12 @@
-// Users, roles and the rest of the auth state as records of the backend, for the most part as
-// etcd's members hold them. The one home of these keys and bytes.
+// Users, roles and the rest of the auth state as records of the backend, mostly in the format of
+// etcd's members. The single home of these keys and bytes.
 //
 //   table   key                  value
 //   kAuth   authEnabled          one byte, 0 or 1
 //   kAuth   authRevision         8 bytes, big-endian
-//   kAuth   tokenRevision        8 bytes, big-endian: of ours (auth_state.h)
-//   kAuth   userRevision:NAME    8 bytes, big-endian: of ours
-//   kAuth   roleRevision:NAME    8 bytes, big-endian: of ours
+//   kAuth   tokenRevision        8 bytes, big-endian: kvorum's own (auth_state.h)
+//   kAuth   userRevision:NAME    8 bytes, big-endian: kvorum's own
+//   kAuth   roleRevision:NAME    8 bytes, big-endian: kvorum's own
 //   kUsers  NAME                 authpb.User
 //   kRoles  NAME                 authpb.Role
 //
@@ -45,14 +45,14 @@ inline constexpr std::string_view kTokenRevisionKey = "tokenRevision";
 inline constexpr std::string_view kUserRevisionPrefix = "userRevision:";
 inline constexpr std::string_view kRoleRevisionPrefix = "roleRevision:";
 
-// Of a user or a role, so that every key above fits the backend's 510 bytes.
+// The bound of a user's or role's name, so that every key above fits the backend's 510 bytes.
 inline constexpr std::size_t kMaxNameSizeBytes = 480;
 
 struct UserRecord {
   std::string name;
   std::string password_hash;       // empty: no password fits
   std::vector<std::string> roles;  // sorted, each once
-  // Absent in what very old members wrote; kept, since it shows in the bytes.
+  // Absent in records of very old members; kept, since it shows in the bytes.
   std::optional<bool> no_password;
 
   bool is_without_password() const { return no_password.value_or(false); }
@@ -70,13 +70,14 @@ std::string EncodeUser(const UserRecord& user);
 std::string EncodeRole(const RoleRecord& role);
 std::string EncodeRevision(std::uint64_t revision);
 std::string EncodeEnabled(bool enabled);
-// kDataLoss for bytes that are none, that have no name, or whose order is not that above.
+// kDataLoss for bytes that are not a record, have no name, or are not in the order above.
 Result<UserRecord> DecodeUser(std::string_view bytes);
 Result<RoleRecord> DecodeRole(std::string_view bytes);
 Result<std::uint64_t> DecodeRevision(std::string_view bytes);
 Result<bool> DecodeEnabled(std::string_view bytes);
 
-// Of all messages of this library, for the test that compares them with the .proto files.
+// The tables of all messages of this library, for the test that compares them with the .proto
+// files.
 std::span<const wire::Table* const> MessageTables();
 
 }  // namespace kvorum::auth

@@ -40,7 +40,7 @@ EndedTokens AuthStore::EndedBy(const Content& content) const {
   if (!ended.all) {
     old_state.users_.ForEach([&](const User& user) {
       const User* now = new_state.FindUser(user.name());
-      // Two hashes of one password differ by their salt: a user that is another one has another.
+      // Two hashes of one password differ by their salt: another user has another hash.
       if (now == nullptr || now->password_hash() != user.password_hash())
         ended.users.push_back(user.name());
     });
@@ -149,7 +149,8 @@ Result<Change> AuthStore::DeleteRole(std::string_view name) {
   if (now().FindRole(name) == nullptr) return kErrRoleNotFound.Fail();
   AuthDraft draft(content_, AuthDraft::Revision::kRises);
   draft.RemoveRole(name);
-  const AuthContent::Names holders = content_.HoldersOf(name);  // the list changes as they do
+  const AuthContent::Names holders = content_.HoldersOf(name);  // a copy: the users' changes modify
+                                                                // the original
   for (const std::string& user : holders)
     draft.PutUser(WithoutRole(*now().FindUser(user)->record(), name), AuthDraft::Sessions::kGoOn);
   return Publish(std::move(draft));

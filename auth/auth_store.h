@@ -1,16 +1,13 @@
-// The auth state's owner: what log entries change in it, rule for rule as etcd's members apply
-// them. The outcome depends on the state and the arguments alone, so all members stay equal.
+// Owns the auth state: applies log entries to it, rule for rule as etcd's members do. The outcome
+// depends on the state and the arguments alone, so all members stay equal.
 //
-// Threading: used by the apply executor only; but state() is for every thread (a leaf lock around
-// the copy of a pointer, about 20 ns).
-// Errors: a refused change changes nothing. A change that has nothing to do (turning on what is on,
-// granting a role that the user has) succeeds without records.
-// Whoever asks has been checked before: CheckAdmin of the state.
-// Passwords: they come as the `hashedPassword` of the requests AuthUserAdd and
-// AuthUserChangePassword has them, the standard base64 of the bcrypt hash (password.h: EncodeHash);
-// what is stored is the hash itself.
-// Cost: O(users that are touched). A changed permission touches every user that has the role, in
-// memory only.
+// Threading: used by the apply executor only, except state(), which any thread may call (a leaf
+// lock around the copy of a pointer, about 20 ns). Errors: a refused change changes nothing. A
+// change without effect (enabling enabled auth, granting a role that the user has) succeeds without
+// records. The caller was checked before, by CheckAdmin of the state. Passwords come in the
+// `hashedPassword` form of the requests AuthUserAdd and AuthUserChangePassword, the standard base64
+// of the bcrypt hash (password.h: EncodeHash); the hash itself is stored. Cost: O(users affected).
+// A changed permission affects every user that has the role, in memory only.
 #pragma once
 
 #include <memory>
@@ -31,7 +28,7 @@ namespace kvorum::auth {
 
 class AuthDraft;
 
-// Whose simple tokens end (simple_tokens.h). JWTs end by their revision.
+// The users whose simple tokens end (simple_tokens.h). JWTs end by their revision.
 struct EndedTokens {
   bool all = false;
   std::vector<std::string> users;  // empty if all
@@ -46,17 +43,17 @@ struct Change {
 class AuthStore {
  public:
   using Content = AuthContent;
-  // AuthContent::Load.
+  // See AuthContent::Load.
   static Result<Content> Load(std::span<const Record> records) { return Content::Load(records); }
 
   AuthStore() = default;
   explicit AuthStore(Content content) : content_(std::move(content)) {}
 
-  // The newest. Any thread.
+  // The newest state. Any thread.
   std::shared_ptr<const AuthState> state() const;
 
-  // All of another state, as an installed snapshot brings it. The tokens that end with it must have
-  // ended before anybody sees that state, which may be before Replace.
+  // Replaces the whole state by that of an installed snapshot. The tokens that end with it must
+  // have ended before anybody sees that state, which may be before Replace.
   EndedTokens EndedBy(const Content& content) const;
   void Replace(Content content);
 
@@ -66,15 +63,15 @@ class AuthStore {
   Change Disable();
 
   // kErrUserEmpty, kErrNameTooLong, kErrUserAlreadyExist, kErrNoPasswordUser (the hash is not
-  // base64). The hash of a user without password is not looked at.
+  // base64). The hash of a user without password is ignored.
   Result<Change> AddUser(std::string_view name, std::string_view hash_base64, bool no_password);
   // kErrInvalidAuthMgmt (root while auth is on), kErrUserNotFound. Ends its tokens.
   Result<Change> DeleteUser(std::string_view name);
   // kErrUserNotFound, kErrNoPasswordUser (the hash is not base64). Ends its tokens. A user without
-  // password stays without. An empty hash locks the user out, as with etcd, whose members send that
+  // password stays without one. An empty hash locks the user out, as in etcd, whose members send it
   // for an empty new password.
   Result<Change> ChangePassword(std::string_view name, std::string_view hash_base64);
-  // kErrUserNotFound, kErrRoleNotFound (root may be granted without being there).
+  // kErrUserNotFound, kErrRoleNotFound (root may be granted although it does not exist).
   Result<Change> GrantRole(std::string_view user, std::string_view role);
   // kErrInvalidAuthMgmt (root's root while auth is on), kErrUserNotFound, kErrRoleNotGranted.
   Result<Change> RevokeRole(std::string_view user, std::string_view role);
@@ -94,7 +91,7 @@ class AuthStore {
   void CheckInvariants() const { content_.CheckInvariants(); }
 
  private:
-  // For the apply executor, which alone changes it.
+  // For the apply executor, the only one that changes it.
   const AuthState& now() const { return *content_.state_; }
   Change Publish(AuthDraft draft);
 

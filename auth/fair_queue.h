@@ -1,6 +1,6 @@
-// What waits for a scarce good, such that nobody who asks for much of it keeps others out:
-// addresses take turns, and so do the users that one address asks for (fair queueing, McKenney
-// 1990: who has the most in the queue loses his last one when it is full).
+// A queue for a scarce resource in which nobody who asks for much keeps others out: addresses take
+// turns, and so do the users that one address asks for (fair queueing, McKenney 1990: when the
+// queue is full, the asker with the most entries loses its last one).
 //
 // Not thread-safe.
 #pragma once
@@ -15,14 +15,14 @@
 
 namespace kvorum::auth {
 
-// Who asks. Digests: those that collide share their turns.
+// Identifies an asker. Digests: askers that collide share their turns.
 struct Asker {
   std::uint64_t address = 0;
   std::uint64_t user = 0;
 };
 
-// Of a connection from "host:port": its IPv4 address, or the first half of its IPv6 address, of
-// which any host has the other half to itself.
+// The asker for a connection from "host:port": its IPv4 address, or the first half of its IPv6
+// address, since any host controls a whole second half.
 Asker AskerOf(std::string_view remote, std::string_view user);
 
 // First come, first served.
@@ -31,7 +31,7 @@ class Line {
  public:
   std::size_t size() const { return waiting_.size(); }
   void Push(T value) { waiting_.push_back(std::move(value)); }
-  // Of these two, neither when it is empty.
+  // Pop and PopLast must not be called when it is empty.
   T Pop() {
     T first = std::move(waiting_.front());
     waiting_.pop_front();
@@ -47,7 +47,7 @@ class Line {
   std::deque<T> waiting_;
 };
 
-// Queues that take turns, each there as long as something waits in it.
+// Queues that take turns, each present as long as something waits in it.
 template <class T, class Queue>
 class Ring {
  public:
@@ -65,7 +65,8 @@ class Ring {
     Left(std::prev(lanes_.end()));
     return first;
   }
-  // The last of the longest, and of those the one whose turn is last.
+  // Removes the last entry of the longest queue; of equally long ones, that of the queue whose turn
+  // comes last.
   T PopLast() {
     auto longest = lanes_.begin();
     for (auto lane = lanes_.begin(); lane != lanes_.end(); ++lane)
@@ -98,9 +99,9 @@ class FairQueue {
   void Push(T value, const Asker& asker) {
     addresses_.Push(std::move(value), asker.address, asker.user);
   }
-  // Of these two, neither when it is empty.
+  // Pop and PopLast must not be called when it is empty.
   T Pop() { return addresses_.Pop(); }
-  // Of who has the most: the one that would have come last.
+  // Removes, from the asker with the most entries, the one that would have come last.
   T PopLast() { return addresses_.PopLast(); }
 
  private:

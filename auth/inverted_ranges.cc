@@ -5,7 +5,7 @@
 namespace kvorum::auth {
 namespace {
 
-// The order of ends; an empty one is behind every other.
+// Compares ends; an empty end is after every other.
 std::strong_ordering CompareEnds(std::string_view a, std::string_view b) {
   if (a.empty() || b.empty()) return a.empty() <=> b.empty();
   return a <=> b;
@@ -44,7 +44,7 @@ void InvertedRanges::Tree::Insert(const Permission& permission) {
   Balance(added);
 }
 
-// Corrects the highest end of a node and of those above it, as far up as it makes a difference.
+// Corrects the highest end of a node and of its ancestors, as far up as it changes.
 void InvertedRanges::Tree::RaiseHighest(Index from) {
   for (Index at = from; at != kNone; at = At(at).parent) {
     Index highest = at;
@@ -69,7 +69,7 @@ void InvertedRanges::Tree::Replace(Index old_child, Index new_child) {
   At(old_child).parent = new_child;
 }
 
-// Moves a node below its child of the other side.
+// Moves a node below its child on the other side.
 void InvertedRanges::Tree::Rotate(Index index, bool to_left) {
   const Index child = Child(index, !to_left);
   if (child == kNone) return;
@@ -118,8 +118,8 @@ bool InvertedRanges::Tree::ReachesBelow(Index index, std::string_view key,
   const Node& node = At(index);
   if (key < node.begin) return ReachesBelow(node.left, key, range_end);
   if (!IsAtOrBehind(key, node.end)) return true;
-  // A range that ends at or before the key hides what is below it, unless the subtree seems to
-  // reach into what is asked for: it begins before the end, and ends behind the key.
+  // A range that ends at or before the key hides its children, unless the subtree seems to overlap
+  // the request: it begins before the end, and ends after the key.
   const bool ends_before = node.begin < key && IsAtOrBehind(key, HighestEnd(index));
   if (ends_before || node.begin >= range_end) return false;
   return ReachesBelow(node.left, key, range_end) || ReachesBelow(node.right, key, range_end);

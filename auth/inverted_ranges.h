@@ -1,8 +1,8 @@
-// Decides about requests for ranges that end before they begin. They name no key, and yet a
-// transaction with one is applied by the members that let it through and refused by the others:
-// all must answer alike, members of etcd too, whose answer depends on how its tree of permissions
-// has grown. So this is that tree (a red-black tree of intervals, as in Cormen et al., chapters 13
-// and 14.3), grown the same way.
+// Decides about requests for ranges that end before they begin. Such a range names no key, and yet
+// a transaction with one is applied by members that admit it and refused by the others. All must
+// answer alike, members of etcd too, whose answer depends on how their tree of permissions has
+// grown. So this is that tree (a red-black tree of intervals, as in Cormen et al., chapters 13 and
+// 14.3), grown the same way.
 //
 // Immutable once made; holds copies of the ranges. Making one costs O(n log n), a check O(n).
 #pragma once
@@ -24,7 +24,7 @@ constexpr bool IsInverted(std::string_view key, std::string_view range_end) {
 
 class InvertedRanges {
  public:
-  // In the order of the user's roles and of the permissions in each.
+  // `permissions` are in the order of the user's roles and of the permissions in each.
   explicit InvertedRanges(std::span<const Permission* const> permissions);
 
   // Only for ranges with IsInverted.
@@ -39,7 +39,7 @@ class InvertedRanges {
   class Tree {
    public:
     void Insert(const Permission& permission);
-    // True if the search for [key, range_end) meets a range that holds the key.
+    // True if the search for [key, range_end) meets a range that contains the key.
     bool Reaches(std::string_view key, std::string_view range_end) const;
 
    private:
@@ -49,7 +49,7 @@ class InvertedRanges {
     struct Node {
       std::string begin;
       std::string end;    // exclusive; empty: no end
-      Index highest = 0;  // of the subtree, the node whose end is the last one
+      Index highest = 0;  // the node of the subtree whose end is last
       Index parent = kNone;
       Index left = kNone;
       Index right = kNone;

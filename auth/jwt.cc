@@ -19,14 +19,14 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t kRememberedTokens = 10'000;
-// Seconds of Unix time that a number of nanoseconds still holds.
+// The latest Unix time in seconds that fits a number of nanoseconds.
 constexpr std::int64_t kMaxTime_s = std::numeric_limits<std::int64_t>::max() / 1'000'000'000;
 
 TimePoint FromSeconds(std::int64_t time_s) {
   return {std::clamp<std::int64_t>(time_s, 0, kMaxTime_s) * 1'000'000'000};
 }
 
-// An object without a member of its own twice: readers differ in which one counts.
+// Parses an object and refuses duplicate members of its own: readers differ in which one they use.
 std::optional<Json> ParseObject(std::string_view text) {
   std::set<std::string> names;
   bool is_ambiguous = false;
@@ -40,7 +40,7 @@ std::optional<Json> ParseObject(std::string_view text) {
   return json;
 }
 
-// A number, not negative, without its fraction.
+// A number that is not negative, without its fraction.
 std::optional<std::uint64_t> NumberOf(const Json& claims, const char* name) {
   const auto it = claims.find(name);
   if (it == claims.end()) return std::nullopt;
@@ -102,7 +102,7 @@ std::shared_ptr<const JwtTokens::Claims> JwtTokens::Impl::Verify(std::string_vie
   if (!header || !IsHeaderOf(*header, signer->method())) return nullptr;
   const auto signature = DecodeBase64(Base64::kUrl, token.substr(last + 1));
   if (!signature || !signer->Verify(token.substr(0, last), *signature)) return nullptr;
-  // From here on the text is the issuer's.
+  // The signature is right, so the text from here on is the issuer's.
   const auto payload = DecodeBase64(Base64::kUrl, token.substr(first + 1, last - first - 1));
   if (!payload) return nullptr;
   auto claims = ParseClaims(*payload, now_s);
@@ -126,7 +126,7 @@ Result<std::string> JwtTokens::Sign(std::string_view username, std::uint64_t rev
   const auto ttl_s = std::chrono::floor<std::chrono::seconds>(impl_->ttl).count();
   const Json header = {{"alg", impl_->signer->method()}, {"typ", "JWT"}};
   const Json claims = {{"username", username}, {"revision", revision}, {"exp", now_s + ttl_s}};
-  // A name that is no UTF-8, which no user has, becomes another one.
+  // A name that is not UTF-8, which no user has, becomes a different one.
   const std::string payload = claims.dump(-1, ' ', false, Json::error_handler_t::replace);
   std::string token = EncodeBase64(Base64::kUrl, header.dump());
   token.append(1, '.').append(EncodeBase64(Base64::kUrl, payload));

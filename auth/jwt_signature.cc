@@ -51,7 +51,7 @@ constexpr Method kMethods[] = {
     {"EdDSA", Family::kEdDsa, NoDigest, "", 0},
 };
 
-// As Go's since 1.24; shorter ones are broken.
+// The minimum of Go since 1.24; shorter keys are broken.
 constexpr int kMinRsaBits = 1024;
 
 using BioPtr = std::unique_ptr<BIO, FreedBy<BIO_free>>;
@@ -61,7 +61,7 @@ using DigestPtr = std::unique_ptr<EVP_MD_CTX, FreedBy<EVP_MD_CTX_free>>;
 using DecoderPtr = std::unique_ptr<OSSL_DECODER_CTX, FreedBy<OSSL_DECODER_CTX_free>>;
 using EcdsaPtr = std::unique_ptr<ECDSA_SIG, FreedBy<ECDSA_SIG_free>>;
 
-// OpenSSL's errors end with the function that has one of these.
+// Clears OpenSSL's error queue at the end of the function that has one of these.
 struct ErrorQueueGuard {
   ErrorQueueGuard() = default;
   ~ErrorQueueGuard() { ERR_clear_error(); }
@@ -80,14 +80,14 @@ BioPtr ReadFrom(std::string_view pem) {
   return BioPtr(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
 }
 
-// A key that is encrypted is none: there is nobody to ask for its password.
+// Encrypted keys are rejected: there is nobody to ask for a password.
 int NoPassword(char*, int, int, void*) { return 0; }
 
 KeyPtr ReadPrivateKey(std::string_view pem) {
   return KeyPtr(PEM_read_bio_PrivateKey(ReadFrom(pem).get(), nullptr, NoPassword, nullptr));
 }
 
-// "PUBLIC KEY", "RSA PUBLIC KEY", or the key of a "CERTIFICATE".
+// Reads a "PUBLIC KEY", an "RSA PUBLIC KEY", or the key of a "CERTIFICATE".
 KeyPtr ReadPublicKey(std::string_view pem) {
   const CertificatePtr certificate(
       PEM_read_bio_X509(ReadFrom(pem).get(), nullptr, NoPassword, nullptr));
@@ -149,9 +149,9 @@ class HmacSigner final : public JwtSigner {
   std::string key_;
 };
 
-// ---- with a pair of keys ----
+// ---- key pairs ----
 
-// RFC 7518, section 3.4: both numbers one after the other, where OpenSSL has them in DER.
+// RFC 7518, section 3.4: both numbers one after the other; OpenSSL uses DER.
 std::string HalvesToDer(std::string_view halves) {
   const std::size_t half = halves.size() / 2;
   const EcdsaPtr signature(ECDSA_SIG_new());
@@ -230,7 +230,7 @@ class KeyPairSigner final : public JwtSigner {
   }
 
  private:
-  // Some issuers choose their own size of the salt; ours is the digest's.
+  // Some issuers use another salt size; ours is the digest's.
   bool SetPadding(EVP_PKEY_CTX* context, int salt_size) const {
     return method_.family != Family::kRsaPss ||
            (EVP_PKEY_CTX_set_rsa_padding(context, RSA_PKCS1_PSS_PADDING) == 1 &&

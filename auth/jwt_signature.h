@@ -1,8 +1,8 @@
-// The signatures of JSON Web Signature (RFC 7518, section 3; RFC 8037), over OpenSSL: one method
-// and one key, which fit each other.
+// Signatures of JSON Web Signature (RFC 7518, section 3; RFC 8037), by OpenSSL: one method and one
+// matching key.
 //
-// Immutable, thread-safe. Leaves nothing behind in OpenSSL's queue of errors, which TLS on the same
-// thread looks at.
+// Immutable, thread-safe. Leaves OpenSSL's error queue empty, since TLS on the same thread checks
+// it.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ namespace kvorum::auth {
 
 class JwtSigner {
  public:
-  // Keys as JwtOptions has them. The errors of JwtTokens::Make.
+  // `options` has the keys. Errors are those of JwtTokens::Make.
   static Result<std::unique_ptr<JwtSigner>> Make(std::string_view method,
                                                  std::string_view public_key,
                                                  std::string_view private_key);
@@ -23,7 +23,7 @@ class JwtSigner {
 
   std::string_view method() const { return method_; }
   virtual bool can_sign() const = 0;
-  // The bytes as RFC 7518 has them; kErrVerifyOnly; kInternal if OpenSSL cannot.
+  // Returns the signature's bytes as in RFC 7518; kErrVerifyOnly; kInternal if OpenSSL fails.
   virtual Result<std::string> Sign(std::string_view text) const = 0;
   virtual bool Verify(std::string_view text, std::string_view signature) const = 0;
 
@@ -31,7 +31,7 @@ class JwtSigner {
   explicit JwtSigner(std::string_view method) : method_(method) {}
 
  private:
-  const std::string_view method_;  // of the table
+  const std::string_view method_;  // of the method table
 };
 
 }  // namespace kvorum::auth

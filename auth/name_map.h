@@ -1,8 +1,8 @@
-// An immutable map from names to values that changes by making a new one: a copy shares all values
-// and all parts of the map that did not change. T has a name().
+// An immutable map from names to values; a change makes a new map, which shares all values and all
+// unchanged parts with the old one. T has a name().
 //
-// A change copies the pointers of one part of 64: with 100,000 names about 1,600 of them.
-// Find: one hash, then a binary search of the part. Plain values: readers of a copy need no lock.
+// A change copies the pointers of one part of 64: with 100,000 names about 1,600 of them. Find: one
+// hash, then a binary search of the part. Plain values: readers of a copy need no lock.
 #pragma once
 
 #include <algorithm>
@@ -35,9 +35,9 @@ class NameMap {
   }
   std::size_t size() const { return size_; }
 
-  // Adds it, or replaces the one of its name.
+  // Adds the value, or replaces the one of its name.
   void Set(Value value) { Change(PartOf(value->name()), {&value, 1}); }
-  // The same for many of different names: each part is copied once.
+  // The same for several of different names: each part is copied once.
   void SetAll(std::vector<Value> values) {
     std::ranges::sort(values, {}, [](const Value& v) { return PartOf(v->name()); });
     for (std::size_t i = 0; i < values.size();) {
@@ -48,7 +48,7 @@ class NameMap {
       i = end;
     }
   }
-  // There is one.
+  // Removes a name that must exist.
   void Remove(std::string_view name) {
     auto& part = parts_[PartOf(name)];
     auto changed = std::make_shared<Part>(*part);

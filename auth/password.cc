@@ -15,7 +15,7 @@ namespace {
 // "$2b$10$" + 22 letters of salt + 31 letters of hash.
 constexpr std::size_t kSaltAt = 7;
 constexpr std::size_t kHashAt = 29;
-// The algorithm as Go has it, in libcrypt's words.
+// Go's variant of the algorithm, under libcrypt's letter.
 constexpr char kTrueVariant = 'b';
 constexpr char kWrittenVariant = 'a';
 
@@ -86,7 +86,7 @@ bool Bcrypt::Verify(std::string_view password, std::string_view hash) {
   std::copy_n(hash.begin(), kHashSizeBytes, setting);
   setting[2] = kTrueVariant;
   Hash made;
-  // The salt's last letter has bits that count for nothing and may be spelled differently.
+  // The salt's last letter has unused bits and may be spelled differently.
   return Run(password, setting, made) &&
          CRYPTO_memcmp(made.data() + kHashAt, hash.data() + kHashAt, kHashSizeBytes - kHashAt) == 0;
 }

@@ -1,15 +1,15 @@
-// Password hashes: bcrypt, as Go's x/crypto/bcrypt makes and reads them, over libcrypt.
+// Password hashes: bcrypt, as Go's x/crypto/bcrypt makes and reads them, by libcrypt.
 //
 // Thread-safe functions. A hash of cost 10 takes some 60 ms of CPU: never call HashPassword or
 // VerifyPassword on an executor that serves (password_work.h).
 //
-// Which passwords there are: any bytes but zero ones, at most 72. bcrypt itself knows no more than
-// 72, and libcrypt ends at a zero byte; a longer password, or one that goes on behind a zero byte,
-// would fit wherever its beginning fits. So neither is hashed, and neither ever verifies
-// (CheckPassword, at once and without a look at any user).
+// Passwords have at most 72 bytes, none of them zero. bcrypt itself ignores everything after 72
+// bytes, and libcrypt everything after a zero byte, so a longer password would match wherever its
+// beginning matches. Such passwords are never hashed and never verify (CheckPassword, which answers
+// at once and without looking up a user).
 //
-// Hashes: "$2a$", "$2b$" and "$2y$" are the same here, as in Go: libcrypt's own reading of "$2a$"
-// differs for some passwords, on purpose, so it is never asked for it. New ones say "$2a$", as
+// Hashes: "$2a$", "$2b$" and "$2y$" are the same here, as in Go: libcrypt deliberately treats
+// "$2a$" differently for some passwords, so it is never given "$2a$". New hashes have "$2a$", like
 // Go's.
 #pragma once
 
@@ -31,7 +31,7 @@ inline constexpr int kDefaultBcryptCost = 10;
 inline constexpr std::size_t kMaxPasswordSizeBytes = 72;
 inline constexpr std::size_t kHashSizeBytes = 60;
 
-// What --bcrypt-cost asks for if it is one, else the default (etcd warns then).
+// The value of --bcrypt-cost if it is a valid cost, else the default (etcd warns then).
 constexpr int EffectiveBcryptCost(std::uint64_t asked) {
   return asked >= kMinBcryptCost && asked <= kMaxBcryptCost ? static_cast<int>(asked)
                                                             : kDefaultBcryptCost;
@@ -40,18 +40,18 @@ constexpr int EffectiveBcryptCost(std::uint64_t asked) {
 using BcryptSalt = std::array<std::uint8_t, 16>;
 BcryptSalt MakeSalt(const RandomBytes& random);
 
-// kErrPasswordTooLong, kErrPasswordHasZeroByte. To be asked before anything is hashed or verified;
-// a login that fails here is answered kErrAuthFailed.
+// kErrPasswordTooLong, kErrPasswordHasZeroByte. Call it before hashing or verifying; a login that
+// fails here is answered with kErrAuthFailed.
 Result<void> CheckPassword(std::string_view password);
 
-// 60 characters, "$2a$…". The errors of CheckPassword; kInternal if libcrypt cannot.
+// Returns 60 characters, "$2a$…". Errors are those of CheckPassword; kInternal if libcrypt fails.
 Result<std::string> HashPassword(std::string_view password, int cost, const BcryptSalt& salt);
 
-// False too for a hash that is none. In time that depends on the hash's cost alone.
+// Also false for a malformed hash. The time depends on the hash's cost alone.
 bool VerifyPassword(std::string_view password, std::string_view hash);
 
-// The same two with the memory that they need, for who must not allocate. Used by one thread at a
-// time. False for what CheckPassword refuses, and if libcrypt cannot.
+// The same two with preallocated memory, for callers that must not allocate. Used by one thread at
+// a time. Returns false for passwords that CheckPassword refuses, and if libcrypt fails.
 class Bcrypt {
  public:
   using Hash = std::array<char, kHashSizeBytes>;
@@ -68,12 +68,12 @@ class Bcrypt {
   const std::unique_ptr<Scratch> scratch_;
 };
 
-// A hash that no password fits, to verify against where there is no user.
+// A hash that no password matches, to verify against when the user does not exist.
 std::string DummyHash(int cost);
 
 // The form of a hash in the requests of the log: standard base64, padded.
 std::string EncodeHash(std::string_view hash);
-// kErrNoPasswordUser, as etcd has it, for what is no base64. Empty stays empty.
+// kErrNoPasswordUser, as in etcd, for text that is not base64. Empty stays empty.
 Result<std::string> DecodeHash(std::string_view base64);
 
 }  // namespace kvorum::auth

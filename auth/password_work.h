@@ -1,5 +1,5 @@
-// Where passwords are hashed and verified: somewhere that may take its time. In production a pool
-// of threads (password_workers.h), in tests and the simulation an executor.
+// Hashes and verifies passwords where that may take its time. In production a pool of threads
+// (password_workers.h), in tests and the simulation an executor.
 #pragma once
 
 #include <atomic>
@@ -26,9 +26,9 @@ struct PasswordJob {
 };
 
 struct PasswordOutcome {
-  bool ok = false;       // kHash: there is one; kVerify: the password fits
+  bool ok = false;       // kHash: there is a hash; kVerify: the password matches
   std::string hash{};    // kHash
-  bool refused = false;  // there is too much to do already; nothing was done
+  bool refused = false;  // too many jobs wait already; nothing was done
 };
 
 using PasswordDone = std::move_only_function<void(PasswordOutcome outcome)>;
@@ -37,17 +37,17 @@ using PasswordDone = std::move_only_function<void(PasswordOutcome outcome)>;
 class PasswordWork {
  public:
   virtual ~PasswordWork() = default;
-  // `done` is called once: on a thread of the pool's that does nothing else, or, of a job that is
-  // refused for want of room, on one that submits. It should post, and return. What has not been
-  // started when the pool ends is dropped, its `done` never called.
+  // `done` is called once: on a dedicated thread of the pool or, for a job that is refused for lack
+  // of room, on the submitting thread. It should post, and return. Jobs not started when the pool
+  // ends are dropped, their `done` never called.
   virtual void Submit(PasswordJob job, PasswordDone done) = 0;
 };
 
-// Does the job at once. For a password that CheckPassword refuses: not ok.
+// Does the job at once. Not ok for a password that CheckPassword refuses.
 PasswordOutcome RunPasswordJob(const PasswordJob& job);
 
-// On an executor, which calls `done` too; at most `limit` wait at a time. The executor is drained
-// before this ends.
+// Runs jobs on an executor, which calls `done` too; at most `limit` wait at a time. The executor is
+// drained before this is destroyed.
 class ExecutorPasswordWork final : public PasswordWork {
  public:
   ExecutorPasswordWork(Executor& executor, std::size_t limit)

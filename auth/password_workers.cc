@@ -23,8 +23,8 @@ namespace {
 
 constexpr std::int64_t kNanosPerSecond = 1'000'000'000;
 
-// Waking without a lock: a thread of low priority that has the processor taken away inside of a
-// mutex would hold up whoever wants it next.
+// Wakes without a lock: a low-priority thread that loses the processor while it holds a mutex would
+// hold up the next thread that wants it.
 class Semaphore {
  public:
   Semaphore() { KV_CHECK(sem_init(&semaphore_, 0, 0) == 0, "auth: a semaphore can be made"); }
@@ -36,7 +36,7 @@ class Semaphore {
     while (sem_wait(&semaphore_) != 0)
       KV_CHECK(errno == EINTR, "auth: a semaphore can be waited for");
   }
-  // Or until so much time is over.
+  // Also returns when this much time has passed.
   void WaitFor(Duration limit) {
     const std::int64_t end_ns = SystemClock().Now().ns + limit.count();
     const timespec end{.tv_sec = end_ns / kNanosPerSecond, .tv_nsec = end_ns % kNanosPerSecond};
@@ -55,7 +55,7 @@ void LowerPriority(PasswordWorkers::Priority priority) {
   if (priority == PasswordWorkers::Priority::kIdle &&
       pthread_setschedparam(pthread_self(), SCHED_IDLE, &none) == 0)
     return;
-  // Of this thread, on Linux. To lower it is always allowed.
+  // Affects only this thread, on Linux. Lowering is always allowed.
   setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 19);
 }
 
@@ -127,7 +127,7 @@ class PasswordWorkers::Impl {
     Assignment assignment;
     bool ok = false;
     Bcrypt::Hash hash{};
-    Duration cpu{};  // that the job took
+    Duration cpu{};  // the job's processor time
   };
 
   void Work(Worker& worker) {
@@ -162,8 +162,8 @@ class PasswordWorkers::Impl {
       }
     }
   }
-  // A job that waits while the patient worker is busy and the budget is spent goes on when there is
-  // some.
+  // A job that waits because the patient worker is busy and the budget is spent goes on when the
+  // budget is refilled.
   void WaitForEvent() {
     const bool is_waiting = prompt_.state.load(std::memory_order_relaxed) == Worker::State::kIdle &&
                             options_.budget.burst > Duration{} && HasWaiting();
@@ -182,7 +182,7 @@ class PasswordWorkers::Impl {
     if (&worker == &prompt_) budget_.Spend(worker.cpu, options_.clock->Now());
     worker.jobs.fetch_add(1, std::memory_order_relaxed);
     worker.state.store(Worker::State::kIdle, std::memory_order_relaxed);
-    // The next one starts before this one's outcome is told.
+    // The next job starts before this one's outcome is reported.
     Assign(worker);
     finished.done(std::move(outcome));
   }
@@ -201,9 +201,9 @@ class PasswordWorkers::Impl {
   const Options options_;
   CpuBudget budget_;  // the dispatcher's
   std::atomic<bool> stopping_ = false;
-  Semaphore events_;  // raised for each job that came and each that is finished
-  std::mutex mutex_;  // never taken by a worker
-  std::array<FairQueue<Assignment>, 2> queues_;  // what is to be hashed first
+  Semaphore events_;                             // raised for each job that arrives or finishes
+  std::mutex mutex_;                             // never taken by a worker
+  std::array<FairQueue<Assignment>, 2> queues_;  // passwords to hash come first
   Worker prompt_;                                // of ordinary priority, while the budget lasts
   Worker patient_;
   std::thread dispatcher_;

@@ -1,14 +1,13 @@
-// The two threads that hash and verify passwords. One has the priority of all others, and a budget
-// of processor time (cpu_budget.h): a login now and then takes no longer than the work does, on a
-// busy host too. One has the lowest priority there is: what goes beyond the budget, a flood, takes
-// only the time that nobody else wants.
+// The two threads that hash and verify passwords. One has ordinary priority and a budget of
+// processor time (cpu_budget.h): an occasional login takes no longer than its work, on a busy host
+// too. The other has the lowest priority: work beyond the budget, a flood, takes only time that
+// nobody else wants.
 //
 // Thread-safe. The patient worker may not get the processor for long, so the workers hold no lock
-// that anybody else takes, allocate nothing, and call nobody: one more thread gives them their
-// jobs, takes the outcomes and calls `done`.
-// Bounds: `queue` jobs of each kind wait, two are being done. What is to be hashed goes
-// first: only root can ask for it, and must be able to while strangers try passwords. Of those who
-// ask, each gets the same share, and who asks for more is refused (fair_queue.h).
+// that another thread takes, allocate nothing, and call nobody: a third thread gives them jobs,
+// takes the outcomes and calls `done`. Bounds: `queue` jobs of each kind wait, two are being done.
+// Passwords to hash go first: only root can request that, and must be able to while strangers guess
+// passwords. Askers get equal shares, and an asker beyond its share is refused (fair_queue.h).
 #pragma once
 
 #include <cstddef>
@@ -29,18 +28,18 @@ class PasswordWorkers final : public PasswordWork {
   };
   struct Options {
     std::size_t queue = 64;
-    // The prompt worker's: at the default cost of bcrypt seven logins at once, then one in 1.3 s.
+    // The prompt worker's: seven logins at once at bcrypt's default cost, then one every 1.3 s.
     CpuBudget::Options budget{.share = 0.05, .burst = std::chrono::milliseconds(500)};
-    Priority priority = Priority::kNice;  // of the patient one
+    Priority priority = Priority::kNice;  // of the patient worker
     Clock* clock = &SystemClock();
   };
   explicit PasswordWorkers(const Options& options);
-  // Waits for the jobs that are being done, drops those that wait.
+  // Waits for the jobs in progress, drops those that wait.
   ~PasswordWorkers() override;
 
   void Submit(PasswordJob job, PasswordDone done) override;
 
-  // Jobs that were done by each worker.
+  // The numbers of jobs done by each worker.
   struct Counts {
     std::uint64_t prompt = 0;
     std::uint64_t patient = 0;

@@ -11,7 +11,8 @@ namespace {
 
 using List = std::span<Permission>;
 
-// Shorter lists are sorted by insertion, longer ones are found to be sorted but for one.
+// Shorter lists are sorted by insertion; longer ones are recognised as sorted except for one
+// element.
 constexpr std::size_t kMaxInsertion = 12;
 constexpr std::size_t kMinShifting = 50;
 
@@ -25,7 +26,8 @@ void InsertionSort(List list) {
 }
 
 // Pattern-defeating quicksort (arXiv:2106.05123) with the constants and the random numbers of Go's,
-// as far as a sorted list with one more at its end needs it. Parts are [from, to) of one list.
+// as far as a sorted list with one new element at its end needs it. Parts are [from, to) of one
+// list.
 class QuickSort {
  public:
   explicit QuickSort(List list) : list_(list) {}
@@ -107,7 +109,7 @@ class QuickSort {
     }
   }
 
-  // Those that are less than the pivot, the pivot, the others.
+  // Moves lesser elements before the pivot, the others after it.
   Split Partition(std::size_t from, std::size_t to, std::size_t pivot) {
     std::swap(list_[from], list_[pivot]);
     std::size_t i = from + 1;
@@ -124,7 +126,8 @@ class QuickSort {
     return {j, was_partitioned};
   }
 
-  // Those that equal the pivot, of which none is less; where the others begin.
+  // Moves elements equal to the pivot, of which none is less, to the front; returns where the
+  // others begin.
   std::size_t PartitionEqual(std::size_t from, std::size_t to, std::size_t pivot) {
     std::swap(list_[from], list_[pivot]);
     std::size_t i = from + 1;

@@ -8,14 +8,14 @@
 namespace kvorum::auth {
 namespace {
 
-// Whether the range goes at least as far as the other.
+// True if the range ends at or after the other's end.
 bool EndsBehind(const GrantedRanges::Range& range, const GrantedRanges::Range& other) {
   return range.open || (!other.open && range.end >= other.end);
 }
 
 GrantedRanges::Range ToRange(const Permission& permission) {
   if (IsOpenEnd(permission.range_end)) return {permission.key, {}, true};
-  // The single key is the range up to the least key behind it.
+  // A single key is the range up to its successor.
   if (permission.range_end.empty()) return {permission.key, permission.key + '\0', false};
   return {permission.key, permission.range_end, false};
 }
@@ -34,7 +34,7 @@ GrantedRanges::GrantedRanges(std::vector<Range> ranges) {
   }
   ranges_.shrink_to_fit();
   if (ranges_.empty()) return;
-  // They are sorted: what the first and the last have in common, all have.
+  // They are sorted: a common prefix of the first and the last is common to all.
   const std::string& first = ranges_.front().begin;
   const std::string& last = ranges_.back().begin;
   common_.assign(first.begin(), std::ranges::mismatch(first, last).in1);
@@ -49,7 +49,7 @@ GrantedRanges::Iterator GrantedRanges::FirstBehind(std::string_view key) const {
   const auto from = heads_.begin() + static_cast<std::ptrdiff_t>(HeadsBelow(heads_, head));
   const auto first = ranges_.begin() + (from - heads_.begin());
   if (from == heads_.end() || *from != head) return first;
-  // Those with this very head, most often one, are told apart by the rest of their texts.
+  // Ranges with this very head, usually one, are told apart by the rest of their texts.
   const auto second = std::next(from);
   if (second == heads_.end() || *second != head) return first->begin <= key ? first + 1 : first;
   const auto same = std::upper_bound(second, heads_.end(), head) - from;

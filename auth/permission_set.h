@@ -1,10 +1,9 @@
-// What a user may read and write: the union of the permissions of its roles, as sorted disjoint
-// ranges, with those that touch each other merged.
+// The keys that a user may read and write: the union of the permissions of its roles, as sorted
+// disjoint ranges, with adjacent ones merged.
 //
-// Immutable after it is made; plain values.
-// A grant without a key, or that ends at or before its key, grants nothing (it can stand in a store
-// that an old etcd wrote; none such is granted any more), and so does one of an unknown type.
-// Cost: making one O(n log n); a check O(log n), no allocation.
+// Immutable after it is made; plain values. A grant without a key, one that ends at or before its
+// key (it can be in a store that an old etcd wrote; none such is granted any more), and one of an
+// unknown type grant nothing. Cost: making one O(n log n); a check O(log n), no allocation.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +22,7 @@ class GrantedRanges {
  public:
   struct Range {
     std::string begin;
-    std::string end;  // exclusive; of no meaning if open
+    std::string end;  // exclusive; meaningless if open
     bool open = false;
 
     friend bool operator==(const Range&, const Range&) = default;
@@ -33,21 +32,21 @@ class GrantedRanges {
   // Takes any ranges with begin < end or open.
   explicit GrantedRanges(std::vector<Range> ranges);
 
-  // Whether every key of the request is in the set. A request without a key: never. One that ends
-  // at its key names no key at all, and is answered as one for the key, as etcd answers it. One
-  // that ends before its key is for InvertedRanges to answer; here it is refused.
+  // True if every key of the request is in the set. A request without a key: never. One that ends
+  // at its key names no key, and is answered as one for the key, as in etcd. One that ends before
+  // its key is a matter for InvertedRanges; here it is refused.
   bool Contains(std::string_view key, std::string_view range_end) const;
 
   const std::vector<Range>& ranges() const { return ranges_; }
 
  private:
   using Iterator = std::vector<Range>::const_iterator;
-  // The first range that begins behind the key.
+  // The first range that begins after the key.
   Iterator FirstBehind(std::string_view key) const;
 
   std::vector<Range> ranges_;
-  // So that a search looks at few lines of memory: what all begins begin with, and the eight bytes
-  // behind it of each, as numbers that are in order like the bytes.
+  // For searches that touch few cache lines: the common prefix of all begins, and the next eight
+  // bytes of each, as numbers in the order of the bytes.
   std::string common_;
   std::vector<std::uint64_t> heads_;
 };
@@ -55,7 +54,7 @@ class GrantedRanges {
 class PermissionSet {
  public:
   PermissionSet() = default;
-  // The union of these; pointers only so that none is copied.
+  // The union of these; passed by pointer to avoid copies.
   explicit PermissionSet(std::span<const Permission* const> permissions);
 
   bool MayRead(std::string_view key, std::string_view range_end) const {

@@ -1,6 +1,6 @@
-// Bytes that nobody can guess, for tokens and salts.
+// Unpredictable bytes, for tokens and salts.
 //
-// A function, so that the simulation can give its own, which it can repeat. Thread-safe.
+// A function type, so that the simulation can pass a repeatable one. Thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// A password in memory: never copied unasked, not even by a move, and overwritten when it goes.
+// A password in memory: never copied implicitly, not even by a move, and overwritten when it is
+// destroyed.
 #pragma once
 
 #include <string_view>
@@ -21,7 +22,7 @@ class Secret {
   std::string_view view() const { return {bytes_.data(), bytes_.size()}; }
 
  private:
-  std::vector<char> bytes_;  // a short string would leave its bytes behind where it was moved from
+  std::vector<char> bytes_;  // moving a short string would leave its bytes behind
 };
 
 }  // namespace kvorum::auth

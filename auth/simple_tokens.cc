@@ -15,7 +15,7 @@ constexpr std::size_t kPrefixLetters = 16;
 }  // namespace
 
 std::string MakeTokenPrefix(const RandomBytes& random) {
-  // Bytes past the last whole multiple of the letters would make the first ones likelier.
+  // Bytes past the last whole multiple of the alphabet would make the first letters likelier.
   constexpr std::size_t kLimit = 256 / kLetters.size() * kLetters.size();
   std::string prefix;
   std::array<std::uint8_t, 2 * kPrefixLetters> bytes{};
@@ -33,7 +33,7 @@ std::string MakeSimpleToken(std::string_view prefix, std::uint64_t index) {
 }
 
 std::optional<std::uint64_t> SimpleTokenIndex(std::string_view token) {
-  // The letters are the member's that logged the user in: their number is its business.
+  // The member that logged the user in chose the letters, in any number.
   const std::size_t dot = token.find('.');
   if (dot == std::string_view::npos || token.size() > SimpleTokens::kMaxTokenSizeBytes)
     return std::nullopt;

@@ -1,11 +1,11 @@
 // The simple tokens that this member knows: "sixteenLetters" + "." + the index of the entry that
-// logged the user in. Every member hears of every token through the log and keeps its own memory of
-// it, with its own clock; none is stored.
+// logged the user in. Every member learns every token from the log and remembers it by its own
+// clock; none is stored.
 //
-// Thread-safe. A look-up locks one part of the table for some 50 ns, so that threads seldom meet,
-// and takes as long for a token that is nearly right as for any other wrong one.
-// A token lives for `ttl` after its last use. Past max_tokens the one that was unused longest goes
-// (in its part of the table), so that memory is bounded.
+// Thread-safe. A look-up locks one part of the table for some 50 ns, so that threads rarely
+// contend, and takes as long for a nearly right token as for any other wrong one. A token lives for
+// `ttl` after its last use. Past max_tokens the one that was unused longest (in its part of the
+// table) is dropped, so that memory is bounded.
 #pragma once
 
 #include <atomic>
@@ -30,7 +30,7 @@ namespace kvorum::auth {
 // The sixteen letters, for the request that goes into the log. 91 bits.
 std::string MakeTokenPrefix(const RandomBytes& random);
 std::string MakeSimpleToken(std::string_view prefix, std::uint64_t index);
-// The index in a token; nullopt for what cannot be a token. It is that of the entry before its
+// The index in a token; nullopt for text that cannot be a token. It is that of the entry before its
 // login: a member that has not applied the next one may not know the token yet.
 std::optional<std::uint64_t> SimpleTokenIndex(std::string_view token);
 
@@ -40,30 +40,32 @@ class SimpleTokens {
     Duration ttl = std::chrono::seconds(300);
     std::size_t max_tokens = 200'000;
   };
-  // What is longer, or has no index behind a dot, is no token.
+  // Longer text, or text without an index after a dot, is not a token.
   static constexpr std::size_t kMaxTokenSizeBytes = 64;
 
   SimpleTokens(const Clock& clock, const Options& options);
   ~SimpleTokens();
 
-  // A user has logged in.
+  // Records the token of a user that has logged in.
   void Assign(std::string_view token, std::string_view username);
   // The user; nullptr if there is no such token. Renews it.
   std::shared_ptr<const std::string> Find(std::string_view token);
 
-  // The tokens that one thread has seen lately, so that it need not meet others at every request.
+  // The tokens that one thread has seen recently, so that it need not contend with others at every
+  // request.
   class Recent;
-  // The same; empty if there is no such token. What is in `recent` is renewed, and what its end by
-  // age is noticed, up to kRecentFor late, or a sixteenth of its life; that its user's sessions
-  // have ended is noticed at once.
+  // The same; empty if there is no such token. For a token in `recent` the renewal and the end by
+  // age take effect up to kRecentFor late, or a sixteenth of its life; the end of its user's
+  // sessions takes effect at once.
   SharedBytes Find(std::string_view token, TimePoint now, Recent& recent);
   static constexpr Duration kRecentFor = std::chrono::seconds(1);
 
-  // O(1) a user; O(n) for all.
+  // O(1) per user; O(n) for all.
   void End(const EndedTokens& ended);
-  // Forgets at most `limit` that have ended. To be called every second or so. Returns how many.
+  // Drops at most `limit` expired tokens. To be called every second or so. Returns the number
+  // dropped.
   std::size_t Sweep(std::size_t limit);
-  // With those that have ended and are not forgotten.
+  // Includes expired tokens that are not dropped yet.
   std::size_t size() const { return table_.size(); }
 
  private:
@@ -83,7 +85,8 @@ class SimpleTokens {
   const Clock& clock_;
   const Duration ttl_;
   TokenTable<std::shared_ptr<const Session>> table_;
-  // Who has logged in, so that all sessions of a user end with one word. As many as users at most.
+  // The users that have logged in, so that all sessions of a user end at once. At most as many as
+  // users.
   std::mutex sessions_mutex_;
   std::unordered_map<std::string, std::shared_ptr<Session>, HashName, std::equal_to<>> sessions_;
 };
@@ -96,7 +99,7 @@ class SimpleTokens::Recent {
  private:
   friend class SimpleTokens;
   struct Entry;
-  // By the first letters; what is longer ago than another of its place is forgotten.
+  // By the first letters; a newer token replaces the one in its place.
   static constexpr std::size_t kEntries = 16;
   Entry& PlaceOf(std::string_view token);
 

@@ -64,7 +64,7 @@ std::uint64_t HashToken(const TokenHashKey& key, std::string_view token) {
 
 bool EqualTokens(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
-  // As CRYPTO_memcmp, which looks at one byte at a time.
+  // Like CRYPTO_memcmp, which compares one byte at a time.
   std::uint64_t difference = 0;
   std::size_t at = 0;
   for (; at + sizeof(difference) <= a.size(); at += sizeof(difference))

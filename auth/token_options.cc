@@ -16,7 +16,7 @@ std::unexpected<Error> Invalid(std::string_view why) {
   return Fail(Code::kInvalidArgument, std::string(kInvalidAuthOptsText).append(": ").append(why));
 }
 
-// What stands before the separator; the rest stays.
+// Returns the text before the separator and keeps the rest.
 std::string_view TakeUntil(std::string_view& text, char separator) {
   const std::size_t at = text.find(separator);
   const std::string_view taken = text.substr(0, at);

@@ -1,9 +1,9 @@
-// A bounded table from tokens to values that forgets what was not used for a while.
+// A bounded table from tokens to values that drops entries not used for a while.
 //
-// Thread-safe: 64 parts, each behind its own lock, held for the look-up and no longer. Where a
-// token lies is decided by a hash with a key of this process's own, and the whole token is compared
-// in constant time: how long a look-up takes tells nothing about the tokens that are there.
-// Past the bound the part's longest unused token goes. `Value` is copied out; it should be small.
+// Thread-safe: 64 parts, each with its own lock, held only for the look-up. A token's place is
+// decided by a hash with a key of this process, and the whole token is compared in constant time:
+// the time of a look-up reveals nothing about the tokens present. Past the bound the part's longest
+// unused token is dropped. `Value` is copied out; it should be small.
 #pragma once
 
 #include <array>
@@ -27,11 +27,11 @@ class TokenTable {
  public:
   explicit TokenTable(std::size_t max_tokens) : max_in_part_((max_tokens + kParts - 1) / kParts) {}
 
-  // Adds it, or replaces its value.
+  // Adds the token, or replaces its value.
   void Set(std::string_view token, Value value, TimePoint ends_at) {
     const std::uint64_t hash = HashToken(key_, token);
     Part& part = PartOf(hash);
-    std::list<Entry> evicted;  // what goes is destroyed when the lock is not held any more
+    std::list<Entry> evicted;  // dropped entries are destroyed after the lock is released
     const std::lock_guard lock(part.mutex);
     const auto it = part.index.find(Key{hash, token});
     if (it != part.index.end()) {
@@ -45,7 +45,7 @@ class TokenTable {
     const auto added = std::prev(part.entries.end());
     part.index.emplace(Key{hash, added->token}, added);
   }
-  // Nullopt if it is not there, or has ended. `renewed_until`: it now lives until then.
+  // nullopt if it is not there, or has expired. `renewed_until`: it now lives until then.
   std::optional<Value> Find(std::string_view token, TimePoint now,
                             std::optional<TimePoint> renewed_until) {
     const std::uint64_t hash = HashToken(key_, token);
@@ -76,8 +76,8 @@ class TokenTable {
       index.swap(part.index);
     }
   }
-  // Forgets up to `limit` that have ended, the longest unused first: exact where all live equally
-  // long. Returns how many.
+  // Drops up to `limit` expired tokens, the longest unused first: exact if all have the same time
+  // to live. Returns the number dropped.
   std::size_t Sweep(TimePoint now, std::size_t limit) {
     std::size_t swept = 0;
     for (Part& part : parts_) {
@@ -124,7 +124,7 @@ class TokenTable {
     Index index;
   };
 
-  // The high bits: the table of the part uses the low ones.
+  // Uses the high bits: the part's table uses the low ones.
   Part& PartOf(std::uint64_t hash) { return parts_[hash >> 58]; }
   static void Unlink(Part& part, typename std::list<Entry>::iterator entry,
                      std::list<Entry>& removed) {

@@ -49,7 +49,7 @@ const T& User::MadeOnce(std::atomic<const T*>& made) const {
     for (const Permission& permission : role->record().permissions)
       permissions.push_back(&permission);
   auto mine = std::make_unique<const T>(permissions);
-  // Threads that come here together all make the same; the first one's stays.
+  // Threads that come here at the same time all make equal ones; the first one's is kept.
   const T* first = nullptr;
   if (made.compare_exchange_strong(first, mine.get(), std::memory_order_acq_rel))
     return *mine.release();

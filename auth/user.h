@@ -1,6 +1,6 @@
 // A role and a user within a snapshot of the auth state (auth_state.h).
 //
-// Immutable, shared between snapshots until something of them changes; thread-safe.
+// Immutable, shared between snapshots until they change; thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ class Role {
   const RoleRecord& record() const { return record_; }
   // The auth revision at which its permissions last changed.
   std::uint64_t changed_revision() const { return changed_revision_; }
-  // As RoleGet shows them: root's stand in no record.
+  // As RoleGet shows them: root's are in no record.
   std::vector<Permission> ShownPermissions() const;
 
  private:
@@ -36,7 +36,7 @@ class Role {
 
 class User {
  public:
-  // `roles`: those of the record's that exist.
+  // `roles`: those named in the record that exist.
   User(std::shared_ptr<const UserRecord> record, std::uint64_t own_revision,
        std::uint64_t sessions_since, std::vector<std::shared_ptr<const Role>> roles);
   ~User();
@@ -52,14 +52,14 @@ class User {
     return std::ranges::binary_search(record_->roles, role);
   }
   bool is_root() const { return is_root_; }
-  // The auth revision at which anything last changed that decides what a token issued to this user
-  // may do: the user itself, its password, its roles, or the permissions of one of them.
+  // The auth revision of the last change that affects what a token issued to this user may do: to
+  // the user itself, its password, its roles, or the permissions of one of them.
   std::uint64_t changed_revision() const { return changed_revision_; }
-  // True if its roles let it read, write all of the range. What that needs is made at the first
-  // call, O(n log n), and kept. Any thread.
+  // True if its roles let it read, or write, the whole range. The set is made at the first call,
+  // O(n log n), and kept. Any thread.
   bool MayRead(std::string_view key, std::string_view range_end) const;
   bool MayWrite(std::string_view key, std::string_view range_end) const;
-  // Merged.
+  // The merged permissions.
   const PermissionSet& permissions() const;
 
   const std::shared_ptr<const UserRecord>& record() const { return record_; }
@@ -69,7 +69,7 @@ class User {
   std::uint64_t sessions_since() const { return sessions_since_; }
 
  private:
-  // Makes it of the permissions of all roles, unless it has been made.
+  // Makes it from the permissions of all roles, unless it exists.
   template <class T>
   const T& MadeOnce(std::atomic<const T*>& made) const;
 
@@ -79,7 +79,7 @@ class User {
   const std::vector<std::shared_ptr<const Role>> roles_;
   const bool is_root_;
   std::uint64_t changed_revision_;
-  // Owned; set once. The second only for who asks for what needs it.
+  // Owned; set once. The second only when a request needs it.
   mutable std::atomic<const PermissionSet*> permissions_ = nullptr;
   mutable std::atomic<const InvertedRanges*> inverted_ranges_ = nullptr;
 };
