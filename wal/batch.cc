@@ -10,16 +10,16 @@
 namespace kvorum::wal {
 namespace {
 
-// Data from this size on goes to the kernel by reference; below, a memcpy is cheaper than the two
-// vector elements that a reference costs (bench/wal_bench.cc).
+// Data of at least this size goes to the kernel by reference; for smaller data a memcpy is cheaper
+// than the two vector elements that a reference costs (bench/wal_bench.cc).
 constexpr std::size_t kReferenceBytes = 1024;
-// A buffer that one large batch has made larger than this is given back.
+// A buffer that a large batch has grown beyond this is freed.
 constexpr std::size_t kKeptBufferBytes = std::size_t{4} << 20;
 
 constexpr std::array<char, kFrameAlignment> kZeros = {};
 
-// raftpb.Entry's type, as a normal entry spells it out. Our codec leaves zeros out, as etcd 3.7
-// does, but etcd's dump tool takes it for set: it ends at the entries of 3.7's own logs.
+// raftpb.Entry's type, explicitly written for a normal entry. Our codec leaves zeros out, as etcd
+// 3.7 does, but etcd's dump tool expects it to be set: it crashes at the entries of 3.7's own logs.
 constexpr std::string_view kNormalType("\x08\x00", 2);
 
 }  // namespace

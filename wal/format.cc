@@ -99,7 +99,7 @@ std::optional<Record> DecodeRecord(std::string_view bytes) {
     record.data = reader.Bytes();
     if (reader.Next()) return std::nullopt;
   }
-  // The varints must be spelled in the shortest way, or else a changed byte could go unseen.
+  // The varints must have the shortest encoding, or else a changed byte could go unseen.
   if (!reader.ok() ||
       bytes.size() != RecordPrefixSize(record.crc, record.data.size()) + record.data.size()) {
     return std::nullopt;

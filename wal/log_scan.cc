@@ -5,7 +5,8 @@
 namespace kvorum::wal {
 namespace {
 
-// Decides what the frame at the end of the last segment's good ones is (wal/format.h, CRASHES).
+// Decides whether the bad frame at the end of the last segment is a torn write or damage
+// (wal/format.h, CRASHES).
 Result<std::optional<TornTail>> JudgeTail(SegmentReader& reader, SegmentReader::Step step) {
   if (reader.told_size_bytes() > reader.size_bytes()) {
     return FailDamaged(

@@ -1,5 +1,5 @@
-// Walks over the records of a whole log, segment by segment, and finds its end: where the next
-// record goes, or where a torn tail must be cut off. Changes nothing.
+// Walks over the records of a whole log, segment by segment, and finds its end: the place of the
+// next record, or of a torn tail that must be cut off. Changes nothing.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +18,18 @@ namespace kvorum::wal {
 
 struct LogEnd {
   std::uint64_t offset = 0;  // in the last segment
-  // In it, too: of the records from here on nothing tells that they are durable.
+  // Also in it: nothing tells that the records from here on are durable.
   std::uint64_t synced_offset = 0;
   Checksums checksums;
   bool sealed = false;
   std::optional<TornTail> torn;
 };
 
-// Gets each metadata, entry, state and snapshot record in order; its data is borrowed. An error's
-// text becomes the reason of a FailDamaged that names the place.
+// Called for each metadata, entry, state and snapshot record in order; its data is borrowed. An
+// error's text becomes the reason of a FailDamaged that names the place.
 using RecordVisitor = std::function<Result<void>(const Record& record)>;
 
-// `segments` are those of wal::ListSegments, or its last ones; at least one.
+// `segments` are all of wal::ListSegments, or the last ones; at least one.
 Result<LogEnd> ScanLog(FileSystem& fs, const std::string& dir,
                        std::span<const SegmentName> segments, const RecordVisitor& visit);
 

@@ -17,7 +17,7 @@ std::optional<raft::Term> LogView::TermAt(raft::Index index) const {
 
 LogView::Change LogView::AddEntry(raft::Index index, raft::Term term) {
   Change change;
-  // Others write the hard state behind the entries.
+  // Others write the hard state after the entries.
   if (pending_.has_value() && index == pending_->index + 1 && last_ < pending_->index)
     change = RestartAtPending();
   pending_.reset();

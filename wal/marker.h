@@ -1,4 +1,5 @@
-// What a WAL says besides entries and hard states: whose log it is, and where a reader may begin.
+// The contents of a WAL besides entries and hard states: the log's owner, and the positions at
+// which a reader may begin.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ struct Table;
 
 namespace kvorum::wal {
 
-// The head of every segment; one log has one.
+// The head of every segment, the same throughout a log.
 struct Metadata {
   std::uint64_t node_id = 0;
   std::uint64_t cluster_id = 0;
@@ -24,8 +25,8 @@ struct Metadata {
   friend bool operator==(const Metadata&, const Metadata&) = default;
 };
 
-// "The state up to this entry is kept elsewhere": entries at or below the index need not be read.
-// A new log begins with the marker {0, 0}.
+// "The state up to this entry is kept elsewhere": entries at or below the index need not be read. A
+// new log begins with the marker {0, 0}.
 struct SnapshotMarker {
   raft::Index index = 0;
   raft::Term term = 0;
@@ -41,7 +42,8 @@ std::string Encode(const SnapshotMarker& marker);
 Result<Metadata> DecodeMetadata(std::string_view bytes);
 Result<SnapshotMarker> DecodeSnapshotMarker(std::string_view bytes);
 
-// Of all messages of this library, for the test that compares them with the .proto files.
+// The tables of all messages of this library, for the test that compares them with the .proto
+// files.
 std::span<const wire::Table* const> MessageTables();
 
 }  // namespace kvorum::wal

@@ -1,5 +1,5 @@
-// Names of the log's segment files: `%016x-%016x.wal`, the sequence number and the index that the
-// next entry had when the segment was begun.
+// Names of the log's segment files: `%016x-%016x.wal`, the sequence number and the index of the
+// next entry when the segment was begun.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +24,11 @@ struct SegmentName {
   friend bool operator==(const SegmentName&, const SegmentName&) = default;
 };
 
-// The segments in the folder from the last gap in their sequence on, oldest first. What lies before
-// a gap is what a purge, interrupted by a crash, has left.
+// The segments in the directory from the last gap in their sequence on, oldest first. Segments
+// before a gap are left from a purge that a crash interrupted.
 Result<std::vector<SegmentName>> ListSegments(FileSystem& fs, const std::string& dir);
 
-// Files in the making end in this; those found at Open are removed.
+// The suffix of files being made; files with it are removed at Open.
 inline constexpr std::string_view kTemporarySuffix = ".tmp";
 
 }  // namespace kvorum::wal

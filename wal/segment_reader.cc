@@ -20,7 +20,7 @@ std::uint64_t LoadWord(std::string_view bytes, std::size_t at) {
   return word;
 }
 
-// Length without the zeros at the end; most of a new segment is nothing else.
+// The length without the zeros at the end; a new segment is mostly zeros.
 std::size_t SizeWithoutZeros(std::string_view bytes) {
   static constexpr std::array<char, 4096> kZeros = {};
   std::size_t size = bytes.size();
@@ -85,7 +85,7 @@ Result<SegmentReader::Step> SegmentReader::Next() {
   }
 }
 
-// The records of the head are known by their place, so that a changed type does not pass.
+// The records of the head are identified by their position, so that a changed type does not pass.
 bool SegmentReader::FitsHead(RecordType type) const {
   switch (records_) {
     case 0:

@@ -1,6 +1,6 @@
-// Reads the records of one segment, front to back, and checks all that wal/format.h says of them.
-// Used by one thread. Memory: a window of 256 KiB, more only for a larger record that lies whole
-// within the file.
+// Reads the records of one segment, front to back, and checks everything that wal/format.h requires
+// of them. Used by one thread. Memory: a window of 256 KiB, more only for a larger record that lies
+// whole within the file.
 #pragma once
 
 #include <cstddef>
@@ -20,40 +20,40 @@ namespace kvorum::wal {
 
 class SegmentReader {
  public:
-  // rolling_crc: the value at the end of the segment before; if it was not read, the value that the
-  // segment begins with is taken.
+  // rolling_crc: the value at the end of the previous segment; if that was not read, the value that
+  // the segment begins with is used.
   static Result<SegmentReader> Open(FileSystem& fs, const std::string& path, SegmentName name,
                                     std::optional<std::uint32_t> rolling_crc);
 
   enum class Step : std::uint8_t {
     kRecord,  // record() is a metadata, entry, state or snapshot record
     kEnd,     // a length of 0, or the file's end
-    kBad,     // bad_reason() tells why the frame at offset() is none
+    kBad,     // bad_reason() tells why there is no valid frame at offset()
   };
-  // An error is one of reading the file, or a seal that contradicts the frames before it.
+  // An error means that the file cannot be read, or that a seal contradicts the frames before it.
   Result<Step> Next();
 
   // Valid until the next call.
   const Record& record() const { return record_; }
   std::uint64_t record_offset() const { return record_offset_; }
   const std::string& bad_reason() const { return bad_reason_; }
-  // Behind the last good frame.
+  // The end of the last good frame.
   std::uint64_t offset() const { return offset_; }
   const Checksums& checksums() const { return checksums_; }
   // The three records of the head were good.
   bool has_head() const { return records_ >= kHeadRecords; }
   // The last good frame is a seal that was written after everything before it was synced.
   bool sealed() const { return sealed_; }
-  // The highest SYNCED of the seals so far: what is before it had been durable once.
+  // The highest SYNCED of the seals so far: everything before it had been durable once.
   std::uint64_t synced_offset() const { return synced_offset_; }
   std::uint64_t size_bytes() const { return size_bytes_; }
-  // The largest size of the file that a seal tells.
+  // The largest file size that a seal states.
   std::uint64_t told_size_bytes() const { return told_size_bytes_; }
 
-  // What lies behind offset(), for the decision between a torn tail and damage.
+  // The bytes after offset(), for the decision between a torn tail and damage.
   struct Tail {
-    std::uint64_t end_offset = 0;     // behind the last byte that is not zero; 0 if there is none
-    std::uint64_t synced_offset = 0;  // the highest that a seal there tells
+    std::uint64_t end_offset = 0;     // after the last byte that is not zero; 0 if there is none
+    std::uint64_t synced_offset = 0;  // the highest SYNCED of a seal there
   };
   Result<Tail> InspectTail();
 
@@ -87,7 +87,7 @@ class SegmentReader {
   std::string bad_reason_;
 };
 
-// The error for a damaged log: file, offset, what is wrong and what to do.
+// The error for a damaged log: file, offset, the fault and the remedy.
 std::unexpected<Error> FailDamaged(const std::string& path, std::uint64_t offset,
                                    const std::string& reason);
 

@@ -11,12 +11,12 @@ namespace {
 
 constexpr std::string_view kReserveName = "reserve";
 constexpr std::size_t kZeroBytes = std::size_t{1} << 20;
-// Zeros are synced in pieces, so that the log's own syncs do not queue up behind all of them.
+// Zeros are synced in pieces, so that the log's own syncs do not queue behind all of them.
 constexpr std::uint64_t kSyncEveryBytes = std::uint64_t{8} << 20;
 
 std::string TemporaryPath(const std::string& dir) {
-  // Unique within the process, which alone holds the folder's lock: a file that a stopped owner is
-  // still making cannot be taken for another.
+  // Unique within the process, which alone holds the directory's lock: a file that a stopped owner
+  // is still making cannot be mistaken for another.
   static std::atomic<std::uint64_t> next = 0;
   return (dir + "/spare-").append(std::to_string(next++)).append(kTemporarySuffix);
 }
@@ -33,8 +33,8 @@ Result<void> FillWithZeros(File& file, std::uint64_t size_bytes) {
   return {};
 }
 
-// A disk may hold more than the log: an attempt that fills it to the brim, even if it is taken
-// back, would fail whoever writes at that moment.
+// A disk may hold more than the log: an attempt that fills it completely, even if it is undone,
+// would fail any writer at that moment.
 constexpr std::uint64_t kLeaveFreeBytes = std::uint64_t{16} << 20;
 
 bool LeavesRoom(FileSystem& fs, const std::string& dir, std::uint64_t size_bytes) {
@@ -57,7 +57,7 @@ Result<SpareSegments::Spare> SpareSegments::Make(FileSystem& fs, const std::stri
     return spare.file->Sync();
   };
   if (Result<void> filled = fill(); !filled.has_value()) {
-    static_cast<void>(fs.Remove(spare.path));  // the next Open removes what stays
+    static_cast<void>(fs.Remove(spare.path));  // the next Open removes leftovers
     return Fail(std::move(filled).error());
   }
   return spare;
@@ -164,7 +164,7 @@ void SpareSegments::Stop() {
 
 void SpareSegments::Discard(Spare spare) {
   spare.file.reset();
-  static_cast<void>(fs_.Remove(spare.path));  // the next Open removes what stays
+  static_cast<void>(fs_.Remove(spare.path));  // the next Open removes leftovers
 }
 
 }  // namespace kvorum::wal

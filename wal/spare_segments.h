@@ -1,8 +1,8 @@
 // Makes the files that become segments: ahead of need, so that a cut does not wait, and with a
 // reserve for the time when the disk is full. Thread-safe.
 //
-// A file is made under a temporary name, zero-filled and synced; `reserve` in the log's folder is
-// such a file as well, of its own size.
+// A file is made under a temporary name, zero-filled and synced; `reserve` in the log's directory
+// is such a file too, of its own size.
 #pragma once
 
 #include <atomic>
@@ -34,10 +34,10 @@ class SpareSegments : public std::enable_shared_from_this<SpareSegments> {
 
   SpareSegments(FileSystem& fs, std::string dir, const Options& options);
 
-  // Makes the reserve if it is not there. Part of opening the log: not in the background.
+  // Makes the reserve if it is missing. Part of opening the log: not in the background.
   void MakeReserve();
-  // Sees to it that a spare and the reserve are there, in the background if there is one. Cheap if
-  // they are.
+  // Makes sure that a spare and the reserve exist, in the background if there is one. Cheap if they
+  // do.
   void Prepare();
   // A file of at least the size: the spare, else one made now, else the reserve. The caller owns
   // the file and its name.
@@ -45,7 +45,7 @@ class SpareSegments : public std::enable_shared_from_this<SpareSegments> {
   bool SpaceLow() const { return space_low_.load(std::memory_order_relaxed); }
   // Takes back a file that did not become a segment.
   void Discard(Spare spare);
-  // Drops the spare, and whatever the background still makes.
+  // Drops the spare, and any file that the background is still making.
   void Stop();
 
   static Result<Spare> Make(FileSystem& fs, const std::string& dir, std::uint64_t size_bytes,

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kLockName = "lock";
 constexpr std::string_view kBrokenSuffix = ".broken";
-// Of a torn tail, for whoever wants to look at it later.
+// The bound of the copy of a torn tail, kept for later inspection.
 constexpr std::uint64_t kMaxBrokenBytes = std::uint64_t{16} << 20;
 constexpr std::size_t kZeroBytes = std::size_t{1} << 20;
 constexpr std::size_t kCopyBytes = std::size_t{1} << 20;
@@ -54,10 +54,10 @@ Result<void> DecodeInto(const Record& record, std::optional<Metadata>& metadata)
   return {};
 }
 
-// In memory.
+// The size in memory.
 std::size_t SizeBytes(const raft::Entry& entry) { return sizeof(entry) + entry.data.size(); }
 
-// Collects what Open and Read return, from the records of the log past a marker.
+// Collects the results of Open and Read from the records of the log after a marker.
 class ContentsReader {
  public:
   ContentsReader(const SnapshotMarker& from, raft::Index first_index, const Needs& needs)
@@ -85,7 +85,7 @@ class ContentsReader {
     return {};
   }
 
-  // The next entry is at most one past it.
+  // The next entry's index is at most one more.
   raft::Index last_index() const { return view_.last_index(); }
 
   Result<Contents> Finish(const std::string& dir) {
@@ -103,7 +103,7 @@ class ContentsReader {
                                        " is committed: entries are missing");
     }
     // The hard state that followed the entry was torn off. Its term has begun all the same; no vote
-    // of it can have been promised, as that takes a sync.
+    // in it can have been promised, as that takes a sync.
     if (!entries_.empty() && entries_.back().term > contents_.hard_state.term) {
       contents_.hard_state.term = entries_.back().term;
       contents_.hard_state.vote = raft::kNone;
@@ -125,7 +125,7 @@ class ContentsReader {
       return {};
     }
     if (entry.index <= previous_.index) {
-      // The same with entries that were left out, which were not committed as they were then.
+      // It replaces an entry that was left out, which was therefore not committed.
       Clear();
       if (entry.index > from_.index + 1)
         previous_ = {.index = entry.index - 1, .term = view_.TermAt(entry.index - 1).value_or(0)};
@@ -194,7 +194,7 @@ class ContentsReader {
   std::optional<raft::Index> not_needed_up_to_;
   std::optional<Metadata> metadata_;
   Contents contents_;
-  Position previous_;  // what the entries follow
+  Position previous_;  // the position before the entries
   std::deque<raft::Entry> entries_;
   std::size_t size_bytes_ = 0;  // of the entries
   LogView view_;
@@ -212,8 +212,8 @@ Result<LogContents> ReadContents(FileSystem& fs, const std::string& dir, const S
                                  const Needs& needs) {
   LogContents log;
   KV_TRY(log.segments, ListExistingSegments(fs, dir));
-  // The entry after the marker is in the last segment that begins at or below the marker, or
-  // behind it.
+  // The entry after the marker is in the last segment that begins at or below the marker, or in a
+  // later one.
   const auto after = std::ranges::find_if(
       log.segments, [&](const SegmentName& name) { return name.first_index > from.index; });
   if (after == log.segments.begin()) {
@@ -230,7 +230,7 @@ Result<LogContents> ReadContents(FileSystem& fs, const std::string& dir, const S
   return log;
 }
 
-// A torn write was confirmed to nobody, so nothing can have been made of its entries.
+// A torn write was confirmed to nobody, so no state can contain its entries.
 Result<void> CheckTorn(const LogContents& log, const Options& options) {
   if (!log.end.torn.has_value() || !options.durable_index) return {};
   KV_TRY(const raft::Index durable, options.durable_index());
@@ -241,7 +241,7 @@ Result<void> CheckTorn(const LogContents& log, const Options& options) {
                          " has been applied");
 }
 
-// For a person to look at; the log does not need it, so errors are passed over.
+// For a person to inspect; the log does not need it, so errors are ignored.
 void KeepBrokenBytes(FileSystem& fs, File& file, const TornTail& torn) {
   std::string bytes(static_cast<std::size_t>(std::min(torn.size_bytes, kMaxBrokenBytes)), '\0');
   const Result<std::size_t> got = file.ReadAt(torn.offset, bytes.data(), bytes.size());
@@ -261,9 +261,9 @@ Result<void> ZeroTornTail(File& file, const TornTail& torn) {
   return {};
 }
 
-// What was read may be in the kernel's cache only: a sync that fails leaves pages that count as
-// clean there, and later syncs pass them over. Written once more, they are dirty again. A crash
-// meanwhile does no harm: every sector is replaced by itself.
+// The bytes read may be in the kernel's cache only: a failed sync leaves pages that count as clean
+// there, and later syncs skip them. Rewriting makes them dirty again. A crash meanwhile does no
+// harm: every sector is replaced by itself.
 Result<void> WriteAgain(File& file, std::uint64_t begin, std::uint64_t end) {
   std::string bytes;
   for (std::uint64_t at = begin; at < end; at += bytes.size()) {
@@ -335,7 +335,7 @@ Result<std::vector<SnapshotMarker>> ListMarkers(FileSystem& fs, const std::strin
   const auto follow = [&](LogView::Change change) {
     if (!change.counts.has_value()) return;
     const raft::Index index = change.counts->index;
-    // What comes before a received snapshot leads nowhere.
+    // Markers before a received snapshot lead nowhere.
     if (change.restarts) markers.clear();
     if (!change.restarts && index < restarted_at) return;
     if (change.restarts) restarted_at = index;
@@ -349,7 +349,7 @@ Result<std::vector<SnapshotMarker>> ListMarkers(FileSystem& fs, const std::strin
       KV_TRY(state, raft::DecodeHardState(record.data));
       follow(view.AddState(state));
     } else if (record.type == RecordType::kEntry) {
-      // Borrowed: only index and term are looked at.
+      // Borrowed: only index and term are used.
       KV_TRY(const raft::Entry entry, raft::DecodeEntry(SharedBytes::Static(record.data)));
       follow(view.AddEntry(entry.index, entry.term));
     }
@@ -383,10 +383,11 @@ Result<Opened> Open(FileSystem& fs, const std::string& dir, const SnapshotMarker
   KV_TRY(std::uint64_t capacity, tail->Size());
   if (capacity < options.segment_size_bytes &&
       tail->Allocate(options.segment_size_bytes).has_value()) {
-    capacity = options.segment_size_bytes;  // else the disk is full, and the next Append will tell
+    capacity = options.segment_size_bytes;  // otherwise the disk is full, and the next Append will
+                                            // report it
   }
   // A process that was killed may have written this and not synced it, or one that ended at a
-  // failed sync; the cluster is told of it from now on.
+  // failed sync; the cluster relies on it from now on.
   KV_RETURN_IF_ERROR(WriteAgain(*tail, log.end.synced_offset, log.end.offset));
   KV_RETURN_IF_ERROR(tail->Sync());
   KV_RETURN_IF_ERROR(fs.SyncDirectory(dir));

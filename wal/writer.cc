@@ -100,7 +100,7 @@ Result<void> Writer::Cut() {
 
 Result<void> Writer::Close() {
   KV_RETURN_IF_ERROR(Sync());
-  // Without room for the seal the log is as good as after a crash: a segment is not worth it.
+  // Without room for the seal the log is merely as after a crash: a new segment is not worth it.
   if (!position_.sealed && position_.offset + kMaxSealFrameBytes <= capacity_bytes_) {
     batch_.Begin(position_.checksums, kMaxSealFrameBytes);
     KV_RETURN_IF_ERROR(WriteBatch());
@@ -133,7 +133,7 @@ Result<void> Writer::MakeRoom(std::uint64_t size_bytes) {
   return CutFor(size_bytes);
 }
 
-// Begins a segment that has room for size_bytes behind its head. Until the spare file is there
+// Begins a segment that has room for size_bytes after its head. Until the spare file is there
 // nothing is changed, so a full disk leaves the log as it was.
 Result<void> Writer::CutFor(std::uint64_t size_bytes) {
   const std::string metadata = Encode(metadata_);
@@ -158,17 +158,17 @@ Result<void> Writer::CutFor(std::uint64_t size_bytes) {
   batch_.AddSeal({.sequence = name.sequence, .file_size_bytes = spare.size_bytes});
   if (Result<void> named = NameSegment(spare, path); !named.has_value()) {
     if (named.error().code != Code::kResourceExhausted) return Poison(std::move(named));
-    // Up to its name the segment is nothing, and another one can be made.
+    // Without its name the segment does not count, and another one can be made.
     spares_->Discard(std::move(spare));
     return named;
   }
   KV_FAILPOINT("walAfterSegmentRename");
   KV_RETURN_IF_ERROR(Poison(fs_.SyncDirectory(dir_)));
-  // Opened once more so that later errors name the segment.
+  // Opened again so that later errors name the segment.
   Result<std::unique_ptr<File>> opened = fs_.Open(path, FileSystem::OpenMode::kReadWrite);
   if (!opened.has_value()) return Poison(Fail(std::move(opened).error()));
 
-  // Gives the unused end of the old segment back. Should it fail, it is only space.
+  // Frees the unused end of the old segment. If that fails, only space is lost.
   static_cast<void>(tail_->Truncate(position_.offset));
   tail_ = std::move(*opened);
   capacity_bytes_ = spare.size_bytes;
@@ -180,7 +180,8 @@ Result<void> Writer::CutFor(std::uint64_t size_bytes) {
   return {};
 }
 
-// The head of the batch, made durable under its name but for the folder's sync.
+// Writes the head of the segment and makes it durable under its name, except for the directory's
+// sync.
 Result<void> Writer::NameSegment(SpareSegments::Spare& spare, const std::string& path) {
   KV_RETURN_IF_ERROR(spare.file->WriteAt(0, batch_.Parts()));
   KV_RETURN_IF_ERROR(spare.file->Sync());
@@ -199,8 +200,8 @@ Result<std::size_t> Writer::Purge(std::size_t keep) {
     ++removable;
   }
   if (removable == 0) return std::size_t{0};
-  // By the folder's list and not by ours: a purge that a crash has cut short may have left older
-  // ones. From the oldest on, so that what stays has no gap.
+  // By the directory's list and not by ours: a purge interrupted by a crash may have left older
+  // ones. From the oldest on, so that the rest has no gap.
   KV_TRY(const std::vector<std::string> names, fs_.List(dir_));
   for (const std::string& file : names) {
     const std::optional<SegmentName> name = SegmentName::Parse(file);
@@ -217,7 +218,7 @@ void Writer::RetrySpace() { spares_->Prepare(); }
 Result<void> Writer::Poison(Result<void> result) {
   if (result.has_value()) return result;
   poison_ = result.error();
-  // Repeating it would meet the poison for ever.
+  // A retry would fail for ever.
   if (poison_->code == Code::kResourceExhausted) poison_->code = Code::kDataLoss;
   return Fail(*poison_);
 }
