@@ -1,7 +1,7 @@
-// Leases by their deadline, with each lease's place in the lease itself, so that a renewal moves it
-// in O(log n) and allocates nothing.
+// Leases ordered by deadline. Each lease stores its position, so that a renewal moves it in O(log
+// n) without an allocation.
 //
-// Not thread-safe. Borrows the leases: one is erased before it dies.
+// Not thread-safe. Borrows the leases: erase a lease before it is destroyed.
 #pragma once
 
 #include "base/clock.h"

@@ -1,5 +1,5 @@
-// A lease as the backend's bucket `lease` holds it, and as etcd's members do: under its id as 8
-// bytes, big-endian, a leasepb.Lease. The one home of these bytes.
+// A lease as stored in the backend's bucket `lease`, by etcd's members too: under its id as 8
+// bytes, big-endian, a leasepb.Lease. The single home of these bytes.
 #pragma once
 
 #include <array>
@@ -22,8 +22,8 @@ inline constexpr LeaseId kNoLease = 0;
 
 struct LeaseRecord {
   LeaseId id = kNoLease;
-  std::int64_t ttl_s = 0;        // what was granted
-  std::int64_t remaining_s = 0;  // what was left at the last checkpoint; 0: the whole ttl
+  std::int64_t ttl_s = 0;        // the granted time to live
+  std::int64_t remaining_s = 0;  // the time left at the last checkpoint; 0: the whole ttl
 
   friend bool operator==(const LeaseRecord&, const LeaseRecord&) = default;
 };
@@ -33,10 +33,11 @@ LeaseKey EncodeLeaseKey(LeaseId id);
 inline std::string_view View(const LeaseKey& key) { return {key.data(), key.size()}; }
 
 std::string EncodeLease(const LeaseRecord& record);
-// kDataLoss for bytes that are no lease, or have no id.
+// kDataLoss for bytes that are not a lease, or have no id.
 Result<LeaseRecord> DecodeLease(std::string_view bytes);
 
-// Of all messages of this library, for the test that compares them with the .proto files.
+// The tables of all messages of this library, for the test that compares them with the .proto
+// files.
 std::span<const wire::Table* const> MessageTables();
 
 }  // namespace kvorum::lease

@@ -1,10 +1,10 @@
-// Which leases there are, for how long they were granted, and which keys are attached to each: the
-// replicated part of leases, the same on every member that has applied the same entries.
+// The leases, their times to live and the keys attached to each: the replicated part of leases, the
+// same on every member that has applied the same entries.
 //
-// Not thread-safe. Owns copies of the attached keys.
-// Memory: about 100 bytes a lease and 110 bytes with the key an attached key. Its hash tables are
-// cut in parts, so that no single call pays for the growth of a large one: a call is O(1).
-// Invariants (CheckInvariants): a key is attached to one lease, and hangs in that lease's list.
+// Not thread-safe. Owns copies of the attached keys. Memory: about 100 bytes per lease, and 110
+// bytes plus the key per attached key. Its hash tables are split into parts, so that no single call
+// pays for the growth of a large one: a call is O(1). Invariants (CheckInvariants): a key is
+// attached to one lease, and is in that lease's list.
 #pragma once
 
 #include <array>
@@ -29,11 +29,11 @@ struct Lease {
   AttachedKey* first_key = nullptr;  // in no order
   std::uint32_t keys = 0;
 
-  // Of the primary (lessor.h); without meaning elsewhere.
+  // The primary's (lessor.h); meaningless elsewhere.
   HeapPlace heap_place = kNotInHeap;
-  // The last checkpoint that was proposed and has not been taken back; 0: there is none.
+  // The last checkpoint that was proposed and not removed again; 0: none.
   std::uint32_t checkpoint = 0;
-  bool expired = false;  // its revocation is on its way
+  bool expired = false;  // its revocation is in flight
 };
 
 struct AttachedKey {
@@ -46,7 +46,7 @@ struct AttachedKey {
 class LeaseTable {
  public:
   LeaseTable() = default;
-  // Leases and keys point at each other, and stay where they are.
+  // Leases and keys point at each other, and never move.
   LeaseTable(LeaseTable&&) noexcept = default;
   LeaseTable& operator=(LeaseTable&&) noexcept = default;
   LeaseTable(const LeaseTable&) = delete;
@@ -55,34 +55,35 @@ class LeaseTable {
   // nullptr if there is none.
   Lease* Find(LeaseId id);
   const Lease* Find(LeaseId id) const;
-  // nullptr if there is one of this id.
+  // Returns nullptr if the id is taken.
   Lease* Add(const LeaseRecord& record);
-  // With its attachments. There is such a lease.
+  // Removes an existing lease with its attachments.
   void Remove(LeaseId id);
 
-  // The key belongs to this lease from now on and to no other; kNoLease, or one that does not
-  // exist, attaches it to none.
+  // Attaches the key to this lease and detaches it from any other; kNoLease, or an id that does not
+  // exist, only detaches it.
   void Attach(std::string_view key, LeaseId id);
   // kNoLease if it is attached to none.
   LeaseId LeaseOf(std::string_view key) const;
-  // In their order, which is that in which a revocation deletes them on every member.
+  // Sorted, which is the order in which a revocation deletes them on every member.
   static std::vector<std::string> KeysOf(const Lease& lease);
-  // In no order, until `visit` says false; whether it never did.
+  // Visits the keys in no order, until `visit` returns false. Returns whether it visited all of
+  // them.
   static bool VisitKeys(const Lease& lease, const std::function<bool(std::string_view)>& visit);
-  // In no order: the caller sorts them where it holds nobody up.
+  // In no order: the caller sorts them where that delays nobody.
   static std::vector<std::string> CopyKeys(const Lease& lease);
 
   std::size_t size() const { return size_; }
   std::size_t attached_keys() const { return attached_keys_; }
-  // In no order. `visit` may change what is the primary's.
+  // Visits the leases in no order. `visit` may change the primary's fields.
   void ForEach(const std::function<void(Lease& lease)>& visit);
   void ForEach(const std::function<void(const Lease& lease)>& visit) const;
-  // The same in pieces, for who must not take long at a time. A lease stays in its part.
+  // The same in parts, for callers that must not take long at a time. A lease stays in its part.
   static constexpr int kPartBits = 8;
   static constexpr std::size_t kParts = std::size_t{1} << kPartBits;
   void ForEachIn(std::size_t part, const std::function<void(const Lease& lease)>& visit) const;
 
-  // Aborts with what is broken. O(n).
+  // Aborts with the broken invariant. O(n).
   void CheckInvariants() const;
 
  private:

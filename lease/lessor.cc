@@ -12,14 +12,14 @@ namespace {
 constexpr TimePoint kNever{std::numeric_limits<std::int64_t>::max()};
 constexpr std::int64_t kNanosPerSecond = 1'000'000'000;
 
-// The longest lease is longer than a clock that has run for years has left.
+// The longest lease exceeds the range left to a clock that has run for years.
 TimePoint After(TimePoint now, std::int64_t seconds, Duration extension) {
   const std::int64_t room = kNever.ns - now.ns - extension.count();
   if (seconds > room / kNanosPerSecond) return kNever;
   return now + std::chrono::seconds(seconds) + extension;
 }
 
-// Whoever wrote the checkpoint, a lease has at most what it was granted.
+// Whoever wrote the checkpoint, a lease never has more time than it was granted.
 std::int64_t TimeOf(const LeaseRecord& record) {
   return record.remaining_s > 0 ? std::min(record.remaining_s, record.ttl_s) : record.ttl_s;
 }

@@ -1,18 +1,18 @@
-// The lessor: leases with their deadlines. What is granted, revoked, attached and checkpointed goes
-// through the log and is the same on every member (LeaseTable); deadlines exist on the primary
-// only, which is the leader, and are told to nobody: a new primary gives every lease its time anew.
+// The lessor: leases with their deadlines. Grants, revocations, attachments and checkpoints go
+// through the log and are the same on every member (LeaseTable). Deadlines exist on the primary
+// only, which is the leader, and are not replicated: a new primary gives every lease its time anew.
 //
 //   lessor.Grant(…), Revoke(…), Checkpoint(…), Attach(…)    as entries are applied
 //   lessor.Promote(now, extension), Demote()                leadership comes and goes
 //   lessor.Renew(id, now)                                   a client keeps its lease alive
-//   lessor.TakeExpired(now, …), TakeCheckpoints(now, …)     what the primary has to propose
+//   lessor.TakeExpired(now, …), TakeCheckpoints(now, …)     the primary's next proposals
 //
 // A pure state machine: time is passed in, nothing is logged. Not thread-safe.
-// Why no lease ends early: a deadline lies a whole time to live (or what was left of it at the last
-// checkpoint) behind the moment of the grant, of the last renewal, or of the promotion, whichever
-// is the latest, and a renewal that a checkpoint contradicts waits until the log has taken the
-// checkpoint back. A lease whose deadline has passed is never renewed: it waits for its revocation.
-// Why none lives for ever: an expired lease is given out again until it is revoked.
+// No lease ends early: its deadline is a whole time to live (or the time left at the last
+// checkpoint) after the latest of the grant, the last renewal and the promotion, and a renewal that
+// a checkpoint contradicts waits until the log has removed the checkpoint. A lease whose deadline
+// has passed is never renewed: it waits for its revocation.
+// No lease lives for ever: an expired lease is returned again until it is revoked.
 // Units: seconds where the API has seconds.
 // Cost: O(log n); Promote and List O(n).
 #pragma once
@@ -32,46 +32,46 @@
 
 namespace kvorum::lease {
 
-// Of the API.
+// The API's limit.
 inline constexpr std::int64_t kMaxTtlSeconds = 9'000'000'000;
 
 class Lessor {
  public:
   struct Options {
-    // Shorter ones are made this long: a lease must outlast an election.
+    // Shorter times are raised to this: a lease must outlast an election.
     std::int64_t min_ttl_s = 2;
-    // Whether what is left of a long lease is written to the log every now and then.
+    // True: the time left of long leases is written to the log periodically.
     bool checkpoints = false;
     Duration checkpoint_interval = std::chrono::minutes(5);
-    // When a lease that was given out as expired, and is still there, is given out again.
+    // The time after which an expired lease that still exists is returned again.
     Duration retry = std::chrono::seconds(7);
   };
   explicit Lessor(const Options& options) : options_(options) {}
 
-  // ---- what the log says ----
+  // ---- changes from the log ----
 
   enum class Refusal : std::uint8_t { kExists, kTtlTooLarge, kNoId };
   struct Granted {
     std::optional<Refusal> refusal;
     LeaseRecord record;  // to be stored
   };
-  // At `now` the primary starts to count.
+  // The primary starts to count at `now`.
   Granted Grant(LeaseId id, std::int64_t ttl_s, TimePoint now);
-  // False if there is none.
+  // Returns false if there is no such lease.
   bool Revoke(LeaseId id);
-  // What is to be stored; nullopt if there is no such lease. Changes no deadline.
+  // Returns the record to store; nullopt if there is no such lease. Changes no deadline.
   std::optional<LeaseRecord> Checkpoint(LeaseId id, std::int64_t remaining_s);
   void Attach(std::string_view key, LeaseId id) { table_.Attach(key, id); }
-  // All of another state: what a member starts with, or what a snapshot brings; `table` gets what
-  // was there. Not primary.
+  // Replaces the whole state by another: at a member's start, or by a snapshot; `table` gets the
+  // old state. Not on the primary.
   void Exchange(LeaseTable& table);
 
   const LeaseTable& table() const { return table_; }
 
-  // ---- of the primary ----
+  // ---- on the primary ----
 
-  // Every lease gets its time to live from now on, and `extension` beyond it: clients had nobody to
-  // renew with while there was no leader.
+  // Gives every lease its time to live from now on, plus `extension`: clients had nobody to renew
+  // with while there was no leader.
   void Promote(TimePoint now, Duration extension);
   void Demote();
   bool is_primary() const { return is_primary_; }
@@ -80,8 +80,8 @@ class Lessor {
     kRenewed,
     kNotFound,
     kNotPrimary,
-    kExpired,          // to be answered when it is revoked
-    kNeedsCheckpoint,  // to be tried again when the checkpoint is taken back
+    kExpired,          // answered when it is revoked
+    kNeedsCheckpoint,  // retried when the checkpoint is removed
   };
   struct Renewed {
     Renewal outcome = Renewal::kNotFound;
@@ -89,38 +89,38 @@ class Lessor {
   };
   Renewed Renew(LeaseId id, TimePoint now);
 
-  // Leases whose deadline has passed, each once until the retry is due. At most `limit`.
+  // Leases whose deadline has passed, each once until its retry is due. At most `limit`.
   std::vector<LeaseId> TakeExpired(TimePoint now, std::size_t limit);
   bool HasExpired(TimePoint now) const {
     return is_primary_ && !heap_.empty() && heap_.front().deadline <= now;
   }
-  // Its revocation failed: it is given out again from `when` on.
+  // Its revocation failed: it is returned again from `when` on.
   void RetryExpired(LeaseId id, TimePoint when);
 
-  // What is left of leases that have been without a checkpoint for an interval. At most `limit`.
+  // The time left of leases without a checkpoint for an interval. At most `limit`.
   std::vector<LeaseRecord> TakeCheckpoints(TimePoint now, std::size_t limit);
-  // The lease's last checkpoint that is not taken back, as a number; 0: there is none. To take it
-  // back, the caller proposes one of 0 behind it, and when that is applied tells the number: if
-  // there has been no other since, none is on its way any more.
+  // The lease's last checkpoint that was not removed, as a number; 0: none. To remove it, the
+  // caller proposes a checkpoint of 0 after it, and passes the number when that is applied: if
+  // there has been no other checkpoint since, none is in flight any more.
   std::uint32_t PendingCheckpoint(LeaseId id) const;
   void CheckpointTakenBack(LeaseId id, std::uint32_t number);
 
-  // ---- to be told to clients ----
+  // ---- answers to clients ----
 
   struct TimeLeft {
-    std::int64_t ttl_s = 0;  // whole seconds that are left; 0 once it is expired
+    std::int64_t ttl_s = 0;  // whole seconds left; 0 once it is expired
     std::int64_t granted_s = 0;
   };
-  // Nullopt without such a lease. Of the primary.
+  // nullopt if there is no such lease. On the primary only.
   std::optional<TimeLeft> TimeToLive(LeaseId id, TimePoint now) const;
 
   struct Listed {
-    TimePoint deadline;  // the latest there is where this is not the primary
+    TimePoint deadline;  // the maximum time if this is not the primary
     LeaseId id = kNoLease;
     friend auto operator<=>(const Listed&, const Listed&) = default;
   };
-  // Adds the leases of one part of the table, in no order: the caller sorts them where it holds
-  // nobody up.
+  // Adds the leases of one part of the table, in no order: the caller sorts them where that delays
+  // nobody.
   void List(std::size_t part, std::vector<Listed>& listed) const;
 
   // Aborts with what is broken. O(n).
@@ -138,7 +138,7 @@ class Lessor {
   LeaseTable table_;
   bool is_primary_ = false;
   DeadlineHeap heap_;                      // all leases on the primary, empty elsewhere
-  std::deque<DueCheckpoint> checkpoints_;  // in order of time; of leases that may be gone
+  std::deque<DueCheckpoint> checkpoints_;  // in order of time; the leases may be gone
   std::uint32_t last_checkpoint_ = 0;
 };
 

@@ -6,15 +6,16 @@
 namespace kvorum::watch {
 namespace {
 
-// From this size on a slice is shared; below, a copy costs less than what it would keep in memory.
+// Slices from this size on are shared; copying a smaller one costs less than the memory it would
+// keep alive.
 constexpr std::size_t kShareBytes = 4096;
-// What a message has beside its events, at most.
+// The largest size of a message without its events.
 constexpr std::size_t kHeadBytes = 128;
-// gRPC frames no message of 4 GiB, and clients refuse one of 2 GiB: a revision larger than this is
-// split whatever the watcher wants.
+// gRPC frames no message of 4 GiB, and clients refuse one of 2 GiB: a larger revision is split
+// whatever the watcher wants.
 constexpr std::size_t kLargestBytes = std::size_t{1} << 30;
 
-// Gathers one body. Runs of neighbouring events stay slices of their chunk.
+// Collects one body. Runs of neighbouring events stay slices of their chunk.
 class Gatherer {
  public:
   explicit Gatherer(const EventBatch& batch) : batch_(batch) {}
@@ -36,7 +37,7 @@ class Gatherer {
     size_bytes_ += bytes.size();
     AddSlice(bytes, 0, bytes.size());
   }
-  // The parts, and how much memory they keep; the gatherer is empty again.
+  // Returns the parts and the memory they keep alive; the gatherer is empty again.
   std::pair<ByteChain, std::size_t> Finish() {
     EndRun();
     EndSmall();

@@ -14,10 +14,10 @@
 namespace kvorum::watch {
 namespace {
 
-// When the store has no reader to give.
+// The pause when the store has no reader available.
 constexpr Duration kReadRetry = std::chrono::milliseconds(10);
 
-// Values before an event, out of the round's view.
+// Previous values from the round's view.
 class ViewPreviousValues final : public PreviousValues {
  public:
   explicit ViewPreviousValues(mvcc::ReadView& view) : view_(view) {}
@@ -46,8 +46,9 @@ struct CatchUp::Round {
   };
   struct State {
     Group* group = nullptr;     // null: the job is not part of the scan
-    std::int64_t revision = 0;  // the last one of which it got something
-    std::int64_t stop = std::numeric_limits<std::int64_t>::max();  // the first one it gets no more
+    std::int64_t revision = 0;  // the last revision with an event for it
+    std::int64_t stop = std::numeric_limits<std::int64_t>::max();  // the first revision that it no
+                                                                   // longer gets
   };
 
   Round(CatchUp& owner, mvcc::ReadView& the_view, std::vector<CatchUpJob> the_jobs,
@@ -63,7 +64,7 @@ struct CatchUp::Round {
   void Enter(std::uint32_t job);
   void Scan();
   void Match(const mvcc::RevisionRecord& record);
-  // Whether the job takes an event of this revision.
+  // Returns true if the job takes an event of this revision.
   bool Takes(std::uint32_t job, std::int64_t revision, bool is_delete, std::size_t size_bytes);
   void MakeResults();
   void PostResults();
@@ -236,7 +237,7 @@ void CatchUp::Round::MakeResults() {
     for (const std::uint32_t i : group.jobs) {
       if (states[i].group == nullptr) continue;
       const CatchUpJob& job = jobs[i];
-      // Not reached: it stays in the queue.
+      // The scan did not reach it: it stays in the queue.
       if (job.next >= scanned_to && scanned_to <= view.revision()) continue;
       CaughtUp& result = results[i].emplace();
       result.store_revision = view.revision();
@@ -269,7 +270,7 @@ void CatchUp::Round::PostResults() {
       results[i]->ticket = jobs[i].ticket;
       by_shard[jobs[i].shard].push_back(*std::move(results[i]));
     } else if (i == 0) {
-      // The one that has waited longest was not reached.
+      // The job that has waited longest was not reached.
       jobs[i].must_lead = true;
       catch_up.queue_.push_front(std::move(jobs[i]));
     } else {

@@ -1,10 +1,10 @@
-// Reads for watchers what they have missed: on an executor of its own, in rounds of bounded work,
-// many watchers at near revisions by one scan of the store's history.
+// Reads events that watchers have missed: on its own executor, in rounds of bounded work, for many
+// watchers at near revisions by one scan of the store's history.
 //
-// A round takes the job that has waited longest and those that are at most a few thousand revisions
-// away, scans from the lowest of their revisions on, and ends at the store's newest revision or at
-// one of its bounds: records looked at, bytes found, bytes for one stream. Whoever is not done
-// comes with a new job when its stream has room. No view of the store lives longer than a round.
+// A round takes the job that has waited longest and those at most a few thousand revisions away,
+// scans from their lowest revision on, and ends at the store's newest revision or at one of its
+// bounds: records read, bytes found, bytes for one stream. A watcher that is not done comes with a
+// new job when its stream has room. No view of the store outlives a round.
 //
 // Threads: Add is thread-safe; the work runs on the watch executor; results are posted to the
 // executors of the shards, which outlive the last round. A job whose stream has closed is dropped.
@@ -29,10 +29,10 @@ namespace kvorum::watch {
 
 class Shard;
 
-// What a stream and its jobs share.
+// State shared by a stream and its jobs.
 struct CatchUpAccount {
   std::atomic<bool> closed{false};
-  // The watch executor's: what the round has read for the stream.
+  // The watch executor's: the bytes that this round has read for the stream.
   std::uint64_t round = 0;
   std::size_t round_bytes = 0;
 };
@@ -52,16 +52,16 @@ struct CatchUpJob {
   WatchedRange range;
   Wanted wanted;
   std::int64_t next = 0;   // the first revision it needs
-  bool must_lead = false;  // a scan that began before it did not get to it
+  bool must_lead = false;  // an earlier scan did not reach it
 };
 
 struct CaughtUp {
   std::uint64_t ticket = 0;
   std::shared_ptr<const std::vector<Body>> bodies = {};  // null if nothing was found
-  std::int64_t next = 0;              // the first revision that was not looked at
-  std::int64_t store_revision = 0;    // when it was
-  std::int64_t compact_revision = 0;  // not 0: what the watcher needs was compacted up to here
-  std::optional<Error> error = {};    // what it needs cannot be read
+  std::int64_t next = 0;                                 // the first revision not yet read
+  std::int64_t store_revision = 0;                       // at the time of reading
+  std::int64_t compact_revision = 0;  // not 0: the revisions it needs were compacted up to here
+  std::optional<Error> error = {};    // the events it needs cannot be read
 };
 
 class CatchUp {
@@ -76,7 +76,7 @@ class CatchUp {
 
   void Run();
   void TakeInbox();
-  // The jobs of the next round, out of the queue.
+  // Removes the jobs of the next round from the queue.
   std::vector<CatchUpJob> Choose();
 
   mvcc::Store& store_;
@@ -85,7 +85,7 @@ class CatchUp {
   const BodyLimits body_limits_;
   const std::uint64_t seed_;
 
-  // The executor's.
+  // The watch executor's.
   std::deque<CatchUpJob> queue_;
   std::uint64_t rounds_ = 0;
 

@@ -18,7 +18,7 @@ constexpr std::uint32_t kKv = 2;
 constexpr std::uint32_t kPrevKv = 3;
 constexpr std::uint64_t kTypeDelete = 1;
 
-// A slice of a chunk keeps all of it in memory, so chunks are small.
+// A slice keeps its whole chunk in memory, so chunks are small.
 constexpr std::size_t kChunkBytes = std::size_t{64} << 10;
 constexpr std::size_t kBlockBytes = std::size_t{64} << 10;
 
@@ -33,7 +33,7 @@ std::size_t KvSize(const Event& event) {
   return event.is_delete ? mvcc::EncodedSize(DeletedKv(event)) : event.record.size();
 }
 
-// Of the Event message alone.
+// The size of the Event message without tag and length.
 std::size_t InnerSize(const Event& event, std::size_t previous_size) {
   return wire::UintFieldSize(kType, event.is_delete ? kTypeDelete : 0) +
          wire::LengthDelimitedSize(kKv, KvSize(event)) +
@@ -59,7 +59,7 @@ char* Encode(const Event& event, std::string_view previous, char* out) {
   return out;
 }
 
-// Records come from our own store, which has checked them.
+// The store has checked its own records already.
 mvcc::KeyValue Decode(std::string_view record) {
   const auto kv = mvcc::DecodeKeyValue(record);
   KV_CHECK(kv.has_value(), "a record of the store is no key-value pair");

@@ -1,12 +1,13 @@
-// Where the store's revisions go to watchers: told of each batch by the apply executor, it leaves
-// the batch with every shard that has watchers and returns; the shards match and answer on their
-// own executors, and what watchers missed is read on the watch executor (docs/decisions/0012).
+// Distributes the store's revisions to watchers. The apply executor reports each batch; the hub
+// leaves it with every shard that has watchers and returns. The shards match and answer on their
+// own executors, and the watch executor reads the events that watchers missed
+// (docs/decisions/0012).
 //
-// Threads: NewShard before entries are applied; the rest is thread-safe, or the apply executor's.
-// Ownership: outlives the store's last entry, the streams, and what is posted to the executors of
-// shards and catch-up. Not destroyed before those have ended.
-// Bounds: a shard whose executor does not get to its inbox loses batches there, not events: its
-// watchers are then caught up from the store.
+// Threads: NewShard is called before entries are applied; the rest is thread-safe, or the apply
+// executor's. Ownership: outlives the store's last entry, the streams, and the tasks posted to the
+// executors of shards and catch-up. Not destroyed before those have ended. Bounds: a shard whose
+// executor does not get to its inbox loses batches there, not events: its watchers are then caught
+// up from the store.
 #pragma once
 
 #include <atomic>
@@ -27,15 +28,16 @@
 namespace kvorum::watch {
 
 struct HubOptions {
-  // Between two notifications of progress; up to a tenth is added at random, chosen per stream.
+  // The time between two progress notifications; up to a tenth is added at random, chosen per
+  // stream.
   Duration progress_interval = std::chrono::minutes(10);
   std::uint64_t seed = 1;
   BodyLimits bodies = {};
   CatchUpLimits catch_up = {};
-  // Batches that wait for a shard; past one of these bounds they are dropped for a jump.
+  // The bounds of the batches waiting for a shard; past one of them they are dropped for a jump.
   std::size_t inbox_batches = 256;
   std::size_t inbox_bytes = std::size_t{16} << 20;
-  // Batches that a shard keeps while a watcher is caught up.
+  // The bound of the batches that a shard keeps while a watcher is caught up.
   std::size_t recent_bytes = std::size_t{4} << 20;
 };
 

@@ -1,9 +1,9 @@
-// Values under half-open intervals of keys, found by a key that lies in them: a treap by begin and
-// end, each node of which knows the furthest end below it (an interval tree).
+// Values under half-open intervals of keys, found by a key within them: a treap ordered by begin
+// and end, each node of which knows the furthest end in its subtree (an interval tree).
 //
-// Not thread-safe. Pointers to values stay valid until they are erased. Insert and Erase cost
-// O(log n) expected, Stab O(log n) for each value that it finds. The seed keeps an adversary from
-// choosing intervals that make the tree high.
+// Not thread-safe. Pointers to values stay valid until they are erased. Insert and Erase cost O(log
+// n) expected, Stab O(log n) per value found. The seed keeps an adversary from choosing intervals
+// that make the tree high.
 #pragma once
 
 #include <compare>
@@ -18,14 +18,14 @@
 
 namespace kvorum::watch {
 
-// Value has a function `KeyRange range() const`, of a range that is not single, whose bytes
+// Value has a function `KeyRange range() const` that returns a range, not a single key, whose bytes
 // live as long as the value.
 template <class Value>
 class IntervalMap {
  public:
   explicit IntervalMap(std::uint64_t seed) : rng_(seed) {}
 
-  // Null if there is none under exactly this interval.
+  // Null if there is no value under exactly this interval.
   Value* Find(const KeyRange& range) const {
     const Node* node = root_.get();
     while (node != nullptr) {
@@ -35,7 +35,7 @@ class IntervalMap {
     }
     return nullptr;
   }
-  // Its interval is not in the map yet.
+  // The interval must not be in the map yet.
   void Insert(std::unique_ptr<Value> value) {
     auto node = std::make_unique<Node>();
     node->value = std::move(value);
@@ -44,7 +44,7 @@ class IntervalMap {
     InsertInto(root_, std::move(node));
     ++size_;
   }
-  // The interval is in the map.
+  // The interval must be in the map.
   void Erase(const KeyRange& range) {
     EraseFrom(root_, range);
     --size_;
@@ -60,7 +60,7 @@ class IntervalMap {
   }
   std::size_t size() const { return size_; }
 
-  // Whether order, heap and furthest ends are right. O(n), for tests.
+  // Checks order, heap property and furthest ends. O(n), for tests.
   bool Holds() const { return HoldsIn(root_.get()); }
 
  private:
@@ -69,7 +69,7 @@ class IntervalMap {
     std::uint64_t priority = 0;
     std::unique_ptr<Node> left;
     std::unique_ptr<Node> right;
-    const Node* furthest = nullptr;  // the node here or below whose interval ends last
+    const Node* furthest = nullptr;  // the node in this subtree whose interval ends last
 
     void Update() {
       furthest = this;
@@ -91,7 +91,7 @@ class IntervalMap {
     return a.end() <=> b.end();
   }
 
-  // Of the two trees, all keys of the first being smaller.
+  // Joins two trees; all keys of the first are smaller.
   static std::unique_ptr<Node> Join(std::unique_ptr<Node> left, std::unique_ptr<Node> right) {
     if (left == nullptr) return right;
     if (right == nullptr) return left;
@@ -105,7 +105,7 @@ class IntervalMap {
     return right;
   }
 
-  // Parts a tree into what is before the range and what is after it.
+  // Splits a tree into the parts before and after the range.
   static void Split(std::unique_ptr<Node> node, const KeyRange& range,
                     std::unique_ptr<Node>& before, std::unique_ptr<Node>& after) {
     if (node == nullptr) {

@@ -1,5 +1,5 @@
-// Who watches which key: groups under a single key by hash, under a range by an interval tree, so
-// that finding who watches a key costs by how many do, whatever the number of the others.
+// Finds the watchers of a key: groups of a single key by hash, groups of a range in an interval
+// tree, so that a lookup costs by the number of groups found, not by the total.
 //
 // Not thread-safe. Groups do not move.
 #pragma once
@@ -26,7 +26,7 @@ class WatchedRange {
     bytes_.append(range.begin());
     if (!single_) bytes_.append(range.end());
   }
-  // Views into this object.
+  // The result refers to this object's bytes.
   KeyRange view() const {
     const std::string_view all = bytes_;
     return {all.substr(0, key_size_), single_ ? std::string_view() : all.substr(key_size_)};
@@ -38,13 +38,13 @@ class WatchedRange {
   bool single_;
 };
 
-// Group is made from a KeyRange, and has `KeyRange range() const` into its own memory.
+// Group is constructed from a KeyRange, and has `KeyRange range() const` into its own memory.
 template <class Group>
 class RangeIndex {
  public:
   explicit RangeIndex(std::uint64_t seed) : ranges_(seed) {}
 
-  // The group of exactly this range, made if there is none.
+  // Returns the group of exactly this range, creating it if necessary.
   Group& Add(const KeyRange& range) {
     if (!range.single()) {
       if (Group* found = ranges_.Find(range)) return *found;
@@ -84,7 +84,8 @@ class RangeIndex {
   std::size_t size() const { return keys_.size() + ranges_.size(); }
 
  private:
-  std::unordered_map<std::string_view, std::unique_ptr<Group>> keys_;  // keys view into the groups
+  std::unordered_map<std::string_view, std::unique_ptr<Group>> keys_;  // the keys refer to the
+                                                                       // groups' bytes
   IntervalMap<Group> ranges_;
 };
 

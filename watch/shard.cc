@@ -33,7 +33,7 @@ std::unique_ptr<Stream> Shard::Open(StreamSink& sink) {
   return std::unique_ptr<Stream>(new Stream(*this, sink));
 }
 
-// ---- What is published ----
+// ---- Published batches ----
 
 void Shard::Drain() {
   TakeFeeds();
@@ -125,7 +125,7 @@ void Shard::OnJump(std::int64_t revision) {
 void Shard::Deliver(WatchGroup& group, const EventBatch& batch,
                     std::span<const std::uint32_t> matches) {
   BodyCache cache;
-  // Backwards: a watcher that lags gives its place to the last one, which was served before it.
+  // Backwards: a lagging watcher is replaced by the last one, which was served before it.
   for (std::size_t i = group.synced.size(); i-- > 0;) {
     Watcher& watcher = *group.synced[i];
     if (watcher.next > batch.first_revision()) {
@@ -165,7 +165,7 @@ void Shard::SendEvents(Watcher& watcher, const Body& body, std::int64_t header_r
   QueueFlush(watcher.stream);
 }
 
-// ---- What is read ----
+// ---- Results of the catch-up ----
 
 void Shard::OnCaughtUp(std::vector<CaughtUp> results) {
   TakeFeeds();
@@ -216,7 +216,7 @@ bool Shard::Bridge(Watcher& watcher) {
     if (matches.empty()) continue;
     const auto bodies =
         MakeBodies(*batch, matches, watcher.wanted, hub_.options_.bodies, previous_);
-    if (!DeliverTo(watcher, bodies)) return true;  // and recent_ may be gone
+    if (!DeliverTo(watcher, bodies)) return true;  // recent_ may be gone
   }
   watcher.next = revision_ + 1;
   Sync(watcher);
@@ -234,14 +234,14 @@ void Shard::EndByCompaction(Watcher& watcher, std::int64_t compact_revision) {
   QueueFlush(stream);
 }
 
-// ---- Watchers and where they are ----
+// ---- Watchers and their states ----
 
 void Shard::AddWatcher(Stream& stream, const CreateRequest& request, const KeyRange& range,
                        std::int64_t id, std::int64_t present) {
   WatchGroup& group = groups_.Add(range);
   ++group.members;
   ++watchers_;
-  // Linked into its group first, as one that is synced.
+  // Linked into its group first, like a synced watcher.
   auto made = std::make_unique<Watcher>(Watcher{.stream = stream,
                                                 .group = group,
                                                 .id = id,
@@ -330,7 +330,7 @@ void Shard::ReadFor(Watcher& watcher) {
                        .next = watcher.next});
 }
 
-// ---- Ends of work, and time ----
+// ---- End of a piece of work, and time ----
 
 void Shard::QueueFlush(Stream& stream) {
   if (!std::exchange(stream.flush_queued_, true)) flushes_.push_back(&stream);

@@ -1,15 +1,15 @@
-// The watchers of the streams of one executor (an I/O loop), matched and answered there: the apply
+// The watchers of the streams of one executor (an I/O loop), matched and answered there. The apply
 // executor only leaves each batch in the shard's inbox, and no lock is held while watchers are
-// looked for or messages made.
+// matched or messages made.
 //
-// Threads: everything belongs to the shard's executor but the inbox, which the hub's lock guards.
-// Ownership: the hub's. Streams do not outlive it.
+// Threads: everything belongs to the shard's executor except the inbox, which the hub's lock
+// guards. Ownership: the hub's. Streams do not outlive it.
 //
 // Order: a shard has handled all revisions up to revision(). A synced watcher has been given all of
 // them that it wants; any other watcher has a `next` at or below revision(), from which it is
-// caught up. While one is being caught up the shard keeps the batches that come (up to a bound), so
-// that what is read and what is fed meet without a gap: without them a watcher would have to be
-// read for again and again while writes go on.
+// caught up. While a watcher is being caught up the shard keeps the batches that come (up to a
+// bound), so that catch-up and live events meet without a gap: without them a watcher would have to
+// be caught up again and again while writes go on.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +36,7 @@ namespace kvorum::watch {
 
 class Hub;
 
-// Looks values up in a view of the store that is taken when the first is asked for.
+// Looks values up in a view of the store, which is taken at the first lookup.
 class StorePreviousValues final : public PreviousValues {
  public:
   explicit StorePreviousValues(mvcc::Store& store) : store_(store) {}
@@ -61,7 +61,7 @@ class Shard {
   std::int64_t revision() const { return revision_; }
   std::size_t watchers() const { return watchers_; }
 
-  // Aborts with what is broken. O(watchers).
+  // Aborts with the broken invariant. O(watchers).
   void CheckInvariants() const;
 
  private:
@@ -69,38 +69,38 @@ class Shard {
   friend class Hub;
   friend class Stream;
 
-  // A batch, or (null) the news that the store is at this revision by another way.
+  // A batch, or (null) the news that the store reached this revision in another way.
   struct Feed {
     std::shared_ptr<const EventBatch> batch;
     std::int64_t revision = 0;
   };
-  // Bodies of one group's matches, by what is wanted.
+  // Bodies of one group's matches, by Wanted.
   using BodyCache = std::vector<std::pair<Wanted, std::vector<Body>>>;
 
-  // Handles what is in the inbox.
+  // Handles the batches in the inbox.
   void Drain();
   void TakeFeeds();
   void OnBatch(const std::shared_ptr<const EventBatch>& batch);
   void OnJump(std::int64_t revision);
   void Deliver(WatchGroup& group, const EventBatch& batch, std::span<const std::uint32_t> matches);
-  // False if the watcher lags now.
+  // Returns false if the watcher lags now.
   bool DeliverTo(Watcher& watcher, std::span<const Body> bodies);
   void SendEvents(Watcher& watcher, const Body& body, std::int64_t header_revision);
 
-  // What was read; on the shard's executor.
+  // Takes results of the catch-up; on the shard's executor.
   void OnCaughtUp(std::vector<CaughtUp> results);
   void TakeResult(Watcher& watcher, const CaughtUp& result);
-  // Gives a watcher what came while it was read for, and syncs it (or lets it lag); false if the
-  // batches kept do not reach back far enough.
+  // Gives a watcher the batches that came while it was caught up, and syncs it (or lets it lag).
+  // Returns false if the kept batches do not reach back far enough.
   bool Bridge(Watcher& watcher);
   void EndByCompaction(Watcher& watcher, std::int64_t compact_revision);
 
-  // Makes sure that all that is published is handled, and tells the revision that a client may have
-  // seen by now.
+  // Handles everything that is published, and returns the revision that a client may have seen by
+  // now.
   std::int64_t ReachPresent();
   void AddWatcher(Stream& stream, const CreateRequest& request, const KeyRange& range,
                   std::int64_t id, std::int64_t present);
-  // Out of wherever its state has it.
+  // Removes the watcher from the lists of its state.
   void Unlink(Watcher& watcher);
   void Remove(Watcher& watcher);
   void Sync(Watcher& watcher);
@@ -119,7 +119,7 @@ class Shard {
   Executor& executor_;
   Rng rng_;
   RangeIndex<WatchGroup> groups_;
-  // In the order in which they were opened, so that equal histories are equal runs.
+  // In the order of opening, so that equal histories give equal runs.
   std::map<std::uint64_t, Stream*> streams_;
   std::uint64_t last_stream_ = 0;
   std::size_t watchers_ = 0;
@@ -137,7 +137,7 @@ class Shard {
   std::multimap<TimePoint, Stream*> progress_;
   std::optional<TimePoint> progress_armed_;
 
-  // Of one batch, kept for its memory.
+  // The groups matched by one batch, kept to reuse the memory.
   std::vector<WatchGroup*> matched_;
   std::vector<std::vector<std::uint32_t>> matches_;
 

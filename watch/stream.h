@@ -1,15 +1,15 @@
-// One client's stream of watchers: creates, cancels, answers, in the order in which they must
-// arrive. What it says goes to a StreamSink, which encodes and sends it.
+// One client's stream of watchers: creates, cancels and answers, in the order in which they must
+// arrive. Its responses go to a StreamSink, which encodes and sends them.
 //
-// Used by its shard's executor only. The sink outlives it; the shard as well. Destroying it removes
-// its watchers.
+// Used by its shard's executor only. The sink and the shard outlive it. Destroying it removes its
+// watchers.
 //
 // A stream whose sink has no room gets no events: its watchers leave the synced group at the first
 // revision that they miss, and are caught up from the store once there is room again. So a client
-// that does not read costs what its sink holds, and a watcher that waits costs nothing per event.
+// that does not read costs what its sink holds, and a waiting watcher costs nothing per event.
 //
 // Progress: a response that says "all events up to this revision were sent" goes into the same
-// sink, behind those events, and only while no watcher that it speaks for misses any.
+// sink, after those events, and only while none of its watchers misses any.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ namespace kvorum::watch {
 
 class Shard;
 
-// The id that stands for no watcher, or for all of a stream.
+// The id for no watcher, or for all of a stream.
 inline constexpr std::int64_t kNoWatchId = -1;
 
 struct CreateRequest {
@@ -41,7 +41,7 @@ struct CreateRequest {
   Wanted wanted = {};
 };
 
-// A WatchResponse without its events; zero fields say nothing.
+// A WatchResponse without its events; zero fields are left out.
 struct Response {
   std::int64_t watch_id = 0;
   std::int64_t revision = 0;  // the header's
@@ -52,17 +52,17 @@ struct Response {
   std::string_view cancel_reason = {};
 };
 
-// Calls nothing of the stream's from within.
+// Must not call the stream back.
 class StreamSink {
  public:
   virtual ~StreamSink() = default;
-  // Queues a response, with events or without (null). Always takes it: what may come without asking
-  // HasRoom is bounded by the client's own requests and one message a watcher.
+  // Queues a response, with events or without (null). Always accepts it: responses sent without
+  // asking HasRoom are bounded by the client's own requests and one message per watcher.
   virtual void Send(const Response& response, const Body* events) = 0;
-  // Whether it should be given more events. Once it has said no, its owner calls Stream::OnRoom
+  // Returns true if it should be given more events. After a false, its owner calls Stream::OnRoom
   // when there is room again.
   virtual bool HasRoom() const = 0;
-  // Everything that is to be said now was queued.
+  // All responses for now were queued.
   virtual void Flush() = 0;
 };
 
@@ -75,7 +75,7 @@ class Stream {
   // Answers `created`, with `canceled` beside it if it is refused: the range is empty, the id is
   // taken, the revision is negative. Events follow from start_revision on.
   void Create(const CreateRequest& request);
-  // Answers as a Create that is refused for this reason.
+  // Answers like a Create that is refused for this reason.
   void Refuse(std::string_view reason);
   // Answers `canceled`, if there is such a watcher.
   void Cancel(std::int64_t watch_id);
@@ -94,7 +94,7 @@ class Stream {
   bool IsTaken(std::int64_t watch_id) const {
     return watchers_.contains(watch_id) || compacted_.contains(watch_id);
   }
-  // The revision of progress that the watcher would not contradict; 0 if there is none.
+  // Returns true if a progress response at the present revision would be right for the watcher.
   bool IsAt(Watcher& watcher) const;
   void NotifyProgress();
 
@@ -102,7 +102,7 @@ class Stream {
   const std::uint64_t number_;  // of the shard's streams
   StreamSink& sink_;
   std::unordered_map<std::int64_t, std::unique_ptr<Watcher>> watchers_;
-  // Ended by a compaction, and not cancelled by the client since: their ids stay taken.
+  // Watchers that a compaction ended and the client has not cancelled since: their ids stay taken.
   std::unordered_set<std::int64_t> compacted_;
   std::vector<Watcher*> lagging_;
   std::size_t unsynced_ = 0;  // watchers that lag or are being caught up
@@ -110,7 +110,7 @@ class Stream {
   std::shared_ptr<CatchUpAccount> account_;
   bool some_start_later_ = false;
   bool flush_queued_ = false;
-  // Of progress notifications; zero until a watcher asks for them.
+  // The interval of progress notifications; zero until a watcher asks for them.
   Duration progress_interval_{};
   TimePoint progress_due_;
 };

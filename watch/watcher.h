@@ -28,21 +28,21 @@ struct Watcher {
   enum class State : std::uint8_t {
     kSynced,      // in its group: gets each batch
     kLagging,     // its stream has no room
-    kCatchingUp,  // is read for
+    kCatchingUp,  // being caught up
   };
 
   Stream& stream;
   WatchGroup& group;
   const std::int64_t id;
-  // The first revision that it has not been given yet; of a synced one that waits for a later
+  // The first revision that it has not been given yet; for a synced watcher that waits for a later
   // start, that start.
   std::int64_t next = 0;
-  std::uint64_t ticket = 0;  // kCatchingUp: what the result will name
+  std::uint64_t ticket = 0;  // kCatchingUp: the ticket that the result will have
   std::uint32_t place = 0;   // in group.synced or the stream's lagging_
   State state = State::kSynced;
   const Wanted wanted;
   const bool progress_notify;
-  bool starts_later = false;  // synced, asked for a start that is still to come
+  bool starts_later = false;  // synced, but its start is still to come
   bool quiet = false;         // no event since the last tick of progress
 };
 
