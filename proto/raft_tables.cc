@@ -2,9 +2,9 @@
 
 namespace kvorum::raft {
 
-// What stands in a log is written as members of etcd 3.7 do: the fields that they set are there
-// even if they are zero (Always: all of a HardState, a change's type and node_id, auto_leave, a
-// snapshot's index and term), others are left out (an entry's type, kNormal; but see wal/batch.cc).
+// Messages in a log are written as members of etcd 3.7 do: fields that they set are written even if
+// they are zero (Always: all of a HardState, a change's type and node_id, auto_leave, a snapshot's
+// index and term), others are left out (an entry's type, kNormal; but see wal/batch.cc).
 // tests/server/log_bytes_test.cc has their bytes.
 
 using wire::Always;

@@ -31,7 +31,7 @@ constexpr std::uint64_t Number(Enum value) {
   return static_cast<std::uint64_t>(value);
 }
 
-// An enum value within 0…last, or the reader stops.
+// Reads an enum value within 0…last, or stops the reader.
 template <class Enum>
 Enum ReadEnum(wire::Reader& reader, Enum last) {
   const std::uint64_t number = reader.Varint();
@@ -70,7 +70,7 @@ bool ReadEntry(const SharedBytes& block, std::string_view bytes, Entry& out) {
   return reader.ok();
 }
 
-// A message's fields before and behind its entries. Fields are written in the order of their
+// The fields of a message before and after its entries. Fields are written in the order of their
 // numbers, as protobuf does.
 void AppendFieldsBeforeEntries(std::string& out, const Message& message) {
   namespace f = field::message;
@@ -270,8 +270,8 @@ void AppendTo(std::string& out, const Message& message) {
 
 ByteChain EncodeChain(const Message& message) {
   namespace f = field::message;
-  // Everything but the large data goes into one block; `cuts` are the places in it where a piece of
-  // shared data belongs.
+  // Everything but the large data goes into one block; `cuts` are the positions in it where shared
+  // data belongs.
   struct Cut {
     std::size_t offset;
     const SharedBytes* data;

@@ -1,10 +1,10 @@
-// What Raft's messages, log entries and hard state are, and their bytes: wire-compatible with the
-// protobuf package raftpb, by hand, so that an entry's data is never copied.
+// Raft's messages, log entries and hard states, and their bytes: wire-compatible with the protobuf
+// package raftpb, encoded by hand so that an entry's data is never copied.
 //
-// Threading: plain values. Ownership: an Entry, Snapshot or Message that was decoded holds slices
-// of the bytes it was decoded from, and so keeps that whole block alive. Errors: decoders return an
-// Error of code kDataLoss and never crash, whatever the bytes are; unknown fields are skipped, and
-// fields of value zero may be written or left out (both spellings exist between versions).
+// Threading: plain values. Ownership: a decoded Entry, Snapshot or Message holds slices of the
+// bytes it was decoded from, and so keeps that whole block alive. Errors: decoders return an Error
+// of code kDataLoss and never crash, whatever the bytes are; unknown fields are skipped, and zero
+// fields may be written or left out (versions differ).
 #pragma once
 
 #include <cstddef>
@@ -25,8 +25,8 @@ struct Table;
 namespace kvorum::raft {
 
 using Term = std::uint64_t;
-using Index = std::uint64_t;     // of the first entry ever: 1
-using MemberId = std::uint64_t;  // 0 is no member: kNone
+using Index = std::uint64_t;     // the first entry ever has 1
+using MemberId = std::uint64_t;  // 0, kNone, is not a member
 
 inline constexpr MemberId kNone = 0;
 // A message with more entries is refused as malformed: an empty entry takes two bytes on the wire
@@ -43,13 +43,13 @@ struct Entry {
   Term term = 0;
   Index index = 0;
   EntryType type = EntryType::kNormal;
-  SharedBytes data{};  // what is agreed upon; empty in a new leader's first entry
+  SharedBytes data{};  // the agreed data; empty in a new leader's first entry
 
   friend bool operator==(const Entry&, const Entry&) = default;
 };
 
-// What must be on disk before a message that depends on it leaves (Raft paper, figure 2), and the
-// commit index, which need not be.
+// The state that must be on disk before a message that depends on it leaves (Raft paper, figure 2),
+// and the commit index, which need not be.
 struct HardState {
   Term term = 0;
   MemberId vote = kNone;
@@ -59,8 +59,8 @@ struct HardState {
   friend bool operator==(const HardState&, const HardState&) = default;
 };
 
-// The members of a configuration, each list in ascending order. voters_outgoing is not empty in a
-// joint configuration only (Raft thesis, section 4.3).
+// The members of a configuration, each list in ascending order. voters_outgoing is not empty only
+// in a joint configuration (Raft thesis, section 4.3).
 struct ConfState {
   std::vector<MemberId> voters{};
   std::vector<MemberId> learners{};
@@ -117,7 +117,7 @@ enum class MessageType : std::uint8_t {
 
 std::string_view Name(MessageType type);  // as in "App", "VoteResp"
 std::string_view Name(EntryType type);    // as in "Normal", "ConfChange"
-// Whether a message of this type may arrive from a peer at all: the others speak of the member's
+// True if a message of this type may arrive from a peer at all: the others are about the member's
 // own clock and disk, and a peer that sends one is broken.
 bool IsFromPeer(MessageType type);
 
@@ -227,8 +227,8 @@ Result<Message> DecodeMessage(const SharedBytes& bytes);
 Result<ConfChange> DecodeConfChange(const SharedBytes& bytes);
 Result<ConfChangeV2> DecodeConfChangeV2(const SharedBytes& bytes);
 
-// Of all messages that are read and written by table, for the test that compares them with the
-// .proto files.
+// The tables of all messages that are read and written by table, for the test that compares them
+// with the .proto files.
 std::span<const wire::Table* const> MessageTables();
 
 }  // namespace kvorum::raft

@@ -44,7 +44,7 @@ enum class Type : std::uint8_t {
 };
 
 inline constexpr std::size_t kMaxVarintBytes = 10;
-// Groups within each other that Skip passes over, as many as Go's protobuf does.
+// The nesting depth of groups that Skip accepts, the same as Go's protobuf.
 inline constexpr std::size_t kMaxGroupDepth = 10'001;
 
 // --- sizes -------------------------------------------------------------------------------------
@@ -56,13 +56,13 @@ constexpr std::size_t VarintSize(std::uint64_t value) {
 constexpr std::uint32_t MakeTag(std::uint32_t field, Type type) {
   return (field << 3) | static_cast<std::uint32_t>(type);
 }
-// What Reader::tag() says of a number, and of bytes, a string or a message.
+// The value of Reader::tag() for a number, and for bytes, a string or a message.
 constexpr std::uint32_t VarintTag(std::uint32_t field) { return MakeTag(field, Type::kVarint); }
 constexpr std::uint32_t BytesTag(std::uint32_t field) {
   return MakeTag(field, Type::kLengthDelimited);
 }
 constexpr std::size_t TagSize(std::uint32_t field) { return VarintSize(field << 3); }
-// A field that AppendUint leaves out counts nothing.
+// A field that AppendUint leaves out has size 0.
 constexpr std::size_t UintFieldSize(std::uint32_t field, std::uint64_t value) {
   return value == 0 ? 0 : TagSize(field) + VarintSize(value);
 }
@@ -81,7 +81,7 @@ constexpr std::size_t BytesFieldSize(std::uint32_t field, std::size_t size_bytes
 
 // --- writing -----------------------------------------------------------------------------------
 
-// Raw writers into memory that the caller has sized; each returns the place behind what it wrote.
+// Raw writers into memory that the caller has sized; each returns the position after its output.
 inline char* WriteVarint(char* out, std::uint64_t value) {
   while (value >= 0x80) {
     *out++ = static_cast<char>(value | 0x80);
@@ -106,7 +106,7 @@ inline void AppendVarint(std::string& out, std::uint64_t value) {
   char buffer[kMaxVarintBytes];
   out.append(buffer, static_cast<std::size_t>(WriteVarint(buffer, value) - buffer));
 }
-// An element of a repeated field or a proto2 field that is set: written even if zero.
+// For an element of a repeated field or a proto2 field that is set: written even if zero.
 inline void AppendUintAlways(std::string& out, std::uint32_t field, std::uint64_t value) {
   char buffer[2 * kMaxVarintBytes];
   out.append(buffer, static_cast<std::size_t>(WriteUint(buffer, field, value) - buffer));
@@ -127,7 +127,7 @@ inline void AppendLengthDelimitedHeader(std::string& out, std::uint32_t field,
   char* end = WriteVarint(WriteTag(buffer, field, Type::kLengthDelimited), size_bytes);
   out.append(buffer, static_cast<std::size_t>(end - buffer));
 }
-// An element of a repeated field or a sub-message: written even if empty.
+// For an element of a repeated field or a sub-message: written even if empty.
 inline void AppendBytesAlways(std::string& out, std::uint32_t field, std::string_view bytes) {
   AppendLengthDelimitedHeader(out, field, bytes.size());
   out.append(bytes);
@@ -143,8 +143,8 @@ class Reader {
   explicit Reader(std::string_view bytes)
       : position_(bytes.data()), end_(bytes.data() + bytes.size()) {}
 
-  // Goes to the next field. False at the end of the bytes and on malformed bytes. After true, take
-  // the value by exactly one of the calls below.
+  // Goes to the next field. Returns false at the end of the bytes and on malformed bytes. After
+  // true, take the value by exactly one of the calls below.
   bool Next() {
     if (position_ == end_ || failed_) return false;
     const std::uint64_t tag = ReadVarint();
@@ -154,7 +154,7 @@ class Reader {
     type_ = static_cast<Type>(type);
     return true;
   }
-  // False once a field was malformed: truncated, over-long, of another wire type than asked for.
+  // False once a field was malformed: truncated, over-long, of another wire type than requested.
   bool ok() const { return !failed_; }
   std::uint32_t field() const { return field_; }
   Type type() const { return type_; }
@@ -177,9 +177,9 @@ class Reader {
   }
   std::uint64_t Fixed64() { return type_ == Type::kFixed64 ? ReadFixed<std::uint64_t>() : Stop(); }
   std::uint32_t Fixed32() { return type_ == Type::kFixed32 ? ReadFixed<std::uint32_t>() : Stop(); }
-  // Passes over the value of a field that this reader does not know.
+  // Skips the value of a field that this reader does not know.
   void Skip();
-  // Elements of a repeated integer field in either spelling, one by one or packed.
+  // Elements of a repeated integer field in either encoding, one by one or packed.
   template <class Consume>
   void RepeatedVarint(Consume&& consume) {
     if (type_ != Type::kLengthDelimited) {
@@ -193,7 +193,7 @@ class Reader {
     }
     if (packed.failed_) Stop();
   }
-  // Marks the bytes as malformed: for callers that find a value out of its range.
+  // Marks the bytes as malformed: for callers that find a value out of range.
   bool Stop() {
     failed_ = true;
     position_ = end_;
