@@ -7,7 +7,8 @@
 namespace kvorum::rpc {
 namespace {
 
-// Accepted per wake-up, so that a flood of new connections does not hold up the old ones.
+// The number accepted per wake-up, so that a flood of new connections does not hold up the old
+// ones.
 constexpr int kPerWakeup = 64;
 constexpr Duration kRetryDelay = std::chrono::milliseconds(100);
 constexpr Duration kWarningInterval = std::chrono::seconds(10);
@@ -35,7 +36,7 @@ void Acceptor::OnReady(bool /*readable*/, bool /*writable*/) {
   for (int i = 0; i < kPerWakeup; ++i) {
     if (budget_.max_connections != 0 && budget_.open >= budget_.max_connections) {
       budget_.exhausted = true;
-      // Whoever ends a connection from now on resumes us; who did so just before did not.
+      // A connection that ends from now on resumes us; one that ended just before did not.
       if (budget_.open >= budget_.max_connections) return Pause();
     }
     auto accepted = socket_.Accept();

@@ -1,6 +1,6 @@
-// Accepts connections on one listening socket, and goes on whatever happens: connections that are
-// given up before they are accepted are skipped, a lack of descriptors or memory is waited out, at
-// the limit of connections the rest waits in the kernel's queue.
+// Accepts connections on one listening socket, and never stops for good: connections aborted before
+// they are accepted are skipped, a lack of descriptors or memory is waited out, and at the limit of
+// connections the rest waits in the kernel's queue.
 //
 // Belongs to its loop.
 #pragma once
@@ -15,13 +15,13 @@
 
 namespace kvorum::rpc {
 
-// What the acceptors of one server share. Thread-safe.
+// State shared by the acceptors of one server. Thread-safe.
 struct AcceptBudget {
   std::uint32_t max_connections = 0;  // 0: no limit
   std::atomic<std::uint64_t> open{0};
   std::atomic<std::uint64_t> accepted{0};
   std::atomic<std::uint64_t> failures{0};
-  std::atomic<bool> exhausted{false};  // somebody waits for Resume
+  std::atomic<bool> exhausted{false};  // an acceptor waits for Resume
 };
 
 class Acceptor final : public Loop::Watcher {
@@ -31,7 +31,7 @@ class Acceptor final : public Loop::Watcher {
   Acceptor(Loop& loop, ListenSocket socket, AcceptBudget& budget, Sink sink);
   ~Acceptor() override;
 
-  // Accepts (again). Called when a connection has ended and the budget was exhausted, too.
+  // Accepts (again). Also called when a connection has ended and the budget was exhausted.
   void Resume();
   void OnReady(bool readable, bool writable) override;
 

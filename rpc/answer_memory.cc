@@ -6,12 +6,12 @@
 
 namespace kvorum::rpc {
 
-// A connection, as the others see it.
+// A connection, as seen by the others.
 struct AnswerMemory::Entry {
   Loop* loop = nullptr;
   Share* share = nullptr;  // the loop's; null once the connection has gone
   std::atomic<std::size_t> held_bytes{0};
-  std::atomic<TimePoint> taken_at;  // when its client took something last
+  std::atomic<TimePoint> taken_at;  // when its client last read something
   bool cut = false;                 // guarded by the mutex
 };
 

@@ -1,15 +1,15 @@
-// The memory of answers that clients have not taken yet, and of requests that are not complete,
-// over all connections of a server, against one bound.
+// Bounds the memory of answers that clients have not read yet, and of incomplete requests, over all
+// connections of a server.
 //
-// A connection enters what it holds in steps of kStepBytes, so that small answers touch nothing
-// that is shared; who makes a large answer reserves before it reads on. Past the bound reservations
-// fail, connections that hold a step or more start no further requests, and of the connections
-// whose clients have taken nothing for a while the one that holds the most is cut off, until the
-// rest fits again.
+// A connection accounts for its memory in steps of kStepBytes, so that small answers touch nothing
+// shared; the maker of a large answer reserves memory before it reads on. Past the bound
+// reservations fail, connections that hold a step or more start no further requests, and of the
+// connections whose clients have read nothing for a while the one that holds the most is cut off,
+// until the rest fits again.
 //
-// Thread-safe; a Share belongs to its connection's loop, a Reservation to who holds it. Outlives
-// both. The lock is held while the connections that hold something are looked through, past the
-// bound only; behind it nothing but a loop's mailbox is locked.
+// Thread-safe; a Share belongs to its connection's loop, a Reservation to its holder. Outlives
+// both. The lock is held while the connections that hold something are searched, past the bound
+// only; within it only a loop's mailbox is locked.
 #pragma once
 
 #include <atomic>
@@ -31,7 +31,7 @@ class AnswerMemory {
   static constexpr std::size_t kStepBytes = std::size_t{64} << 10;
   static constexpr Duration kPatience = std::chrono::seconds(1);
 
-  // `patience`: who has taken nothing for so long may be cut off.
+  // `patience`: a client that has read nothing for so long may be cut off.
   explicit AnswerMemory(std::size_t limit_bytes = SIZE_MAX, Duration patience = kPatience)
       : limit_bytes_(limit_bytes), patience_(patience) {}
   AnswerMemory(const AnswerMemory&) = delete;
@@ -41,7 +41,7 @@ class AnswerMemory {
   class Holder {
    public:
     virtual ~Holder() = default;
-    // On the holder's loop: gives everything up that it holds.
+    // On the holder's loop: releases everything that it holds.
     virtual void OnCut(std::size_t held_bytes) = 0;
   };
 
@@ -58,7 +58,7 @@ class AnswerMemory {
     Share(const Share&) = delete;
     Share& operator=(const Share&) = delete;
 
-    // Sets how much it holds now. Less than before means that the client has taken something.
+    // Sets how much it holds now. Less than before means that the client has read something.
     void Set(std::size_t held_bytes) {
       const std::size_t steps = held_bytes / kStepBytes;
       if (steps != steps_) Move(steps);
@@ -75,11 +75,11 @@ class AnswerMemory {
     std::shared_ptr<Entry> entry_;  // from the first step on
   };
 
-  // Room for what is being made.
+  // Room for an answer that is being made.
   class Reservation {
    public:
     Reservation() = default;
-    // Null: nobody counts.
+    // Null: nothing is counted.
     explicit Reservation(AnswerMemory* memory) : memory_(memory) {}
     Reservation(Reservation&& other) noexcept
         : memory_(other.memory_), bytes_(std::exchange(other.bytes_, 0)) {}
@@ -90,7 +90,7 @@ class AnswerMemory {
     }
     ~Reservation() { Release(); }
 
-    // False, and nothing more is reserved, if it does not fit.
+    // Returns false, and reserves nothing more, if it does not fit.
     [[nodiscard]] bool Grow(std::size_t bytes);
     void Release();
     std::size_t bytes() const { return bytes_; }
@@ -100,18 +100,18 @@ class AnswerMemory {
     std::size_t bytes_ = 0;
   };
 
-  // Nothing more fits.
+  // True if nothing more fits.
   bool full() const { return used_bytes() >= limit_bytes_; }
   std::size_t used_bytes() const { return used_bytes_.load(std::memory_order_relaxed); }
   std::size_t limit_bytes() const { return limit_bytes_; }
-  // The most that was used since it was last asked.
+  // The most that was used since the last call.
   std::size_t TakePeakBytes() { return peak_bytes_.exchange(used_bytes()); }
   std::uint64_t cut_connections() const { return cuts_.load(std::memory_order_relaxed); }
 
  private:
   void Add(std::size_t bytes);
   void Subtract(std::size_t bytes) { used_bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
-  // Cuts off who must go for this much to fit, as far as there is anybody.
+  // Cuts off connections until this much fits, as far as there are any to cut off.
   void MakeRoom(std::size_t bytes);
 
   const std::size_t limit_bytes_;

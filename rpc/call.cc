@@ -171,7 +171,7 @@ void Call::RunWritten() {
 
 void Call::FailCallbacks(const Error& reason) {
   if (stream_ == nullptr) return;
-  // What the callbacks start anew fails in the same way, by way of the mailbox.
+  // Operations that the callbacks start fail in the same way, through the mailbox.
   if (stream_->read_callback) RunRead(Fail(reason));
   if (stream_->write_callback) {
     {

@@ -1,5 +1,5 @@
-// One gRPC call on one HTTP/2 stream: what its handler holds (as CallContext, UnarySink or through
-// a ServerStream), and where its session keeps the stream's state.
+// One gRPC call on one HTTP/2 stream: the object that its handler holds (as CallContext, UnarySink
+// or through a ServerStream), and the stream's state for its session.
 //
 // Two sides. The handler's side (Complete, Read, Write, Finish, buffered_bytes) is thread-safe: an
 // operation is left in the call, and the call pushed to the loop's mailbox. Everything else belongs
@@ -61,11 +61,12 @@ class Call final : public CallContext,
  private:
   friend class Http2Session;
 
-  // Operations of a stream's handler that the loop has not seen yet.
+  // Operations of a stream's handler that the loop has not processed yet.
   struct Operations {
     ServerStream::ReadCallback read;
     bool has_write = false;
-    std::size_t framed_messages = 0;  // that `message` holds, with their prefixes; 0: it is one
+    std::size_t framed_messages = 0;  // messages in `message`, which has their prefixes; 0: it is
+                                      // one message
     ByteChain message;
     ServerStream::WriteCallback written;
     bool has_finish = false;
@@ -74,9 +75,9 @@ class Call final : public CallContext,
     // The callbacks of reads and writes that came after Finish.
     std::vector<std::move_only_function<void(Error)>> late;
   };
-  // What only streams need; unary calls do without it.
+  // State that only streams need.
   struct StreamSide {
-    // The loop's.
+    // The loop's state.
     std::string inbox;  // bytes that no Read asked for yet
     std::size_t inbox_used = 0;
     ServerStream::ReadCallback read_callback;
@@ -89,14 +90,14 @@ class Call final : public CallContext,
     bool finished = false;
   };
 
-  // The state that only a large answer needs. The maker of a piece writes `made` before it pushes
-  // the call; the rest is the loop's, once the answer was handed over.
+  // State that only a large answer needs. The maker of a piece writes `made` before it pushes the
+  // call; the rest is the loop's, once the answer was handed over.
   struct Pieces {
     std::shared_ptr<AnswerRest> rest;
-    std::size_t to_come_bytes = 0;  // that nobody has made yet
+    std::size_t to_come_bytes = 0;  // not made yet
     AnswerMemory::Reservation held;
-    bool begun = false;  // the answer's beginning was delivered
-    bool asked = false;  // for the next piece
+    bool begun = false;  // the answer's start was delivered
+    bool asked = false;  // the next piece was requested
     Result<AnswerPiece> made;
   };
 
@@ -104,9 +105,9 @@ class Call final : public CallContext,
   void DeliverLarge();
   void DeliverOperations();
   void CarryOut(Operations& operations);
-  // The reason that a callback is told when the call is over without another reason.
+  // The error for callbacks when the call ended without another reason.
   Error EndReason() const { return cancelled() ? cancel_reason() : CanceledError(); }
-  // Runs the outstanding callbacks with the error; none is left.
+  // Runs all outstanding callbacks with the error.
   void FailCallbacks(const Error& reason);
   void RunRead(Result<std::optional<SharedBytes>> result);
   void RunWritten();
@@ -115,7 +116,7 @@ class Call final : public CallContext,
   const std::shared_ptr<Mailbox> mailbox_;
   const std::int32_t stream_id_;
 
-  // The loop's.
+  // The loop's state.
   Http2Session* session_;           // null once detached
   std::shared_ptr<Call> attached_;  // the session's ownership
   Call* previous_ = nullptr;        // the session's list of open calls
@@ -126,19 +127,20 @@ class Call final : public CallContext,
   bool dispatched_ = false;      // the handler was called
   bool waiting_ = false;         // ready for its handler, held back by the session
   bool response_begun_ = false;  // HEADERS were submitted
-  bool sending_ = false;         // a message is on its way through flow control
-  bool finish_waits_ = false;    // status_ follows the message that is on its way
+  bool sending_ = false;         // a message is passing through flow control
+  bool finish_waits_ = false;    // status_ follows the message that is being sent
   bool cut_ = false;             // over for its handler, though the status may wait to be sent
   bool decided_ = false;         // the call is over for its handler; status_ tells how
   Error status_;
-  std::optional<std::uint64_t> content_length_;  // as the client told it
+  std::optional<std::uint64_t> content_length_;  // as the client stated it
   MessageReader reader_;
-  SharedBytes request_;  // of a unary call, complete
-  // Of what is HTTP and not gRPC; null else.
+  SharedBytes request_;  // a unary call's, complete
+  // For an HTTP request that is not gRPC; null otherwise.
   std::unique_ptr<HttpRequest> http_;
   std::string inbox_;              // its body
-  std::size_t head_bytes_ = 0;     // of a header block that is larger than ordinary ones
-  std::size_t counted_bytes_ = 0;  // what the session's sum of buffered request bytes holds of us
+  std::size_t head_bytes_ = 0;     // of a header block larger than usual
+  std::size_t counted_bytes_ = 0;  // the part of the session's sum of buffered request bytes that
+                                   // is ours
   std::array<char, kMessagePrefixBytes> prefix_{};
   std::size_t prefix_sent_bytes_ = 0;
   SharedBytes first_;
@@ -148,16 +150,16 @@ class Call final : public CallContext,
   std::atomic<std::size_t> unsent_bytes_{0};  // written by the loop
   CallEnd end_;
 
-  // A unary answer, written once by whoever answers, before the push that hands it over.
+  // A unary answer, written once by its maker, before the push that hands it over.
   Error answer_status_;
   SharedBytes answer_first_;
   ByteChain answer_rest_;
-  std::unique_ptr<Pieces> pieces_;  // null but for a large answer
+  std::unique_ptr<Pieces> pieces_;  // null except for a large answer
 
   std::unique_ptr<StreamSide> stream_;  // made before the handler is called
 };
 
-// The handler's handle on a stream. Its end without Finish ends the stream.
+// The handler's handle on a stream. Its destruction without Finish ends the stream.
 class StreamHandle final : public ServerStream {
  public:
   explicit StreamHandle(std::shared_ptr<Call> call) : call_(std::move(call)) {}

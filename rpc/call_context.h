@@ -1,9 +1,9 @@
-// What a handler knows about the call it serves: who asked, with which metadata, until when, and
-// whether anybody still waits for the answer.
+// The information that a handler has about the call it serves: the caller, the metadata, the
+// deadline, and whether anybody still waits for the answer.
 //
 // Built by the transport (or by the JSON gateway and tests, with the setters) on one thread, then
-// shared: from there on everything but OnCancel, Cancel and Done is read-only, and all of it is
-// thread-safe. One object per call; metadata of an ordinary call costs no allocation of its own.
+// shared: from then on everything but OnCancel, Cancel and Done is read-only, and all of it is
+// thread-safe. One object per call; metadata of an ordinary call costs no separate allocation.
 #pragma once
 
 #include <array>
@@ -26,26 +26,26 @@ namespace kvorum::rpc {
 class Loop;
 struct MethodInfo;
 
-// Who a call comes from, as an interceptor found out; rpc itself does not look at it.
+// The caller, as an interceptor found out; rpc itself does not use it.
 struct Caller {
-  // What decides how long it counts. Revisions are the auth state's.
+  // The limits of the token's validity. Revisions are the auth state's.
   struct Token {
-    std::uint64_t revision = 0;  // that it was issued at; 0: any
-    // At which the caller's session was seen to go on; 0: it needs none.
+    std::uint64_t revision = 0;  // at which it was issued; 0: any
+    // The revision at which the caller's session was seen to be valid; 0: it needs none.
     std::uint64_t session_revision = 0;
-    std::int64_t ends_s = 0;  // the Unix time at which it ends by itself; 0: never
+    std::int64_t ends_s = 0;  // the Unix time at which it expires; 0: never
   };
 
   SharedBytes name;
-  // By a token or a certificate, in which the name may be empty: a user that there is not. False:
+  // True with a token or a certificate, whose name may be empty: a user that does not exist. False:
   // nobody in particular.
   bool is_identified = false;
   Token token;
-  // The auth state in which all this was last found to count, and its revision; 0: none.
+  // The auth state in which all this was last found valid, and its revision; 0: none.
   std::uint64_t counted_in = 0;
   std::uint64_t counted_revision = 0;
-  bool token_refused = false;  // it showed a token that is not one
-  bool token_void = false;     // nor is it one for a member that knows more
+  bool token_refused = false;  // its token is not a valid one here
+  bool token_void = false;     // nor can it be for a member that knows more
 };
 
 class CallContext {
@@ -57,23 +57,24 @@ class CallContext {
   CallContext(const CallContext&) = delete;
   CallContext& operator=(const CallContext&) = delete;
 
-  // The method as it was registered; null for a call that did not come through a Router.
+  // The registered method; null for a call that did not come through a Router.
   const MethodInfo* method() const { return method_; }
   // "/package.Service/Method", empty without a method.
   std::string_view path() const;
   // "127.0.0.1:5123", "[::1]:5123", "@" for a unix socket.
   std::string_view peer() const { return peer_.view(); }
-  // The common name in the client's certificate, which was verified, and may be empty; none without
-  // a certificate, and where client certificates are not asked for.
+  // The common name in the client's verified certificate, which may be empty; nullopt without a
+  // certificate, and if client certificates are not requested.
   const std::optional<SharedBytes>& certificate_name() const { return certificate_name_; }
-  // The loop that reads the call's connection; null for a call that did not come by one. Handlers
-  // are called there.
+  // The loop that reads the call's connection; null for a call without one. Handlers are called
+  // there.
   Loop* loop() const { return loop_; }
   TimePoint started() const { return started_; }
   std::optional<TimePoint> deadline() const { return deadline_; }
 
   // The first value under a lower-case name. "-bin" values are decoded. Headers of the protocol
-  // itself (pseudo headers but :authority, te, content-type, grpc-*) are not metadata. O(entries).
+  // itself (pseudo headers except :authority, te, content-type, grpc-*) are not metadata.
+  // O(entries).
   std::optional<std::string_view> Metadata(std::string_view name) const;
   std::vector<std::string_view> MetadataValues(std::string_view name) const;
   template <class Visitor>  // visitor(name, value)
@@ -97,7 +98,7 @@ class CallContext {
   // Set before the handler is called, and by a stream's handler between its requests.
   Caller caller;
 
-  // For whoever builds the context, before it is shared.
+  // For the builder of the context, before it is shared.
   void set_method(const MethodInfo* method) { method_ = method; }
   void set_peer(SharedBytes peer) { peer_ = std::move(peer); }
   void set_certificate_name(SharedBytes name) { certificate_name_ = std::move(name); }
@@ -106,7 +107,8 @@ class CallContext {
   void set_deadline(TimePoint deadline) { deadline_ = deadline; }
   void AddMetadata(std::string_view name, std::string_view value);
 
-  // For whoever built the context. The first of Cancel and Done decides, later ones do nothing.
+  // For the builder of the context. The first call of Cancel or Done decides, later ones do
+  // nothing.
   void Cancel(Error reason);
   void Done();
 

@@ -11,17 +11,17 @@
 namespace kvorum::rpc {
 namespace {
 
-// RFC 7540, section 3.5: what an HTTP/2 client says first. No HTTP/1 method begins with "PRI ".
+// RFC 7540, section 3.5: the start of an HTTP/2 connection. No HTTP/1 method begins with "PRI ".
 constexpr std::string_view kHttp2Start = "PRI ";
-// Full batches that one connection writes before others have their turn.
+// The number of full batches that one connection writes before others have their turn.
 constexpr int kBatchesPerFlush = 4;
-// A peer that does not close is given this long, and this much, to take the last bytes: closing
-// earlier would reset the connection and could destroy them on their way.
+// A peer that does not close gets this much time, and may send this much, to read the last bytes:
+// closing earlier would reset the connection and could destroy them on their way.
 constexpr Duration kLingerTime = std::chrono::seconds(2);
 constexpr std::size_t kLingerBytes = 1024 * 1024;
 
 void Add(std::atomic<std::uint64_t>& counter, std::uint64_t amount) {
-  // One writer: no need for a locked addition.
+  // There is one writer: no need for a locked addition.
   counter.store(counter.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
 }
 
@@ -70,7 +70,7 @@ void Connection::OnReadable() {
   if (count == Socket::kWouldBlock) return;
   if (count < 0) return Close();
   if (count == 0) {
-    // The second end is the connection's: the poll tells of it even if nobody asked.
+    // The second end is the connection's: poll reports it even if it was not asked to.
     if (state_ != State::kServing || input_ended_) return Close();
     input_ended_ = true;
     session_->OnInputEnd();
@@ -222,7 +222,7 @@ void Connection::Drain() {
 void Connection::CancelAll(const Error& reason) {
   if (state_ != State::kServing) return Close();
   session_->CancelAll(reason);
-  // Who does not take the last bytes in this time loses them.
+  // A peer that does not read the last bytes in this time loses them.
   front_.loop.Arm(timer_, front_.loop.now() + kLingerTime);
 }
 

@@ -1,6 +1,6 @@
-// One accepted connection: moves bytes between its socket and the session whose protocol ALPN or
-// the first bytes show. Keeps the limits of the socket's side: time for a TLS handshake and to show
-// a protocol, bounded output, time to take the last bytes.
+// One accepted connection: moves bytes between its socket and the session of the protocol that ALPN
+// or the first bytes show. Enforces the limits on the socket's side: time for a TLS handshake and
+// to show a protocol, bounded output, time to read the last bytes.
 //
 // Belongs to its loop. Reads at most one buffer per wake-up and writes a bounded amount, so that
 // connections take turns.
@@ -27,14 +27,14 @@ class Connection final : public Loop::Watcher,
                          private AnswerMemory::Holder {
  public:
   // `on_closed` is called once, when the socket is closed; the connection may be deleted from then
-  // on, but not from inside the call.
+  // on, but not from within the call.
   Connection(Front& front, Socket socket, SharedBytes peer, std::shared_ptr<const TlsListen> tls,
              std::move_only_function<void(Connection*)> on_closed);
   ~Connection() override;
 
-  // Session::Drain; a connection that has not shown its protocol is closed.
+  // Calls Session::Drain; a connection that has not shown its protocol is closed.
   void Drain();
-  // Session::CancelAll, then close as soon as the last bytes are out.
+  // Calls Session::CancelAll, then closes as soon as the last bytes are out.
   void CancelAll(const Error& reason);
   // Closes now; calls on it are cancelled.
   void Close();
@@ -42,7 +42,7 @@ class Connection final : public Loop::Watcher,
   void OnReady(bool readable, bool writable) override;
   void Flush() override;
   void WantFlush() override { front_.loop.QueueFlush(*this); }
-  // Enters what it holds of answers where all connections do.
+  // Accounts for the memory of its answers where all connections do.
   void CountHeld() override;
   void OnEstablished() override;
   void Shake() override;
@@ -51,14 +51,14 @@ class Connection final : public Loop::Watcher,
  private:
   enum class State : std::uint8_t {
     kShaking,   // the TLS handshake
-    kRefusing,  // plain text where TLS is spoken: told so, if it is HTTP
+    kRefusing,  // plain text on a TLS port: answered with an error, if it is HTTP
     kSniffing,  // no session yet
     kServing,
     kLingering,  // everything is sent; the peer's bytes are dropped until it closes
     kClosed,
   };
 
-  // The TLS handshake's part (connection_tls.cc).
+  // The TLS handshake (connection_tls.cc).
   void OnHandshakeReadable();
   void EndShaking(std::size_t plain_size);
   void Reject(TlsFailure kind, std::string_view why);
@@ -67,7 +67,7 @@ class Connection final : public Loop::Watcher,
   void OnReadable();
   void OnBytes(std::string_view bytes);
   bool StartSession();
-  // Writes what an earlier write left over; true if all of it is out.
+  // Writes the rest of an earlier write; true if all of it is out.
   bool FlushPending();
   void Linger();
   void WatchAsNeeded();
@@ -86,11 +86,11 @@ class Connection final : public Loop::Watcher,
   std::string sniffed_;
   std::unique_ptr<Session> session_;
   std::vector<SharedBytes> pending_;  // output that the socket did not take
-  bool reading_ = true;               // what the loop watches for
+  bool reading_ = true;               // the events that the loop watches
   bool writing_ = false;
-  bool input_ended_ = false;  // a socket at its end stays readable: we stop watching it
+  bool input_ended_ = false;  // a socket at its end stays readable: it is no longer watched
   std::size_t lingered_bytes_ = 0;
-  // The handshake's end, then the end of lingering.
+  // For the end of the handshake, then for the end of lingering.
   MemberTimer<Connection, &Connection::OnTimer> timer_{*this};
   AnswerMemory::Share held_{front_.answers, front_.loop, *this};
 };

@@ -1,4 +1,4 @@
-// A connection's way through the TLS handshake, and what is said to those who speak no TLS.
+// The TLS handshake of a connection, and the answer to clients that do not speak TLS.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -8,13 +8,13 @@
 namespace kvorum::rpc {
 namespace {
 
-// The type of the record that a handshake begins with; no method of HTTP does.
+// The type of the first record of a handshake; no HTTP method begins with it.
 constexpr char kHandshakeRecord = 0x16;
 constexpr std::size_t kRecordHeaderBytes = 5;
 constexpr char kClientHello = 1;
 constexpr std::size_t kMessageHeaderBytes = 4;
 constexpr std::size_t kMaxRecordBytes = TlsStream::kRecordBytes + 256;
-// Methods that HTTP/1 requests begin with, as much as is needed to be sure.
+// The first bytes of HTTP/1 requests, long enough to be certain.
 constexpr std::array<std::string_view, 5> kHttpStarts{"GET /", "HEAD ", "POST ", "PUT /", "OPTIO"};
 constexpr std::string_view kNoTlsAnswer =
     "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
@@ -26,8 +26,8 @@ std::size_t NumberAt(std::string_view bytes, std::size_t at, std::size_t size) {
   return number;
 }
 
-// The client's whole first message, in however many records, or the beginning of what is none. What
-// is said in small pieces is waited for, so that they take no place.
+// True for the client's whole first message, in however many records, or for bytes that cannot
+// start one. A message sent in small pieces is waited for, so that it takes no place.
 bool IsWorthALook(std::string_view bytes) {
   if (bytes.size() > kMaxRecordBytes) return true;
   std::string message;  // the header of it
@@ -56,9 +56,9 @@ TlsFailure KindOf(const TlsLink& link) {
 
 }  // namespace
 
-// Until the first record is whole a connection costs nothing but its bytes, and no place.
+// Until the first record is whole a connection costs nothing but its bytes, and takes no place.
 void Connection::OnHandshakeReadable() {
-  // While it waits for its turn only a broken connection is heard of.
+  // While it waits for its turn only a broken connection causes an event.
   if (!reading_) return Reject(TlsFailure::kGone, "EOF");
   if (socket_.tls() == nullptr) {
     const std::ptrdiff_t count = ReceiveBytes(socket_.fd(), front_.input);
@@ -103,11 +103,11 @@ void Connection::EndShaking(std::size_t plain_size) {
       certificate_name_ = SharedBytes::Own(std::move(identity->common_name));
   }
   state_ = State::kSniffing;
-  // The first request has its own time.
+  // The first request has its own time limit.
   front_.loop.Arm(timer_, front_.loop.now() + front_.options.handshake_timeout);
   Watch(/*reading=*/true, socket_.has_unsent());
   if (plain_size == 0) return;
-  // This wake-up's hooks have run: what the request leaves for them waits for the next.
+  // This wake-up's hooks have run: work that the request leaves for them waits for the next.
   front_.loop.StayAwake();
   OnBytes({front_.input.data(), plain_size});
 }

@@ -1,5 +1,5 @@
-// Finds the heads of HTTP/2 frames in what a client sends, in any portions. For what nghttp2 passes
-// over without a word. A few nanoseconds a frame, whatever its size; no allocation. Copied to go
+// Finds the heads of HTTP/2 frames in a client's bytes, in any portions, for frames that nghttp2
+// ignores silently. A few nanoseconds per frame, whatever its size; no allocation. Copied to go
 // over the same bytes again.
 #pragma once
 

@@ -1,5 +1,5 @@
-// What all connections of one loop share: the settings, the router, and the buffers for one read
-// and one write at a time, so that an idle connection owns neither.
+// State shared by all connections of one loop: the settings, the router, and the buffers for one
+// read and one write at a time, so that an idle connection owns neither.
 //
 // Belongs to the loop's thread, except the counters, which others may read.
 #pragma once

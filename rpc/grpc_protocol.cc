@@ -45,7 +45,8 @@ constexpr std::uint64_t EightTimes(std::uint8_t byte) {
   return byte * std::uint64_t{0x0101010101010101};
 }
 
-// The high bit of each of the eight bytes that stands in no header value: controls but the tab.
+// The high bit of each of the eight bytes that may not be in a header value: control characters
+// except the tab.
 std::uint64_t FindControls(std::uint64_t bytes) {
   constexpr std::uint64_t kHigh = EightTimes(0x80);
   const std::uint64_t low = bytes & ~kHigh;  // sums of two such do not reach the next byte
@@ -94,8 +95,8 @@ Result<Duration> ParseTimeout(std::string_view value) {
     }
     amount = amount * 10 + (c - '0');
   }
-  // Longer than the clock can count is as good as for ever; the margin keeps now + timeout in
-  // range.
+  // A time-out longer than the clock can count is as good as none; the margin keeps now + timeout
+  // in range.
   constexpr std::int64_t kLongest = std::numeric_limits<std::int64_t>::max() / 4;
   if (amount > kLongest / *unit) return Duration(kLongest);
   return Duration(amount * *unit);
@@ -154,7 +155,7 @@ bool IsValidHeaderValue(std::string_view value) {
     for (const char c : value) word = word << 8 | static_cast<unsigned char>(c);
     return FindControls(word) == 0;
   }
-  // The last eight bytes may be looked at in part for the second time.
+  // Some of the last eight bytes may be checked twice.
   const std::size_t last = value.size() - sizeof(word);
   for (std::size_t at = 0; at < last; at += sizeof(word)) {
     std::memcpy(&word, value.data() + at, sizeof(word));

@@ -1,6 +1,5 @@
-// gRPC over HTTP/2, its words and numbers: the header values that both sides agreed on, and every
-// error text that the transport itself gives, word for word as grpc-go's server has them, since
-// clients match on these. Pure functions.
+// The words and numbers of gRPC over HTTP/2: header values, and every error text of the transport
+// itself, word for word as in grpc-go's server, since clients match on these. Pure functions.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +13,7 @@
 
 namespace kvorum::rpc {
 
-// In front of each message: one byte of flags (1: compressed), four of length, big-endian.
+// The prefix of each message: one byte of flags (1: compressed), four of length, big-endian.
 inline constexpr std::size_t kMessagePrefixBytes = 5;
 
 // The subtype ("proto", or empty) of "application/grpc", "application/grpc+proto",
@@ -31,11 +30,11 @@ Result<std::string> DecodeBinaryMetadata(std::string_view name, std::string_view
 // are not UTF-8 become U+FFFD.
 std::string PercentEncode(std::string_view message);
 
-// Whether HTTP/2 allows a header field name (a lower-case token) and a field value.
+// True if HTTP/2 allows the header field name (a lower-case token), or the field value.
 bool IsValidHeaderName(std::string_view name);
 bool IsValidHeaderValue(std::string_view value);
 
-// Unpacks one gzip stream; at most max_bytes come out, more is the error that says so.
+// Unpacks one gzip stream of at most max_bytes; more is an error.
 Result<std::string> Gunzip(std::string_view packed, std::size_t max_bytes);
 
 Error CanceledError();
@@ -52,13 +51,13 @@ Error MissingDecompressorError(std::string_view encoding);
 Error CompressedFlagError();
 Error PayloadFormatError(unsigned format);
 Error MessageSizeError(std::size_t size_bytes, std::size_t max_bytes);
-// The answer of a unary method, and a message of a stream.
+// For the answer of a unary method, and for a message of a stream.
 Error AnswerSizeError(std::size_t size_bytes, std::size_t max_bytes);
 Error MessageToSendSizeError(std::size_t size_bytes, std::size_t max_bytes);
 Error UnpackedSizeError(std::size_t max_bytes);
 Error UnexpectedEndError();
-// A request that cannot be read (kErrMalformedRequest and the like) as it is told on a stream,
-// where the words are others.
+// The error of a malformed request (kErrMalformedRequest and the like) as it is worded on a stream,
+// which differs.
 Error OnStream(Error unreadable);
 Error NoRequestError();
 Error ManyRequestsError();

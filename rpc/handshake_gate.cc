@@ -3,7 +3,7 @@
 namespace kvorum::rpc {
 namespace {
 
-// Steps of one wake-up: other connections wait for them.
+// The number of steps in one wake-up: other connections wait for them.
 constexpr int kStepsPerWakeup = 4;
 
 }  // namespace
@@ -61,7 +61,7 @@ bool HandshakeGate::Admit() {
     Leave(oldest);
     oldest.GiveUpPlace();
   }
-  if (waiting_.empty()) return false;  // whoever left may have taken others along
+  if (waiting_.empty()) return false;  // a guest that left may have taken others along
   Guest& guest = *waiting_.front();
   waiting_.pop_front();
   guest.begun_ = loop_.now();
@@ -74,7 +74,7 @@ bool HandshakeGate::Admit() {
 void HandshakeGate::Flush() {
   bool admits = true;
   for (int i = 0; i < kStepsPerWakeup; ++i) {
-    // One newcomer for each that goes on, so that neither holds up the other for ever.
+    // One newcomer for each handshake that goes on, so that neither delays the other for ever.
     if (i % 2 == 0 || ready_.empty()) admits = Admit();
     if (ready_.empty()) return;
     Guest& guest = *ready_.front();

@@ -1,10 +1,11 @@
-// Lets TLS handshakes go on in turns, so that a flood of them, or clients that stop in the middle,
-// hold up neither the connections that stand nor those that want to.
+// Admits TLS handshakes in turn, so that neither a flood of them nor clients that stop midway hold
+// up established or new connections.
 //
 // A handshake costs its loop up to some milliseconds of arithmetic, and memory until it ends. So a
-// wake-up runs only a few steps, oldest first, and only `max_active` handshakes are under way at a
-// time: the rest wait, without any state but their socket. If none ends, the one that began first
-// has to leave once it has had `patience`. Who has sent no whole record yet is not here at all.
+// wake-up runs only a few steps, oldest first, and only `max_active` handshakes are in progress at
+// a time: the rest wait, with no state but their socket. If none ends, the one that began first
+// must leave once it has had `patience`. A client that has sent no whole record yet is not here at
+// all.
 //
 // Belongs to its loop.
 #pragma once
@@ -23,9 +24,9 @@ class HandshakeGate final : public Loop::Flushable {
   class Guest {
    public:
     virtual ~Guest() = default;
-    // Its turn: reads what is there. Calls Leave, or Ready again when more has come.
+    // It is this guest's turn: reads its input. Calls Leave, or Ready again when more has come.
     virtual void Shake() = 0;
-    // Its place is needed.
+    // Another guest needs the place.
     virtual void GiveUpPlace() = 0;
 
    private:
@@ -41,9 +42,9 @@ class HandshakeGate final : public Loop::Flushable {
       : loop_(loop), max_active_(max_active), patience_(patience) {}
   ~HandshakeGate() override;
 
-  // There is something to read for it.
+  // The guest has input to read.
   void Ready(Guest& guest);
-  // Its handshake has ended, or its connection. Nothing happens to one that is not here.
+  // The guest's handshake, or its connection, has ended. Does nothing for a guest that is not here.
   void Leave(Guest& guest);
   void Flush() override;
 
@@ -51,16 +52,16 @@ class HandshakeGate final : public Loop::Flushable {
   std::size_t waiting() const { return waiting_.size(); }
 
  private:
-  // Gives the first that waits a place; false if there is none.
+  // Gives the first waiting guest a place; false if none waits.
   bool Admit();
   void Wake() { loop_.QueueFlush(*this); }
 
   Loop& loop_;
   const std::size_t max_active_;
   const Duration patience_;
-  std::list<Guest*> waiting_;  // for a place; the first came first
-  std::list<Guest*> active_;   // have one; the first began first
-  std::list<Guest*> ready_;    // of those, who can go on
+  std::list<Guest*> waiting_;  // for a place; in order of arrival
+  std::list<Guest*> active_;   // those with a place; in order of their start
+  std::list<Guest*> ready_;    // active guests that can go on
   MemberTimer<HandshakeGate, &HandshakeGate::Wake> timer_{*this};
 };
 

@@ -105,7 +105,7 @@ class Health::State : public std::enable_shared_from_this<Health::State> {
       auto watcher = std::make_shared<Watcher>();
       watcher->stream = stream;
       watcher->whole_server = *whole_server;
-      // The stream's end breaks the cycle: its callbacks are dropped then.
+      // The end of the stream breaks the cycle: its callbacks are dropped then.
       stream->context().OnCancel([self, watcher](const Error&) { self->Forget(*watcher); });
       if (watcher->whole_server) {
         std::lock_guard lock(self->mutex_);

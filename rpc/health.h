@@ -21,7 +21,7 @@ class Health {
   Health(const Health&) = delete;
   Health& operator=(const Health&) = delete;
 
-  // SERVING or NOT_SERVING, told to every Watch. NOT_SERVING until the first call.
+  // Sets SERVING or NOT_SERVING, which every Watch reports. NOT_SERVING until the first call.
   void SetServing(bool serving);
   void Register(Router& router);
 
@@ -30,7 +30,7 @@ class Health {
   std::shared_ptr<State> state_;
 };
 
-// Of its messages, for the test that compares them with the .proto files.
+// The tables of its messages, for the test that compares them with the .proto files.
 std::span<const wire::Table* const> HealthMessageTables();
 
 }  // namespace kvorum::rpc

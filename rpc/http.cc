@@ -8,7 +8,7 @@
 namespace kvorum::rpc {
 namespace {
 
-// A proxy's form of a target: "http://host/path" is the path of this server.
+// A proxy's form of a target: "http://host/path" means the path on this server.
 void CutOrigin(std::string& target) {
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (!target.starts_with(scheme)) continue;
@@ -19,7 +19,7 @@ void CutOrigin(std::string& target) {
   }
 }
 
-// Without empty segments, "." and ".."; an end in a slash stays one.
+// Removes empty segments, "." and ".."; keeps a slash at the end.
 std::string CleanPath(std::string_view path) {
   std::string cleaned;
   bool is_folder = true;
@@ -46,7 +46,7 @@ std::optional<char> HexPair(std::string_view digits) {
   return static_cast<char>(value);
 }
 
-// Escapes as what they stand for, but those of slashes, which separate nothing.
+// Decodes escapes, except those of slashes, which must not become separators.
 std::string DecodeSegments(std::string_view path) {
   std::string decoded;
   decoded.reserve(path.size());

@@ -50,15 +50,15 @@ struct HttpResponse {
   static HttpResponse Json(unsigned status, std::string body);
 };
 
-// Where the answer goes. Implemented by the transport; called once.
+// Receives the answer. Implemented by the transport; called once.
 class HttpSink {
  public:
   virtual ~HttpSink() = default;
   virtual void Complete(HttpResponse response) = 0;
 };
 
-// The right to answer one request, once, from any thread. Dropped without an answer, it answers
-// 500.
+// The right to answer one request, once, from any thread. If it is dropped without an answer, it
+// answers 500.
 class HttpReply {
  public:
   explicit HttpReply(std::shared_ptr<HttpSink> sink) : sink_(std::move(sink)) {}
@@ -73,9 +73,9 @@ class HttpReply {
 
 using HttpHandler = std::move_only_function<void(HttpRequest request, HttpReply reply) const>;
 
-// Handlers by exact path, escapes in it decoded; anything else is answered "404 page not found". A
+// Handlers by exact path, with escapes decoded; any other path is answered "404 page not found". A
 // path with empty segments, "." or ".." is answered with a redirect (307) to itself without them.
-// All as Go's mux does it. Filled by one thread, then used as an HttpHandler: `mux.ToHandler()`.
+// All as in Go's mux. Filled by one thread, then used as an HttpHandler: `mux.ToHandler()`.
 class HttpMux {
  public:
   void Handle(std::string path, HttpHandler handler);

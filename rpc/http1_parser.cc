@@ -17,8 +17,8 @@ namespace http = boost::beast::http;
 using boost::beast::string_view;
 using boost::system::error_code;
 
-// "0\r\n\r\n", without which no chunked body ends. Beast (1.74) takes a last chunk's header that
-// came in pieces only when as much of it is there, and asserts that it is.
+// "0\r\n\r\n", the end of every chunked body. When a last chunk's header comes in pieces, Beast
+// (1.74) goes on only when this many bytes are there, and asserts that they are.
 constexpr std::size_t kLastChunkBytes = 5;
 
 Error ToError(const error_code& error) {
@@ -45,7 +45,7 @@ struct Http1Parser::Impl {
   virtual void PutEnd(error_code& error) = 0;
   virtual bool head_done() const = 0;
   virtual bool done() const = 0;
-  // Judges a head that is done.
+  // Checks a complete head.
   virtual std::optional<Http1Head::Refusal> Judge() const = 0;
 };
 
@@ -55,7 +55,7 @@ struct Http1Parser::Parser final : Http1Parser::Impl, private http::basic_parser
 
   Parser(HttpHead& h, std::size_t max_head_bytes) : head(h) {
     Base::header_limit(static_cast<std::uint32_t>(max_head_bytes));
-    // The caller's business. boost::none is a limit of nothing in Boost 1.74.
+    // The caller bounds the body. In Boost 1.74 boost::none would be a limit of zero.
     Base::body_limit(std::numeric_limits<std::uint64_t>::max());
   }
 
@@ -79,7 +79,7 @@ struct Http1Parser::Parser final : Http1Parser::Impl, private http::basic_parser
   void PutEnd(error_code& error) override {
     std::string nothing;
     body = &nothing;
-    // Beast takes the end of a message only behind a first byte of it.
+    // Beast accepts the end of a message only after a first byte of it.
     if (!Base::got_some()) {
       error = http::error::end_of_stream;
       return;

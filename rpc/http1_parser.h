@@ -1,10 +1,9 @@
-// HTTP/1.1 messages as they come in: the head, then the body piece by piece, whatever its framing
-// (length, chunks, until the connection ends). The one place that knows Beast.
+// Parses HTTP/1.1 messages as they arrive: the head, then the body piece by piece, whatever its
+// framing (length, chunks, until the connection ends). The only code that knows Beast.
 //
-// Used by one thread at a time. A message that is malformed, whose head is too large, or that is
-// encoded in a way that nobody here knows, is an error (kInvalidArgument, kResourceExhausted,
-// kUnimplemented), after which the connection is to be closed. A body has no bound here: the caller
-// looks at its length.
+// Used by one thread at a time. A malformed message, one whose head is too large, or one with an
+// unknown encoding is an error (kInvalidArgument, kResourceExhausted, kUnimplemented), after which
+// the connection must be closed. A body has no bound here: the caller checks its length.
 #pragma once
 
 #include <cstddef>
@@ -23,9 +22,9 @@
 namespace kvorum::rpc {
 
 struct HttpHead {
-  std::string method;   // of a request
-  std::string target;   // of a request
-  unsigned status = 0;  // of a response
+  std::string method;   // requests only
+  std::string target;   // requests only
+  unsigned status = 0;  // responses only
   bool is_http_1_0 = false;
   std::vector<HttpHeader> headers;  // names in lower case
   std::optional<std::uint64_t> content_length;
@@ -46,17 +45,17 @@ class Http1Parser {
   Http1Parser(const Http1Parser&) = delete;
   Http1Parser& operator=(const Http1Parser&) = delete;
 
-  // Takes bytes off the front; appends those of the body to `body`. Returns how many it took: all
-  // but what lies behind the message's end, and what it needs more of to go on. It stops once after
+  // Consumes bytes; appends those of the body to `body`. Returns the number consumed: all except
+  // those after the message's end, and those that need more bytes to be parsed. It stops once after
   // the head.
   Result<std::size_t> Put(std::string_view bytes, std::string& body);
-  // The connection has ended: an error if the message is not complete by that.
+  // The connection has ended: an error if this leaves the message incomplete.
   Result<void> PutEnd();
   bool head_done() const;
   bool done() const;
   const HttpHead& head() const { return head_; }
   HttpHead TakeHead() { return std::move(head_); }
-  // The rule that a request's head breaks, of http1_rules.h, if that is the error of Put.
+  // The rule of http1_rules.h that a request's head breaks, if that caused the error of Put.
   const std::optional<Http1Head::Refusal>& refusal() const { return refusal_; }
 
  private:
@@ -69,7 +68,7 @@ class Http1Parser {
   std::unique_ptr<Impl> impl_;
 };
 
-// What goes behind a status in an answer's first line.
+// The reason phrase of a status, for an answer's first line.
 std::string_view ReasonOf(unsigned status);
 
 }  // namespace kvorum::rpc

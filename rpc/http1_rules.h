@@ -1,9 +1,8 @@
-// The demands of HTTP/1.1 (RFC 9112) on a request's head beyond what Beast's parser does: its host,
-// and a framing that nobody in between can read in another way. Shared by both ports. Pure
-// functions.
+// Rules of HTTP/1.1 (RFC 9112) for a request's head beyond those of Beast's parser: its host, and a
+// framing that no intermediary can read differently. Shared by both ports. Pure functions.
 //
-// The refusals are those of Go's server, but for a length together with an encoding, which it
-// takes.
+// The refusals are those of Go's server, except for a length together with an encoding, which Go
+// accepts.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +11,7 @@
 
 namespace kvorum::rpc {
 
-// Counted while the fields are gone through.
+// Counted while the fields are visited.
 class Http1Head {
  public:
   struct Refusal {

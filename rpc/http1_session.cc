@@ -73,7 +73,7 @@ void Http1Session::OnInputEnd() {
 }
 
 bool Http1Session::pauses_input(bool blocked) const {
-  // While a request is handled, or its answer not taken, the next ones wait in the socket.
+  // While a request is handled, or its answer not read, the next requests wait in the socket.
   return input_.size() > front_.options.http_max_header_bytes &&
          (blocked || phase_ == Phase::kHandling);
 }
@@ -88,7 +88,7 @@ void Http1Session::ParseInput() {
   while (!closing_ && phase_ != Phase::kHandling) {
     if (!ParseSome()) {
       if (!input_ended_) return;
-      closing_ = true;  // what is missing will not come
+      closing_ = true;  // the missing part will not come
       host_.WantFlush();
     }
   }
@@ -172,7 +172,7 @@ void Http1Session::SendResponse(HttpResponse response) {
   }
   EnterPhase(Phase::kIdle);
   host_.WantFlush();
-  // The next request is begun by Produce, not from inside this one's handler.
+  // Produce begins the next request, not this one's handler.
 }
 
 void Http1Session::Refuse(unsigned status, std::string_view text) {

@@ -1,6 +1,5 @@
-// HTTP/1.1 on one connection: requests one after another, parsed under limits, each handed
-// to the server's HttpHandler when it is complete, answered in order. Keep-alive as the client
-// asks.
+// HTTP/1.1 on one connection: requests one after another, parsed under limits, each handed to the
+// server's HttpHandler when it is complete, answered in order. Keep-alive as the client requests.
 #pragma once
 
 #include <cstdint>
@@ -40,14 +39,14 @@ class Http1Session final : public Session {
   enum class Phase : std::uint8_t { kIdle, kHead, kBody, kHandling };
 
   void ParseInput();
-  // One step of it; false if more input is needed.
+  // Parses one step further; false if it needs more input.
   bool ParseSome();
   void EnterPhase(Phase phase);
   void OnHead();
   void Dispatch();
   void SendResponse(HttpResponse response);
-  // Answers a request that is not to be served, as Go's server does, and closes. Without a text the
-  // status says it.
+  // Answers a request that is not served, as Go's server does, and closes. Without a text it uses
+  // the status's.
   void Refuse(unsigned status, std::string_view text = {});
   void OnTimer();
 

@@ -1,4 +1,4 @@
-// A call's way through an Http2Session: from its headers to its handler and back.
+// A call's path through an Http2Session: from its headers to its handler and back.
 #include <nghttp2/nghttp2.h>
 
 #include <algorithm>
@@ -17,14 +17,14 @@
 namespace kvorum::rpc {
 namespace {
 
-// As HPACK counts a header for SETTINGS_MAX_HEADER_LIST_SIZE (RFC 7540, section 6.5.2).
+// HPACK's overhead per header for SETTINGS_MAX_HEADER_LIST_SIZE (RFC 7540, section 6.5.2).
 constexpr std::size_t kHeaderOverheadBytes = 32;
 // Longer error texts are cut, so that the trailers always fit a client's header limits.
 constexpr std::size_t kMaxErrorTextBytes = 4096;
-// The next piece of a large answer is asked for when less than this is left of the ones before.
+// The next piece of a large answer is requested when less than this is left of the previous ones.
 constexpr std::size_t kAskBytes = 256 * 1024;
-// Of what a connection holds while there is no memory for more answers; and what is given to it
-// all the same.
+// While there is no memory for more answers: the bound of a connection's unsent ones, and the size
+// of an answer that it gets all the same.
 constexpr std::size_t kUnsentWhenFull = 1024 * 1024;
 constexpr std::size_t kSmallAnswerBytes = 4096;
 // Header blocks up to this size count as part of the call.
@@ -32,7 +32,7 @@ constexpr std::size_t kOrdinaryHeadBytes = 2048;
 // An inbox of this size is freed once it is empty.
 constexpr std::size_t kKeepInboxBytes = 4096;
 
-// Stands for the length of a body whose length was not told.
+// The length of a body whose length was not stated.
 constexpr std::uint64_t kAnyLength = std::numeric_limits<std::uint64_t>::max();
 
 constexpr std::array<std::string_view, 17> kCodeTexts{
@@ -56,7 +56,7 @@ std::string_view AnswerContentType(bool plus_proto) {
 
 }  // namespace
 
-// ---- The request's way in ----
+// ---- From the request to the handler ----
 
 Call* Http2Session::NewCall(std::int32_t stream_id) {
   if (waiting_.size() >= front_.options.max_waiting_requests || close_when_sent_ || hanging_up_)
@@ -108,7 +108,7 @@ void Http2Session::OnTrailer(std::string_view name, std::string_view value) {
   Head& head = head_;
   head.list_bytes += name.size() + value.size() + kHeaderOverheadBytes;
   if (head.list_bytes > front_.options.max_header_list_bytes) head.too_large = true;
-  // No pseudo header has a valid name.
+  // No pseudo header has a valid field name.
   head.malformed |=
       !IsValidHeaderName(name) || !IsValidHeaderValue(value) || IsConnectionField(name);
 }
@@ -198,7 +198,7 @@ bool Http2Session::OnProtocolHeader(Call& call, std::string_view name, std::stri
 bool Http2Session::IsMalformed(const Call& call) const {
   const Head& head = head_;
   if (head.malformed || !head.method_seen) return true;
-  // CONNECT goes without, and is refused for its method.
+  // CONNECT has none, and is refused for its method.
   const bool is_connect = head.wrong_http_method == "CONNECT";
   if (!is_connect && (!head.scheme_seen || !head.path_seen)) return true;
   if (call.remote_ended_ && call.content_length_.value_or(0) > 0) return true;
@@ -321,7 +321,7 @@ bool Http2Session::FeedReader(Call& call) {
 
 void Http2Session::ServeRead(Call& call) {
   if (!FeedReader(call)) return;
-  // A method with a single request answers it only when that is known to be the only one.
+  // A method with a single request answers only when it is certain that there is no other.
   const bool single = call.entry_->info.kind == MethodKind::kServerStream;
   if (call.reader_.complete()) {
     if (single && call.stream_->inbox_used < call.stream_->inbox.size())
@@ -386,7 +386,7 @@ void Http2Session::Dispatch(Call& call) {
   }
 }
 
-// ---- The answer's way out ----
+// ---- From the answer to the client ----
 
 void Http2Session::Answer(Call& call, Error status, SharedBytes first, ByteChain rest) {
   if (status.code == Code::kOk) {
@@ -396,7 +396,7 @@ void Http2Session::Answer(Call& call, Error status, SharedBytes first, ByteChain
       status = AnswerSizeError(size_bytes, front_.options.max_send_message_bytes);
     } else if (unsent_bytes_ > kUnsentWhenFull && held_bytes > kSmallAnswerBytes &&
                front_.answers.full()) {
-      // Started when there was room still.
+      // It was started when there was still room.
       status = UnsentAnswersError();
     } else {
       Send(call, std::move(first), std::move(rest));
@@ -436,7 +436,7 @@ void Http2Session::TakePiece(Call& call, Result<AnswerPiece> piece) {
   }
   call.unsent_bytes_.store(unsent + size_bytes, std::memory_order_relaxed);
   unsent_bytes_ += size_bytes;
-  nghttp2_session_resume_data(session_, call.stream_id_);  // does nothing where it did not wait
+  nghttp2_session_resume_data(session_, call.stream_id_);  // does nothing if it did not wait
   host_.WantFlush();
   AskForPiece(call);
 }
@@ -444,7 +444,7 @@ void Http2Session::TakePiece(Call& call, Result<AnswerPiece> piece) {
 void Http2Session::BreakOff(Call& call, const Error& reason) {
   KV_WARN("broke off a large answer", {"remote-addr", peer_.view()}, {"error", reason.message});
   call.pieces_->rest.reset();
-  // ENHANCE_YOUR_CALM is what clients take for ResourceExhausted.
+  // Clients translate ENHANCE_YOUR_CALM to ResourceExhausted.
   Reset(call, reason.code == Code::kResourceExhausted ? NGHTTP2_ENHANCE_YOUR_CALM
                                                       : NGHTTP2_INTERNAL_ERROR);
 }
@@ -497,7 +497,7 @@ void Http2Session::Cancel(Call& call, Error reason) {
   buffered_bytes_ -= std::exchange(call.counted_bytes_, 0);
   RunEndHook(call);
   if (call.sending_) {
-    Reset(call, NGHTTP2_CANCEL);  // a message cannot be broken off in another way
+    Reset(call, NGHTTP2_CANCEL);  // a message cannot be broken off in any other way
   } else {
     SubmitTrailers(call);
   }
@@ -539,7 +539,7 @@ void Http2Session::Send(Call& call, SharedBytes first, ByteChain rest) {
 void Http2Session::SendFrames(Call& call, ByteChain frames, std::size_t messages) {
   const std::size_t size_bytes = SizeBytes(frames);
   BeginResponse(call);
-  call.prefix_sent_bytes_ = call.prefix_.size();  // the frames have theirs
+  call.prefix_sent_bytes_ = call.prefix_.size();  // the frames have their own
   call.first_ = {};
   call.rest_ = std::move(frames);
   call.part_ = 1;  // the first of rest_
@@ -657,7 +657,7 @@ void Http2Session::OnMessageSent(Call& call) {
   call.rest_ = {};
   if (std::exchange(call.finish_waits_, false)) Decide(call, std::move(call.status_));
   if (call.decided_ && call.http_ == nullptr) SubmitTrailers(call);
-  // The handler hears of it in the next wake-up: this one's hooks have run.
+  // The handler learns of it in the next wake-up: this one's hooks have run.
   if (call.stream_ != nullptr && call.stream_->write_callback) call.Push();
 }
 
@@ -685,7 +685,7 @@ void Http2Session::Detach(Call& call) {
     call.CallContext::Cancel(call.status_);
   }
   call.FailCallbacks(call.status_.code == Code::kOk ? CanceledError() : call.status_);
-  // The handler may have left work for hooks that have run already, if this is a flush.
+  // The handler may have left work for hooks that have already run, if this is a flush.
   if (batch_ != nullptr) front_.loop.StayAwake();
 }
 

@@ -1,6 +1,6 @@
-// Requests on an HTTP/2 connection that are not gRPC: they are gathered and handed to the server's
-// HttpHandler, as those over HTTP/1.1 are. Under TLS only, where ALPN brings clients here that
-// speak both.
+// Requests on an HTTP/2 connection that are not gRPC: they are collected and handed to the server's
+// HttpHandler, like those over HTTP/1.1. Only under TLS, where ALPN directs clients here that speak
+// both.
 #include <nghttp2/nghttp2.h>
 
 #include <algorithm>

@@ -1,9 +1,9 @@
-// The demands of HTTP/2 (RFC 9113, section 8) on a request's fields beyond their single bytes. Who
-// breaks it sent a malformed request, which is never served. Pure functions.
+// Rules of HTTP/2 (RFC 9113, section 8) for a request's fields beyond their single bytes. A request
+// that breaks one is malformed and never served. Pure functions.
 //
-// No more is asked than the RFC does, so that every client that keeps to it is served: any scheme
-// of RFC 3986's form, also "http" under TLS; no authority; an authority that is no host at all, as
-// etcd's own clients send.
+// The rules are no stricter than the RFC, so that every conforming client is served: any scheme of
+// RFC 3986's form, also "http" under TLS; no authority; an authority that is not a host, as etcd's
+// own clients send.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace kvorum::rpc {
 
-// Fields of HTTP/1.1's connections: connection, keep-alive, proxy-connection, transfer-encoding,
-// upgrade.
+// Connection-specific fields of HTTP/1.1: connection, keep-alive, proxy-connection,
+// transfer-encoding, upgrade.
 bool IsConnectionField(std::string_view name);
 
 // A te field may say "trailers" and nothing else.

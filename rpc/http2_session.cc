@@ -13,16 +13,16 @@
 namespace kvorum::rpc {
 namespace {
 
-// As grpc-go: a client that pings without streams may do so this often, and is told to go away at
-// the strike after these.
+// As in grpc-go: a client without streams may ping this often, and gets GOAWAY at the strike after
+// these.
 constexpr Duration kIdlePingInterval = std::chrono::hours(2);
 constexpr int kMaxPingStrikes = 2;
-// How long the first GOAWAY may take to reach the client, if it does not answer our ping.
+// The time for the first GOAWAY to reach the client, if it does not answer our ping.
 constexpr Duration kDrainRoundTrip = std::chrono::seconds(1);
-// Frames that wait for a client which does not read, refusals of its requests for the most part:
-// past these its next ones are left in the socket.
+// The bound of frames waiting for a client that does not read, mostly refusals of its requests:
+// past it its next requests are left in the socket.
 constexpr std::size_t kMaxQueuedFrames = 1024;
-// So many streams that were reset are remembered.
+// The number of reset streams that are remembered.
 constexpr std::size_t kRememberedResets = 128;
 constexpr std::int64_t kMaxWindowBytes = std::numeric_limits<std::int32_t>::max();
 constexpr std::array<std::uint8_t, 8> kDrainPing{'k', 'v', 'o', 'r', 'u', 'm', 'G', 'A'};
@@ -36,7 +36,7 @@ Http2Session::Http2Session(Front& front, SessionHost& host, SharedBytes peer,
       peer_(std::move(peer)),
       certificate_name_(std::move(certificate_name)),
       serves_(serves),
-      // Long ago, so that the first ping is on time.
+      // Long ago, so that the first ping is in time.
       last_ping_{std::numeric_limits<std::int64_t>::min() / 2},
       last_input_(front.loop.now()),
       reset_tokens_(front.options.reset_burst),
@@ -60,7 +60,7 @@ void Http2Session::StartSession() {
       {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, options.max_header_list_bytes},
       {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, options.max_concurrent_streams},
   }};
-  // Without a limit none is announced, as grpc-go does.
+  // Without a limit no limit is announced, as in grpc-go.
   const std::size_t count =
       options.max_concurrent_streams == UINT32_MAX ? settings.size() - 1 : settings.size();
   KV_CHECK(nghttp2_submit_settings(session_, NGHTTP2_FLAG_NONE, settings.data(), count) == 0,
@@ -85,7 +85,7 @@ void Http2Session::OnInput(std::string_view bytes) {
   if (used == NGHTTP2_ERR_FLOODED) {
     HangUp(NGHTTP2_ENHANCE_YOUR_CALM, "too_many_frames");
   } else if (used < 0) {
-    ended_ = true;  // not HTTP/2, or out of memory: nothing sensible can be said
+    ended_ = true;  // not HTTP/2, or out of memory: there is nothing useful to send
     host_.WantFlush();
   } else if (nghttp2_session_want_write(session_) != 0 ||
              nghttp2_session_want_read(session_) == 0) {
@@ -105,7 +105,7 @@ void Http2Session::Produce(OutputBatch& batch) {
   batch_ = nullptr;
   if (status != 0) ended_ = true;
   CheckEnd();
-  // Half the bound, so that the waiting requests are not let in one by one.
+  // Half the bound, so that waiting requests are not admitted one by one.
   if (!waiting_.empty() && MayDispatch(front_.options.max_unsent_bytes / 2))
     front_.loop.Arm(dispatch_timer_, front_.loop.now());
 }
@@ -130,8 +130,8 @@ void Http2Session::Drain() {
     ended_ = true;
     return host_.WantFlush();
   }
-  // Streams that the client opened before it hears of this still count; a round trip later the
-  // last of them is known (OnGoAwaySent).
+  // Streams that the client opens before it learns of this still count; a round trip later the last
+  // of them is known (OnGoAwaySent).
   nghttp2_submit_shutdown_notice(session_);
   front_.loop.Arm(drain_timer_, front_.loop.now() + kDrainRoundTrip);
   host_.WantFlush();
@@ -176,7 +176,7 @@ void Http2Session::HangUp(std::uint32_t error_code, std::string_view debug_data)
   host_.WantFlush();
 }
 
-// nghttp2 says nothing to frames on streams that are gone.
+// nghttp2 ignores frames on streams that are gone.
 bool Http2Session::IsOver(std::int32_t stream_id) const {
   const bool is_clients = stream_id % 2 == 1;
   return is_clients && stream_id <= last_stream_id_ &&

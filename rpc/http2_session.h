@@ -1,13 +1,13 @@
-// gRPC over HTTP/2 on one connection: nghttp2 speaks HTTP/2, this class speaks gRPC on it and keeps
+// gRPC over HTTP/2 on one connection: nghttp2 implements HTTP/2, this class gRPC on top of it and
 // the connection's limits.
 //
 // Under TLS a connection may carry plain HTTP requests too (http2_http.cc).
 //
-// A call's way: its headers are judged as they come (OnHeader), routed when they are complete
-// (BeginCall), its messages gathered (OnData), its handler called (Dispatch); its answer goes out
-// as HEADERS, DATA and trailers (Send, Decide). HTTP/2's own header rules are checked here
-// (http2_rules.h) and not by nghttp2, which refuses what grpc-go accepts: etcd's clients send
-// ":authority: #initially=[...]".
+// A call goes through these steps: its headers are checked as they come (OnHeader), it is routed
+// when they are complete (BeginCall), its messages are collected (OnData), its handler is called
+// (Dispatch); its answer goes out as HEADERS, DATA and trailers (Send, Decide). HTTP/2's own header
+// rules are checked here (http2_rules.h) and not by nghttp2, which refuses headers that grpc-go
+// accepts: etcd's clients send ":authority: #initially=[...]".
 #pragma once
 
 #include <array>
@@ -36,7 +36,7 @@ class Http2Session final : public Session {
  public:
   enum class Serves : std::uint8_t { kGrpc, kGrpcAndHttp };
 
-  // `certificate_name`: of the client, which proved it; none if it was not asked to.
+  // `certificate_name`: from the client's verified certificate; nullopt if none was requested.
   Http2Session(Front& front, SessionHost& host, SharedBytes peer,
                std::optional<SharedBytes> certificate_name, Serves serves);
   ~Http2Session() override;
@@ -53,19 +53,18 @@ class Http2Session final : public Session {
   void Drain() override;
   void CancelAll(const Error& reason) override;
 
-  // For Call.
-  // The answer of a unary call.
+  // For Call: the answer of a unary call.
   void Answer(Call& call, Error status, SharedBytes first, ByteChain rest);
-  // The next piece of a large answer, or why there is none.
+  // The next piece of a large answer, or the reason why there is none.
   void TakePiece(Call& call, Result<AnswerPiece> piece);
   // One message of a stream.
   void SendMessage(Call& call, ByteChain message);
   // Several messages with their prefixes.
   void SendFrames(Call& call, ByteChain frames, std::size_t messages);
   void FinishStream(Call& call, const Error& status);
-  // As FinishStream, for its handler as if the client had left.
+  // Like FinishStream; to the handler it is as if the client had left.
   void Cut(Call& call, const Error& reason);
-  // Completes the outstanding Read if it can be.
+  // Completes the outstanding Read if possible.
   void ServeRead(Call& call);
   // The call's deadline has passed.
   void Expire(Call& call);
@@ -75,8 +74,8 @@ class Http2Session final : public Session {
   friend nghttp2_session* NewServerSession(Http2Session& owner);
   friend void SubmitMessage(nghttp2_session* session, std::int32_t stream_id, Call& call);
 
-  // What a header block says. One is open at a time, so one for the connection is enough; the
-  // strings are set only for what will be refused.
+  // The content of a header block. One is open at a time, so one for the connection is enough; the
+  // strings are set only for requests that will be refused.
   struct Head {
     std::optional<Error> error;  // the first header that cannot be understood
     std::optional<Duration> timeout;
@@ -88,7 +87,7 @@ class Http2Session final : public Session {
     std::uint32_t authorities = 0;
     std::uint32_t hosts = 0;
     bool malformed = false;     // not HTTP/2: the stream is reset
-    bool too_large = false;     // as well
+    bool too_large = false;     // also not HTTP/2
     bool regular_seen = false;  // pseudo headers may not follow
     bool path_seen = false;
     bool method_seen = false;
@@ -100,16 +99,15 @@ class Http2Session final : public Session {
 
   void StartSession();
 
-  // The request's way in.
+  // From the request to the handler.
   Call* NewCall(std::int32_t stream_id);
   void OnHeader(Call& call, std::string_view name, std::string_view value);
   void OnPseudoHeader(Call& call, std::string_view name, std::string_view value);
-  // A field of a header block behind the request's messages: it is judged, and says nothing in
-  // gRPC.
+  // Checks a field of a header block after the request's messages, which has no meaning in gRPC.
   void OnTrailer(std::string_view name, std::string_view value);
-  // A header that gRPC or HTTP gives a meaning; false if it is metadata.
+  // Handles a header with a meaning in gRPC or HTTP; false if it is metadata.
   bool OnProtocolHeader(Call& call, std::string_view name, std::string_view value);
-  // True if its header block, which is complete, is no request of HTTP/2.
+  // True if its complete header block is not a request of HTTP/2.
   bool IsMalformed(const Call& call) const;
   void BeginCall(Call& call, bool remote_ended);
   void OnData(Call& call, std::string_view bytes);
@@ -117,19 +115,18 @@ class Http2Session final : public Session {
   void OnStreamData(Call& call, std::string_view bytes);
   void OnRemoteEnd(Call& call);
   void EndUnaryRequest(Call& call);
-  // Moves what has come into the call's reader, giving its window back; false if that broke the
-  // call.
+  // Moves the received bytes into the call's reader and gives its window back; false if that broke
+  // the call.
   bool FeedReader(Call& call);
-  // Enters what the call holds of its request into the connection's sum; false if that broke the
-  // call.
+  // Adds the call's request bytes to the connection's sum; false if that broke the call.
   bool CountBuffered(Call& call);
-  // True if another request may be started, with this bound for what the client has not taken.
+  // True if another request may be started, with this bound for unread answers.
   bool MayDispatch(std::uint64_t max_unsent_bytes) const;
   void DispatchOrWait(Call& call);
   void Dispatch(Call& call);
   void DispatchWaiting();
 
-  // The way of a request that is not gRPC.
+  // For a request that is not gRPC.
   class HttpAnswer;
   void BeginHttp(Call& call, bool remote_ended);
   void OnHttpData(Call& call, std::string_view bytes);
@@ -137,17 +134,16 @@ class Http2Session final : public Session {
   void AnswerHttp(Call& call, HttpResponse response);
   void CancelHttp(Call& call, const Error& reason);
 
-  // The answer's way out.
-  // The call is over for its handler.
+  // From the answer to the client. Decide ends the call for its handler.
   void Decide(Call& call, Error status);
-  // As Decide, for a call that ends otherwise than its handler says: the handler is told.
+  // Like Decide, for a call that ends differently from what its handler says: the handler is told.
   void Cancel(Call& call, Error reason);
   void RunEndHook(Call& call);
   // Ends the stream of an answer in the middle of its message.
   void BreakOff(Call& call, const Error& reason);
   void BeginResponse(Call& call);
   void SubmitTrailers(Call& call);
-  // Answers before routing, with an HTTP status of its own.
+  // Answers before routing, with a separate HTTP status.
   void Refuse(Call& call, Error status, std::string_view http_status);
   // Resets the stream of a request that is not HTTP/2; its handler, if it was called already, is
   // told that the call is over.
@@ -161,15 +157,15 @@ class Http2Session final : public Session {
   void OnMessageSent(Call& call);
   void Detach(Call& call);
 
-  // The connection.
-  // A HEADERS frame: an id that is not new and not of an open stream ends the connection.
+  // For the connection. A HEADERS frame whose id is neither new nor that of an open stream ends the
+  // connection.
   void OnHeadersFrame(std::int32_t stream_id);
-  // Tells the client of each DATA frame in the bytes that came on a stream which is over.
+  // Reports to the client each DATA frame in the received bytes on a stream that is over.
   void RefuseLateData(FrameHeads heads, std::string_view bytes);
   bool IsOver(std::int32_t stream_id) const;
   void RememberReset(std::int32_t stream_id);
-  // Before the client's SETTINGS count, and for the initial window that they told: a window of more
-  // than 2^31-1 bytes ends the connection.
+  // Called before the client's SETTINGS take effect, and for the initial window that they set: a
+  // window of more than 2^31-1 bytes ends the connection.
   void BeforeSettings();
   void OnInitialWindow(std::uint32_t initial_window_bytes);
   void OnPing();
@@ -177,7 +173,7 @@ class Http2Session final : public Session {
   // Counts a stream that was reset, by the client or for its fault.
   void OnReset();
   void OnKeepaliveTimer();
-  // The last word to a client that does not behave: nothing is sent after it.
+  // Sends the last frame to a misbehaving client: nothing is sent after it.
   void HangUp(std::uint32_t error_code, std::string_view debug_data);
   void OnGoAwaySent();
   void FinalGoAway();
@@ -194,24 +190,24 @@ class Http2Session final : public Session {
   Head head_;              // of the newest call
   Call* calls_ = nullptr;  // open calls, newest first
   std::size_t call_count_ = 0;
-  std::deque<std::shared_ptr<Call>> waiting_;  // for unsent_bytes_ to fall, then their handlers
+  std::deque<std::shared_ptr<Call>> waiting_;  // for unsent_bytes_ to fall, then for their handlers
   std::uint64_t buffered_bytes_ = 0;
   std::uint64_t unsent_bytes_ = 0;
   bool established_ = false;
   bool draining_ = false;
   bool final_goaway_sent_ = false;
-  bool close_when_sent_ = false;  // what is ready to be sent is the last
+  bool close_when_sent_ = false;  // no more frames follow the queued ones
   bool hanging_up_ = false;       // GOAWAY is the last
   bool ended_ = false;
 
   FrameHeads heads_;                   // of the input
   std::size_t taken_data_frames_ = 0;  // of this input, by nghttp2
-  std::int32_t last_stream_id_ = 0;    // of those that the client has opened
-  // The latest streams that we reset, oldest overwritten first: what the client sent before it knew
-  // is passed over.
+  std::int32_t last_stream_id_ = 0;    // of those opened by the client
+  // The latest streams that we reset, oldest overwritten first: frames that the client sent before
+  // it knew are ignored.
   std::vector<std::int32_t> reset_streams_;
   std::size_t next_reset_ = 0;
-  // As BeforeSettings found them: of what may be sent on a stream.
+  // As BeforeSettings found them: the bytes that may be sent on a stream.
   std::int64_t widest_window_bytes_ = 0;
   std::int64_t initial_window_bytes_ = 0;
 

@@ -1,4 +1,4 @@
-// The time of day as HTTP's Date header spells it.
+// The time of day in the form of HTTP's Date header.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
-// A unary answer that is not held as a whole: its beginning, and who makes the rest of it in pieces
-// while the client takes them. The size of all of it is known from the start, since it stands in
-// front of a gRPC message.
+// A unary answer that is not held as a whole: its start, and the maker of the rest, which makes
+// pieces while the client reads them. The total size is known from the start, since a gRPC message
+// begins with it.
 #pragma once
 
 #include <cstddef>
@@ -26,14 +26,14 @@ class AnswerRest {
   virtual ~AnswerRest() = default;
   // Makes the next piece, of at least a byte, and gives it to `taker`, once, on any thread. Called
   // on the answer's loop, again only when the last piece was taken and bytes are missing; must not
-  // wait. After an error the answer is broken off: too late for a status.
+  // wait. After an error the answer is broken off: it is too late for a status.
   virtual void MakeNext(Taker taker) = 0;
 };
 
 struct LargeAnswer {
-  AnswerPiece begun;                 // as much as is there already
+  AnswerPiece begun;                 // the part that is made already
   std::shared_ptr<AnswerRest> rest;  // null if that is all; dropped when the client leaves
-  std::size_t rest_bytes = 0;        // how much it will make
+  std::size_t rest_bytes = 0;        // the number of bytes that it will make
 };
 
 }  // namespace kvorum::rpc

@@ -75,7 +75,7 @@ void Loop::Stop() {
   }
   mailbox_->Close();
   while (auto earliest = timers_.Earliest()) {
-    // Only timed tasks are left when the connections have gone; they end unrun.
+    // Only timed tasks are left when the connections are gone; they end without running.
     Timer* timer = timers_.PopDue(*earliest);
     if (auto* task = dynamic_cast<TimedTask*>(timer)) delete task;
   }
@@ -142,8 +142,8 @@ void Loop::WaitForEvents() {
   event_count_ = std::max(count, 0);
   for (int i = 0; i < event_count_; ++i) {
     const epoll_event event = events_[static_cast<std::size_t>(i)];
-    if (event.data.ptr == nullptr) continue;  // the wake-up, or a watcher that went
-    // A broken connection is readable: the read tells what happened to it.
+    if (event.data.ptr == nullptr) continue;  // the wake-up, or a watcher that was removed
+    // A broken connection counts as readable: the read shows what happened to it.
     const bool broken = (event.events & (EPOLLHUP | EPOLLERR)) != 0;
     static_cast<Watcher*>(event.data.ptr)
         ->OnReady(broken || (event.events & (EPOLLIN | EPOLLRDHUP)) != 0,

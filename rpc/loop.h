@@ -1,10 +1,10 @@
-// One I/O thread: waits for sockets, timers and posted tasks, and works them off in batches.
+// One I/O thread: waits for sockets, timers and posted tasks, and handles them in batches.
 //
 // A wake-up runs in this order: every ready socket is read and its complete requests are handed to
-// their handlers; timers that are due; what other threads posted (tasks, answers, stream
-// operations); the batch hooks; then each connection with something to say writes once. So a hook
-// sees all that one wake-up brought and can start one ReadIndex, or submit one batch of proposals,
-// for all of it; and what it answers at once leaves with the same write.
+// their handlers; due timers run; then the posts of other threads (tasks, answers, stream
+// operations); then the batch hooks; then each connection with pending output writes once. So a
+// hook sees all work of one wake-up and can start one ReadIndex, or submit one batch of proposals,
+// for all of it; and answers it gives at once leave with the same write.
 //
 // Post, PostAt and InThread are thread-safe; the rest belongs to the loop's thread, or to the
 // owner's before Start.
@@ -29,13 +29,14 @@ namespace kvorum::rpc {
 
 class Loop final : public Executor {
  public:
-  // What a file descriptor waits for. Called with what is ready; must not delete itself there.
+  // Handles the events of a file descriptor. Called with the events that are ready; must not delete
+  // itself there.
   class Watcher {
    public:
     virtual ~Watcher() = default;
     virtual void OnReady(bool readable, bool writable) = 0;
   };
-  // Something that wants to write at the end of the wake-up.
+  // An object that wants to write at the end of the wake-up.
   class Flushable {
    public:
     virtual ~Flushable() = default;
@@ -52,7 +53,7 @@ class Loop final : public Executor {
   Loop& operator=(const Loop&) = delete;
 
   void Start();
-  // Ends the thread after the wake-up it is in. Later posts are dropped.
+  // Ends the thread after the present wake-up. Later posts are dropped.
   void Stop();
 
   void Post(Task task) override;
@@ -63,7 +64,8 @@ class Loop final : public Executor {
   static Loop* Current();
   std::uint32_t index() const { return index_; }
 
-  // Runs once per wake-up, as told above, in the order they were added. Add them before Start.
+  // Adds a hook that runs once per wake-up, as told above, in the order of addition. Add hooks
+  // before Start.
   void AddBatchHook(std::move_only_function<void()> hook) { hooks_.push_back(std::move(hook)); }
   // The time of this wake-up; one clock read serves all of it.
   TimePoint now() const { return now_; }
@@ -75,12 +77,12 @@ class Loop final : public Executor {
   // Arms or moves a timer; it fires on this thread.
   void Arm(Timer& timer, TimePoint when) { timers_.Arm(timer, when); }
   void Disarm(Timer& timer) { timers_.Disarm(timer); }
-  // Calls Flush once at the end of this wake-up; asked for again from within Flush, at the end of
-  // the next one, which then does not sleep.
+  // Calls Flush once at the end of this wake-up. If queued from within Flush, at the end of the
+  // next one, which then does not sleep.
   void QueueFlush(Flushable& flushable);
   void DropFlush(Flushable& flushable);
-  // The next wake-up comes at once. For who calls handlers while flushing, when this wake-up's
-  // hooks have run already.
+  // The next wake-up comes at once. For code that calls handlers while flushing, when this
+  // wake-up's hooks have already run.
   void StayAwake() { stay_awake_ = true; }
   // Runs the task at the end of this wake-up, after the flushes (for objects that delete
   // themselves).
@@ -104,7 +106,7 @@ class Loop final : public Executor {
   std::vector<Flushable*> flushes_;
   std::vector<Flushable*> flushing_;
   std::vector<Task> later_;
-  // What the current wait brought; entries of watchers that went meanwhile are nulled.
+  // The events of the current wait; entries of watchers removed meanwhile are nulled.
   std::unique_ptr<epoll_event[]> events_;
   int event_count_ = 0;
   bool stay_awake_ = false;

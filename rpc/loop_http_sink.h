@@ -22,7 +22,7 @@ class LoopHttpSink : public HttpSink, public std::enable_shared_from_this<LoopHt
   }
 
  private:
-  // On the loop; the connection may be gone.
+  // Called on the loop; the connection may be gone.
   virtual void Deliver(HttpResponse response) = 0;
 
   Loop* const loop_;  // compared only

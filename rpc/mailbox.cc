@@ -11,7 +11,7 @@
 namespace kvorum::rpc {
 namespace {
 
-// Stands for the list of a closed box; never followed.
+// Marks the list of a closed box; never dereferenced.
 class ClosedMark final : public Mailbox::Item {
  public:
   void Deliver() override {}
@@ -59,12 +59,13 @@ void Mailbox::Post(Task task) {
 }
 
 void Mailbox::Wake() {
-  // The loop says that it sleeps before it looks for work a last time, and we have given work
-  // before we look whether it sleeps: one of both sees the other (all four are seq_cst).
+  // The loop announces that it sleeps before it looks for work a last time, and we have added work
+  // before we check whether it sleeps: one of the two sees the other (all four operations are
+  // seq_cst).
   if (!sleeping_.load() || !sleeping_.exchange(false)) return;
   const std::uint64_t one = 1;
   // The descriptor is watched edge-triggered and never read; its counter cannot overflow in the
-  // life of a process, and a failed write means that it is signalled already.
+  // life of a process, and a failed write means that it is already signalled.
   [[maybe_unused]] const ssize_t written = write(wake_fd_, &one, sizeof(one));
 }
 
@@ -80,7 +81,7 @@ void Mailbox::Collect() {
   if (head_.load(std::memory_order_relaxed) != nullptr) {
     Item* newest_first = head_.exchange(nullptr);
     Item* item = nullptr;
-    while (newest_first != nullptr) {  // turn the list round: deliver in the order of arrival
+    while (newest_first != nullptr) {  // reverse the list: deliver in the order of arrival
       Item* next = newest_first->next_;
       newest_first->next_ = item;
       item = newest_first;
@@ -89,7 +90,7 @@ void Mailbox::Collect() {
     while (item != nullptr) {
       Item* next = item->next_;
       const std::shared_ptr<Item> self = std::move(item->self_);
-      // From here on the item may be pushed again, by a thread that saw it delivered too early.
+      // From here on the item may be pushed again, by a thread that sees it delivered too early.
       item->queued_.exchange(false);
       self->Deliver();
       item = next;

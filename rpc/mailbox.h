@@ -1,9 +1,8 @@
-// What other threads hand to a loop: answers of calls (without allocation) and tasks. A thread that
-// sleeps in its poll is woken once, by the first hand-over.
+// Items that other threads hand to a loop: answers of calls (without allocation) and tasks. A
+// thread that sleeps in its poll is woken once, by the first item.
 //
-// Push and Post are thread-safe; Collect, PrepareToSleep and Close belong to the loop's
-// thread. Shared by the loop and its calls, so that a late answer finds a closed box, not freed
-// memory.
+// Push and Post are thread-safe; Collect, PrepareToSleep and Close belong to the loop's thread.
+// Shared by the loop and its calls, so that a late answer finds a closed box, not freed memory.
 #pragma once
 
 #include <atomic>
@@ -21,7 +20,7 @@ class Mailbox {
   class Item {
    public:
     virtual ~Item() = default;
-    // Runs after at least everything that was done before the (last) Push.
+    // Runs after everything that happened before the (last) Push.
     virtual void Deliver() = 0;
 
    private:
@@ -36,19 +35,20 @@ class Mailbox {
   Mailbox(const Mailbox&) = delete;
   Mailbox& operator=(const Mailbox&) = delete;
 
-  // Does nothing for an item that waits to be delivered already, and none after Close.
+  // Does nothing for an item that already waits, nor after Close.
   void Push(std::shared_ptr<Item> item);
   // The task is dropped after Close.
   void Post(Task task);
 
-  // Delivers items, then runs tasks, in the order they came; what comes meanwhile waits.
+  // Delivers items, then runs tasks, in the order of arrival; those that arrive meanwhile wait.
   void Collect();
   // The descriptor that is signalled when a sleeping loop must wake. To be watched edge-triggered;
-  // nobody reads it, which saves a call per wake-up.
+  // it is never read, which saves a call per wake-up.
   int wake_fd() const { return wake_fd_; }
-  // False if something waits already: then do not sleep. After true, Collect ends the sleep.
+  // Returns false if something already waits: then do not sleep. After true, Collect ends the
+  // sleep.
   bool PrepareToSleep();
-  // Drops what waits and all that comes.
+  // Drops everything that waits or arrives later.
   void Close();
 
  private:

@@ -1,7 +1,8 @@
 // Cuts length-prefixed gRPC messages out of a stream of bytes that arrives in any portions.
 //
-// Used by one thread. Holds at most one message; what it has allocated never exceeds twice what has
-// arrived (plus 64 KiB), whatever length the prefix claims. One copy and one allocation a message.
+// Used by one thread. Holds at most one message; its memory never exceeds twice the bytes that have
+// arrived (plus 64 KiB), whatever length the prefix claims. One copy and one allocation per
+// message.
 #pragma once
 
 #include <array>
@@ -18,19 +19,19 @@ namespace kvorum::rpc {
 
 class MessageReader {
  public:
-  // What grpc-encoding promised for compressed messages.
+  // The encoding of compressed messages, from grpc-encoding.
   enum class Encoding : std::uint8_t { kIdentity, kGzip };
 
   explicit MessageReader(std::uint32_t max_message_bytes) : max_message_bytes_(max_message_bytes) {}
   void set_encoding(Encoding encoding) { encoding_ = encoding; }
 
-  // Takes bytes up to the end of one message; returns how many. After an error the stream is
+  // Consumes bytes up to the end of one message; returns their number. After an error the stream is
   // broken. Not to be called while a complete message waits to be taken.
   Result<std::size_t> Feed(std::string_view bytes);
   bool complete() const { return complete_; }
   // The complete message, unpacked.
   SharedBytes Take();
-  // Bytes held of a message that was not taken, prefix included.
+  // Bytes held of a message that is not taken, prefix included.
   std::size_t held_bytes() const { return prefix_bytes_ + body_bytes_; }
 
  private:
@@ -46,7 +47,7 @@ class MessageReader {
   std::size_t prefix_bytes_ = 0;
   std::size_t length_bytes_ = 0;
   std::size_t body_bytes_ = 0;
-  // A message of ordinary size is gathered in its final block; a larger one in a string that grows
+  // A message of ordinary size is assembled in its final block, a larger one in a string that grows
   // as bytes really arrive.
   SharedBytes block_;
   char* block_data_ = nullptr;

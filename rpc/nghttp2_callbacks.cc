@@ -111,7 +111,7 @@ struct Http2Session::Callbacks {
           self.OnPing();
         }
         break;
-      default:  // a number from the wire; nghttp2 has done what the others ask for
+      default:  // a number from the wire; nghttp2 has handled the others
         break;
     }
     return 0;
@@ -140,7 +140,7 @@ struct Http2Session::Callbacks {
       case NGHTTP2_DATA:
         self.activity_since_ping_ = true;
         if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) {
-          // The answer is complete: what the client still sends is not wanted.
+          // The answer is complete: further bytes from the client are not wanted.
           const Call* call = CallOf(session, frame->hd.stream_id);
           if (call != nullptr && !call->remote_ended_) {
             nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id,
@@ -160,7 +160,7 @@ struct Http2Session::Callbacks {
       case NGHTTP2_GOAWAY:
         self.OnGoAwaySent();
         break;
-      default:  // a number of the wire; the others need nothing
+      default:  // a number from the wire; the others need nothing
         break;
     }
     return 0;
@@ -184,7 +184,7 @@ struct Http2Session::Callbacks {
     return static_cast<ssize_t>(size_bytes);
   }
 
-  // How much of the message the next DATA frame takes; its bytes are appended by SendData.
+  // Returns how much of the message the next DATA frame takes; SendData appends its bytes.
   static ssize_t ReadMessage(nghttp2_session* /*session*/, std::int32_t /*stream_id*/,
                              std::uint8_t* /*buffer*/, std::size_t limit_bytes,
                              std::uint32_t* data_flags, nghttp2_data_source* source,
@@ -197,7 +197,7 @@ struct Http2Session::Callbacks {
     *data_flags = NGHTTP2_DATA_FLAG_NO_COPY;
     if (left <= limit_bytes && all) {
       *data_flags |= NGHTTP2_DATA_FLAG_EOF;
-      // Trailers follow, but for what is not gRPC.
+      // Trailers follow, except for plain HTTP.
       if (!static_cast<Call*>(source->ptr)->is_http())
         *data_flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
     }
@@ -235,11 +235,11 @@ struct Http2Session::Callbacks {
     KV_CHECK(nghttp2_option_new(&option) == 0, "out of memory");
     // Windows are given back as messages are consumed.
     nghttp2_option_set_no_auto_window_update(option, 1);
-    // Nothing is kept of streams that have ended.
+    // Keep nothing of streams that have ended.
     nghttp2_option_set_no_closed_streams(option, 1);
-    // Header rules are ours (http2_session.h tells why).
+    // We check the header rules ourselves (http2_session.h tells why).
     nghttp2_option_set_no_http_messaging(option, 1);
-    // OnReset does it with our numbers and words; this is only the net below.
+    // OnReset does this with our limits and texts; this is only a safety net.
     nghttp2_option_set_stream_reset_rate_limit(option, 1'000'000, 100'000);
     return option;
   }

@@ -1,5 +1,5 @@
-// What one connection sends in one go: small pieces copied side by side into one buffer, large ones
-// by reference, written with one vectored call.
+// The output of one connection that is sent at once: small pieces copied side by side into one
+// buffer, large ones by reference, written with one vectored call.
 //
 // Used by one loop's thread, for one connection at a time; the buffer is the loop's, so an idle
 // connection owns none.
@@ -18,8 +18,8 @@ class Socket;
 
 class OutputBatch {
  public:
-  // From this size on a slice is sent without copying it; below, copying is cheaper than one more
-  // piece for the kernel to gather.
+  // Slices from this size on are sent without copying; for smaller ones copying is cheaper than
+  // another piece for the kernel to gather.
   static constexpr std::size_t kShareBytes = 4096;
   // A batch of this size should be written before more is added.
   static constexpr std::size_t kFullBytes = 128 * 1024;
@@ -33,9 +33,9 @@ class OutputBatch {
   std::size_t size_bytes() const { return size_bytes_; }
   void Clear();
 
-  // Writes as much as the socket takes and leaves the batch empty. What it did not take is appended
-  // to `rest`, with copies of what lay in the batch's own buffer. Returns the bytes written, or -1
-  // if the connection is broken.
+  // Writes as much as the socket takes and leaves the batch empty. The rest is appended to `rest`,
+  // with copies of bytes in the batch's own buffer. Returns the bytes written, or -1 if the
+  // connection is broken.
   std::ptrdiff_t WriteTo(Socket& socket, std::vector<SharedBytes>* rest);
 
  private:

@@ -1,9 +1,9 @@
 // An allocator for objects that come and go with every call: each thread keeps a bounded stock of
-// freed blocks of the type and takes from it first. Whoever frees keeps, so it pays where objects
-// are mostly freed by the thread that makes them.
+// freed blocks of the type and takes from it first. The freeing thread keeps the block, so it pays
+// off where objects are mostly freed by the thread that makes them.
 //
-// Thread-safe in the way of malloc. Under AddressSanitizer it is plain new and delete, so that a
-// use after free is seen.
+// Thread-safe like malloc. Under AddressSanitizer it is plain new and delete, so that a use after
+// free is detected.
 #pragma once
 
 #include <array>
@@ -44,7 +44,7 @@ class PoolAllocator {
   struct Stock {
     ~Stock() {
       while (count > 0) ::operator delete(blocks[--count]);
-      limit = 0;  // what this thread still frees while it ends goes to delete
+      limit = 0;  // blocks that this thread still frees while it ends go to delete
     }
     std::array<void*, kMostKept> blocks;
     std::size_t count = 0;

@@ -1,5 +1,5 @@
-// Tells of connections that TLS refused, in the words that operators look for, and at most a few a
-// second: a flood of bad handshakes must not be one of log lines.
+// Logs connections that TLS refused, in the words that operators look for, at most a few a second:
+// a flood of bad handshakes must not cause a flood of log lines.
 //
 // Belongs to its loop.
 #pragma once
@@ -16,7 +16,7 @@ namespace kvorum::rpc {
 
 class RejectionLog {
  public:
-  // `ssl` may be null. A client that just left is told of at the debug level.
+  // `ssl` may be null. A client that just left is logged at debug level.
   void Add(TimePoint now, TlsFailure kind, std::string_view peer, const ssl_st* ssl,
            std::string_view why);
 

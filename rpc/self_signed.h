@@ -1,8 +1,8 @@
-// A certificate that vouches for itself, for traffic that is to be encrypted before anybody has
-// made certificates (--auto-tls, --peer-auto-tls): an ECDSA key on P-256, good for servers and
-// clients, and an authority of its own, so that it may stand in a client's list of trusted ones.
+// A self-signed certificate, to encrypt traffic before anybody has made certificates (--auto-tls,
+// --peer-auto-tls): an ECDSA key on P-256, valid for servers and clients, and its own authority, so
+// that it may be in a client's list of trusted ones.
 //
-// Pure but for OpenSSL's random numbers. Thread-safe.
+// Pure except for OpenSSL's random numbers. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct SelfSigned {
 Result<SelfSigned> MakeSelfSigned(const std::vector<std::string>& hosts, std::int64_t not_before_s,
                                   std::int64_t not_after_s);
 
-// Until when the first certificate of a PEM text is valid, in Unix seconds. kInvalidArgument if
+// The end of validity of the first certificate in a PEM text, in Unix seconds. kInvalidArgument if
 // there is none.
 Result<std::int64_t> CertificateEnd(std::string_view pem);
 

@@ -17,7 +17,7 @@
 namespace kvorum::rpc {
 namespace {
 
-// After the grace period: time for the last statuses and GOAWAYs to leave.
+// Time after the grace period for the last statuses and GOAWAYs to leave.
 constexpr std::chrono::milliseconds kLastBytesTime(200);
 
 }  // namespace
@@ -68,7 +68,7 @@ struct Server::Impl {
   std::vector<std::unique_ptr<Acceptor>> acceptors;  // the first loop's, once started
   bool started = false;
   bool stopped = false;
-  std::mutex empty_mutex;  // guards nothing: for the wait
+  std::mutex empty_mutex;  // guards nothing; for the wait only
   std::condition_variable emptied;
 };
 
@@ -102,8 +102,8 @@ void Server::Impl::Assign(Accepted accepted, const Tls& tls) {
 
 void Server::Impl::Open(Shard& shard, Accepted accepted, Tls tls) {
   Socket socket(std::move(accepted.fd));
-  // As grpc-go does with its keepalive: data that stays unacknowledged this long ends the
-  // connection, ping or not.
+  // Like grpc-go's keepalive: data that stays unacknowledged this long ends the connection, ping or
+  // not.
   socket.SetUserTimeout(options.ping_timeout);
   auto connection = std::make_unique<Connection>(
       shard.front, std::move(socket), SharedBytes::Own(std::move(accepted.peer)), std::move(tls),
@@ -115,7 +115,7 @@ void Server::Impl::Open(Shard& shard, Accepted accepted, Tls tls) {
 
 void Server::Impl::OnClosed(Shard& shard, Connection* connection) {
   const auto found = shard.connections.find(connection);
-  if (found == shard.connections.end()) return;  // its destructor closes it, if nothing did before
+  if (found == shard.connections.end()) return;  // its destructor closes it, if it is still open
   shard.loop.Later([owned = std::move(found->second)] {});
   shard.connections.erase(found);
   --shard.open;
@@ -143,7 +143,7 @@ void Server::Impl::ForEachConnection(const std::function<void(Connection&)>& act
   for (auto& shard : shards) {
     RunOn(shard->loop, [&] {
       shard->draining = true;
-      // The action may close connections, which takes them out of the map.
+      // The action may close connections, which removes them from the map.
       std::vector<Connection*> connections;
       for (const auto& [connection, owner] : shard->connections) connections.push_back(connection);
       for (Connection* connection : connections) action(*connection);

@@ -1,7 +1,7 @@
-// The server front: gRPC over HTTP/2 and HTTP/1.1 on one port, told apart by ALPN under TLS and by
-// the first bytes else. A port serves plain text, TLS, or both.
+// The server: gRPC over HTTP/2 and HTTP/1.1 on one port, told apart by ALPN under TLS and otherwise
+// by the first bytes. A port serves plain text, TLS, or both.
 //
-// Build it, Listen, add batch hooks to its loops, Start. Shutdown and the destructor end it;
+// Create it, Listen, add batch hooks to its loops, Start. Shutdown and the destructor end it;
 // answers that other threads give afterwards are dropped. Public functions are called by one owner
 // thread, except stats(), which is thread-safe.
 #pragma once
@@ -32,45 +32,48 @@ struct Options {
   std::uint32_t max_send_message_bytes = INT32_MAX;
   // Per connection; further streams wait at the client. UINT32_MAX: no limit is announced.
   std::uint32_t max_concurrent_streams = UINT32_MAX;
-  // At this number accepting waits until a connection ends. 0: no limit.
+  // At this number accepting pauses until a connection ends. 0: no limit.
   std::uint32_t max_connections = 0;
 
   std::uint32_t max_header_list_bytes = 64 * 1024;
   std::uint32_t stream_window_bytes = 256 * 1024;
   std::uint32_t connection_window_bytes = 4 * 1024 * 1024;
-  // Request bytes of one connection that are received but not yet handed to a handler (parts of
-  // messages, messages nobody read). Past it, the stream that wants more is refused.
+  // The bound of one connection's request bytes that are received but not yet handed to a handler
+  // (parts of messages, messages not read). Past it, the stream that needs more is refused.
   std::uint64_t max_buffered_request_bytes = 64 * 1024 * 1024;
-  // Answer bytes of one connection that its client has not taken. Past it no further request of the
-  // connection is started: they wait (at most max_waiting_requests), then are refused.
+  // The bound of one connection's answer bytes that its client has not read. Past it no further
+  // request of the connection is started: requests wait (at most max_waiting_requests), then are
+  // refused.
   std::uint64_t max_unsent_bytes = 16 * 1024 * 1024;
   std::uint32_t max_waiting_requests = 1024;
-  // The memory of answers, of all connections and of who makes them; outlives the server. Null: no
+  // The memory of answers, of all connections and of their makers; outlives the server. Null: no
   // bound.
   AnswerMemory* answers = nullptr;
-  // Streams that the client resets: a burst of this size, refilled at this rate; past it GOAWAY.
+  // Streams reset by the client: a burst of this size, refilled at this rate; past it GOAWAY.
   std::uint32_t reset_burst = 1000;
   std::uint32_t resets_per_second = 100;
 
-  // A connection must show what it speaks, and complete its first request head, in this time.
+  // A connection must show its protocol, and complete its first request head, within this time.
   std::chrono::milliseconds handshake_timeout{10'000};
-  // TLS handshakes of one loop that are under way at a time; the rest wait (HandshakeGate). Each
-  // must complete in handshake_timeout, the wait included.
+  // TLS handshakes of one loop in progress at a time; the rest wait (HandshakeGate). Each must
+  // complete within handshake_timeout, including the wait.
   std::uint32_t max_handshakes = 1024;
-  // And then the one that began first makes room, once it has had this long.
+  // At that bound the one that began first makes room, once it has had this long.
   std::chrono::milliseconds handshake_patience{1'000};
-  // The head of each HTTP/1.1 request, from its first byte; idle keep-alive; and its body.
+  // Time for the head of each HTTP/1.1 request, from its first byte; for idle keep-alive; and for
+  // its body.
   std::chrono::milliseconds http_header_timeout{300'000};
   std::chrono::milliseconds http_idle_timeout{300'000};
   std::chrono::milliseconds http_body_timeout{300'000};
   std::uint32_t http_max_header_bytes = 64 * 1024;
   std::uint64_t http_max_body_bytes = 8 * 1024 * 1024;
 
-  // Keepalive as grpc-go's: clients may ping this often while they have streams, else every 2 h;
-  // at the third strike GOAWAY "too_many_pings".
+  // Keepalive like grpc-go's: clients may ping this often while they have streams, otherwise every
+  // 2 h; at the third strike GOAWAY "too_many_pings".
   std::chrono::milliseconds min_client_ping_interval{5'000};
   bool permit_pings_without_streams = false;
-  // The server pings a silent client after the interval, and hangs up without an answer in time.
+  // The server pings a silent client after the interval, and closes the connection without an
+  // answer in time.
   std::chrono::milliseconds ping_interval{std::chrono::hours(2)};
   std::chrono::milliseconds ping_timeout{20'000};
 };
@@ -79,11 +82,11 @@ struct Options {
 struct Stats {
   std::uint64_t accepted_connections = 0;
   std::uint64_t open_connections = 0;
-  std::uint64_t cut_connections = 0;  // that held answers and did not take them
+  std::uint64_t cut_connections = 0;  // that held answers and did not read them
   std::uint64_t received_bytes = 0;
   std::uint64_t sent_bytes = 0;
-  std::uint64_t accept_failures = 0;  // out of descriptors or memory: accepting paused and went on
-  std::uint64_t tls_handshakes = 0;   // that succeeded
+  std::uint64_t accept_failures = 0;  // out of descriptors or memory: accepting paused and resumed
+  std::uint64_t tls_handshakes = 0;   // successful ones
   std::array<std::uint64_t, kTlsFailureKinds> tls_failures{};  // by TlsFailure
 };
 
@@ -94,12 +97,12 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // Binds and listens; returns the address with the port that was given ("127.0.0.1:2379").
-  // `localhost` is IPv4 first, as Go does; an empty host or 0.0.0.0 is every address. Errors read
-  // like Go's: "listen tcp 127.0.0.1:2379: bind: address already in use".
+  // Binds and listens; returns the address with the actual port ("127.0.0.1:2379"). `localhost` is
+  // IPv4 first, as in Go; an empty host or 0.0.0.0 means every address. Errors read like Go's:
+  // "listen tcp 127.0.0.1:2379: bind: address already in use".
   Result<std::string> Listen(const std::string& host, std::uint16_t port,
                              std::shared_ptr<const TlsListen> tls = nullptr);
-  // A socket left at the path by an earlier process is replaced; the path is removed at the end.
+  // Replaces a socket left at the path by an earlier process; the path is removed at the end.
   Result<std::string> ListenUnix(const std::string& path,
                                  std::shared_ptr<const TlsListen> tls = nullptr);
 
@@ -109,8 +112,9 @@ class Server {
   // Starts the threads; connections are accepted from here on, also on later listeners.
   void Start();
 
-  // Stops accepting, tells clients to go away, lets calls in flight end for at most `grace`, then
-  // cancels the rest (their clients get Unavailable) and closes. Returns when all is closed.
+  // Stops accepting, tells clients to go away, lets calls in flight finish for at most `grace`,
+  // then cancels the rest (their clients get Unavailable) and closes. Returns when everything is
+  // closed.
   void Shutdown(std::chrono::milliseconds grace);
 
   Stats stats() const;

@@ -9,7 +9,7 @@
 namespace kvorum::rpc {
 namespace {
 
-// Gathers what is made in pieces, for who takes whole messages only.
+// Collects an answer made in pieces, for callers that need the whole message.
 class Gatherer final : public std::enable_shared_from_this<Gatherer> {
  public:
   Gatherer(LargeAnswer answer, std::move_only_function<void(Result<ByteChain>)> done)

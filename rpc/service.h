@@ -1,4 +1,4 @@
-// What a service is to the transport: methods by their exact path, each a handler that gets the
+// Services as the transport sees them: methods by their exact path, each a handler that gets the
 // request's bytes and answers with a chain of shared slices. Nothing here knows HTTP/2, so that
 // gRPC, the JSON gateway and tests call the same handlers.
 //
@@ -26,18 +26,18 @@
 
 namespace kvorum::rpc {
 
-// Where a unary answer goes. Implemented by the transport; called once.
+// Receives a unary answer. Implemented by the transport; called once.
 class UnarySink {
  public:
   virtual ~UnarySink() = default;
   // The message is `first` followed by `rest`; both are empty when the status is not ok.
   virtual void Complete(Error status, SharedBytes first, ByteChain rest) = 0;
-  // Ok, with one message that is not whole yet.
+  // Answers ok, with one message that is not complete yet.
   virtual void CompleteLarge(LargeAnswer answer) = 0;
 };
 
-// The right to answer one unary call, once, from any thread. Dropped without an answer, it answers
-// with an Internal error, so no caller waits for ever.
+// The right to answer one unary call, once, from any thread. If it is dropped without an answer, it
+// answers with an Internal error, so no caller waits for ever.
 //
 // Cost from the call's own loop: no lock, no allocation. From another thread: one atomic push, and
 // a wake-up of the loop only if it sleeps.
@@ -50,7 +50,7 @@ class UnaryReply {
   UnaryReply& operator=(UnaryReply&& other) noexcept;
   ~UnaryReply();
 
-  // Exactly one of these, once.
+  // Call exactly one of these, once.
   void Send(SharedBytes message);
   void Send(ByteChain message);
   void Send(LargeAnswer answer);
@@ -67,33 +67,33 @@ class UnaryReply {
 // One stream of a client-, server- or bidirectional streaming method, seen from the handler.
 //
 // Thread-safe: any thread may call; callbacks run on the stream's loop, at most one at a time,
-// never from inside the function that took them. When the call is cancelled (context().OnCancel
-// tells), they run with the reason as their error and the stream is finished. Who comes late does
-// no harm: on a finished stream a Read or a Write runs its callback with an error, and does nothing
-// else. A callback usually holds a shared_ptr to the stream: it is dropped when it has run, so no
-// cycle remains. A stream that is dropped without Finish ends with an Internal error.
+// never from within the function that took them. When the call is cancelled (see
+// context().OnCancel), they run with the reason as their error and the stream is finished. Late
+// calls do no harm: on a finished stream a Read or a Write only runs its callback with an error. A
+// callback usually holds a shared_ptr to the stream: it is dropped when it has run, so no cycle
+// remains. A stream that is dropped without Finish ends with an Internal error.
 class ServerStream {
  public:
-  // A message; nothing after the client's last one; or why the stream broke.
+  // A message; nothing after the client's last one; or the error that broke the stream.
   using ReadCallback = std::move_only_function<void(Result<std::optional<SharedBytes>>)>;
   using WriteCallback = std::move_only_function<void(Result<void>)>;
 
   virtual ~ServerStream() = default;
   virtual CallContext& context() = 0;
 
-  // Asks for the next message; one Read may be outstanding. The client's flow-control window is
-  // given back only for messages that were read, so what a stream holds is bounded by its window.
-  // A message that breaks the protocol (too large, bad compression) finishes the stream with that
+  // Requests the next message; one Read may be outstanding. The client's flow-control window is
+  // given back only for messages that were read, so a stream's memory is bounded by its window. A
+  // message that breaks the protocol (too large, bad compression) finishes the stream with that
   // error before the callback runs with it.
   virtual void Read(ReadCallback callback) = 0;
 
   // Sends one message; one Write may be outstanding. The callback runs once the message has passed
-  // flow control into the connection's bounded output: a reader that does not read delays it.
-  // Messages go out in order; the slices are shared and not copied where that pays.
+  // flow control into the connection's bounded output: a client that does not read delays it.
+  // Messages go out in order; slices are shared, not copied, where that pays off.
   virtual void Write(ByteChain message, WriteCallback callback) = 0;
 
-  // As Write, of several messages at once: each stands behind its prefix (grpc_protocol.h). For who
-  // says much at a time: the messages share frames of HTTP/2 and one wake-up.
+  // Like Write, for several messages at once, each after its prefix (grpc_protocol.h). For handlers
+  // that send much at a time: the messages share HTTP/2 frames and one wake-up.
   virtual void WriteFrames(ByteChain frames, std::size_t messages, WriteCallback callback) = 0;
 
   // Bytes of the outstanding Write that the client's windows do not let through yet.
@@ -104,9 +104,9 @@ class ServerStream {
   virtual void Finish(Error status) = 0;
   void FinishOk() { Finish(Error{Code::kOk, {}}); }
 
-  // Ends the stream from outside of its handler: the client gets the status, behind a message that
-  // is on its way, and to the handler it is as if the client had left, with this reason. Does
-  // nothing to a stream that has ended.
+  // Ends the stream from outside of its handler: the client gets the status, after any message
+  // being sent, and to the handler it is as if the client had left, with this reason. Does nothing
+  // to a stream that has ended.
   virtual void Cut(Error reason) = 0;
 };
 
@@ -127,7 +127,7 @@ struct MethodInfo {
   std::uint32_t index = 0;  // counts up from 0 in the order of registration, for tables of counters
 };
 
-// How a call ended, for counters and the slow-request log.
+// The outcome of a call, for counters and the slow-request log.
 struct CallEnd {
   Code code = Code::kOk;
   std::string_view message;
@@ -163,7 +163,7 @@ class Router {
   void SetStartHook(StartHook hook) { start_hook_ = std::move(hook); }
   void SetEndHook(EndHook hook) { end_hook_ = std::move(hook); }
 
-  // Null if there is no such method; MissingMethod tells the client why.
+  // Null if there is no such method; MissingMethod gives the error for the client.
   const Method* Find(std::string_view path) const;
   // The error that grpc-go's server gives for a path that is not registered.
   Error MissingMethod(std::string_view path) const;
@@ -175,7 +175,7 @@ class Router {
   Method& Add(std::string_view service, std::string_view name, MethodKind kind);
 
   std::vector<std::unique_ptr<Method>> methods_;
-  // Keys view into methods_.
+  // The keys refer to methods_.
   std::unordered_map<std::string_view, const Method*> by_path_;
   std::unordered_set<std::string_view> services_;
   StartHook start_hook_;

@@ -1,8 +1,8 @@
-// One protocol on one connection: fed with what the socket brought, asked for what it should send.
-// Neither side of this knows of sockets.
+// One protocol on one connection: consumes the socket's input and produces its output. Neither side
+// of this interface knows sockets.
 //
 // Belongs to the connection's loop. OnInput and Produce are called by the connection alone, never
-// from inside one another.
+// from within one another.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +18,9 @@ namespace kvorum::rpc {
 class SessionHost {
  public:
   virtual ~SessionHost() = default;
-  // There is something to send, or the session has ended.
+  // There is output, or the session has ended.
   virtual void WantFlush() = 0;
-  // The session holds more of answers than before, by something worth counting.
+  // The session's memory for answers has grown by an amount worth counting.
   virtual void CountHeld() = 0;
   // The peer has shown that it speaks the protocol; the handshake's time limit ends.
   virtual void OnEstablished() = 0;
@@ -32,19 +32,20 @@ class Session {
   virtual void OnInput(std::string_view bytes) = 0;
   // The peer sends no more.
   virtual void OnInputEnd() = 0;
-  // Adds what is to be sent until there is no more or the batch is full.
+  // Adds output until there is no more or the batch is full.
   virtual void Produce(OutputBatch& batch) = 0;
-  // It has decided to end, and only waits for its last words to be taken.
+  // The session has decided to end, and only waits for its last output to be sent.
   virtual bool ending() const = 0;
   // Nothing more is to be read or sent: the connection can be closed once its output is out.
   virtual bool ended() const = 0;
-  // True while more input would only pile up; `blocked` if the socket takes no output at present.
+  // True while more input would only accumulate; `blocked` if the socket takes no output at
+  // present.
   virtual bool pauses_input(bool blocked) const = 0;
-  // Bytes of answers that wait to be sent, and of requests that are not handed over.
+  // Bytes of answers waiting to be sent, and of requests not handed over.
   virtual std::size_t held_bytes() const = 0;
-  // Lets what is in flight end, takes nothing new, then ends.
+  // Lets work in flight finish, takes nothing new, then ends.
   virtual void Drain() = 0;
-  // Ends what is in flight with this error, then ends.
+  // Ends work in flight with this error, then ends.
   virtual void CancelAll(const Error& reason) = 0;
 };
 

@@ -23,7 +23,7 @@ namespace {
 
 constexpr int kBacklog = 4096;
 
-// Go's texts differ from strerror's by their lower-case beginning.
+// Go's texts differ from strerror's by their lower-case first letter.
 std::string ErrnoText(int number) {
   std::string text = std::generic_category().message(number);
   if (!text.empty() && text[0] >= 'A' && text[0] <= 'Z') text[0] = static_cast<char>(text[0] + 32);
@@ -67,8 +67,8 @@ struct Binding {
   socklen_t length = 0;
 };
 
-// As Go does: every address means both families where the machine has both; a name that stands for
-// several addresses is bound at its first IPv4 one.
+// As in Go: "every address" means both families where the machine has both; a name with several
+// addresses is bound at its first IPv4 one.
 Result<Binding> Resolve(const std::string& host, std::uint16_t port, bool dual_stack) {
   Binding binding;
   if (dual_stack) {
@@ -182,7 +182,7 @@ void Socket::CloseWriting() {
 
 Result<ListenSocket> ListenSocket::Tcp(const std::string& host, std::uint16_t port) {
   if (host.empty() || host == "0.0.0.0" || host == "::") {
-    // Without IPv6 on the machine, or for the IPv4 wildcard taken elsewhere, IPv4 alone is tried.
+    // Without IPv6 on the machine, or with the IPv4 wildcard taken elsewhere, IPv4 alone is tried.
     if (auto both = BindTcp("::", port, /*dual_stack=*/true)) {
       std::string address = BoundAddress(both->get());
       return ListenSocket(std::move(*both), std::move(address), {});
@@ -244,10 +244,11 @@ std::expected<Accepted, AcceptFailure> ListenSocket::Accept() {
       case EINVAL:
       case ENOTSOCK:
       case EOPNOTSUPP:
-        // The listener is closed or was never one; nothing will ever come.
+        // The listener is closed or never was one; no connection will ever come.
         return std::unexpected(AcceptFailure::kNothing);
       default:
-        // The connection's own trouble (aborted, unreachable, refused by a filter): take the next.
+        // An error of the connection itself (aborted, unreachable, refused by a filter): take the
+        // next.
         continue;
     }
   }

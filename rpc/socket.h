@@ -1,5 +1,5 @@
-// Stream sockets: a connection's, in plain text or under TLS, and the listening ones. The one place
-// that knows system calls of the network.
+// Stream sockets: a connection's, in plain text or under TLS, and the listening ones. The only code
+// that makes network system calls.
 //
 // Used by one thread at a time. Non-blocking throughout.
 #pragma once
@@ -37,7 +37,7 @@ class FileDescriptor {
   int fd_ = -1;
 };
 
-// One accepted connection. Plain text costs one test of a pointer more than if there were no TLS.
+// One accepted connection. TLS support costs plain text one test of a pointer.
 class Socket {
  public:
   // Parts of one vectored write.
@@ -56,25 +56,26 @@ class Socket {
 
   explicit Socket(FileDescriptor fd) : fd_(std::move(fd)) {}
 
-  // Bytes read; 0 at the end; kWouldBlock; -1 if the connection is broken.
+  // Returns the bytes read; 0 at the end; kWouldBlock; -1 if the connection is broken.
   std::ptrdiff_t Read(std::span<char> buffer);
-  // Bytes written, 0 if it would block; -1 if the connection is broken. Under TLS what is written
-  // may still lie here (has_unsent), and then nothing more is taken before Flush has sent it.
+  // Returns the bytes written, 0 if it would block; -1 if the connection is broken. Under TLS the
+  // written bytes may still be here (has_unsent), and nothing more is taken until Flush has sent
+  // them.
   std::ptrdiff_t Write(const Pieces& pieces);
   bool has_unsent() const { return tls_ != nullptr && tls_->has_unsent(); }
   std::size_t unsent_bytes() const { return tls_ == nullptr ? 0 : tls_->unsent_bytes(); }
-  // 1 if nothing is left, 0 if it would block, -1 if the connection is broken.
+  // Returns 1 if nothing is left, 0 if it would block, -1 if the connection is broken.
   int Flush() { return tls_ == nullptr ? 1 : tls_->Flush(fd()); }
 
-  // From here on everything is encrypted, by a handshake first (TlsLink::Handshake).
+  // Encrypts everything from here on, after a handshake (TlsLink::Handshake).
   void StartTls(SslPtr ssl, TlsBuffers& buffers) {
     tls_ = std::make_unique<TlsLink>(std::move(ssl), buffers);
   }
   TlsLink* tls() { return tls_.get(); }
 
-  // Breaks the connection when data stays unacknowledged this long; nothing on a unix socket.
+  // Breaks the connection when data stays unacknowledged this long; no effect on a unix socket.
   void SetUserTimeout(std::chrono::milliseconds limit);
-  // Tells the peer that nothing more comes; what it still sends can be read.
+  // Tells the peer that nothing more comes; its own bytes can still be read.
   void CloseWriting();
   void Close() { fd_.Close(); }
   int fd() const { return fd_.get(); }
@@ -84,7 +85,7 @@ class Socket {
   std::unique_ptr<TlsLink> tls_;  // null: plain text
 };
 
-// The system calls, for whoever has a descriptor only. As Read and Write of Socket.
+// The system calls, for callers that only have a descriptor. Like Read and Write of Socket.
 std::ptrdiff_t ReceiveBytes(int fd, std::span<char> buffer);
 std::ptrdiff_t SendBytes(int fd, std::string_view bytes);
 
@@ -94,7 +95,7 @@ struct Accepted {
 };
 
 enum class AcceptFailure : std::uint8_t {
-  kNothing,    // nobody waits
+  kNothing,    // no connection waits
   kExhausted,  // no descriptors or memory: try again later
 };
 
@@ -107,10 +108,10 @@ class ListenSocket {
   ListenSocket& operator=(ListenSocket&&) = delete;
   ~ListenSocket();
 
-  // Until then connections are refused. An error if another one that is bound to the same port was
+  // Connections are refused before this call. An error if another socket bound to the same port was
   // faster.
   Result<void> Listen() const;
-  // The next connection. One that was given up before it was accepted is skipped.
+  // The next connection. One that was aborted before it was accepted is skipped.
   std::expected<Accepted, AcceptFailure> Accept();
   int fd() const { return fd_.get(); }
   const std::string& address() const { return address_; }

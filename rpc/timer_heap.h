@@ -1,6 +1,6 @@
-// Timers of one loop in a binary heap. Arming, moving and disarming are O(log armed timers) and
-// allocate only when the heap grows; a disarmed timer leaves nothing behind, so that a deadline per
-// call costs what is in flight, not what was.
+// The timers of one loop in a binary heap. Arming, moving and disarming are O(log armed timers) and
+// allocate only when the heap grows. A disarmed timer leaves nothing behind, so that the cost of a
+// deadline per call depends on the calls in flight, not on past ones.
 //
 // Used by one thread.
 #pragma once
@@ -33,7 +33,7 @@ class TimerHeap {
   void Arm(Timer& timer, TimePoint when);
   void Disarm(Timer& timer);
   std::optional<TimePoint> Earliest() const;
-  // Takes out the earliest timer if it is due; null if none is.
+  // Removes and returns the earliest timer if it is due; null if none is.
   Timer* PopDue(TimePoint now);
   std::size_t size() const { return heap_.size(); }
 

@@ -9,7 +9,7 @@
 namespace kvorum::rpc {
 namespace {
 
-// Every name that the API's servers know, the weak ones too.
+// Every name that the API's servers know, including weak ones.
 constexpr std::array<std::string_view, 27> kKnownNames{
     "TLS_RSA_WITH_RC4_128_SHA",
     "TLS_RSA_WITH_3DES_EDE_CBC_SHA",
@@ -44,7 +44,7 @@ constexpr std::array<std::string_view, 27> kKnownNames{
 
 bool IsTls13Name(std::string_view name) { return name.find("_WITH_") == std::string_view::npos; }
 
-// What OpenSSL says of a name that it has not.
+// OpenSSL's text for a name that it does not support.
 constexpr std::string_view kUnavailable = "(NONE)";
 
 std::string_view OpenSslName(std::string name) {

@@ -1,4 +1,4 @@
-// The limits of what a connection may be encrypted with, from the names that flags use.
+// Limits the encryption of connections, by the cipher names that flags use.
 //
 // Pure functions.
 #pragma once
@@ -11,16 +11,16 @@
 
 namespace kvorum::rpc {
 
-// What OpenSSL calls these suites of TLS 1.2, in its list format; the names are known ones. Those
-// of TLS 1.3 cannot be chosen, and suites that this OpenSSL is built without are left out: empty if
-// nothing remains.
+// OpenSSL's names for these TLS 1.2 suites, in its list format; the names are known ones. TLS 1.3's
+// suites cannot be chosen, and suites that this OpenSSL lacks are left out: empty if nothing
+// remains.
 std::string TlsCipherList(const std::vector<std::string>& cipher_suites);
 
-// Those of the names that are left out since this OpenSSL has them not.
+// Those of the names that are left out because this OpenSSL lacks them.
 std::vector<std::string> UnavailableCiphers(const std::vector<std::string>& cipher_suites);
 
-// "TLSv1.2" ciphers that are used unless the operator says otherwise: forward secrecy and
-// authenticated encryption only.
+// The TLS 1.2 ciphers used unless the operator says otherwise: forward secrecy and authenticated
+// encryption only.
 inline constexpr char kStrongCiphers[] =
     "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:"
     "ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305";

@@ -23,16 +23,16 @@ constexpr int kSecurityLevel = 2;
 
 using Authorities = std::vector<X509Ptr>;
 
-// What is in force. Nothing in it changes; the parts are shared with the set before it.
+// The set in force. Immutable; the parts are shared with the previous set.
 struct Material {
   std::shared_ptr<const KeyPair> certificate;         // null: none
-  std::shared_ptr<const KeyPair> client_certificate;  // null: the one above
+  std::shared_ptr<const KeyPair> client_certificate;  // null: `certificate` is used
   std::shared_ptr<const Authorities> authorities;     // null: the system's
   std::shared_ptr<const RevokedSerials> revoked;      // null: none
 };
 
 std::string OpenSslReason() {
-  const unsigned long error = ERR_peek_last_error();  // the one that tells the most
+  const unsigned long error = ERR_peek_last_error();  // the most specific one
   const char* reason = ERR_reason_error_string(error);
   return reason == nullptr ? "unknown error" : reason;
 }
@@ -77,13 +77,13 @@ Result<void> SetLimits(SSL_CTX* context, const TlsOptions& options) {
   std::string ciphers = kStrongCiphers;
   if (!options.cipher_suites.empty()) {
     ciphers = TlsCipherList(options.cipher_suites);
-    if (ciphers.empty()) lowest = TlsVersion::kTls13;  // nothing of the list is for TLS 1.2
+    if (ciphers.empty()) lowest = TlsVersion::kTls13;  // the list has nothing for TLS 1.2
   }
   SSL_CTX_set_min_proto_version(context, ProtocolNumber(lowest));
   SSL_CTX_set_max_proto_version(context, ProtocolNumber(options.max_version));
   if (!ciphers.empty() && SSL_CTX_set_cipher_list(context, ciphers.c_str()) != 1)
     return Refused("cannot use the cipher suites", ciphers);
-  // What a client can make us compute is bounded: no finite-field groups.
+  // Bounds the computation that a client can cause: no finite-field groups.
   KV_CHECK(SSL_CTX_set1_groups_list(context, "X25519:P-256:P-384:P-521") == 1,
            "OpenSSL does not know the usual groups");
   return {};
@@ -107,7 +107,7 @@ Result<void> UseAuthorities(SSL_CTX* context, const Authorities* authorities, bo
   // Each certificate of the file is an anchor, an intermediate too.
   X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN);
   FindIssuersBySignature(store);
-  // The purpose is checked by our rules: OpenSSL's also ask for what no other server does.
+  // Our own rules check the purpose: OpenSSL's also demand things that no other server does.
   SSL_CTX_set_purpose(context, X509_PURPOSE_ANY);
   if (authorities == nullptr) {
     SSL_CTX_set_default_verify_paths(context);
@@ -156,8 +156,8 @@ Result<SslCtxPtr> MakeContext(const TlsOptions& options, const Material& materia
   return context;
 }
 
-// Whether OpenSSL takes a pair that fits is only known once it has one: a key may be too short. A
-// pair that is refused must fail alone, or it would take along what was read with it.
+// Whether OpenSSL accepts a matching pair is known only when it is given one: a key may be too
+// short. A pair that is refused must fail alone, or it would take everything read with it along.
 Result<std::shared_ptr<const KeyPair>> TakePair(const TlsOptions& options, const Watched& watched,
                                                 Watched::Contents contents) {
   auto pair = ParseKeyPair(contents[0], contents[1], watched.paths()[0], watched.paths()[1]);
@@ -235,7 +235,7 @@ struct TlsContext::Files {
     if (!options.crl_file.empty()) revoked.emplace(Watched::Contents{options.crl_file});
   }
 
-  // How much there is to read; nothing if nothing has changed.
+  // The number of bytes to read; nullopt if nothing has changed.
   std::optional<std::int64_t> BytesToRead() const {
     std::optional<std::int64_t> sum;
     for (const auto* watched : {&certificate, &client_certificate, &authorities, &revoked}) {
@@ -246,8 +246,8 @@ struct TlsContext::Files {
     return sum;
   }
 
-  // Takes what has changed and is good; what is not good is told by `bad`. The contexts if they are
-  // new.
+  // Takes over changed files that are good; reports bad ones to `bad`. Returns the contexts if they
+  // are new.
   template <class Bad>
   std::optional<Contexts> Poll(const TlsOptions& options, Bad&& bad) {
     Material next = material;
@@ -288,7 +288,7 @@ struct TlsContext::Files {
   const std::shared_ptr<RevokedNow> revoked_now = std::make_shared<RevokedNow>();
   Executor* loader = nullptr;
   bool is_loading = false;
-  // Of the loader while it is loading, else guarded by the mutex too.
+  // The loader's while it is loading, otherwise guarded by the mutex too.
   std::optional<Watched> certificate;
   std::optional<Watched> client_certificate;
   std::optional<Watched> authorities;
@@ -338,8 +338,8 @@ void TlsContext::LoadSoon() {
   });
 }
 
-// Small files are left to whoever connects: they count for the very next connection, which could
-// not have them while they are read here.
+// Small files are left to new connections: their change counts for the very next connection, which
+// could not use them while they are read here.
 void TlsContext::Look() {
   std::lock_guard lock(files_->mutex);
   if (!files_->is_loading && files_->BytesToRead() > kInlineBytes) LoadSoon();
@@ -353,7 +353,7 @@ void TlsContext::Load() {
   std::optional<Contexts> contexts = Poll();
   std::lock_guard lock(files_->mutex);
   files_->is_loading = false;
-  // What was in force goes when the lock is not held any more.
+  // The previous set is destroyed after the lock is released.
   if (contexts.has_value()) std::swap(files_->contexts, *contexts);
 }
 
@@ -390,7 +390,7 @@ SslPtr TlsContext::NewClient(const std::string& host) {
   std::string name = options_.server_name.empty() ? host : options_.server_name;
   if (!ExpectHost(ssl.get(), name)) return nullptr;
   if (IsIpAddress(name)) return ssl;
-  // What is asked for has no dot at its end, though one was dialled.
+  // The name to verify has no final dot, even if one was dialled.
   while (name.ends_with('.')) name.pop_back();
   if (!name.empty() && SSL_set_tlsext_host_name(ssl.get(), name.c_str()) != 1) return nullptr;
   return ssl;

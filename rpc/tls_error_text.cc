@@ -1,4 +1,4 @@
-// The texts of failed TLS handshakes: those of Go's, which operators and tests of etcd match.
+// The texts of failed TLS handshakes: Go's, which etcd's operators and tests match.
 #include <fmt/format.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -67,7 +67,7 @@ std::string OutOfTime(const X509* leaf) {
   const ASN1_TIME* const begin = X509_get0_notBefore(leaf);
   const bool is_early = X509_cmp_current_time(begin) > 0;
   const ASN1_TIME* const bound = is_early ? begin : X509_get0_notAfter(leaf);
-  // That of an authority above is told without the times.
+  // The text for an expired intermediate or root lacks the times.
   if (!is_early && X509_cmp_current_time(bound) > 0) return text;
   const std::time_t now = std::time(nullptr);
   std::tm parts{};
@@ -78,7 +78,7 @@ std::string OutOfTime(const X509* leaf) {
                             is_early ? "before" : "after", TimeText(bound));
 }
 
-// A fault that Go has no word for is told in OpenSSL's.
+// A fault without a text in Go is reported in OpenSSL's words.
 std::string VerifyError(const SSL* ssl) {
   const long result = SSL_get_verify_result(ssl);
   switch (result) {
@@ -101,7 +101,7 @@ std::string VerifyError(const SSL* ssl) {
 
 std::string CertificateError(const SSL* ssl) {
   constexpr std::string_view kPrefix = "tls: failed to verify certificate: x509: ";
-  // Beyond the chain: it is nobody whom we asked for, or want to hear.
+  // Beyond the chain: it is not the host we asked for, or not an allowed name.
   if (const std::string_view refusal = RefusalText(ssl); !refusal.empty())
     return std::string(refusal);
   return std::string(kPrefix) + VerifyError(ssl);

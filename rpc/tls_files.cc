@@ -23,9 +23,9 @@ namespace {
 using BioPtr = std::unique_ptr<BIO, FreedBy<BIO_free_all>>;
 using CrlPtr = std::unique_ptr<X509_CRL, FreedBy<X509_CRL_free>>;
 
-// Nobody needs more; the serial numbers of a million revoked certificates fit.
+// Far more than needed; the serial numbers of a million revoked certificates fit.
 constexpr std::int64_t kMaxFileBytes = std::int64_t{64} << 20;
-// File systems tell times apart that are this far from each other.
+// File systems distinguish times that are this far apart.
 constexpr std::int64_t kSettledNs = 2'000'000'000;
 
 std::string ErrnoText(int number) {
@@ -224,7 +224,7 @@ std::optional<Result<Watched::Contents>> Watched::Poll() {
   for (const std::string& path : paths_) {
     auto content = ReadWhole(path);
     if (!content.has_value()) {
-      std::string digest = content.error().message;  // told once
+      std::string digest = content.error().message;  // reported once
       if (std::exchange(digest_, digest) == digest) return std::nullopt;
       return Fail(std::move(content).error());
     }

@@ -1,7 +1,7 @@
-// The files of a TlsContext: noticing that they changed, and what is in them.
+// The files of a TlsContext: detecting their changes, and parsing their content.
 //
-// A Watched belongs to whoever holds the lock around it; the parsers are pure functions. Errors
-// name the file and hold nothing of what is in it.
+// A Watched belongs to the holder of the lock around it; the parsers are pure functions. Errors
+// name the file and contain nothing of its content.
 #pragma once
 
 #include <openssl/evp.h>
@@ -35,17 +35,17 @@ struct KeyPair {
 // Serial numbers as big-endian bytes without leading zeros.
 using RevokedSerials = std::unordered_set<std::string>;
 
-// The pair must fit each other.
+// The certificate and the key must match.
 Result<KeyPair> ParseKeyPair(const std::string& certificate_pem, const std::string& key_pem,
                              const std::string& certificate_file, const std::string& key_file);
-// At least one certificate.
+// Returns at least one certificate.
 Result<std::vector<X509Ptr>> ParseAuthorities(const std::string& pem, const std::string& file);
-// Lists whose time has passed are taken too; `expired` tells of them.
+// Expired lists are accepted too; `expired` reports them.
 Result<RevokedSerials> ParseRevocations(const std::string& bytes, const std::string& file,
                                         bool* expired);
 std::string SerialBytes(const ASN1_INTEGER* serial);
 
-// One or two files that are only good together.
+// One or two files that are only valid together.
 class Watched {
  public:
   using Contents = std::vector<std::string>;
@@ -54,21 +54,22 @@ class Watched {
       : paths_(std::move(paths)), clock_(clock) {}
   const std::vector<std::string>& paths() const { return paths_; }
 
-  // How much Poll would read: nothing if nothing has changed.
+  // The number of bytes that Poll would read: nullopt if nothing has changed.
   std::optional<std::int64_t> BytesToRead() const;
-  // The contents if they differ from those of the last call (the first call always has them), or
-  // why they cannot be read, once. Costs a stat of each file when nothing has changed. Files that
-  // were written a moment ago are read again the next time: their time stamp may not tell of what
-  // comes still. Those from the future are, until they have been the same for a while.
+  // Returns the contents if they differ from those of the last call (the first call always has
+  // them), or the reason why they cannot be read, once. Costs a stat of each file when nothing has
+  // changed. Files that were written a moment ago are read again the next time, since their time
+  // stamp may not show later writes. So are those from the future, until they have been the same
+  // for a while.
   std::optional<Result<Contents>> Poll();
 
  private:
   struct Stamp {
     std::uint64_t device = 0;
     std::uint64_t inode = 0;
-    std::int64_t size_bytes = -1;  // -1: cannot be looked at
+    std::int64_t size_bytes = -1;  // -1: unknown
     std::int64_t modified_ns = 0;
-    std::int64_t changed_ns = 0;  // moves with the above, and with a rename over it
+    std::int64_t changed_ns = 0;  // changes with the above, and with a rename over the file
     friend bool operator==(const Stamp&, const Stamp&) = default;
   };
   static Stamp StampOf(const std::string& path);
@@ -79,7 +80,7 @@ class Watched {
   std::vector<Stamp> stamps_;
   TimePoint same_since_;  // stamps and contents
   bool settled_ = false;
-  std::string digest_;  // of what Poll gave last
+  std::string digest_;  // of the contents that Poll returned last
 };
 
 }  // namespace kvorum::rpc

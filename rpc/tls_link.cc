@@ -75,7 +75,7 @@ std::ptrdiff_t TlsLink::Write(int fd, std::span<const std::string_view> pieces) 
   for (std::string_view piece : pieces) {
     piece = piece.substr(0, kSealBytes - taken);
     taken += piece.size();
-    // Full records straight from the piece, what is smaller together with its neighbours.
+    // Full records straight from the piece, smaller parts together with their neighbours.
     while (!piece.empty()) {
       if (gathered.empty() && piece.size() >= TlsStream::kRecordBytes) {
         const std::size_t whole = piece.size() - piece.size() % TlsStream::kRecordBytes;

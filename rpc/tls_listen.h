@@ -1,4 +1,4 @@
-// How a listener encrypts, and what became of its handshakes.
+// A listener's encryption settings, and the outcomes of its handshakes.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ namespace kvorum::rpc {
 // Immutable; shared by the listener and its connections.
 struct TlsListen {
   std::shared_ptr<TlsContext> context;
-  bool plain_text_too = false;  // a first byte that begins no handshake is plain text, and served
+  bool plain_text_too = false;  // a first byte that starts no handshake is plain text, and served
 };
 
 enum class TlsFailure : std::uint8_t {

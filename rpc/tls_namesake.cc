@@ -8,14 +8,15 @@
 namespace kvorum::rpc {
 namespace {
 
-// The bits of security that SSL_CTX_set_security_level's numbers stand for.
+// The bits of security of SSL_CTX_set_security_level's levels.
 int BitsOfLevel(int level) {
   constexpr int kBits[] = {0, 80, 112, 128, 192, 256};
   if (level <= 0) return 0;
   return kBits[level < 5 ? level : 5];
 }
 
-// Extensions that cannot be read, that must be understood and are not, or that make it a proxy's.
+// False for extensions that cannot be read, unknown critical ones, and those of a proxy
+// certificate.
 bool HasSoundExtensions(X509* certificate) {
   return (X509_get_extension_flags(certificate) &
           (EXFLAG_INVALID | EXFLAG_CRITICAL | EXFLAG_PROXY)) == 0;

@@ -32,10 +32,10 @@ int HostIndex() {
   return index;
 }
 
-// A certificate that was refused: OpenSSL keeps only those that were not.
+// A refused certificate: OpenSSL keeps only accepted ones.
 struct Refused {
   X509Ptr leaf;
-  std::string why;  // empty: OpenSSL says it
+  std::string why;  // empty: OpenSSL has a text
 };
 
 void FreeRefused(void*, void* refused, CRYPTO_EX_DATA*, int, long, void*) {
@@ -61,7 +61,7 @@ std::vector<std::string_view> Labels(std::string_view name) {
   }
 }
 
-// What DNS names are made of, and the underscore, which many have.
+// The characters of DNS names, and the underscore, which many have.
 bool IsLabel(std::string_view label) {
   return !label.empty() && label.front() != '-' && std::ranges::all_of(label, [](char byte) {
     return (byte >= 'a' && byte <= 'z') || (byte >= '0' && byte <= '9') || byte == '-' ||
@@ -69,8 +69,8 @@ bool IsLabel(std::string_view label) {
   });
 }
 
-// Both in lower case. A name of the certificate stands for itself, whatever it is made of; with "*"
-// as the first of its labels it stands for all names that have another label there.
+// Both in lower case. A name of the certificate matches itself, whatever its characters; with "*"
+// as its first label it matches all names that have another label there.
 bool MatchesName(std::string_view pattern, std::string_view host) {
   if (pattern == host) return !host.empty() && host != "." && host != "*";
   if (host.ends_with('.')) host.remove_suffix(1);
@@ -82,7 +82,8 @@ bool MatchesName(std::string_view pattern, std::string_view host) {
                     labels.begin() + (is_wild ? 1 : 0));
 }
 
-// A certificate without the extension may be used for all; in the chain each one must allow it.
+// A certificate without the extension allows every purpose; every certificate in the chain must
+// allow it.
 bool AllowsPurpose(const STACK_OF(X509) * chain, bool client) {
   for (int i = 0; i < sk_X509_num(chain); ++i) {
     const std::uint32_t usage = X509_get_extended_key_usage(sk_X509_value(chain, i));
@@ -96,7 +97,8 @@ bool IsRevoked(const RevokedSerials& revoked, const X509* certificate) {
   return revoked.contains(SerialBytes(X509_get0_serialNumber(certificate)));
 }
 
-// Everything that was sent, and what the chain was built with. The anchor is the operator's choice.
+// Covers everything that was sent, and the chain that was built. The anchor is the operator's
+// choice.
 bool AnyRevoked(const RevokedSerials& revoked, X509_STORE_CTX* store) {
   if (IsRevoked(revoked, X509_STORE_CTX_get0_cert(store))) return true;
   const STACK_OF(X509)* sent = X509_STORE_CTX_get0_untrusted(store);
@@ -124,7 +126,7 @@ const std::string* ExpectedHost(const SSL* ssl) {
   return static_cast<const std::string*>(SSL_get_ex_data(ssl, HostIndex()));
 }
 
-// The certificate is for others than the host, which it has to be for.
+// The text for a certificate that is not for the host it has to be for.
 std::string WrongHost(const X509* leaf, const std::string* host) {
   constexpr std::size_t kMaxNames = 100;
   if (host == nullptr) return "tls: nobody is expected";
@@ -157,10 +159,10 @@ void KeepRefused(SSL* ssl, X509* leaf, std::string why) {
     refused.release();
 }
 
-// `why` is set where OpenSSL has no word for it.
+// `why` is set if OpenSSL has no text for it.
 int CheckChain(const TlsRules& rules, X509_STORE_CTX* store, const SSL* ssl, std::string& why) {
-  // Else a name constraint of the authority would hold for the common name too, which is none of a
-  // host.
+  // Otherwise a name constraint of the authority would also apply to the common name, which is no
+  // host name.
   X509_VERIFY_PARAM_set_hostflags(X509_STORE_CTX_get0_param(store),
                                   X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
   const int verified = X509_verify_cert(store);
@@ -174,7 +176,7 @@ int CheckChain(const TlsRules& rules, X509_STORE_CTX* store, const SSL* ssl, std
     error = X509_V_ERR_CERT_REVOKED;
   } else if (!IsAllowed(rules, leaf)) {
     error = X509_V_ERR_HOSTNAME_MISMATCH;
-    why = "client certificate authentication failed";  // whoever accepts or dials
+    why = "client certificate authentication failed";  // the same when accepting and dialling
   } else if (const std::string* const host = ExpectedHost(ssl);
              !rules.accepting && (host == nullptr || !MatchesHost(leaf, *host))) {
     error = X509_V_ERR_HOSTNAME_MISMATCH;
@@ -194,8 +196,8 @@ int Verify(X509_STORE_CTX* store, void* argument) {
   return outcome;
 }
 
-// Of several anchors of the issuer's name OpenSSL would take the first, were the certificate signed
-// by it or not.
+// Of several anchors of the issuer's name OpenSSL would take the first, whether it has signed the
+// certificate or not.
 int FindIssuer(X509** issuer, X509_STORE_CTX* context, X509* certificate) {
   STACK_OF(X509)* named = X509_STORE_CTX_get1_certs(context, X509_get_issuer_name(certificate));
   X509* found = nullptr;

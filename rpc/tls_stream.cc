@@ -96,7 +96,7 @@ std::ptrdiff_t TlsStream::Open(std::string_view received, std::span<char> plain,
         return -1;
     }
   }
-  // The sizes do not allow it to be full with something left.
+  // The sizes do not allow it to be full with input left.
   return input_.empty() && SSL_pending(ssl_.get()) == 0 ? static_cast<std::ptrdiff_t>(opened) : -1;
 }
 
