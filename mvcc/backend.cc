@@ -8,7 +8,7 @@
 namespace kvorum::mvcc {
 namespace {
 
-// What members of one cluster may differ in although they hold the same data.
+// Keys in which members of one cluster may differ although they hold the same data.
 constexpr std::array kLocalMetaKeys = {meta_key::kConsistentIndex, meta_key::kTerm,
                                        meta_key::kStorageVersion};
 

@@ -4,12 +4,12 @@
 // tests and the simulation.
 //
 // Threads: Commit, StartDefragment and FinishDefragment belong to the backend executor; everything
-// else is thread-safe. The backend outlives its readers.
-// Durability: what Commit returned ok for survives a power cut, whole; of a commit that was cut off
-// everything or nothing is there afterwards.
-// Errors of Commit (but for a full disk) and FinishDefragment say that memory and disk may differ:
-// the owner logs them and ends the process, since every later commit is refused. A record whose
-// checksum does not match is kDataLoss, its bucket and key named, and is never handed out.
+// else is thread-safe. The backend outlives its readers. Durability: a batch for which Commit
+// returned ok survives a power cut, whole; a commit that was cut off is there afterwards entirely
+// or not at all. Errors of Commit (except for a full disk) and FinishDefragment mean that memory
+// and disk may differ: the owner logs them and ends the process, since every later commit is
+// refused. A record whose checksum does not match is kDataLoss, its bucket and key named, and is
+// never returned.
 #pragma once
 
 #include <cstddef>
@@ -30,14 +30,14 @@
 
 namespace kvorum::mvcc {
 
-// A long read gave its snapshot up since the backend needs its place; it may begin anew.
+// A long read gave its snapshot up since the backend needs its place; it may start over.
 inline constexpr ApiError kReaderMustEnd{Code::kUnavailable,
                                          "mvcc: the database needs the place of a reader"};
-// Records that a long read visits between two looks at MustEnd.
+// The number of records that a long read visits between two checks of MustEnd.
 inline constexpr std::uint64_t kRecordsBetweenLooks = 1024;
 
-// Whose a reader is. Clients' readers may use up the shared places; the reserved ones are for the
-// few that the member itself cannot go on without (apply, compaction).
+// The kind of place that a reader takes. Clients' readers may use up the shared places; the
+// reserved ones are for the few that the member itself cannot do without (apply, compaction).
 enum class ReaderPlace : std::uint8_t { kShared, kReserved };
 
 // One immutable state of the backend. Used by one thread at a time. Everything returned stays valid
@@ -57,11 +57,11 @@ class Snapshot {
   // 0.05 µs a record. The visitor may call Get and GetRevision, not Scan.
   virtual Result<void> Scan(Bucket bucket, std::string_view from, std::string_view to,
                             const Visit& visit) = 0;
-  // How many records the `key` bucket holds by the backend's own count, not by walking it. A start
-  // that scans the bucket compares: a scan that saw another number met a damaged file.
+  // The number of records in the `key` bucket by the backend's own count, not by walking it. A
+  // start that scans the bucket compares: a scan that saw another number met a damaged file.
   virtual Result<std::uint64_t> CountRevisions() = 0;
-  // The backend waits for this snapshot to be given back, and lets no reader in until it is:
-  // whoever holds one for more than a moment looks now and then, and gives up (kReaderMustEnd).
+  // True if the backend waits for this snapshot to be released, and admits no reader until it is:
+  // long-running holders check it periodically, and give up (kReaderMustEnd).
   virtual bool MustEnd() const { return false; }
 
   // Visits the revisions in [from, to) in order.
@@ -73,13 +73,13 @@ class Snapshot {
 
  protected:
   friend class Reader;
-  // Gives the snapshot back to its backend; called by the last owner.
+  // Returns the snapshot to its backend; called by the last owner.
   virtual void Release() = 0;
 };
 
-// Holds a snapshot for a moment: a reader that lives keeps the pages from being used again, so the
-// file grows. Never held while a client is waited for, and one at a time per thread (a backend that
-// must grow its map waits for all readers to end before it lets new ones in).
+// Holds a snapshot briefly: a live reader keeps pages from being reused, so the file grows. Never
+// held while waiting for a client, and one at a time per thread (a backend that must grow its map
+// waits for all readers to end before it admits new ones).
 class Reader {
  public:
   explicit Reader(Snapshot* snapshot) : snapshot_(snapshot) {}
@@ -105,12 +105,12 @@ class Reader {
   Snapshot* snapshot_;
 };
 
-// A copy in the making. Dropping it gives it up and removes its file.
+// A copy in progress. Dropping it abandons it and removes its file.
 class DefragmentCopy {
  public:
   virtual ~DefragmentCopy() = default;
-  // The long part: copies everything but what is committed meanwhile, and syncs it. Runs once, on
-  // any thread, while commits and reads go on. An error leaves the backend as it was.
+  // The long part: copies everything except concurrent commits, and syncs it. Runs once, on any
+  // thread, while commits and reads go on. An error leaves the backend as it was.
   virtual Result<void> Copy() = 0;
 };
 
@@ -118,21 +118,21 @@ class Backend {
  public:
   virtual ~Backend() = default;
 
-  // Gives the file another name, durably; what had that name is gone, though whoever has it open
-  // keeps it. An error is fatal. On the backend executor, or before there is one.
+  // Renames the file durably, replacing any file of that name, though readers that have that one
+  // open keep it. An error is fatal. On the backend executor, or before there is one.
   virtual Result<void> TakePlace(const std::string& path) = 0;
 
-  // One atomic and durable transaction. kResourceExhausted when the disk is full: nothing of it
-  // happened, and the same batch may be committed later. A failed sync is never that.
+  // Makes one atomic and durable transaction. kResourceExhausted when the disk is full: nothing of
+  // it happened, and the same batch may be committed later. A failed sync is never
+  // kResourceExhausted.
   virtual Result<void> Commit(const WriteBatch& batch) = 0;
 
   // The state after the last commit that returned. Costs under 0.3 µs and no allocation once its
-  // snapshot was used before; kResourceExhausted when more readers live than the backend has places
-  // for.
+  // snapshot was used before; kResourceExhausted when there are more readers than places.
   Result<Reader> NewReader() { return OpenReader(ReaderPlace::kShared); }
   virtual Result<Reader> OpenReader(ReaderPlace place) = 0;
 
-  // What the file takes up; falls only by defragmenting. Refreshed by each commit.
+  // The file's size; falls only by defragmenting. Refreshed by each commit.
   virtual std::uint64_t SizeBytes() const = 0;
   // The part of it that holds data. Refreshed by each commit.
   virtual std::uint64_t SizeInUseBytes() const = 0;
@@ -140,8 +140,8 @@ class Backend {
   // Defragmentation: start, copy (on another thread), finish. One at a time: kFailedPrecondition
   // while a copy lives.
   virtual Result<std::unique_ptr<DefragmentCopy>> StartDefragment() = 0;
-  // Brings a copy up to date, syncs it and puts it into the backend's place; reads that go on in
-  // the old file keep it until they end. After an error that is not fatal the backend goes on as it
+  // Brings a copy up to date, syncs it and puts it in the backend's place; reads that go on in the
+  // old file keep it until they end. After an error that is not fatal the backend goes on as it
   // was.
   struct DefragmentError {
     Error error;
@@ -152,12 +152,12 @@ class Backend {
 };
 
 struct LmdbOptions {
-  std::string path;  // of the data file; its folder exists
-  // The largest the data may grow by the operator's word; 0: no limit. Sizes the map (address space
-  // only; the file is as long as its data).
+  std::string path;  // of the data file; its directory exists
+  // The operator's limit of the data's size; 0: no limit. Sizes the map (address space only; the
+  // file is as long as its data).
   std::uint64_t quota_bytes = 0;
   unsigned max_readers = 1024;
-  std::uint64_t map_size_bytes = 0;  // 0: by quota and file; tests make it small to see it grow
+  std::uint64_t map_size_bytes = 0;  // 0: from quota and file; tests make it small to see it grow
 };
 
 // Opens the database, or creates it when there is no file (atomically: after a crash the file is

@@ -1,11 +1,12 @@
 // The backend over LMDB. Facts of LMDB 0.9.24 that the code relies on:
 // - A commit writes its pages, syncs, then writes one of two meta pages through a synchronous
-//   descriptor. So a cut-off commit leaves the state before it, and ok means durable.
+//   descriptor. So a cut-off commit leaves the previous state, and ok means durable.
 // - The map is read-only: a wild pointer of ours cannot reach the file.
-// - A read of a page that the disk cannot give raises SIGBUS. CheckLmdbFile keeps truncated files
-//   away; for a medium that fails at run time the server's signal handler names the cause and ends
+// - A read of a page that the disk cannot deliver raises SIGBUS. CheckLmdbFile refuses truncated
+//   files; for a medium that fails at run time the server's signal handler names the cause and ends
 //   the process.
-// - Changing the map's size needs every read transaction to have ended (LmdbEnvironment::GrowMap).
+// - Changing the map's size requires every read transaction to have ended
+//   (LmdbEnvironment::GrowMap).
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -35,7 +36,7 @@ std::string FolderOf(const std::string& path) {
   if (slash == std::string::npos) return ".";
   return slash == 0 ? "/" : path.substr(0, slash);
 }
-// The name of a database that is not finished; found at a start it is a leftover.
+// The name of an unfinished database; a file with it at a start is a leftover.
 std::string UnfinishedPath(const std::string& path) { return path + ".tmp"; }
 std::string LmdbLockPath(const std::string& path) { return path + "-lock"; }
 
@@ -50,10 +51,10 @@ Result<void> RemoveUnfinished(const std::string& path) {
   return RemoveIfThere(LmdbLockPath(UnfinishedPath(path)));
 }
 
-// Gives a finished, synced database its name. LMDB's lock file goes with it, first: it holds
-// nothing between runs, so a crash between the two renames does no harm. The environment stays open
-// across this, since LMDB would take a second opening in one process for the only one and reset the
-// lock file under the first. `renamed` is set when the names may have changed, error or not.
+// Gives a finished, synced database its name. LMDB's lock file is renamed first: it holds nothing
+// between runs, so a crash between the two renames does no harm. The environment stays open across
+// this, since LMDB would take a second opening in one process for the only one and reset the lock
+// file under the first. `renamed` is set when the names may have changed, error or not.
 Result<void> PutIntoPlace(LmdbEnvironment& environment, const std::string& path, bool* renamed) {
   FileSystem& files = PosixFileSystem();
   KV_RETURN_IF_ERROR(files.Rename(LmdbLockPath(environment.path()), LmdbLockPath(path)));
@@ -87,7 +88,7 @@ class LmdbBackend final : public Backend {
   Result<void> Create();
   LmdbEnvironment::Options EnvironmentOptions(std::string path,
                                               std::uint64_t file_size_bytes) const;
-  // LMDB's code; the transaction is committed or nothing of it happened.
+  // Returns LMDB's code; the transaction is committed or nothing of it happened.
   int TryCommit(const WriteBatch& batch);
   Result<LmdbSnapshot*> TakeSnapshot(ReaderPlace place);
   std::unexpected<Error> CommitFailed(int code);
@@ -95,7 +96,7 @@ class LmdbBackend final : public Backend {
   void CloseRetired();
 
   LmdbOptions options_;
-  // Set by the first failed commit: what is on disk is no longer known.
+  // Set by the first failed commit: the state on disk is no longer known.
   std::optional<Error> failed_;
 
   std::mutex readers_mutex_;  // guards the snapshot pools and which environment is the current one
@@ -195,20 +196,20 @@ Result<void> LmdbBackend::Commit(const WriteBatch& batch) {
   CloseRetired();
   int code = TryCommit(batch);
   while (code == MDB_MAP_FULL) {
-    // Without the address space for it: nothing was changed, as with a full disk.
+    // Without the address space for it nothing was changed, as with a full disk.
     KV_RETURN_IF_ERROR(current_->GrowMap());
     code = TryCommit(batch);
   }
   if (code != 0) return CommitFailed(code);
   if (const auto log = change_log_.lock()) log->Record(batch);
-  // The commit is durable, whatever can be told of it.
+  // The commit is durable, whether or not the sizes can be read.
   static_cast<void>(RefreshSizes());
   return {};
 }
 
-// A write that found no room ends the transaction before its meta page: the state before it stands,
-// and done anew it writes each of its pages again. A sync that failed is another matter: what it
-// should have written may be gone for good.
+// A write that found no room ends the transaction before its meta page: the previous state is
+// intact, and a retry writes each of its pages again. After a failed sync, its data may be lost for
+// good.
 std::unexpected<Error> LmdbBackend::CommitFailed(int code) {
   Error error = LmdbError(code, "commit to", current_->path());
   const bool is_full = error.code == Code::kResourceExhausted;

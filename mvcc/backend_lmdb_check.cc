@@ -18,7 +18,7 @@ namespace {
 // the one with the higher transaction id counts.
 constexpr std::uint32_t kMagic = 0xBEEFC0DE;
 constexpr std::uint32_t kVersion = 1;
-constexpr std::uint32_t kBoltMagic = 0xED0CDAED;  // at the same place in etcd's bbolt files
+constexpr std::uint32_t kBoltMagic = 0xED0CDAED;  // at the same offset in etcd's bbolt files
 
 constexpr std::uint16_t kBranchFlag = 0x01;
 constexpr std::uint16_t kLeafFlag = 0x02;
@@ -31,7 +31,8 @@ struct PageHeader {
   std::uint64_t number;
   std::uint16_t pad;
   std::uint16_t flags;
-  std::uint16_t lower;  // end of the node offsets; with `upper` the page count of an overflow page
+  std::uint16_t lower;  // end of the node offsets; together with `upper` the page count of an
+                        // overflow page
   std::uint16_t upper;
 };
 static_assert(sizeof(PageHeader) == 16);
@@ -209,7 +210,7 @@ class FileCheck {
   std::uint64_t last_page_ = 0;
   std::uint64_t first_missing_ = 0;
   std::vector<bool> missing_is_free_;
-  std::uint64_t walked_ = 0;  // pages of the free list; a damaged one may lead in circles
+  std::uint64_t walked_ = 0;  // pages of the free list; a damaged one may have cycles
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Looks at a database file before LMDB maps it. LMDB 0.9 trusts its file: of a truncated one it
-// would read pages that are not there, which ends the process with SIGBUS.
+// Checks a database file before LMDB maps it. LMDB 0.9 trusts its file: in a truncated one it would
+// read missing pages, which ends the process with SIGBUS.
 #pragma once
 
 #include <string>

@@ -12,9 +12,9 @@ using lmdb_format::TreeKey;
 
 constexpr std::uint64_t kPieceRecords = 10'000;
 constexpr std::uint64_t kPieceBytes = std::uint64_t{16} << 20;
-// A piece this small is quick enough for the backend executor to finish with.
+// A piece this small is fast enough for the backend executor to finish with.
 constexpr std::uint64_t kSmallPieceRecords = 1'000;
-// A writer faster than the copy must not keep it going for ever.
+// Bounds the copying when a writer is faster than the copy.
 constexpr int kMaxCatchUpPieces = 16;
 
 }  // namespace
@@ -37,7 +37,7 @@ LmdbDefragmentCopy::~LmdbDefragmentCopy() {
   if (target_ == nullptr) return;
   const std::string path = target_->path();
   target_.reset();
-  // What cannot be removed now is removed at the next open.
+  // A file that cannot be removed now is removed at the next open.
   static_cast<void>(PosixFileSystem().Remove(path));
   static_cast<void>(PosixFileSystem().Remove(path + "-lock"));
 }
@@ -82,8 +82,8 @@ Result<void> LmdbDefragmentCopy::CatchUp() {
 }
 
 Result<LmdbDefragmentCopy::Piece> LmdbDefragmentCopy::CopyPiece() {
-  // Changes first, snapshot second: what is in the log is in the snapshot. What the snapshot has
-  // beyond it comes with a later log, and doing it twice does no harm.
+  // Changes first, snapshot second: every logged change is in the snapshot. Changes that the
+  // snapshot has beyond those come with a later log, and repeating them does no harm.
   const ChangeLog::Changes changes = changes_->Take();
   KV_TRY(LmdbSnapshot * source, new_reader_());
   const Reader reader(source);
@@ -104,7 +104,7 @@ Result<std::uint64_t> LmdbDefragmentCopy::Redo(const ChangeLog::Changes& changes
   }
   std::uint64_t redone = changes.deletions.size();
   for (const std::string& tree_key : changes.tree_keys) {
-    if (tree_key > position_) break;  // the walk comes by
+    if (tree_key > position_) break;  // the walk will get there
     ++redone;
     MDB_val key = ToLmdb(tree_key);
     MDB_val stored;

@@ -1,6 +1,6 @@
 // Copies a database into a new file while it is written to. The copy walks the tree in key order in
-// small pieces, each from a fresh snapshot, so no old page is pinned for long; what changes behind
-// its back is told to a ChangeLog by each commit and done again in the copy.
+// small pieces, each from a fresh snapshot, so no old page is pinned for long; each commit reports
+// its changes to a ChangeLog, from which they are repeated in the copy.
 #pragma once
 
 #include <functional>
@@ -18,11 +18,11 @@
 
 namespace kvorum::mvcc {
 
-// What was committed and may lie behind the copy. Appended revisions always lie before it. Bounded:
-// the copy empties it once per piece. Thread-safe.
+// Committed changes that the copy may have passed. Appended revisions are always ahead of it.
+// Bounded: the copy empties it once per piece. Thread-safe.
 class ChangeLog {
  public:
-  // After the commit of the batch is visible.
+  // Called after the commit of the batch is visible.
   void Record(const WriteBatch& batch);
   struct Changes {
     std::vector<Revision> deletions;
@@ -51,7 +51,7 @@ class LmdbDefragmentCopy final : public DefragmentCopy {
   // Copies the rest and syncs; called while nothing is committed. The copy then equals the source.
   Result<void> CatchUp();
   LmdbEnvironment& target() { return *target_; }
-  // The finished copy, which is no longer removed with this object.
+  // Returns the finished copy, which is no longer removed with this object.
   std::unique_ptr<LmdbEnvironment> TakeTarget() { return std::move(target_); }
 
  private:
@@ -60,7 +60,7 @@ class LmdbDefragmentCopy final : public DefragmentCopy {
     bool at_end = false;
   };
   Result<Piece> CopyPiece();
-  // Does what was committed behind the walk again. How many changes.
+  // Repeats changes that were committed to keys already copied. Returns their number.
   Result<std::uint64_t> Redo(const ChangeLog::Changes& changes, LmdbWrite& write,
                              LmdbSnapshot& source);
   Result<Piece> CopyForward(LmdbWrite& write, LmdbSnapshot& source);

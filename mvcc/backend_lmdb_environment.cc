@@ -22,10 +22,10 @@ namespace {
 using lmdb_format::TreeKey;
 
 constexpr MDB_dbi kFreeListTree = 0;
-// Places for ReaderPlace::kReserved: apply, compaction, the sizes after a commit, a start's
-// threads.
+// The number of places for ReaderPlace::kReserved: apply, compaction, the sizes after a commit, a
+// start's threads.
 constexpr unsigned kReservedReaders = 16;
-// Below this a map is of no use; a machine that cannot spare the address space is refused.
+// A smaller map is useless; a machine that cannot spare the address space is refused.
 constexpr std::uint64_t kSmallestMapBytes = std::uint64_t{64} << 20;
 
 bool DiskIsFull(const std::string& path) {
@@ -35,9 +35,9 @@ bool DiskIsFull(const std::string& path) {
   return std::uint64_t{status.f_bavail} * status.f_frsize < (std::uint64_t{1} << 20);
 }
 
-// LMDB maps its lock file as a hole and writes through the map, which on a full disk is a SIGBUS.
+// LMDB maps its lock file as a hole and writes through the map, which raises SIGBUS on a full disk.
 // So its blocks are reserved before LMDB opens it (never after: closing a descriptor of it then
-// would drop LMDB's locks). errno's value.
+// would drop LMDB's locks). Returns an errno value.
 int ReserveLockFile(const std::string& path, unsigned max_readers) {
   constexpr std::size_t kReaderBytes =
       64;  // LMDB's table: one cache line each, and a head of three
@@ -177,7 +177,7 @@ Result<std::optional<RevisionRecord>> LmdbSnapshot::GetRevision(Revision revisio
   const TreeKey tree_key(Bucket::kKey, revision_key.view());
   MDB_val found = ToLmdb(tree_key.view());
   MDB_val stored;
-  // The record's key is this one, or this one with the tombstone's mark behind it.
+  // The record's key is this one, or this one followed by the tombstone's mark.
   const int code = mdb_cursor_get(cursor, &found, &stored, MDB_SET_RANGE);
   if (code == MDB_NOTFOUND) return std::nullopt;
   if (code != 0) return Fail(ErrorOf(code, "read"));
@@ -200,7 +200,7 @@ Result<void> LmdbSnapshot::Scan(Bucket bucket, std::string_view from, std::strin
   std::string_view previous;
   while (code == 0 && FromLmdb(key) < end.view()) {
     const std::string_view tree_key = FromLmdb(key);
-    // No checksum covers the pages' own structure; its damage shows as keys that do not ascend.
+    // No checksum covers the pages' own structure; damage there shows as keys that do not ascend.
     if (tree_key <= previous) return Fail(ErrorOf(MDB_CORRUPTED, "scan"));
     previous = tree_key;
     KV_TRY(const std::string_view value, Verify(tree_key, FromLmdb(stored)));
@@ -216,7 +216,7 @@ Result<std::uint64_t> LmdbSnapshot::CountRevisions() {
   if (const int code = mdb_stat(transaction_, kLmdbTree, &tree); code != 0) {
     return Fail(ErrorOf(code, "stat"));
   }
-  // The other buckets are small and lie before it.
+  // The other buckets are small and come before it.
   KV_TRY(MDB_cursor * cursor, Use(scan_));
   std::uint64_t others = 0;
   MDB_val key;
@@ -242,7 +242,7 @@ Result<std::unique_ptr<LmdbEnvironment>> LmdbEnvironment::Open(Options options, 
   std::unique_ptr<LmdbEnvironment> environment(
       new LmdbEnvironment(std::move(options), std::move(lock), readers_mutex));
   int code = environment->OpenEnv();
-  // `ulimit -v` and small machines: take what address space there is.
+  // For `ulimit -v` and small machines: take the address space that is available.
   while (code == ENOMEM && environment->options_.map_size_bytes / 2 >= smallest) {
     environment->options_.map_size_bytes /= 2;
     code = environment->OpenEnv();
@@ -349,7 +349,7 @@ void LmdbEnvironment::GiveBack(LmdbSnapshot* snapshot) {
 
 Result<void> LmdbEnvironment::GrowMap() {
   const std::uint64_t size_bytes = options_.map_size_bytes * 2;
-  // LMDB gives the old map up before it makes the new one, so ask for the address space first.
+  // LMDB releases the old map before it makes the new one, so check for the address space first.
   void* const probe =
       ::mmap(nullptr, size_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (probe == MAP_FAILED) return Fail(LmdbError(MDB_MAP_FULL, "grow the map of", path()));

@@ -1,5 +1,5 @@
 // One open LMDB file: its map, its snapshots, its sizes, its lock against other processes. The
-// backend has one, and for a moment two when defragmenting puts a new file into its place.
+// backend has one, and briefly two when defragmenting puts a new file in its place.
 #pragma once
 
 #include <lmdb.h>
@@ -21,7 +21,7 @@ namespace kvorum::mvcc {
 // The unnamed tree that holds all buckets.
 inline constexpr MDB_dbi kLmdbTree = 1;
 
-// What LMDB's return code means for our callers. `what` says what was tried on which file.
+// Translates LMDB's return code for our callers. `what` names the operation and the file.
 Error LmdbError(int code, std::string_view what, const std::string& path);
 
 inline MDB_val ToLmdb(std::string_view bytes) {
@@ -37,7 +37,7 @@ class LmdbFileLock {
  public:
   // Opens an existing file. kNotFound without one, kFailedPrecondition when it is locked already.
   static Result<LmdbFileLock> Open(const std::string& path);
-  // Makes an empty file with mode 0600; what was there under the name is gone.
+  // Creates an empty file with mode 0600, replacing any file of that name.
   static Result<LmdbFileLock> Create(const std::string& path);
   LmdbFileLock(LmdbFileLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   LmdbFileLock& operator=(LmdbFileLock&&) = delete;
@@ -52,7 +52,7 @@ class LmdbFileLock {
 
 class LmdbEnvironment;
 
-// A read transaction that is used again and again; between uses it pins nothing.
+// A read transaction that is reused; between uses it pins nothing.
 class LmdbSnapshot final : public Snapshot {
  public:
   explicit LmdbSnapshot(LmdbEnvironment& environment) : environment_(environment) {}
@@ -65,12 +65,12 @@ class LmdbSnapshot final : public Snapshot {
   Result<std::uint64_t> CountRevisions() override;
   bool MustEnd() const override;
 
-  // Begins the transaction, or begins it again. The LMDB code.
+  // Begins or renews the transaction. Returns LMDB's code.
   int Begin();
   MDB_txn* transaction() const { return transaction_; }
   // The cursor of Scan.
   Result<MDB_cursor*> ScanCursor() { return Use(scan_); }
-  // A stored value's value; kDataLoss with bucket and key if its checksum does not match.
+  // The value of a stored value; kDataLoss with bucket and key if its checksum does not match.
   Result<std::string_view> Verify(std::string_view tree_key, std::string_view stored) const;
 
  private:
@@ -90,8 +90,9 @@ class LmdbSnapshot final : public Snapshot {
   Cursor scan_;
 };
 
-// Threads: NewReader, the sizes and what snapshots do are thread-safe; everything else belongs to
-// the backend executor (of a copy in the making: to the one that makes it). Outlives its readers.
+// Threads: NewReader, the sizes and the snapshots' own methods are thread-safe; everything else
+// belongs to the backend executor (for an unfinished copy: to the one that makes it). Outlives its
+// readers.
 class LmdbEnvironment {
  public:
   enum class Sync : std::uint8_t {
@@ -112,14 +113,14 @@ class LmdbEnvironment {
   LmdbEnvironment(const LmdbEnvironment&) = delete;
   LmdbEnvironment& operator=(const LmdbEnvironment&) = delete;
 
-  // Makes an empty database one of ours.
+  // Marks an empty database as ours.
   Result<void> WriteFormat();
-  // kDataLoss if it is not.
+  // kDataLoss if the database is not ours.
   Result<void> CheckFormat();
 
   // The caller holds the readers' mutex through `lock`.
   Result<LmdbSnapshot*> TakeSnapshot(std::unique_lock<std::mutex>& lock, ReaderPlace place);
-  // True if no reader lives; the caller holds the readers' mutex.
+  // True if there is no reader; the caller holds the readers' mutex.
   bool idle() const { return live_ == 0; }
 
   // Doubles the map (address space). Waits for all readers to end; new ones wait meanwhile.
@@ -127,10 +128,10 @@ class LmdbEnvironment {
   bool growing() const;
   // Makes all commits up to now durable and each later one by itself.
   Result<void> SyncEachCommitFromNow();
-  // True if a write to the file was lost by a sync since the last call. LMDB tells a full disk and
-  // a failed sync by the same codes; the kernel tells a failed sync to each open descriptor once.
+  // True if a sync lost a write to the file since the last call. LMDB reports a full disk and a
+  // failed sync by the same codes; the kernel reports a failed sync to each open descriptor once.
   bool SyncHasFailed() const;
-  // The file got another name.
+  // The file was renamed.
   void Renamed(std::string path) { options_.path = std::move(path); }
 
   struct Sizes {
@@ -138,7 +139,7 @@ class LmdbEnvironment {
     std::uint64_t in_use_bytes = 0;
     std::uint64_t entries = 0;
   };
-  // Of the last commit. About 1 µs.
+  // The sizes after the last commit. About 1 µs.
   Result<Sizes> ReadSizes();
 
   MDB_env* env() const { return env_; }

@@ -1,13 +1,12 @@
-// How the LMDB backend lays its data out, for its reader and its writer.
+// The LMDB backend's data layout, for its reader and its writer.
 //
 // All buckets share LMDB's one unnamed tree. A tree key is a byte that names the bucket, then the
 // bucket's key; `key` has the highest byte, so that a new revision is the last key of the tree and
-// can be appended. One tree instead of one per bucket keeps a small database small (a commit of a
-// small database copies two pages instead of five) and makes the count of live pages a look at two
-// numbers.
-// The lowest key says whose file it is and in which layout; a file without it is not touched.
-// A stored value is the bucket's value, then the CRC-32C of tree key and value, 4 bytes
-// little-endian: LMDB's pages carry no checksum.
+// can be appended. One tree instead of one per bucket keeps a small database small (a commit copies
+// two pages instead of five) and makes the count of live pages a look at two numbers. The lowest
+// key names the program and the layout; a file without it is refused. A stored value is the
+// bucket's value, then the CRC-32C of tree key and value, 4 bytes little-endian: LMDB's pages carry
+// no checksum.
 #pragma once
 
 #include <array>
@@ -42,7 +41,7 @@ class TreeKey {
     bytes_[0] = TagOf(bucket);
     key.copy(bytes_.data() + 1, key.size());
   }
-  // Behind every key of the bucket, before every key of the next.
+  // A key after all keys of the bucket and before those of the next.
   static TreeKey EndOf(Bucket bucket) {
     TreeKey end(bucket, {});
     ++end.bytes_[0];
@@ -70,7 +69,7 @@ inline void Seal(std::string_view tree_key, std::string_view value, char* out) {
   }
 }
 
-// The value of a stored value, or nullopt if the checksum does not match.
+// The value within a stored value, or nullopt if the checksum does not match.
 inline std::optional<std::string_view> Unseal(std::string_view tree_key, std::string_view stored) {
   if (stored.size() < kChecksumSizeBytes) return std::nullopt;
   const std::string_view value = stored.substr(0, stored.size() - kChecksumSizeBytes);

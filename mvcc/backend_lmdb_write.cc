@@ -57,7 +57,7 @@ int LmdbWrite::RemoveRevision(Revision revision) {
   const TreeKey tree_key(Bucket::kKey, revision_key.view());
   MDB_val found = ToLmdb(tree_key.view());
   MDB_val stored;
-  // The record's key is this one, or this one with the tombstone's mark behind it.
+  // The record's key is this one, or this one followed by the tombstone's mark.
   const int code = mdb_cursor_get(cursor_, &found, &stored, MDB_SET_RANGE);
   if (code == MDB_NOTFOUND) return 0;
   if (code != 0 || !FromLmdb(found).starts_with(tree_key.view())) return code;

@@ -1,6 +1,6 @@
 // One write transaction of an LMDB file, in terms of tree keys. Aborted unless committed. Used on
-// one thread. Its calls return LMDB's codes, 0 for success: only the caller knows what to do about
-// a full map.
+// one thread. Its calls return LMDB's codes, 0 for success: only the caller knows how to handle a
+// full map.
 #pragma once
 
 #include <lmdb.h>
@@ -21,13 +21,13 @@ class LmdbWrite {
   ~LmdbWrite();
 
   int Begin(LmdbEnvironment& environment);
-  // The key is behind all others of the tree, else MDB_KEYEXIST.
+  // The key must be after all others of the tree, else MDB_KEYEXIST.
   int Append(std::string_view tree_key, std::string_view value);
   int Put(std::string_view tree_key, std::string_view value);
-  // The same with a value that is sealed already.
+  // The same with a value that is already sealed.
   int AppendSealed(std::string_view tree_key, std::string_view stored);
   int PutSealed(std::string_view tree_key, std::string_view stored);
-  // Removing what is not there is fine.
+  // Removing a missing key is fine.
   int Remove(std::string_view tree_key);
   int RemoveRevision(Revision revision);
   // Ends the transaction.

@@ -1,15 +1,14 @@
 // The in-memory twin: ordered maps, and a log in one file that makes commits durable. For tests and
-// the simulation; it keeps the contract of backend.h with as little machinery as can be.
+// the simulation; it keeps the contract of backend.h with as little machinery as possible.
 //
 // File: two header slots of kSlotBytes, then frames. A slot: magic, commit number, end of the log,
 // CRC-32C of these. A frame: payload size (4 bytes), CRC-32C of the payload (4), payload: commit
 // number (8), then changes {put or removed (1), bucket (1), key size (4), value size (4), key,
-// value}, and one byte that is not zero: a disk may lose what is zero of a sector that is written
-// again. Numbers are little-endian.
-// A commit writes its frame, syncs, writes the slot that the last commit did not write, syncs. What
-// a crash leaves: the newest sound slot tells how far every frame must be sound (a bad one there is
-// damage, not a crash); frames behind it that are sound and consecutive belong to a commit that was
-// cut off before its slot was, and count.
+// value}, and one byte that is not zero: a disk may lose the zero bytes of a sector that is
+// rewritten. Numbers are little-endian. A commit writes its frame, syncs, writes the slot that the
+// last commit did not write, syncs. After a crash the newest sound slot tells up to where every
+// frame must be sound (a bad one there is damage, not a crash); sound and consecutive frames after
+// it belong to a commit that was cut off before its slot was written, and count.
 #include <fmt/format.h>
 
 #include <array>
@@ -46,7 +45,7 @@ T LoadNumber(std::string_view bytes, std::size_t at) {
   return value;
 }
 
-// Values are shared between the states that hold them.
+// Values are shared by the states that hold them.
 using Entries = std::map<std::string, std::shared_ptr<const std::string>, std::less<>>;
 struct State {
   std::array<Entries, kBucketNames.size()> buckets;
@@ -82,7 +81,7 @@ void Apply(State& state, bool put, Bucket bucket, std::string_view key, std::str
   state.live_bytes += kChangeHeaderBytes + key.size() + value.size();
 }
 
-// False if the payload is not one that EncodeBatch or EncodeState made.
+// Returns false if the payload was not made by EncodeBatch or EncodeState.
 bool ApplyPayload(State& state, std::string_view payload) {
   std::size_t at = sizeof(std::uint64_t);
   while (at < payload.size()) {
@@ -220,7 +219,7 @@ class MemorySnapshot final : public Snapshot {
   std::mutex& mutex_;
 };
 
-// Everything is done in FinishDefragment.
+// FinishDefragment does everything.
 class MemoryDefragmentCopy final : public DefragmentCopy {
  public:
   explicit MemoryDefragmentCopy(std::shared_ptr<int> token) : token_(std::move(token)) {}
@@ -268,7 +267,7 @@ class MemoryBackend final : public Backend {
     const std::string header = FrameHeader(payload);
     const std::array<std::string_view, 3> frame = {header, payload, kFrameEnd};
     if (Result<void> written = file_->WriteAt(log_end_, frame); !written.has_value()) {
-      // A full disk may have taken a part of it, behind the log's end: the next one goes over that.
+      // A full disk may have taken a part of it, after the log's end: the next one overwrites that.
       if (written.error().code != Code::kResourceExhausted) failed_ = written.error();
       return written;
     }
@@ -279,7 +278,7 @@ class MemoryBackend final : public Backend {
     }
     KV_FAILPOINT("afterCommit");
     std::lock_guard lock(mutex_);
-    // Readers take and drop the state under the lock: one that only we hold stays ours.
+    // Readers take and drop the state under the lock: if we are its only holder, we stay so.
     if (state_.use_count() > 1) state_ = std::make_shared<State>(*state_);
     KV_CHECK(ApplyPayload(*state_, payload), "a commit of our own cannot be applied");
     RefreshSizes();
@@ -334,8 +333,8 @@ class MemoryBackend final : public Backend {
     return files_.Remove(UnfinishedPath());
   }
 
-  // A file with the whole state in one frame takes the file's place. *renamed, if wanted, is set
-  // once it may have.
+  // Replaces the file by one with the whole state in one frame. *renamed, if given, is set once
+  // that may have happened.
   Result<void> WriteAnew(bool* renamed) {
     const std::string payload = EncodeState(commit_, *state_);
     const std::string header = FrameHeader(payload);
@@ -393,8 +392,8 @@ class MemoryBackend final : public Backend {
           fmt::format("checksum mismatch or truncated at offset {} of {}", log_end_, slot.log_end));
     }
     if (commit_ < slot.commit) return Damaged("its header is damaged");
-    // What counts from now on is made as durable as if its commit had returned; the file may have
-    // its place from a defragmentation that was killed before it had made sure of it.
+    // Makes the frames that count from now on as durable as if their commit had returned; a
+    // defragmentation that was killed may have put the file in place without making sure of it.
     KV_RETURN_IF_ERROR(SyncFolder());
     if (file.size() > log_end_) KV_RETURN_IF_ERROR(file_->Truncate(log_end_));
     KV_RETURN_IF_ERROR(file_->Sync());
@@ -404,7 +403,7 @@ class MemoryBackend final : public Backend {
     return {};
   }
 
-  // The frame that was written behind the log's end is its end from now on.
+  // The frame that was written after the log's end becomes part of the log.
   Result<void> Count(std::uint64_t frame_bytes) {
     KV_RETURN_IF_ERROR(file_->Sync());
     ++commit_;
@@ -446,7 +445,7 @@ class MemoryBackend final : public Backend {
   std::uint64_t newest_slot_ = 0;
   std::weak_ptr<int> defragment_token_;
 
-  std::mutex mutex_;  // guards who holds state_
+  std::mutex mutex_;  // guards the references to state_
   std::shared_ptr<State> state_ = std::make_shared<State>();
   std::atomic<std::uint64_t> size_bytes_{0};
   std::atomic<std::uint64_t> size_in_use_bytes_{0};

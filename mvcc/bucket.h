@@ -1,4 +1,4 @@
-// The buckets of the backend and the keys of its meta bucket: the one home of these names.
+// The buckets of the backend and the keys of its meta bucket: the single home of these names.
 #pragma once
 
 #include <array>
@@ -30,8 +30,8 @@ constexpr std::string_view BucketName(Bucket bucket) {
   return kBucketNames[static_cast<std::size_t>(bucket)];
 }
 
-// The longest key that a bucket takes (LMDB's limit less the byte that names the bucket). Whoever
-// lets users choose names for a bucket's keys refuses longer ones before they are proposed.
+// The longest key that a bucket accepts (LMDB's limit less the byte that names the bucket). Code
+// that lets users choose names for a bucket's keys refuses longer ones before they are proposed.
 inline constexpr std::size_t kMaxBucketKeySizeBytes = 510;
 
 namespace meta_key {

@@ -30,7 +30,8 @@ void Committer::Publish(std::uint64_t consistent_index) {
                     waiting.bytes >= options_.batch_bytes || buffer_->OverLimit();
   if (much && !commit_posted_.exchange(true)) {
     executor_.Post([this] {
-      // Before the commit takes what is published, so that a later publish asks for the next one.
+      // Before the commit takes the published records, so that a later publish requests another
+      // commit.
       commit_posted_.store(false);
       CommitPublished({});
     });
@@ -47,7 +48,7 @@ void Committer::Retarget(Backend& backend, WriteBuffer& buffer, std::shared_ptr<
   backend_ = &backend;
   buffer_ = &buffer;
   owner_ = std::move(owner);
-  // The commit that waits for space is one of the old content.
+  // The commit that waits for space belongs to the old content.
   if (unwritten_.has_value()) EndStall();
 }
 
@@ -219,7 +220,7 @@ void Committer::FinishDefragment(std::unique_ptr<DefragmentCopy> copy, Result<vo
                                  const Backend* source) {
   if (failed_) return;
   if (source != backend_) {
-    copy.reset();  // of a file that is no longer ours
+    copy.reset();  // of a file that was replaced
     StartDefragment();
     return;
   }
@@ -231,7 +232,7 @@ void Committer::FinishDefragment(std::unique_ptr<DefragmentCopy> copy, Result<vo
   const Outcome outcome = CommitPublished({});
   if (outcome == Outcome::kFailed) return;
   if (outcome == Outcome::kStalled) {
-    copy.reset();  // the room that it takes may be what is missing
+    copy.reset();  // its space may be what is missing
     AnswerDefragment(DiskIsFull());
     return;
   }

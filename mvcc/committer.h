@@ -4,13 +4,12 @@
 //
 // Threads: Publish belongs to the apply executor, everything else may be called from any thread.
 // All work runs on the backend executor, the long copy of a defragmentation on the copier; all
-// callbacks run on the backend executor and may call back into the committer.
-// Ownership: the owner stops both executors before it destroys the committer.
-// Errors: a commit that meets a full disk STALLS the committer: the same commit is tried again
-// every second, and what was asked for meanwhile waits behind it. Any other failed commit is
-// reported once through on_fatal and the committer does nothing more: no later callback is called,
-// since nothing more becomes durable. The owner ends the process. Bounds: the write buffer's own
-// while stalled; its writer waits for room.
+// callbacks run on the backend executor and may call back into the committer. Ownership: the owner
+// stops both executors before it destroys the committer. Errors: a commit that meets a full disk
+// STALLS the committer: the same commit is retried every second, and later requests wait behind it.
+// Any other failed commit is reported once through on_fatal and the committer does nothing more: no
+// later callback is called, since nothing more becomes durable. The owner ends the process. Bounds:
+// the write buffer's own while stalled; its writer waits for room.
 #pragma once
 
 #include <atomic>
@@ -43,7 +42,7 @@ class Committer {
     std::uint64_t batch_bytes = std::uint64_t{8} << 20;
     // The consistent index of the last publish that a commit made durable.
     std::function<void(std::uint64_t)> on_durable;
-    // After each commit, for the metrics.
+    // Called after each commit, for the metrics.
     std::function<void(const CommitStats&)> on_commit;
     std::function<void(const Error&)> on_fatal;
   };
@@ -53,36 +52,35 @@ class Committer {
   Committer(const Committer&) = delete;
   Committer& operator=(const Committer&) = delete;
 
-  // WriteBuffer::Publish, and a commit within the batch interval. Called by the apply executor. Two
-  // atomic operations unless a commit must be asked for.
+  // Calls WriteBuffer::Publish, and commits within the batch interval. Called by the apply
+  // executor. Two atomic operations unless a commit must be requested.
   void Publish(std::uint64_t consistent_index);
 
-  // From now on everything goes to another backend, out of another buffer; what the old ones still
-  // had to do is dropped. Called on the backend executor, while the apply executor publishes
-  // nothing. `owner` keeps both alive for as long as work on them goes on. A defragmentation that
-  // runs begins anew.
+  // From now on everything goes from another buffer to another backend; pending work of the old
+  // ones is dropped. Called on the backend executor, while the apply executor publishes nothing.
+  // `owner` keeps both alive while work on them goes on. A running defragmentation starts over.
   void Retarget(Backend& backend, WriteBuffer& buffer, std::shared_ptr<const void> owner);
   // On the backend executor.
   const Backend& backend() const { return *backend_; }
 
   // Calls `done` once everything published before the call is durable.
   void Flush(Callback done);
-  // The last call: commits what is published and calls `done`, or on a full disk calls it all the
-  // same. What is not durable then comes from the log again.
+  // The last call: commits everything published and calls `done`, on a full disk even without the
+  // commit. Records that are not durable then come from the log again.
   void Close(Callback done);
   // A commit waits for space on the disk. Any thread.
   bool stalled() const { return stalled_.load(std::memory_order_relaxed); }
 
   // Deletes revisions from the backend in one transaction with everything that was published before
   // (so a revision that still waits in the buffer is deleted too), then calls `done`. Compaction
-  // hands over small batches (about 1,000) and pauses between them; changes published before the
-  // last batch, such as the mark that a compaction finished, are durable with it. Called on the
-  // backend executor; nothing happens if it is retargeted before they are done.
+  // passes small batches (about 1,000) and pauses between them; changes published before the last
+  // batch, such as the mark that a compaction finished, are durable with it. Called on the backend
+  // executor; nothing happens if it is retargeted before they are done.
   void PostDeletions(std::vector<Revision> revisions, Callback done);
 
-  // Commits what is published, then rewrites the backend's file without its free pages while reads
-  // and commits go on. A call during a run gets a run of its own after it, shared with the others
-  // that wait. An error leaves the backend in service as it was; a full disk is one.
+  // Commits everything published, then rewrites the backend's file without its free pages while
+  // reads and commits go on. A call during a run gets a separate run after it, shared with others
+  // that wait. An error, such as a full disk, leaves the backend in service as it was.
   void Defragment(std::move_only_function<void(Result<void>)> done);
 
  private:
@@ -97,9 +95,9 @@ class Committer {
   };
   Outcome CommitPublished(std::vector<Revision> deletions);
   Outcome Commit(WriteBuffer::Taken taken);
-  // The task runs now, unless the committer is stalled: then behind what it waits for.
+  // Runs the task now or, if the committer is stalled, after the stall.
   void RunUnstalled(Callback task);
-  // Calls `done` when what the commit took is durable.
+  // Calls `done` when the commit's content is durable.
   void WhenCommitted(Outcome outcome, Callback done);
   void Delete(const Backend* target, std::vector<Revision> revisions, Callback done);
   void Stall(WriteBuffer::Taken taken, const Error& error);
@@ -112,7 +110,7 @@ class Committer {
                         const Backend* source);
   void AnswerDefragment(const Result<void>& result);
 
-  // Of the backend executor; but the apply executor publishes to the buffer.
+  // State of the backend executor, except that the apply executor publishes to the buffer.
   Backend* backend_;
   WriteBuffer* buffer_;
   std::shared_ptr<const void> owner_;
@@ -128,9 +126,9 @@ class Committer {
   // Of the backend executor.
   bool failed_ = false;
   std::optional<WriteBuffer::Taken> unwritten_;  // while stalled
-  std::vector<Callback> after_stall_;            // their askers wait, so that they are few
+  std::vector<Callback> after_stall_;            // few, since their callers wait
   bool retry_armed_ = false;
-  // Who waits for the run that is on, and who for the one after it.
+  // Those that wait for the present run, and those for the next one.
   std::vector<DefragmentDone> running_;
   std::vector<DefragmentDone> waiting_;
 };

@@ -17,8 +17,8 @@
 namespace kvorum::mvcc {
 namespace {
 
-// Records looked at per batch, as a multiple of those deleted at most: what a compaction keeps
-// costs no commit, but still time on the backend executor.
+// Records examined per batch, as a multiple of the most that are deleted: records that stay cost no
+// commit, but still time on the backend executor.
 constexpr std::size_t kScanFactor = 10;
 
 std::string DurationText(Duration duration) {
@@ -33,14 +33,14 @@ struct Compactor::Job {
   Job(std::int64_t r, std::int64_t p, bool store) : revision(r), previous(p), store_hash(store) {}
 
   const std::int64_t revision;
-  const std::int64_t previous;  // the compaction before it
+  const std::int64_t previous;  // the previous compaction
   const bool store_hash;
   std::atomic<bool> abandoned = false;
   std::shared_ptr<StoreState> state;  // from its start on
   bool published = false;
   std::vector<Callback> waiters;
   // Of the apply executor until the index is done, then of the backend executor, and of the apply
-  // executor again for the end.
+  // executor again at the end.
   TimePoint started;
   KeyIndex::CompactProgress index;
   std::optional<KvHasher> hasher;  // from the first batch on
@@ -132,7 +132,8 @@ void Compactor::DeleteBatch(const std::shared_ptr<Job>& job) {
   store_.committer_.PostDeletions(std::exchange(job->deletions, {}), std::move(go_on));
 }
 
-// Hashes what the next batch finds and lists what to delete of it. True if it was the last.
+// Hashes the records of the next batch and lists those to delete. Returns true if it was the last
+// batch.
 Result<bool> Compactor::CollectBatch(Job& job) {
   const std::size_t limit = store_.options_.compaction.batch_limit;
   const IndexSnapshot index = job.state->index->Snapshot();
@@ -161,7 +162,7 @@ Result<bool> Compactor::CollectBatch(Job& job) {
 
 Result<void> Compactor::Collect(const IndexView& index, Job& job, const RevisionRecord& record) {
   KV_RETURN_IF_ERROR(job.hasher->Add(index, record));
-  // Who watches from the compacted revision on must learn of its deletes, even of one that the same
+  // A watcher that starts at the compacted revision must see its deletes, even one that the same
   // txn has undone by a put.
   if (record.tombstone && record.revision.main == job.revision) return {};
   KV_TRY(const KeyValue kv, DecodeKeyValue(record.value));
@@ -171,8 +172,8 @@ Result<void> Compactor::Collect(const IndexView& index, Job& job, const Revision
   return {};
 }
 
-// Only now that all deletions are durable: a crash before the mark is repeats some of them, one
-// after it finds none missing.
+// Only after all deletions are durable: a crash before the mark is durable repeats some of them,
+// which finds none missing.
 void Compactor::Finish(const std::shared_ptr<Job>& job) {
   if (job->abandoned) return;
   jobs_.pop_front();

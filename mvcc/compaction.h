@@ -1,14 +1,14 @@
-// Forgets history: of each key, all revisions up to the compacted one but the newest.
+// Drops history: of each key, all revisions up to the compacted one except the newest.
 //
 // One compaction runs at a time, others wait in order. Each goes through these steps:
-//   1. apply: the mark scheduledCompactRev is published, readers are refused below;
-//   2. apply: the index forgets, a bounded step per task;
-//   3. backend: once everything up to the revision is durable, batches of records are looked at
-//      and those that nothing needs are deleted, one commit a batch, with a pause in between;
+//   1. apply: the mark scheduledCompactRev is published, reads below are refused;
+//   2. apply: the index drops revisions, a bounded step per task;
+//   3. backend: once everything up to the revision is durable, batches of records are examined and
+//      those that nothing needs are deleted, one commit per batch, with a pause in between;
 //   4. apply: the mark finishedCompactRev is published, to become durable with the next commit, and
 //      the waiters are told.
 // After a crash a scheduled mark without its finished mark makes Open run it again from step 2;
-// what is deleted already is not missed.
+// records that are already deleted are not missed.
 //
 // Threads: used by the apply executor, works on both executors (see the steps).
 #pragma once
@@ -31,7 +31,7 @@ class Store;
 struct CompactionOptions {
   std::size_t batch_limit = 1000;  // records deleted per batch, of ten times as many seen
   Duration pause = std::chrono::milliseconds(10);
-  std::size_t index_step = 2000;  // index entries looked at per task
+  std::size_t index_step = 2000;  // index entries examined per task
 };
 
 class Compactor {
@@ -44,16 +44,16 @@ class Compactor {
   Compactor& operator=(const Compactor&) = delete;
 
   bool idle() const { return jobs_.empty(); }
-  // Queues a compaction, started by the next call of OnPublished. Its hash is stored if the one
-  // before had finished, so that it covers everything since.
+  // Queues a compaction, started by the next call of OnPublished. Its hash is stored if the
+  // previous one had finished, so that it covers everything since.
   void Schedule(std::int64_t revision, std::int64_t previous, bool store_hash,
                 Callback on_finished);
-  // Calls back when all that is queued now has finished.
+  // Calls back when all compactions queued now have finished.
   void WhenIdle(Callback on_finished);
-  // The store has published.
+  // Called when the store has published.
   void OnPublished();
-  // The state that the jobs work on is replaced: none of them does anything more. Returns who waits
-  // for them.
+  // The state that the jobs work on is replaced: none of them does anything more. Returns the
+  // callbacks of their waiters.
   std::vector<Callback> Abandon();
 
   // The lowest revision whose compaction has not finished, or -1.

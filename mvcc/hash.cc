@@ -26,8 +26,8 @@ KvHasher::KvHasher(std::int64_t compact_revision, std::int64_t revision,
       keep_revision_(keep_revision),
       crc_(Crc32c(0, BucketName(Bucket::kKey))) {}
 
-// When nothing lives at the revision there is nothing to measure old records by, and etcd counts
-// all that its disk still has: in the end those that the last compaction has kept.
+// If no key lives at the revision there is nothing to decide by which old records count, and etcd
+// counts all that its disk still has: in the end those that the last compaction has kept.
 KvHasher KvHasher::ForHistory(std::int64_t compact_revision, std::int64_t revision,
                               const IndexView& index) {
   return KvHasher(compact_revision, revision,

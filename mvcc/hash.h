@@ -18,26 +18,26 @@ namespace kvorum::mvcc {
 struct KvHash {
   std::uint32_t hash = 0;
   std::int64_t revision = 0;           // hashed up to here (hash_revision)
-  std::int64_t compact_revision = -1;  // the compaction that the hash supposes
+  std::int64_t compact_revision = -1;  // the compaction that the hash assumes
 };
 
 // Used by one thread, fed in revision order.
 //
-// Records up to the compacted revision count only if they outlive a compaction at the revision that
-// is hashed; a tombstone at exactly the compacted revision never counts, since older members have
+// Records up to the compacted revision count only if they outlive a compaction at the hashed
+// revision; a tombstone at exactly the compacted revision never counts, since older members have
 // deleted it.
 class KvHasher {
  public:
-  // The history up to `revision` as HashKV asks for it, when compact_revision (-1: none) was the
-  // last compaction.
+  // For the history up to `revision` as HashKV asks for it, when compact_revision (-1: none) was
+  // the last compaction.
   static KvHasher ForHistory(std::int64_t compact_revision, std::int64_t revision,
                              const IndexView& index);
-  // The same of what a compaction at `revision` finds on the disk, when compact_revision was the
-  // one before it and has finished. `index` may be compacted at `revision` already.
+  // For the records that a compaction at `revision` finds on disk, when compact_revision was the
+  // previous one and has finished. `index` may already be compacted at `revision`.
   static KvHasher ForCompaction(std::int64_t compact_revision, std::int64_t revision,
                                 const IndexView& index);
 
-  // `index` knows the compacted revision and all after it. kDataLoss for a value that is no
+  // `index` knows the compacted revision and all later ones. kDataLoss for a value that is not a
   // KeyValue.
   Result<void> Add(const IndexView& index, const RevisionRecord& record);
   KvHash Finish() const;
@@ -49,12 +49,12 @@ class KvHasher {
 
   std::int64_t compact_revision_;
   std::int64_t revision_;
-  // Old records count if a compaction at this one keeps them; without it all that there are.
+  // Old records count if a compaction at this revision keeps them; without it all of them do.
   std::optional<std::int64_t> keep_revision_;
   std::uint32_t crc_;
 };
 
-// The hashes of the last ten compactions, each over what was there before it ran. Thread-safe: one
+// The hashes of the last ten compactions, each over the records before it ran. Thread-safe: one
 // mutex, held for a few lines.
 class HashStorage {
  public:

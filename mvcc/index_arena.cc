@@ -40,7 +40,7 @@ void* Arena::Allocate(std::size_t size_bytes) {
     block = reinterpret_cast<char*>(slab) + slab->untouched_offset;
     slab->untouched_offset += slab->block_bytes;
   }
-  // A small one as far as Free writes to it.
+  // For a small block at least the part that Free writes.
   KV_UNPOISON(block, std::max(size_bytes, sizeof(FreeBlock)));
   ++slab->used_blocks;
   if (!HasRoom(*slab)) Unlink(with_room_[size_class], slab);
@@ -122,7 +122,7 @@ void Arena::GiveSlabBack(Slab* slab) {
   Region& region = regions_[number];
   Link(empty_, slab);
   if (--region.slabs_in_use > 0) return;
-  // The region goes back to the system, unless no empty slab would be left.
+  // The region is returned to the system, unless no empty slab would be left.
   const std::size_t region_bytes = region.memory.size();
   const std::size_t slabs = region_bytes / kSlabBytes;
   std::size_t empty_slabs = 0;

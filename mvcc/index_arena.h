@@ -1,10 +1,10 @@
 // Memory for the key index's entries and nodes: millions of small blocks of one owner.
 //
 // A block costs its size rounded up to 8 bytes and nothing else, where malloc takes 8 bytes more
-// and rounds to 16: with a bound of 64 bytes a key that matters. Blocks of one size share slabs of
-// 64 KiB; a slab that empties serves another size, a region that empties goes back to the
-// system. Regions are of 1 MiB at first, and of 2 MiB, one huge page where the system has them,
-// once that rounds up little. Blocks above kLargestSlabBlockBytes come from operator new.
+// and rounds to 16: with a bound of 64 bytes per key that matters. Blocks of one size share slabs
+// of 64 KiB; an empty slab is used for another size, an empty region is returned to the system.
+// Regions have 1 MiB at first, and 2 MiB, one huge page where the system has them, once the
+// rounding is small in comparison. Blocks above kLargestSlabBlockBytes come from operator new.
 //
 // Used by one thread. Freed blocks are poisoned for the address sanitizer.
 #pragma once
@@ -21,18 +21,18 @@ namespace kvorum::mvcc::index {
 class Arena {
  public:
   Arena() = default;
-  ~Arena();  // frees everything, whether it was freed or not
+  ~Arena();  // frees all memory, including blocks that were not freed
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
   // Aligned to 8 bytes. O(1).
   void* Allocate(std::size_t size_bytes);
-  // size_bytes as it was asked for. O(1).
+  // size_bytes as it was requested. O(1).
   void Free(void* block, std::size_t size_bytes);
 
-  // What live blocks take, rounding included.
+  // The size of live blocks, including rounding.
   std::size_t bytes_in_use() const { return bytes_in_use_; }
-  // What was taken from the system.
+  // The memory taken from the system.
   std::size_t bytes_reserved() const { return bytes_reserved_; }
 
   static constexpr std::size_t kLargestSlabBlockBytes = 4096;
@@ -84,7 +84,7 @@ class Arena {
   std::array<Slab*, kClasses> with_room_{};
   Slab* empty_ = nullptr;
   std::vector<Region> regions_;                // freed ones keep their place, without memory
-  std::vector<std::uint32_t> unused_regions_;  // places in regions_ to be used again
+  std::vector<std::uint32_t> unused_regions_;  // places in regions_ to be reused
   Large* large_ = nullptr;
   std::size_t bytes_in_use_ = 0;
   std::size_t bytes_reserved_ = 0;

@@ -1,4 +1,4 @@
-// The invariants that mvcc/key_index.h lists, looked at one by one.
+// The invariants that mvcc/key_index.h lists, checked one by one.
 #include "base/check.h"
 #include "mvcc/index_tree.h"
 

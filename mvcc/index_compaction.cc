@@ -1,8 +1,8 @@
 // Compaction of the working tree, some keys at a time.
 //
-// A subtree says at which compaction revision it would first have something to drop, so that what
-// was not changed twice since the last compaction is not looked at. Nodes that get small are joined
-// with a neighbour.
+// A subtree records the first compaction revision at which it would have something to drop, so that
+// keys that were not changed twice since the last compaction are skipped. Nodes that get small are
+// merged with a neighbour.
 #include <algorithm>
 
 #include "base/check.h"
@@ -92,8 +92,8 @@ Inner* Tree::CompactInner(Inner* inner, int level, Compaction& compaction) {
     const auto try_merge = [&](int left) {
       return level == 1 ? TryMerge<Leaf>(*inner, left) : TryMerge<Inner>(*inner, left);
     };
-    if (slot > 0 && try_merge(slot - 1)) continue;  // the next child has come to this slot
-    // The next child sees to it by itself if it is going to be changed.
+    if (slot > 0 && try_merge(slot - 1)) continue;  // the next child has moved to this slot
+    // The next child does this itself if it is going to be changed.
     const bool next_is_done =
         slot + 1 < inner->count() &&
         inner->child(slot + 1).summary.lowest_compaction > compaction.revision;
@@ -153,8 +153,8 @@ Entry::Past Tree::CompactPast(const Entry& entry, std::uint32_t first_kept) {
   History* history = NewHistory(arena_, std::max(length, 2U), birth_, OriginOf(entry, first_kept));
   HistoryRecord* records = history->records();
   std::copy_n(entry.past().history->records() + first_kept, length, records);
-  // The first generation now begins with the first record, as far as places go: otherwise those of
-  // a key that is changed and compacted for ever would grow for ever.
+  // The first generation now begins with the first record, as far as its position allows: otherwise
+  // the positions of a key that is changed and compacted for ever would grow for ever.
   for (std::uint32_t i = 0; i < length && records[i].position() >= i; ++i) {
     records[i].place = i | (records[i].place & HistoryRecord::kTombstoneBit);
   }

@@ -13,11 +13,11 @@ class Loader {
 
   // Entries of the tree's arena, in the order of their keys.
   void Add(Entry* entry);
-  // Makes the nodes the tree's. The loader is used up.
+  // Gives the nodes to the tree. The loader is used up.
   void Finish(Revision newest);
 
  private:
-  // How full nodes become. Full ones would all split at the first key that comes between.
+  // The fill of nodes. Full ones would all split at the first key that comes between.
   static constexpr int kFill = kFanOut - kFanOut / 8;
 
   Inner::Child CloseLeaf();

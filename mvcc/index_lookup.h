@@ -1,4 +1,4 @@
-// The way from a root to one entry.
+// The search from a root to one entry.
 #pragma once
 
 #include <string_view>
@@ -7,7 +7,7 @@
 
 namespace kvorum::mvcc::index {
 
-// The key's entry, dead or alive, or none. height is the number of levels, 0 for the empty tree.
+// The key's entry, dead or alive, or null. height is the number of levels, 0 for the empty tree.
 inline const Entry* FindEntry(const Node* root, int height, std::string_view key) {
   if (root == nullptr) return nullptr;
   for (int level = height - 1; level > 0; --level) {

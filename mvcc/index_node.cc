@@ -14,8 +14,8 @@ struct HeadRange {
 
 HeadRange FindHead(const Node& node, std::uint32_t head) {
   const std::uint32_t* heads = node.heads.data();
-  // Without branches: which half is taken is a coin's toss, and a misprediction costs more than all
-  // the steps.
+  // Without branches: the half to take is random, and a misprediction costs more than all the
+  // steps.
   std::uint32_t begin = 0;
   for (std::uint32_t length = node.size; length > 0;) {
     const std::uint32_t half = length - length / 2;
@@ -30,13 +30,13 @@ HeadRange FindHead(const Node& node, std::uint32_t head) {
   return {begin, end};
 }
 
-// How the key compares with the prefix that all keys of the node have: 0 if it has it too.
+// Compares the key with the prefix that all keys of the node have: 0 if it has the prefix too.
 int ComparePrefix(const Node& node, std::uint32_t slot, std::string_view key) {
   if (node.prefix == 0) return 0;
   return key.substr(0, node.prefix).compare(node.keys[slot]->key().substr(0, node.prefix));
 }
 
-// What a search in the node begins with, asked for in one go and not line by line.
+// Prefetches the memory with which a search in the node begins, at once and not line by line.
 void PrefetchSearch(const Node& node) {
   constexpr std::size_t kLineBytes = 64;
   const char* begin = reinterpret_cast<const char*>(&node);
@@ -119,7 +119,7 @@ std::size_t CommonPrefix(std::string_view a, std::string_view b) {
 Position Search(const Node& node, std::string_view key) {
   if (node.size == 0) return {0, false};
   const HeadRange range = FindHead(node, HeadOf(key, node.prefix));
-  // Of all keys to see the prefix on, the one that is looked at next anyway.
+  // The prefix is read from the key that is compared next anyway.
   return SearchRange(node, key, range, std::min(range.begin, node.size - 1));
 }
 
@@ -136,7 +136,7 @@ const Entry* Find(const Leaf& leaf, std::string_view key) {
 }
 
 int ChildSlot(const Inner& inner, std::string_view key) {
-  // The prefix is seen on the first key: that one entry per node stays in the cache.
+  // The prefix is read from the first key: that one entry per node stays in the cache.
   const HeadRange range = FindHead(inner, HeadOf(key, inner.prefix));
   const Position position = SearchRange(inner, key, range, 0);
   const int slot = position.equal || position.slot == 0 ? position.slot : position.slot - 1;

@@ -1,9 +1,9 @@
 // The nodes of the key index's tree and the search in one.
 //
 // All entries are in the leaves. Leaves and inner nodes begin alike: sorted keys, in an inner node
-// the first of each child, borrowed from the entry that holds it. Next to each key stand its four
-// bytes behind what all keys of the node have in common, as a number: most comparisons of a search
-// are made on these, without following a pointer to a key that is not in the cache.
+// the first of each child, borrowed from the entry that holds it. Beside each key are its four
+// bytes after the common prefix of the node's keys, as a number: most comparisons of a search use
+// these, without following a pointer to a key that is not in the cache.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace kvorum::mvcc::index {
 
-// docs/decisions/0001-btree-fan-out.md; tests and benchmark are built with others too.
+// docs/decisions/0001-btree-fan-out.md; tests and the benchmark are also built with others.
 #ifdef KVORUM_KEY_INDEX_FAN_OUT
 inline constexpr int kFanOut = KVORUM_KEY_INDEX_FAN_OUT;
 #else
@@ -26,7 +26,7 @@ inline constexpr int kFanOut = 64;
 static_assert(kFanOut >= 4);
 
 struct Node {
-  std::uint64_t birth;  // the version of the tree in which it was made
+  std::uint64_t birth;  // the version of the tree that created it
   std::uint32_t size;
   std::uint32_t prefix;  // every key begins with the same `prefix` bytes
   std::array<std::uint32_t, kFanOut> heads;
@@ -41,7 +41,7 @@ struct Leaf : Node {
   const Entry& entry(int slot) const { return *keys[static_cast<std::size_t>(slot)]; }
 };
 
-// What an inner node knows of a subtree.
+// An inner node's knowledge of a subtree.
 struct Summary {
   std::int64_t live = 0;    // keys alive at the newest revision
   std::int64_t newest = 0;  // the highest main revision of any entry
@@ -87,27 +87,28 @@ inline std::uint32_t HeadOf(std::string_view key, std::size_t prefix) {
   return head;
 }
 
-// The length of what both begin with.
+// The length of the common prefix.
 std::size_t CommonPrefix(std::string_view a, std::string_view b);
 
 struct Position {
   int slot;
   bool equal;
 };
-// The first slot whose key is not less than `key`, or the node's size, and whether it is that key.
+// Returns the first slot whose key is not less than `key`, or the node's size, and whether it is
+// that key.
 Position Search(const Node& node, std::string_view key);
-// The entry with that very key, or none: cheaper than Search if it is not there.
+// The entry with exactly that key, or null: cheaper than Search if it is missing.
 const Entry* Find(const Leaf& leaf, std::string_view key);
-// The child of which `key` is, or would be, a part.
+// The child that contains, or would contain, `key`.
 int ChildSlot(const Inner& inner, std::string_view key);
 
-// Sets prefix and heads anew, the longest prefix possible. O(size).
+// Recomputes prefix and heads, with the longest prefix possible. O(size).
 void SetHeads(Node& node);
-// Puts another entry into a slot that is there already, without looking at the one before, which
-// may be freed. The order of the keys must stay.
+// Puts another entry into an existing slot, without reading the previous one, which may be freed.
+// The order of the keys must stay.
 void ReplaceKey(Node& node, int slot, Entry* entry);
 
-// Inserting and removing slots; the node must have room, or the slots.
+// Insert and remove slots; the node must have room, or the slots.
 void InsertEntry(Leaf& leaf, int slot, Entry* entry);
 void InsertChild(Inner& inner, int slot, Inner::Child child);
 void RemoveSlots(Leaf& leaf, int slot, int count);

@@ -87,7 +87,7 @@ Entry* Tree::Restore(Entry* before, const RestoredRecord& record) {
   return entry;
 }
 
-// --- The way down, and what goes up again ---
+// --- Down to a leaf, and up again ---
 
 Leaf* Tree::Descend(std::string_view key) {
   path_.clear();
@@ -136,7 +136,7 @@ void Tree::InsertNew(Leaf* leaf, int slot, Entry* entry) {
   InsertAndSplit(leaf, slot, entry);
 }
 
-// A key behind the last one of a full leaf may as well be the first of the next leaf.
+// A key after the last one of a full leaf may as well be the first of the next leaf.
 bool Tree::InsertIntoNext(Entry* entry) {
   if (path_.empty()) return false;
   Step& step = path_.back();
@@ -152,8 +152,8 @@ bool Tree::InsertIntoNext(Entry* entry) {
   return true;
 }
 
-// At the right edge of the tree the full leaf stays full, and the key begins a new one: keys that
-// come in ascending order leave full leaves behind.
+// At the right edge of the tree the full leaf stays full, and the key starts a new one: ascending
+// keys leave full leaves behind.
 void Tree::InsertAndSplit(Leaf* leaf, int slot, Entry* entry) {
   const bool at_right_edge = slot == kFanOut && AtRightEdge();
   Leaf* sibling = NewNode<Leaf>();
@@ -199,8 +199,8 @@ void Tree::AddSibling(Inner::Child sibling, bool at_right_edge) {
   KV_CHECK(height_ <= kMaxHeight, "the key index is too high");
 }
 
-// Splits a full node while a child is inserted at the slot, which is not the first; returns the
-// right part.
+// Splits a full node while inserting a child at the slot, which is not the first; returns the right
+// part.
 Inner* Tree::SplitInner(Inner* inner, int slot, Inner::Child child, bool at_right_edge) {
   Inner* right = NewNode<Inner>();
   if (!at_right_edge) {

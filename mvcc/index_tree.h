@@ -1,7 +1,7 @@
 // The working state of the key index: the tree that the writer changes. Nodes and entries that
 // readers may see are copied first, those made since the last publish are changed in place.
 //
-// Used by the writer only; what it says in mvcc/key_index.h holds.
+// Used by the writer only; see mvcc/key_index.h.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace kvorum::mvcc::index {
 
-// A record as the backend has it. created and version count for the oldest of a key only,
+// A record of the backend. created and version are used for the oldest record of a key only;
 // tombstones have none.
 struct RestoredRecord {
   std::string_view key;
@@ -38,8 +38,8 @@ class Tree {
   template <typename T>
   T* NewNode();
   void Adopt(Node* root, int height, const Summary& summary, Revision newest);
-  // The entry of a key of which `before` was known, or nothing yet, after one more record of it. A
-  // tombstone behind a tombstone says nothing new.
+  // The entry of a key after one more record; `before` is its entry so far, or null. A tombstone
+  // after a tombstone adds nothing.
   Entry* Restore(Entry* before, const RestoredRecord& record);
 
   IndexView view() const { return {root_, height_}; }
@@ -51,15 +51,16 @@ class Tree {
   Arena& arena() { return arena_; }
   const Arena& arena() const { return arena_; }
 
-  // What older states show and this one no longer does; for VersionList::Publish, which empties it.
+  // Objects that older states show and this one no longer does; for VersionList::Publish, which
+  // empties the list.
   std::vector<Retired>& retired() { return retired_; }
-  // From here on everything there is may be seen by readers.
+  // Readers may see everything that exists now.
   void StartBatch(std::uint64_t birth);
 
   void CheckInvariants() const;
 
  private:
-  // The way from the root to a leaf: the inner nodes, all changeable, and where it goes on.
+  // The path from the root to a leaf: the inner nodes, all changeable, and the slot taken in each.
   struct Step {
     Inner* node;
     int slot;
@@ -75,21 +76,21 @@ class Tree {
   void DropEntry(Entry* entry);
   void DropHistory(History* history);
 
-  // Walks to the leaf of the key, making everything on the way changeable. Fills path_.
+  // Walks to the leaf of the key, making everything on the path changeable. Fills path_.
   Leaf* Descend(std::string_view key);
   // Tells the nodes of path_, bottom up, that the first key below them is another entry.
   void FirstKeyChanged(Entry* entry);
-  // Adds what one changed entry means to the summaries of path_.
+  // Adds the effect of one changed entry to the summaries of path_.
   void AddToPath(std::int64_t live, const Entry& entry);
 
   void InsertNew(Leaf* leaf, int slot, Entry* entry);
   bool InsertIntoNext(Entry* entry);
   void InsertAndSplit(Leaf* leaf, int slot, Entry* entry);
-  // Inserts a new node that follows the leaf of path_, splitting the inner nodes that are full.
+  // Inserts a new node after the leaf of path_, splitting full inner nodes.
   void AddSibling(Inner::Child sibling, bool at_right_edge);
   Inner* SplitInner(Inner* inner, int slot, Inner::Child child, bool at_right_edge);
   bool AtRightEdge() const;
-  // The entry's successor with a newer revision: the same block if it may be changed and is of the
+  // The entry's successor with a newer revision: the same block if it may be changed and has the
   // right form.
   Entry* Advance(Entry* entry, Revision revision, bool tombstone);
   Entry::Past ExtendPast(const Entry& entry);
@@ -98,14 +99,14 @@ class Tree {
   void CheckAscends(Revision revision);
 
   struct Compaction;
-  // What compaction leaves of a subtree, in the place of the node given; it may be empty.
+  // The compacted subtree, which replaces the given node; it may be empty.
   Node* CompactNode(Node* node, int level, Compaction& compaction);
   Leaf* CompactLeaf(Leaf* leaf, Compaction& compaction);
   Inner* CompactInner(Inner* inner, int level, Compaction& compaction);
   // The entry without its revisions before first_kept, which is one of them.
   Entry* CompactEntry(Entry* entry, std::uint32_t first_kept);
   Entry::Past CompactPast(const Entry& entry, std::uint32_t first_kept);
-  // Joins the children at slot and slot + 1 if they fit into one node with room to spare.
+  // Merges the children at slot and slot + 1 if they fit into one node with room to spare.
   template <typename T>
   bool TryMerge(Inner& parent, int slot);
   void ShrinkRoot();

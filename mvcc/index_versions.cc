@@ -69,7 +69,7 @@ void VersionList::Publish(const State& state, std::vector<Retired>& retired) {
 }
 
 bool VersionList::Collect(std::size_t max_objects, std::size_t max_looks) {
-  // Keeps the published version's count of pins far from its limit when nothing is published.
+  // Keeps the published version's count of pins far below its limit when nothing is published.
   CountPins(*current_, published_.exchange(Word(*current_), std::memory_order_acq_rel));
   std::size_t budget = max_objects;
   for (std::size_t i = 0; i < max_looks && oldest_ != current_; ++i) {
@@ -127,7 +127,7 @@ void VersionList::Drop(Version* version) {
   version->newer->older = version->older;
   version->older = nullptr;
   version->newer = nullptr;
-  // A list that was long once does not keep its memory for ever.
+  // A list that was once long does not keep its memory for ever.
   constexpr std::size_t kKeptCapacity = 1024;
   if (version->retired.capacity() > kKeptCapacity) std::vector<Retired>().swap(version->retired);
   unused_.push_back(version);

@@ -1,15 +1,16 @@
-// The published states of the key index: who reads which, and when what they saw may be freed.
+// The published states of the key index, their readers, and the freeing of objects that no reader
+// can see any more.
 //
 // Counting is per version, not per node, so that copying a node touches no counter. An object that
-// the writer replaces was seen by the versions from its birth up to the newest published one; it
-// hangs on that version's list. When a version has no reader any more, each object on its list is
-// freed if it was born after the next older version, and else moves on to that one's list. So a
-// long reader keeps what it can see, and nothing that came and went after it.
+// the writer replaces was visible in the versions from its birth up to the newest published one,
+// and goes on that version's list. When a version has no reader any more, each object on its list
+// is freed if it was created after the next older version, and otherwise moves to that version's
+// list. So a long-lived reader keeps what it can see, and nothing that came and went after it.
 //
-// Pin may be called by any thread, all else by the writer; a pinned version's `readers` is counted
-// down by any thread. One word holds the number of the published version and how many have pinned
-// it since: a reader pins with one atomic add and needs no loop; when the writer replaces the word
-// it learns the exact count and adds it to the version's own, which releases count down.
+// Pin may be called by any thread, everything else by the writer; any thread counts a pinned
+// version's `readers` down. One word holds the number of the published version and how many have
+// pinned it since: a reader pins with one atomic add and needs no loop; when the writer replaces
+// the word it learns the exact count and adds it to the version's own, which releases count down.
 #pragma once
 
 #include <array>
@@ -25,7 +26,7 @@
 
 namespace kvorum::mvcc::index {
 
-// Something that the working tree no longer uses, but older versions do.
+// An object that the working tree no longer uses, but older versions do.
 class Retired {
  public:
   explicit Retired(Entry* entry) : word_(reinterpret_cast<std::uintptr_t>(entry) | kEntry) {}
@@ -34,9 +35,8 @@ class Retired {
   explicit Retired(Leaf* leaf) : word_(reinterpret_cast<std::uintptr_t>(leaf) | kLeaf) {}
   explicit Retired(Inner* inner) : word_(reinterpret_cast<std::uintptr_t>(inner) | kInner) {}
 
-  // Whether it was made after the version was published. An entry has no birth date, but was not
-  // there before its newest revision was; for one that a compaction made this errs on the safe
-  // side.
+  // True if it was created after the version was published. An entry has no birth date, but did not
+  // exist before its newest revision; for one made by a compaction this errs on the safe side.
   bool BornAfter(std::uint64_t version_number, std::int64_t version_newest) const;
   void Free(Arena& arena) const;
 
@@ -57,8 +57,8 @@ struct Version {
   int height = 0;
   IndexMark mark;
 
-  // Pins that were counted (by Publish) less pins that were given back: below zero before the
-  // first, exact afterwards.
+  // Pins counted (by Publish) less pins released: negative before the first count, exact
+  // afterwards.
   std::atomic<std::int64_t> readers{0};
 
   // The writer's.
@@ -74,7 +74,7 @@ class VersionList {
  public:
   // Starts with an empty tree published as version 0.
   explicit VersionList(Arena& arena);
-  ~VersionList();  // no reader may be left
+  ~VersionList();  // there must be no reader
   VersionList(const VersionList&) = delete;
   VersionList& operator=(const VersionList&) = delete;
 
@@ -87,11 +87,12 @@ class VersionList {
     std::int64_t newest = 0;
     IndexMark mark;
   };
-  // Publishes the state as the version after the current one. `retired` is what the current one
-  // still shows and the new one no longer does; it is left empty.
+  // Publishes the state as the version after the current one. `retired` has the objects that the
+  // current one still shows and the new one no longer does; it is left empty.
   void Publish(const State& state, std::vector<Retired>& retired);
-  // Frees up to max_objects objects that nobody sees; true if it stopped for that reason. Looks at
-  // up to max_looks versions, in turns: one that is being read costs a look and frees nothing.
+  // Frees up to max_objects objects that nobody sees; returns true if it stopped at that limit.
+  // Examines up to max_looks versions, in turn: one that has readers costs a look and frees
+  // nothing.
   bool Collect(std::size_t max_objects, std::size_t max_looks);
 
   const Version& current() const { return *current_; }
@@ -102,7 +103,7 @@ class VersionList {
   static constexpr int kCountBits = 44;
   static constexpr std::uint64_t kCountMask = (std::uint64_t{1} << kCountBits) - 1;
   static constexpr std::size_t kBlockSize = 256;
-  // A million versions that are being read at a time: more than requests can be in flight.
+  // A million versions with readers at a time: more than there can be requests in flight.
   static constexpr std::size_t kMaxBlocks = (std::size_t{1} << (64 - kCountBits)) / kBlockSize;
   using Block = std::array<Version, kBlockSize>;
 
@@ -111,9 +112,10 @@ class VersionList {
   }
   Version* NewVersion();
   void Drop(Version* version);
-  // Takes the pins since the last call off the word and adds them to the version's count.
+  // Moves the pins since the last call from the word to the version's count.
   void CountPins(Version& version, std::uint64_t replaced_word);
-  // Deals with the objects of a version that nobody reads. False if the budget did not suffice.
+  // Frees or moves the objects of a version without readers. Returns false if the budget did not
+  // suffice.
   bool Dissolve(Version& version, std::size_t& budget);
 
   Arena& arena_;

@@ -17,7 +17,7 @@ std::int64_t NewestIfNone(std::int64_t revision) {
   return revision > 0 ? revision : std::numeric_limits<std::int64_t>::max();
 }
 
-// Entries lie all over the memory. Asking for them ahead of time hides most of the way there.
+// Entries are scattered over the memory. Prefetching hides most of the latency.
 void Prefetch(const Node& node, int slot) {
   if (slot >= 0 && slot < node.count()) {
     __builtin_prefetch(node.keys[static_cast<std::size_t>(slot)]);
@@ -85,7 +85,7 @@ std::int64_t IndexView::Count(KeyRange range, std::int64_t revision) const {
   Bounds bounds;
   if (!range.begin().empty()) bounds.begin = range.begin();
   if (!range.open()) bounds.end = range.end();
-  // Nothing is known of the root: it is looked into.
+  // Nothing is known about the root, so it is examined.
   const index::Summary root{.live = -1};
   return CountIn(*root_, height_ - 1, root, bounds, NewestIfNone(revision));
 }
@@ -130,7 +130,7 @@ void IndexCursor::Next() {
   }
 }
 
-// To the first key that is not before the range.
+// Moves to the first key that is not before the range.
 void IndexCursor::SeekUp(const Node* node, int height) {
   for (int level = height - 1; level > 0; --level) {
     const Inner& inner = index::AsInner(*node);
@@ -143,7 +143,7 @@ void IndexCursor::SeekUp(const Node* node, int height) {
   if (levels_[0].slot < node->count() || StepSlot()) Settle();
 }
 
-// To the last key that is before the range's end.
+// Moves to the last key that is before the range's end.
 void IndexCursor::SeekDown(const Node* node, int height) {
   for (int level = height - 1; level > 0; --level) {
     const Inner& inner = index::AsInner(*node);

@@ -1,12 +1,12 @@
-// Reading the key index: one state of the tree, which never changes under the reader.
+// Reads the key index: one state of the tree, which never changes under the reader.
 //
-// A view does not own what it looks at. It comes from an IndexSnapshot (any thread; valid while the
+// A view does not own the tree. It comes from an IndexSnapshot (any thread; valid while the
 // snapshot lives) or from KeyIndex::working() (the apply thread; valid until the next change). The
-// keys that it hands out point into the index and live as long.
+// keys that it returns point into the index and live as long.
 //
 // `revision` in every call is a main revision: the state right after that transaction. <= 0, or
-// anything from the newest revision on, means the newest. Asking below a compacted revision is
-// refused by the store; here it finds what is still known.
+// anything from the newest revision on, means the newest. The store refuses revisions below the
+// compacted one; here they find whatever is still known.
 #pragma once
 
 #include <array>
@@ -27,18 +27,18 @@ struct Node;
 inline constexpr int kMaxHeight = 24;
 }  // namespace index
 
-// What is known of a key that lives at a revision.
+// The index's data about a key that lives at a revision.
 struct IndexItem {
   std::string_view key;
-  Revision modified;         // the record in the backend is found by this
-  std::int64_t created = 0;  // main revision that made the generation
+  Revision modified;         // the record's key in the backend
+  std::int64_t created = 0;  // the main revision that started the generation
   std::int64_t version = 0;  // puts since then, 1 for the first
 };
 
-// Whether a tombstone at exactly the compacted revision counts as kept (KeyIndex::IsKept).
+// Decides whether a tombstone at exactly the compacted revision counts as kept (KeyIndex::IsKept).
 enum class KeepRule {
-  kCompaction,  // it does: the record stays in the backend (since etcd 3.5.16)
-  kHash,        // it does not: HashKV equals that of members which delete it
+  kCompaction,  // yes: the record stays in the backend (since etcd 3.5.16)
+  kHash,        // no: HashKV equals that of members which delete it
 };
 
 // Walks the entries of a range in key order, upwards or downwards; O(log n) to start, O(1) a step.
@@ -63,7 +63,7 @@ class IndexCursor {
   void SeekUp(const index::Node* root, int height);
   void SeekDown(const index::Node* root, int height);
   bool StepSlot();  // to the neighbouring entry; false at the end of the tree
-  void Settle();    // from the current entry on to the first that is alive and in the range
+  void Settle();    // from the current entry to the first that is alive and in the range
   void EnterLeaf();
 
   KeyRange range_;
@@ -100,13 +100,13 @@ class IndexView {
   }
 
   // The number of live keys in the range. At the newest revision O(log n), whatever the range; at
-  // an older one it also walks the nodes in which something has changed since.
+  // an older one it also walks the nodes that have changed since.
   std::int64_t Count(KeyRange range, std::int64_t revision) const;
 
-  // Whether the record of `key` at `revision` outlives a compaction at compact_revision: everything
-  // newer than that does, of the others only the newest of each key, if that is a put. The answer
+  // True if the record of `key` at `revision` outlives a compaction at compact_revision: every
+  // newer record does, and of the others only the newest of each key, if it is a put. The answer
   // does not depend on how far the index itself has been compacted at or below compact_revision.
-  // For HashKV's keep set with KeepRule::kHash: the set is empty if and only if nothing lives at
+  // For HashKV's keep set with KeepRule::kHash: the set is empty if and only if no key lives at
   // that revision, that is, Count(everything, compact_revision) == 0.
   bool IsKept(std::string_view key, Revision revision, std::int64_t compact_revision,
               KeepRule rule) const;

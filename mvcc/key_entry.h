@@ -1,12 +1,11 @@
-// A key in the index and what is known of it: one block of memory with the newest revision, and,
-// for keys that were changed more than once, where the key's generation began and its older
-// revisions.
+// A key in the index and its revisions: one block of memory with the newest revision, and, for keys
+// that were changed more than once, the start of the key's generation and its older revisions.
 //
 //   Entry | Origin (form >= kContinued) | Past (form == kWithPast) | key bytes
 //
-// An entry does not change once it was published; the writer replaces it. The older revisions stand
-// in a History that the entries of a key share one after the other: each knows how many records it
-// may see, and the writer appends behind what any of them sees. So a change of a key with a million
+// An entry does not change once it was published; the writer replaces it. The older revisions are
+// in a History that the successive entries of a key share: each knows how many records it may see,
+// and the writer appends after those that any of them sees. So a change of a key with a million
 // revisions costs the same as of one with two, and a lookup is a binary search.
 #pragma once
 
@@ -22,7 +21,7 @@
 
 namespace kvorum::mvcc::index {
 
-// The compaction revision that never comes: nothing to be dropped.
+// The compaction revision that never comes: nothing to drop.
 inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
 struct HistoryRecord {
@@ -38,8 +37,8 @@ struct HistoryRecord {
 static_assert(sizeof(HistoryRecord) == 16);
 
 struct History {
-  std::uint64_t birth;  // the version of the tree in which it was made
-  // Of the first record: its generation may have begun before, its older records being compacted.
+  std::uint64_t birth;  // the version of the tree that created it
+  // The first record's: its generation may have begun earlier, with its older records compacted.
   std::int64_t first_created;
   std::int64_t first_version;
   std::uint32_t capacity;
@@ -56,7 +55,7 @@ struct History {
 
 struct Entry {
   enum Form : std::uint32_t {
-    kFirst = 0,      // a key put once, or a tombstone that stands alone
+    kFirst = 0,      // a key put once, or a lone tombstone
     kContinued = 1,  // its generation is older than the revision
     kWithPast = 2,   // it has older revisions
   };
@@ -66,7 +65,7 @@ struct Entry {
   };
   struct Past {
     History* history;
-    std::uint32_t length;  // how many of its records belong to this entry
+    std::uint32_t length;  // the number of its records that belong to this entry
     std::uint32_t unused;
   };
 
@@ -87,14 +86,14 @@ struct Entry {
     return {reinterpret_cast<const char*>(this + 1) + form() * std::size_t{16}, bits >> kSizeShift};
   }
 
-  // Of the newest revision; no meaning for a tombstone.
+  // For the newest revision; meaningless for a tombstone.
   std::int64_t created() const { return form() == kFirst ? main : origin().created; }
   std::int64_t version() const { return form() == kFirst ? 1 : origin().version; }
 
-  // form() >= kContinued only.
+  // Only if form() >= kContinued.
   Origin& origin() { return *reinterpret_cast<Origin*>(this + 1); }
   const Origin& origin() const { return *reinterpret_cast<const Origin*>(this + 1); }
-  // form() == kWithPast only.
+  // Only if form() == kWithPast.
   Past& past() { return *reinterpret_cast<Past*>(&origin() + 1); }
   const Past& past() const { return *reinterpret_cast<const Past*>(&origin() + 1); }
 
@@ -117,10 +116,10 @@ inline std::uint32_t RevisionCount(const Entry& entry) { return entry.past_lengt
 EntryRevision RevisionAt(const Entry& entry, std::uint32_t number);
 // The newest one with main <= revision. O(log n).
 std::optional<std::uint32_t> FindAtOrBefore(const Entry& entry, std::int64_t revision);
-// When its generation began and the how-manieth put of it that is. For a put only.
+// The start of the generation, and the number of this put within it. For a put only.
 Entry::Origin OriginOf(const Entry& entry, std::uint32_t number);
 
-// What the key is at the revision; false if it does not live then.
+// The key's state at the revision; false if it does not live then.
 bool LookUp(const Entry& entry, std::int64_t revision, IndexItem& item);
 inline bool LivesAt(const Entry& entry, std::int64_t revision) {
   if (entry.main <= revision) return !entry.tombstone();
@@ -131,7 +130,7 @@ inline bool LivesAt(const Entry& entry, std::int64_t revision) {
 
 // The lowest compaction revision at which the entry has something to drop.
 std::int64_t LowestCompaction(const Entry& entry);
-// What a compaction at `revision` leaves: the number of the first revision that stays, or
+// The result of a compaction at `revision`: the number of the first revision that stays, or
 // RevisionCount if the key goes.
 std::uint32_t FirstKept(const Entry& entry, std::int64_t revision);
 
@@ -145,7 +144,7 @@ inline void FreeHistory(Arena& arena, History* history) {
   arena.Free(history, history->size_bytes());
 }
 
-// How the newest revision of the entry reads as a record behind its history.
+// The newest revision of the entry as a record at the end of its history.
 HistoryRecord NewestAsRecord(const Entry& entry);
 
 }  // namespace kvorum::mvcc::index

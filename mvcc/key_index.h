@@ -1,23 +1,22 @@
 // The key index: an in-memory copy-on-write B-tree from each key to its generations, that is, to
-// the revisions at which it was put and deleted. The values are in the backend, under the
-// revisions.
+// the revisions at which it was put and deleted. The values are in the backend, by revision.
 //
 // Threading. One thread (apply) calls everything but Snapshot(), which any thread may call. A
-// snapshot may be used, moved and destroyed on any thread, and never makes the writer wait, nor the
-// writer it: taking one is one atomic add, giving it back another.
-// Changes are seen by readers only from the next Publish() on; the writer sees them in working().
+// snapshot may be used, moved and destroyed on any thread, and neither it nor the writer ever waits
+// for the other: taking one is one atomic add, releasing it another. Readers see changes only from
+// the next Publish() on; the writer sees them in working().
 //
-// Memory. A key with one live revision costs its bytes and at most 64 (docs/decisions/0001); it is
-// taken from the system by the MiB. Nodes and entries made since the last Publish are changed in
-// place, others are copied and the old ones retired; what no snapshot can see is freed at Publish
-// and Reclaim, always by the writer, so that no reader ever pays for it. A snapshot held for long
-// keeps just what it sees, not what was made and dropped since.
+// Memory. A key with one live revision costs its bytes and at most 64 (docs/decisions/0001); memory
+// is taken from the system by the MiB. Nodes and entries made since the last Publish are changed in
+// place, others are copied and the old ones retired; objects that no snapshot can see are freed at
+// Publish and Reclaim, always by the writer, so that no reader ever pays for it. A long-lived
+// snapshot keeps exactly what it sees, not objects created and dropped since.
 //
-// Invariants (CheckInvariants): keys strictly ascend across the tree; every node but an empty
-// tree's root holds something and none more than the fan-out; each slot of an inner node carries
-// the first key, the number of live keys, an upper bound of the main revisions and the lowest
-// compaction revision that would find something to drop below it; in each key's history revisions
-// ascend, no two tombstones follow each other.
+// Invariants (CheckInvariants): keys strictly ascend across the tree; no node but an empty tree's
+// root is empty, and none has more than the fan-out; each slot of an inner node carries the first
+// key, the number of live keys, an upper bound of the main revisions and the lowest compaction
+// revision that would find something to drop below it; in each key's history revisions ascend, and
+// no two tombstones follow each other.
 #pragma once
 
 #include <cstddef>
@@ -41,15 +40,15 @@ class VersionList;
 struct Version;
 }  // namespace index
 
-// What the store says of a state when it publishes it, so that readers get it together with the
-// tree: the two never disagree.
+// The store's marks for a state it publishes, which readers get together with the tree: the two
+// never disagree.
 struct IndexMark {
   std::int64_t current_revision = 1;   // the header revision of answers from this state
   std::int64_t compact_revision = -1;  // reads below are refused
-  std::uint64_t side_version = 0;      // of what the store's owner keeps beside it
+  std::uint64_t side_version = 0;      // of the state that the store's owner keeps beside it
 };
 
-// A published state, kept alive. Move-only. Costs one atomic add to take and one to give back.
+// A published state, kept alive. Move-only. Costs one atomic add to take and one to release.
 class IndexSnapshot {
  public:
   IndexSnapshot() = default;  // an empty index
@@ -73,56 +72,56 @@ class IndexSnapshot {
 class KeyIndex {
  public:
   KeyIndex();
-  // No snapshot may be left.
+  // There must be no snapshot left.
   ~KeyIndex();
   KeyIndex(const KeyIndex&) = delete;
   KeyIndex& operator=(const KeyIndex&) = delete;
 
-  // The state that was published last. Thread-safe.
+  // The state published last. Thread-safe.
   IndexSnapshot Snapshot() const;
 
-  // Changes. Revisions must ascend over all calls. O(log n); in a batch of its own a change copies
-  // one node per level.
+  // Changes. Revisions must ascend over all calls. O(log n); the first change of a batch copies one
+  // node per level.
   //
-  // Put returns what must be stored with the value, and where the value before it is.
+  // Put returns the fields to store with the value, and the location of the previous value.
   struct PutResult {
     std::int64_t created = 0;
     std::int64_t version = 0;
     std::optional<Revision> previous;  // none if the key did not live
   };
   PutResult Put(std::string_view key, Revision revision);
-  // Returns the revision that the key had. None, and nothing is changed, if it does not live.
+  // Returns the revision that the key had. nullopt, and no change, if it does not live.
   std::optional<Revision> Tombstone(std::string_view key, Revision revision);
 
   // The state with all changes so far. Valid until the next change, publish or compaction step.
   IndexView working() const;
   std::int64_t live_keys() const;
 
-  // Makes the working state the one that Snapshot() returns, and frees some of what no snapshot can
-  // see any more: as much as this batch has retired and a little more, so that a publish never
-  // takes long.
+  // Makes the working state the one that Snapshot() returns, and frees some objects that no
+  // snapshot can see any more: as many as this batch has retired and a few more, so that a publish
+  // never takes long.
   void Publish(IndexMark mark);
-  // Frees up to max_objects more; true if something that could be freed is left. Looks at each
-  // state that a snapshot holds. To be called now and then when nothing is published.
+  // Frees up to max_objects more; returns true if more could be freed. Examines each state that a
+  // snapshot holds. To be called now and then when nothing is published.
   bool Reclaim(std::size_t max_objects = 4096);
 
-  // Where a compaction stands.
+  // The progress of a compaction.
   struct CompactProgress {
     std::string next_key;  // the next step begins here
     bool done = false;
     std::uint64_t keys_dropped = 0;
     std::uint64_t revisions_dropped = 0;
   };
-  // Forgets, for the next keys from progress.next_key on, what nobody may ask for after a
+  // Drops, for the next keys from progress.next_key on, revisions that nobody may ask for after a
   // compaction at `revision`: of each key's revisions up to it all but the newest, and that as well
-  // if it is a tombstone below `revision`. Looks at about max_entries entries or history records;
-  // subtrees that hold nothing to forget are skipped unseen. Reads at or above `revision` answer
-  // the same before, between and after the steps, and changes and publishes may come in between.
+  // if it is a tombstone below `revision`. Examines about max_entries entries or history records;
+  // subtrees without anything to drop are skipped. Reads at or above `revision` answer the same
+  // before, between and after the steps, and changes and publishes may come in between.
   void CompactStep(std::int64_t revision, std::size_t max_entries, CompactProgress& progress);
 
   struct Stats {
     std::size_t bytes_in_use = 0;    // entries, histories and nodes, retired ones included
-    std::size_t bytes_reserved = 0;  // what was taken from the system for them
+    std::size_t bytes_reserved = 0;  // taken from the system for them
     std::size_t retired_objects = 0;
     std::size_t snapshots_seen =
         0;  // states that are kept for snapshots, the published one included

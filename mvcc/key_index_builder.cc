@@ -15,7 +15,7 @@
 namespace kvorum::mvcc {
 namespace {
 
-// A record as chunks keep it, with the key behind it.
+// A record as chunks keep it, followed by the key.
 struct Packed {
   std::int64_t main;
   std::int64_t created;
@@ -35,7 +35,7 @@ struct Packed {
   }
 };
 
-// Packed records one behind the other, in mapped blocks that go back to the system one by one.
+// Packed records one after another, in mapped blocks that are returned to the system one by one.
 class PackedList {
  public:
   // Room for a record of the size, at the end.
@@ -149,7 +149,7 @@ void KeyIndexBuilder::Chunk::Impl::Sort() {
   };
   if (!std::is_sorted(order.begin(), order.end(), before)) {
     std::sort(order.begin(), order.end(), before);
-    // Written anew in that order: the merge then reads each chunk from front to back.
+    // Rewritten in that order: the merge then reads each chunk from front to back.
     PackedList sorted;
     for (const Slot& slot : order) {
       const std::size_t size_bytes = slot.record->size_bytes();
@@ -218,7 +218,7 @@ class Merger {
   }
 
   std::size_t prefix_;
-  std::vector<Source> sources_;  // a heap, the least in front
+  std::vector<Source> sources_;  // a heap, the least first
 };
 
 void LoadTree(Merger& merger, index::Tree& tree, Revision newest) {

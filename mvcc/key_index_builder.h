@@ -20,8 +20,8 @@ namespace kvorum::mvcc {
 
 class KeyIndexBuilder {
  public:
-  // One record of the bucket. For a tombstone, create_revision and version are not looked at. They
-  // matter only for the oldest record of a key: the others follow from it.
+  // One record of the bucket. create_revision and version are ignored for a tombstone. They matter
+  // only for the oldest record of a key: the others follow from it.
   struct Record {
     std::string_view key;
     Revision revision;
@@ -35,12 +35,12 @@ class KeyIndexBuilder {
   KeyIndexBuilder();
   ~KeyIndexBuilder();
 
-  // The chunk of the records that follow those of the chunks made so far. Lives as long as the
-  // builder. Not thread-safe; what it returns belongs to one thread at a time.
+  // Adds the chunk of the records that follow those of earlier chunks. It lives as long as the
+  // builder. Not thread-safe; the returned chunk belongs to one thread at a time.
   Chunk& AddChunk();
 
   // Joins the chunks; the builder is used up. The index is published with `mark`. kDataLoss if the
-  // revisions do not ascend or are not such as a store writes.
+  // revisions do not ascend or cannot come from a store.
   Result<std::unique_ptr<KeyIndex>> Build(IndexMark mark);
 
  private:
@@ -53,9 +53,9 @@ class KeyIndexBuilder::Chunk {
   ~Chunk();
 
   // Records in revision order. Copies the key. kDataLoss for a revision that does not ascend or
-  // lies outside what a store can have written.
+  // that no store can have written.
   Result<void> Add(const Record& record);
-  // Sorts the chunk; call it on the filling thread, once, as the last thing.
+  // Sorts the chunk; to be called once on the filling thread, last.
   void Finish();
 
   std::size_t size() const;

@@ -1,5 +1,5 @@
 // mvccpb.KeyValue as it is stored and sent: the bytes are part of HashKV, so they must be exactly
-// those that proto3 makes (fields in number order, zero fields absent).
+// those of proto3 (fields in number order, zero fields absent).
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace kvorum::mvcc {
 
-// Views into the encoded bytes or into the caller's memory.
+// Refers to the encoded bytes or to the caller's memory.
 struct KeyValue {
   std::string_view key;              // 1
   std::int64_t create_revision = 0;  // 2
@@ -24,7 +24,7 @@ std::size_t EncodedSize(const KeyValue& kv);
 // Writes exactly EncodedSize(kv) bytes and returns the end.
 char* EncodeTo(const KeyValue& kv, char* out);
 std::string Encode(const KeyValue& kv);
-// kDataLoss for bytes that are no KeyValue.
+// kDataLoss for bytes that are not a KeyValue.
 Result<KeyValue> DecodeKeyValue(std::string_view bytes);
 
 }  // namespace kvorum::mvcc

@@ -11,7 +11,7 @@ namespace kvorum::mvcc {
 MappedMemory::MappedMemory(std::size_t size_bytes, std::size_t alignment) {
   constexpr std::size_t kPageBytes = 4096;
   constexpr std::size_t kHugePageBytes = 2 * 1024 * 1024;
-  // As much more as it takes to find an aligned place inside; the rest goes back at once.
+  // Enough to find an aligned place inside; the rest is returned at once.
   const std::size_t mapped = size_bytes + (alignment > kPageBytes ? alignment : 0);
   void* memory =
       ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

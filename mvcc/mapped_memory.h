@@ -1,5 +1,5 @@
-// Anonymous memory straight from the system, which gets it back the moment it is not needed: the
-// heap keeps what lies below something that lives.
+// Anonymous memory directly from the system, returned to it as soon as it is not needed: a heap
+// would keep memory below a live block.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Who is told of each revision once readers see it: the watchers' hub.
+// An observer of each revision once readers see it: the watchers' hub.
 //
 // All but WantsRecords is called by the apply executor, which waits for nothing: a listener hands
 // over and returns.
@@ -15,7 +15,7 @@ class PublishListener {
  public:
   virtual ~PublishListener() = default;
 
-  // The revisions first to last, which follow what was told before without a gap.
+  // The revisions first to last, which follow the previously reported ones without a gap.
   struct Published {
     std::int64_t first = 0;
     std::int64_t last = 0;
@@ -23,10 +23,11 @@ class PublishListener {
     std::optional<WriteBuffer::View> records;
   };
 
-  // Whether somebody would look at the records now. Thread-safe.
+  // True if a watcher would use the records now. Thread-safe.
   virtual bool WantsRecords() const = 0;
   virtual void OnPublished(Published published) = 0;
-  // A snapshot has brought the store to this revision, past any number that was never told.
+  // A snapshot has brought the store to this revision, perhaps past revisions that were never
+  // reported.
   virtual void OnInstalled(std::int64_t revision) = 0;
 };
 

@@ -7,7 +7,7 @@
 namespace kvorum::mvcc {
 namespace {
 
-// More than a string keeps within itself.
+// More than a string keeps inline.
 constexpr std::size_t kFirstBlockBytes = 64;
 constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
 

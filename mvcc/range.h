@@ -1,4 +1,4 @@
-// The answer of a range: rows, streamed to a sink so that a service can encode them straight into
+// The answer of a range: rows, streamed to a sink so that a service can encode them directly into
 // its answer, or collected.
 #pragma once
 
@@ -14,7 +14,7 @@
 namespace kvorum::mvcc {
 
 // One key-value pair of an answer. Everything in it points into memory of the view that it comes
-// from; `encoded` is good during RowSink::Add only.
+// from; `encoded` is valid during RowSink::Add only.
 struct Row {
   std::string_view key;
   std::int64_t create_revision = 0;
@@ -45,12 +45,12 @@ struct Row {
 class RowSink {
  public:
   virtual ~RowSink() = default;
-  // An error says that it takes no more, and ends the range with that error.
+  // An error ends the range with that error.
   virtual Result<void> Add(const Row& row) = 0;
 };
 
-// Encoded rows in blocks of their own, which grow with them up to a size and are never moved: one
-// copy a row, amortized no allocation, and little more memory than the rows have bytes.
+// Encoded rows in blocks, which grow up to a size and are never moved: one copy per row, amortized
+// no allocation, and little more memory than the rows' bytes.
 class RowBuffer final : public RowSink {
  public:
   static constexpr std::size_t kBytesBesideRow = sizeof(std::string_view);
@@ -74,11 +74,11 @@ class RowBuffer final : public RowSink {
   std::vector<std::string_view> rows_;
 };
 
-// What an answer says beside its rows.
+// The parts of an answer other than its rows.
 struct RangeSummary {
   std::int64_t count = 0;     // keys in the range at that revision, whatever limit and filters
-  bool more = false;          // the limit has cut something off
-  std::int64_t revision = 0;  // of the store (the header's), not the one that was asked for
+  bool more = false;          // the limit has cut rows off
+  std::int64_t revision = 0;  // the store's (for the header), not the requested one
 };
 
 struct RangeResult : RangeSummary {

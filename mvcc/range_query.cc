@@ -33,7 +33,7 @@ Result<KeyValue> FindAndDecode(const RangeScope& scope, Revision revision) {
   return DecodeKeyValue(bytes);
 }
 
-// Makes rows of what the index names.
+// Makes rows from index items.
 class RowMaker {
  public:
   RowMaker(const RangeScope& scope, const RangeRequest& request, RowSink& sink)
@@ -74,14 +74,14 @@ class RowMaker {
   std::string without_value_;
 };
 
-// Rows in key order, up or down: nothing is collected.
+// Rows in key order, ascending or descending: nothing is collected.
 class KeyOrderedRange {
  public:
   KeyOrderedRange(const RangeScope& scope, const RangeRequest& request, std::int64_t revision,
                   RowSink& sink)
       : scope_(scope), request_(request), revision_(revision), rows_(scope, request, sink) {}
 
-  // Whether the limit has cut something off.
+  // Returns true if the limit has cut rows off.
   Result<bool> Run(Direction direction) {
     const KeyRange range(request_.key, request_.range_end);
     std::int64_t added = 0;
@@ -103,7 +103,7 @@ class KeyOrderedRange {
 };
 
 // Rows in another order: the range's items are collected, with a limit never more than twice as
-// many as it lets through. Equal ones stay in key order.
+// many as it allows. Equal ones stay in key order.
 class SortedRange {
  public:
   SortedRange(const RangeScope& scope, const RangeRequest& request, std::int64_t revision,
@@ -137,7 +137,7 @@ class SortedRange {
  private:
   struct Item {
     IndexItem index;
-    std::int64_t number;  // what is sorted by, or
+    std::int64_t number;  // the sort key, or
     std::string_view value;
   };
   struct Before {
@@ -178,7 +178,7 @@ class SortedRange {
     return {};
   }
 
-  // Sorts what is answered to the front and returns its number.
+  // Sorts the rows to return to the front and returns their number.
   std::size_t Cut() {
     const bool all =
         request_.limit <= 0 || static_cast<std::uint64_t>(request_.limit) >= items_.size();

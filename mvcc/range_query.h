@@ -1,5 +1,5 @@
-// Runs ranges and compares over one state of the store, be it a reader's or the one that the apply
-// executor is working on. All of a range's rules live here.
+// Runs ranges and compares over one state of the store, a reader's or the one that the apply
+// executor is working on. The home of all rules of ranges.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace kvorum::mvcc {
 
-// Where the records of a state are.
+// Finds the records of a state.
 class RecordSource {
  public:
   virtual ~RecordSource() = default;
@@ -22,29 +22,28 @@ class RecordSource {
   virtual Result<std::string_view> Find(Revision revision) = 0;
 };
 
-// The error for a record that the index names and the backend has not.
+// The error for a record that the index names and the backend lacks.
 Error MissingRecord(Revision revision);
 
-// A state. Borrows; made for a call.
+// A state, borrowed for one call.
 struct RangeScope {
   IndexView index;
   RecordSource* records;
-  std::int64_t current_revision;  // read when none is asked for; newer ones are refused
+  std::int64_t current_revision;  // the default revision; newer ones are refused
   std::int64_t compact_revision;  // older ones are refused
 };
 
 Result<RangeSummary> RunRange(const RangeScope& scope, const RangeRequest& request, RowSink& sink);
 
-// The rows of a range in key order, without their count: for who goes on with a range that was
-// begun.
+// The rows of a range in key order, without their count: to continue a range that was begun.
 Result<void> RunRows(const RangeScope& scope, const RangeRequest& request, RowSink& sink);
 
-// How many rows RunRange would look at, counting an old revision's as many as live today: what its
-// cost grows with. O(log n).
+// An estimate of the rows that RunRange examines, which counts an old revision's as many as live
+// today: its cost grows with it. O(log n).
 std::int64_t EstimateRows(const RangeScope& scope, const RangeRequest& request);
 
-// True if the compare holds for every key of its range at the scope's current revision; for none
-// found, if it holds for a pair of zero fields, except that a value compare is false then.
+// True if the compare holds for every key of its range at the scope's current revision. If there is
+// none: if it holds for a pair of zero fields, except that a value compare is then false.
 Result<bool> Holds(const RangeScope& scope, const Compare& compare);
 
 }  // namespace kvorum::mvcc

@@ -19,7 +19,8 @@ void RangeSet::Add(KeyRange range) {
 
 void RangeSet::Insert(std::string_view begin, const End& end) {
   if (end.Before(begin)) return;  // empty
-  // What begins at or before us and reaches us grows, what begins within us is swallowed.
+  // A range that begins at or before ours and reaches it is extended; one that begins within ours
+  // is swallowed.
   auto at = ranges_.upper_bound(begin);
   if (at != ranges_.begin() && !std::prev(at)->second.Before(begin)) {
     --at;

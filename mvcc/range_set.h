@@ -1,5 +1,5 @@
-// A set of keys given as ranges: which keys a list of deletes would remove. Borrows the ranges'
-// memory. O(log n) to ask, amortized O(log n) to add.
+// A set of keys given as ranges: the keys that a list of deletes would remove. Borrows the ranges'
+// memory. O(log n) to query, amortized O(log n) to add.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ class RangeSet {
  public:
   void Add(KeyRange range);
   bool Contains(std::string_view key) const;
-  // Takes the ranges of `other` over and leaves it empty.
+  // Moves the ranges of `other` here and leaves it empty.
   void Merge(RangeSet&& other);
 
   std::size_t size() const { return ranges_.size(); }
@@ -29,7 +29,7 @@ class RangeSet {
     bool Before(std::string_view other) const {
       return !open && (inclusive ? key < other : key <= other);
     }
-    // True if this end lies beyond the other.
+    // True if this end is after the other.
     bool Beyond(const End& other) const;
   };
 

@@ -1,6 +1,6 @@
-// What can be asked of the store, in its own words. Services translate the API's messages into
-// these once; fields mean what the API says they mean. All string_views point into memory of the
-// caller (a request's or a log entry's bytes), which outlives the request.
+// Requests to the store, in its own terms. Services translate the API's messages into these once;
+// fields have the API's meaning. All string_views point into memory of the caller (a request's or a
+// log entry's bytes), which outlives the request.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace kvorum::mvcc {
 
-// Values come from the wire unchecked: an unknown one is refused by CheckRange (mvcc/validate.h).
+// Values come from the wire unchecked: CheckRange (mvcc/validate.h) refuses unknown ones.
 enum class SortOrder : std::int32_t { kNone = 0, kAscend = 1, kDescend = 2 };
 enum class SortTarget : std::int32_t { kKey = 0, kVersion = 1, kCreate = 2, kMod = 3, kValue = 4 };
 
@@ -60,14 +60,14 @@ struct Compare {
   CompareTarget target = CompareTarget::kVersion;
   std::string_view key;
   std::string_view range_end;
-  // What target_union holds: the number if it is the one of `target`, else 0; the same for the
+  // The content of target_union: the number if it belongs to `target`, else 0; the same for the
   // value.
   std::int64_t number = 0;
   std::string_view value;
 };
 
 struct TxnRequest;
-// monostate: an operation that carries nothing, which CheckTxn refuses.
+// monostate: an operation without content, which CheckTxn refuses.
 using RequestOp = std::variant<std::monostate, RangeRequest, PutRequest, DeleteRangeRequest,
                                std::unique_ptr<TxnRequest>>;
 

@@ -16,7 +16,7 @@ namespace kvorum::mvcc {
 namespace {
 
 constexpr std::int64_t kMaxMain = std::numeric_limits<std::int64_t>::max();
-// Below this many records a second thread is not worth its start.
+// With fewer records a second thread is not worth its start.
 constexpr std::uint64_t kRecordsPerThread = 20'000;
 // Old revisions are sparse after a compaction: smaller chunks share the work more evenly.
 constexpr unsigned kChunksPerThread = 4;
@@ -37,7 +37,7 @@ struct MainSpan {
   std::int64_t last = -1;
 };
 
-// Where the records are. The backend only scans upwards, so the last is found by halving.
+// The span of the records. The backend only scans upwards, so the last is found by halving.
 Result<MainSpan> FindSpan(Snapshot& snapshot) {
   KV_TRY(const std::optional<std::int64_t> first, FirstMain(snapshot, 0));
   if (!first) return MainSpan{};
@@ -142,7 +142,7 @@ unsigned ThreadsFor(const RestoreRequest& request, std::uint64_t records) {
   return static_cast<unsigned>(std::clamp<std::uint64_t>(records / kRecordsPerThread, 1, wanted));
 }
 
-// Of each key only the newest record says to which lease it is attached.
+// Only the newest record of each key tells its lease.
 void ReportAttachments(const KeyIndex& index, const std::vector<ChunkScan>& scans,
                        const RestoreRequest& request) {
   if (!request.on_lease_attachment) return;

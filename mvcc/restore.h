@@ -1,5 +1,5 @@
-// Rebuilds the key index from the backend, in chunks of revisions that threads scan and sort side
-// by side.
+// Rebuilds the key index from the backend, in chunks of revisions that threads scan and sort in
+// parallel.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@
 namespace kvorum::mvcc {
 
 struct RestoreRequest {
-  // The published mark will not be below these: a compaction may have removed the newest records.
+  // The published mark is at least this: a compaction may have removed the newest records.
   std::int64_t at_least_revision = 1;
   std::int64_t compact_revision = -1;
   unsigned threads = 0;  // 0: one per core, at most 4; joined before the call returns
-  // Told each living key that is attached to a lease, in no order; on the calling thread.
+  // Called for each live key that is attached to a lease, in no order; on the calling thread.
   std::function<void(std::string_view key, std::int64_t lease)> on_lease_attachment;
 };
 
-// The index, published with the newest revision as its mark. kDataLoss if records are damaged,
-// missing or contradict each other. Nothing commits to the backend meanwhile.
+// Returns the index, published with the newest revision as its mark. kDataLoss if records are
+// damaged, missing or contradict each other. No commit may happen meanwhile.
 Result<std::unique_ptr<KeyIndex>> RestoreIndex(Backend& backend, const RestoreRequest& request);
 
 }  // namespace kvorum::mvcc

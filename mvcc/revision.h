@@ -33,7 +33,7 @@ class RevisionKey {
     Revision revision;
     bool tombstone = false;
   };
-  // kDataLoss for bytes that are no revision key.
+  // kDataLoss for bytes that are not a revision key.
   static Result<Decoded> Decode(std::string_view bytes);
 
  private:

@@ -1,4 +1,4 @@
-// What a state's stream will say in its trailer: how the sink checks what it has built.
+// The totals in the trailer of a state's stream, with which the sink checks what it has built.
 #pragma once
 
 #include "base/error.h"

@@ -36,7 +36,7 @@ Result<void> SnapshotDecoder::Feed(std::string_view bytes) {
     if (part_ == Part::kEnd) {
       taken = Refuse("bytes behind the trailer");
     } else {
-      // Memory grows with what has arrived, not with what a size field promises.
+      // Memory grows with the bytes that have arrived, not with the size that a field claims.
       const std::size_t size = std::min(Wanted() - part_bytes_.size(), bytes.size());
       part_bytes_.append(bytes.substr(0, size));
       bytes.remove_prefix(size);

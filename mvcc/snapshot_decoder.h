@@ -1,6 +1,6 @@
-// Takes the stream of mvcc/snapshot_format.h apart, whatever pieces it arrives in. Used by one
-// thread at a time. Bytes that no source wrote are kDataLoss, after which every call is refused;
-// nothing of a chunk is given out before its checksum has matched. Memory: one chunk.
+// Decodes the stream of mvcc/snapshot_format.h, whatever pieces it arrives in. Used by one thread
+// at a time. Bytes that no source wrote are kDataLoss, after which every call is refused; nothing
+// of a chunk is passed on before its checksum has matched. Memory: one chunk.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +24,13 @@ class SnapshotDecoder {
     std::string_view key;
     std::string_view value;
   };
-  // The records are views into the body.
+  // The records refer to the body.
   using OnChunk = std::function<Result<void>(SharedBytes body, std::vector<Record> records)>;
 
   explicit SnapshotDecoder(OnChunk on_chunk) : on_chunk_(std::move(on_chunk)) {}
 
   Result<void> Feed(std::string_view bytes);
-  // What the trailer says; an error if the stream is not whole.
+  // The trailer's content; an error if the stream is incomplete.
   Result<snapshot_format::Totals> Finish() const;
 
  private:
@@ -47,7 +47,7 @@ class SnapshotDecoder {
 
   const OnChunk on_chunk_;
   Part part_ = Part::kHeader;
-  std::string part_bytes_;  // of the part that is not whole yet
+  std::string part_bytes_;  // of the incomplete part
   std::uint64_t offset_ = 0;
   std::string size_field_;
   std::uint32_t told_crc_ = 0;

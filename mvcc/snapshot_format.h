@@ -1,8 +1,8 @@
-// How a backend's content travels between members: the bytes that the writer (snapshot_source.cc)
-// and the reader (snapshot_decoder.cc) of the stream share. It depends on the content alone, not on
-// the kind of backend: equal states make equal streams.
+// The stream in which a backend's content travels between members, shared by its writer
+// (snapshot_source.cc) and its reader (snapshot_decoder.cc). It depends on the content alone, not
+// on the kind of backend: equal states make equal streams.
 //
-//   STREAM   HEADER, any number of CHUNKs, TRAILER, and nothing behind it
+//   STREAM   HEADER, any number of CHUNKs, TRAILER, and nothing after it
 //
 //   HEADER   8 bytes  "kvorumsn"
 //            4 bytes  version of the format, 1
@@ -20,11 +20,11 @@
 //            4 bytes  size of the value
 //            key, value
 //
-// Numbers are little-endian. A CRC is the CRC-32C of what stands before it since the CRC before it,
-// and of what follows it up to the next part, continued from the CRC before it: so it covers the
-// whole stream so far, and a part that is lost, repeated or moved is found like a flipped bit.
-// Records ascend by tag, then by key: whoever takes them can append. What is cut off lacks its
-// trailer. Records are handed out only of a chunk whose CRC matched.
+// Numbers are little-endian. A CRC is the CRC-32C of the bytes between the previous CRC and it, and
+// of the bytes after it up to the next part, continued from the previous CRC: so it covers the
+// whole stream so far, and a part that is lost, repeated or moved is detected like a flipped bit.
+// Records ascend by tag, then by key, so that the receiver can append them. A stream that is cut
+// off lacks its trailer. Records are passed on only from a chunk whose CRC matched.
 #pragma once
 
 #include <array>
@@ -42,8 +42,7 @@ namespace kvorum::mvcc::snapshot_format {
 inline constexpr std::string_view kMagic = "kvorumsn";
 inline constexpr std::uint32_t kVersion = 1;
 
-// The buckets by tag, from 1 on; they never change. The revisions come last, as they lie in LMDB's
-// tree.
+// The buckets by tag, from 1 on; they never change. The revisions come last, as in LMDB's tree.
 inline constexpr std::array<Bucket, 10> kTags = {Bucket::kMeta,      Bucket::kLease,
                                                  Bucket::kAlarm,     Bucket::kCluster,
                                                  Bucket::kMembers,   Bucket::kMembersRemoved,
@@ -55,10 +54,11 @@ inline constexpr std::size_t kChunkHeadBytes = 8;
 inline constexpr std::size_t kTrailerBodyBytes = 20;
 inline constexpr std::size_t kRecordHeadBytes = 7;
 inline constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
-// No value is near this; a larger size in a chunk's head is refused before memory is spent on it.
+// No value comes near this; a larger size in a chunk's head is refused before memory is spent on
+// it.
 inline constexpr std::size_t kMaxBodyBytes = std::size_t{1} << 30;
 
-// What the stream is made of, for its trailer.
+// The content of the stream in numbers, for its trailer.
 struct Totals {
   std::uint64_t records = 0;
   std::uint64_t bytes = 0;
@@ -84,7 +84,7 @@ T LoadNumber(std::string_view bytes, std::size_t at) {
   return value;
 }
 
-// The CRC of a part, from that of the part before it.
+// The CRC of a part, from that of the previous part.
 inline std::uint32_t PartCrc(std::uint32_t previous, std::string_view size_field,
                              std::string_view body) {
   return Crc32c(Crc32c(previous, size_field), body);

@@ -11,7 +11,7 @@
 namespace kvorum::mvcc {
 namespace {
 
-// One commit: large enough that its sync does not count, small enough for memory.
+// The size of one commit: large enough that its sync does not matter, small enough for memory.
 constexpr std::size_t kCommitBytes = std::size_t{8} << 20;
 constexpr std::size_t kCommitRecords = 10'000;
 
@@ -33,7 +33,7 @@ class BackendSink final : public SnapshotSink {
   ~BackendSink() override {
     if (finished_) return;
     backend_.reset();
-    static_cast<void>(RemoveUnfinished());  // what stays is removed at the next start
+    static_cast<void>(RemoveUnfinished());  // leftovers are removed at the next start
   }
 
   Result<void> Open() {
@@ -106,7 +106,7 @@ class BackendSink final : public SnapshotSink {
   const std::string unfinished_path_;
   std::unique_ptr<Backend> backend_;
   SnapshotDecoder decoder_;
-  // What the next commit takes.
+  // The content of the next commit.
   std::vector<SharedBytes> bodies_;  // the records' memory
   std::vector<RevisionRecord> revisions_;
   BucketChanges changes_;

@@ -25,7 +25,7 @@ class ContentWalk {
       KV_RETURN_IF_ERROR(content_.Scan(
           format::kTags[tag_index_], last_key_, {},
           [&](std::string_view key, std::string_view value) {
-            if (key == last_key_) return true;  // where the body before ended
+            if (key == last_key_) return true;  // where the previous body ended
             const std::size_t size = format::kRecordHeadBytes + key.size() + value.size();
             if (!body.empty() && body.size() + size > format::kChunkBytes) {
               full = true;
@@ -50,7 +50,7 @@ class ContentWalk {
  private:
   Snapshot& content_;
   std::size_t tag_index_ = 0;
-  std::string last_key_;  // of the bucket, in a body before; empty at its begin
+  std::string last_key_;  // of the bucket, in a previous body; empty at its start
   std::string next_key_;
   std::uint64_t records_ = 0;
   format::Totals totals_;
@@ -105,7 +105,7 @@ class BackendSource final : public SnapshotSource {
   }
 
   const std::shared_ptr<const void> owner_;
-  std::optional<Reader> reader_;  // given back at the end
+  std::optional<Reader> reader_;  // released at the end
   ContentWalk walk_;
   std::optional<std::uint32_t> crc_;  // of the last part
   bool ended_ = false;

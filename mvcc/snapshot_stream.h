@@ -1,4 +1,4 @@
-// A backend's content on its way to another member: one consistent state as a stream of chunks, the
+// Transfers a backend's content to another member: one consistent state as a stream of chunks, the
 // same for every kind of backend. mvcc/snapshot_format.h has the format.
 #pragma once
 
@@ -19,32 +19,32 @@ class SnapshotSource {
  public:
   virtual ~SnapshotSource() = default;
   // The next chunk, of at most 1 MiB or one record; empty at the end. kDataLoss if a record is
-  // damaged. kUnavailable if the backend needs the reader's place: begin anew.
+  // damaged. kUnavailable if the backend needs the reader's place: start over.
   virtual Result<SharedBytes> Next() = 0;
 };
 
-// Used by one thread at a time. Dropped before Finish, it leaves nothing behind.
+// Used by one thread at a time. If it is dropped before Finish, it leaves nothing behind.
 class SnapshotSink {
  public:
   virtual ~SnapshotSink() = default;
-  // Bytes of the stream, cut anywhere. kDataLoss if they are not what a source wrote;
-  // kResourceExhausted if the disk is full. Any error is final.
+  // Takes bytes of the stream, cut anywhere. kDataLoss if no source wrote them; kResourceExhausted
+  // if the disk is full. Any error is final.
   virtual Result<void> Write(std::string_view bytes) = 0;
-  // The stream has ended: checks that it is whole and makes it durable.
+  // The stream has ended: checks that it is complete and makes it durable.
   virtual Result<void> Finish() = 0;
 };
 
-// The state that the reader sees. `owner` is whatever the reader needs alive.
+// A source of the state that the reader sees. `owner` is whatever the reader needs alive.
 std::unique_ptr<SnapshotSource> MakeSnapshotSource(Reader reader,
                                                    std::shared_ptr<const void> owner);
 
-// Opens the backend at a path, or makes one there.
+// Opens the backend at a path, or creates one there.
 using BackendOpener = std::function<Result<std::unique_ptr<Backend>>(const std::string& path)>;
 
 struct SnapshotSinkOptions {
   BackendOpener open;
   std::string path;  // of the finished file
-  // Looks at the whole content before it gets its name; an error refuses it. May be empty.
+  // Checks the whole content before it gets its name; an error refuses it. May be empty.
   std::function<Result<void>(Snapshot& content)> check;
 };
 

@@ -28,7 +28,7 @@ Error BadMeta(std::string_view key) {
           "mvcc: meta key " + std::string(key) + " has a value that it cannot have"};
 }
 
-// Zero if there is none.
+// Zero if it is missing.
 Result<std::uint64_t> ReadNumber(Snapshot& snapshot, std::string_view key) {
   KV_TRY(const std::optional<std::string_view> bytes, snapshot.Get(Bucket::kMeta, key));
   if (!bytes) return 0;
@@ -43,7 +43,7 @@ Result<std::string> ReadText(Snapshot& snapshot, std::string_view key) {
   return std::string(bytes.value_or(""));
 }
 
-// -1 if there is none.
+// -1 if it is missing.
 Result<std::int64_t> ReadCompactMark(Snapshot& snapshot, std::string_view key) {
   KV_TRY(const std::optional<std::string_view> bytes, snapshot.Get(Bucket::kMeta, key));
   if (!bytes) return -1;
@@ -100,8 +100,8 @@ Result<Store::Restored> Store::Restore(const StoreOptions& options, StoreState& 
     KV_TRY(restored.scheduled_compact, ReadCompactMark(*reader, meta_key::kScheduledCompact));
     KV_TRY(restored.finished_compact, ReadCompactMark(*reader, meta_key::kFinishedCompact));
   }
-  // A compaction may have removed the records of the newest revisions, which must not be given out
-  // a second time.
+  // A compaction may have removed the records of the newest revisions, which must not be used a
+  // second time.
   const std::int64_t compacted = restored.compact_revision();
   KV_TRY(state.index,
          RestoreIndex(*state.backend, {.at_least_revision = std::max<std::int64_t>(1, compacted),
@@ -128,7 +128,7 @@ void Store::ResumeCompaction(const Restored& restored) {
   if (restored.scheduled_compact <= restored.finished_compact) return;
   KV_INFO("resume scheduled compaction",
           {"scheduled-compact-revision", restored.scheduled_compact});
-  // Its hash would miss what was deleted before.
+  // Its hash would miss the records deleted before.
   compactor_.Schedule(restored.scheduled_compact, restored.finished_compact,
                       /*store_hash=*/false, nullptr);
   executors_.apply.Post([this] { compactor_.OnPublished(); });
@@ -149,7 +149,7 @@ Result<ReadView> Store::Read() {
     IndexSnapshot index = state->index->Snapshot();
     WriteBuffer::View buffer = state->buffer.CurrentView();
     KV_TRY(Reader reader, state->backend->NewReader());
-    // A compaction that was published in between may have deleted by now what the snapshot names.
+    // A compaction published in between may by now have deleted records that the snapshot names.
     if (compact_revision() > index.mark().compact_revision) continue;
     return ReadView(std::move(state), std::move(index), std::move(buffer), std::move(reader),
                     counters_);
@@ -241,7 +241,7 @@ Result<void> Store::Compact(std::int64_t revision, std::move_only_function<void(
   if (revision > working_revision_) return kErrFutureRev.Fail();
 
   KV_FAILPOINT("compactBeforeCommitScheduledCompact");
-  // HashKV(0) asks for the newest revision, so no hash may stand there under that name.
+  // HashKV(0) asks for the newest revision, so no hash may be stored under that number.
   const bool store_hash = compactor_.idle() && revision > 0;
   compactor_.Schedule(revision, working_compact_revision_, store_hash, std::move(on_finished));
   working_compact_revision_ = revision;
@@ -262,7 +262,8 @@ void Store::Publish(std::uint64_t consistent_index, std::uint64_t term) {
   term_ = term;
   dirty_ = false;
   std::optional<WriteBuffer::View> records = RecordsForListener();
-  committer_.Publish(consistent_index);  // first: the index may name only what the buffer shows
+  committer_.Publish(consistent_index);  // first: the index may only name records that the buffer
+                                         // shows
   if (index_dirty_) ShowRevisions(std::move(records));
   compactor_.OnPublished();
 }

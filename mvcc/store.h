@@ -5,16 +5,16 @@
 //   store.Publish(index, term)     after a batch of entries: readers see it, and one backend commit
 //                                  makes it durable together with the consistent index
 //   store.Read()                   a state to read, on any thread
-//   store.Install(…)               a snapshot of another member takes the place of everything
+//   store.Install(…)               another member's snapshot replaces everything
 //
-// Threads: three groups below say who may call.
+// Threads: the three groups below say who may call.
 // Ownership: owns index, write buffer, backend and committer. The owner stops the executors before
-// it destroys the store; what they had not run by then (callbacks too) is dropped.
+// it destroys the store; tasks that they had not run by then (callbacks too) are dropped.
 // Errors: refusals are those of mvcc/errors.h. A commit that fails is reported through
 // StoreOptions::commit.on_fatal; a damaged record that the apply executor needs stops the process.
 // Invariants (CheckInvariants): the index's own; the published revision is at most the working one
 // and at least the compacted one; an unfinished compaction is at or below the compacted revision;
-// the published revision never goes back.
+// the published revision never decreases.
 #pragma once
 
 #include <algorithm>
@@ -53,14 +53,15 @@ struct StoreOptions {
   WriteBuffer::Options buffer;
   Committer::Options commit;
   CompactionOptions compaction;
-  // Threads that rebuild the index at Open, joined before it returns. 0: one per core, at most 4.
+  // The number of threads that rebuild the index at Open, joined before it returns. 0: one per
+  // core, at most 4.
   unsigned restore_threads = 0;
-  // Which leases a put may name; null: none. Outlives the store.
+  // The leases that a put may name; null: none. Outlives the store.
   const LeaseChecker* leases = nullptr;
-  // Told of every change as it is applied; may be null. Outlives the store.
+  // Called for every change as it is applied; may be null. Outlives the store.
   LeaseAttachments* attachments = nullptr;
-  // Told each key that is attached to a lease, in no order: at Open, and on the copier for the
-  // content that Install brings.
+  // Called for each key that is attached to a lease, in no order: at Open, and on the copier for
+  // the content that Install brings.
   std::function<void(std::string_view key, std::int64_t lease)> on_lease_attachment;
 };
 
@@ -80,7 +81,7 @@ class Store {
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
-  // What the backend held at Open, or when it was installed; zero or empty where it never held any.
+  // The backend's content at Open, or when it was installed; zero or empty if it never held any.
   // Apply executor.
   struct Recovered {
     std::uint64_t consistent_index = 0;
@@ -95,42 +96,43 @@ class Store {
   // Under 1 µs, no allocation. kResourceExhausted when too many views live.
   Result<ReadView> Read();
 
-  // What was published last.
+  // The revision published last.
   std::int64_t revision() const { return published_revision_.load(std::memory_order_acquire); }
   std::int64_t compact_revision() const {
     return published_compact_revision_.load(std::memory_order_acquire);
   }
-  // What a Read now would see: at least revision(), and at most a moment ahead of it.
+  // The revision that a Read now would see: at least revision(), and briefly ahead of it.
   std::int64_t readable_revision() const;
 
   // The history's checksum up to a revision (0: the newest), equal to etcd's for the same history.
-  // Reads all of it, so not for an I/O thread; a revision that one of the last ten compactions left
-  // behind answers at once with the hash taken then, over what was there before it.
-  // ErrCompacted, ErrFutureRev. Begins anew if the backend needs its reader's place.
+  // Reads all of it, so not for an I/O thread; for a revision of one of the last ten compactions it
+  // returns at once the hash taken then, over the records before it. ErrCompacted, ErrFutureRev.
+  // Starts over if the backend needs its reader's place.
   Result<KvHash> HashKv(std::int64_t revision);
-  // CRC-32C over all buckets of the backend as it is durable now. The same.
+  // CRC-32C over all buckets of the backend as it is durable now. Threads and restarts as for
+  // HashKv.
   struct BackendHash {
     std::uint32_t hash = 0;
-    std::int64_t revision = 0;  // of the view that it was taken from
+    std::int64_t revision = 0;  // of the view that was hashed
   };
   Result<BackendHash> HashBackend();
 
-  // Visits a small bucket (not Bucket::kKey) as it is durable.
+  // Visits the durable content of a small bucket (not Bucket::kKey).
   Result<void> ForEach(
       Bucket bucket,
       const std::function<void(std::string_view key, std::string_view value)>& visit);
 
-  // Looks at what is durable now.
+  // Examines the durable content.
   Result<void> LookAtDurable(const std::function<Result<void>(Snapshot& content)>& look) const;
   // The meta bucket's part of any content.
   static Result<Recovered> ReadRecovered(Snapshot& content);
 
-  // What is durable now, to be sent to another member, and what it is. Its reader pins the pages of
-  // this state for as long as the source lives: the file grows by what is written meanwhile.
+  // The durable state, to be sent to another member, and its description. Its reader pins the pages
+  // of this state for as long as the source lives: the file grows by the writes meanwhile.
   struct DurableSnapshot {
     Recovered content;
     std::unique_ptr<SnapshotSource> source;
-    // The size of the file whose pages it pins; may be asked for even when the source is gone.
+    // The size of the file whose pages it pins; may be called even when the source is gone.
     std::function<std::uint64_t()> file_bytes;
   };
   Result<DurableSnapshot> OpenSnapshot() const;
@@ -143,83 +145,86 @@ class Store {
   // See Committer::Defragment.
   void Defragment(std::move_only_function<void(Result<void>)> done);
 
-  // Of the backend's file; see Backend.
+  // The size of the backend's file; see Backend.
   std::uint64_t SizeBytes() const { return size_bytes_.load(std::memory_order_relaxed); }
   std::uint64_t SizeInUseBytes() const {
     return size_in_use_bytes_.load(std::memory_order_relaxed);
   }
   StoreCounters::Values counters() const { return counters_.Read(); }
-  // What waits to become durable.
+  // The bytes waiting to become durable.
   std::uint64_t PendingBytes() const { return State()->buffer.PendingBytes(); }
 
   // ---- apply executor ----
 
-  // Who hears of every revision from now on; null: nobody. It outlives the store's last entry.
+  // Sets the observer of every revision from now on; null: none. It outlives the store's last
+  // entry.
   void SetPublishListener(PublishListener* listener) { listener_ = listener; }
 
-  // One at a time; ended before Publish.
+  // One txn at a time; ended before Publish.
   [[nodiscard]] WriteTxn Begin() { return {*this, nullptr}; }
-  // The room for its answer outlives it.
+  // The room for its answer outlives the txn.
   [[nodiscard]] WriteTxn Begin(AnswerRoom& room) { return {*this, &room}; }
 
-  // A change of a small bucket (not Bucket::kKey, and in kMeta not what Publish and Compact write),
-  // atomic with the batch that the next Publish ends.
+  // A change of a small bucket (not Bucket::kKey, and in kMeta none of the keys that Publish and
+  // Compact write), atomic with the batch that the next Publish ends.
   void PutBucket(Bucket bucket, std::string_view key, std::string_view value);
   void DeleteBucket(Bucket bucket, std::string_view key);
 
   // Numbers the state that the owner keeps beside the store: every view from the next Publish on
-  // says which one belongs to it, so that a reader never puts together what no entry left together.
+  // has the number that belongs to it, so that a reader never combines states that did not exist
+  // together.
   void SetSideVersion(std::uint64_t version);
-  // What the newest view says.
+  // The number in the newest view.
   std::uint64_t shown_side_version() const;
 
-  // Refuses reads below `revision` from now on (readers: from Publish on) and forgets what no later
-  // read can ask for: in the index in short steps on this executor, in the backend in small batches
-  // between its commits. ErrCompacted at or below the last compaction, ErrFutureRev above the
-  // current revision (any other is taken: 0 as well on a fresh store).
+  // Refuses reads below `revision` from now on (for readers: from Publish on) and drops everything
+  // that no later read can ask for: in the index in short steps on this executor, in the backend in
+  // small batches between its commits. ErrCompacted at or below the last compaction, ErrFutureRev
+  // above the current revision (any other is accepted: 0 as well on a fresh store).
   //
-  // `on_finished` is called once on this executor, when the backend has durably forgotten what this
-  // compaction let go; after ErrCompacted, when those before it have. Not after ErrFutureRev.
+  // `on_finished` is called once on this executor, when the backend has durably deleted everything
+  // that this compaction drops; after ErrCompacted, when earlier compactions have. Not after
+  // ErrFutureRev.
   Result<void> Compact(std::int64_t revision, std::move_only_function<void()> on_finished);
 
-  // Ends a batch of entries: what they did becomes visible to readers at once, and durable in one
+  // Ends a batch of entries: their changes become visible to readers at once, and durable in one
   // commit together with the index and term of the last of them.
   void Publish(std::uint64_t consistent_index, std::uint64_t term);
 
-  // Written since the last Publish.
+  // The bytes written since the last Publish.
   std::uint64_t UnpublishedBytes() const { return state_->buffer.StagedBytes(); }
   // False when so much waits to become durable that the next batch must wait: memory is bounded.
   bool HasRoom() const { return !state_->buffer.OverLimit(); }
   // Calls `resume` on this executor once there is room again. One waiter at a time.
   void WhenRoom(Task resume);
 
-  // Puts the content of a file that a snapshot's sink has finished in the place of everything: of
-  // the index, of what waits to become durable, and of the database at `path`, whose name the file
-  // gets. Readers see the old content until all of the new one is there, and in one step the new
-  // one; a view taken before goes on. A compaction of the old content ends, and goes on in the new
-  // one if that has it unfinished.
+  // Replaces everything by the content of a file that a snapshot's sink has finished: the index,
+  // the records waiting to become durable, and the database at `path`, whose name the file gets.
+  // Readers see the old content until all of the new one is there, and then the new one in one
+  // step; an earlier view goes on. A compaction of the old content ends, and resumes in the new one
+  // if that has it unfinished.
   //
-  // `done` runs on this executor; until then nothing else may be called in this group. The long
+  // `done` runs on this executor; until then nothing else of this group may be called. The long
   // part, rebuilding the index, runs on the copier. Errors (a damaged file, one that is older than
-  // what readers have seen) are fatal: the log says already that the content is here.
+  // what readers have seen) are fatal: the log already says that the content is here.
   struct InstallRequest {
     BackendOpener open;
     std::string snapshot_path;
     std::string path;
     std::uint64_t consistent_index = 0;  // what the content must say
     std::uint64_t side_version = 0;      // SetSideVersion of the content
-    // On the copier: takes what else the owner needs of the content. May be empty.
+    // On the copier: loads the content that the owner needs. May be empty.
     std::function<Result<void>(Snapshot& content)> load;
   };
   void Install(InstallRequest request, Task done);
 
-  // What the entries so far have made, published or not.
+  // The revision after the entries so far, published or not.
   std::int64_t working_revision() const { return working_revision_; }
   std::int64_t working_compact_revision() const { return working_compact_revision_; }
   std::int64_t live_keys() const { return state_->index->live_keys(); }
   KeyIndex::Stats index_stats() const { return state_->index->stats(); }
 
-  // Aborts with what is broken. O(n): for tests and the simulation.
+  // Aborts with the broken invariant. O(n): for tests and the simulation.
   void CheckInvariants() const;
 
  private:
@@ -227,7 +232,7 @@ class Store {
   friend class Compactor;
   Store(StoreOptions options, std::unique_ptr<Backend> backend, StoreExecutors executors);
 
-  // A state's content as the backend has it, with the index made of it.
+  // The backend's content, with the index made from it.
   struct Restored {
     Recovered recovered;
     std::int64_t revision = 1;
@@ -237,7 +242,7 @@ class Store {
   };
   struct Installation;
   static Result<Restored> Restore(const StoreOptions& options, StoreState& state);
-  // Begins to write on what was restored.
+  // Starts writing on top of the restored content.
   void GoOnFrom(const Restored& restored);
   void ResumeCompaction(const Restored& restored);
   void RefreshSizes(const Backend& backend);
@@ -249,9 +254,9 @@ class Store {
   void PlaceInstallation(std::shared_ptr<Installation> installation);
   void ShowInstallation(Installation& installation);
   void CloseWhenUnused(std::shared_ptr<StoreState> replaced);
-  // Publishes the index, and tells the listener what became visible.
+  // Publishes the index, and tells the listener which revisions became visible.
   void ShowRevisions(std::optional<WriteBuffer::View> records);
-  // The records that are about to be published, if somebody wants them.
+  // The records that are about to be published, if the listener wants them.
   std::optional<WriteBuffer::View> RecordsForListener() const;
   void PutMeta(std::string_view key, std::uint64_t value);
   void PutCompactMark(std::string_view key, std::int64_t revision);
@@ -259,15 +264,15 @@ class Store {
   void PublishCompactMark(std::string_view key, std::int64_t revision);
   // For the compactor: shows readers the smaller index, unless a batch is open.
   void OnIndexCompacted();
-  // Lets readers see the index as it is now. Everything in it is published in the buffer.
+  // Shows readers the index as it is now. Everything in it is published in the buffer.
   void PublishIndex();
-  // Frees what snapshots have held back, a little per task.
+  // Frees objects that snapshots have held back, a few per task.
   void Reclaim();
   void Fatal(const Error& error) const;
 
   const StoreOptions options_;
   const StoreExecutors executors_;
-  // Replaced by the apply executor under the lock, which others hold to take it.
+  // Replaced by the apply executor under the lock, which others hold to copy it.
   std::shared_ptr<StoreState> state_;
   mutable std::mutex state_mutex_;
   std::atomic<std::uint64_t> size_bytes_{0};
@@ -277,7 +282,7 @@ class Store {
   StoreCounters counters_;
   Recovered recovered_;
 
-  // Readers may see these before or after the index's own mark, which is what counts for them.
+  // Readers may see these before or after the index's own mark, which is authoritative for them.
   std::atomic<std::int64_t> published_revision_{1};
   std::atomic<std::int64_t> published_compact_revision_{-1};
 

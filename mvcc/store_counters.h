@@ -1,5 +1,5 @@
-// What the store has done since it was opened, for the metrics. Thread-safe, relaxed: a reading may
-// be some calls behind.
+// Counts of the store's operations since it was opened, for the metrics. Thread-safe, relaxed: a
+// reading may be some calls behind.
 #pragma once
 
 #include <atomic>

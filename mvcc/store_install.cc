@@ -1,7 +1,7 @@
-// Store::Install: on the copier the content is opened and its index built, on the backend executor
-// its file gets the database's name and the committer turns to it, on the apply executor readers
-// get to see it. What a crash leaves is the old file under the database's name and the new one
-// under its own, or the new one under the database's.
+// Store::Install: on the copier the content is opened and its index built; on the backend executor
+// its file gets the database's name and the committer switches to it; on the apply executor readers
+// get to see it. A crash leaves the old file under the database's name and the new one under its
+// own, or the new one under the database's.
 #include <utility>
 
 #include "base/check.h"
@@ -12,7 +12,7 @@
 namespace kvorum::mvcc {
 namespace {
 
-// How often a replaced state is looked at until nobody reads it any more.
+// The interval for checking whether a replaced state still has readers.
 constexpr Duration kCloseRetry = std::chrono::milliseconds(100);
 
 }  // namespace
@@ -20,7 +20,7 @@ constexpr Duration kCloseRetry = std::chrono::milliseconds(100);
 struct Store::Installation {
   InstallRequest request;
   Task done;
-  std::int64_t at_least_revision = 0;  // what readers have seen
+  std::int64_t at_least_revision = 0;  // the newest that readers have seen
   std::vector<Compactor::Callback> compaction_waiters;
   std::shared_ptr<StoreState> state;
   Restored restored;

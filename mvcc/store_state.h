@@ -1,5 +1,5 @@
-// What a store's readers and its writer stand on, and what an installed snapshot replaces as one:
-// the backend, what waits for it, and the index of both.
+// The state that a store's readers and its writer share, and that an installed snapshot replaces as
+// a whole: the backend, its write buffer, and the index of both.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 namespace kvorum::mvcc {
 
 // Shared by the store, by read views, and by work that began on it. Its destruction frees an index
-// and closes a file: not the business of a reader's thread, so the store keeps a replaced state
+// and closes a file, which a reader's thread should not do, so the store keeps a replaced state
 // until nobody else has it.
 struct StoreState {
   StoreState(std::unique_ptr<Backend> opened, const WriteBuffer::Options& options)

@@ -13,10 +13,10 @@
 namespace kvorum::mvcc {
 namespace {
 
-// Keys deleted between two look-ups of where to go on.
+// The number of keys deleted between two look-ups of the next key.
 constexpr std::size_t kDeleteStep = 1024;
 
-// What the other replicas apply and we cannot: going on would make us another state.
+// For entries that the other replicas apply and we cannot: going on would make a different state.
 template <class T>
 T MustHave(Result<T> result) {
   KV_CHECK(result.has_value(), result.error().message);
@@ -48,7 +48,7 @@ RangeScope WriteTxn::Scope() {
 }
 
 Result<std::string_view> WriteTxn::Find(Revision revision) {
-  // In this order: what leaves the buffer after we looked is in a reader that is taken then.
+  // In this order: a record that leaves the buffer after this look is in a reader taken then.
   if (!buffer_) buffer_ = store_.state_->buffer.CurrentView();
   if (const RevisionRecord* record = buffer_->Find(revision)) return record->value;
   if (const RevisionRecord* record = store_.state_->buffer.FindStaged(revision))
@@ -99,7 +99,7 @@ Result<PutResult> WriteTxn::Put(const PutRequest& request) {
   return result;
 }
 
-// Deletes one key that lives.
+// Deletes one live key.
 void WriteTxn::Delete(std::string_view key) {
   KV_CHECK(store_.state_->index->Tombstone(key, Next()), "a delete found the key and then did not");
   KeyValue kv;
@@ -114,7 +114,7 @@ Result<DeleteRangeResult> WriteTxn::DeleteRange(const DeleteRangeRequest& reques
     const RangeRequest all{.key = request.key, .range_end = request.range_end};
     if (IsAnswerOpen()) MustHave(ReadForAnswer(all, result.prev_kvs));
   }
-  // In steps: the index does not let us walk it while we change it.
+  // In steps: the index cannot be walked while it is changed.
   std::string next(request.key);
   std::vector<std::string> keys;
   do {

@@ -1,12 +1,11 @@
 // The store's writer side for the length of one log entry: everything in it shares one revision.
 //
-// Used by the apply executor only, one at a time. What it changes is seen by later entries at once,
-// and by readers from Store::Publish on.
-// Errors are refusals: nothing was written. What passed its checks cannot fail while it is applied;
-// a record that is damaged on disk stops the process, since the other replicas go on without us.
-// What is read for the answer alone (ranges, previous values) is read as long as the answer's room
-// is open: past it, and where nobody waits, everything is checked, written and refused as if it had
-// been read, but rows, counts and previous values are missing.
+// Used by the apply executor only, one at a time. Later entries see its changes at once, readers
+// from Store::Publish on. Errors are refusals: nothing was written. A request that passed its
+// checks cannot fail while it is applied; a record that is damaged on disk stops the process, since
+// the other replicas go on without us. Rows for the answer alone (ranges, previous values) are read
+// as long as the answer's room is open: past it, and if nobody waits, everything is checked,
+// written and refused as if they had been read, but rows, counts and previous values are missing.
 #pragma once
 
 #include <cstdint>
@@ -34,12 +33,12 @@ class WriteTxn final : private RecordSource, private TxnOperations {
   // ErrLeaseNotFound, then ErrKeyNotFound for ignore_value or ignore_lease without the key. About
   // one index change and one copy of the value.
   Result<PutResult> Put(const PutRequest& request) override;
-  // Nothing to refuse.
+  // Never refused.
   Result<DeleteRangeResult> DeleteRange(const DeleteRangeRequest& request) override;
-  // Sees what this txn has written, at the revision that it will have.
+  // Sees this txn's writes, at the revision that it will have.
   Result<RangeResult> Range(const RangeRequest& request) override;
-  // Compares, checks of the branch that the compares chose, then its operations; all compares and
-  // checks see the state before the txn. The only call on its WriteTxn.
+  // Runs compares, checks of the branch that the compares chose, then its operations; all compares
+  // and checks see the state before the txn. The only call on its WriteTxn.
   Result<TxnResult> ExecuteTxn(const TxnRequest& request);
 
   // The store's revision with this txn: one more than before if it has changed something.
@@ -47,7 +46,7 @@ class WriteTxn final : private RecordSource, private TxnOperations {
   // Keys put and deleted so far: the next sub-revision.
   std::int64_t changes() const { return changes_; }
 
-  // Makes the revision the store's. Idempotent; the destructor calls it.
+  // Makes the txn's revision the store's. Idempotent; the destructor calls it.
   void End();
 
  private:
@@ -56,22 +55,22 @@ class WriteTxn final : private RecordSource, private TxnOperations {
 
   // True if something is to be read for the answer.
   bool IsAnswerOpen() { return room_ == nullptr || room_->IsOpen(); }
-  // Nothing of it, and no summary, if the room did not hold all.
+  // Returns no rows, and no summary, if the room did not hold all.
   Result<RangeSummary> ReadForAnswer(const RangeRequest& request, RowBuffer& rows);
 
   Result<std::string_view> Find(Revision revision) override;
   RangeScope Scope();
   Revision Next() const { return {.main = begin_revision_ + 1, .sub = changes_}; }
-  // The record of Next(), which the index has already.
+  // Appends the record of Next(), which is already in the index.
   void Append(const KeyValue& kv, bool tombstone);
   void Delete(std::string_view key);
 
   Store& store_;
-  AnswerRoom* const room_;  // null: for all there is
+  AnswerRoom* const room_;  // null: unlimited
   const std::int64_t begin_revision_;
   std::int64_t changes_ = 0;
   bool ended_ = false;
-  // What readers see of the buffer, kept so that records in it stay where they are; then a backend
+  // The readers' view of the buffer, kept so that records in it stay in place; then a backend
   // reader. Both are taken when first needed.
   std::optional<WriteBuffer::View> buffer_;
   std::optional<Reader> reader_;

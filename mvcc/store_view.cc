@@ -122,7 +122,7 @@ Result<void> ReadView::ScanRecords(std::int64_t from, const VisitRecord& visit) 
   return ScanRecords({.main = from, .sub = 0}, {.main = revision() + 1, .sub = 0}, visit);
 }
 
-// What the buffer shows is whole from its first record on; the reader may have some of it too.
+// The buffer is complete from its first record on; the reader may have some of these too.
 Result<void> ReadView::ScanRecords(Revision from, Revision end, const VisitRecord& visit) {
   const RevisionRecord* buffered = buffer_.First();
   const Revision reader_end = buffered == nullptr ? end : std::min(end, buffered->revision);

@@ -1,12 +1,11 @@
-// One state of the store, to be read without any lock: an index snapshot, what the write buffer
-// showed right after, and a backend reader taken last, so that nothing falls between them.
+// One state of the store, to be read without any lock: an index snapshot, the write buffer's view
+// right after it, and a backend reader taken last, so that no record is missed between them.
 //
 // Threads: used by one thread at a time, may be moved to another. Writes, commits and compactions
-// go on beside it and never change what it answers: a view pinned before a compaction keeps the
-// revisions that it could read then.
-// Lifetime: short, and one per thread at a time: while it lives the backend cannot use freed pages
-// again. Never held while a client is waited for.
-// Errors: those of mvcc/errors.h; kDataLoss names a record that is damaged on disk.
+// go on beside it and never change its answers: a view pinned before a compaction keeps the
+// revisions that it could read then. Lifetime: short, and one per thread at a time: while it lives
+// the backend cannot reuse freed pages. Never held while waiting for a client. Errors: those of
+// mvcc/errors.h; kDataLoss names a record that is damaged on disk.
 #pragma once
 
 #include <cstdint>
@@ -35,38 +34,39 @@ class ReadView final : private RecordSource {
   ReadView& operator=(ReadView&&) = delete;
   ~ReadView() override = default;
 
-  // The header revision of what is answered from here.
+  // The header revision of answers from this view.
   std::int64_t revision() const { return index_.mark().current_revision; }
   // Reads below are refused. -1 until the first compaction.
   std::int64_t compact_revision() const { return index_.mark().compact_revision; }
-  // What Store::SetSideVersion said before this state was published.
+  // The number set by Store::SetSideVersion before this state was published.
   std::uint64_t side_version() const { return index_.mark().side_version; }
 
   // Gives the rows to the sink in the order of the answer. A plain range (key order, no filters)
-  // streams: O(log n) for the count, then one look-up a row, no allocation; a descending page by
+  // streams: O(log n) for the count, then one look-up per row, no allocation; a descending page by
   // key as well. Other orders and filters collect the range's rows first (40 bytes each, values
   // stay in place). count_only and keys_only never touch the records, unless to sort by value.
-  // Unknown enum values are refused by CheckRange, not here.
+  // CheckRange refuses unknown enum values, not this.
   Result<RangeSummary> Range(const RangeRequest& request, RowSink& sink);
   Result<RangeResult> Range(const RangeRequest& request);
-  // The rows alone, in key order, for who goes on with a range that was begun: without the count,
-  // which is not cheap at an old revision.
+  // The rows alone, in key order, to continue a range that was begun: without the count, which is
+  // not cheap at an old revision.
   Result<void> Rows(const RangeRequest& request, RowSink& sink);
 
-  // How many rows Range would look at, an old revision's counted as many as live today: what its
-  // cost grows with. O(log n), no I/O. Of a txn the sum over its compares and operations.
+  // An estimate of the rows that Range examines, which counts an old revision's as many as live
+  // today: its cost grows with it. O(log n), no I/O. For a txn the sum over its compares and
+  // operations.
   std::int64_t EstimateRows(const RangeRequest& request);
   std::int64_t EstimateRows(const TxnRequest& request);
 
   // For a txn for which IsReadOnly holds. The state before and after is this view.
   Result<TxnResult> Txn(const TxnRequest& request);
 
-  // Tells if the compares of such a txn hold, when all of the branch's operations can be run; the
-  // first error of these else.
+  // Returns whether the compares of such a txn hold, if all of the branch's operations can be run;
+  // otherwise their first error.
   Result<bool> Succeeds(const TxnRequest& request);
 
-  // The value of a key at a revision as an encoded KeyValue, good while the view lives; empty if it
-  // had none, or if that is compacted. A search in the index and a look-up.
+  // The value of a key at a revision as an encoded KeyValue, valid while the view lives; empty if
+  // it had none, or if that is compacted. A search in the index and a look-up.
   Result<std::string_view> Get(std::string_view key, std::int64_t revision);
   // Visits all records, tombstones too, from a revision up to the view's own, in order, until the
   // visitor returns false. From the compacted revision on none is missing; below it some are. A
@@ -74,7 +74,7 @@ class ReadView final : private RecordSource {
   using VisitRecord = std::function<bool(const RevisionRecord& record)>;
   Result<void> ScanRecords(std::int64_t from, const VisitRecord& visit);
 
-  // HashKV for a revision (0: the newest) as Store::HashKv without its stored hashes. Reads the
+  // HashKV for a revision (0: the newest) like Store::HashKv without its stored hashes. Reads the
   // whole history. kReaderMustEnd.
   Result<KvHash> HashKv(std::int64_t revision);
   // CRC-32C over all buckets of the backend, as it was durable when the view was made.

@@ -1,5 +1,5 @@
-// What the writing operations answer. All bytes are owned by the results, which are encoded later
-// and on other threads.
+// The results of the writing operations. They own all their bytes, and are encoded later and on
+// other threads.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,11 @@ struct PutResult {
 struct DeleteRangeResult {
   std::int64_t revision = 0;  // the header's
   std::int64_t deleted = 0;
-  RowBuffer prev_kvs;  // empty unless asked for
+  RowBuffer prev_kvs;  // empty unless requested
 };
 
 struct TxnResult;
-// monostate answers an operation that carried nothing.
+// monostate is the result of an operation without content.
 using OpResult = std::variant<std::monostate, RangeResult, PutResult, DeleteRangeResult,
                               std::unique_ptr<TxnResult>>;
 
@@ -35,18 +35,18 @@ struct TxnResult {
   std::vector<OpResult> responses;  // one for each operation of the branch that ran
 };
 
-// Which leases there are. Asked on the apply executor only, and by read-only txns not at all.
+// Tells which leases exist. Asked on the apply executor only, and never by read-only txns.
 class LeaseChecker {
  public:
   virtual ~LeaseChecker() = default;
   virtual bool LeaseExists(std::int64_t lease) const = 0;
 };
 
-// Who keeps, beside the store, which key is attached to which lease.
+// Keeps, beside the store, the lease of each key.
 class LeaseAttachments {
  public:
   virtual ~LeaseAttachments() = default;
-  // The lease of a key that was put, 0 of one that has none or was deleted; once for each change.
+  // Reports the lease of a key that was put, 0 if it has none or was deleted; once for each change.
   // Apply executor.
   virtual void Attach(std::string_view key, std::int64_t lease) = 0;
 };

@@ -70,7 +70,7 @@ Result<void> CheckOps(const TxnRequest& request, std::size_t max_ops) {
 
 using KeySet = std::unordered_set<std::string_view>;
 
-// What one branch would write, to be held against what stands beside it.
+// The writes of one branch, to be compared with those beside it.
 struct Writes {
   KeySet puts;
   RangeSet deletes;
@@ -84,12 +84,12 @@ const TxnRequest* Nested(const RequestOp& op) {
 // Moves `from` into `to`, each key by its node; false if they share a key.
 bool MergeDistinct(KeySet& to, KeySet from) {
   if (to.size() < from.size()) std::swap(to, from);
-  to.merge(from);  // what is in both stays behind
+  to.merge(from);  // common keys stay behind
   return from.empty();
 }
 
 // Adds a nested txn's writes. Its branches may share puts, since only one of them runs. Its puts
-// are held against the deletes that came before, its deletes against the puts that come after.
+// are compared with earlier deletes, its deletes with later puts.
 bool AddNested(Writes& writes, Writes success, Writes failure) {
   KeySet puts = std::move(success.puts);
   static_cast<void>(MergeDistinct(puts, std::move(failure.puts)));
@@ -104,14 +104,14 @@ bool AddNested(Writes& writes, Writes success, Writes failure) {
 }
 
 // The writes of a list of operations; nothing if two of them change the same key. Deletes of this
-// level come first whatever their place, then nested txns in order, then the puts of this level.
+// level come first whatever their position, then nested txns in order, then the puts of this level.
 std::optional<Writes> CollectWrites(const std::vector<RequestOp>& ops) {
   Writes writes;
   for (const RequestOp& op : ops) {
     const auto* del = std::get_if<DeleteRangeRequest>(&op);
     if (del == nullptr) continue;
     const KeyRange range(del->key, del->range_end);
-    if (!range.open()) writes.deletes.Add(range);  // QUIRK: etcd takes "\0" for an end here
+    if (!range.open()) writes.deletes.Add(range);  // QUIRK: etcd treats "\0" as an end here
   }
   for (const RequestOp& op : ops) {
     const TxnRequest* nested = Nested(op);

@@ -1,6 +1,6 @@
-// What a request must satisfy before it is proposed or run: checks that look at the request alone.
-// The services call them first; errors are those of mvcc/errors.h, and of several violations the
-// first in the order of the functions below (and within a txn of its lists) is reported.
+// Checks of a request before it is proposed or run, by the request alone. The services call them
+// first; errors are those of mvcc/errors.h, and of several violations the first in the order of the
+// functions below (and within a txn of its lists) is reported.
 //
 // Pure functions, any thread.
 #pragma once
@@ -13,18 +13,20 @@
 
 namespace kvorum::mvcc {
 
-// Empty key, then an unknown sort order or sort target.
+// Refuses an empty key, then an unknown sort order or sort target.
 Result<void> CheckRange(const RangeRequest& request);
-// The same, then what RangeStream does not offer: other orders than by key, revision filters.
+// The same, then requests that RangeStream does not support: orders other than by key, revision
+// filters.
 Result<void> CheckRangeStream(const RangeRequest& request);
-// Empty key, then a value beside ignore_value, then a lease beside ignore_lease.
+// Refuses an empty key, then a value together with ignore_value, then a lease together with
+// ignore_lease.
 Result<void> CheckPut(const PutRequest& request);
-// Empty key.
+// Refuses an empty key.
 Result<void> CheckDeleteRange(const DeleteRangeRequest& request);
 
-// Too many operations (the longest of the three lists counts; a nested txn may have what its parent
-// left over), compares without a key, then each operation in order, the success list first; last,
-// keys that one branch would change twice.
+// Refuses too many operations (the longest of the three lists counts; a nested txn may have the
+// rest of its parent's limit), compares without a key, then each operation in order, the success
+// list first; last, keys that one branch would change twice.
 //
 // Two puts of a key and a put inside a deleted interval are refused, in either order and across
 // nested txns; the branches of one txn exclude each other and may share puts. Known gaps, as in
@@ -34,13 +36,13 @@ Result<void> CheckDeleteRange(const DeleteRangeRequest& request);
 Result<void> CheckTxn(const TxnRequest& request, std::size_t max_ops);
 
 // True if every operation of both branches is a range: such a txn is not proposed. (A nested txn is
-// no range.)
+// not a range.)
 bool IsReadOnly(const TxnRequest& request);
 // True if every operation of both branches is a serializable range; also without any operation.
 bool IsSerializable(const TxnRequest& request);
 
-// Bytes that count against the space quota. 0 for a txn that puts nothing in any branch: those stay
-// allowed while the NOSPACE alarm stands.
+// Bytes that count against the space quota. 0 for a txn without puts in any branch: those stay
+// allowed while the NOSPACE alarm is raised.
 std::uint64_t QuotaCost(const PutRequest& request);
 std::uint64_t QuotaCost(const TxnRequest& request);  // of the larger branch, nested txns included
 

@@ -1,4 +1,4 @@
-// What one commit of the backend changes: revisions appended, revisions deleted, and entries of the
+// The changes of one backend commit: revisions appended, revisions deleted, and entries of the
 // small buckets put or removed, all of it or nothing.
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace kvorum::mvcc {
 
-// A record of the `key` bucket. The value is borrowed from whoever holds the record's memory.
+// A record of the `key` bucket. The value is borrowed from the owner of the record's memory.
 struct RevisionRecord {
   Revision revision;
   std::string_view value;
@@ -24,8 +24,8 @@ struct RevisionRecord {
 };
 
 // Changes of the buckets other than `key`; the last change to a key wins. Used by one thread at a
-// time. A change costs O(log n) and at most two allocations, a change to a key that is there
-// already usually none.
+// time. A change costs O(log n) and at most two allocations, a change to an existing key usually
+// none.
 class BucketChanges {
  public:
   struct Key {
@@ -49,9 +49,9 @@ class BucketChanges {
 
   // The key has 1 to kMaxBucketKeySizeBytes bytes.
   void Put(Bucket bucket, std::string_view key, std::string_view value);
-  // Removing what is not there is fine.
+  // Removing a missing key is fine.
   void Remove(Bucket bucket, std::string_view key);
-  // Takes the changes of `newer` over, which win, and leaves it empty.
+  // Moves the changes of `newer` here, which win, and leaves it empty.
   void Merge(BucketChanges&& newer);
 
   bool empty() const { return map_.empty(); }
@@ -64,13 +64,12 @@ class BucketChanges {
   Map map_;
 };
 
-// Borrows the records' values; what owns them outlives the commit.
+// Borrows the records' values; their owner outlives the commit.
 struct WriteBatch {
   // Strictly ascending over all spans, and after every revision the backend ever held: anything
   // else is a broken invariant and stops the process.
   std::vector<std::span<const RevisionRecord>> appends;
-  // Deleted after the appends. Those that are not there (an interrupted compaction runs again) are
-  // skipped.
+  // Deleted after the appends. Missing ones (an interrupted compaction runs again) are skipped.
   std::vector<Revision> deletions;
   BucketChanges changes;
 

@@ -13,13 +13,13 @@ constexpr std::size_t kSegmentRecords = 4096;
 constexpr std::size_t kSegmentBytes = std::size_t{4} << 20;
 constexpr std::size_t kFirstBlockBytes = std::size_t{16} << 10;
 constexpr std::size_t kLargestBlockBytes = std::size_t{256} << 10;
-// What a change of a bucket costs beside its bytes: a node of the map and two strings.
+// The overhead of a bucket change beside its bytes: a node of the map and two strings.
 constexpr std::size_t kChangeOverheadBytes = 128;
 
 }  // namespace
 
-// Records and the memory of their values; only grows. The apply executor writes behind the records
-// that any View shows, so it shares nothing with readers but finished records.
+// Records and the memory of their values; only grows. The apply executor writes after the records
+// that any View shows, so it shares only finished records with readers.
 class WriteBuffer::Segment {
  public:
   explicit Segment(std::uint64_t first_sequence)
@@ -84,7 +84,7 @@ std::span<const RevisionRecord> RecordsOf(const Segments& segments, std::size_t 
   return segments[i]->Records(std::min(next, end) - first);
 }
 
-// The segment that holds the revision if any does.
+// The segment that would hold the revision.
 template <class Segments>
 std::size_t SegmentOf(const Segments& segments, Revision revision) {
   const auto after = std::ranges::upper_bound(
@@ -92,8 +92,8 @@ std::size_t SegmentOf(const Segments& segments, Revision revision) {
   return after == segments.begin() ? 0 : static_cast<std::size_t>(after - segments.begin()) - 1;
 }
 
-// Main revisions follow each other without a gap and each has at least one record, so a record lies
-// at or behind the difference of the main revisions: with one record each the first look hits.
+// Main revisions follow each other without a gap and each has at least one record, so a record is
+// at or after the difference of the main revisions: with one record each the first look hits.
 const RevisionRecord* LowerBound(std::span<const RevisionRecord> records, Revision revision) {
   std::size_t low = 0;
   std::size_t high = records.size();

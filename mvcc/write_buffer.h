@@ -1,14 +1,14 @@
 // Revisions and bucket changes that are committed by the log but not yet durable in the backend.
-// The apply executor appends to it and publishes batch by batch; readers look revisions up in a
-// View; the committer moves what is published into the backend and then releases it.
+// The apply executor appends and publishes batch by batch; readers look revisions up in a View; the
+// committer moves published records into the backend and then releases them.
 //
-// A reader takes its View first and its backend Reader second: what has left the buffer by then is
-// durable and in the Reader, so nothing falls between. A revision may be found in both, with the
+// A reader takes its View first and its backend Reader second: a record that has left the buffer by
+// then is durable and in the Reader, so none is missed. A revision may be found in both, with the
 // same bytes.
 //
-// Threads: each section below says who may call. Memory: what is not yet durable is bounded by the
-// apply executor's waiting while OverLimit(); the batch that reaches the bound may exceed it, and
-// one segment (up to some MiB) may stay until the next append.
+// Threads: each section below says who may call. Memory: the records not yet durable are bounded by
+// the apply executor's waiting while OverLimit(); the batch that reaches the bound may exceed it,
+// and one segment (up to some MiB) may stay until the next append.
 #pragma once
 
 #include <atomic>
@@ -38,7 +38,7 @@ class WriteBuffer {
     std::uint64_t limit_bytes = std::uint64_t{64} << 20;
   };
 
-  // What was published at one moment. An immutable value: thread-safe, copying costs one atomic
+  // The records published at one moment. An immutable value: thread-safe, copying costs one atomic
   // increment. Records and values stay valid while a View that shows them lives.
   class View {
    public:
@@ -76,13 +76,13 @@ class WriteBuffer {
   void Remove(Bucket bucket, std::string_view key) { staged_changes_.Remove(bucket, key); }
   // A record appended since the last Publish (older ones are in a View); valid until the next.
   const RevisionRecord* FindStaged(Revision revision) const;
-  // Shows what was appended since the last Publish, and maybe some of what was before. Taken before
-  // Publish it keeps these records whatever becomes durable meanwhile. One allocation.
+  // A view of the records appended since the last Publish, and maybe of some older ones. Taken
+  // before Publish it keeps these records whatever becomes durable meanwhile. One allocation.
   View StagedView() const;
-  // Makes what was appended, put and removed since the last call visible to readers and ready for
-  // the committer, as one atomic unit. `consistent_index` is opaque here; whoever passes it has put
-  // it into the meta bucket as part of the unit. Returns what waits for the committer. Callers use
-  // Committer::Publish, which sees to it that a commit follows.
+  // Makes everything appended, put and removed since the last call visible to readers and ready for
+  // the committer, as one atomic unit. `consistent_index` is opaque here; the caller has put it
+  // into the meta bucket as part of the unit. Returns the amount waiting for the committer. Callers
+  // use Committer::Publish, which makes sure that a commit follows.
   struct Waiting {
     std::uint64_t operations = 0;
     std::uint64_t bytes = 0;
@@ -93,17 +93,16 @@ class WriteBuffer {
 
   // ---- any thread ----
   View CurrentView() const;
-  // Published and not yet durable.
+  // The bytes published and not yet durable.
   std::uint64_t PendingBytes() const { return pending_bytes_.load(std::memory_order_relaxed); }
-  // The apply executor publishes nothing more while this is so.
+  // While true, the apply executor publishes nothing more.
   bool OverLimit() const { return PendingBytes() >= limit_bytes_; }
   // Calls `resume` once, when the buffer is at most half full: at once on this thread if it is,
   // else on the backend executor after a commit. One waiter at a time.
   void WhenRoom(std::move_only_function<void()> resume);
 
   // ---- backend executor (the committer) ----
-  // Everything that is published and was not taken before. The batch borrows from the buffer until
-  // Release.
+  // Everything published and not taken before. The batch borrows from the buffer until Release.
   struct Taken {
     WriteBatch batch;
     std::optional<std::uint64_t> consistent_index;  // of the last Publish in it, if there is one
@@ -112,18 +111,18 @@ class WriteBuffer {
     std::uint64_t end = 0;  // sequence number after its last record
   };
   Taken Take();
-  // What was taken is durable and visible in the backend: new Views need not show it.
+  // The taken records are durable and visible in the backend: new Views need not show them.
   void Release(const Taken& taken);
 
  private:
   void OpenSegment();
 
   const std::uint64_t limit_bytes_;
-  // Set by Take: the apply executor begins a new segment, so that the old one can be dropped whole.
+  // Set by Take: the apply executor starts a new segment, so that the old one can be dropped whole.
   std::atomic<bool> rotate_{false};
   std::atomic<std::uint64_t> pending_bytes_{0};
 
-  // Of the apply executor. Records are counted by sequence numbers from 0.
+  // State of the apply executor. Records are counted by sequence numbers from 0.
   std::vector<std::shared_ptr<Segment>> writing_;  // those with staged records; the last is open
   std::size_t new_segments_ = 0;                   // of writing_, at its end, not yet in segments_
   std::uint64_t next_sequence_ = 0;
