@@ -14,7 +14,7 @@ Outcome<void> CheckNoArguments(const Invocation& invocation) {
                                            " command does not accept any arguments");
 }
 
-// Gives the user root the role root, which switching on asks for.
+// Gives the user root the role root, which enabling auth requires.
 Result<void> MakeRoot(client::Client& client, const client::CallOptions& call) {
   etcdserverpb::AuthRoleAddRequest role;
   role.set_name("root");

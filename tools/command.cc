@@ -24,7 +24,7 @@ void ForEachWord(const FlagSet& flags, std::span<const std::string> line, const 
                          : word.size() == 2 ? flags.FindShorthand(word[1])
                                             : nullptr;
       const bool may_take_value = is_long || word.size() == 2;
-      // An unknown flag is thought to take a value: the error comes when the line is parsed.
+      // An unknown flag is assumed to take a value: the error comes when the line is parsed.
       if (may_take_value && (flag == nullptr || TakesValue(*flag))) ++i;
     } else if (!word.starts_with('-') && !word.empty()) {
       if (!visit(i)) return;

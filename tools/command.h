@@ -1,4 +1,4 @@
-// The tree of commands. Each command is a row of data; finding it (by any unique prefix), its help
+// The tree of commands. Each command is a row of data; its look-up (by any unique prefix), its help
 // and its completion derive from the tree.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace kvorum::ctl {
 
-// The world as a command sees it; tests give it their own.
+// A command's access to the outside world; tests replace it.
 struct World {
   std::istream& in;
   std::ostream& out;
@@ -25,24 +25,24 @@ struct World {
 
 struct Command;
 
-// One call of a command: what the line said.
+// One call of a command: the content of the line.
 struct Invocation {
   const Command& root;
   std::vector<const Command*> path;  // from the root to the command itself
   FlagSet& flags;
   std::vector<std::string> args;
   World& world;
-  // How many of the arguments stood before "--"; nothing if the line had none.
+  // The number of arguments before "--"; nothing if the line had none.
   std::optional<std::size_t> separator = {};
 };
 
 struct Command {
-  std::string use;               // the name, then what comes after it on the line
+  std::string use;               // the name, then the words after it on the line
   std::string brief = {};        // one line
   std::string description = {};  // for the command's own help; empty: the brief
   std::string group = {};        // the title under which the parent's help lists it
   std::vector<Flag> flags = {};
-  std::vector<Flag> inherited_flags = {};          // known to the command and all below it
+  std::vector<Flag> inherited_flags = {};          // known to the command and its descendants
   std::vector<std::string> argument_choices = {};  // of the argument at choices_at
   std::size_t choices_at = 0;
   // Checks the arguments before the command runs; a failure is shown together with the usage.
@@ -61,14 +61,14 @@ std::string PathName(std::span<const Command* const> path);
 // Every flag that the last command of the path knows.
 FlagSet KnownFlags(std::span<const Command* const> path);
 
-// The child of that name, or the only one whose name begins so.
+// The child of that name, or the only one whose name has that prefix.
 const Command* FindChild(const Command& parent, std::string_view name);
 
 struct Found {
   std::vector<const Command*> path;
   std::vector<std::string> rest;  // the line without the commands' names
 };
-// The command that the line names; flags may stand before, between and after the names.
+// The command named by the line; flags may stand before, between and after the names.
 Outcome<Found> FindCommand(const Command& root, std::span<const std::string> line);
 
 // Parses and runs a line; prints errors, usage and help. Returns the exit code.

@@ -32,7 +32,7 @@ Command RoleCommand();
 Command MakeMirrorCommand();
 Command VersionCommand();
 Command CompletionCommand();
-Command CompleteCommand();  // hidden: what the completion scripts call
+Command CompleteCommand();  // hidden: called by the completion scripts
 Command OptionsCommand();
 Command HelpCommand();
 

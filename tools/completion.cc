@@ -12,8 +12,8 @@
 namespace kvorum::ctl {
 namespace {
 
-// The shells ask "kvorumctl __complete -- WORD... CURRENT", which answers a candidate a line: the
-// word, a tab, what it is. So the scripts never grow old.
+// The shells call "kvorumctl __complete -- WORD... CURRENT", which prints a candidate per line: the
+// word, a tab, its description. So the scripts never become outdated.
 constexpr std::string_view kBash = R"(# bash completion for kvorumctl
 _kvorumctl() {
   local line="${COMP_LINE:0:COMP_POINT}" candidate words
@@ -84,7 +84,7 @@ Outcome<void> CheckShell(const Invocation& invocation) {
   return {};
 }
 
-// The flag whose value the word after `previous` is; null if it is none.
+// The flag whose value the word after `previous` is; null if it is not a flag's value.
 const Flag* FlagBefore(const FlagSet& flags, std::string_view previous) {
   const Flag* flag = nullptr;
   if (previous.starts_with("--"))

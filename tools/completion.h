@@ -1,4 +1,4 @@
-// What may come next on a line: commands, flags and values out of the command tree.
+// The candidates for the next word of a line: commands, flags and values from the command tree.
 #pragma once
 
 #include <span>
@@ -15,7 +15,7 @@ struct Candidate {
   friend bool operator==(const Candidate&, const Candidate&) = default;
 };
 
-// The last of the words is the one being typed, perhaps empty; the others are whole.
+// The last word is the one being typed, perhaps empty; the others are complete.
 std::vector<Candidate> CompleteLine(const Command& root, std::span<const std::string> words);
 
 }  // namespace kvorum::ctl

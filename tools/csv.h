@@ -1,4 +1,4 @@
-// One line of comma-separated values: how a flag takes a list.
+// One line of comma-separated values, the form in which a flag takes a list.
 #pragma once
 
 #include <expected>
@@ -8,7 +8,7 @@
 
 namespace kvorum::ctl {
 
-// Fields may stand in double quotes, a quote within is doubled. An empty text is an empty list. The
+// Fields may be in double quotes, with a quote inside doubled. An empty text is an empty list. The
 // error says where the text is malformed.
 std::expected<std::vector<std::string>, std::string> ParseCsv(std::string_view text);
 

@@ -11,7 +11,7 @@
 namespace kvorum::ctl {
 namespace {
 
-// A range given by two bare keys is easily a slip of the hand: leave time to interrupt.
+// A range given by two bare keys is easily a typing mistake: leave time to interrupt.
 void WarnOfRange(const Invocation& invocation) {
   if (invocation.args.size() < 2 || invocation.flags.Switch("range")) return;
   invocation.world.err << "Warning: Keys between " << GoQuote(invocation.args[0]) << " and "

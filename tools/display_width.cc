@@ -34,7 +34,7 @@ constexpr auto kWide = std::to_array<Range>({
     {0x20000, 0x3fffd},
 });
 
-// Combining marks and joiners, drawn upon the character before.
+// Combining marks and joiners, drawn over the preceding character.
 constexpr auto kZeroWidth = std::to_array<Range>({
     {0x0300, 0x036f},
     {0x200b, 0x200f},

@@ -1,4 +1,4 @@
-// How wide a text is on a terminal.
+// The width of a text on a terminal.
 #pragma once
 
 #include <cstddef>

@@ -32,8 +32,8 @@ std::string ActiveAlarms(const etcdserverpb::AlarmResponse& alarms) {
   return text;
 }
 
-// An endpoint is healthy if a linearizable read gets an answer and no alarm is on. A refusal for
-// lack of permission is an answer too: it took a quorum to give it.
+// An endpoint is healthy if a linearizable read gets an answer and no alarm is raised. A refusal
+// for lack of permission is an answer too: it took a quorum to give it.
 EndpointHealth CheckHealth(const Session& session, const std::string& endpoint) {
   EndpointHealth health{.endpoint = endpoint};
   const auto client = session.ConnectTo(endpoint);
@@ -66,7 +66,7 @@ Outcome<void> RunHealth(Invocation& invocation) {
   const auto endpoints = session->Endpoints();
   if (!endpoints) return std::unexpected(endpoints.error());
 
-  // In the order in which they answer.
+  // In the order of the answers.
   std::mutex mutex;
   std::vector<EndpointHealth> results;
   {
@@ -84,8 +84,8 @@ Outcome<void> RunHealth(Invocation& invocation) {
   return {};
 }
 
-// Asks each endpoint by itself and shows the answers; those that give none are named on the error
-// stream. Returns the last error.
+// Asks each endpoint separately and shows the answers; endpoints without an answer are named on the
+// error stream. Returns the last error.
 template <class Item, class Ask, class Show>
 Outcome<std::string> AskEach(Invocation& invocation, std::string_view what, const Ask& ask,
                              const Show& show) {

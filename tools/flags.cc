@@ -11,7 +11,7 @@
 namespace kvorum::ctl {
 namespace {
 
-// How an error speaks of a flag.
+// The name of a flag in an error.
 std::string DisplayName(const Flag& flag) {
   return flag.shorthand == '\0' ? "--" + flag.name
                                 : fmt::format("-{}, --{}", flag.shorthand, flag.name);

@@ -21,7 +21,7 @@ enum class FlagType {
   kSwitch,
   kInt,
   kString,
-  kStrings,  // a comma-separated list; given again, it is longer
+  kStrings,  // a comma-separated list; given again, it is extended
   kDuration,
 };
 
@@ -30,39 +30,39 @@ struct Flag {
   std::string name;
   char shorthand = '\0';
   FlagType type = FlagType::kSwitch;
-  std::string default_value = {};  // of a switch: empty means false
+  std::string default_value = {};  // for a switch: empty means false
   std::string help = {};
-  std::vector<std::string> choices = {};  // what completion offers as values
+  std::vector<std::string> choices = {};  // offered as values by completion
   bool hidden = false;                    // not in a command's help
 };
 
 bool TakesValue(const Flag& flag);
 
-// The flags that one command knows, and their values.
+// The flags known to one command, and their values.
 class FlagSet {
  public:
-  // A flag is added once; its default must be a value of its type.
+  // Adds a flag, at most once; its default must be a value of its type.
   void Add(const Flag& flag);
 
-  // Sets what the arguments say and returns those that are no flags; `separator` gets how many of
-  // them stood before "--", if there is one.
+  // Sets the flags among the arguments and returns the others; `separator` gets the number of those
+  // before "--", if there is one.
   Outcome<std::vector<std::string>> Parse(std::span<const std::string> args,
                                           std::optional<std::size_t>* separator = nullptr);
-  // The error is the reason alone.
+  // The error is the bare reason.
   std::expected<void, std::string> Set(std::string_view name, std::string_view text);
 
   const Flag* Find(std::string_view name) const;
   const Flag* FindShorthand(char letter) const;
   std::vector<const Flag*> Sorted() const;
 
-  // The flag must be known and of that type.
+  // The flag must exist and have that type.
   bool Switch(std::string_view name) const;
   std::int64_t Int(std::string_view name) const;
   const std::string& String(std::string_view name) const;
   const std::vector<std::string>& Strings(std::string_view name) const;
   std::chrono::nanoseconds Duration(std::string_view name) const;
 
-  bool IsSet(std::string_view name) const;             // given, rather than the default
+  bool IsSet(std::string_view name) const;             // given on the line, not the default
   std::string ValueText(std::string_view name) const;  // as Go prints it
 
  private:

@@ -66,7 +66,7 @@ bool HasChildren(const Command& command) {
   return std::ranges::any_of(command.children, [](const Command& c) { return !c.hidden; });
 }
 
-// The command's own flags, and those that its ancestors gave it.
+// The command's own flags, and those inherited from its ancestors.
 struct FlagsByOrigin {
   std::vector<Flag> own;
   std::vector<Flag> inherited;

@@ -1,4 +1,4 @@
-// Sizes as people read them.
+// Sizes in human-readable form.
 #pragma once
 
 #include <cstdint>

@@ -45,7 +45,7 @@ std::string SingleValue(const Message& message, const FieldDescriptor& field) {
   return "null";
 }
 
-// The API repeats messages and strings only.
+// The API has only messages and strings as repeated fields.
 std::string RepeatedValue(const Message& message, const FieldDescriptor& field) {
   const Reflection& reflection = *message.GetReflection();
   std::string body;

@@ -11,15 +11,15 @@ class Message;
 
 namespace kvorum::ctl {
 
-// In double quotes; <, > and & are escaped too.
+// Quotes with double quotes; <, > and & are escaped too.
 std::string JsonString(std::string_view text);
 
-// In base64.
+// Encodes in base64.
 std::string JsonBytes(std::string_view bytes);
 
 std::string JsonMessage(const google::protobuf::Message& message);
 
-// Builds {"name":value,...}; values come encoded.
+// Builds {"name":value,...}; values are already encoded.
 class JsonObject {
  public:
   JsonObject& Add(std::string_view name, std::string_view json);
@@ -29,7 +29,7 @@ class JsonObject {
   std::string body_;
 };
 
-// [a,b]; null for an empty list, as Go writes one that was never made.
+// [a,b]; null for an empty list, as Go writes a nil slice.
 template <class Items, class Encode>
 std::string JsonList(const Items& items, const Encode& encode) {
   std::string body;

@@ -12,7 +12,7 @@ namespace {
 
 using etcdserverpb::RangeRequest;
 
-// As a range's end: no end at all. As a key: the first of all.
+// As a range's end: no end. As a key: the first of all.
 const std::string kZeroByte(1, '\0');
 
 std::string UpperCase(std::string text) {
@@ -27,7 +27,7 @@ Outcome<void> RefuseBoth(const FlagSet& flags, std::string_view a, std::string_v
               fmt::format("`--{}` and `--{}` cannot be set at the same time, choose one", a, b));
 }
 
-// The key and range_end of a get or del, from its arguments, --prefix and --from-key.
+// Sets the key and range_end of a get or del from its arguments, --prefix and --from-key.
 template <class Request>
 Outcome<void> SetRange(const FlagSet& flags, const std::vector<std::string>& args,
                        Request& request) {
@@ -85,8 +85,8 @@ Outcome<void> SetSort(const FlagSet& flags, RangeRequest& request) {
   auto target = RangeRequest::KEY;
   if (auto found = find(kSortOrders, "order", order); !found) return found;
   if (auto found = find(kSortTargets, "sort-by", target); !found) return found;
-  // Keys come in ascending order anyway; to ask for it would make the server read the whole range
-  // before it cuts at the limit.
+  // Keys come in ascending order anyway; requesting it would make the server read the whole range
+  // before it applies the limit.
   if (target == RangeRequest::KEY && order == RangeRequest::ASCEND) order = RangeRequest::NONE;
   request.set_sort_order(order);
   request.set_sort_target(target);

@@ -1,5 +1,5 @@
-// From the flags and arguments of put, get and del to their requests: the commands use it, and so
-// do the lines of a txn.
+// Translates the flags and arguments of put, get and del to their requests, for the commands and
+// for the lines of a txn.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ std::vector<Flag> PutFlags();
 std::vector<Flag> GetFlags();
 std::vector<Flag> DeleteFlags();
 
-// Where a put's value comes from if it is no argument; nothing if there is none.
+// Provides a put's value if it is not an argument; nothing if there is none.
 using ValueSource = std::function<std::string()>;
 
 Outcome<etcdserverpb::PutRequest> MakePut(const FlagSet& flags,

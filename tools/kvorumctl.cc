@@ -1,4 +1,4 @@
-// kvorumctl: the command line client. See commands.h for what it can do.
+// kvorumctl: the command line client. See commands.h for its commands.
 #include <google/protobuf/stubs/logging.h>
 #include <openssl/crypto.h>
 #include <stdlib.h>
@@ -12,10 +12,11 @@
 
 int main(int argc, char** argv) {
   std::ios::sync_with_stdio(false);
-  // What went wrong is told by the command, not by the libraries underneath.
+  // The command reports errors, not the libraries underneath.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   google::protobuf::SetLogHandler(nullptr);
-  // gRPC's threads may be amid a handshake as the process ends, and need OpenSSL until then.
+  // gRPC's threads may be in the middle of a handshake when the process ends, and need OpenSSL
+  // until then.
   OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
   const std::vector<std::string> line(argv + 1, argv + argc);
   kvorum::ctl::World world{std::cin, std::cout, std::cerr, {}};

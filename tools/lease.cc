@@ -18,7 +18,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using std::chrono::steady_clock;
 
-// Before a renewal that failed is tried again.
+// The pause before a failed renewal is retried.
 constexpr milliseconds kRetryPause(500);
 
 Outcome<std::int64_t> LeaseArgument(const Invocation& invocation) {
@@ -33,12 +33,12 @@ Outcome<void> CheckOne(const Invocation& invocation, const char* refusal) {
   return Fail(ExitCode::kBadArguments, refusal);
 }
 
-// What the server refuses on behalf of a lease, with the words of the command before it.
+// An error of the server about a lease, prefixed with the command's text.
 std::unexpected<Failure> FailTo(const char* what, const Error& error) {
   return Fail(ExitCode::kError, fmt::format("failed to {} ({})", what, client::ErrorText(error)));
 }
 
-// Questions that fail are told as a connection that does not work.
+// A failed request is reported as a connection that does not work.
 std::unexpected<Failure> FailToAsk(const Error& error) {
   return Fail(ExitCode::kBadConnection, client::ErrorText(error));
 }
@@ -67,7 +67,7 @@ Outcome<void> Revoke(Invocation& invocation) {
   return connected->session.printer().LeaseRevoke(*id, *response);
 }
 
-// This and the next two wait for as long as it takes.
+// This and the next two have no time-out.
 Outcome<void> TimeToLive(Invocation& invocation) {
   if (auto one = CheckOne(invocation, "lease timetolive command needs lease ID as argument"); !one)
     return one;
@@ -92,7 +92,8 @@ Outcome<void> List(Invocation& invocation) {
   return connected->session.printer().LeaseList(*response);
 }
 
-// Renews the lease each third of its time until it is gone, or was not renewed for all of it.
+// Renews the lease after each third of its time to live until it is gone, or was not renewed for
+// all of it.
 Outcome<void> KeepRenewing(Invocation& invocation, const Connected& connected, std::int64_t id) {
   auto expires = steady_clock::time_point::max();
   while (true) {

@@ -12,7 +12,7 @@
 namespace kvorum::ctl {
 namespace {
 
-// What the environment has already is not changed.
+// Variables that the environment already has are not changed.
 std::vector<std::string> WithLock(std::vector<std::string> environment,
                                   const client::Mutex& mutex) {
   const std::string key = "ETCD_LOCK_KEY=";

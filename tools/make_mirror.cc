@@ -21,7 +21,7 @@ namespace {
 constexpr std::int64_t kPageKeys = 1'000;
 constexpr std::chrono::seconds kReportInterval(30);
 
-// Prints how many keys were written, every half a minute, until it is destroyed.
+// Prints the number of keys written, every half a minute, until it is destroyed.
 class Reporter {
  public:
   explicit Reporter(std::ostream& out) : out_(out), thread_([this] { Run(); }) {}
@@ -67,9 +67,9 @@ struct Mirror {
   std::string Renamed(const std::string& key) const {
     return destination_prefix + key.substr(prefix.size());
   }
-  // All that is there, at one revision, which is returned.
+  // Copies all keys at one revision, which is returned.
   Result<std::int64_t> CopyAll();
-  // What happens from a revision on, until the watch ends.
+  // Copies the changes from a revision on, until the watch ends.
   Result<void> Follow(std::int64_t from);
   Result<void> Apply(const etcdserverpb::WatchResponse& response);
   Result<void> Commit(etcdserverpb::TxnRequest& txn);
@@ -104,7 +104,7 @@ Result<void> Mirror::Follow(std::int64_t from) {
       [this](const etcdserverpb::WatchResponse& response) { return Apply(response); });
 }
 
-// What one revision changed is changed in one transaction, as far as max_txn_ops allows.
+// The changes of one revision are made in one transaction, as far as max_txn_ops allows.
 Result<void> Mirror::Apply(const etcdserverpb::WatchResponse& response) {
   if (response.compact_revision() != 0) return kErrCompacted.Fail();
   etcdserverpb::TxnRequest txn;

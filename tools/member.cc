@@ -15,7 +15,7 @@
 namespace kvorum::ctl {
 namespace {
 
-// As they stand, empty ones too: those are refused like any other that is none.
+// As they are, empty ones too: those are refused like any other invalid URL.
 std::vector<std::string> SplitUrls(std::string_view list) {
   std::vector<std::string> urls;
   while (true) {
@@ -30,7 +30,7 @@ Outcome<std::vector<std::string>> PeerUrls(const Invocation& invocation) {
   const std::string& urls = invocation.flags.String("peer-urls");
   if (urls.empty()) return Fail(ExitCode::kBadArguments, "member peer urls not provided");
   auto split = SplitUrls(urls);
-  // The server's answer would not say which of them is wrong.
+  // The server's answer would not say which of them is invalid.
   for (const std::string& url : split) {
     if (const auto parsed = Url::Parse(url); !parsed.has_value())
       return Fail(ExitCode::kError, parsed.error().message);
@@ -63,7 +63,7 @@ Outcome<std::string> NameArgument(const Invocation& invocation) {
   return Fail(ExitCode::kBadArguments, error);
 }
 
-// What the new member is to be started with.
+// Prints the variables with which to start the new member.
 void PrintStartVariables(std::ostream& out, const std::string& name, const std::string& urls,
                          const etcdserverpb::MemberAddResponse& response) {
   std::string cluster;
@@ -100,7 +100,7 @@ Outcome<void> RunAdd(Invocation& invocation) {
   return {};
 }
 
-// The three commands that name one member by its id.
+// The three commands on one member, named by its id.
 template <class Request, class Prepare, class Ask, class Show>
 Outcome<void> RunOnMember(Invocation& invocation, const Prepare& prepare, const Ask& ask,
                           const Show& show) {

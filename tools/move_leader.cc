@@ -8,7 +8,7 @@
 namespace kvorum::ctl {
 namespace {
 
-// The first of the endpoints given whose member says that it leads.
+// Asks the first of the given endpoints whose member says that it leads.
 Outcome<void> Run(Invocation& invocation) {
   if (invocation.args.size() != 1)
     return Fail(ExitCode::kBadArguments, "move-leader command needs 1 argument");

@@ -1,4 +1,4 @@
-// How a command of kvorumctl ends. Scripts tell failures apart by these exit codes, and find the
+// The outcome of a kvorumctl command. Scripts tell failures apart by these exit codes, and find the
 // text on the standard error stream after "Error: ".
 #pragma once
 
@@ -10,17 +10,17 @@ namespace kvorum::ctl {
 
 enum class ExitCode : int {
   kOk = 0,
-  kError = 1,  // what the server or the connection said
+  kError = 1,  // an error of the server or the connection
   kBadConnection = 2,
   kInvalidInput = 3,  // a txn that can't be read
-  kBadFeature = 4,    // a valid flag with a value that we don't know
+  kBadFeature = 4,    // a valid flag with an unknown value
   kInterrupted = 5,   // the server ended what should have gone on
   kBadArguments = 128,
 };
 
 struct Failure {
   ExitCode code = ExitCode::kError;
-  std::string message;  // empty: everything is said already, only the code is left
+  std::string message;  // empty: everything was printed already, only the code is left
 
   friend bool operator==(const Failure&, const Failure&) = default;
 };

@@ -18,13 +18,13 @@ namespace kvorum::ctl {
 namespace {
 
 constexpr auto kEndings = std::to_array({SIGINT, SIGTERM, SIGHUP, SIGQUIT});
-// Those that stop the process, and the one that it goes on with: before, the terminal is what it
-// was, afterwards a shell has made of it what it likes.
+// The signals that stop the process, and the one that continues it: before, the terminal is
+// restored; afterwards a shell may have changed it in any way.
 constexpr auto kStops = std::to_array({SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT});
 constexpr std::size_t kSignals = kEndings.size() + kStops.size();
 constexpr std::string_view kBlanks = " \t\r\v\f";
 
-// Where a signal's handler writes its number.
+// The pipe to which a signal's handler writes its number.
 int signal_pipe = -1;
 
 void TellSignal(int number) {
@@ -36,7 +36,7 @@ void TellSignal(int number) {
 
 std::string SystemError() { return std::generic_category().message(errno); }
 
-// Makes signals readable, whichever thread they come to, until it is destroyed. Those that the
+// Makes signals readable, whichever thread receives them, until it is destroyed. Signals that the
 // process was told to ignore stay ignored.
 class SignalPipe {
  public:
@@ -61,7 +61,7 @@ class SignalPipe {
 
   bool is_open() const { return ends_[0] >= 0; }
   int read_end() const { return ends_[0]; }
-  // The first that has come; none if none has.
+  // The first signal received; nothing if there was none.
   std::optional<int> Next() const {
     pollfd ready{.fd = read_end(), .events = POLLIN, .revents = 0};
     unsigned char number = 0;
@@ -87,8 +87,8 @@ class SignalPipe {
   std::size_t caught_ = 0;
 };
 
-// The terminal shows nothing of what is typed, until this is destroyed. It can't be made so, nor
-// back, by a process in the background: that gets SIGTTOU.
+// Turns off the terminal's echo until this is destroyed. A process in the background can neither do
+// that nor undo it: it gets SIGTTOU.
 class HiddenInput {
  public:
   HiddenInput() {
@@ -147,8 +147,8 @@ Outcome<Typed> ReadHiddenLine() {
   return Fail(ExitCode::kError, reason);
 }
 
-// Signals do what they do without a prompt, once the terminal is as it was. Who comes back from a
-// stop is asked anew.
+// Signals have their usual effect once the terminal is restored. After a stop the prompt is
+// repeated.
 Outcome<std::string> AskTerminal(std::string_view prompt, std::ostream& out) {
   while (true) {
     auto typed = ReadHiddenLine();

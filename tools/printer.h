@@ -1,5 +1,5 @@
-// The output formats. One class per format, one method per kind of answer; what a format can't show
-// is refused with an error that says so.
+// The output formats. One class per format, one method per kind of answer; an answer that a format
+// can't show is refused with an error that says so.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,7 @@ class Printer {
   virtual Outcome<void> LeaseKeepAlive(const etcdserverpb::LeaseKeepAliveResponse&) {
     return Refuse();
   }
-  // `keys`: they were asked for.
+  // `keys`: the keys were requested.
   virtual Outcome<void> LeaseTimeToLive(const etcdserverpb::LeaseTimeToLiveResponse&,
                                         bool /*keys*/) {
     return Refuse();
@@ -57,7 +57,7 @@ class Printer {
   virtual Outcome<void> LeaseList(const etcdserverpb::LeaseLeasesResponse&) { return Refuse(); }
   virtual Outcome<void> Alarm(const etcdserverpb::AlarmResponse&) { return Refuse(); }
   virtual Outcome<void> MemberAdd(const etcdserverpb::MemberAddResponse&) { return Refuse(); }
-  // These are told the id that was asked for: the answers do not name it.
+  // These take the requested id: the answers do not contain it.
   virtual Outcome<void> MemberRemove(std::uint64_t, const etcdserverpb::MemberRemoveResponse&) {
     return Refuse();
   }
@@ -72,7 +72,7 @@ class Printer {
     return Refuse();
   }
   virtual Outcome<void> MemberList(const etcdserverpb::MemberListResponse&) { return Refuse(); }
-  // `sentence` says what was changed, for a person.
+  // `sentence` describes the change for a person.
   virtual Outcome<void> AuthChanged(const std::string& /*sentence*/,
                                     const etcdserverpb::ResponseHeader&,
                                     const google::protobuf::Message& /*response*/) {
@@ -110,7 +110,7 @@ struct PrinterOptions {
 };
 
 // simple, fields, json, protobuf or table; null if the format is none of these. The printer writes
-// answers to `out` and, in the simple format, what is unhealthy to `err`.
+// answers to `out` and, in the simple format, unhealthy endpoints to `err`.
 std::unique_ptr<Printer> MakePrinter(std::string_view format, PrinterOptions options,
                                      std::ostream& out, std::ostream& err);
 

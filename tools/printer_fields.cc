@@ -10,7 +10,7 @@
 namespace kvorum::ctl {
 namespace {
 
-// One `"Name" : value` a line, every field of the answer.
+// One `"Name" : value` per line, for every field of the answer.
 class FieldsPrinter final : public Printer {
  public:
   FieldsPrinter(PrinterOptions options, std::ostream& out)

@@ -56,7 +56,7 @@ std::string OpJson(const etcdserverpb::ResponseOp& op) {
   return "{}";
 }
 
-// Each operation's answer is wrapped once more than the message has it.
+// Each operation's answer has one more wrapper than the message.
 std::string TxnJson(const etcdserverpb::TxnResponse& txn) {
   const auto wrapped = [](const etcdserverpb::ResponseOp& op) {
     return JsonObject().Add("Response", OpJson(op)).Finish();
@@ -98,7 +98,7 @@ class JsonPrinter final : public Printer {
             .Add("CancelReason", JsonString(response.cancel_reason()))
             .Finish());
   }
-  // Of leases the header's fields stand among the answer's own, which are all there.
+  // For leases the header's fields are among the answer's own, and none is left out.
   Outcome<void> LeaseGrant(const etcdserverpb::LeaseGrantResponse& response) override {
     return Write(WithHeader(response.header())
                      .Add("ID", std::to_string(response.id()))
@@ -220,7 +220,7 @@ class JsonPrinter final : public Printer {
   }
 
  private:
-  // [] and not null where there is none.
+  // [] and not null for an empty list.
   template <class Response>
   static std::string HexMembers(const Response& response) {
     return response.members().empty() ? "[]" : JsonList(response.members(), HexMember);

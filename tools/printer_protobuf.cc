@@ -5,7 +5,7 @@
 namespace kvorum::ctl {
 namespace {
 
-// The encoded answer and nothing else, for another program to read.
+// Writes the encoded answer and nothing else, for another program to read.
 class ProtobufPrinter final : public Printer {
  public:
   explicit ProtobufPrinter(std::ostream& out) : Printer("protobuf"), out_(out) {}

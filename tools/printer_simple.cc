@@ -175,7 +175,7 @@ class SimplePrinter final : public Printer {
   Outcome<void> RoleGet(const std::string& name,
                         const etcdserverpb::AuthRoleGetResponse& response) override {
     out_ << "Role " << name << '\n';
-    // The role root may do everything without saying so.
+    // The role root allows everything without listing it.
     const bool is_all = name == "root" && response.perm().empty();
     out_ << "KV Read:\n" << (is_all ? "\t[, <open ended>\n" : "");
     ShowPermissions(response, authpb::Permission::READ);
@@ -216,7 +216,7 @@ class SimplePrinter final : public Printer {
     return {};
   }
 
-  // Those of this type, a line each.
+  // Shows the permissions of this type, one per line.
   void ShowPermissions(const etcdserverpb::AuthRoleGetResponse& role,
                        authpb::Permission::Type type) {
     for (const authpb::Permission& permission : role.perm()) {

@@ -24,7 +24,7 @@ struct GrantedRange {
   std::string end;
 };
 
-// KEY [END] and the flags. Without a key, the flags mean all keys.
+// Takes KEY [END] and the flags. Without a key, the flags mean all keys.
 Outcome<GrantedRange> PermissionRange(const FlagSet& flags, std::span<const std::string> args) {
   const bool prefix = flags.Switch("prefix");
   const bool from_key = flags.Switch("from-key");

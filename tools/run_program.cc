@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kEndedBySignal = 255;
 
-// For the spawn functions, which do not write there.
+// For the spawn functions, which do not write to them.
 std::vector<char*> Pointers(std::span<const std::string> strings) {
   std::vector<char*> pointers;
   pointers.reserve(strings.size() + 1);
@@ -30,11 +30,11 @@ std::string WhyNotRun(const std::string& program, int error) {
   if (error == ENOENT && program.find('/') == std::string::npos)
     return "exec: " + GoQuote(program) + ": executable file not found in $PATH";
   std::string reason = std::strerror(error);
-  reason.front() = static_cast<char>(reason.front() | 0x20);  // as Go has it
+  reason.front() = static_cast<char>(reason.front() | 0x20);  // as in Go
   return "fork/exec " + program + ": " + reason;
 }
 
-// What a child has of us but not our open files: no input, and no signal is blocked.
+// A child inherits nothing of ours but the output streams: it has no input and no blocked signal.
 class SpawnSettings {
  public:
   SpawnSettings() {

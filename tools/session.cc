@@ -25,8 +25,8 @@ std::string EnvironmentName(std::string_view flag) {
   return name;
 }
 
-// A line about the environment, for a person; the command's own output stays as it is. Without the
-// variable's value: it may be a password under a name that was not spelled right.
+// Logs a line about the environment for a person; the command's own output is unchanged. Leaves out
+// the variable's value: it may be a password under a misspelled name.
 void Log(World& world, std::string_view level, std::string_view message,
          std::string_view variable) {
   world.err << JsonObject()
@@ -63,7 +63,7 @@ Outcome<void> TakeEnvironment(Invocation& invocation) {
   return {};
 }
 
-// What nobody shall read off a screen or out of a log is shown as "***".
+// Values that must not appear on a screen or in a log are shown as "***".
 std::string ShownValue(const FlagSet& flags, const Flag& flag) {
   constexpr std::string_view kSecret = "***";
   std::string value = flags.ValueText(flag.name);
@@ -88,7 +88,7 @@ std::string Trimmed(std::string_view text) {
   return std::string(text.substr(first, text.find_last_not_of(" \t\n\r\v\f") - first + 1));
 }
 
-// What DNS says, if a domain is given; else, and if DNS knows none, what the line says.
+// The endpoints from DNS, if a domain is given; else, and if DNS has none, those of the line.
 Outcome<std::vector<std::string>> EndpointsFrom(const Invocation& invocation) {
   const FlagSet& flags = invocation.flags;
   std::vector<std::string> endpoints;
@@ -126,7 +126,8 @@ Outcome<client::TlsOptions> TlsFrom(const FlagSet& flags) {
   return tls;
 }
 
-// NAME or NAME:PASSWORD, unless the password is given by itself; who gives none is asked.
+// Takes NAME or NAME:PASSWORD, unless the password is given separately; asks for a missing
+// password.
 Outcome<LogIn> TakeLogIn(const std::string& user, const std::string& password,
                          std::string_view prompt, World& world) {
   if (user.empty()) return LogIn();

@@ -1,5 +1,5 @@
-// What the global flags and the environment make of one command's call: the client's options, the
-// printer, the time-out.
+// The result of the global flags and the environment for one command's call: the client's options,
+// the printer, the time-out.
 #pragma once
 
 #include <chrono>
@@ -13,21 +13,21 @@
 
 namespace kvorum::ctl {
 
-// The flags that every command takes. Each may also be given as ETCDCTL_ and its name.
+// The flags that every command accepts. Each may also be given as ETCDCTL_ and its name.
 std::vector<Flag> GlobalFlags();
 
-// Who a command says it is.
+// The user on whose behalf a command runs.
 struct LogIn {
   std::string user;  // empty: nobody
   std::string password;
 };
-// By --dest-user and --dest-password; asks for the password if neither has it.
+// From --dest-user and --dest-password; asks for the password if neither has it.
 Outcome<LogIn> DestinationLogIn(const Invocation& invocation);
 
 class Session {
  public:
-  // Takes the environment into the invocation's flags first: a variable counts if the flag was not
-  // given, and to give both is an error.
+  // First takes the environment into the invocation's flags: a variable counts if the flag was not
+  // given, and giving both is an error.
   static Outcome<Session> Open(Invocation& invocation);
 
   // A client of all endpoints, or of the one.
@@ -38,7 +38,7 @@ class Session {
   Outcome<std::unique_ptr<client::Client>> ConnectToDestination(const Invocation& invocation,
                                                                 const LogIn& log_in) const;
 
-  // The endpoints given, or with --cluster those that the members say they serve at.
+  // The given endpoints, or with --cluster the client URLs of the members.
   Outcome<std::vector<std::string>> Endpoints() const;
 
   client::CallOptions Call() const { return client::CallOptions::Within(command_timeout_); }
@@ -57,10 +57,10 @@ struct Connected {
   Session session;
   std::unique_ptr<client::Client> client;
 };
-// What most commands begin with: the session and a client of all its endpoints.
+// The start of most commands: the session and a client of all its endpoints.
 Outcome<Connected> Connect(Invocation& invocation);
 
-// The flag that Session::Endpoints looks at, for commands that have it.
+// The flag used by Session::Endpoints, for commands that have it.
 Flag ClusterFlag();
 
 // An error of the client as a command's failure.

@@ -1,6 +1,6 @@
-// SIGINT and SIGTERM as a request to stop, for commands that have something to give back.
+// SIGINT and SIGTERM as a request to stop, for commands that have something to release.
 //
-// To be made before any other thread is, which inherit that both signals are blocked. The first
+// To be created before any other thread, which inherits that both signals are blocked. The first
 // signal stops the token; from the second one on they end the process as they do by default.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Rows of text under a header: what the simple format joins with ", " and the table format draws.
+// Rows of text under a header: the simple format joins them with ", ", the table format draws them.
 #pragma once
 
 #include <string>
@@ -18,13 +18,13 @@ Table HealthTable(const std::vector<EndpointHealth>& endpoints);
 Table StatusTable(const std::vector<EndpointStatus>& endpoints);
 Table HashKVTable(const std::vector<EndpointHashKV>& endpoints);
 
-// In a frame of box-drawing characters: header centred in capitals, cells to the right.
+// Draws a frame of box-drawing characters: header centred in capitals, cells right-aligned.
 std::string DrawTable(const Table& table);
 
-// Each row on a line, cells joined with ", ".
+// One row per line, cells joined with ", ".
 std::string JoinRows(const Table& table);
 
-// "a,b": the simple and the table format show lists so.
+// "a,b": the form of lists in the simple and the table format.
 template <class Strings>
 std::string Join(const Strings& parts, std::string_view separator) {
   std::string out;

@@ -19,7 +19,7 @@ Outcome<void> Run(Invocation& invocation) {
     if (invocation.flags.Switch("interactive")) invocation.world.out << what << std::endl;
   });
   if (!request) return std::unexpected(request.error());
-  // No time-out, as for etcdctl: a large transaction may take its time.
+  // No time-out, as in etcdctl: a large transaction may take its time.
   const auto response = (*client)->Txn(*request);
   if (!response) return FailWith(response.error());
   return session->printer().Txn(*response);

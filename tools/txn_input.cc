@@ -31,7 +31,7 @@ struct CompareParts {
   int found = 0;
 };
 
-// Takes a quoted string off the front.
+// Removes a quoted string from the front.
 std::optional<std::string> TakeQuoted(std::string_view& text) {
   const auto length = GoQuotedLength(text);
   if (!length) return std::nullopt;
@@ -40,7 +40,7 @@ std::optional<std::string> TakeQuoted(std::string_view& text) {
   return value;
 }
 
-// Takes spaces off the front; there must be some, unless the text is at its end.
+// Removes spaces from the front; there must be some, unless the text ends.
 bool TakeSpace(std::string_view& text) {
   const std::size_t end = std::min(text.find_first_not_of(kSpace), text.size());
   const bool found = end > 0 || text.empty();
@@ -73,7 +73,7 @@ struct Target {
   std::string_view name;
   std::string_view short_name;
   Compare::CompareTarget target;
-  int base;  // of the number; 0: it is no number
+  int base;  // of the number; 0: not a number
 };
 constexpr auto kTargets = std::to_array<Target>({
     {"version", "ver", Compare::VERSION, 10},
@@ -102,15 +102,15 @@ void SetNumber(Compare& compare, std::int64_t number) {
       return compare.set_mod_revision(number);
     case Compare::LEASE:
       return compare.set_lease(number);
-    default:  // VALUE is no number, and no other value is ever set here
+    default:  // VALUE is not a number, and no other value is ever set here
       return;
   }
 }
 
 bool IsSpace(char c) { return kSpace.find(c) != std::string_view::npos; }
 
-// One block: the lines up to an empty one. The end of the input within a block is an error: half a
-// transaction must not run.
+// Reads one block: the lines up to an empty one. The end of the input within a block is an error:
+// half a transaction must not run.
 template <class Parse, class Add>
 Outcome<void> ReadBlock(std::istream& in, const Parse& parse, const Add& add) {
   std::string line;
@@ -189,7 +189,7 @@ Outcome<std::vector<std::string>> SplitWords(std::string_view line) {
       line.remove_prefix(word.size());
       continue;
     }
-    line.remove_prefix(1);  // a quote that nothing closes is passed over
+    line.remove_prefix(1);  // an unclosed quote is skipped
   }
   return words;
 }

@@ -20,7 +20,7 @@ Outcome<etcdserverpb::Compare> ParseCompare(std::string_view line);
 // A line of get, put or del with their flags.
 Outcome<etcdserverpb::RequestOp> ParseOp(std::string_view line);
 
-// Words divided by spaces; a word in single quotes is taken as it is, one in double quotes with
+// Words separated by spaces; a word in single quotes is taken verbatim, one in double quotes with
 // escapes.
 Outcome<std::vector<std::string>> SplitWords(std::string_view line);
 

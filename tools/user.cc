@@ -20,7 +20,7 @@ Outcome<std::string> NewPassword(Invocation& invocation) {
   return AskNewPassword(invocation.args.front(), invocation.world);
 }
 
-// Who is to be added: NAME:PASSWORD, or the password comes by a flag, or it is asked for.
+// The user to add: from NAME:PASSWORD, or with the password from a flag or a prompt.
 Outcome<etcdserverpb::AuthUserAddRequest> UserToAdd(Invocation& invocation) {
   const std::string& argument = invocation.args.front();
   etcdserverpb::AuthUserAddRequest request;
@@ -46,7 +46,7 @@ Outcome<etcdserverpb::AuthUserAddRequest> UserToAdd(Invocation& invocation) {
   return request;
 }
 
-// These wait for as long as it takes: hashing a password may.
+// These have no time-out: hashing a password may take long.
 Outcome<void> Add(Invocation& invocation) {
   constexpr const char* kRefusal = "user add command requires user name as its argument";
   if (auto one = CheckCount(invocation, 1, kRefusal); !one) return one;
@@ -73,7 +73,7 @@ Outcome<void> Delete(Invocation& invocation) {
                                                   response->header(), *response);
 }
 
-// Each role's permissions, in the role's own form.
+// Shows each role's permissions, in the role's own form.
 Outcome<void> ShowDetail(const Connected& connected, const std::string& name,
                          const etcdserverpb::AuthUserGetResponse& user, std::ostream& out) {
   out << "User: " << name << '\n';

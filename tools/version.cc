@@ -5,7 +5,7 @@
 namespace kvorum::ctl {
 namespace {
 
-// Scripts look for etcdctl's two lines, so these come first and as they are.
+// Scripts look for etcdctl's two lines, so these come first and unchanged.
 Outcome<void> Run(Invocation& invocation) {
   invocation.world.out << "etcdctl version: 3.7.1\n"
                           "API version: 3.7\n"

@@ -32,7 +32,7 @@ std::string WhyCanceled(const etcdserverpb::WatchResponse& response) {
   return std::string(kErrFutureRev.message);
 }
 
-// Prints what watches say. Several may speak at a time; each response is printed whole.
+// Prints the responses of watches. Several may print at a time; each response is printed whole.
 class WatchOutput {
  public:
   WatchOutput(World& world, Printer& printer) : world_(world), printer_(printer) {}
@@ -45,7 +45,7 @@ class WatchOutput {
     const bool is_progress =
         response.events().empty() && !response.canceled() && !response.created();
     if (is_progress) world_.out << "progress notify: " << response.header().revision() << '\n';
-    // A created response is the Go client's own business.
+    // A created response is not shown, as in etcdctl.
     if (!response.created() || response.canceled()) {
       if (auto printed = printer_.Watch(response); !printed) return printed;
     }
@@ -67,7 +67,7 @@ class WatchOutput {
   std::mutex mutex_;
 };
 
-// Until the server ends it, or something fails.
+// Follows the watch until the server ends it, or something fails.
 Outcome<void> Follow(client::Watch& watch, const std::vector<std::string>& command,
                      WatchOutput& output, World& world) {
   Outcome<void> shown;
@@ -89,7 +89,7 @@ struct Running {
   std::thread thread;
 };
 
-// One line of the interactive mode; what cannot be read is told and passed over.
+// One line of the interactive mode; a malformed line is reported and skipped.
 Outcome<void> TakeLine(const std::string& text, Invocation& invocation,
                        const WatchEnvironment& environment, client::Client& client,
                        WatchOutput& output, std::vector<Running>& running) {

@@ -1,4 +1,4 @@
-// What a line of `watch` asks for: keys, flags, and a command to run for each event.
+// The content of a `watch` line: keys, flags, and a command to run for each event.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ namespace kvorum::ctl {
 
 std::vector<Flag> WatchFlags();
 
-// The keys that ETCDCTL_WATCH_KEY and ETCDCTL_WATCH_RANGE_END give; empty: they give none.
+// The keys from ETCDCTL_WATCH_KEY and ETCDCTL_WATCH_RANGE_END; empty if they are not set.
 struct WatchEnvironment {
   std::string key = {};
   std::string range_end = {};
@@ -22,7 +22,7 @@ struct WatchEnvironment {
 // An error if there is an end without a key.
 Outcome<WatchEnvironment> ReadWatchEnvironment(const std::vector<std::string>& environment);
 
-// A refusal that the interactive mode goes on after; others end it, as they do in etcdctl.
+// A refusal after which the interactive mode goes on; others end it, as in etcdctl.
 inline constexpr std::string_view kRangeAndPrefix =
     "`range_end` and `--prefix` are mutually exclusive";
 
@@ -30,7 +30,7 @@ struct WatchLine {
   etcdserverpb::WatchCreateRequest request;
   std::vector<std::string> command = {};  // empty: none is run
 };
-// Of flags and arguments as they were parsed; `separator` as in Invocation.
+// From flags and arguments after parsing; `separator` as in Invocation.
 Outcome<WatchLine> MakeWatch(const FlagSet& flags, const std::vector<std::string>& args,
                              std::optional<std::size_t> separator,
                              const WatchEnvironment& environment);

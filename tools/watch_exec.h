@@ -1,4 +1,4 @@
-// Runs a command for an event of a watch, with what happened in its environment.
+// Runs a command for an event of a watch, with the event in its environment.
 #pragma once
 
 #include <cstdint>
