@@ -1,5 +1,5 @@
-// What auth costs a request: finding the state and the user, the check of a key and of a range by
-// what many roles allow; finding a simple token, verifying a JWT; and what a change costs.
+// The cost of auth per request: finding the state and the user, checking a key and a range against
+// the permissions of many roles, finding a simple token, verifying a JWT; and the cost of a change.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
@@ -18,7 +18,7 @@ std::string Name(std::string_view prefix, std::int64_t number) {
   return std::string(prefix) + std::to_string(1'000'000 + number);
 }
 
-// Auth is on; the user u1000000 has all the roles, each with one range of its own.
+// Auth is enabled; the user u1000000 has all the roles, each with a range of its own.
 std::unique_ptr<AuthStore> StoreOf(std::int64_t users, std::int64_t roles) {
   auto store = std::make_unique<AuthStore>();
   const auto must = [](const Result<Change>& change) { KV_CHECK(change.has_value(), "a change"); };

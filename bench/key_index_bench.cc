@@ -1,5 +1,5 @@
-// The key index by itself: what a change, a lookup, a page, a count, a restore cost, and how many
-// bytes a key takes. Built for several fan-outs it makes the table of docs/decisions/0001.
+// The key index alone: the cost of a change, a lookup, a page, a count and a restore, and the bytes
+// per key. Built for several fan-outs it makes the table of docs/decisions/0001.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kKeys = 1'000'000;
 constexpr std::size_t kKeyBytes = 32;
 
-// 32 bytes: what all have in common, then the number.
+// 32 bytes: a common prefix, then the number.
 std::string KeyOf(std::uint64_t number) {
   std::string key = "/registry/pods/default/0000000000";
   key.resize(kKeyBytes, '0');
@@ -109,7 +109,7 @@ void BM_Overwrite(benchmark::State& state) {
 }
 BENCHMARK(BM_Overwrite)->Arg(1)->Arg(16)->Arg(256);
 
-// One and the same key: its history grows.
+// Puts the same key again and again: its history grows.
 void BM_OverwriteOneKey(benchmark::State& state) {
   KeyIndex index;
   std::int64_t revision = 1;
@@ -189,7 +189,7 @@ void BM_Count(benchmark::State& state) {
 }
 BENCHMARK(BM_Count);
 
-// Counting everything at a revision since when the given number of random keys were put.
+// Counts everything at a revision after which the given number of random keys were put.
 void BM_CountAtOldRevision(benchmark::State& state) {
   KeyIndex index;
   Fill(index, Numbers(kKeys, true), 256);
@@ -205,7 +205,7 @@ void BM_CountAtOldRevision(benchmark::State& state) {
 }
 BENCHMARK(BM_CountAtOldRevision)->Arg(100)->Arg(10'000)->Unit(benchmark::kMicrosecond);
 
-// Each of a million keys put twice; all first revisions are forgotten, in steps of 1,000 entries.
+// Each of a million keys put twice; all first revisions are dropped, in steps of 1,000 entries.
 void BM_Compact(benchmark::State& state) {
   const auto numbers = Numbers(kKeys, true);
   double longest_step_us = 0;
@@ -237,7 +237,7 @@ void BM_Compact(benchmark::State& state) {
 }
 BENCHMARK(BM_Compact)->Unit(benchmark::kMillisecond)->Iterations(2);
 
-// The start of a server: as many keys in random order, chunks filled and sorted by two threads.
+// A server's start: as many keys in random order, chunks filled and sorted by two threads.
 void BM_Build(benchmark::State& state) {
   const auto count = static_cast<std::size_t>(state.range(0));
   constexpr std::size_t kChunk = 250'000;
@@ -279,7 +279,7 @@ BENCHMARK(BM_Build)
     ->UseRealTime()
     ->Iterations(2);
 
-// A restored index goes on to take new keys: how full its nodes are then.
+// A restored index takes new keys: the cost depends on how full its nodes are.
 void BM_InsertAfterBuild(benchmark::State& state) {
   const auto numbers = Numbers(2 * kKeys, true);
   const auto extra = kKeys * static_cast<std::size_t>(state.range(0)) / 100;

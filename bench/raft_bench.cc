@@ -1,6 +1,6 @@
-// What Raft itself costs an entry: from Propose to the committed entry given out, with a disk and a
-// network that take no time, for batches of several sizes. `sent_bytes` and `copied_bytes` tell of
-// one entry what went to the followers, and what of it was not the proposal's own block.
+// Raft's own cost per entry: from Propose to the committed entry given out, with a disk and a
+// network that take no time, for batches of several sizes. `sent_bytes` and `copied_bytes` are, per
+// entry, the bytes sent to the followers, and those of them not in the proposal's own block.
 #include <benchmark/benchmark.h>
 
 #include <memory>
@@ -16,7 +16,7 @@
 namespace kvorum::raft {
 namespace {
 
-// Members that are wired to each other directly.
+// Members wired to each other directly.
 class Cluster {
  public:
   explicit Cluster(std::size_t size) {
@@ -36,12 +36,12 @@ class Cluster {
 
   Node& leader() { return *nodes_.front(); }
 
-  // The block that all proposals share.
+  // The block shared by all proposals.
   void Watch(const SharedBytes& data) { watched_ = data; }
   std::size_t sent_bytes() const { return sent_bytes_; }
   std::size_t copied_bytes() const { return copied_bytes_; }
 
-  // Until nothing is left to do.
+  // Runs until nothing is left to do.
   void Run() {
     for (bool is_busy = true; is_busy;) {
       is_busy = false;

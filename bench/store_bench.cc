@@ -1,6 +1,6 @@
-// The store over LMDB with 1,000,000 keys of 32 bytes and values of 256: what the apply thread pays
-// for a write, an I/O thread for a read, and a start for the index. Commits run between the
-// iterations, not in them.
+// The store over LMDB with 1,000,000 keys of 32 bytes and values of 256: the cost of a write for
+// the apply thread, of a read for an I/O thread, and of the index for a start. Commits run between
+// the iterations, not in them.
 #include <benchmark/benchmark.h>
 #include <stdlib.h>
 
@@ -22,7 +22,7 @@ namespace {
 constexpr std::int64_t kKeys = 1'000'000;
 constexpr std::size_t kValueBytes = 256;
 
-// Runs what is posted when it is told to; time stands still, so nothing that waits is ever due.
+// Runs posted tasks on request; time stands still, so no timed task is ever due.
 class QueueExecutor final : public Executor {
  public:
   void Post(Task task) override { tasks_.push_back(std::move(task)); }
@@ -104,7 +104,7 @@ World& TheWorld() {
   return world;
 }
 
-// As a service does: every row copied once, into the answer.
+// Like a service: every row is copied once, into the answer.
 class AnswerSink final : public RowSink {
  public:
   Result<void> Add(const Row& row) override {
@@ -251,7 +251,7 @@ void BM_HashKv(benchmark::State& state) {
 }
 BENCHMARK(BM_HashKv)->Unit(benchmark::kMillisecond)->UseRealTime();
 
-// Of whatever the benchmarks before have written beside the keys.
+// Includes whatever earlier benchmarks have written beside the keys.
 void BM_Restore(benchmark::State& state) {
   World& world = TheWorld();
   RestoreRequest request;

@@ -1,4 +1,4 @@
-// What the log costs: encoding and writing a batch without a sync, and with one, beside a bare
+// The cost of the log: encoding and writing a batch without a sync, and with one, beside a bare
 // pwrite + fdatasync of as many bytes.
 #include <benchmark/benchmark.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 namespace kvorum::wal {
 namespace {
 
-// On the disk that the build is on: /tmp may be memory.
+// On the disk of the build: /tmp may be in memory.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -97,7 +97,7 @@ BENCHMARK(BM_AppendAndSyncWithoutZeroing)
     ->Unit(benchmark::kMicrosecond)
     ->UseRealTime();
 
-// The yardstick: a file that grows by as many bytes, each time synced.
+// The yardstick: a file that grows by as many bytes, synced each time.
 void BM_BareWriteAndSync(benchmark::State& state) {
   const TemporaryFolder folder;
   auto file = PosixFileSystem().Open(folder.path() + "/file", FileSystem::OpenMode::kCreate);

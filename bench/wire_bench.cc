@@ -1,4 +1,4 @@
-// Encoding and decoding of what every write goes through: a log entry, and an App message of 64.
+// Encoding and decoding of messages on every write's path: a log entry, and an App message of 64.
 #include <benchmark/benchmark.h>
 
 #include <string>
@@ -48,7 +48,7 @@ void BM_VarintDecode(benchmark::State& state) {
 }
 BENCHMARK(BM_VarintDecode)->Arg(1)->Arg(300)->Arg(1LL << 62);
 
-// What the WAL copies of an entry: its header.
+// The part of an entry that the WAL copies: its header.
 void BM_EntryHeaderEncode(benchmark::State& state) {
   const Entry entry = MakeEntry(300);
   std::string out;
@@ -66,7 +66,8 @@ void BM_EntryDecode(benchmark::State& state) {
 }
 BENCHMARK(BM_EntryDecode);
 
-// The same by a table of fields, which messages off the hot path have: what the hand code saves.
+// The same by a table of fields, as for messages off the hot path: shows what the hand-written code
+// saves.
 constexpr auto kEntryTable =
     wire::Describe<Entry, wire::ClosedEnum<1, &Entry::type, EntryType::kConfChangeV2>,
                    wire::Field<2, &Entry::term>, wire::Field<3, &Entry::index>,

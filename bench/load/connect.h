@@ -8,7 +8,7 @@
 
 namespace kvorum::bench {
 
-// What errno says of a call.
+// The error for errno after a failed call.
 Error SystemError(std::string_view what);
 
 // A connected TCP socket to "host:port", without Nagle's delay.

@@ -1,5 +1,5 @@
-// Counts of durations in buckets at most 1.6 % wide, from a nanosecond to eighteen minutes; what is
-// longer counts as that. Used by one thread.
+// Counts of durations in buckets at most 1.6 % wide, from a nanosecond to eighteen minutes; longer
+// ones count as that. Used by one thread.
 #pragma once
 
 #include <array>

@@ -1,12 +1,12 @@
-// One client connection of the load generator: HTTP/2 with gRPC's framing, as lean as it gets.
+// One client connection of the load generator: HTTP/2 with gRPC's framing, as lean as possible.
 //
 // It calls one method over and over. So the request's header block is the same few bytes each time
 // (the peer's table holds the names after the first call), frames are written straight into the
-// send buffer, and of the answer only its end, its size and its status are looked at; HPACK
-// decoding is nghttp2's. Nothing is allocated per call.
+// send buffer, and of the answer only its end, its size and its status are examined; nghttp2
+// decodes HPACK. Nothing is allocated per call.
 //
 // Used by one thread; the socket is non-blocking and belongs in the owner's epoll set. Any error is
-// final for the connection: the answers that were outstanding are lost.
+// final for the connection: the outstanding answers are lost.
 #pragma once
 
 #include <nghttp2/nghttp2.h>
@@ -23,11 +23,11 @@
 
 namespace kvorum::bench {
 
-// Hears how each call ended.
+// Is told the outcome of each call.
 class CallObserver {
  public:
   virtual ~CallObserver() = default;
-  // `start_nanos` is what Call was given, `answer_bytes` the size of the answer's messages.
+  // `start_nanos` is the value passed to Call, `answer_bytes` the size of the answer's messages.
   virtual void OnAnswer(std::uint64_t start_nanos, std::size_t answer_bytes) = 0;
   virtual void OnFailure(std::uint64_t start_nanos, std::string_view reason) = 0;
 };
@@ -46,14 +46,14 @@ class Http2Connection {
   int fd() const { return fd_; }
   std::size_t outstanding() const { return outstanding_; }
 
-  // Whether the server's windows and limits let one more call of that message size go out.
+  // True if the server's windows and limits allow one more call of that message size.
   bool CanCall(std::size_t message_bytes) const;
   // Queues a call. Precondition: CanCall(request.size_bytes()).
   void Call(const RequestTemplate& request, std::uint64_t key_number, const char* value,
             std::uint64_t start_nanos);
-  // Writes what is queued, as far as the socket takes it. True when nothing is left.
+  // Writes queued calls, as far as the socket takes them. Returns true when nothing is left.
   Result<bool> Flush();
-  // Reads once and tells the observer which calls ended.
+  // Reads once and reports the calls that ended to the observer.
   Result<void> Receive(CallObserver& observer);
 
   // The largest message that Call takes: a stream's initial send window (RFC 9113, 6.9.2).
@@ -63,7 +63,8 @@ class Http2Connection {
 
  private:
   struct Frame;
-  // A stream's number picks its place; so many later calls may overtake it on its connection.
+  // A stream's number determines its slot, so this many later calls may overtake it on its
+  // connection.
   static constexpr std::size_t kSlots = 1 << 16;
   struct Slot {
     std::uint64_t start_nanos = 0;
@@ -84,7 +85,7 @@ class Http2Connection {
   Result<void> HandleFrame(const Frame& frame, CallObserver& observer);
   Result<void> HandleHeaders(const Frame& frame, CallObserver& observer);
   Result<void> HandleSettings(const Frame& frame);
-  // Decodes a complete block; the reason of a failed call, empty if the headers are fine.
+  // Decodes a complete block; returns the reason of a failed call, empty if the headers are fine.
   Result<std::string> DecodeHeaders(std::string_view block);
   void CreditReceived(std::size_t bytes);
   Slot* FindSlot(std::uint32_t stream_id);
@@ -112,10 +113,10 @@ class Http2Connection {
   std::vector<char> out_;
   std::size_t out_begin_ = 0;
   std::size_t out_end_ = 0;
-  std::vector<char> message_;  // one that takes several frames
+  std::vector<char> message_;  // a message that takes several frames
   std::vector<char> in_;
   std::size_t in_end_ = 0;
-  std::string partial_block_;  // of HEADERS that CONTINUATION frames go on
+  std::string partial_block_;  // of HEADERS that CONTINUATION frames continue
   bool partial_ends_stream_ = false;
 };
 

@@ -29,7 +29,7 @@ std::uint64_t NowNanos() {
 
 std::uint64_t Nanos(double seconds) { return static_cast<std::uint64_t>(seconds * 1e9); }
 
-// Which key and which value the next call has.
+// Chooses the key and the value of the next call.
 class CallSource {
  public:
   explicit CallSource(const LoadOptions& options)
@@ -39,7 +39,7 @@ class CallSource {
         random_(options.seed) {
     const std::uint64_t page =
         options.shape.operation == Operation::kPage ? options.shape.page_limit : 0;
-    // A page starts where a whole one is left.
+    // A page starts where a whole one follows.
     keys_ = options.key_space > page ? options.key_space - page : 1;
     pool_.resize(kValuePoolBytes + value_size_);
     for (char& byte : pool_) byte = static_cast<char>(random_());
@@ -94,7 +94,7 @@ class Load final : public CallObserver {
   Result<void> ServeReady();
   Result<void> Refill(std::size_t lane_number);
   bool MayCall() const { return !draining_ && (options_.count == 0 || started_ < options_.count); }
-  // Whether one more call now is within the rate.
+  // True if one more call now is within the rate.
   bool IsDue() const {
     return options_.rate == 0 ||
            static_cast<double>(started_) < options_.rate * static_cast<double>(now_ - begun_) / 1e9;
@@ -152,7 +152,7 @@ Result<void> Load::Refill(std::size_t lane_number) {
   return {};
 }
 
-// One wait, and what it brought.
+// Waits once and handles the events.
 Result<void> Load::ServeReady() {
   std::array<epoll_event, 64> events;
   const int ready =
@@ -216,7 +216,7 @@ Result<LoadReport> Load::Run() {
   KV_TRY(const std::uint64_t server_cpu_end, ServerCpu());
   report_.server_cpu_nanos = server_cpu_end - server_cpu;
 
-  // What is in flight ends before the connections do, so that the next run meets an idle server.
+  // Calls in flight end before the connections do, so that the next run meets an idle server.
   draining_ = true;
   const std::uint64_t drained_by = NowNanos() + kDrainNanos;
   while (Outstanding() > 0 && now_ < drained_by) KV_RETURN_IF_ERROR(ServeReady());

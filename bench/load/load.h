@@ -1,6 +1,6 @@
 // A closed loop of calls against a server, or the members of a cluster in turn: so many
 // connections, so many calls in flight on each, every answer followed at once by the next call. One
-// thread; what it costs itself is in its report.
+// thread; its own cost is in its report.
 #pragma once
 
 #include <sys/types.h>
@@ -27,18 +27,18 @@ struct LoadOptions {
   std::uint64_t first_key = 0;  // keys are numbered from here on
   std::size_t connections = 8;
   std::size_t streams = 32;  // calls in flight on each connection
-  // Measures for a time after a warm-up, or, when count is not 0, that many calls and no warm-up.
+  // Measures for a time after a warm-up or, when count is not 0, that many calls without a warm-up.
   std::uint64_t count = 0;
   double warmup_seconds = 1;
   double seconds = 5;
-  std::string token;  // that calls show; empty: none
+  std::string token;  // sent with the calls; empty: none
   double rate = 0;    // calls a second, at most; 0: as fast as they go
   std::uint64_t seed = 1;
-  std::vector<pid_t> server_pids;  // none: nothing is reported of the servers
+  std::vector<pid_t> server_pids;  // none: nothing is reported about the servers
 };
 
 struct LoadReport {
-  Histogram latency;  // of the calls that were answered
+  Histogram latency;  // of the answered calls
   std::uint64_t failures = 0;
   std::string first_failure;
   std::uint64_t answer_bytes = 0;
@@ -52,8 +52,8 @@ struct LoadReport {
   }
 };
 
-// Errors: the server cannot be reached or breaks a connection, a request that one stream's window
-// cannot hold. A call that fails is counted, not an error.
+// Errors: the server cannot be reached or breaks a connection, or a request does not fit one
+// stream's window. A call that fails is counted, not an error.
 Result<LoadReport> RunLoad(const LoadOptions& options);
 
 }  // namespace kvorum::bench

@@ -11,7 +11,7 @@
 namespace kvorum::bench {
 namespace {
 
-constexpr double kMicro = 1e-3;  // of a nanosecond count
+constexpr double kMicro = 1e-3;  // microseconds per nanosecond
 
 double Micros(std::uint64_t nanos) { return static_cast<double>(nanos) * kMicro; }
 
@@ -79,7 +79,7 @@ int RunAndPrint(const LoadOptions& options, bool json) {
   return report->failures == 0 ? 0 : 1;
 }
 
-// The keys that the measured calls then meet: each once, in order.
+// Puts the keys that the measured calls use: each once, in order.
 int Preload(LoadOptions options, std::uint64_t keys) {
   options.shape.operation = Operation::kPut;
   options.order = KeyOrder::kSequential;

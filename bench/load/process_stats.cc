@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint64_t kNanosPerSecond = 1'000'000'000;
 
 // Fields 14 and 15 of /proc/<pid>/stat, in clock ticks. The second field, the program's name in
-// parentheses, may hold spaces: counting starts behind its last parenthesis.
+// parentheses, may contain spaces: counting starts after its last parenthesis.
 Result<std::uint64_t> ReadCpuNanos(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
   std::string line;

@@ -1,4 +1,4 @@
-// What the kernel says a process has used: CPU time and memory, from /proc.
+// A process's CPU time and memory as the kernel reports them in /proc.
 #pragma once
 
 #include <sys/types.h>

@@ -20,7 +20,7 @@ void AppendNumber(std::string& out, int field, std::uint64_t value) {
   AppendVarint(out, value);
 }
 
-// A varint of a fixed size, longer than it need be: enough for 2^35 leases.
+// A varint of a fixed size, longer than necessary: enough for 2^35 leases.
 constexpr std::size_t kLeaseIdSize = 5;
 void WriteLeaseId(char* out, std::uint64_t id) {
   for (std::size_t i = 0; i < kLeaseIdSize; ++i, id >>= 7)
@@ -138,7 +138,7 @@ std::pair<std::string, Message> Encode(const RequestShape& shape) {
   std::unreachable();
 }
 
-// gRPC: a byte that says "not compressed", then the length, big-endian.
+// gRPC's prefix: a byte that says "not compressed", then the length, big-endian.
 constexpr std::size_t kPrefixSize = 5;
 
 }  // namespace

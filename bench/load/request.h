@@ -1,6 +1,6 @@
 // The requests of the load generator, encoded once by hand: a call copies the template into the
 // send buffer and writes its key and value over the placeholders, so that the client costs next to
-// nothing beside the server that it measures.
+// nothing compared with the measured server.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace kvorum::bench {
 
-// A lease's id is its key's number and one; a leased put names the lease of its key's number.
+// A lease's id is its key's number plus one; a leased put names the lease of its key's number.
 enum class Operation : std::uint8_t {
   kPut,
   kRange,
@@ -53,7 +53,7 @@ class RequestTemplate {
   std::size_t value_size_;
 };
 
-// Keys are numbered; their order is that of their numbers. At least kMinKeySize bytes long.
+// Keys are numbered; their order is that of their numbers. They have at least kMinKeySize bytes.
 inline constexpr std::size_t kMinKeySize = 16;
 void WriteKey(char* out, std::size_t key_size, std::uint64_t number);
 

@@ -22,7 +22,7 @@ void AppendVarint(std::string& out, std::uint64_t value) {
   out.push_back(static_cast<char>(value));
 }
 
-// False at the end or for what is cut off.
+// Returns false at the end or for a truncated number.
 bool ReadVarint(std::string_view& bytes, std::uint64_t& value) {
   value = 0;
   for (unsigned shift = 0; shift < 64 && !bytes.empty(); shift += 7) {
@@ -47,7 +47,7 @@ std::uint32_t NextField(std::string_view& message, std::string_view& field) {
   return static_cast<std::uint32_t>(tag >> 3);
 }
 
-// A WatchRequest with a create_request, behind its gRPC prefix.
+// Appends a WatchRequest with a create_request, after its gRPC prefix.
 void AppendCreate(std::string& out, std::string_view key, std::string_view end) {
   std::string create;
   create.push_back('\x0a');
@@ -73,7 +73,7 @@ nghttp2_nv Header(std::string_view name, std::string_view value) {
           value.size(), NGHTTP2_NV_FLAG_NONE};
 }
 
-// Of the last event's kv its value, which is written last of its bytes fields.
+// The value of the last event's kv, which is the last of its bytes fields.
 std::string_view ValueOf(std::string_view event) {
   std::string_view field;
   while (const std::uint32_t number = NextField(event, field)) {
@@ -202,7 +202,7 @@ Result<void> WatchConnection::Flush() {
 }
 
 void WatchConnection::OnData(Stream& stream, std::string_view bytes) {
-  // Whole messages are looked at where they lie.
+  // Complete messages are parsed in place.
   if (!stream.partial.empty()) {
     stream.partial += bytes;
     bytes = stream.partial;

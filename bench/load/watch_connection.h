@@ -1,5 +1,5 @@
-// One client connection that only watches: streams of watchers, whose events it counts and whose
-// latest event's time it reads, as lean as nghttp2 lets it.
+// One client connection that only watches: streams of watchers. It counts their events and reads
+// the time in each latest event, as lean as nghttp2 allows.
 //
 // Used by one thread; the socket is non-blocking and belongs in the owner's epoll set. Errors are
 // final.
@@ -18,8 +18,8 @@ struct nghttp2_session;
 
 namespace kvorum::bench {
 
-// What a stream's watchers watch: `watchers` of them, each the prefix or (with `own_keys`) the key
-// of that number, counted from first_key on.
+// A stream's watchers: `watchers` of them, each on the prefix or (with `own_keys`) on the key of
+// that number, counted from first_key on.
 struct WatchShape {
   std::size_t watchers = 1;
   bool own_keys = false;
@@ -46,14 +46,14 @@ class WatchConnection {
 
   int fd() const { return fd_; }
   Result<void> OpenStream(const WatchShape& shape);
-  // Reads once and hands over what came; then writes what is due.
+  // Reads once and passes on the events; then writes what is due.
   Result<void> Receive();
   Result<void> Flush();
 
  private:
   struct Callbacks;
   struct Stream {
-    std::string requests;  // messages that were not sent yet
+    std::string requests;  // messages not sent yet
     std::size_t sent = 0;
     std::string partial;  // of a response
   };

@@ -19,7 +19,7 @@
 namespace kvorum::bench {
 namespace {
 
-constexpr std::size_t kTimeDigits = 16;  // of the value: when its put began, in hex
+constexpr std::size_t kTimeDigits = 16;  // of the value: the time when its put began, in hex
 constexpr double kSettleSeconds = 1.5;
 constexpr double kPatienceSeconds = 60;
 
@@ -141,7 +141,7 @@ Result<void> WatchLoad::PutWhatIsDue() {
     puts_->Call(request_, random_.Below(options_.key_space), value_.data(), now);
   }
   KV_TRY(const bool sent, puts_->Flush());
-  static_cast<void>(sent);  // what is left goes with the next
+  static_cast<void>(sent);  // the rest goes with the next
   if (!failure_.empty()) return Fail(Code::kInternal, "a put failed: " + failure_);
   return {};
 }

@@ -1,5 +1,5 @@
 // Watchers beside writes: opens streams of watchers, then puts at a rate or with so many in flight,
-// and measures what the events cost and how long after its put each is there. One thread.
+// and measures the cost of the events and the time from each put to its event. One thread.
 #pragma once
 
 #include <sys/types.h>
@@ -19,7 +19,7 @@ struct WatchLoadOptions {
   std::size_t connections = 4;
   std::size_t streams = 100;
   std::size_t watchers_per_stream = 10;
-  bool own_keys = false;  // each watcher a key of its own; else all one prefix
+  bool own_keys = false;  // each watcher has its own key; else all have one prefix
   bool idle = false;      // of keys that are never put
   std::size_t key_size = 32;
   std::size_t value_size = 256;
@@ -40,7 +40,7 @@ struct WatchLoadReport {
   std::uint64_t elapsed_nanos = 0;
   std::uint64_t server_cpu_nanos = 0;
   std::uint64_t client_cpu_nanos = 0;
-  // Of the server's memory, before there were watchers and with them idle.
+  // The server's memory before there were watchers, and with idle ones.
   std::uint64_t before_bytes = 0;
   std::uint64_t with_watchers_bytes = 0;
 };

@@ -1,4 +1,4 @@
-// kvorum-watch-bench: what watchers cost a server of the v3 API while it is written to.
+// kvorum-watch-bench: the cost of watchers for a server of the v3 API while it is written to.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
