@@ -1,7 +1,7 @@
-// Linearizable reads that wait until what they must see is applied.
+// Linearizable reads that wait until the entries they must see are applied.
 //
 // Threading: thread-safe; RunReady belongs to the apply executor, which publishes the applied index
-// first. Tasks run outside of the lock. Bounded by those who let reads in.
+// first. Tasks run outside of the lock. Bounded by the code that admits reads.
 #pragma once
 
 #include <map>
@@ -20,11 +20,11 @@ class AppliedReads {
   explicit AppliedReads(const RaftStatus& status) : status_(status) {}
 
   // Runs the task when everything up to the index is applied: at once on this thread if it is, else
-  // on the apply executor. One that waits past its deadline is failed by the next Expire.
+  // on the apply executor. A task that waits past its deadline is failed by the next Expire.
   void Wait(raft::Index index, TimePoint deadline, ReadTask task);
   void RunReady(raft::Index applied);
   void Expire(TimePoint now);
-  // Fails those that wait and come.
+  // Fails waiting and later tasks.
   void Stop();
 
  private:

@@ -14,12 +14,13 @@
 namespace kvorum::server {
 namespace {
 
-// A request in the log was checked before it was proposed; one that does not parse there is damage.
+// A request in the log was checked before it was proposed; if it does not parse there, the log is
+// damaged.
 std::unexpected<Error> DamagedEntry(const Error& error) {
   return Fail(Code::kDataLoss, "a log entry's request is malformed: " + error.message);
 }
 
-// A read row is held once more when it is encoded.
+// A row is held a second time when it is encoded.
 constexpr std::size_t kCopies = 2;
 
 }  // namespace
@@ -138,8 +139,8 @@ mvcc::AnswerRoom Applier::RoomFor(const InternalRequest& entry) {
            .reserve = [this](std::size_t bytes) { return held_.Grow(kCopies * bytes); }}};
 }
 
-// Also where it is too large for now only: who hears of too many requests takes it that nothing was
-// done.
+// Also if it is too large only for now: a client that gets "too many requests" assumes that nothing
+// was done.
 std::unexpected<Error> Applier::TooLarge(const mvcc::AnswerRoom& room) {
   held_.Release();
   return std::unexpected(rpc::AnswerSizeError(room.taken_bytes(), room.room_bytes()));

@@ -1,16 +1,16 @@
-// The apply loop's work: committed entries, in order, into the store, the alarms and the
-// membership, each guarded by the consistent index so that a replay changes nothing twice.
+// Applies committed entries, in order, to the store, the alarms and the membership, each guarded by
+// the consistent index so that a replay changes nothing twice.
 //
-// Used by the apply executor only. What it does depends on the log and the replicated state alone,
-// so that every replica does the same; the exceptions, the quota and how much of an answer is read,
-// change an answer and never the state.
+// Used by the apply executor only. Its effect depends on the log and the replicated state alone, so
+// that every replica does the same; the exceptions, the quota and the part of an answer that is
+// read, change an answer and never the state.
 //
-// A batch ends early where its answers or what it has written are large: a small request may copy
-// large values, and where the store has no room for more, the rest of the entries wait for it.
+// A batch ends early if its answers or its writes are large: a small request may copy large values,
+// and if the store has no room for more, the remaining entries wait for it.
 //
-// What a request reads for its answer (ranges in a txn, previous values) is read where somebody
-// waits for it, and as far as Bounds let it: a larger answer becomes an error, though what
-// the request writes is written.
+// Rows that a request reads for its answer (ranges in a txn, previous values) are read only where a
+// client waits for it, and as far as Bounds allow: a larger answer becomes an error, although the
+// request's writes are made.
 #pragma once
 
 #include <cstddef>
@@ -46,37 +46,39 @@ struct MemberAttributes;
 class Applier {
  public:
   struct Hooks {
-    // A configuration change took effect. One that was refused is not told: Raft knows nothing of
-    // members' URLs and removed ids, so to it that entry changes nothing, on every replica alike.
+    // A configuration change took effect. A refused change is not reported: Raft knows nothing
+    // about members' URLs and removed ids, so to it that entry changes nothing, on every replica
+    // alike.
     std::function<void(raft::Index index, const raft::ConfChange& change)> on_conf_change;
-    // A write went past the quota and no alarm says so yet: has it raised through the log, then
-    // runs `answer`, so that who is refused finds the alarm.
+    // A write exceeded the quota and no alarm is raised yet: raises it through the log, then runs
+    // `answer`, so that the refused client finds the alarm.
     std::function<void(Task answer)> on_no_space;
-    // The replica cannot go on: the log says what this version cannot do.
+    // The replica cannot go on: the log contains something that this version cannot apply.
     std::function<void(const Error& error)> on_fatal;
   };
 
   struct Bounds {
     std::size_t answer_bytes = std::size_t{128} << 20;  // of one answer
-    rpc::AnswerMemory* answers = nullptr;               // of all together; null: nobody counts
-    std::size_t batch_bytes = std::size_t{8} << 20;     // after which a batch ends
+    rpc::AnswerMemory* answers = nullptr;               // of all answers together; null: not
+                                                        // counted
+    std::size_t batch_bytes = std::size_t{8} << 20;     // that end a batch
   };
 
   Applier(mvcc::Store& store, Membership& membership, Alarms& alarms, Quota& quota, Leases& leases,
           AuthApplier& auth, WaitTable& waiters, Hooks hooks, const Bounds& bounds);
 
-  // Applies the entries, publishes them as one batch, or as several, and answers whoever waits for
-  // them. Returns how many it applied: not all if the store has no room for the next one.
+  // Applies the entries, publishes them as one batch, or as several, and answers their waiters.
+  // Returns the number applied: not all if the store has no room for the next one.
   std::size_t Apply(std::span<const raft::Entry> entries);
-  // An entry could not be applied, and on_fatal was called: nothing of its batch was shown or
-  // answered, and nothing may be applied any more, since it would miss what that entry did.
+  // An entry could not be applied, and on_fatal was called: nothing of its batch was published or
+  // answered, and no later entry may be applied, since it would miss that entry's effect.
   bool failed() const { return failed_; }
 
   // An installed snapshot has brought the state up to this entry.
   void Installed(raft::Index index, raft::Term term);
 
   raft::Index applied_index() const { return applied_index_; }
-  // Of the last entry that was applied: everything of earlier terms is.
+  // The term of the last applied entry: everything of earlier terms is applied.
   raft::Term applied_term() const { return applied_term_; }
 
  private:
@@ -85,8 +87,8 @@ class Applier {
   struct Outcome {
     std::uint64_t id = 0;
     ApplyResult result;
-    // Found here, and not told by an alarm that stood: one that an entry of the same batch takes
-    // away again must not be asked for.
+    // Found here, not taken from an alarm that was raised: an alarm that an entry of the same batch
+    // disarms must not be requested.
     bool is_over_quota = false;
   };
 
@@ -97,7 +99,7 @@ class Applier {
   // Checks the alarms and the quota, which are the same for all kinds, then executes.
   Answer Dispatch(const CommittedRequest& entry);
 
-  // The room for the answer of this entry.
+  // The room for this entry's answer.
   mvcc::AnswerRoom RoomFor(const InternalRequest& entry);
   // A change of keys by a function of mvcc::WriteTxn, and its answer unless that found no room.
   template <auto kWrite, class Request>
@@ -144,7 +146,7 @@ class Applier {
   Hooks hooks_;
   const Bounds bounds_;
 
-  raft::Index consistent_index_;  // what the backend had when we started, then what we applied
+  raft::Index consistent_index_;  // what the backend had at the start, then what was applied
   raft::Index applied_index_ = 0;
   raft::Term applied_term_ = 0;
   bool failed_ = false;

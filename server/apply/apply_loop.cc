@@ -12,8 +12,8 @@
 namespace kvorum::server {
 namespace {
 
-// Entries that are published together: enough to make a publish cheap, few enough that the first of
-// them does not wait long for its answer.
+// Entries published together: enough to make a publish cheap, few enough that the first of them
+// does not wait long for its answer.
 constexpr std::size_t kBatchEntries = 1'000;
 
 }  // namespace
@@ -46,7 +46,7 @@ void ApplyLoop::PushItem(Item item) {
   });
 }
 
-// A batch of entries, or a snapshot, or nothing.
+// The next batch of entries, or a snapshot, or nothing.
 ApplyLoop::Item ApplyLoop::Next() {
   if (!left_.empty()) return {.entries = std::exchange(left_, {}), .snapshot = nullptr};
   if (taken_.empty()) taken_ = inbox_.TakeOrRest();

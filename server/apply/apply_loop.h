@@ -1,8 +1,8 @@
-// Feeds committed entries to the Applier in batches, and lets linearizable reads through once what
-// they must see is applied.
+// Feeds committed entries to the Applier in batches, and runs linearizable reads once the entries
+// they must see are applied.
 //
 // Push, PushSnapshot, WaitApplied and Stop are thread-safe; entries are pushed in log order by the
-// raft executor. The work runs on the apply executor. A snapshot takes its turn behind the entries
+// raft executor. The work runs on the apply executor. A snapshot takes its turn after the entries
 // that were pushed before it; nothing is applied while it is installed. An entry that cannot be
 // applied is the last: the loop stops there.
 #pragma once
@@ -32,18 +32,18 @@ class ApplyLoop {
   using InstallHook =
       std::function<void(const std::shared_ptr<const raft::Snapshot>& snapshot, Task done)>;
 
-  // A batch that takes longer than slow_apply is logged; 0: none is.
+  // A batch that takes longer than slow_apply is logged; 0: never.
   ApplyLoop(mvcc::Store& store, Applier& applier, Executor& apply, RaftStatus& status,
             Duration slow_apply, AppliedHook on_applied, InstallHook install);
 
   void Push(std::vector<raft::Entry> entries);
   void PushSnapshot(std::shared_ptr<const raft::Snapshot> snapshot);
-  // As AppliedReads.
+  // Like AppliedReads::Wait.
   void WaitApplied(raft::Index index, TimePoint deadline, ReadTask task) {
     reads_.Wait(index, deadline, std::move(task));
   }
   void ExpireWaiting(TimePoint now) { reads_.Expire(now); }
-  // Drops the entries that wait and come; reads fail.
+  // Drops waiting and later entries; reads fail.
   void Stop();
 
  private:
@@ -70,8 +70,8 @@ class ApplyLoop {
   std::atomic<bool> is_stopped_{false};
   Inbox<std::deque<Item>> inbox_;
 
-  // Of the apply executor.
-  std::deque<Item> taken_;         // out of the inbox, not applied yet
+  // State of the apply executor.
+  std::deque<Item> taken_;         // taken from the inbox, not applied yet
   std::vector<raft::Entry> left_;  // of the last batch, for which there was no room
 };
 

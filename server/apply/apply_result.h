@@ -1,4 +1,4 @@
-// What applying one log entry gave, as values that the proposer's side turns into its answer.
+// The results of applying one log entry, as values that the proposer's side turns into its answer.
 #pragma once
 
 #include <memory>
@@ -22,11 +22,11 @@ struct CompactionResult {
 
 struct AlarmResult {
   std::int64_t revision = 0;
-  std::vector<Alarm> alarms;  // what changed, or what was asked for
+  std::vector<Alarm> alarms;  // those changed, or those requested
 };
 
 struct MembershipResult {
-  std::shared_ptr<const MembershipView> view;  // behind the change
+  std::shared_ptr<const MembershipView> view;  // after the change
 };
 
 struct LeaseGrantResult {
@@ -36,7 +36,7 @@ struct LeaseGrantResult {
 };
 
 struct LeaseRevokeResult {
-  std::int64_t revision = 0;  // behind the deletion of its keys
+  std::int64_t revision = 0;  // after the deletion of its keys
 };
 
 struct AuthResult {
@@ -46,14 +46,14 @@ struct AuthResult {
 struct LoginResult {
   std::int64_t revision = 0;
   std::uint64_t auth_revision = 0;
-  std::string simple_token;  // empty: this member gives another kind
+  std::string simple_token;  // empty: this member issues another kind
 };
 
 struct ApplyResult {
   raft::Term term = 0;
-  // For what was read for a large answer, until the answer is with its connection.
+  // For the rows of a large answer, until its connection has the answer.
   rpc::AnswerMemory::Reservation held{};
-  // monostate: an entry whose effect needs no words.
+  // monostate: an entry without a result.
   using Value = std::variant<std::monostate, mvcc::PutResult, mvcc::DeleteRangeResult,
                              mvcc::TxnResult, CompactionResult, AlarmResult, MembershipResult,
                              LeaseGrantResult, LeaseRevokeResult, AuthResult, LoginResult>;

@@ -1,9 +1,8 @@
-// The part of applying log entries that has to do with users, roles and permissions: the Auth
-// service's entries, and whether the entries of others may do what they want to.
+// Users, roles and permissions in log entries: applies the Auth service's entries, and checks
+// whether other entries are allowed.
 //
-// Used by the apply executor only. Which entries are refused is decided as etcd's members decide
-// it, by the state at this place of the log and what the entry says of its caller, so that all
-// members agree.
+// Used by the apply executor only. Entries are refused exactly as by etcd's members, by the state
+// at this place of the log and the caller named in the entry, so that all members agree.
 #pragma once
 
 #include <memory>
@@ -23,7 +22,7 @@ namespace kvorum::server {
 
 class AuthApplier {
  public:
-  // All of it outlives this. `tokens` may be null: then no simple tokens are given.
+  // All arguments outlive this. `tokens` may be null: then no simple tokens are issued.
   AuthApplier(auth::AuthStore& auth, AuthStates& states, mvcc::Store& store, const Leases& leases,
               auth::SimpleTokens* tokens);
 
@@ -42,20 +41,20 @@ class AuthApplier {
   Result<ApplyResult::Value> Execute(EntryKind<RequestKind::kAuthenticate>,
                                      const CommittedRequest& entry, const LoginEntry& login);
 
-  // Whether the entry's caller may do this to keys: kErrUserEmpty, kErrAuthOldRevision,
-  // kErrPermissionDenied.
+  // Checks the entry's caller's permission for this request on keys: kErrUserEmpty,
+  // kErrAuthOldRevision, kErrPermissionDenied.
   template <class Request>
   Result<void> CheckKeys(const InternalRequest& entry, const Request& request) const {
     if (!state_->enabled()) return {};
     KV_RETURN_IF_ERROR(CheckRevision(entry));
     return KeyAccess(*state_, IdentityOf(entry), lease_keys_).Check(request);
   }
-  // Whether it may end the lease and all that is attached to it.
+  // Checks whether the caller may end the lease and all attached keys.
   Result<void> CheckRevoke(const InternalRequest& entry, lease::LeaseId id) const;
 
-  // The content of a snapshot that is being installed takes the place of all, in two steps: before
-  // its state is shown the tokens end that it does not know (called where the snapshot is loaded,
-  // while no entries are applied); then it is the newest. Its number is the store's side version.
+  // Replaces everything by the content of a snapshot being installed, in two steps: before its
+  // state is shown, tokens that it does not know end (called where the snapshot is loaded, while no
+  // entries are applied); then it becomes the newest. Its number is the store's side version.
   void EndTokens(const auth::AuthStore::Content& content) const;
   void Install(auth::AuthStore::Content content);
 

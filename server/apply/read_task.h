@@ -1,4 +1,4 @@
-// What waits for a linearizable read's turn.
+// A task that waits for a linearizable read's turn.
 #pragma once
 
 #include <functional>
@@ -7,8 +7,8 @@
 
 namespace kvorum::server {
 
-// Runs when what was committed before it was asked for has been applied, or with the reason why
-// that is not known.
+// Runs when everything committed before the request has been applied, or with the reason why that
+// is unknown.
 using ReadTask = std::move_only_function<void(const Result<void>& confirmed)>;
 
 }  // namespace kvorum::server

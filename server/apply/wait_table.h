@@ -1,5 +1,5 @@
-// Who waits for which proposal: from the proposer, on any thread, to the apply executor that knows
-// the outcome.
+// The waiters of proposals: passed from the proposer, on any thread, to the apply executor that
+// knows the outcome.
 //
 // Thread-safe. One short lock per batch on either side; waiters are called outside of it.
 #pragma once
@@ -37,12 +37,12 @@ struct PendingProposal {
 class WaitTable {
  public:
   void Register(std::vector<PendingProposal> proposals);
-  // Takes the waiters of these ids; null where nobody waits (any more). The result is parallel to
-  // the ids.
+  // Removes and returns the waiters of these ids; null where nobody waits (any more). The result is
+  // parallel to the ids.
   std::vector<std::unique_ptr<Waiter>> Take(const std::vector<std::uint64_t>& ids);
-  // True if somebody still waits for this one.
+  // True if this proposal still has a waiter.
   bool Waits(std::uint64_t id) const;
-  // Takes all that have waited past their deadline.
+  // Removes and returns all waiters past their deadline.
   std::vector<std::unique_ptr<Waiter>> TakeExpired(TimePoint now);
   std::vector<std::unique_ptr<Waiter>> TakeAll();
   std::size_t size() const;
