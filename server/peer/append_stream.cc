@@ -61,7 +61,7 @@ Result<std::size_t> AppendStreamDecoder::FindFrames(std::string_view bytes) {
     KV_TRY(const bool complete, ScanEntries(bytes, end, end));
     if (!complete) break;
   }
-  // What is left begins the buffer from now on.
+  // The rest is at the start of the buffer now.
   if (scanned_ != 0) scanned_ -= end;
   return end;
 }

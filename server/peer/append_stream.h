@@ -8,12 +8,12 @@
 
 namespace kvorum::server {
 
-// What both ends keep.
+// The state kept by both ends.
 struct AppendPosition {
   raft::Term term = 0;
   raft::Index index = 0;
 
-  // After a frame of type 2.
+  // Updates it after a frame of type 2.
   void MoveTo(const raft::Message& message) {
     term = message.term;
     index = message.entries.empty() ? message.index : message.entries.back().index;
@@ -22,7 +22,7 @@ struct AppendPosition {
 
 class AppendStreamEncoder final : public StreamEncoder {
  public:
-  // An App.
+  // Encodes an App.
   void Encode(const raft::Message& message, ChainWriter& out) override;
   void EncodeLinkHeartbeat(ChainWriter& out) override;
 
@@ -38,7 +38,7 @@ class AppendStreamDecoder final : public StreamDecoder {
  private:
   Result<std::size_t> FindFrames(std::string_view bytes) override;
   Result<void> DecodeFrames(const SharedBytes& frames, std::vector<raft::Message>& out) override;
-  // Passes over the entries of a frame of type 1 that begins at `begin`; false if it is incomplete.
+  // Skips the entries of a frame of type 1 that starts at `begin`; false if it is incomplete.
   Result<bool> ScanEntries(std::string_view bytes, std::size_t begin, std::size_t& end);
   Result<std::size_t> DecodeContinued(const SharedBytes& frames, std::size_t position,
                                       raft::Message& message);
@@ -46,8 +46,8 @@ class AppendStreamDecoder final : public StreamDecoder {
   const raft::MemberId local_;
   const raft::MemberId remote_;
   AppendPosition position_;
-  // Of the incomplete frame of type 1 at the buffer's front: how far it was looked at, so that each
-  // of its entries is looked at once.
+  // The position reached in the incomplete frame of type 1 at the buffer's front, so that each of
+  // its entries is scanned once.
   std::size_t scanned_ = 0;
   std::uint64_t entries_left_ = 0;
 };

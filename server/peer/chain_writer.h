@@ -1,5 +1,5 @@
-// Gathers encoded bytes for one write: small pieces side by side in blocks, large ones by
-// reference, so that an entry's data is shared by the log and all peers' streams.
+// Collects encoded bytes for one write: small pieces side by side in blocks, large ones by
+// reference, so that the log and all peers' streams share an entry's data.
 //
 // Used by one thread at a time.
 #pragma once
@@ -14,10 +14,10 @@ namespace kvorum::server {
 
 class ChainWriter {
  public:
-  // Below it a slice and its reference count cost more than a copy.
+  // For smaller data a slice and its reference count cost more than a copy.
   static constexpr std::size_t kShareFromBytes = 1024;
 
-  // Where small pieces are appended.
+  // The block to which small pieces are appended.
   std::string& tail() { return tail_; }
   void Add(const SharedBytes& bytes) {
     if (bytes.size() < kShareFromBytes) {

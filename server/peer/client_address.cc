@@ -12,7 +12,8 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-// Of one certificate. They are looked up one after the other, and each may take a while.
+// The maximum for one certificate. Names are looked up one after another, and each may take a
+// while.
 constexpr std::size_t kMaxNames = 32;
 
 std::string Listed(const std::vector<std::string>& texts) {
@@ -27,7 +28,7 @@ std::string HostOfAddress(std::string_view remote) {
   return std::string(host);
 }
 
-// One certificate's names, looked up one after the other, then the address's own name.
+// Looks up one certificate's names, one after another, then the address's own name.
 class Lookup : public std::enable_shared_from_this<Lookup> {
  public:
   Lookup(PeerLoop& loop, asio::ip::address address, std::vector<std::string> names,

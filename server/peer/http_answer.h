@@ -9,7 +9,7 @@
 
 namespace kvorum::server {
 
-// The whole answer. `head_only`: it answers a HEAD request.
+// The whole answer. `head_only`: for a HEAD request.
 ByteChain EncodeAnswer(rpc::HttpResponse response, bool keep_alive, bool head_only);
 // The head of a 200 whose body goes on until the connection ends.
 ByteChain EncodeStreamAnswer(const std::vector<rpc::HttpHeader>& headers);

@@ -11,7 +11,7 @@ constexpr std::size_t kMaxHeadBytes = std::size_t{64} << 10;
 
 }  // namespace
 
-// The connection, with the request under way, if any.
+// The connection, with the request in progress, if any.
 class HttpClient::Exchange : public std::enable_shared_from_this<Exchange> {
  public:
   Exchange(PeerDialer& dialer, std::size_t max_body_bytes)
@@ -59,7 +59,7 @@ class HttpClient::Exchange : public std::enable_shared_from_this<Exchange> {
     is_writing_ = false;
   }
 
-  // The one place that sends a request: each gets here once at most.
+  // The only place that sends a request: each gets here at most once.
   void Write() {
     parser_ = std::make_unique<rpc::Http1Parser>(rpc::Http1Parser::Kind::kResponse, kMaxHeadBytes);
     body_.clear();
@@ -72,7 +72,7 @@ class HttpClient::Exchange : public std::enable_shared_from_this<Exchange> {
                    });
   }
 
-  // At all times while there is a connection, so that its end is seen when it comes.
+  // Reads as long as there is a connection, so that its end is noticed at once.
   void Read() {
     socket_->Read(buffer_,
                   [self = shared_from_this(), number = number_](const Result<std::size_t>& bytes) {
@@ -81,9 +81,9 @@ class HttpClient::Exchange : public std::enable_shared_from_this<Exchange> {
   }
 
   void OnRead(const Result<std::size_t>& bytes) {
-    if (done_ == nullptr) return Disconnect();  // closed while it idled, or an answer to nothing
+    if (done_ == nullptr) return Disconnect();  // closed while it was idle, or an answer to nothing
     if (!bytes.has_value()) {
-      // An answer without a length ends with the connection, if that ends in order.
+      // An answer without a length ends with the connection, if that ends cleanly.
       if (!parser_->head_done() || !IsEndOfStream(bytes.error()))
         return End(std::unexpected(bytes.error()));
       const Result<void> ended = parser_->PutEnd();

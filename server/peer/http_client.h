@@ -1,11 +1,12 @@
-// One kept-alive connection to a peer, for one request at a time: pipeline, probes and questions.
+// One kept-alive connection to a peer, for one request at a time: pipeline, probes and single
+// requests.
 //
-// A request is sent once at most, whatever happens to the connection: where that breaks before the
-// answer is there, nobody knows whether the peer has done what was asked, and a proposal that goes
-// again would be applied twice. So a connection is read while it idles, and given up as soon as the
-// peer has closed it; whoever may ask again does so itself.
+// A request is sent at most once, whatever happens to the connection: if it breaks before the
+// answer arrives, nobody knows whether the peer has acted on the request, and a proposal that is
+// sent again would be applied twice. So a connection is read while it is idle, and dropped as soon
+// as the peer has closed it; callers that may repeat a request do so themselves.
 //
-// Of the loop's thread. Destroyed, it drops the request under way without a callback.
+// Used on the loop's thread. If destroyed, it drops the request in progress without a callback.
 #pragma once
 
 #include <cstddef>
@@ -31,15 +32,15 @@ class HttpClient {
  public:
   using Done = std::move_only_function<void(Result<HttpReceived> response)>;
 
-  // The body of an answer is an error past `max_body_bytes`.
+  // An answer's body of more than `max_body_bytes` is an error.
   explicit HttpClient(PeerDialer& dialer, std::size_t max_body_bytes = std::size_t{64} << 10);
   ~HttpClient();
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
-  // Sends the request, which is whole bytes of HTTP/1.1, on the connection that stands if it goes
-  // to the same URL, else on a new one. An error leaves open whether the peer got the request, but
-  // for one of connecting. `done` may ask again.
+  // Sends the request, which is complete HTTP/1.1, on the existing connection if that goes to the
+  // same URL, else on a new one. After an error, except one of connecting, it is unknown whether
+  // the peer got the request. `done` may call Ask again.
   void Ask(const Url& url, ByteChain request, Duration timeout, Done done);
   bool is_busy() const;
 

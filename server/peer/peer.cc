@@ -10,8 +10,8 @@ namespace kvorum::server {
 namespace {
 
 constexpr std::array kKinds = {StreamKind::kMessage, StreamKind::kAppend};
-// Forwarded proposals are cut into messages of about this size: a follower hands on whatever its
-// clients propose in one wake-up.
+// Forwarded proposals are split into messages of about this size: a follower forwards everything
+// that its clients propose in one wake-up.
 constexpr std::size_t kMaxProposalsBytes = std::size_t{1} << 20;
 
 }  // namespace
@@ -68,7 +68,7 @@ void Peer::Push(raft::Message message) {
   PushWhole(std::move(message));
 }
 
-// Appends have a stream of their own, so that heartbeats and votes do not stand behind them.
+// Appends have a separate stream, so that heartbeats and votes do not wait behind them.
 void Peer::PushWhole(raft::Message message) {
   bool taken = false;
   if (raft::EncodedSize(message) > links_.options.max_frame_bytes) {

@@ -1,8 +1,8 @@
 // One other member, as we reach it: two streams that it reads from us, two that we read from it,
-// the pipeline for when none stands, probes, requests, and the snapshots on their way.
+// the pipeline for when there is no stream, probes, requests, and snapshots being sent.
 //
-// Of the loop's thread. A peer that is no member yet as far as we know (we may lag behind, or have
-// joined just now) has no streams: it is answered by the pipeline.
+// Used on the loop's thread. A peer that is not a member as far as we know (we may lag behind, or
+// have just joined) has no streams: it is answered by the pipeline.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ class Peer {
  public:
   struct Hooks {
     std::function<void(std::vector<raft::Message> messages)> on_messages;
-    // Whether anything of it reaches us by a stream has changed.
+    // Called when messages from it start or stop arriving by a stream.
     std::function<void(bool is_active)> on_activity;
     std::function<void(Duration round_trip)> on_round_trip;
   };
@@ -41,13 +41,13 @@ class Peer {
   void BecomeMember();
   void SetUrls(std::vector<Url> urls);
 
-  // Queued until Flush. What finds no room is dropped and reported, once until something gets
+  // Queues until Flush. A message without room is dropped and reported, once until something gets
   // through again.
   void Push(raft::Message message);
   void Flush();
   // The peer has opened a stream to read from.
   void Attach(StreamKind kind, std::unique_ptr<PeerSocket> socket);
-  // One at a time; the receiver is told of each once.
+  // Sends one at a time; the receiver is told of each once.
   void SendSnapshot(raft::Message message, std::unique_ptr<mvcc::SnapshotSource> content);
   void Post(std::string path, SharedBytes body, Duration timeout, PeerPoster::Done done) {
     requests_.Post(std::move(path), std::move(body), timeout, std::move(done));
@@ -69,8 +69,8 @@ class Peer {
   Pipeline pipeline_;
   PeerRequests requests_;
   std::array<std::unique_ptr<StreamWriter>, 2> writers_;  // by StreamKind
-  std::array<std::unique_ptr<StreamReader>, 2> readers_;  // by StreamKind; of a member
-  std::unique_ptr<Prober> prober_;                        // of a member
+  std::array<std::unique_ptr<StreamReader>, 2> readers_;  // by StreamKind; only of a member
+  std::unique_ptr<Prober> prober_;                        // only of a member
   std::unique_ptr<SnapshotSender> snapshot_;
 };
 

@@ -31,7 +31,7 @@ void PeerDialer::Dial(const Url& url, Duration timeout, DialDone done) {
   });
 }
 
-// On the handshakes' thread.
+// Runs on the handshakes' thread.
 void PeerDialer::DialTls(const Url& url, Duration timeout, DialDone done) {
   ConnectPeer(
       handshake_loop_, url, timeout,

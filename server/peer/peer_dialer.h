@@ -1,6 +1,6 @@
-// Connections to other members: plain or under TLS, as the URL's scheme has it.
+// Makes connections to other members: plain or under TLS, by the URL's scheme.
 //
-// Dial is of the loop's thread, and so is its callback; handshakes are made on the thread of
+// Dial belongs to the loop's thread, and so does its callback; handshakes run on the thread of
 // another loop (or of the same). Destroyed once both loops have ended, before the loops are.
 #pragma once
 
@@ -18,10 +18,10 @@ class PeerDialer {
   // Without `tls`, URLs that ask for it are refused.
   PeerDialer(PeerLoop& loop, PeerLoop& handshake_loop, const PeerTls* tls);
 
-  // The time is for connecting; the handshake has its own. The other end has shown a certificate
-  // that is good for the URL's host.
+  // The time-out is for connecting; the handshake has its own. The other end has then shown a
+  // certificate that is valid for the URL's host.
   void Dial(const Url& url, Duration timeout, DialDone done);
-  // Drops the handshakes under way. On the handshakes' thread.
+  // Drops the handshakes in progress. On the handshakes' thread.
   void Close() { handshakes_.Close(); }
   PeerLoop& loop() { return loop_; }
 

@@ -1,4 +1,4 @@
-// Who we are among the members, and how requests between members say so.
+// Our identity among the members, and the headers that state it in requests between members.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,12 @@
 
 namespace kvorum::server {
 
-// The oldest members that we speak with.
+// The oldest version of members that we talk to.
 inline constexpr std::string_view kMinClusterVersion = "3.0.0";
-// On every answer under /raft, and on every snapshot that is posted: the format of a snapshot's
-// content (mvcc/snapshot_stream.h). A peer that does not say this one gets no snapshot of ours, and
-// one that comes without it is not taken: an etcd member's is a file of another kind.
+// Sent with every answer under /raft, and with every snapshot that is posted: the format of a
+// snapshot's content (mvcc/snapshot_stream.h). A peer that does not send this value gets no
+// snapshot from us, and a snapshot without it is refused: an etcd member's is a file of another
+// kind.
 inline constexpr std::string_view kSnapshotFormatHeader = "X-Kvorum-Snapshot-Format";
 inline constexpr std::string_view kSnapshotFormat = "1";
 
@@ -29,7 +30,8 @@ struct PeerIdentity {
   std::string peer_urls;  // ours, separated by commas
 };
 
-// The head of a request to a peer, up to and with the line of X-PeerURLs. `more` are whole lines.
+// The head of a request to a peer, up to and including the line of X-PeerURLs. `more` has complete
+// lines.
 std::string RequestHead(const PeerIdentity& identity, std::string_view method,
                         std::string_view host, std::string_view path, std::string_view more);
 

@@ -1,6 +1,7 @@
-// What the parts of one transport share: the loop, who we are, who gets what arrives, counters.
+// State shared by the parts of one transport: the loop, our identity, the receiver of messages,
+// counters.
 //
-// Of the loop's thread, but for the counters, which any thread may read.
+// Used on the loop's thread, except the counters, which any thread may read.
 #pragma once
 
 #include <atomic>
@@ -26,13 +27,14 @@ namespace kvorum::server {
 
 struct PeerOptions {
   Duration dial_timeout = std::chrono::seconds(2);
-  Duration read_timeout = std::chrono::seconds(5);    // of a stream that says nothing
+  Duration read_timeout = std::chrono::seconds(5);    // for a silent stream
   Duration answer_timeout = std::chrono::seconds(5);  // of a request
   Duration first_redial = std::chrono::milliseconds(100);
   Duration last_redial = std::chrono::seconds(1);  // each failure waits longer, up to this
   Duration probe_interval = std::chrono::seconds(4);
   std::size_t max_frame_bytes = std::size_t{64} << 20;
-  // Of each stream's queue, and of what Send handed over and the loop has not seen yet.
+  // The bound of each stream's queue, and of the messages that Send handed over and the loop has
+  // not processed yet.
   std::size_t max_queued_messages = 4'096;
   std::size_t max_queued_bytes = std::size_t{64} << 20;
 
@@ -44,13 +46,13 @@ struct PeerCounters {
   std::atomic<std::uint64_t> sent_bytes{0};
   std::atomic<std::uint64_t> received_messages{0};
   std::atomic<std::uint64_t> received_bytes{0};
-  std::atomic<std::uint64_t> dropped_messages{0};  // ours, for want of room or a connection
-  std::atomic<std::uint64_t> refused_messages{0};  // of peers: no member sends such
-  std::atomic<std::uint64_t> broken_frames{0};     // streams that were closed for what they held
+  std::atomic<std::uint64_t> dropped_messages{0};  // ours, for lack of room or of a connection
+  std::atomic<std::uint64_t> refused_messages{0};  // from peers: no correct member sends such
+  std::atomic<std::uint64_t> broken_frames{0};     // streams closed because of their content
   std::atomic<std::uint64_t> refused_requests{0};  // under /raft
   std::atomic<std::uint64_t> sent_snapshots{0};
   std::atomic<std::uint64_t> failed_snapshots{0};
-  std::atomic<std::uint64_t> open_streams{0};  // that peers read from us, now
+  std::atomic<std::uint64_t> open_streams{0};  // that peers read from us at present
 };
 
 // Lets one line a minute through, and counts the others.
@@ -76,12 +78,12 @@ struct PeerLinks {
   const PeerOptions options;
   PeerIdentity identity{};
   TransportReceiver* receiver = nullptr;
-  // A member says that we were removed from the cluster.
+  // Called when a member says that we were removed from the cluster.
   std::function<void()> on_removed{};
   PeerCounters counters{};
 };
 
-// A member's URLs: the next one is taken when one fails. Not empty.
+// A member's URLs: after a failure the next one is used. Not empty.
 class PeerUrls {
  public:
   explicit PeerUrls(std::vector<Url> urls) : urls_(std::move(urls)) {}
@@ -100,16 +102,16 @@ class PeerUrls {
   std::size_t current_ = 0;
 };
 
-// As the Host header has it.
+// The value of the Host header.
 std::string HostOf(const Url& url);
 
-// Whether an answer says that we are a member no more: 410 on a stream, 403 with that text on a
-// post; of a server of our own cluster only.
+// True if an answer says that we are no longer a member: 410 on a stream, 403 with that text on a
+// post; only from a server of our own cluster.
 bool SaysRemoved(const rpc::HttpHead& head, std::string_view body, std::uint64_t cluster_id);
 
-// Why a message that came by a stream or post of `sender` is not to be heard; empty if it is. One
-// who is no member as far as we know is heard as a leader or candidate only: that it may be, if we
-// are the one who lags behind.
+// The reason for ignoring a message that came by a stream or post of `sender`; empty if there is
+// none. A sender that is not a member as far as we know is heard as a leader or candidate only: it
+// may be one, if it is we who lag behind.
 std::string_view RefusalOf(const raft::Message& message, raft::MemberId sender,
                            bool sender_is_member, raft::MemberId local);
 

@@ -55,7 +55,7 @@ struct PeerTimer::Impl {
   explicit Impl(PeerLoop& loop) : timer(loop.context()) {}
   asio::steady_timer timer;
   std::uint64_t armings =
-      0;  // an expiry that was on its way already when it was disarmed is dropped
+      0;  // an expiry that was already queued when the timer was disarmed is dropped
   Task task;
 };
 

@@ -2,7 +2,7 @@
 // waits for a disk. An Asio context with one thread.
 //
 // Post and PostAt are thread-safe; the rest belongs to the thread itself, or to the owner before
-// Start and after Stop. What is posted before Start waits for it.
+// Start and after Stop. Tasks posted before Start wait for it.
 #pragma once
 
 #include <atomic>
@@ -27,7 +27,7 @@ class PeerLoop final : public Executor {
   PeerLoop& operator=(const PeerLoop&) = delete;
 
   void Start();
-  // Runs what was posted before the call, then ends the thread. Later posts are dropped.
+  // Runs tasks posted before the call, then ends the thread. Later posts are dropped.
   void Stop();
 
   void Post(Task task) override;
@@ -45,7 +45,7 @@ class PeerLoop final : public Executor {
   std::thread thread_;
 };
 
-// Runs a task once, later, unless it is armed anew, disarmed or destroyed before. Of the loop's
+// Runs a task once, later, unless it is rearmed, disarmed or destroyed before. Used on the loop's
 // thread. Arm costs one allocation.
 class PeerTimer {
  public:

@@ -1,5 +1,5 @@
-// Requests from one member to another beside Raft's messages, as often as clients make them: posts
-// to the peer port over connections that are kept. (PeerRequester is for the rare ones.)
+// Frequent requests from one member to another beside Raft's messages: posts to the peer port over
+// kept-alive connections. (PeerRequester is for the rare ones.)
 #pragma once
 
 #include <functional>
@@ -21,9 +21,9 @@ class PeerPoster {
   using Done = std::move_only_function<void(Result<Answer> answer)>;
 
   virtual ~PeerPoster() = default;
-  // Any thread. `done` runs on a thread that must not be kept, never within the call. kUnavailable:
-  // nobody of this id is known, too many wait, or no answer came in time; the other member may have
-  // done what was asked.
+  // Any thread. `done` runs on a thread that must not be blocked, never within the call.
+  // kUnavailable: no member of this id is known, too many requests wait, or no answer came in time;
+  // the other member may have acted on the request.
   virtual void Post(raft::MemberId to, std::string path, SharedBytes body, Duration timeout,
                     Done done) = 0;
 };

@@ -38,7 +38,7 @@ Result<PeerAnswer> AnswerOf(const std::string& url, Result<HttpReceived> receive
                     .body = std::move(received->body)};
 }
 
-// What one call of AskAll waits for.
+// The state of one call of AskAll.
 struct Round {
   struct Outcome {
     std::string url;
@@ -50,7 +50,7 @@ struct Round {
     outcomes.push_back({.url = url, .answer = std::move(answer)});
     changed.notify_one();
   }
-  // Nothing once it was stopped.
+  // Returns nothing once it was stopped.
   std::optional<Outcome> Next() {
     std::unique_lock lock(mutex);
     changed.wait(lock, [this] { return is_stopped || !outcomes.empty(); });
@@ -65,7 +65,7 @@ struct Round {
     changed.notify_one();
   }
 
-  std::vector<std::unique_ptr<HttpClient>> clients;  // of the loop's thread
+  std::vector<std::unique_ptr<HttpClient>> clients;  // used on the loop's thread
   std::mutex mutex;                                  // guards the following
   std::condition_variable changed;
   std::deque<Outcome> outcomes;

@@ -1,5 +1,5 @@
-// Single requests to the peer ports of others, for what is rare: joining a cluster, asking
-// versions, promoting a learner. What members exchange all the time goes through the Transport.
+// Single requests to the peer ports of others, for rare cases: joining a cluster, asking for
+// versions, promoting a learner. Members' regular messages go through the Transport.
 #pragma once
 
 #include <functional>
@@ -26,19 +26,19 @@ class PeerRequester {
   // `url` is a member's peer URL. kUnavailable if there is no answer in time.
   Result<PeerAnswer> Ask(std::string_view method, const std::string& url, std::string_view path,
                          Duration timeout);
-  // Asks all URLs at the same time. `take` is told each outcome as it comes, on this thread, and
-  // says whether that is enough.
+  // Asks all URLs at the same time. `take` gets each outcome as it comes, on this thread, and
+  // returns whether that is enough.
   using Take = std::function<bool(const std::string& url, Result<PeerAnswer> answer)>;
   virtual void AskAll(std::string_view method, const std::vector<std::string>& urls,
                       std::string_view path, Duration timeout, const Take& take) = 0;
-  // The URL with its host as an address, so that two names of one can be compared; unchanged if it
-  // does not resolve.
+  // The URL with its host as an address, so that two names of one host can be compared; unchanged
+  // if it does not resolve.
   virtual std::string Resolve(const std::string& url) = 0;
 };
 
 struct PeerTls;
 
-// Over HTTP/1.1, a connection a request, on a thread of its own. Answers of more than 4 MiB are
+// Over HTTP/1.1, one connection per request, on its own thread. Answers of more than 4 MiB are
 // refused.
 class HttpPeerRequester final : public PeerRequester {
  public:
@@ -48,7 +48,7 @@ class HttpPeerRequester final : public PeerRequester {
   void AskAll(std::string_view method, const std::vector<std::string>& urls, std::string_view path,
               Duration timeout, const Take& take) override;
   std::string Resolve(const std::string& url) override;
-  // From any thread: ends what is under way and refuses what comes.
+  // From any thread: ends requests in progress and refuses later ones.
   void Stop();
 
  private:

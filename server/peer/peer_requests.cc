@@ -58,7 +58,7 @@ void PeerRequests::Ask(Connection& connection, Request request) {
       [this, &connection, text = url.text()](Result<HttpReceived> answer) {
         PeerPoster::Done done = std::exchange(connection.done, nullptr);
         if (!answer.has_value()) urls_.Failed(text);
-        // Another one first: `done` may ask for more.
+        // Start another one first: `done` may add more.
         Next();
         if (!answer.has_value()) return done(std::unexpected(std::move(answer).error()));
         done(PeerPoster::Answer{.status = answer->head.status, .body = std::move(answer->body)});

@@ -1,8 +1,8 @@
 // Posts to one peer that are answered with a message (PeerPoster): a few connections, each with one
-// request at a time, made when they are needed.
+// request at a time, made when needed.
 //
-// Of the loop's thread. Bounds: 32 connections, 8,192 requests that wait, 64 MiB an answer.
-// Destroyed, it fails what is under way.
+// Used on the loop's thread. Bounds: 32 connections, 8,192 waiting requests, 64 MiB per answer. If
+// destroyed, it fails requests in progress.
 #pragma once
 
 #include <array>
@@ -39,7 +39,7 @@ class PeerRequests {
   };
   struct Connection {
     std::unique_ptr<HttpClient> client;
-    PeerPoster::Done done;  // of the request under way
+    PeerPoster::Done done;  // of the request in progress
   };
 
   void Next();

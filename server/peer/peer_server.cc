@@ -12,12 +12,12 @@ namespace kvorum::server {
 namespace {
 
 constexpr std::size_t kReadBytes = std::size_t{64} << 10;
-// After an answer to a request that was not read to its end: the other end gets this long, and is
-// read this far, to take the answer before the connection is closed.
+// After an answer to a request that was not read to its end: the other end gets this much time, and
+// we read this much from it, to receive the answer before the connection is closed.
 constexpr Duration kLingerTime = std::chrono::seconds(1);
 constexpr std::size_t kMaxLingerBytes = std::size_t{1} << 20;
 
-// By what the parser says of a request.
+// The answer for the parser's error code.
 rpc::HttpResponse AnswerToNonsense(Code code) {
   if (code == Code::kResourceExhausted) return HttpError(431, "Request Header Fields Too Large");
   if (code == Code::kUnimplemented) return HttpError(501, "Unsupported transfer encoding");
@@ -50,7 +50,7 @@ class PeerServer::Session : public std::enable_shared_from_this<Session> {
   }
 
  private:
-  // Where an answer goes; it may come from any thread, when the session is long gone.
+  // Receives an answer; it may come from any thread, long after the session is gone.
   class Answer final : public rpc::HttpSink {
    public:
     Answer(PeerLoop& loop, std::weak_ptr<Session> session)
@@ -94,16 +94,16 @@ class PeerServer::Session : public std::enable_shared_from_this<Session> {
   }
 
   void OnRead(const Result<std::size_t>& bytes) {
-    // An end before a whole request was read: nobody waits for an answer.
+    // The connection ended before a whole request was read: nobody waits for an answer.
     if (!bytes.has_value()) return Close();
     if (phase_ == Phase::kLingering) {
       lingered_bytes_ += *bytes;
       return lingered_bytes_ > kMaxLingerBytes ? Close() : Read();
     }
     if (phase_ == Phase::kHead && input_.empty() && !is_first_)
-      ArmTimer(server_->options_.head_timeout);  // it idled until now
+      ArmTimer(server_->options_.head_timeout);  // it was idle until now
     input_.append(buffer_.data(), *bytes);
-    if (phase_ == Phase::kAnswering) return;  // ahead of time; it waits
+    if (phase_ == Phase::kAnswering) return;  // early; it waits
     Parse();
   }
 
@@ -113,7 +113,7 @@ class PeerServer::Session : public std::enable_shared_from_this<Session> {
       const Result<std::size_t> used = parser_->Put(input_, body_);
       if (!used.has_value()) {
         ++server_->stats_.bad_requests;
-        keep_alive_ = false;  // its input is not understood, and not taken off
+        keep_alive_ = false;  // the rest of its input is neither understood nor read
         return Send(AnswerToNonsense(used.error().code));
       }
       input_.erase(0, *used);
@@ -146,7 +146,7 @@ class PeerServer::Session : public std::enable_shared_from_this<Session> {
     }
   }
 
-  // False when there is nothing to be parsed for now.
+  // Returns false when there is nothing to parse for now.
   bool OnBody(bool needs_more) {
     if (auto* gather = std::get_if<GatherBody>(&action_)) {
       if (body_.size() > gather->max_bytes ||
@@ -187,7 +187,7 @@ class PeerServer::Session : public std::enable_shared_from_this<Session> {
 
   void HandBodyOn() {
     const bool last = parser_->done();
-    timer_.Disarm();  // the receiver's time is its own
+    timer_.Disarm();  // the receiver's time does not count
     std::string bytes = std::exchange(body_, {});
     ReleaseBody();
     std::get<StreamBody>(action_).receiver->Take(
@@ -255,7 +255,7 @@ class PeerServer::Session : public std::enable_shared_from_this<Session> {
   std::unique_ptr<PeerSocket> socket_;
   PeerTimer timer_;
   std::vector<char> buffer_;
-  std::string input_;  // received and not parsed
+  std::string input_;  // received and not parsed yet
   std::unique_ptr<rpc::Http1Parser> parser_;
   std::string body_;
   std::size_t counted_bytes_ = 0;

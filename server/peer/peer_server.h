@@ -1,9 +1,9 @@
-// HTTP/1.1 on the peer port: reads requests, bounds them, and writes the answers; what they mean is
-// the handler's business. A stream's connection is handed over to the handler.
+// HTTP/1.1 on the peer port: reads and bounds requests, and writes the answers; the handler knows
+// their meaning. A stream's connection is handed over to the handler.
 //
-// Of the loop's thread, but for Listen, which comes before Start. Bounds: the connections (at the
-// cap the oldest one that never showed a member's request makes room), the time for a head and
-// between the pieces of a body, the size of heads, and the bytes of all bodies that are gathered.
+// Used on the loop's thread, except Listen, which comes before Start. Bounds: the connections (at
+// the cap the oldest one that never sent a member's request makes room), the time for a head and
+// between the pieces of a body, the size of heads, and the bytes of all bodies being collected.
 #pragma once
 
 #include <atomic>
@@ -30,46 +30,47 @@ struct PeerServerOptions {
   std::size_t max_connections = 512;
   std::size_t max_head_bytes = std::size_t{64} << 10;
   std::size_t max_gathered_bytes = std::size_t{256} << 20;  // of all requests' bodies
-  Duration head_timeout = std::chrono::seconds(10);         // from the connection's first byte due
+  Duration head_timeout = std::chrono::seconds(10);         // from when the connection's first byte
+                                                            // is due
   Duration idle_timeout = std::chrono::minutes(1);          // between requests
   Duration body_timeout = std::chrono::seconds(30);         // between two pieces
 };
 
-// Takes the body of one request piece by piece. Destroyed early when the connection breaks.
+// Receives the body of one request piece by piece. Destroyed early when the connection breaks.
 class BodyReceiver {
  public:
-  // Called on the loop: go on without an answer, or end with one.
+  // Called on the loop: goes on without an answer, or ends with one.
   using Next = std::move_only_function<void(std::optional<rpc::HttpResponse> answer)>;
   virtual ~BodyReceiver() = default;
-  // `last` comes once, maybe with no bytes; its Next must have an answer.
+  // `last` comes once, perhaps without bytes; its Next must have an answer.
   virtual void Take(std::string bytes, bool last, Next next) = 0;
 };
 
-// What is to become of a request, decided by its head.
+// The handling of a request, decided by its head.
 struct GatherBody {
-  std::size_t max_bytes = 0;  // more is answered 413
+  std::size_t max_bytes = 0;  // more is answered with 413
   std::function<void(const rpc::HttpHead& head, SharedBytes body, rpc::HttpReply reply)> handle;
 };
 struct StreamBody {
   std::unique_ptr<BodyReceiver> receiver;
 };
-// Answered 200 with these headers and no length; then the socket is the taker's.
+// Answered with 200, these headers and no length; then the socket belongs to the taker.
 struct TakeConnection {
   std::vector<rpc::HttpHeader> headers;
   std::function<void(std::unique_ptr<PeerSocket> socket)> taker;
 };
 struct RequestPlan {
   std::variant<rpc::HttpResponse, GatherBody, StreamBody, TakeConnection> action;
-  bool is_from_member = false;  // as far as its head tells
+  bool is_from_member = false;  // as far as its head shows
 };
 
 // Any thread may read them.
 struct PeerServerStats {
   std::atomic<std::uint64_t> accepted{0};
   std::atomic<std::uint64_t> open{0};
-  std::atomic<std::uint64_t> evicted{0};       // to make room, or refused where there was none
-  std::atomic<std::uint64_t> bad_requests{0};  // malformed, too large or many, too slow
-  std::atomic<std::uint64_t> rejected{0};      // under TLS: no handshake, or not in time
+  std::atomic<std::uint64_t> evicted{0};       // to make room, or refused because there was none
+  std::atomic<std::uint64_t> bad_requests{0};  // malformed, too large, too many or too slow
+  std::atomic<std::uint64_t> rejected{0};      // under TLS: no handshake, or too late
   std::atomic<std::size_t> gathered_bytes{0};
 };
 
@@ -79,7 +80,7 @@ class PeerServer {
 
   PeerServer(PeerLoop& loop, PeerServerOptions options);
   ~PeerServer();
-  // Returns the address with the port that was given.
+  // Returns the address with the actual port.
   Result<std::string> Bind(const Url& url);
   // Under TLS, with handshakes on another loop, which ends before this server is destroyed.
   Result<std::string> BindTls(const Url& url, PeerLoop& handshake_loop, const PeerTls& tls);

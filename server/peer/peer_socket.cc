@@ -24,9 +24,9 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 using StreamSocket = asio::generic::stream_protocol::socket;
 
-// Data that the other end does not acknowledge for so long breaks the connection.
+// Data that the other end does not acknowledge for this long breaks the connection.
 constexpr unsigned kUnacknowledgedMillis = 5'000;
-// Whether a silent end is still there is asked this often.
+// The interval of probes to a silent end.
 constexpr int kKeepaliveSeconds = 5;
 constexpr Duration kAcceptPause = std::chrono::milliseconds(100);
 
@@ -35,7 +35,7 @@ std::unexpected<Error> Broken(const error_code& error) {
   return Fail(Code::kUnavailable, error.message());
 }
 
-// The descriptor is ours from here on; closed if the loop cannot take it.
+// Takes ownership of the descriptor; closes it if the loop cannot take it.
 StreamSocket Adopt(PeerLoop& loop, int fd) {
   error_code error;
   StreamSocket socket(loop.context());
@@ -118,7 +118,7 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
         done_(std::move(done)) {}
 
   void Start(Duration timeout) {
-    // What is under way keeps this alive, the timer does not: it is a part of it.
+    // The operation in progress keeps this alive; the timer does not: it is a member.
     timeout_.Arm(timeout, [weak = weak_from_this()] {
       if (const auto self = weak.lock()) self->GiveUp("connect: timed out");
     });
@@ -187,7 +187,7 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
   std::string last_error_;
 };
 
-// The socket is made by rpc::ListenSocket, so that both ports bind by the same rules.
+// rpc::ListenSocket makes the socket, so that both ports bind by the same rules.
 class AsioListener final : public PeerListener {
  public:
   AsioListener(PeerLoop& loop, rpc::ListenSocket socket)

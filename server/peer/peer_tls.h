@@ -1,4 +1,4 @@
-// What TLS between members needs beside the connections themselves.
+// The settings of TLS between members, apart from the connections themselves.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,11 @@ namespace kvorum::server {
 
 struct PeerTls {
   std::shared_ptr<rpc::TlsContext> context;
-  // Whether the address that a member comes from must be one of those that its certificate names,
-  // if it names any.
+  // True: a member's address must be one of those that its certificate names, if it names any.
   bool checks_client_address = true;
   Duration handshake_timeout = std::chrono::seconds(10);
-  // Of those who come to us, under way at a time: so many who have said nothing yet, and as many
-  // who have; past it the oldest is given up.
+  // The bound of incoming handshakes in progress: so many whose other end has sent nothing yet, and
+  // as many whose has; past it the oldest is given up.
   std::size_t max_handshakes = 512;
 };
 

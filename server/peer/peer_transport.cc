@@ -18,13 +18,13 @@
 namespace kvorum::server {
 namespace {
 
-// Senders that are no members as far as we know, and whose URLs are kept to answer them.
+// Senders that are not members as far as we know, whose URLs are kept to answer them.
 constexpr std::size_t kMaxRemotes = 16;
 constexpr std::size_t kMaxRefused = 64;
-// Messages that Send handed over and the loop has not seen yet.
+// Messages that Send handed over and the loop has not processed yet.
 constexpr std::size_t kMaxOutbox = 65'536;
 constexpr std::size_t kMaxPlainBodyBytes = std::size_t{64} << 10;
-// So much of a post is looked at that is refused for its sender.
+// The bytes read of a post that is refused for its sender.
 constexpr std::size_t kMaxRefusedBodyBytes = std::size_t{64} << 10;
 
 rpc::HttpResponse NotAMessage() { return HttpError(400, "error unmarshalling raft message"); }
@@ -46,7 +46,7 @@ struct PeerTransport::Impl {
         links{.loop = loop, .dialer = dialer, .disk = disk, .options = options.peers},
         server(loop, options.server) {}
 
-  // ---- of the loop's thread ----
+  // ---- on the loop's thread ----
   void Drain();
   void UseMembers(std::shared_ptr<const MembershipView> next);
   Peer* FindPeer(raft::MemberId id);
@@ -63,7 +63,7 @@ struct PeerTransport::Impl {
   RequestPlan PlanPipeline(const rpc::HttpHead& head);
   RequestPlan PlanSnapshot(const rpc::HttpHead& head);
   std::expected<raft::MemberId, rpc::HttpResponse> SenderOfPost(const rpc::HttpHead& head);
-  // Whose post is refused whatever it says, if it says anything.
+  // Refuses a sender's post whatever its content, if it has any.
   std::optional<rpc::HttpResponse> RefuseSender(const rpc::HttpHead& head, raft::MemberId sender);
   RequestPlan PlanRefusedPost(const rpc::HttpHead& head, rpc::HttpResponse refusal);
   // Completes, counts and logs the refusal of a request under /raft.
@@ -71,7 +71,7 @@ struct PeerTransport::Impl {
   RequestPlan PlanProbe();
   RequestPlan PlanPlain();
   rpc::HttpResponse TakePosted(raft::MemberId sender, const SharedBytes& body);
-  // Those of senders that made up their ids go to that of kNone once there are too many.
+  // Senders with invented ids share kNone's limit once there are too many.
   LogLimit& RefusalsOf(raft::MemberId sender) {
     const bool has_room = refusals.size() < kMaxRefused || refusals.contains(sender);
     return refusals[has_room ? sender : raft::kNone];
@@ -89,7 +89,7 @@ struct PeerTransport::Impl {
   PeerServer server;
   std::shared_ptr<const MembershipView> view = std::make_shared<MembershipView>();
   std::map<raft::MemberId, std::unique_ptr<Peer>> peers;
-  std::vector<raft::MemberId> remotes;  // of the peers, those that are no members; oldest first
+  std::vector<raft::MemberId> remotes;          // the peers that are not members; oldest first
   std::map<raft::MemberId, LogLimit> refusals;  // by sender
   LogLimit unknown;
   bool said_removed = false;
@@ -105,7 +105,8 @@ struct PeerTransport::Impl {
   std::map<raft::MemberId, Duration> round_trips;
 };
 
-// Whatever Send was called with since the loop last looked; each stream then writes once.
+// Takes everything that Send was called with since the loop last looked; each stream then writes
+// once.
 void PeerTransport::Impl::Drain() {
   Outbox sent = outbox.Take();
   for (raft::Message& message : sent.messages) {
@@ -173,7 +174,7 @@ void PeerTransport::Impl::DropPeer(raft::MemberId id) {
   SetActive(id, false);
 }
 
-// One who is not known as a member may be one that we have not heard of yet: it is answered.
+// A sender that is not known as a member may be one that we have not heard of yet: it is answered.
 void PeerTransport::Impl::Remember(raft::MemberId id, std::string_view peer_urls) {
   if (id == links.identity.member_id || id == raft::kNone || peers.contains(id) ||
       view->removed.contains(id)) {
@@ -292,7 +293,7 @@ std::optional<rpc::HttpResponse> PeerTransport::Impl::RefuseSender(const rpc::Ht
   return std::nullopt;
 }
 
-// Nonsense is told first, as etcd's peers do, whoever sent it; as long as looking costs little.
+// Nonsense is reported first, as by etcd's peers, whoever sent it, as long as checking is cheap.
 RequestPlan PeerTransport::Impl::PlanRefusedPost(const rpc::HttpHead& head,
                                                  rpc::HttpResponse refusal) {
   if (head.content_length.value_or(0) > kMaxRefusedBodyBytes) return {.action = std::move(refusal)};
@@ -349,7 +350,7 @@ rpc::HttpResponse PeerTransport::Impl::TakePosted(raft::MemberId sender, const S
   return rpc::HttpResponse{.status = 204, .content_type = {}, .headers = {}, .body = {}};
 }
 
-// Not counted as a refusal, and asked without any header of a peer's.
+// Not counted as a refusal, and allowed without any of a peer's headers.
 RequestPlan PeerTransport::Impl::PlanProbe() {
   return {.action = GatherBody{
               .max_bytes = kMaxPlainBodyBytes,

@@ -1,10 +1,10 @@
 // The transport between processes: etcd's peer protocol over HTTP/1.1 (server/peer/stream_codec.h,
-// server/peer/request_checks.h), on one thread of its own.
+// server/peer/request_checks.h), on its own thread.
 //
-// Bind, Listen, then Start, then it runs until Stop; what Transport promises holds from
-// construction. The receiver outlives the transport's thread: stop this one first. Of untrusted
-// bytes nothing is believed: frames, heads, bodies, queues and connections are bounded, and
-// messages that no member sends are dropped, counted, and logged once a minute.
+// Bind, Listen, then Start; it then runs until Stop. Transport's contract holds from construction.
+// The receiver outlives the transport's thread: stop this one first. Untrusted bytes are never
+// trusted: frames, heads, bodies, queues and connections are bounded, and messages that no member
+// sends are dropped, counted, and logged once a minute.
 #pragma once
 
 #include <memory>
@@ -27,21 +27,22 @@ class PeerTransport final : public Transport, public PeerPoster {
   struct Options {
     PeerOptions peers;
     PeerServerOptions server;
-    std::optional<PeerTls> tls;  // needed where a URL asks for it
+    std::optional<PeerTls> tls;  // needed if a URL asks for it
   };
   struct Hooks {
-    // What is not of the peer protocol: /version, /members. Called on the peer thread, must not
-    // wait; HttpRequest::loop is null.
+    // Requests outside of the peer protocol: /version, /members. Called on the peer thread, must
+    // not wait; HttpRequest::loop is null.
     rpc::HttpHandler http;
-    // A member says that we were removed from the cluster; on the peer thread, at most once.
+    // Called when a member says that we were removed from the cluster; on the peer thread, at most
+    // once.
     std::function<void()> on_removed;
   };
 
   explicit PeerTransport(const Options& options);
   ~PeerTransport() override;
 
-  // Returns the address with the port that was given. Connections are refused until Listen, which
-  // comes right before Start: peers that ask a member which is not ready must not wait for it.
+  // Returns the address with the actual port. Connections are refused until Listen, which comes
+  // right before Start: peers that ask a member which is not ready must not wait for it.
   Result<std::string> Bind(const Url& url);
   Result<void> Listen();
   void Start(PeerIdentity identity, TransportReceiver& receiver, Hooks hooks);
@@ -61,7 +62,7 @@ class PeerTransport final : public Transport, public PeerPoster {
   // Any thread.
   const PeerCounters& counters() const;
   const PeerServerStats& server_stats() const;
-  // Of the last probe that was answered.
+  // The round trip of the last answered probe.
   std::optional<Duration> RoundTrip(raft::MemberId peer) const;
 
  private:

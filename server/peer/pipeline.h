@@ -1,6 +1,6 @@
-// Messages to a peer while no stream stands: each in a POST of its own, a few at a time.
+// Messages to a peer while there is no stream: each in a separate POST, a few at a time.
 //
-// Of the loop's thread. Bounds: 64 messages that wait, 4 connections.
+// Used on the loop's thread. Bounds: 64 waiting messages, 4 connections.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ class Pipeline {
   };
 
   Pipeline(PeerLinks& links, raft::MemberId peer, PeerUrls& urls, Hooks hooks);
-  // False if there is no room.
+  // Returns false if there is no room.
   bool Push(raft::Message message);
 
  private:

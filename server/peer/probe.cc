@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t kSecondNs = 1'000'000'000;
 constexpr std::size_t kSecondsTextBytes = 19;  // 2026-08-01T12:00:00
-// What 64 bits of nanoseconds hold ends in 2262.
+// 64 bits of nanoseconds end in 2262.
 constexpr int kLastYear = 2200;
 
 }  // namespace

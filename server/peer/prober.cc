@@ -35,7 +35,7 @@ void Prober::Probe() {
   client_.Ask(
       url, {SharedBytes::Own(RequestHead(links_.identity, "GET", HostOf(url), kProbingPath, ""))},
       links_.options.answer_timeout, [this, asked](const Result<HttpReceived>& answer) {
-        // One that is not there is told of by the streams.
+        // The streams report a peer that is down.
         if (answer.has_value() && answer->head.status == 200) OnAnswer(asked, *answer);
         Arm();
       });

@@ -1,7 +1,7 @@
-// Asks a member every few seconds whether it is there: keeps the round-trip time, and warns of a
-// clock that is far from ours.
+// Probes a member every few seconds: keeps the round-trip time, and warns of a clock that is far
+// from ours.
 //
-// Of the loop's thread.
+// Used on the loop's thread.
 #pragma once
 
 #include <functional>

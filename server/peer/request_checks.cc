@@ -11,12 +11,12 @@
 namespace kvorum::server {
 namespace {
 
-// Of a member that does not say it: one of that age did not.
+// The version of a member that does not state one: members of that age did not.
 constexpr std::string_view kUnsaidVersion = "2.0.0";
 
 using MajorMinor = std::pair<unsigned, unsigned>;
 
-// Of "major.minor.patch", with or without what semantic versions may have behind it.
+// Parses "major.minor.patch", with or without the suffixes of semantic versions.
 std::optional<MajorMinor> ParseVersion(std::string_view text) {
   MajorMinor version;
   unsigned patch = 0;

@@ -1,5 +1,5 @@
-// What a request under /raft must say of its sender, in the order in which etcd's peers look at it,
-// and the answers to those that do not. Pure.
+// The checks of a request's sender under /raft, in the order in which etcd's peers make them, and
+// the answers for those that fail. Pure.
 #pragma once
 
 #include <expected>
@@ -15,10 +15,10 @@
 
 namespace kvorum::server {
 
-// A plain answer, as Go's http.Error writes it.
+// A plain answer, as from Go's http.Error.
 rpc::HttpResponse HttpError(unsigned status, std::string_view text);
 
-// 405 with Allow, then 412 for a version or cluster that is not ours.
+// 405 with Allow, then 412 for a version or cluster that differs from ours.
 std::optional<rpc::HttpResponse> RefuseRequest(const rpc::HttpHead& head, std::string_view method,
                                                std::uint64_t cluster_id);
 
@@ -30,7 +30,7 @@ struct StreamRefusal {
   rpc::HttpResponse response;
   raft::MemberId unknown_sender = raft::kNone;  // if that is the reason
 };
-// Behind RefuseRequest, of a path under /raft/stream/.
+// Comes after RefuseRequest, for a path under /raft/stream/.
 std::expected<StreamRequest, StreamRefusal> CheckStreamRequest(const rpc::HttpHead& head,
                                                                raft::MemberId local,
                                                                const MembershipView& view);

@@ -10,9 +10,9 @@
 namespace kvorum::server {
 namespace {
 
-// Metadata only: some hundred members.
+// Metadata only: room for some hundred members.
 constexpr std::size_t kMaxMessageBytes = std::size_t{1} << 20;
-// So much of one is looked at that is refused anyway.
+// The bytes read of a message that is refused anyway.
 constexpr std::size_t kMaxRefusedBytes = std::size_t{64} << 10;
 
 rpc::HttpResponse AnswerOf(const Error& error) {
@@ -41,7 +41,7 @@ Result<raft::Message> DecodeSnapshotMessage(std::string_view front) {
   return message;
 }
 
-// Of the disk executor.
+// State of the disk executor.
 struct SnapshotReceiver::Incoming {
   raft::Message message;
   TransportReceiver* receiver = nullptr;
@@ -62,7 +62,7 @@ SnapshotReceiver::SnapshotReceiver(PeerLinks& links, raft::MemberId sender,
     : links_(links), sender_(sender), refusal_(std::move(refusal)) {}
 
 SnapshotReceiver::~SnapshotReceiver() {
-  // Behind what it is doing now.
+  // After its present work.
   if (incoming_ != nullptr) links_.disk.Post([incoming = std::move(incoming_)] {});
 }
 

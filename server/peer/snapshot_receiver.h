@@ -1,8 +1,9 @@
-// The body of POST /raft/snapshot (snapshot_sender.h has its layout) on its way to a sink.
+// Passes the body of POST /raft/snapshot (snapshot_sender.h has its layout) to a sink.
 //
-// Of the loop's thread; the sink is made, written, finished and dropped on the disk executor. The
-// answers are etcd's: 204 once the sink has it all, 400 for what is no snapshot message, whoever
-// sent it, 403 for one of a removed member or for another member, 5xx where it could not be taken.
+// Used on the loop's thread; the sink is created, written, finished and dropped on the disk
+// executor. The answers are etcd's: 204 once the sink has it all, 400 for a body that is not a
+// snapshot message, whoever sent it, 403 for a message of a removed member or for another member,
+// 5xx if it could not be taken.
 #pragma once
 
 #include <memory>
@@ -17,7 +18,7 @@ namespace kvorum::server {
 
 class SnapshotReceiver final : public BodyReceiver {
  public:
-  // `refusal`: what is answered, whatever message it is, as long as it is one.
+  // `refusal`: the answer to any well-formed message.
   SnapshotReceiver(PeerLinks& links, raft::MemberId sender,
                    std::optional<rpc::HttpResponse> refusal);
   ~SnapshotReceiver() override;
@@ -26,18 +27,18 @@ class SnapshotReceiver final : public BodyReceiver {
  private:
   struct Incoming;
 
-  // The answer if the message is refused; nullopt too while it is incomplete.
+  // Returns the answer if the message is refused; nullopt otherwise, also while it is incomplete.
   std::optional<rpc::HttpResponse> TakeMessage(std::string& bytes);
 
   PeerLinks& links_;
   const raft::MemberId sender_;
   std::optional<rpc::HttpResponse> refusal_;
   std::string head_;                    // of the body, until the message is whole
-  std::shared_ptr<Incoming> incoming_;  // once it is
+  std::shared_ptr<Incoming> incoming_;  // once the message is complete
 };
 
-// Of the front of a body: how long the message is, with its length field. nullopt: more is needed.
-// kDataLoss if it is too long.
+// The length of the message at the front of a body, including its length field. nullopt: more bytes
+// are needed. kDataLoss if it is too long.
 Result<std::optional<std::size_t>> SnapshotMessageBytes(std::string_view body);
 Result<raft::Message> DecodeSnapshotMessage(std::string_view front);
 

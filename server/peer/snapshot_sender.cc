@@ -13,9 +13,9 @@
 namespace kvorum::server {
 namespace {
 
-// For a chunk to be read, and to be taken by the peer.
+// The time for a chunk to be read, and to be sent.
 constexpr Duration kChunkTimeout = std::chrono::seconds(30);
-// For the peer to check the whole and to sync it.
+// The time for the peer to check the whole snapshot and to sync it.
 constexpr Duration kFinishTimeout = std::chrono::minutes(10);
 constexpr std::size_t kMaxHeadBytes = std::size_t{64} << 10;
 constexpr std::size_t kMaxRefusalBytes = std::size_t{4} << 10;
@@ -42,7 +42,7 @@ class SnapshotSender::Transfer : public std::enable_shared_from_this<Transfer> {
         client_(links.dialer),
         parser_(rpc::Http1Parser::Kind::kResponse, kMaxHeadBytes) {}
 
-  // Only a peer that says so understands the content.
+  // Only a peer that states the format understands the content.
   void AskForFormat() {
     client_.Ask(
         url_,
@@ -57,14 +57,14 @@ class SnapshotSender::Transfer : public std::enable_shared_from_this<Transfer> {
         });
   }
 
-  // Without a call of `done`.
+  // Ends without a call of `done`.
   void Abandon() {
     done_ = nullptr;
     Release();
   }
 
  private:
-  using Source = std::unique_ptr<mvcc::SnapshotSource>;  // of the disk executor
+  using Source = std::unique_ptr<mvcc::SnapshotSource>;  // used on the disk executor
 
   void Connect() {
     links_.dialer.Dial(url_, links_.options.dial_timeout,
@@ -98,7 +98,7 @@ class SnapshotSender::Transfer : public std::enable_shared_from_this<Transfer> {
     timer_.Arm(kChunkTimeout, [this] { End(Fail(Code::kUnavailable, "the transfer stalled")); });
     socket_->Write(std::move(chain), [self = shared_from_this()](const Result<std::size_t>& sent) {
       if (self->urls_ == nullptr) return;
-      // An answer that came meanwhile says more than the broken connection.
+      // An answer that came meanwhile is more specific than the broken connection.
       if (!sent.has_value()) return self->EndSoon(sent.error());
       self->sent_bytes_ += *sent;
       self->ReadSource();
@@ -171,7 +171,7 @@ class SnapshotSender::Transfer : public std::enable_shared_from_this<Transfer> {
     urls_ = nullptr;
     timer_.Disarm();
     if (socket_ != nullptr) socket_->Close();
-    // Behind the read that may be under way.
+    // After the read that may be in progress.
     if (source_ != nullptr) links_.disk.Post([source = std::exchange(source_, nullptr)] {});
   }
 

@@ -1,9 +1,9 @@
-// One snapshot on its way to a peer: POST /raft/snapshot, on a connection of its own, so that no
-// heartbeat stands behind it. The body, in chunks: a frame with the kSnap (as in the `message`
-// stream), then the source's bytes to the end.
+// Sends one snapshot to a peer: POST /raft/snapshot, on a separate connection, so that no heartbeat
+// waits behind it. The body, in chunks: a frame with the kSnap (as in the `message` stream), then
+// the source's bytes to the end.
 //
-// Of the loop's thread; the source is read on the disk executor, one chunk ahead of the connection
-// at most. `done` is called once, later, unless the sender is destroyed before.
+// Used on the loop's thread; the source is read on the disk executor, at most one chunk ahead of
+// the connection. `done` is called once, later, unless the sender is destroyed before.
 #pragma once
 
 #include <functional>

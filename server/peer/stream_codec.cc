@@ -9,7 +9,8 @@
 namespace kvorum::server {
 namespace {
 
-// Up to this size a block is copied out of the buffer, so that it is as large as what it holds.
+// Blocks up to this size are copied out of the buffer, so that they are no larger than their
+// content.
 constexpr std::size_t kCopyUpToBytes = std::size_t{256} << 10;
 
 }  // namespace

@@ -37,7 +37,7 @@ namespace kvorum::server {
 
 enum class StreamKind : std::uint8_t { kMessage, kAppend };
 
-// As in "/raft/stream/message".
+// The name in "/raft/stream/message".
 std::string_view PathName(StreamKind kind);
 
 class StreamEncoder {
@@ -50,11 +50,11 @@ class StreamEncoder {
 
 class StreamDecoder {
  public:
-  // Of the stream that `remote` writes for `local`.
+  // For the stream that `remote` writes for `local`.
   static std::unique_ptr<StreamDecoder> Create(StreamKind kind, raft::MemberId local,
                                                raft::MemberId remote, std::size_t max_frame_bytes);
   virtual ~StreamDecoder() = default;
-  // Takes bytes, cut anywhere; appends the messages that are complete now. Link heartbeats are
+  // Takes bytes, cut anywhere; appends the messages that are now complete. Link heartbeats are
   // dropped.
   Result<void> Feed(std::string_view bytes, std::vector<raft::Message>& out);
   std::size_t buffered_bytes() const { return pending_.size(); }
@@ -66,7 +66,7 @@ class StreamDecoder {
   const std::size_t max_frame_bytes_;
 
  private:
-  // The end of the last whole frame in `bytes`, which begin with a frame.
+  // The end of the last whole frame in `bytes`, which start with a frame.
   virtual Result<std::size_t> FindFrames(std::string_view bytes) = 0;
   // Decodes whole frames.
   virtual Result<void> DecodeFrames(const SharedBytes& frames, std::vector<raft::Message>& out) = 0;
@@ -74,7 +74,7 @@ class StreamDecoder {
   std::string pending_;
 };
 
-// Frames in front of a snapshot's content too.
+// Also precedes a snapshot's content.
 inline constexpr std::size_t kLengthBytes = 8;
 void AppendBig64(std::string& out, std::uint64_t value);
 std::uint64_t ReadBig64(std::string_view bytes);

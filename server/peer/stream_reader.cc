@@ -28,7 +28,7 @@ struct StreamReader::Connection {
   rpc::Http1Parser parser;
   std::vector<char> buffer;
   std::string input;                       // of the head
-  std::string body;                        // of a refusal, or what was taken out of chunks
+  std::string body;                        // of a refusal, or the decoded content of chunks
   std::string chunk_rest;                  // of an etcd member's stream, which comes in chunks
   std::unique_ptr<StreamDecoder> decoder;  // once the peer has agreed
 };
@@ -95,7 +95,7 @@ void StreamReader::Read() {
 }
 
 void StreamReader::OnRead(std::size_t bytes) {
-  const auto connection = connection_;  // what is delivered may end it
+  const auto connection = connection_;  // a delivered message may end it
   std::string_view input(connection->buffer.data(), bytes);
   Result<void> taken;
   if (connection->decoder == nullptr) {
@@ -110,7 +110,7 @@ void StreamReader::OnRead(std::size_t bytes) {
   Read();
 }
 
-// The head of the answer, and the body of a refusal.
+// Parses the head of the answer, and the body of a refusal.
 Result<void> StreamReader::TakeHead(std::size_t& used) {
   Connection& connection = *connection_;
   KV_TRY(used, connection.parser.Put(connection.input, connection.body));

@@ -1,8 +1,8 @@
-// A stream that we open at a peer and read its messages from, for as long as it is a member: dials,
-// reads, and dials again, with a growing pause while it fails.
+// A stream that we open at a peer to read its messages, for as long as it is a member: dials,
+// reads, and dials again, with growing pauses while it fails.
 //
-// Of the loop's thread. Silence past the read time-out breaks the connection: the peer sends link
-// heartbeats when it has nothing else.
+// Used on the loop's thread. Silence past the read time-out breaks the connection: the peer sends
+// link heartbeats when it has nothing else.
 #pragma once
 
 #include <functional>
@@ -18,19 +18,19 @@ namespace kvorum::server {
 class StreamReader {
  public:
   struct Hooks {
-    // Whatever one read brought.
+    // Gets all messages of one read.
     std::function<void(std::vector<raft::Message> messages)> on_messages;
     std::function<void(bool stands)> on_state;
   };
 
-  // `urls` are shared by all that dial this peer.
+  // `urls` are shared by all connections to this peer.
   StreamReader(PeerLinks& links, raft::MemberId peer, StreamKind kind, PeerUrls& urls, Hooks hooks);
   ~StreamReader();
   StreamReader(const StreamReader&) = delete;
   StreamReader& operator=(const StreamReader&) = delete;
 
   bool stands() const;
-  // The peer is there, it seems: no longer pause than the shortest.
+  // The peer seems to be alive: use the shortest pause.
   void Hurry();
 
  private:
@@ -51,7 +51,7 @@ class StreamReader {
   const StreamKind kind_;
   PeerUrls& urls_;
   const Hooks hooks_;
-  PeerTimer timer_;                         // to dial again, or of the read time-out
+  PeerTimer timer_;                         // for dialling again, or for the read time-out
   std::shared_ptr<Connection> connection_;  // null: pausing
   Duration pause_;
   LogLimit failures_;

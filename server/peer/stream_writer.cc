@@ -9,7 +9,7 @@
 namespace kvorum::server {
 namespace {
 
-// So much is encoded for one write; what is left goes with the next one.
+// The bytes encoded for one write; the rest goes with the next one.
 constexpr std::size_t kMaxWriteBytes = std::size_t{1} << 20;
 
 std::size_t SizeOf(const raft::Message& message) {

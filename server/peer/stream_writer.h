@@ -1,8 +1,8 @@
 // Our end of a stream that a peer has opened to read from us: a bounded queue of messages, encoded
-// and written as they are taken, everything that is queued in one write.
+// and written as it takes them, everything queued in one write.
 //
-// Of the loop's thread. A message that finds the queue full, or that was queued or on its way when
-// the connection broke, is lost; `on_lost` tells of it.
+// Used on the loop's thread. A message that finds the queue full, or that was queued or being
+// written when the connection broke, is lost; `on_lost` reports it.
 #pragma once
 
 #include <deque>
@@ -28,9 +28,9 @@ class StreamWriter {
   StreamWriter& operator=(const StreamWriter&) = delete;
 
   bool stands() const { return connection_ != nullptr; }
-  // Takes the place of the connection before.
+  // Replaces the previous connection.
   void Attach(std::unique_ptr<PeerSocket> socket);
-  // Queued until Flush; false if there is no room.
+  // Queues until Flush; false if there is no room.
   bool Push(raft::Message message);
   void Flush();
   void Close();
@@ -50,7 +50,7 @@ class StreamWriter {
   const StreamKind kind_;
   const Hooks hooks_;
   PeerTimer heartbeat_;
-  std::shared_ptr<Connection> connection_;  // null: no stream stands
+  std::shared_ptr<Connection> connection_;  // null: there is no stream
   std::deque<raft::Message> queue_;
   std::size_t queued_bytes_ = 0;
   bool was_idle_ = true;  // since the last heartbeat was due

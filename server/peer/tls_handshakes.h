@@ -1,12 +1,12 @@
-// TLS handshakes that are under way, each given up after a time. They run on a loop of their own,
-// so that neither their arithmetic nor the reading of certificate files delays what members say.
+// TLS handshakes in progress, each given up after a time. They run on a separate loop, so that
+// neither their arithmetic nor the reading of certificate files delays members' messages.
 //
-// Those who have said nothing yet and those who have are bounded apart, the oldest of them gives
-// way: whoever only opens connections cannot push out a member, which speaks at once, and those who
-// speak cost us so much that they cannot come faster than a member is through. Who has shown a good
-// certificate gives way to nobody.
+// Handshakes whose other end has sent nothing yet and those whose has are bounded separately, and
+// the oldest of its kind gives way: whoever only opens connections cannot push out a member, which
+// sends at once, and those that send cost us so much that they cannot come faster than a member
+// gets through. A peer that has shown a good certificate gives way to nobody.
 //
-// Of that loop's thread. Destroyed or closed, it drops them without a callback.
+// Used on that loop's thread. If destroyed or closed, it drops them without a callback.
 #pragma once
 
 #include <cstddef>
@@ -23,9 +23,9 @@ namespace kvorum::server {
 class TlsHandshakes {
  public:
   using Done = std::move_only_function<void(Result<std::unique_ptr<TlsSocket>> socket)>;
-  // Looks at a connection whose handshake has succeeded; it calls back with whether it is good, and
-  // may take as long as is left of the time. The socket lives until then, `wanted` as long as
-  // anybody wants to know.
+  // Checks a connection whose handshake has succeeded; it calls back with the outcome, and may take
+  // as long as is left of the time. The socket lives until then, `wanted` as long as anybody wants
+  // the outcome.
   using Checked = std::move_only_function<void(Result<void> outcome)>;
   using Check = std::function<void(const TlsSocket& socket, std::weak_ptr<const void> wanted,
                                    Checked checked)>;
@@ -41,28 +41,28 @@ class TlsHandshakes {
   TlsHandshakes(const TlsHandshakes&) = delete;
   TlsHandshakes& operator=(const TlsHandshakes&) = delete;
 
-  // A null `ssl`, for which there was no memory, is an error that `done` hears of at once.
+  // A null `ssl`, for which there was no memory, is an error reported to `done` at once.
   void Begin(std::unique_ptr<PeerSocket> socket, rpc::SslPtr ssl, Done done);
   void Close();
-  // What becomes of a connection whose other side has left before it said anything.
+  // The error of a connection whose other side has left before it sent anything.
   static constexpr std::string_view kLeftSilently = "EOF";
 
  private:
   struct Handshake;
   using Handshakes = std::list<std::shared_ptr<Handshake>>;  // the oldest first
 
-  // The oldest gives way if there are too many.
+  // If there are too many, the oldest gives way.
   void Admit(const std::shared_ptr<Handshake>& handshake, Handshakes& place);
   void OnAnswered(const std::shared_ptr<Handshake>& handshake);
   void OnShaken(const std::shared_ptr<Handshake>& handshake);
-  // Nothing if it has ended already.
+  // Does nothing if it has already ended.
   void End(const std::shared_ptr<Handshake>& handshake, Result<void> outcome);
 
   PeerLoop& loop_;
   const Options options_;
   Handshakes silent_;  // nothing whole has come yet
   Handshakes spoken_;
-  Handshakes checked_;  // their certificate is good
+  Handshakes checked_;  // with a good certificate
 };
 
 }  // namespace kvorum::server

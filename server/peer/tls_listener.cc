@@ -73,7 +73,7 @@ void TlsListener::Check(const TlsSocket& socket, std::weak_ptr<const void> wante
 
 void TlsListener::OnRejected(const std::string& remote, const Error& error) {
   rejected_.fetch_add(1, std::memory_order_relaxed);
-  // A look at whether the port is open, as supervisors have it.
+  // A check whether the port is open, as supervisors make it.
   if (error.message == TlsHandshakes::kLeftSilently) {
     KV_DEBUG("rejected connection on peer endpoint", {"remote-addr", remote},
              {"error", error.message});

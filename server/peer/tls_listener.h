@@ -1,8 +1,8 @@
-// A peer port under TLS: what it hands on has made its handshake and passed the checks.
+// A peer port under TLS: it passes on connections that have completed the handshake and the checks.
 //
-// As PeerListener has it, towards the loop of whoever owns it; it accepts on the handshakes' loop.
-// Destroyed once both have ended, before they are. Failures are counted, and
-// logged once a minute for each host (of 64), but not where it leaves without a word.
+// Implements PeerListener towards the owner's loop; it accepts on the handshakes' loop. Destroyed
+// once both have ended, before they are. Failures are counted, and logged once a minute for each
+// host (of 64), except when the host leaves silently.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@ namespace kvorum::server {
 
 class TlsListener final : public PeerListener {
  public:
-  // `rejected` counts, for any thread, the connections that were not good.
+  // `rejected` counts refused connections, for any thread.
   static Result<std::unique_ptr<PeerListener>> Bind(PeerLoop& loop, PeerLoop& handshake_loop,
                                                     const Url& url, const PeerTls& tls,
                                                     std::atomic<std::uint64_t>& rejected);
@@ -34,7 +34,7 @@ class TlsListener final : public PeerListener {
   const std::string& address() const override { return inner_->address(); }
 
  private:
-  // ---- of the handshakes' thread ----
+  // ---- on the handshakes' thread ----
   void OnAccepted(std::unique_ptr<PeerSocket> socket);
   void Check(const TlsSocket& socket, std::weak_ptr<const void> wanted,
              TlsHandshakes::Checked checked);
@@ -46,10 +46,10 @@ class TlsListener final : public PeerListener {
   const std::shared_ptr<rpc::TlsContext> tls_;
   const bool checks_addresses_;
   std::atomic<std::uint64_t>& rejected_;
-  Accepted accepted_;  // of the loop's thread; null once closed
+  Accepted accepted_;  // the loop's; null once closed
   ClientAddressCheck address_check_;
   TlsHandshakes handshakes_;
-  std::unordered_set<std::string> told_;  // hosts that a line was logged of, since then
+  std::unordered_set<std::string> told_;  // hosts for which a line was logged since then
   TimePoint told_since_;
 };
 

@@ -15,17 +15,17 @@ namespace {
 
 // The plain text of a full record.
 constexpr std::size_t kRecordBytes = SSL3_RT_MAX_PLAIN_LENGTH;
-// So much is encrypted for one write; what is left goes with the next one.
+// The bytes encrypted for one write; the rest goes with the next one.
 constexpr std::size_t kBatchBytes = std::size_t{256} << 10;
-// What one who sends no plain text makes us answer, and does not read.
+// The bound of our answers to a peer that sends no plain text, and does not read.
 constexpr std::size_t kMaxAnswers = 2 * kBatchBytes;
 constexpr std::size_t kReadBytes = std::size_t{64} << 10;
-// Before the other side has proved anything.
+// For the time before the other side has proved anything.
 constexpr std::size_t kShakingReadBytes = std::size_t{4} << 10;
 
-// Between OpenSSL and the socket beneath.
+// The connection between OpenSSL and the socket beneath.
 struct Wire {
-  std::string_view arrived;  // and not taken yet
+  std::string_view arrived;  // and not consumed yet
   std::string output;        // records to be written
 };
 
@@ -67,7 +67,7 @@ BIO* MakeBio(Wire* wire) {
   return bio;
 }
 
-// A chain as the plain text of records: small pieces side by side, large ones where they are.
+// Divides a chain into the plain text of records: small pieces side by side, large ones in place.
 class PlainText {
  public:
   void Reset(ByteChain chain) {
@@ -77,7 +77,7 @@ class PlainText {
     size_bytes_ = SizeBytes(chain_);
   }
   std::size_t size_bytes() const { return size_bytes_; }
-  // Of the next record; empty at the end. It stays until the next call.
+  // The plain text of the next record; empty at the end. Valid until the next call.
   std::string_view Next() {
     SkipEmpty();
     if (piece_ == chain_.size()) return {};
@@ -117,7 +117,7 @@ std::unexpected<Error> Closed() { return Fail(Code::kUnavailable, "Operation can
 
 }  // namespace
 
-// What callbacks of the socket beneath keep alive.
+// The part kept alive by callbacks of the socket beneath.
 class TlsSocket::Channel : public std::enable_shared_from_this<Channel> {
  public:
   Channel(PeerLoop& loop, std::unique_ptr<PeerSocket> inner, rpc::SslPtr ssl, Wire wire,
@@ -170,7 +170,7 @@ class TlsSocket::Channel : public std::enable_shared_from_this<Channel> {
     Flush();
   }
 
-  // What is outstanding is told of it by the loop: held here, it could hold us.
+  // The loop reports this to outstanding operations: stored here, they could keep us alive.
   void Close() {
     if (std::exchange(is_closed_, true)) return;
     inner_->Close();
@@ -217,7 +217,7 @@ class TlsSocket::Channel : public std::enable_shared_from_this<Channel> {
 
   void ReadMore() {
     if (std::exchange(is_reading_, true)) return;
-    // All that has arrived is taken.
+    // Everything received is consumed.
     input_.resize(SSL_is_init_finished(ssl_.get()) == 1 ? kReadBytes : kShakingReadBytes);
     inner_->Read(input_, [self = shared_from_this()](const Result<std::size_t>& bytes) {
       self->is_reading_ = false;
@@ -228,7 +228,7 @@ class TlsSocket::Channel : public std::enable_shared_from_this<Channel> {
     });
   }
 
-  // As much as has come and there is room for.
+  // Reads as much as has arrived and fits.
   void TakeRead() {
     if (is_closed_ || read_done_ == nullptr) return;
     if (broken_.has_value()) return Break(*broken_);
@@ -249,7 +249,7 @@ class TlsSocket::Channel : public std::enable_shared_from_this<Channel> {
                     : Error{Code::kUnavailable, rpc::TlsErrorText(ssl_.get())};
       break;
     }
-    Flush();  // an answer to what was not plain text
+    Flush();  // an answer to a record that was not plain text
     if (wire_.output.size() > kMaxAnswers)
       broken_ = Error{Code::kUnavailable, "tls: no answer is taken"};
     if (total > 0) return std::exchange(read_done_, nullptr)(total);
@@ -292,7 +292,7 @@ class TlsSocket::Channel : public std::enable_shared_from_this<Channel> {
     if (!is_writing_) FinishWrite();
   }
 
-  // The handshake is told of once our last word of it is out: the socket may be moved then.
+  // Reports the handshake once its last bytes are sent: the socket may be moved then.
   void OnFlushed() {
     if (std::exchange(ends_writing_, false)) inner_->CloseWriting();
     if (is_shaken_) FinishShake();
@@ -311,8 +311,8 @@ class TlsSocket::Channel : public std::enable_shared_from_this<Channel> {
     done(size_bytes);
   }
 
-  // The end of what is beneath is none that the other side has announced: anybody between us could
-  // have made it.
+  // An end of the connection beneath was not announced by the other side: anybody in between could
+  // have caused it.
   void BreakOff(const Error& error) {
     Break(IsEndOfStream(error) ? Error{error.code, std::string(kEndUnannounced)} : error);
   }

@@ -1,8 +1,7 @@
-// A connection between two members under TLS, over any other socket. What is written is packed into
-// full records, and some of them go out in one write; the plain text is copied once on its way into
-// them.
+// A connection between two members under TLS, over any other socket. Written bytes are packed into
+// full records, several of which go out in one write; the plain text is copied once into them.
 //
-// As PeerSocket has it; the handshake comes first, and alone. An end that the other side did not
+// Implements PeerSocket; the handshake comes first, and alone. An end that the other side did not
 // announce is an error like any other.
 #pragma once
 
@@ -18,7 +17,7 @@
 
 namespace kvorum::server {
 
-// The other side has left without a word.
+// The other side has left without announcing it.
 inline constexpr std::string_view kEndUnannounced = "unexpected EOF";
 
 class TlsSocket final : public PeerSocket {
@@ -26,12 +25,12 @@ class TlsSocket final : public PeerSocket {
   using Shaken = std::move_only_function<void(Result<void> outcome)>;
   using Answered = std::move_only_function<void()>;
 
-  // `ssl` comes from a TlsContext; on which side we are it knows.
+  // `ssl` comes from a TlsContext and knows which side we are.
   TlsSocket(PeerLoop& loop, std::unique_ptr<PeerSocket> inner, rpc::SslPtr ssl);
   ~TlsSocket() override;
 
-  // An error comes after the alert that tells the other side of it was sent. Where we accept,
-  // `answered` (may be null) tells of a first message that was whole and good.
+  // An error is reported after the alert that tells the other side was sent. On the accepting side
+  // `answered` (may be null) reports a complete and good first message.
   void Handshake(Shaken done, Answered answered = nullptr);
   const ssl_st* ssl() const;
 

@@ -1,5 +1,5 @@
-// What carries Raft's messages and snapshots between members, and what a member does with those
-// that arrive. Behind an interface: HTTP streams between processes in production (PeerTransport), a
+// Carries Raft's messages and snapshots between members; with the interface of the member that
+// receives them. Implemented by HTTP streams between processes in production (PeerTransport), by a
 // network with faults in the simulation.
 #pragma once
 
@@ -16,48 +16,48 @@
 
 namespace kvorum::server {
 
-// A member, as its transport sees it. Thread-safe; no call waits, but those of a sink, which write
-// to the disk.
+// A member, as seen by its transport. Thread-safe; no call waits, except those of a sink, which
+// write to the disk.
 class TransportReceiver {
  public:
   virtual ~TransportReceiver() = default;
-  // A message of a peer for this member. It may be dropped when too many wait.
+  // A peer's message for this member. It may be dropped when too many wait.
   virtual void Receive(raft::Message message) = 0;
-  // What one read brought, in order: costs one hand-over.
+  // All messages of one read, in order: costs one hand-off.
   virtual void ReceiveAll(std::vector<raft::Message> messages) {
     for (raft::Message& message : messages) Receive(std::move(message));
   }
   // Messages to this peer were lost.
   virtual void Unreachable(raft::MemberId peer) = 0;
-  // What became of Transport::SendSnapshot: called once for each.
+  // The outcome of Transport::SendSnapshot: called once for each.
   virtual void SnapshotSent(raft::MemberId peer, bool succeeded) = 0;
-  // A peer begins to send a snapshot; `message` is its kSnap. What the returned sink is given
-  // becomes the file that Raft is told of when Finish returns (the sink of this call delivers the
-  // message then). Refused (kUnavailable) while another one is received or installed,
+  // A peer starts to send a snapshot; `message` is its kSnap. The bytes given to the returned sink
+  // become a file, which Raft is told of when Finish returns (the sink of this call delivers the
+  // message then). Refused (kUnavailable) while another one is being received or installed,
   // (kFailedPrecondition) if this member has all of it, which its leader is told,
-  // (kInvalidArgument) if it is no kSnap for this member.
+  // (kInvalidArgument) if it is not a kSnap for this member.
   virtual Result<std::unique_ptr<mvcc::SnapshotSink>> ReceiveSnapshot(raft::Message message) = 0;
 };
 
 class Transport {
  public:
   virtual ~Transport() = default;
-  // From the raft executor; never waits. Messages to one peer arrive in order or not at all (large
-  // ones may be overtaken); those to a peer that is unknown, or whose queue is full, are dropped
-  // and reported as Unreachable. No kSnap.
+  // Called by the raft executor; never waits. Messages to one peer arrive in order or not at all
+  // (large ones may be overtaken); those to an unknown peer, or one whose queue is full, are
+  // dropped and reported as Unreachable. No kSnap.
   virtual void Send(std::vector<raft::Message> messages) = 0;
   // Sends a snapshot: the message, which is a kSnap with metadata only, and the content. Any
-  // thread; the source is read on a thread of the transport's.
+  // thread; the source is read on one of the transport's threads.
   virtual void SendSnapshot(raft::Message message,
                             std::unique_ptr<mvcc::SnapshotSource> content) = 0;
-  // Who the members are from now on: connections to those who left are closed, to new ones opened.
-  // Any thread.
+  // Sets the members: connections to those that left are closed, to new ones opened. Any thread.
   virtual void SetMembers(std::shared_ptr<const MembershipView> view) = 0;
-  // Since when messages of this peer have come without a break; nullopt if they do not. Any thread.
+  // The time since which messages of this peer have come without a break; nullopt if they do not.
+  // Any thread.
   virtual std::optional<TimePoint> ActiveSince(raft::MemberId peer) const = 0;
 };
 
-// Of a member that has no peers, and of tests.
+// For a member without peers, and for tests.
 class NoTransport final : public Transport {
  public:
   void Send(std::vector<raft::Message>) override {}
