@@ -11,11 +11,11 @@ namespace kvorum::server {
 namespace {
 
 constexpr std::int64_t kYearSeconds = std::int64_t{365} * 24 * 60 * 60;
-// What a certificate's time can say ends with the year 9999.
+// A certificate's times end with the year 9999.
 constexpr std::uint64_t kMaxYears = 1'000;
 constexpr std::uint64_t kMaxFileBytes = std::uint64_t{1} << 20;
 
-// As log lines have times.
+// The format of times in log lines.
 std::string TimeText(std::int64_t unix_s) {
   const std::time_t time = unix_s;
   std::tm utc{};
@@ -24,8 +24,8 @@ std::string TimeText(std::int64_t unix_s) {
   return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc)};
 }
 
-// Whether both files are there and the certificate can be used for a while. One that cannot be read
-// is left to whoever loads it: that says what is wrong.
+// True if both files exist and the certificate is valid for a while. An unreadable one is left to
+// the code that loads it, which says what is wrong.
 Result<bool> IsUsable(FileSystem& fs, const CertificatePair& pair, std::int64_t now_s) {
   for (const std::string& path : {pair.certificate, pair.key}) {
     KV_TRY(const bool is_there, fs.Exists(path));
@@ -65,8 +65,8 @@ Result<CertificatePair> KeepSelfSigned(FileSystem& fs, const std::string& dir,
   CertificatePair pair{.certificate = dir + "/cert.pem", .key = dir + "/key.pem"};
   KV_TRY(const bool is_usable, IsUsable(fs, pair, now_s));
   if (is_usable) return pair;
-  // The data directory's own lock comes later: its files are not looked at before the ports are
-  // ours. Two that start at once must not mix a certificate of one with the key of the other.
+  // The data directory's own lock comes later: its files are not touched before we have the ports.
+  // Two processes that start at once must not mix one's certificate with the other's key.
   const auto lock = fs.Lock(dir + "/lock");
   if (!lock.has_value()) {
     if (lock.error().code != Code::kFailedPrecondition) return std::unexpected(lock.error());
@@ -79,8 +79,8 @@ Result<CertificatePair> KeepSelfSigned(FileSystem& fs, const std::string& dir,
   KV_WARN("automatically generate certificates",
           {"certificate-validity-bound-not-after", TimeText(end_s)});
   KV_TRY(const rpc::SelfSigned made, rpc::MakeSelfSigned(HostsOf(urls), now_s, end_s));
-  // Between the two a crash leaves a certificate without its key, or with an older one: both are
-  // made anew where one is missing, so that the old one goes first.
+  // A crash between the two leaves a certificate without its key, or with an older one: both are
+  // made again if one is missing, so the old one goes first.
   KV_TRY(const bool has_old, fs.Exists(pair.certificate));
   if (has_old) KV_RETURN_IF_ERROR(fs.Remove(pair.certificate));
   KV_RETURN_IF_ERROR(WriteFileAtomically(fs, pair.key, made.key_pem));

@@ -4,7 +4,7 @@
 //   <data-dir>/fixtures/client/cert.pem, key.pem
 //   <data-dir>/fixtures/peer/cert.pem, key.pem
 //
-// Files have mode 0600, folders 0700. A pair that is there is used, unless its time is over: then a
+// Files have mode 0600, directories 0700. An existing pair is used unless it has expired; then a
 // new one is made.
 #pragma once
 
@@ -23,8 +23,8 @@ struct CertificatePair {
   std::string key;
 };
 
-// `dir` is the folder of the pair. A new certificate names the hosts of the URLs and is valid for
-// `years` from now on; 0 is refused.
+// `dir` is the directory of the pair. A new certificate names the hosts of the URLs and is valid
+// for `years` from now on; 0 is refused.
 Result<CertificatePair> KeepSelfSigned(FileSystem& fs, const std::string& dir,
                                        const std::vector<Url>& urls, std::uint64_t years,
                                        std::int64_t now_s);

@@ -14,7 +14,7 @@ bool SameAddress(const Url& a, const Url& b) {
          a.host() == b.host() && a.port_text() == b.port_text();
 }
 
-// Of ciphers an empty flag is a list without names.
+// An empty flag for ciphers means a list without names.
 std::vector<std::string> Names(std::vector<std::string> list) {
   if (list.size() == 1 && list.front().empty()) list.clear();
   return list;
@@ -25,7 +25,8 @@ rpc::TlsVersion VersionOf(const std::string& text) {
   return rpc::ParseTlsVersion(text).value_or(rpc::TlsVersion::kAny);
 }
 
-// A server that made its certificate believes nobody else's: the other flags have no meaning then.
+// A server with a self-made certificate trusts no other authority: the other flags have no meaning
+// then.
 Result<rpc::TlsOptions> SelfSignedServer(FileSystem& fs, const Options& options,
                                          std::int64_t now_s) {
   KV_TRY(const std::vector<Url> urls, ParseUrls(options.listen_client_urls));

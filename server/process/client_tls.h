@@ -1,6 +1,6 @@
-// What the flags ask of the client listeners: which addresses, and TLS on which.
+// The client listeners that the flags ask for: the addresses, and TLS on which of them.
 //
-// Used by the main thread at the start. Errors are what keeps the server from starting.
+// Used by the main thread at the start. An error keeps the server from starting.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +29,8 @@ Result<std::vector<ClientListener>> PlanClientListeners(const Options& options);
 // Versions and cipher suites, which are the same for clients and members.
 rpc::TlsOptions TlsLimits(const Options& options);
 
-// Loads the files of TLS for clients, also if no URL uses them: a wrong one is told at the start.
-// Null if there are none.
-// With --auto-tls a certificate is made at `now_s`, where there is none.
+// Loads the TLS files for clients, also if no URL uses them, so that a wrong one is reported at the
+// start. Null if there are none. With --auto-tls a missing certificate is made at `now_s`.
 Result<std::shared_ptr<rpc::TlsContext>> OpenClientTls(FileSystem& fs, const Options& options,
                                                        std::int64_t now_s);
 

@@ -55,7 +55,7 @@ Result<DataDirectory> OpenDataDirectory(FileSystem& fs, const std::string& data_
   }
   dir.lock = *std::move(lock);
   KV_RETURN_IF_ERROR(CheckFormat(fs, dir, member + "/format"));
-  // A new folder's name is durable once the folder that holds it is synced.
+  // A new directory's name is durable once its parent is synced.
   const std::string parent = std::filesystem::path(data_dir).parent_path().string();
   for (const std::string& folder :
        {dir.wal, dir.snap, member, data_dir, parent.empty() ? std::string(".") : parent}) {

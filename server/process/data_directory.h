@@ -1,12 +1,12 @@
 // The data directory: its layout, its owner and its version.
 //
-//   <data-dir>/member/format          which layout this is, written once
+//   <data-dir>/member/format          the layout's version, written once
 //   <data-dir>/member/lock            held by the process that uses it
 //   <data-dir>/member/wal/*.wal       the log (or --wal-dir)
 //   <data-dir>/member/snap/*.snap     snapshots of the log's position
 //   <data-dir>/member/snap/db         the backend
 //
-// Folders get mode 0700, also those that others could enter: they hold every key and, later,
+// Directories get mode 0700, also those that others could enter: they hold every key and, later,
 // password hashes.
 #pragma once
 
@@ -26,15 +26,14 @@ struct DataDirectory {
   std::unique_ptr<FileLock> lock;
 };
 
-// Makes what is missing and takes the lock. kFailedPrecondition when another process holds it, when
-// the layout is of another version or another program, or when its mode is too open; the texts say
-// what to do. `wal_dir` may be empty.
+// Creates missing directories and takes the lock. kFailedPrecondition when another process holds
+// it, when the layout is of another version or another program, or when its mode is too open; the
+// texts say what to do. `wal_dir` may be empty.
 Result<DataDirectory> OpenDataDirectory(FileSystem& fs, const std::string& data_dir,
                                         const std::string& wal_dir);
 
-// Real directories only: takes everybody else's access away (mode 0700) where there is any, and
-// says so in the log. Refuses what is no directory, or one that is not ours to change. A missing
-// one is fine.
+// For real directories only: removes all access of others (mode 0700) and logs that. Refuses paths
+// that are not directories, or not ours to change. A missing one is fine.
 Result<void> EnforcePrivate(const std::string& dir);
 
 }  // namespace kvorum::server

@@ -1,5 +1,5 @@
-// --feature-gates: features that the API level names and lets an operator turn on or off. Most have
-// no subject here: they are accepted, with a warning each.
+// --feature-gates: features of the API level that an operator can turn on or off. Most do not exist
+// here: they are accepted, with a warning each.
 #pragma once
 
 #include <expected>
@@ -10,14 +10,14 @@
 namespace kvorum::server {
 
 struct FeatureGates {
-  bool lease_checkpoint = false;          // what is left of long leases goes through the log
-  bool lease_checkpoint_persist = false;  // always so here; asks for the one above
-  // Names of those that are set to something else than their default and have no effect.
+  bool lease_checkpoint = false;          // the remaining time of long leases goes through the log
+  bool lease_checkpoint_persist = false;  // always on here; requires the one above
+  // The names of gates that are set to anything but their default and have no effect.
   std::vector<std::string_view> without_effect = {};
 };
 
-// "Name=true,Other=false"; AllAlpha and AllBeta are for those that are not named themselves. The
-// error is the reason why the text cannot be taken.
+// "Name=true,Other=false"; AllAlpha and AllBeta apply to gates that are not named themselves. The
+// error is the reason why the text is refused.
 std::expected<FeatureGates, std::string> ParseFeatureGates(std::string_view text);
 
 }  // namespace kvorum::server

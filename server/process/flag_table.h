@@ -1,5 +1,5 @@
-// The table of all flags of the API level that we match: what each is called, where its value goes,
-// its default and its help. Internal to options.cc.
+// The table of all flags of the API level that we match: each flag's name, target field, default
+// and help. Internal to options.cc.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@ enum class Support : std::uint8_t {
   kNotYet,   // refused unless it equals its default
 };
 
-// The place that a value goes to. `Text` is for flags without a field of their own.
+// The field that a value is stored in. `Text` is for flags without a field.
 struct Text {
   bool boolean = false;
 };
@@ -37,13 +37,13 @@ struct Flag {
   Field field;
   std::string_view default_text;
   std::string_view help;
-  // A further check of a value, also of one without effect: the reason for which it is refused.
+  // A further check of a value, also for flags without effect: returns the reason to refuse it.
   ValueProblem (*check)(std::string_view text) = nullptr;
 };
 
 // In the order of --help.
 std::span<const Flag> Flags();
-// Null if there is none of that name.
+// Null if there is no flag of that name.
 const Flag* FindFlag(std::string_view name);
 bool IsBoolean(const Flag& flag);
 

@@ -24,7 +24,7 @@ std::uint64_t LimitIn(const std::filesystem::path& file) {
   return error == std::errc() && end == word.data() + word.size() ? limit : kNoLimit;
 }
 
-// The least limit of the group and those that it lies in.
+// The lowest limit of the group and its ancestors.
 std::uint64_t LeastLimit(const std::filesystem::path& mount, std::string_view group,
                          const char* file) {
   std::filesystem::path at = std::filesystem::path(group).relative_path();

@@ -18,7 +18,7 @@
 namespace kvorum::server {
 namespace {
 
-// What the process tells its main thread when it must end.
+// The signal by which the process tells its main thread that it must end.
 constexpr int kEndedByItself = SIGUSR1;
 
 LogLevel LevelOf(const std::string& name) {
@@ -42,7 +42,7 @@ sigset_t BlockSignals() {
   return ends;
 }
 
-// A page of the database that cannot be read ends in SIGBUS: say so, since nothing else will.
+// A page of the database that cannot be read raises SIGBUS: report it, since nothing else will.
 void ReportBusError(int) {
   constexpr char kText[] =
       "kvorum: SIGBUS: a page of the database file could not be read (disk error, or the file was "

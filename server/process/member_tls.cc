@@ -18,7 +18,7 @@ bool AsksForTls(std::string_view urls) {
          urls.find("unixs://") != std::string_view::npos;
 }
 
-// As etcd shows it.
+// In etcd's form.
 std::string Described(const rpc::TlsOptions& tls) {
   return "cert = " + tls.certificate_file + ", key = " + tls.key_file +
          ", client-cert=" + tls.client_certificate_file + ", client-key=" + tls.client_key_file +
@@ -41,7 +41,7 @@ rpc::TlsOptions PeerFiles(const Options& options) {
   return tls;
 }
 
-// Members with certificates of their own making believe each other anything: the other flags have
+// Members with self-made certificates trust each other without verification: the other flags have
 // no meaning then.
 Result<rpc::TlsOptions> SelfSignedPeer(FileSystem& fs, const Options& options, std::int64_t now_s) {
   KV_TRY(const std::vector<Url> urls, ParseUrls(options.listen_peer_urls));

@@ -1,8 +1,8 @@
-// What the flags ask of connections between members: files loaded and checked, and certificates
-// made where --peer-auto-tls wants it.
+// The TLS settings between members that the flags ask for: files loaded and checked, and
+// certificates made for --peer-auto-tls.
 //
-// Used by the main thread at the start. Errors are what keeps the server from starting; they read
-// like etcd's.
+// Used by the main thread at the start. An error keeps the server from starting; it reads like
+// etcd's.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace kvorum::server {
 
-// Nothing if no flag and no URL asks for it.
+// nullopt if no flag and no URL asks for TLS.
 Result<std::optional<PeerTls>> OpenPeerTls(FileSystem& fs, const Options& options,
                                            std::int64_t now_s);
 

@@ -1,4 +1,4 @@
-// Tells systemd how the process fares, on the socket named by $NOTIFY_SOCKET (sd_notify(3)), if
+// Reports the process's state to systemd, on the socket named by $NOTIFY_SOCKET (sd_notify(3)), if
 // there is one.
 #pragma once
 

@@ -22,8 +22,8 @@ using std::chrono::nanoseconds;
 
 constexpr std::uint64_t kDefaultQuotaBytes = std::uint64_t{2} << 30;
 
-// Names of old flags that scripts still pass; parsed and forgotten. All are switches: a value is
-// part of the same word.
+// Old flags that scripts still pass; parsed and ignored. All are switches: a value is part of the
+// same word.
 constexpr std::string_view kForgotten[] = {"cluster-active-size",
                                            "cluster-remove-delay",
                                            "cluster-sync-interval",
@@ -40,7 +40,7 @@ constexpr std::string_view kForgotten[] = {"cluster-active-size",
                                            "test.coverprofile",
                                            "test.outputdir"};
 
-// Flags whose use is warned of, in the words of etcd's.
+// Flags whose use causes a warning, in etcd's words.
 struct Deprecation {
   std::string_view flag;
   std::string_view warning;
@@ -68,7 +68,7 @@ std::vector<std::string> SplitCommas(std::string_view text) {
   }
 }
 
-// Puts the text into the flag's field; the reason if it does not fit.
+// Stores the text in the flag's field; returns the reason if it does not fit.
 ValueProblem Assign(const Flag& flag, std::string_view text, Options& options) {
   if (flag.check != nullptr) {
     if (auto problem = flag.check(text)) return problem;
@@ -80,7 +80,7 @@ ValueProblem Assign(const Flag& flag, std::string_view text, Options& options) {
     options.*field = *std::move(value);
     return std::nullopt;
   };
-  // The reason for all that have no better one.
+  // The default reason of a refusal.
   const auto or_refused = []<class T>(const auto& parsed) -> std::expected<T, std::string> {
     if (!parsed) return std::unexpected("parse error");
     return *parsed;
@@ -113,8 +113,8 @@ ValueProblem Assign(const Flag& flag, std::string_view text, Options& options) {
       flag.field);
 }
 
-// A value equal to the default, whatever its spelling, asks for nothing that is not there, and so
-// does none.
+// A value equal to the default, however it is written, requires no missing feature; neither does an
+// empty one.
 bool EqualsDefault(const Flag& flag, std::string_view text) {
   if (text == flag.default_text) return true;
   if (IsBoolean(flag)) return ParseBool(text) == ParseBool(flag.default_text);
@@ -136,7 +136,7 @@ UsageError BadValue(std::string_view name, bool is_boolean, std::string_view tex
                  (is_boolean ? "-" : "flag -") + std::string(name) + ": " + reason};
 }
 
-// Each value is looked at in its turn, also one that a later one replaces.
+// Each value is checked in its turn, also one that a later one replaces.
 std::optional<UsageError> ReadArguments(std::span<const char* const> arguments, GivenFlags& given,
                                         ParsedCommandLine& parsed) {
   for (std::size_t i = 0; i < arguments.size(); ++i) {

@@ -1,10 +1,9 @@
-// What the operator chose: flags, environment variables, their defaults and what is refused.
+// The operator's settings: flags, environment variables, their defaults and refusals.
 //
 // One table (flag_table.cc) lists every flag of the API level that we match; parsing, the
-// environment,
-// --help and the documentation derive from it. A flag is either effective, accepted without effect
-// (its subject does not exist here), or not built yet: then any value but its default is refused,
-// since ignoring it could make a server unsafe silently.
+// environment, --help and the documentation derive from it. A flag is either effective, accepted
+// without effect (its subject does not exist here), or not implemented yet: then any value but its
+// default is refused, since ignoring it could silently make a server unsafe.
 #pragma once
 
 #include <chrono>
@@ -22,7 +21,7 @@ struct Options {
   std::string name = "default";
   std::string data_dir;                   // empty: <name>.etcd
   std::string wal_dir;                    // empty: <data_dir>/member/wal
-  std::uint64_t snapshot_count = 10'000;  // 0: this
+  std::uint64_t snapshot_count = 10'000;  // 0: this default
   std::uint64_t snapshot_catchup_entries = 5'000;
   std::uint64_t heartbeat_ms = 100;
   std::uint64_t election_ms = 1'000;
@@ -61,7 +60,7 @@ struct Options {
   std::vector<std::string> client_cert_allowed_hostname;
   std::vector<std::string> cipher_suites;
   std::string tls_min_version = "TLS1.2";
-  std::string tls_max_version;  // empty: the highest there is
+  std::string tls_max_version;  // empty: the highest available
 
   std::string peer_cert_file;
   std::string peer_key_file;
@@ -104,13 +103,13 @@ struct Options {
 
   std::uint64_t max_answer_memory_bytes = 0;  // ours: 0 is a share of the memory (decisions/0016)
 
-  // The quota that is in force: bytes, or 0 when there is none.
+  // The quota in force: bytes, or 0 when there is none.
   std::uint64_t EffectiveQuotaBytes() const;
-  // As Status reports it: negative when there is none.
+  // The value that Status reports: negative when there is none.
   std::int64_t ReportedQuotaBytes() const;
-  // How long a proposal may take when the client set no deadline: 5 s and two elections.
+  // The time-out of a proposal when the client set no deadline: 5 s and two election time-outs.
   std::chrono::milliseconds RequestTimeout() const;
-  // No lease is shorter: one and a half elections, in whole seconds.
+  // The shortest time to live of a lease: one and a half election time-outs, in whole seconds.
   std::int64_t MinLeaseTtlSeconds() const;
   std::string EffectiveInitialCluster() const;
   // At least 100 ms.
@@ -122,11 +121,11 @@ enum class ParseOutcome : std::uint8_t { kRun, kVersion, kHelp };
 struct ParsedCommandLine {
   ParseOutcome outcome = ParseOutcome::kRun;
   Options options;
-  std::vector<std::string> warnings;  // to be logged once logging stands
+  std::vector<std::string> warnings;  // to be logged once logging is set up
 };
 
-// What to print on stderr and the exit code: 2 for a command line that cannot be read, 1 for values
-// that are refused.
+// The text for stderr and the exit code: 2 for a command line that cannot be read, 1 for refused
+// values.
 struct UsageError {
   int exit_code = 2;
   std::string message;

@@ -22,7 +22,7 @@ Result<void> CheckTls(const Options& options) {
   return rpc::CheckTlsLimits(min_version, max_version, options.cipher_suites);
 }
 
-// In the order in which etcd looks at them; each gives the reason or nothing.
+// In etcd's order of checks; each returns the reason or nothing.
 
 std::optional<std::string> LoggingProblem(const Options& options) {
   if (options.logger == "capnslog") return "--logger=capnslog is removed in v3.5";
@@ -87,7 +87,7 @@ std::optional<std::string> UrlProblem(const Options& options, const GivenFlags& 
                                       options.initial_advertise_peer_urls, "\"host:port\"")) {
     return problem;
   }
-  // The default is not used beside a flag that says where to listen.
+  // The default does not apply together with a flag of listening URLs.
   if (!given.contains("advertise-client-urls")) return std::nullopt;
   return AdvertiseProblem("advertise-client-urls", options.advertise_client_urls,
                           "in the format \"host:port\", \"unix:/path/to/socket\" or "
@@ -127,7 +127,7 @@ std::optional<std::string> FeatureProblem(const Options& options) {
   return std::nullopt;
 }
 
-// Settings that etcd starts with, though it cannot serve so, and what is ours.
+// Settings with which etcd starts, though it cannot serve, and our own flags.
 std::optional<std::string> OwnProblem(const Options& options) {
   if (options.name.empty()) return "--name must not be empty";
   if (options.max_request_bytes == 0) return "--max-request-bytes must be >0";

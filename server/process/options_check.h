@@ -1,4 +1,4 @@
-// What is wrong with options as a whole, each of which is sound by itself. Internal to options.cc.
+// Checks of the options as a whole, each of which is valid by itself. Internal to options.cc.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace kvorum::server {
 
-// What was said, by flag name; the last one wins.
+// The given values, by flag name; the last one wins.
 using GivenFlags = std::map<std::string_view, std::string>;
 
 std::optional<UsageError> CheckOptions(const Options& options, const GivenFlags& given);

@@ -22,10 +22,10 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  // Joins the cluster and, once the member is published, serves clients. `on_end` is called, on a
-  // thread of the process, when the process must end by itself: its member was removed.
+  // Joins the cluster and, once the member is published, serves clients. `on_end` is called, on one
+  // of the process's threads, when the process must end by itself: its member was removed.
   void Start(std::function<void()> on_end);
-  // Ends everything in order: calls in flight, the log sealed, the backend committed.
+  // Ends everything in order: calls in flight, then the log is sealed and the backend committed.
   void Stop();
 
  private:

@@ -39,7 +39,7 @@ void LogStartup(const Options& options) {
           {"max-concurrent-streams", options.max_concurrent_streams},
           {"pre-vote", options.pre_vote}, {"feature-gates", options.feature_gates},
           {"max-learners", options.max_learners},
-          {"v2-deprecation", "write-only"});  // whatever was asked for, as there
+          {"v2-deprecation", "write-only"});  // whatever was requested, as in etcd
 }
 
 }  // namespace kvorum::server

@@ -1,5 +1,5 @@
-// The line that says with what the server starts, under the names that etcd's has: operators and
-// tests look for `"snapshot-catchup-entries":5000` and its like.
+// Logs the settings with which the server starts, under the names of etcd's line: operators and
+// tests look for `"snapshot-catchup-entries":5000` and the like.
 #pragma once
 
 #include "server/process/options.h"

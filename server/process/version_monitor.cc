@@ -17,13 +17,13 @@
 namespace kvorum::server {
 namespace {
 
-// While nothing is decided members wait for it before they serve.
+// While no version is decided members wait for it before they serve.
 constexpr Duration kUndecidedPause = std::chrono::milliseconds(20);
 constexpr Duration kUndecidedTimeout = std::chrono::milliseconds(300);
 constexpr Duration kLowPause = std::chrono::seconds(1);
 constexpr Duration kPause = std::chrono::seconds(4);
 
-// Goes on, whatever came of the proposal.
+// Continues, whatever the outcome of the proposal.
 class OutcomeWaiter final : public Waiter {
  public:
   explicit OutcomeWaiter(Task then) : then_(std::move(then)) {}

@@ -1,7 +1,7 @@
-// The leader's watch over the cluster version: asks the members what they are, proposes what all
-// can take part in, and raises it when that changes.
+// The leader's monitor of the cluster version: asks the members for their versions, proposes the
+// highest that all support, and raises it when that changes.
 //
-// Runs on the executor, which it keeps busy while peers are asked (`timeout` at most). The owner
+// Runs on the executor, which it blocks while it asks peers (at most for `timeout`). The owner
 // stops the executor, then destroys the monitor.
 #pragma once
 
@@ -15,7 +15,7 @@ class VersionMonitor {
  public:
   VersionMonitor(Executor& executor, PeerRequester& peers, ServiceContext& context,
                  Duration timeout);
-  // Looks now, and from now on again and again.
+  // Checks now, and periodically from now on.
   void Start();
 
  private:
