@@ -1,5 +1,5 @@
-// The alarms that stand: replicated state in the bucket `alarm`, kept across restarts until the
-// operator disarms it.
+// The alarms that are raised: replicated state in the bucket `alarm`, kept across restarts until
+// the operator disarms it.
 //
 // Changed by the apply executor only; reading is thread-safe. Stands() costs one atomic load.
 #pragma once
@@ -18,13 +18,13 @@ namespace kvorum::server {
 
 class Alarms {
  public:
-  // False if it stood already, or does not stand.
+  // Returns false if it was raised already, or is not raised.
   bool Activate(const Alarm& alarm);
   bool Deactivate(const Alarm& alarm);
-  // Those of an installed snapshot.
+  // Takes those of an installed snapshot.
   void Reset(std::set<Alarm> alarms);
 
-  // By member, then type; kNone asks for all.
+  // By member, then type; kNone means all types.
   std::vector<Alarm> List(AlarmType type = AlarmType::kNone) const;
   bool Stands(AlarmType type) const {
     return (type == AlarmType::kCorrupt ? corrupt_ : no_space_).load(std::memory_order_relaxed);

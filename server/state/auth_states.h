@@ -1,9 +1,9 @@
 // The states of users, roles and permissions that readers of the store may need: each view of the
-// store says which of them belongs to it (ReadView::side_version).
+// store has the number of the state that belongs to it (ReadView::side_version).
 //
-// Thread-safe. Add and Reserve belong to the apply executor.
-// Why a number and not simply the newest: a request that put the permissions of one entry together
-// with the data of another could read what no user was ever allowed to.
+// Thread-safe. Add and Reserve belong to the apply executor. The number, rather than the newest
+// state, is needed because a request that combined the permissions of one entry with the data of
+// another could read what no user was ever allowed to.
 #pragma once
 
 #include <atomic>
@@ -22,36 +22,36 @@ class AuthStates {
 
   explicit AuthStates(State first) { Fill(Reserve(), std::move(first)); }
 
-  // The number to be given to the store. `shown` is that of the newest view: what was added since
-  // belongs to no view and never will, and is replaced under its number.
+  // Returns the number to be given to the store. `shown` is that of the newest view: a state added
+  // since belongs to no view and never will, and is replaced under its number.
   std::uint64_t Add(State state, std::uint64_t shown);
-  // The same in two steps, for a state that is prepared elsewhere: until it is there, nobody finds
-  // it, and the one before is the newest.
+  // The same in two steps, for a state that is prepared elsewhere: until Put nobody finds it, and
+  // the previous one is the newest.
   std::uint64_t Reserve();
   void Fill(std::uint64_t version, State state);
 
-  // False: no state so far had auth enabled, and nothing needs to be asked.
+  // False: no state so far had auth enabled, and no check is needed.
   bool may_be_on() const { return may_be_on_.load(std::memory_order_acquire); }
   State Newest() const;
-  // What one thread holds, so that it need not meet others at every look.
+  // One thread's copy, so that it need not contend with others at every look.
   struct Held {
     State state;
     std::uint64_t version = 0;
     std::uint64_t changes = 0;
   };
-  // Makes it the newest; a look at one word as long as it is. Begins with {}.
+  // Updates it to the newest; costs a look at one word if it is. Starts as {}.
   void Renew(Held& held) const;
-  // Whether what had this many changes (Held) still is the newest.
+  // True if the copy with this many changes (Held) is still the newest.
   bool IsNewest(std::uint64_t changes) const {
     return changes == changes_.load(std::memory_order_acquire);
   }
-  // That of a view. Null if it is forgotten: some newer views with other states have been shown.
+  // The state of a view. Null if it is forgotten: newer views with other states have been shown.
   State At(std::uint64_t version) const;
 
  private:
   static constexpr std::size_t kKept = 8;
 
-  // Takes the place of what is there, which it gives back to be destroyed without the lock.
+  // Replaces a state and returns the old one to be destroyed without the lock.
   State Put(std::uint64_t version, State state);
 
   std::atomic<bool> may_be_on_{false};

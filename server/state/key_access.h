@@ -1,7 +1,8 @@
-// What a request may do to keys: the permissions that each of its parts needs, nested ones and all.
-// The same rules when a request enters, when a read is served and when an entry is applied.
+// Checks what a request may do to keys: the permissions that each of its parts needs, nested ones
+// included. The same rules apply when a request enters, when a read is served and when an entry is
+// applied.
 //
-// Errors: those of auth::AuthState. Ok while auth is off.
+// Errors: those of auth::AuthState. Ok while auth is disabled.
 #pragma once
 
 #include <functional>
@@ -16,27 +17,28 @@
 
 namespace kvorum::server {
 
-// Visits the keys of a lease until `visit` says false; whether it never did. A lease that there is
-// not has none.
+// Visits the keys of a lease until `visit` returns false; returns whether it visited all. A missing
+// lease has none.
 using VisitKey = std::function<bool(std::string_view key)>;
 using LeaseKeys = std::function<bool(lease::LeaseId id, const VisitKey& visit)>;
 
-// One object checks one request: of each lease that it names the keys are looked at once.
+// One object checks one request: the keys of each lease that it names are checked once.
 class KeyAccess {
  public:
-  // All of it outlives the checks.
+  // All arguments outlive the checks.
   KeyAccess(const auth::AuthState& state, const auth::Identity& identity, const LeaseKeys& keys)
       : state_(state), identity_(identity), lease_keys_(keys) {}
 
   Result<void> Check(const mvcc::RangeRequest& request) {
     return state_.CheckRead(identity_, request.key, request.range_end);
   }
-  // A lease ends with all its keys: who attaches a key to it must be allowed to write the others.
+  // A lease ends with all its keys: a caller that attaches a key to it must be allowed to write the
+  // others.
   Result<void> Check(const mvcc::PutRequest& request);
   Result<void> Check(const mvcc::DeleteRangeRequest& request);
-  // Compares read, and both branches are checked: which one runs must not depend on who asks.
+  // Compares read, and both branches are checked: the check must not depend on which one runs.
   Result<void> Check(const mvcc::TxnRequest& request);
-  // To revoke a lease, to renew it, to attach to it.
+  // For revoking a lease, renewing it, and attaching to it.
   Result<void> CheckLease(lease::LeaseId id);
 
  private:

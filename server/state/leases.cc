@@ -81,7 +81,7 @@ void Leases::Install(lease::LeaseTable table) {
     std::lock_guard lock(mutex_);
     lessor_.Exchange(table);
   }
-  // What was there is freed here, without the lock.
+  // The old table is freed here, without the lock.
 }
 
 void Leases::Promote(raft::Term term, Duration extension) {

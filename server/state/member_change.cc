@@ -13,7 +13,7 @@ namespace {
 using raft::ConfChangeType;
 
 constexpr const char* kIsPromote = "isPromote";
-// Ours; members of etcd pass over it.
+// Our own field; members of etcd ignore it.
 constexpr const char* kMaxLearners = "maxLearners";
 
 bool UrlsAreTaken(const MembershipView& view, const MemberChange& change) {
@@ -81,7 +81,7 @@ raft::ConfChange EncodeMemberChange(std::uint64_t id, const MemberChange& change
   raft::ConfChange encoded{.id = id, .type = change.type, .node_id = change.id};
   if (change.type == ConfChangeType::kRemoveNode) return encoded;
   std::string context = EncodeMemberJson(change.member);
-  // Behind the member's own fields, whose spelling stays.
+  // After the member's own fields, which stay as they were encoded.
   const auto append = [&](std::string_view name, const std::string& value) {
     context.insert(context.size() - 1, ",\"" + std::string(name) + "\":" + value);
   };
@@ -99,7 +99,7 @@ Result<MemberChange> DecodeMemberChange(const raft::ConfChange& change) {
     return Fail(Code::kDataLoss, "membership: the change is of member " + IdText(change.node_id) +
                                      ", its record of member " + IdText(decoded.member.id));
   }
-  // Raft goes by the type, so the record does too.
+  // Raft uses the type, so the record does too.
   decoded.member.is_learner = change.type == ConfChangeType::kAddLearnerNode;
   const auto json = nlohmann::json::parse(change.context.view(), nullptr, false);
   const auto promote = json.find(kIsPromote);

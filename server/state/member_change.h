@@ -1,5 +1,5 @@
 // Configuration changes as values: a membership and a change in, the new membership or the refusal
-// out. The one home of what a change must satisfy; asked before it is proposed, and again when it
+// out. The single home of the rules for a change; checked before it is proposed, and again when it
 // is applied, where every replica decides alike: nothing here depends on a member's own flags.
 #pragma once
 
@@ -14,13 +14,13 @@
 
 namespace kvorum::server {
 
-// What one entry of a configuration change says.
+// The content of one configuration change entry.
 struct MemberChange {
   raft::ConfChangeType type = raft::ConfChangeType::kAddNode;
   raft::MemberId id = raft::kNone;
-  Member member;            // of an addition and an update
-  bool is_promote = false;  // an addition that makes a voter of a learner
-  // Of the addition of a learner: the limit of the member that was asked (--max-learners). It
+  Member member;            // for an addition and an update
+  bool is_promote = false;  // an addition that turns a learner into a voter
+  // For the addition of a learner: the limit of the member that was asked (--max-learners). It
   // travels with the change, so that all decide alike whatever their own flags say.
   std::optional<std::size_t> max_learners{};
 
@@ -30,16 +30,16 @@ struct MemberChange {
   static MemberChange Promote(raft::MemberId id);
 };
 
-// As the log holds it; `id` is that of whoever waits for it.
+// The form in the log; `id` identifies the waiter.
 raft::ConfChange EncodeMemberChange(std::uint64_t id, const MemberChange& change);
-// kDataLoss for a context that is no member, or another one than the change names.
+// kDataLoss for a context that is not a member, or not the one that the change names.
 Result<MemberChange> DecodeMemberChange(const raft::ConfChange& change);
 
-// The answers of the API: kErrMemberNotFound (also of an id that was removed), kErrMemberExist,
-// kErrPeerUrlExist, kErrMemberNotLearner, kErrTooManyLearners; kErrNotEnoughStarted for the removal
-// of the only voter.
+// The API's errors: kErrMemberNotFound (also for a removed id), kErrMemberExist, kErrPeerUrlExist,
+// kErrMemberNotLearner, kErrTooManyLearners; kErrNotEnoughStarted for the removal of the only
+// voter.
 Result<void> CheckMemberChange(const MembershipView& view, const MemberChange& change);
-// The membership after a change that CheckMemberChange let through.
+// The membership after a change that passed CheckMemberChange.
 MembershipView ApplyMemberChange(MembershipView view, const MemberChange& change);
 
 // The members as Raft counts them.

@@ -1,6 +1,5 @@
-// Who belongs to the cluster, and what version it runs at: the replicated state that configuration
-// changes and attribute entries of the log make, stored in the buckets `members`, `members_removed`
-// and `cluster`.
+// The members of the cluster, and its version: replicated state made by configuration changes and
+// attribute entries of the log, stored in the buckets `members`, `members_removed` and `cluster`.
 //
 // Written by the apply executor only; View() and is_learner() may be called by any thread.
 #pragma once
@@ -22,12 +21,12 @@ class Membership {
 
   std::shared_ptr<const MembershipView> View() const;
   raft::MemberId self() const { return self_; }
-  // Whether this member is one that has no vote. Cheap: asked for every request.
+  // True if this member has no vote. Cheap: called for every request.
   bool is_learner() const { return is_learner_.load(std::memory_order_relaxed); }
 
   // Each replaces the view; the caller writes the buckets.
   void Set(MembershipView next);
-  // False if there is no such member.
+  // Returns false if there is no such member.
   bool SetAttributes(raft::MemberId id, std::string name, std::vector<std::string> client_urls);
   void SetClusterVersion(std::string version);
 

@@ -1,4 +1,4 @@
-// The space quota: whether one more write still fits. Checked before a proposal, and again when it
+// The space quota: decides whether another write fits. Checked before a proposal, and again when it
 // is applied.
 //
 // Thread-safe.
@@ -17,8 +17,8 @@ class Quota {
   // limit_bytes 0: no quota.
   Quota(const mvcc::Store& store, std::uint64_t limit_bytes)
       : store_(store), limit_bytes_(limit_bytes) {}
-  // What waits for the backend counts too, so that a burst between two commits cannot run past the
-  // limit. A request that costs nothing (deletes, reads) always fits.
+  // Writes waiting for the backend count too, so that a burst between two commits cannot exceed the
+  // limit. A request without cost (deletes, reads) always fits.
   bool Fits(std::uint64_t cost_bytes) const;
 
  private:

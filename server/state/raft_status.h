@@ -1,9 +1,9 @@
-// What a member knows of its cluster's Raft, for everybody who answers clients: published by the
+// A member's knowledge of its cluster's Raft, for all code that answers clients: published by the
 // replica, read anywhere.
 //
 // Threading: thread-safe. The applied index is written by the apply executor, the rest by the raft
-// executor. Each value is the last one published; two of them need not be of one moment. Invariant:
-// applied_index() never goes back.
+// executor. Each value is the last one published; two of them need not be from one moment.
+// Invariant: applied_index() never decreases.
 #pragma once
 
 #include <atomic>
@@ -30,26 +30,26 @@ class RaftStatus {
   raft::Index commit_index() const { return commit_index_.load(std::memory_order_acquire); }
   raft::Index applied_index() const { return applied_index_.load(std::memory_order_acquire); }
   raft::Term term() const { return term_.load(std::memory_order_acquire); }
-  // kNone in each election.
+  // kNone during each election.
   raft::MemberId leader() const { return leader_.load(std::memory_order_acquire); }
-  // True if there has been no leader for two election time-outs: none was heard of, and none of the
-  // elections meanwhile had a winner.
+  // True if there has been no leader for two election time-outs: none was heard from, and no
+  // election meanwhile had a winner.
   bool is_leaderless() const {
     return leader() == raft::kNone && is_leader_overdue_.load(std::memory_order_acquire);
   }
   // The term in which this member leads, as far as it knows; 0 if it does not.
   raft::Term leading_term() const { return leading_term_.load(std::memory_order_acquire); }
-  // Of peers, that no correct one sends, or for which there was no room.
+  // Messages of peers that no correct one sends, or for which there was no room.
   std::uint64_t refused_messages() const {
     return refused_messages_.load(std::memory_order_relaxed);
   }
-  // Proposals of other members' clients that came again and were not taken again.
+  // Proposals of other members' clients that arrived again and were dropped.
   std::uint64_t repeated_proposals() const {
     return repeated_proposals_.load(std::memory_order_relaxed);
   }
 
-  // ---- the publishers ----
-  // True if leading_term() says something else now.
+  // ---- for the publishers ----
+  // Returns true if leading_term() has changed.
   bool Publish(const Values& values) {
     commit_index_.store(values.commit_index, std::memory_order_release);
     term_.store(values.term, std::memory_order_release);

@@ -1,4 +1,4 @@
-// The replicated state beside the keys, as the backend's small buckets hold it.
+// The replicated state other than the keys, as stored in the backend's small buckets.
 #pragma once
 
 #include <set>
@@ -17,7 +17,7 @@ struct ReplicatedState {
   auth::AuthStore::Content auth;
 };
 
-// kDataLoss for a bucket that nobody can have written so.
+// kDataLoss for a bucket that no member can have written.
 Result<ReplicatedState> LoadReplicatedState(mvcc::Snapshot& content);
 
 }  // namespace kvorum::server
