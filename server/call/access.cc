@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view kToken = "token";
 constexpr std::string_view kAuthorization = "authorization";
 constexpr std::string_view kBearer = "Bearer ";
-// Set by etcd's JSON gateway, which calls with a certificate of its own.
+// Set by etcd's JSON gateway, which calls with its own certificate.
 constexpr std::string_view kGateway = "grpcgateway-accept";
 
 std::optional<std::string_view> TokenOf(const rpc::CallContext& call) {
@@ -32,12 +32,13 @@ Result<auth::Identity> Access::IdentityIn(const auth::AuthState& state,
   const auth::Identity identity{.username = caller.name.view(),
                                 .revision = state.revision(),
                                 .user = state.FindUser(caller.name.view())};
-  // What was let in by a session that has ended since is refused as its token would be.
+  // A request admitted by a session that has ended since is refused as its token would be.
   if (caller.token.session_revision != 0 &&
       caller.token.session_revision < state.SessionsSince(identity.user))
     return kErrInvalidAuthToken.Fail();
   if (caller.token.revision == 0) return identity;
-  // A JWT knows the auth state that it was given in: it ends when what its user may do changes.
+  // A JWT is bound to the auth state in which it was issued: it ends when its user's permissions
+  // change.
   if (identity.user == nullptr) return kErrInvalidAuthToken.Fail();
   if (caller.token.revision < state.RequiredRevision(identity.user))
     return kErrAuthOldRevision.Fail();
@@ -68,15 +69,16 @@ void Access::IdentifyByToken(std::string_view token, const auth::AuthState& stat
     } else if (const auto user = parts_.simple_tokens->Find(token); user != nullptr) {
       caller.name = SharedBytes::Copy(*user);
     }
-    // The state was looked at first: a session that it knows to have ended is not taken for later.
+    // The state was read first: a session that it knows to have ended is not mistaken for a later
+    // one.
     caller.token.session_revision = state.revision();
     caller.is_identified = !caller.name.empty();
     if (caller.is_identified) return;
   } else if (parts_.jwt != nullptr) {
     const auto claims = parts_.jwt->Verify(token, WallSeconds());
     caller.token_void = !claims.has_value();
-    // Of a revision that there is not yet: this member is behind, or the token another cluster's.
-    // There is none before the first; it would count for ever.
+    // A revision that does not exist yet: this member is behind, or the token is another cluster's.
+    // Revision 0 is refused: it would be valid for ever.
     if (claims.has_value() && (*claims)->revision != 0 && (*claims)->revision <= state.revision()) {
       caller.name = SharedBytes::Copy((*claims)->username);
       caller.is_identified = true;

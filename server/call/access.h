@@ -1,11 +1,11 @@
-// Who calls, and what they may: between the transport and the services.
+// Authentication and authorization, between the transport and the services.
 //
-// Identify finds out who a call comes from and leaves that in its context (rpc::Caller), where
-// services and whatever they ask in the call's name find it. What the caller may do is decided when
-// the request enters (admission.h), so that what is refused never becomes a log entry; when a
-// read is served, against the permissions that belong to the very state that is read (ReadFor);
-// and when a write is applied, against those of its place in the log. The first decision may be out
-// of date, so it only ever refuses after it has caught up with the cluster.
+// Identify finds out who makes a call and stores that in its context (rpc::Caller), where services,
+// and requests that they make in the caller's name, find it. Permissions are checked when the
+// request enters (admission.h), so that a refused request never becomes a log entry; when a read is
+// served, against the permissions that belong to the very state that is read (ReadFor); and when a
+// write is applied, against those of its place in the log. The first check may be out of date, so
+// it only ever refuses after it has caught up with the cluster.
 //
 // Threads: thread-safe; AdmitUpToDate is called on the call's loop, and continues there or, for a
 // call without one, on any thread.
@@ -47,21 +47,21 @@ class Access {
     // At most one of them.
     auth::SimpleTokens* simple_tokens = nullptr;
     const auth::JwtTokens* jwt = nullptr;
-    // The name in a client's certificate is a user's (--client-cert-auth).
+    // True: the name in a client's certificate is a user's (--client-cert-auth).
     bool certificates_name_users = false;
     std::size_t max_txn_ops = 0;
-    // The I/O loops that calls come from.
+    // The number of I/O loops that make calls.
     std::size_t loops = 0;
   };
   explicit Access(const Parts& parts)
       : parts_(parts),
         per_loop_(parts.loops == 0 ? nullptr : std::make_unique<PerLoop[]>(parts.loops)) {}
 
-  // What `check` is asked: the state, and who asks.
+  // The arguments of `check` are the state and the caller.
   using Check = std::function<Result<void>(const auth::AuthState&, const auth::Identity&)>;
   using Then = std::move_only_function<void(Result<void>)>;
 
-  // Finds out who calls and runs the check. A refusal may be out of date.
+  // Identifies the caller and runs the check. A refusal may be out of date.
   template <class CheckFunction>
   Result<void> Admit(rpc::CallContext& call, CheckFunction&& check) const {
     AuthStates::Held kept;
@@ -73,11 +73,11 @@ class Access {
     call.caller.counted_revision = identity.revision;
     return check(state, identity);
   }
-  // What follows a refusal by Admit: the same behind everything that the cluster has committed by
-  // now, unless that cannot help. `then` gets the verdict, maybe at once.
+  // Continues after a refusal by Admit: checks again after everything that the cluster has
+  // committed by now, unless that cannot help. `then` gets the verdict, perhaps at once.
   void AdmitUpToDate(std::shared_ptr<rpc::CallContext> call, Check check, Then then) const;
 
-  // True: nobody is asked for anything.
+  // True: nothing is checked.
   bool is_off() const { return !parts_.states->may_be_on(); }
 
   // A view of the store for a read that the caller may make in that very state.
@@ -88,13 +88,13 @@ class Access {
     });
   }
 
-  // Whether the caller may read all of these keys.
+  // Checks that the caller may read all of these keys.
   Result<void> CheckReadable(const rpc::Caller& caller, const std::vector<std::string>& keys) const;
-  // Whether it may read the keys of all of these leases.
+  // Checks that it may read the keys of all of these leases.
   Result<void> CheckReadable(const rpc::Caller& caller,
                              const std::vector<lease::LeaseId>& leases) const;
 
-  // The caller as the rules of a method judge it.
+  // The caller in the form of a method's rules.
   Asker AskerOf(const auth::AuthState& state, const auth::Identity& identity) const {
     return {.state = state,
             .identity = identity,
@@ -103,37 +103,37 @@ class Access {
   }
   AuthStates::State state() const { return parts_.states->Newest(); }
 
-  // The caller as the state's checks want it. kErrInvalidAuthToken for one whose token has ended,
-  // kErrAuthOldRevision for one whose permissions have changed under it.
+  // The caller in the form of the state's checks. kErrInvalidAuthToken for one whose token has
+  // ended, kErrAuthOldRevision for one whose permissions have changed meanwhile.
   Result<auth::Identity> IdentityIn(const auth::AuthState& state, const rpc::Caller& caller) const;
-  // Who asks, as it goes into a log entry proposed now: at once if nothing changed since it was let
-  // in.
+  // The caller's identity for a log entry proposed now: at once if nothing changed since it was
+  // admitted.
   Result<auth::Identity> IdentityNow(const rpc::Caller& caller) const;
 
  private:
-  // What an I/O loop keeps for itself, so that the loops do not meet at every request in the words
-  // that count who holds a state or a token. Used on its thread only.
+  // An I/O loop's own copies, so that loops do not contend at every request for the reference
+  // counts of states and tokens. Used on its thread only.
   struct alignas(64) PerLoop {
     AuthStates::Held newest;
     auth::SimpleTokens::Recent tokens;
     LogRate refused_tokens;
   };
 
-  // Null on a thread that is no loop's.
+  // Null on a thread that is not a loop's.
   PerLoop* Here() const {
     const rpc::Loop* const loop = rpc::Loop::Current();
     return loop != nullptr && loop->index() < parts_.loops ? &per_loop_[loop->index()] : nullptr;
   }
-  // The newest state, until this thread asks again; `kept` must live as long.
+  // The newest state, valid until this thread calls again; `kept` must live as long.
   const AuthStates::Held& Newest(AuthStates::Held& kept) const;
-  // That of the view, in the same way; null if it is forgotten.
+  // The view's state, in the same way; null if it is forgotten.
   const auth::AuthState* StateOf(const mvcc::ReadView& view, AuthStates::State& kept) const;
 
   std::int64_t WallSeconds() const { return parts_.clock->WallNanos() / 1'000'000'000; }
   void Identify(rpc::CallContext& call, const auth::AuthState& state) const;
   void IdentifyByToken(std::string_view token, const auth::AuthState& state,
                        rpc::Caller& caller) const;
-  // As etcd does, but not more often than a log can bear.
+  // As in etcd, but not more often than a log can bear.
   void LogRefusedToken(const rpc::CallContext& call) const;
   Result<mvcc::ReadView> ViewFor(const rpc::Caller& caller, const Check& check) const;
 

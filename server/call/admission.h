@@ -1,4 +1,4 @@
-// Who may call a method: the rules that the rows of api.h name.
+// The rules, named by the rows of api.h, that decide who may call a method.
 //
 // Errors: those of auth::AuthState. A request may ask for nonsense: then its caller is told of that
 // instead (method_registrar.h).
@@ -15,7 +15,7 @@ namespace kvorum::server {
 Result<void> CheckLoggedIn(const Asker& asker);
 Result<void> CheckRoot(const Asker& asker);
 
-// A caller without a token too; but none whose token is wrong.
+// Also for a caller without a token, but not for one with a wrong token.
 inline constexpr auto kAnyone = [](const Asker&, const auto&...) -> Result<void> { return {}; };
 inline constexpr auto kLoggedIn = [](const Asker& asker, const auto&...) {
   return CheckLoggedIn(asker);
@@ -25,11 +25,11 @@ inline constexpr auto kRoot = [](const Asker& asker, const auto&...) { return Ch
 Result<void> AdmitsPut(const Asker& asker, const mvcc::PutRequest& request);
 Result<void> AdmitsDelete(const Asker& asker, const mvcc::DeleteRangeRequest& request);
 Result<void> AdmitsTxn(const Asker& asker, const mvcc::TxnRequest& request);
-// A change to a lease: whoever may write all of its keys.
+// For a change to a lease: the caller must be allowed to write all of its keys.
 Result<void> AdmitsLease(const Asker& asker, const lease::LeaseId& id);
-// Everybody who logged in may ask which alarms stand.
+// Every logged-in user may list the alarms.
 Result<void> AdmitsAlarm(const Asker& asker, const AlarmRequest& request);
-// A user may ask about itself, and about its roles.
+// A user may read itself and its roles.
 Result<void> AdmitsUserGet(const Asker& asker, const std::string_view& name);
 Result<void> AdmitsRoleGet(const Asker& asker, const std::string_view& name);
 

@@ -12,7 +12,7 @@
 namespace kvorum::server {
 namespace {
 
-// Once at once; where permissions change without pause, then later and later.
+// At once the first time; with growing pauses where permissions change continuously.
 Duration DelayBefore(int attempt) {
   constexpr int kLongest = 6;
   return attempt <= 1 ? Duration(0) : std::chrono::milliseconds(1 << std::min(attempt, kLongest));

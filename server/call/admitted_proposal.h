@@ -1,11 +1,11 @@
-// Proposals in a caller's name while auth is on.
+// Proposals in a caller's name while auth is enabled.
 //
-// An entry carries the auth revision at which its caller was let in, and every member refuses one
+// An entry carries the auth revision at which its caller was admitted, and every member refuses one
 // that is older than its auth state when it applies it, as etcd's members do: so all of them,
-// theirs and ours, agree. A change to any user or role in the same moment would thus fail requests
-// that have nothing to do with it; so the member that proposed such an entry looks at the caller
-// again and proposes it once more, which changes nothing but the order of requests that were under
-// way at the same time. The token that the caller came with must still count by then.
+// theirs and ours, agree. A change to any user or role at the same moment would thus fail unrelated
+// requests. So the member that proposed such an entry checks the caller again and proposes it once
+// more, which changes nothing but the order of concurrent requests. The caller's token must still
+// be valid by then.
 #pragma once
 
 #include <cstdint>
@@ -20,20 +20,20 @@
 
 namespace kvorum::server {
 
-// Waits for such a proposal, and hears of the last outcome only. It remembers what the next attempt
-// needs: one object in all, since there is one for every write.
+// Waits for such a proposal, and learns its final outcome only. It keeps the data for the next
+// attempt: one object in all, since there is one for every write.
 class AdmittedWaiter : public Waiter {
  public:
   void Applied(ApplyResult result) final;
 
  protected:
   virtual void Outcome(ApplyResult&& result) = 0;
-  // Takes the place of this one, which is told nothing any more.
+  // The waiter that replaces this one, which is told nothing any more.
   virtual std::unique_ptr<AdmittedWaiter> Successor() = 0;
 
  private:
   struct Attempt {
-    ServiceContext* context = nullptr;  // null: nobody was asked, and there is no other attempt
+    ServiceContext* context = nullptr;  // null: there was no check, and there is no other attempt
     SharedBytes entry;                  // which names its caller
     rpc::Caller::Token token;
     TimePoint deadline;
@@ -48,7 +48,7 @@ class AdmittedWaiter : public Waiter {
   Attempt attempt_;
 };
 
-// Fills in who asks. `request` is looked at during the call only; the waiter as ProposeFor's.
+// Fills in the caller. `request` is used during the call only; the waiter as for ProposeFor.
 void ProposeAdmitted(ServiceContext& context, rpc::Loop* loop, const rpc::Caller& caller,
                      InternalRequest request, std::unique_ptr<AdmittedWaiter> waiter,
                      TimePoint deadline);

@@ -18,13 +18,13 @@ constexpr std::string_view kLockService = "v3lockpb.Lock";
 constexpr std::string_view kElectionService = "v3electionpb.Election";
 constexpr std::string_view kHealthService = "grpc.health.v1.Health";
 
-// An answer that has nothing but its header.
+// An answer with nothing but its header.
 template <class Response>
 SharedBytes EncodeHeaderAlone(const ResponseHeader& header, const Response&) {
   return EncodeHeaderOnly(header);
 }
 
-// An answer that has no header either.
+// An answer without a header too.
 SharedBytes EncodeNothing(const ResponseHeader&, const EmptyMessage&) { return {}; }
 
 SharedBytes EncodeMembers(const ResponseHeader& header, const Members& members) {
@@ -35,7 +35,7 @@ SharedBytes EncodeNameList(const ResponseHeader& header, const Names& names) {
   return EncodeNames(header, names);
 }
 
-// The store's rule for a request, which needs no limits.
+// The store's rule for a request, if it needs no limits.
 template <auto rule>
 constexpr auto kRule = [](const auto& request, std::size_t) { return rule(request); };
 
@@ -45,17 +45,17 @@ namespace api {
 
 // ---- etcdserverpb.KV ----
 
-// Who may read is judged where it is read, in the very state that is read.
+// Permissions are checked where keys are read, in the very state that is read.
 constinit const Method<mvcc::RangeRequest, EncodedRows> kRange{
     .service = kKvService,
     .name = "Range",
     .decode = DecodeRange,
     .encode = nullptr,
     .admits = kAnyone,
-    // No more than a learner's own state.
+    // A learner serves only its own state.
     .learner_serves = [](const mvcc::RangeRequest& request) { return request.serializable; },
     .check = kRule<mvcc::CheckRange>};
-// So is each of its parts.
+// Each part is checked where it is read.
 constinit const StreamMethod kRangeStream{kKvService, "RangeStream", rpc::MethodKind::kServerStream,
                                           kAnyone};
 constinit const Method<mvcc::PutRequest, mvcc::PutResult> kPut{
@@ -89,7 +89,7 @@ constinit const Method<CompactionRequest, CompactionResult> kCompact{.service = 
 
 // ---- etcdserverpb.Watch ----
 
-// Each watcher that is created is judged.
+// Each watcher is checked when it is created.
 constinit const StreamMethod kWatch{"etcdserverpb.Watch", "Watch", rpc::MethodKind::kBidiStream,
                                     nullptr};
 
@@ -110,10 +110,10 @@ constinit const Method<lease::LeaseId, LeaseRevokeResult> kLeaseRevoke{.service 
                                                                        .decode = DecodeLeaseId,
                                                                        .encode = EncodeHeaderAlone,
                                                                        .admits = AdmitsLease};
-// Each renewal is judged.
+// Each renewal is checked.
 constinit const StreamMethod kLeaseKeepAlive{kLeaseService, "LeaseKeepAlive",
                                              rpc::MethodKind::kBidiStream, nullptr};
-// So are the keys that are told.
+// So is the reading of the lease's keys.
 constinit const Method<LeaseTimeToLiveRequest, LeaseTimeToLiveResponse> kLeaseTimeToLive{
     .service = kLeaseService,
     .name = "LeaseTimeToLive",
@@ -123,7 +123,7 @@ constinit const Method<LeaseTimeToLiveRequest, LeaseTimeToLiveResponse> kLeaseTi
           return EncodeLeaseTimeToLiveResponse(header, response.id, response.times);
         },
     .admits = kLoggedIn};
-// So are the keys of all.
+// So is the reading of all leases' keys.
 constinit const Method<EmptyMessage, std::vector<lease::LeaseId>> kLeaseLeases{
     .service = kLeaseService,
     .name = "LeaseLeases",
@@ -212,7 +212,7 @@ constinit const Method<raft::MemberId, EmptyMessage> kMoveLeader{.service = kMai
                                                                  .decode = DecodeMoveLeaderRequest,
                                                                  .encode = EncodeNothing,
                                                                  .admits = kRoot};
-// Not served: nobody reads its fields.
+// Not served: its fields are not used.
 constinit const Method<EmptyMessage, EmptyMessage> kDowngrade{.service = kMaintenanceService,
                                                               .name = "Downgrade",
                                                               .decode = DecodeEmptyMessage,
@@ -309,7 +309,7 @@ constinit const AuthChange<GrantPermissionRequest> kRoleGrantPermission =
 constinit const AuthChange<RevokePermissionRequest> kRoleRevokePermission =
     ChangeByRoot("RoleRevokePermission", DecodeRevokePermission);
 
-// ---- v3lockpb.Lock, v3electionpb.Election: keys are judged where they are read and written ----
+// ---- v3lockpb.Lock, v3electionpb.Election: keys are checked where they are read and written ----
 
 constinit const Method<LockRequest, std::string> kLock{
     .service = kLockService,

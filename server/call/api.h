@@ -24,9 +24,9 @@
 
 namespace kvorum::server {
 
-// ---- responses that have no type elsewhere ----
+// ---- responses without a type elsewhere ----
 
-// Rows are encoded while they are read, straight out of the store.
+// Rows are encoded while they are read, directly from the store.
 struct EncodedRows {};
 struct LeaseTimeToLiveResponse {
   lease::LeaseId id = lease::kNoLease;
@@ -35,7 +35,7 @@ struct LeaseTimeToLiveResponse {
 using Members = std::shared_ptr<const MembershipView>;
 struct MemberAddResponse {
   Member added;
-  Members members;  // behind the change
+  Members members;  // after the change
 };
 struct HashKvResponse {
   std::uint32_t hash = 0;
@@ -80,14 +80,14 @@ extern const Method<MemberRequest, MemberAddResponse> kMemberAdd;
 extern const Method<raft::MemberId, Members> kMemberRemove;
 extern const Method<MemberRequest, Members> kMemberUpdate;
 extern const Method<raft::MemberId, Members> kMemberPromote;
-extern const Method<bool, Members> kMemberList;  // linearizable?
+extern const Method<bool, Members> kMemberList;  // linearizable
 
 // ---- etcdserverpb.Maintenance ----
 extern const Method<AlarmRequest, AlarmResult> kAlarm;
 extern const Method<EmptyMessage, Status> kStatus;
 extern const Method<EmptyMessage, EmptyMessage> kDefragment;
 extern const Method<EmptyMessage, std::uint32_t> kHash;
-extern const Method<std::int64_t, HashKvResponse> kHashKv;  // of which revision?
+extern const Method<std::int64_t, HashKvResponse> kHashKv;  // the revision
 extern const StreamMethod kSnapshot;
 extern const Method<raft::MemberId, EmptyMessage> kMoveLeader;
 extern const Method<EmptyMessage, EmptyMessage> kDowngrade;
@@ -129,7 +129,8 @@ struct ApiMethod {
   std::string_view service;
   std::string_view name;
   rpc::MethodKind kind = rpc::MethodKind::kUnary;
-  // Fails for bytes that are no request of the method. Null: a stream, or rpc/health.h's to read.
+  // Fails for bytes that are not a request of the method. Null: a stream, or a method of
+  // rpc/health.h.
   Result<void> (*check_request)(std::string_view bytes) = nullptr;
 
   std::string Path() const { return std::string("/").append(service).append("/").append(name); }

@@ -1,4 +1,4 @@
-// A caller as the rules for calls judge it.
+// A caller, as the rules for calls see it.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace kvorum::server {
 
-// All of it is borrowed for one judgement.
+// Everything is borrowed for one check.
 struct Asker {
   const auth::AuthState& state;
   const auth::Identity& identity;

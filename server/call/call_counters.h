@@ -12,7 +12,7 @@
 
 namespace kvorum::server {
 
-// Calls by method and status code, for the metrics. Thread-safe; one relaxed increment a call.
+// Calls by method and status code, for the metrics. Thread-safe; one relaxed increment per call.
 class CallCounters {
  public:
   explicit CallCounters(std::size_t methods);

@@ -1,5 +1,5 @@
-// What every call meets before its handler, whichever service it is for. MethodRegistrar puts it
-// there.
+// The checks that every call passes before its handler, for all services. MethodRegistrar adds
+// them.
 #pragma once
 
 #include "base/error.h"
@@ -10,20 +10,20 @@
 
 namespace kvorum::server {
 
-// Whether the call asks for a leader (metadata hasleader).
+// True if the call requires a leader (metadata hasleader).
 bool WantsLeader(const rpc::CallContext& call);
 
 // kNotSupportedForLearner for a member without a vote that does not serve this call,
 // kInvalidClientApiVersion for metadata client-api-version that is not UTF-8, kNoLeader for a call
-// that wants a leader while there is none.
+// that requires a leader while there is none.
 Result<void> CheckCall(const ServiceContext& context, const rpc::CallContext& call,
                        bool learner_serves);
 
-// True while nobody's permissions count.
+// True while permissions do not matter, since auth is disabled.
 bool IsOpen(const ServiceContext& context);
 
-// `handler` behind CheckCall and the method's admission. A learner serves no stream; the stream of
-// a call that wants a leader is cut when there has been none for a while.
+// Wraps `handler` in CheckCall and the method's admission. A learner serves no stream; the stream
+// of a call that requires a leader is cut when there has been none for a while.
 rpc::StreamMethod Guarded(const ServiceContext& context, const StreamMethod& method,
                           rpc::StreamMethod handler);
 

@@ -1,5 +1,5 @@
-// The running streams, and calls that wait for long, whose clients asked for a leader (metadata
-// hasleader), and what else has no answer without one: when this member has known of none for two
+// The running streams, long-waiting calls and other work that cannot be answered without a leader,
+// whose clients required one (metadata hasleader). When this member has known no leader for two
 // election time-outs, all of them are cut with `no leader`, so that their clients go to a member
 // that has one. An election that is won in its first round is over by then, and cuts nobody off.
 //
@@ -21,15 +21,15 @@ namespace kvorum::server {
 class NeedsLeader {
  public:
   virtual ~NeedsLeader() = default;
-  // On any thread, once.
+  // Called on any thread, once.
   virtual void OnNoLeader() = 0;
 };
 
 class LeaderStreams {
  public:
-  using IsLeaderless = std::function<bool()>;  // for two election time-outs by now
+  using IsLeaderless = std::function<bool()>;  // true after two election time-outs without a leader
 
-  // Looks twenty times per election time-out (but a hundred times a second at most), on the
+  // Checks twenty times per election time-out (but at most a hundred times a second), on the
   // executor, which ends before this object.
   LeaderStreams(Executor& executor, Duration election_timeout, IsLeaderless is_leaderless);
   void Start();
@@ -50,7 +50,7 @@ class LeaderStreams {
     void Add(const std::shared_ptr<Item>& item);
 
     std::vector<std::weak_ptr<Item>> items;
-    std::size_t sweep_at = 64;  // when there are so many, those that have ended are forgotten
+    std::size_t sweep_at = 64;  // at this number, those that have ended are dropped
   };
   std::mutex mutex_;  // guards what follows
   Known<rpc::ServerStream> streams_;

@@ -1,6 +1,6 @@
-// One RPC as a row: how its request is read and its response written, who may call it, what a
-// learner serves of it, what it costs and what its request must satisfy. The rows stand in api.h;
-// gRPC, the services themselves, tests and fuzzers read them from there.
+// One RPC as a row: how its request is decoded and its response encoded, who may call it, whether a
+// learner serves it, its quota cost and the rules for its request. The rows are in api.h; gRPC, the
+// services themselves, tests and fuzzers read them from there.
 #pragma once
 
 #include <cstddef>
@@ -22,32 +22,32 @@ struct Method {
 
   std::string_view service;
   std::string_view name;
-  // MalformedRequest, InvalidUtf8Request (kv_decode.h). Views in the request point into `bytes`.
+  // Errors are MalformedRequest, InvalidUtf8Request (kv_decode.h). The request refers to `bytes`.
   Result<Request> (*decode)(std::string_view bytes);
-  // Null: the handler encodes what it reads while it reads it.
+  // Null: the handler encodes the response while it reads.
   SharedBytes (*encode)(const ResponseHeader& header, const Response& response);
-  // Judged when the call enters; what a request does to keys is judged again where it happens
-  // (access.h). Null: anybody may call, whatever token they show.
+  // Called when the call enters; a request's access to keys is checked again where it happens
+  // (access.h). Null: anybody may call, with any token.
   Result<void> (*admits)(const Asker& asker, const Request& request);
-  // What a member without a vote serves, which must not promise anything in the cluster's name.
-  // Null: nothing.
+  // True for requests that a member without a vote serves, which must not promise anything in the
+  // cluster's name. Null: none.
   bool (*learner_serves)(const Request& request) = nullptr;
-  // Bytes that it may add to the database, for the quota. Null: none.
+  // The bytes that it may add to the database, for the quota. Null: none.
   std::uint64_t (*cost_bytes)(const Request& request) = nullptr;
-  // The API's rules for a request. Null: there are none that are not seen where it is applied.
+  // The API's rules for a request. Null: all rules are checked where it is applied.
   Result<void> (*check)(const Request& request, std::size_t max_txn_ops) = nullptr;
 };
 
-// A stream's messages are its handler's to read and to judge.
+// The handler decodes and checks a stream's messages.
 struct StreamMethod {
   std::string_view service;
   std::string_view name;
   rpc::MethodKind kind;
-  // Judged when the stream begins. Null: anybody may begin one.
+  // Called when the stream begins. Null: anybody may begin one.
   Result<void> (*admits)(const Asker& asker);
 };
 
-// A request with the bytes that it points into, which are also what goes into the log.
+// A request with the bytes that it refers to, which also go into the log.
 template <class Request>
 struct Received {
   Request request;

@@ -1,5 +1,5 @@
-// Puts a service's handlers behind what stands around every call: the request is read once, then
-// judged by its method's row (method.h) and by the call's metadata, then handed over typed.
+// Wraps a service's handlers in the checks of every call: the request is decoded once, checked by
+// its method's row (method.h) and against the call's metadata, then handed over typed.
 //
 // The order is the API's: a request that is no message, a learner, metadata, permissions, space in
 // the database, the request's own rules; but whoever is refused for want of a permission is told of
@@ -20,8 +20,8 @@
 
 namespace kvorum::server {
 
-// A call that was let in: space for it, its rules, then `handler(request, reply)`, all within this
-// call. A member's own calls begin here.
+// For an admitted call: checks space and its rules, then calls `handler(request, reply)`, all
+// within this call. A member's own calls start here.
 template <class Request, class Response, class Handler>
 void RunMethod(ServiceContext& context, const Method<Request, Response>& method, rpc::Loop* loop,
                Received<Request> request, Reply<Response> reply, const Handler& handler) {

@@ -1,5 +1,5 @@
-// The right to answer one typed call, once, from any thread. A call over gRPC gets the response
-// encoded by its method's row; a call from inside gets it as it is.
+// The right to answer one typed call, once, from any thread. A gRPC call gets the response encoded
+// by its method's row; an internal call gets it as it is.
 //
 // Dropped without an answer, it answers a call over gRPC with an Internal error, so no client waits
 // for ever. A function is dropped with what it holds and is not called: that happens when the
@@ -32,8 +32,7 @@ class Reply {
   Reply(rpc::UnaryReply reply, Encode encode) : encoded_(std::move(reply)), encode_(encode) {}
   static Reply ToFunction(Function function) { return Reply(std::move(function)); }
 
-  // Exactly one of these, once. `held` is memory for answers that this one takes until its
-  // connection has it.
+  // Call exactly one of these, once. `held` is the answer's memory until its connection has it.
   void Send(const ResponseHeader& header, Response response,
             rpc::AnswerMemory::Reservation held = {}) {
     if (function_ != nullptr)
@@ -49,8 +48,8 @@ class Reply {
       return std::exchange(function_, nullptr)(std::unexpected(std::move(error)));
     encoded_.Fail(std::move(error));
   }
-  // For a response that is encoded while it is read: where its bytes go. A call from inside asks
-  // for no such response.
+  // For a response that is encoded while it is read: the reply for its bytes. An internal call
+  // never requests such a response.
   rpc::UnaryReply TakeEncoded() {
     KV_CHECK(function_ == nullptr, "a response that is never a value");
     return std::move(encoded_);

@@ -11,7 +11,7 @@
 
 namespace kvorum::server {
 
-// The response is what applying the entry gave; the header's revision is the response's.
+// The response is the result of applying the entry; the header's revision is the response's.
 template <class Response>
 class ReplyWaiter final : public AdmittedWaiter {
  public:
@@ -35,7 +35,7 @@ class ReplyWaiter final : public AdmittedWaiter {
   Reply<Response> reply_;
 };
 
-// Proposes an entry in the caller's name that is answered with what it gave.
+// Proposes an entry in the caller's name and answers with the result.
 template <class Response>
 void ProposeAndReply(ServiceContext& context, const rpc::Caller& caller, rpc::Loop* loop,
                      RequestKind kind, std::string_view body, Reply<Response> reply) {

@@ -1,8 +1,8 @@
-// What the calls of one wake-up of an I/O loop ask of the replica, collected so that it costs one
-// hand-over: all its proposals in one batch, all its linearizable reads behind one ReadIndex.
+// Collects the requests of one I/O loop's wake-up to the replica, so that they cost one hand-off:
+// all proposals in one batch, all linearizable reads behind one ReadIndex.
 //
-// A call is added on its loop's own thread; one without a loop (start-up, the gateway, tests) goes
-// through at once.
+// A call is added on its loop's own thread; one without a loop (start-up, the gateway, tests) is
+// passed on at once.
 #pragma once
 
 #include <cstddef>

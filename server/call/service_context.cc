@@ -13,10 +13,10 @@
 namespace kvorum::server {
 namespace {
 
-// How far the applied index may stay behind the commit index before new writes are refused.
+// The lag of the applied index behind the commit index at which new writes are refused.
 constexpr raft::Index kMaxGapEntries = 5'000;
 
-// Refuses a write whatever came of the alarm.
+// Refuses a write whatever the outcome of the alarm.
 class RefusalWaiter final : public Waiter {
  public:
   explicit RefusalWaiter(std::move_only_function<void(const Error& error)> refuse)
