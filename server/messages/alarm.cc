@@ -8,7 +8,7 @@ namespace {
 using wire::Describe;
 using wire::Field;
 
-// On the wire an alarm's parts stand in the request itself.
+// On the wire an alarm's fields are part of the request itself.
 struct FlatRequest {
   AlarmAction action = AlarmAction::kGet;
   raft::MemberId member = raft::kNone;

@@ -1,4 +1,4 @@
-// Alarms as the API, the log and the bucket `alarm` know them.
+// Alarms in the API, the log and the bucket `alarm`.
 #pragma once
 
 #include <compare>
@@ -11,7 +11,7 @@
 
 namespace kvorum::server {
 
-// Open on the wire: a value that is none of these names no alarm.
+// Open on the wire: any other value names no alarm.
 enum class AlarmType : std::int32_t { kNone = 0, kNoSpace = 1, kCorrupt = 2 };
 enum class AlarmAction : std::int32_t { kGet = 0, kActivate = 1, kDeactivate = 2 };
 
@@ -26,12 +26,12 @@ struct AlarmRequest {
   Alarm alarm;
 };
 
-// etcdserverpb.AlarmMember, as the bucket's key and the API's answer have it.
+// etcdserverpb.AlarmMember, as in the bucket's key and the API's answer.
 std::string EncodeAlarm(const Alarm& alarm);
 Result<Alarm> DecodeAlarm(std::string_view bytes);
-// "NOSPACE"; the number of a type that has no name.
+// "NOSPACE"; the number of a type without a name.
 std::string AlarmName(AlarmType type);
-// "memberID:123 alarm:NOSPACE", as Status and scripts show it.
+// "memberID:123 alarm:NOSPACE", as in Status and as scripts expect it.
 std::string AlarmText(const Alarm& alarm);
 
 std::string EncodeAlarmRequest(const AlarmRequest& request);

@@ -30,7 +30,7 @@ constexpr auto kLogin =
     Describe<LoginEntry, Text<1, &LoginEntry::name>, Text<3, &LoginEntry::token_prefix>>(
         "etcdserverpb.InternalAuthenticateRequest");
 
-// The options go into the log as they came.
+// The options go into the log as received.
 constexpr auto kUserAdd =
     Describe<UserPasswordRequest, Text<1, &UserPasswordRequest::name>,
              Text<2, &UserPasswordRequest::password>, Encoded<3, &UserPasswordRequest::options>,
@@ -101,7 +101,7 @@ constexpr const wire::Table* kTables[] = {
     &kChangePassword, &kUserRole,     &kPermission,  &kGrantPermission, &kRevokePermission,
     &kStatusAnswer,   &kTokenAnswer,  &kNamesAnswer, &kRoleAnswer};
 
-// The log has the hash alone.
+// The log has the hash only.
 UserPasswordRequest WithoutPassword(UserPasswordRequest request) {
   request.password = {};
   return request;

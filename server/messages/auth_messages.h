@@ -1,7 +1,7 @@
-// The Auth service's messages: what clients ask and are answered, and what stands in the log.
+// The Auth service's messages: requests and answers of clients, and log entries.
 //
-// Views point into the given bytes. Errors: MalformedRequest, as kv_decode.h's; names that are not
-// UTF-8 are no strings of a message.
+// Views point into the given bytes. Errors: MalformedRequest, like kv_decode.h's; names must be
+// UTF-8.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@
 
 namespace kvorum::server {
 
-// AuthUserGetRequest, AuthUserDeleteRequest, AuthRoleAddRequest, AuthRoleGetRequest,
-// AuthRoleDeleteRequest are a name and nothing else.
+// AuthUserGetRequest, AuthUserDeleteRequest, AuthRoleAddRequest, AuthRoleGetRequest and
+// AuthRoleDeleteRequest consist of a name.
 Result<std::string_view> DecodeName(std::string_view bytes);
 
 struct AuthenticateRequest {
@@ -27,8 +27,8 @@ struct AuthenticateRequest {
 };
 Result<AuthenticateRequest> DecodeAuthenticate(std::string_view bytes);
 
-// What the log says of a login: the password was checked by the member that was asked, and its
-// token begins with these letters.
+// A login's log entry: the member that was asked has checked the password, and its token begins
+// with these letters.
 struct LoginEntry {
   std::string_view name;
   std::string_view token_prefix;
@@ -36,8 +36,8 @@ struct LoginEntry {
 Result<LoginEntry> DecodeLoginEntry(std::string_view bytes);
 std::string EncodeLoginEntry(const LoginEntry& entry);
 
-// Of AuthUserAddRequest and AuthUserChangePasswordRequest, which has no options. In the log there
-// is the hash, in base64, and no password.
+// For AuthUserAddRequest and AuthUserChangePasswordRequest, which has no options. The log has the
+// hash, in base64, and no password.
 struct UserPasswordRequest {
   std::string_view name = {};
   std::string_view password = {};
@@ -50,7 +50,7 @@ std::string EncodeUserAdd(const UserPasswordRequest& request);
 Result<UserPasswordRequest> DecodeChangePassword(std::string_view bytes);
 std::string EncodeChangePassword(const UserPasswordRequest& request);
 
-// AuthUserGrantRoleRequest and AuthUserRevokeRoleRequest.
+// For AuthUserGrantRoleRequest and AuthUserRevokeRoleRequest.
 struct UserRoleRequest {
   std::string_view user;
   std::string_view role;
@@ -73,7 +73,7 @@ Result<RevokePermissionRequest> DecodeRevokePermission(std::string_view bytes);
 SharedBytes EncodeAuthStatusResponse(const ResponseHeader& header, bool enabled,
                                      std::uint64_t revision);
 SharedBytes EncodeAuthenticateResponse(const ResponseHeader& header, std::string_view token);
-// AuthUserGetResponse, AuthUserListResponse and AuthRoleListResponse.
+// For AuthUserGetResponse, AuthUserListResponse and AuthRoleListResponse.
 SharedBytes EncodeNames(const ResponseHeader& header, std::span<const std::string> names);
 SharedBytes EncodeRoleGetResponse(const ResponseHeader& header,
                                   std::span<const auth::Permission> permissions);

@@ -12,7 +12,7 @@
 
 namespace kvorum::server {
 
-// MemberAddRequest and MemberUpdateRequest: each leaves what it does not have at its default.
+// MemberAddRequest and MemberUpdateRequest; fields that one lacks keep their default.
 struct MemberRequest {
   raft::MemberId id = raft::kNone;
   std::vector<std::string> peer_urls;
@@ -20,9 +20,9 @@ struct MemberRequest {
 };
 Result<MemberRequest> DecodeMemberAddRequest(std::string_view bytes);
 Result<MemberRequest> DecodeMemberUpdateRequest(std::string_view bytes);
-// Reads MemberRemoveRequest and MemberPromoteRequest, which are an id and nothing else.
+// Decodes MemberRemoveRequest and MemberPromoteRequest, which consist of an id.
 Result<raft::MemberId> DecodeMemberId(std::string_view bytes);
-// MemberListRequest.linearizable.
+// Returns MemberListRequest.linearizable.
 Result<bool> DecodeMemberListRequest(std::string_view bytes);
 
 SharedBytes EncodeMemberAddResponse(const ResponseHeader& header, const Member& added,

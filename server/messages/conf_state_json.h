@@ -1,4 +1,4 @@
-// Raft's configuration as the backend's meta bucket holds it: JSON, all fields of it.
+// Raft's configuration as stored in the backend's meta bucket: JSON, with all fields.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 namespace kvorum::server {
 
 std::string EncodeConfStateJson(const raft::ConfState& state);
-// kDataLoss for bytes that are none.
+// kDataLoss for bytes that are not a configuration.
 Result<raft::ConfState> DecodeConfStateJson(std::string_view text);
 
 }  // namespace kvorum::server

@@ -8,7 +8,7 @@
 namespace kvorum::server {
 
 struct EmptyMessage {};
-// MalformedRequest for bytes that are no message; unknown fields are passed over.
+// MalformedRequest for bytes that are not a message; unknown fields are skipped.
 Result<EmptyMessage> DecodeEmptyMessage(std::string_view bytes);
 
 }  // namespace kvorum::server

@@ -42,7 +42,7 @@ using DeleteRangeFields =
     wire::Fields<Field<1, &DeleteRangeRequest::key>, Field<2, &DeleteRangeRequest::range_end>,
                  Field<3, &DeleteRangeRequest::prev_kv>>;
 
-// The oneof's last member wins; one that does not belong to the target counts as zero or empty.
+// The oneof's last member wins; one that does not match the target counts as zero or empty.
 struct TargetUnion {
   std::uint32_t field = 0;
   std::int64_t number = 0;
@@ -88,8 +88,8 @@ bool ReadCompare(mvcc::Compare& compare, std::string_view bytes) {
 
 bool ReadTxn(mvcc::TxnRequest& request, std::string_view bytes, int depth);
 
-// Parts of one operation are merged, as proto3 has it for a message that comes in parts; an
-// operation of another kind replaces what came before it.
+// Parts of one operation are merged, as proto3 requires for a message that comes in parts; an
+// operation of another kind replaces the previous one.
 template <class T>
 T& OpOf(mvcc::RequestOp& op) {
   T* same = std::get_if<T>(&op);

@@ -1,8 +1,8 @@
-// Reads the KV service's requests from the wire straight into the store's words. Views point into
-// the given bytes.
+// Decodes the KV service's requests directly into the store's types. Views point into the given
+// bytes.
 //
-// Accepts what a proto3 parser accepts, and sees the same in it, as the log's other readers must:
-// a known field of another wire type is skipped, for one. What it refuses gets the text that
+// Accepts the same bytes as a proto3 parser, with the same result, as the log's other readers must:
+// for example, a known field of another wire type is skipped. Refused bytes get the text that
 // clients see for a request that cannot be parsed. Used by services before a proposal and by apply
 // after it.
 #pragma once
@@ -17,8 +17,7 @@ namespace kvorum::server {
 Result<mvcc::RangeRequest> DecodeRange(std::string_view bytes);
 Result<mvcc::PutRequest> DecodePut(std::string_view bytes);
 Result<mvcc::DeleteRangeRequest> DecodeDeleteRange(std::string_view bytes);
-// Transactions nested deeper than 1,000 are refused as malformed: max-txn-ops stands far below
-// that.
+// Transactions nested deeper than 1,000 are refused as malformed: max-txn-ops is far below that.
 Result<mvcc::TxnRequest> DecodeTxn(std::string_view bytes);
 
 struct CompactionRequest {
@@ -27,7 +26,7 @@ struct CompactionRequest {
 };
 Result<CompactionRequest> DecodeCompaction(std::string_view bytes);
 
-// The answer to a request that is no message of its type, and to one with a string that is no
+// The errors for a request that is not a message of its type, and for one with a string that is not
 // UTF-8.
 std::unexpected<Error> MalformedRequest();
 std::unexpected<Error> InvalidUtf8Request();

@@ -37,7 +37,7 @@ void GrowFor(std::string& out, std::size_t more_bytes) {
   if (needed > out.capacity()) out.reserve(std::max(needed, 2 * out.capacity()));
 }
 
-// Within a txn a header has its revision and nothing else.
+// Within a txn a header has only its revision.
 std::size_t NestedHeaderSize(std::int64_t revision) {
   return wire::LengthDelimitedSize(kHeader, wire::IntFieldSize(kHeaderRevision, revision));
 }

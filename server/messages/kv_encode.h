@@ -1,4 +1,4 @@
-// Writes the answers of the KV service: etcdserverpb responses by hand, since rows go from the
+// Encodes the answers of the KV service: etcdserverpb responses by hand, since rows go from the
 // store into the answer with one copy.
 #pragma once
 
@@ -18,21 +18,21 @@ struct ResponseHeader {
   std::uint64_t raft_term = 0;
 };
 
-// The header as field 1 of a response; what every response starts with.
+// The header as field 1 of a response, with which every response starts.
 void AppendHeader(std::string& out, const ResponseHeader& header);
 
-// A row as an element of a RangeResponse, and how many bytes that is.
+// A row as an element of a RangeResponse, and its size in bytes.
 void AppendRow(std::string& out, const mvcc::Row& row);
 std::size_t FramedSize(const mvcc::Row& row);
 // The fields that follow a RangeResponse's rows.
 void AppendRangeEnd(std::string& out, bool more, std::int64_t count);
-// A txn's answer around those of its operations: what comes first, and what stands before each
-// range, whose rows and end are `body_bytes`.
+// A txn's answer around those of its operations: its start, and the bytes before each range, whose
+// rows and end are `body_bytes`.
 void AppendSucceeded(std::string& out, bool succeeded);
 void AppendRangeOpHead(std::string& out, std::int64_t revision, std::size_t body_bytes);
 
-// Takes a range's rows while they are found: one RangeResponse, row after row. Past its bound it
-// ends the range with an error, and says so.
+// Encodes a range's rows as they are found: one RangeResponse, row after row. Past its bound it
+// ends the range with an error, and reports that.
 class RangeEncoder final : public mvcc::RowSink {
  public:
   RangeEncoder() = default;  // a chunk without a header
@@ -44,10 +44,10 @@ class RangeEncoder final : public mvcc::RowSink {
   Result<void> Add(const mvcc::Row& row) override;
   std::int64_t rows() const { return rows_; }
   const std::string& last_key() const { return last_key_; }
-  // For a chunk, which the next one follows: it has a row, whatever its size.
+  // For a chunk with a successor: it has a row, whatever its size.
   void KeepLastKey() { keep_last_key_ = true; }
   std::size_t size_bytes() const { return out_.size(); }
-  // There was a row that did not fit.
+  // True if a row did not fit.
   bool is_exceeded() const { return is_exceeded_; }
   void SetMaxBytes(std::size_t max_bytes) { max_bytes_ = max_bytes; }
 
@@ -70,7 +70,7 @@ SharedBytes EncodePutResponse(const ResponseHeader& header, const mvcc::PutResul
 SharedBytes EncodeDeleteRangeResponse(const ResponseHeader& header,
                                       const mvcc::DeleteRangeResult& result);
 SharedBytes EncodeTxnResponse(const ResponseHeader& header, const mvcc::TxnResult& result);
-// A response that has nothing but its header.
+// A response with nothing but its header.
 SharedBytes EncodeHeaderOnly(const ResponseHeader& header);
 
 }  // namespace kvorum::server

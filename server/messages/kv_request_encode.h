@@ -1,5 +1,5 @@
-// Writing requests as clients write them, for requests that this process makes itself. Reading them
-// is kv_decode.h's.
+// Encodes requests as clients do, for requests that this process makes itself. kv_decode.h decodes
+// them.
 #pragma once
 
 #include "base/shared_bytes.h"

@@ -1,7 +1,7 @@
-// The Lease service's messages: what clients ask and are answered, what stands in the log, and what
-// members ask each other on the peer port.
+// The Lease service's messages: requests and answers of clients, log entries, and requests between
+// members on the peer port.
 //
-// Errors: MalformedRequest, as kv_decode.h's.
+// Errors: MalformedRequest, like kv_decode.h's.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct LeaseGrantRequest {
 Result<LeaseGrantRequest> DecodeLeaseGrant(std::string_view bytes);
 std::string EncodeLeaseGrant(const LeaseGrantRequest& request);
 
-// LeaseRevokeRequest and LeaseKeepAliveRequest are an id and nothing else.
+// LeaseRevokeRequest and LeaseKeepAliveRequest consist of an id.
 Result<lease::LeaseId> DecodeLeaseId(std::string_view bytes);
 std::string EncodeLeaseId(lease::LeaseId id);
 
@@ -59,7 +59,7 @@ SharedBytes EncodeLeaseLeasesResponse(const ResponseHeader& header,
 // ---- between members (spec: leases on the peer port); answers have no header ----
 
 std::string EncodeForwardedKeepAlive(lease::LeaseId id, std::int64_t ttl_s);
-// The time to live that a leader answered; an Error for an answer about another lease too.
+// The time to live in a leader's answer; an Error for an answer about another lease too.
 Result<std::int64_t> DecodeForwardedKeepAlive(std::string_view bytes, lease::LeaseId id);
 std::string EncodeInternalTimeToLive(const LeaseTimeToLiveRequest& request);
 Result<LeaseTimeToLiveRequest> DecodeInternalTimeToLive(std::string_view bytes);

@@ -1,7 +1,7 @@
 // The messages of the Lock and Election services. Views point into the given bytes; key-values are
 // handed through as they are encoded.
 //
-// Errors: MalformedRequest, as kv_decode.h's.
+// Errors: MalformedRequest, like kv_decode.h's.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct LockRequest {
 };
 Result<LockRequest> DecodeLock(std::string_view bytes);
 
-// UnlockRequest has a key and nothing else, LeaderRequest a name.
+// UnlockRequest consists of a key, LeaderRequest of a name.
 Result<std::string_view> DecodeOnlyBytes(std::string_view bytes);
 
 struct CampaignRequest {
@@ -46,7 +46,7 @@ struct LeadershipRequest {
 Result<LeadershipRequest> DecodeProclaim(std::string_view bytes);
 Result<LeadershipRequest> DecodeResign(std::string_view bytes);
 
-// UnlockResponse, ProclaimResponse and ResignResponse are a header and nothing else.
+// UnlockResponse, ProclaimResponse and ResignResponse consist of a header.
 SharedBytes EncodeLockResponse(const ResponseHeader& header, std::string_view key);
 SharedBytes EncodeCampaignResponse(const ResponseHeader& header, const LeaderKey& leader);
 // `kv` is a mvccpb.KeyValue.

@@ -1,5 +1,4 @@
-// Answers of the Maintenance service, and the two attribute entries of the log, on the
-// wire.
+// Answers of the Maintenance service, and the two attribute entries of the log, on the wire.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +31,7 @@ struct Status {
   bool is_learner = false;
   std::vector<std::string> errors;
   ResponseHeader header = {};    // set when it is encoded
-  DowngradeInfo downgrade = {};  // told even where no downgrade is under way
+  DowngradeInfo downgrade = {};  // reported even if no downgrade is under way
 };
 
 SharedBytes EncodeStatusResponse(const ResponseHeader& header, Status status);
@@ -41,12 +40,12 @@ SharedBytes EncodeHashKvResponse(const ResponseHeader& header, std::uint32_t has
                                  std::int64_t compact_revision, std::int64_t hash_revision);
 SharedBytes EncodeAlarmResponse(const ResponseHeader& header, const std::vector<Alarm>& alarms);
 
-// HashKVRequest.revision.
+// Returns HashKVRequest.revision.
 Result<std::int64_t> DecodeHashKvRequest(std::string_view bytes);
-// MoveLeaderRequest.targetID.
+// Returns MoveLeaderRequest.targetID.
 Result<raft::MemberId> DecodeMoveLeaderRequest(std::string_view bytes);
 
-// membershippb.ClusterMemberAttrSetRequest and ClusterVersionSetRequest, as log entries hold them.
+// membershippb.ClusterMemberAttrSetRequest and ClusterVersionSetRequest, as in log entries.
 struct MemberAttributes {
   raft::MemberId member = raft::kNone;
   std::string name;

@@ -12,7 +12,7 @@ namespace kvorum::server {
 
 namespace {
 
-// As Go writes JSON: safe within HTML and JavaScript. These characters stand in strings only.
+// As Go writes JSON: safe within HTML and JavaScript. These characters occur in strings only.
 std::string EscapeAsGo(std::string_view json) {
   constexpr std::pair<std::string_view, std::string_view> kEscapes[] = {
       {"<", "\\u003c"},
@@ -91,7 +91,7 @@ Result<std::vector<Member>> ParseInitialCluster(std::string_view initial_cluster
     initial_cluster.remove_prefix(std::min(comma + 1, initial_cluster.size()));
     if (pair.empty()) continue;
     const std::size_t equals = std::min(pair.find('='), pair.size());
-    // A name alone has an empty URL, which is none.
+    // A bare name has an empty URL, which is invalid.
     texts_by_name[std::string(pair.substr(0, equals))].emplace_back(
         pair.substr(std::min(equals + 1, pair.size())));
   }

@@ -1,4 +1,4 @@
-// Members as the log, the buckets and the API know them.
+// Members in the log, the buckets and the API.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +17,20 @@ struct Member {
   raft::MemberId id = raft::kNone;
   std::vector<std::string> peer_urls;
   bool is_learner = false;
-  std::string name;  // empty, as the client URLs, until the member has published itself
+  std::string name;  // empty, like the client URLs, until the member has published itself
   std::vector<std::string> client_urls;
 
   bool started() const { return !name.empty(); }
   friend bool operator==(const Member&, const Member&) = default;
 };
 
-// The member as the log and the buckets hold it, the JSON of etcd's v2 attributes.
+// The member as stored in the log and the buckets, the JSON of etcd's v2 attributes.
 std::string EncodeMemberJson(const Member& member);
-// kDataLoss for bytes that are no member.
+// kDataLoss for bytes that are not a member.
 Result<Member> DecodeMemberJson(std::string_view json);
 
-// `name=url` pairs of --initial-cluster, with the ids they get from the token. Empty pairs are
-// passed over. kInvalidArgument if a URL is none, or is used twice.
+// Parses the `name=url` pairs of --initial-cluster, with the ids that follow from the token. Empty
+// pairs are ignored. kInvalidArgument if a URL is invalid, or used twice.
 Result<std::vector<Member>> ParseInitialCluster(std::string_view initial_cluster,
                                                 std::string_view cluster_token);
 

@@ -1,6 +1,5 @@
-// The messages of this folder that are described by tables of fields (proto/fields.h): what several
-// of its files share, and the lists for the test that compares all tables with the .proto files.
-// Include it in .cc files.
+// The tables of fields (proto/fields.h) that several files of this folder share, and the lists for
+// the test that compares all tables with the .proto files. Include it in .cc files.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// The versions that clients, scripts and members read. The API level is a fact of compatibility:
+// The versions shown to clients, scripts and members. The API level is a matter of compatibility:
 // clients decide on features by it.
 #pragma once
 
@@ -11,7 +11,7 @@ inline constexpr std::string_view kApiVersion = "3.7.1";
 inline constexpr std::string_view kClusterVersion = "3.7.0";
 inline constexpr std::string_view kStorageVersion = "3.7.0";
 
-// What --version prints.
+// The text of --version.
 std::string VersionText();
 
 }  // namespace kvorum::server

@@ -1,5 +1,5 @@
 // The Watch service's messages: requests by table, as views into the message's bytes; responses by
-// hand, since the events that they carry are encoded already.
+// hand, since their events are already encoded.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ struct WatchCancelRequest {
   std::int64_t watch_id = 0;
 };
 struct WatchProgressRequest {};
-// monostate: a request of a kind that is not known, which is passed over.
+// monostate: a request of an unknown kind, which is ignored.
 using WatchRequest =
     std::variant<std::monostate, watch::CreateRequest, WatchCancelRequest, WatchProgressRequest>;
 
-// The error is the stream's end.
+// An error ends the stream.
 Result<WatchRequest> DecodeWatchRequest(std::string_view bytes);
 
 // A WatchResponse without its events, whose encoded bytes follow it.
