@@ -1,9 +1,9 @@
-// A snapshot's source that gives its reader back when the follower takes too long: the reader pins
-// every page that is freed meanwhile, so that the leader's file grows by what is written, and never
-// shrinks. The transfer then fails, and Raft asks for a newer one.
+// A snapshot's source that releases its reader when the follower takes too long: the reader pins
+// every page that is freed meanwhile, so that the leader's file grows by the writes, and never
+// shrinks. The transfer then fails, and Raft asks for a newer snapshot.
 //
-// Used by one thread at a time, as the source is. It looks at each chunk; whoever sends one gives
-// up by itself when none is taken for long.
+// Used by one thread at a time, like the source. It checks at each chunk; the sender gives up by
+// itself when no chunk is taken for long.
 #pragma once
 
 #include <cstdint>
@@ -19,17 +19,17 @@ namespace kvorum::server {
 
 class BoundedSource final : public mvcc::SnapshotSource {
  public:
-  // The limits of what a follower may cost the member's disk.
+  // The limits of a follower's cost to the member's disk.
   struct Limits {
     Duration grace = std::chrono::minutes(10);
-    // Behind the grace the whole takes no longer than at this rate.
+    // After the grace period the transfer must keep up with this rate.
     std::uint64_t bytes_per_second = std::uint64_t{16} << 20;
-    // The database's file may grow by so much, or by half of what it holds.
+    // The database's file may grow by this much, or by half of its data.
     std::uint64_t growth_bytes = std::uint64_t{1} << 30;
   };
   struct Database {
     std::function<std::uint64_t()> file_bytes;
-    // The disk takes the file's growth, as far as anybody knows.
+    // True if the disk has room for the file's growth, as far as known.
     std::function<bool()> has_space;
     std::uint64_t in_use_bytes = 0;
   };
@@ -37,13 +37,13 @@ class BoundedSource final : public mvcc::SnapshotSource {
   BoundedSource(std::unique_ptr<mvcc::SnapshotSource> source, Database database, const Clock& clock,
                 Limits limits);
 
-  // kUnavailable for good once a limit is passed.
+  // kUnavailable for good once a limit is exceeded.
   Result<SharedBytes> Next() override;
 
  private:
   std::optional<Error> PassedLimit() const;
 
-  std::unique_ptr<mvcc::SnapshotSource> source_;  // null once a limit is passed
+  std::unique_ptr<mvcc::SnapshotSource> source_;  // null once a limit is exceeded
   const Database database_;
   const Clock& clock_;
   const TimePoint deadline_;

@@ -69,7 +69,7 @@ std::optional<std::string> DecideClusterVersion(
   for (const auto& server : servers) {
     auto version = server.has_value() ? Version::Parse(*server) : std::nullopt;
     if (!version.has_value()) {
-      // Nothing is raised before everybody is known.
+      // The version is not raised before all members are known.
       if (current.empty()) return kLowestClusterVersion.text();
       return std::nullopt;
     }

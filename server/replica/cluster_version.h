@@ -1,5 +1,5 @@
-// The version that all members can take part in: decided by the leader from what the members say
-// they are, raised when the last of them can do more.
+// The version that all members support: decided by the leader from the members' own versions,
+// raised when the last of them can do more.
 #pragma once
 
 #include <compare>
@@ -27,21 +27,22 @@ struct Version {
   friend auto operator<=>(const Version&, const Version&) = default;
 };
 
-// What a cluster is at while somebody in it is not known, and the oldest that is taken part in.
+// The version of a cluster while one of its members is unknown, and the oldest that this program
+// supports.
 inline constexpr Version kLowestClusterVersion{.major = 3, .minor = 0, .patch = 0};
 inline constexpr Version kOwnClusterVersion{.major = 3, .minor = 7, .patch = 0};
 
-// What GET /version says.
+// The answer of GET /version.
 struct PeerVersions {
   std::string server;
   std::string cluster;
 };
-// Of each of the members, all asked at the same time; nothing of those that do not answer.
+// Asks all members at the same time; members that do not answer are left out.
 std::map<raft::MemberId, PeerVersions> AskVersions(PeerRequester& peers,
                                                    const std::vector<Member>& members,
                                                    Duration timeout);
 
-// The version to propose, or nullopt if it is to stay. `servers` holds what each member says it is,
+// The version to propose, or nullopt if it is to stay. `servers` holds each member's own version,
 // nullopt for one that does not answer.
 std::optional<std::string> DecideClusterVersion(
     std::string_view current, const std::vector<std::optional<std::string>>& servers);

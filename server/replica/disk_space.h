@@ -1,6 +1,6 @@
-// Whether the disks still take what is already promised: room for the log's next segment, and for
-// the backend to write down what waits in memory. Writes are refused before either runs out, since
-// a commit that meets a full disk ends the process.
+// Checks whether the disks have room for writes that are already accepted: for the log's next
+// segment, and for the backend to write the data that waits in memory. Writes are refused before
+// either runs out, since a commit that meets a full disk ends the process.
 //
 // Thread-safe.
 #pragma once
@@ -20,8 +20,9 @@ class DiskSpace {
 
   // Asks the file system; called after each commit of the backend.
   void Refresh();
-  // Whether the backend's disk holds this much more with some to spare: pages are copied before
-  // they are freed, so that what waits may cost twice its size. Before it says no it looks again.
+  // True if the backend's disk holds this much more with some to spare: pages are copied before
+  // they are freed, so that waiting data may cost twice its size. Checks again before it returns
+  // false.
   bool TakesBackendBytes(std::uint64_t pending_bytes) {
     const std::uint64_t needed = kSpareBytes + 2 * pending_bytes;
     if (free_bytes_.load(std::memory_order_relaxed) >= needed) return true;

@@ -10,7 +10,7 @@ namespace {
 constexpr Duration kPause = std::chrono::seconds(1);
 constexpr std::size_t kMaxRemembered = 256;
 
-// Whether a single message of a peer may cause it, again and again.
+// True if a single message of a peer may cause it, again and again.
 bool IsOfOneMessage(raft::EventType type) {
   switch (type) {
     case raft::EventType::kVoteRefused:

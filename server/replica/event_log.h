@@ -1,5 +1,6 @@
-// Raft's events as log lines. Those that a peer causes by a message each are written once a second
-// for each kind and peer, with the number that was left out: a flood of messages is none of lines.
+// Raft's events as log lines. Events that a peer causes with single messages are logged once a
+// second for each kind and peer, with the number left out: a flood of messages must not cause a
+// flood of lines.
 //
 // Threading: used by the raft executor only. Bounded: it remembers 256 pairs of kind and peer.
 #pragma once

@@ -8,7 +8,7 @@
 namespace kvorum::server {
 namespace {
 
-// The members once all that is committed will be applied.
+// The members once everything committed is applied.
 Result<MembershipView> CommittedView(const ForcedFrom& from) {
   MembershipView view = from.applied_view;
   for (const raft::Entry& entry : from.entries) {

@@ -1,7 +1,7 @@
-// --force-new-cluster: the configuration changes that make a cluster of one member of the log of
-// one of several. A pure function; what it returns is appended to the log and counts as committed,
-// since nobody else has a say from then on. What was committed is what the hard state or the
-// backend of this member says; the news of it may be up to a commit interval of the backend old.
+// --force-new-cluster: the configuration changes that turn the log of a member of several into a
+// cluster of one. A pure function; its result is appended to the log and counts as committed, since
+// nobody else has a vote from then on. Entries are committed if this member's hard state or backend
+// says so; that may be out of date by up to a commit interval of the backend.
 #pragma once
 
 #include <span>
@@ -24,8 +24,8 @@ struct ForcedFrom {
   std::vector<std::string> own_peer_urls{};  // for a member that its own log does not know yet
 };
 
-// First this member becomes a voter if it is none, then all others are removed: at no point is
-// there a cluster without voters. Empty if it is alone already. kFailedPrecondition if it was
+// First this member becomes a voter if it is not one, then all others are removed: at no point is
+// there a cluster without voters. Empty if it is already alone. kFailedPrecondition if it was
 // removed; kDataLoss for a log that cannot be read.
 Result<std::vector<raft::Entry>> MakeForcedChanges(const ForcedFrom& from);
 

@@ -29,7 +29,7 @@ namespace {
 
 constexpr Duration kAlarmTimeout = std::chrono::seconds(7);
 
-// Goes on once the entry was applied, or was not.
+// Continues once the entry was applied, or failed.
 class TaskWaiter final : public Waiter {
  public:
   explicit TaskWaiter(Task task) : task_(std::move(task)) {}
@@ -40,7 +40,7 @@ class TaskWaiter final : public Waiter {
   Task task_;
 };
 
-// One that comes by itself lacks its content.
+// A kSnap among the other messages lacks its content.
 bool IsSnapshot(const raft::Message& message) { return message.type == raft::MessageType::kSnap; }
 
 }  // namespace
@@ -230,7 +230,7 @@ Result<std::unique_ptr<mvcc::SnapshotSink>> Instance::ReceiveSnapshot(raft::Mess
   if (!is_ours) return Fail(Code::kInvalidArgument, "not a snapshot for this member");
   const raft::Index index = message.snapshot->metadata.index;
   if (index <= status_->commit_index()) {
-    // Raft drops it and answers how far we are, so that its leader does not send it again.
+    // Raft drops it and answers with our index, so that the leader does not send it again.
     replica_->Receive(std::move(message));
     return Fail(Code::kFailedPrecondition, "this member has everything up to the snapshot's index");
   }

@@ -1,11 +1,11 @@
-// One member's replica with all that it stands on, put together over the interfaces to the outside:
-// the same code over the machine's disk and threads, over a faulty disk in a test, and in the
-// simulation.
+// One member's replica with everything that it is built on, assembled over the interfaces to the
+// outside: the same code over the machine's disk and threads, over a faulty disk in a test, and in
+// the simulation.
 //
-// Open finds or makes the log, checks that log and backend belong together, and rebuilds the state;
-// Start begins to run; from then on the transport may call (TransportReceiver). The owner calls
-// Stop and waits for its callback, stops the executors, then destroys the instance. Errors of Open
-// leave the data as it was: kDataLoss and kFailedPrecondition say which file and what to do.
+// Open finds or creates the log, checks that log and backend belong together, and rebuilds the
+// state; Start begins to run; from then on the transport may call (TransportReceiver). The owner
+// calls Stop and waits for its callback, stops the executors, then destroys the instance. Errors of
+// Open leave the data as it was: kDataLoss and kFailedPrecondition name the file and the remedy.
 #pragma once
 
 #include <cstdint>
@@ -60,9 +60,9 @@ class Instance final : public TransportReceiver {
                                                 InstanceExecutors executors,
                                                 InstanceOptions options, FatalHandler on_fatal);
 
-  // The transport outlives what it is given: it is stopped after Stop has called back.
+  // The transport outlives this use: it is stopped after Stop has called back.
   void Start(Transport& transport);
-  // Fails what waits, seals the log and commits the backend; then `done` runs, on some executor.
+  // Fails waiting calls, seals the log and commits the backend; then `done` runs, on some executor.
   void Stop(Task done);
 
   // ---- TransportReceiver ----

@@ -14,7 +14,7 @@ namespace {
 
 constexpr Duration kFetchTimeout = std::chrono::seconds(10);
 
-// Sorted; by address, if that takes a resolver.
+// Compares sorted lists; by resolved address, if necessary.
 bool SameUrls(PeerRequester* peers, std::vector<std::string> a, std::vector<std::string> b) {
   if (a.size() != b.size()) return false;
   std::ranges::sort(a);
@@ -37,7 +37,7 @@ std::string Join(const std::vector<std::string>& parts, std::string_view separat
   return text;
 }
 
-// `prefix` and each of the first that is none of the second, in order.
+// `prefix` and each element of the first list that the second lacks, in order.
 std::vector<std::string> Missing(std::vector<std::string> urls,
                                  const std::vector<std::string>& others,
                                  const std::string& prefix) {
@@ -54,7 +54,7 @@ std::string Quoted(const std::vector<std::string>& parts) {
   return "[\"" + Join(parts, "\" \"") + "\"]";
 }
 
-// What is said of two lists that differ.
+// The text about two lists that differ.
 std::string Difference(const std::vector<std::string>& advertised,
                        const std::vector<std::string>& expected) {
   if (advertised.size() != expected.size())

@@ -1,8 +1,8 @@
-// What a member without data finds out from the others before its log begins: the cluster that it
-// joins, and who it is there; or, for a new cluster, that it had been part of it before. The checks
-// and their texts are etcd's.
+// The information that a member without data gets from the others before its log begins: the
+// cluster that it joins, and its own id there; or, for a new cluster, that it had been part of it
+// before. The checks and their texts are etcd's.
 //
-// Blocks its thread while peers are asked; used before the instance runs.
+// Blocks its thread while it asks peers; used before the instance runs.
 #pragma once
 
 #include <cstdint>
@@ -25,40 +25,41 @@ struct RemoteCluster {
   std::vector<Member> members;  // by id
 };
 
-// What the first that answers says, whoever that is; all are asked at the same time.
+// The first answer, from whichever peer; all are asked at the same time.
 Result<RemoteCluster> FetchCluster(PeerRequester& peers, const std::vector<std::string>& urls,
                                    Duration timeout);
 
-// The members of --initial-cluster with the ids that the cluster gave them: each must be there
-// under the same URLs, and no other.
+// The members of --initial-cluster with the ids that the cluster gave them: each must exist there
+// with the same URLs, and no other.
 Result<std::vector<Member>> MatchMembers(PeerRequester& peers, std::vector<Member> local,
                                          const RemoteCluster& remote);
 
-// Whether the members run at a cluster version that this program can take part in: one at least
-// must say so, and none otherwise.
+// True if the members run at a cluster version that this program supports: at least one must say
+// so, and none otherwise.
 bool IsCompatible(PeerRequester& peers, const std::vector<Member>& members, raft::MemberId self,
                   Duration timeout);
 
-// The peer URLs of all but this member, in order.
+// The peer URLs of all other members, in order.
 std::vector<std::string> OthersUrls(const std::vector<Member>& members, std::string_view name);
 
 struct Joined {
   std::uint64_t cluster_id = 0;
   raft::MemberId self = raft::kNone;
-  std::vector<Member> members;  // as the cluster has them: for the first connections
+  std::vector<Member> members;  // as the cluster knows them: for the first connections
 };
-// All of it, for --initial-cluster-state=existing. `local` are the members of --initial-cluster.
+// The whole procedure for --initial-cluster-state=existing. `local` are the members of
+// --initial-cluster.
 Result<Joined> JoinCluster(PeerRequester& peers, const std::vector<Member>& local,
                            const std::string& name, Duration request_timeout);
 
-// kInvalidArgument unless a member of a new cluster tells the others the URLs under which
-// --initial-cluster has it: they would look for it elsewhere. Names of one address are the same.
-// `peers` may be null: then only the texts are compared.
+// kInvalidArgument unless a member of a new cluster advertises the URLs that --initial-cluster has
+// for it: the others would look for it elsewhere. Names of one address are equal. `peers` may be
+// null: then only the texts are compared.
 Result<void> CheckAdvertisedUrls(PeerRequester* peers, const Member& self,
                                  const std::vector<std::string>& advertised);
 
 // kFailedPrecondition if a peer already knows this member of a new cluster as one that has run: its
-// data is lost, and to vote again without it could undo what it had voted for.
+// data is lost, and voting again without it could undo its earlier votes.
 Result<void> CheckNotBootstrapped(PeerRequester& peers, const std::vector<Member>& local,
                                   const std::string& name, Duration timeout);
 

@@ -1,4 +1,4 @@
-// Who waits for leadership to have gone to another member.
+// Callers that wait for a leadership transfer to end.
 //
 // Threading: used by the raft executor only, where the callbacks run, too. Each is called once.
 #pragma once
@@ -16,10 +16,10 @@ class LeadershipMoves {
  public:
   using Callback = std::move_only_function<void(Result<void>)>;
 
-  // Leadership is to go from `self` to this member; kNone: to whoever takes it.
+  // Leadership is to go from `self` to this member; kNone: to any other.
   void Begin(raft::MemberId self, raft::MemberId to, TimePoint deadline, Callback callback);
   bool empty() const { return moves_.empty(); }
-  // Calls those back whose member leads, or whose time is over.
+  // Calls back those whose member leads, or whose deadline has passed.
   void End(raft::MemberId leader, TimePoint now);
   void FailAll(const Error& error);
 

@@ -15,14 +15,14 @@
 namespace kvorum::server {
 namespace {
 
-// As etcd's members batch them; what is due beyond it goes with the next tick.
+// The batch size of etcd's members; due checkpoints beyond it go with the next tick.
 constexpr std::size_t kMaxCheckpoints = 1'000;
-// Before a revocation is proposed again that was refused.
+// The pause before a refused revocation is proposed again.
 constexpr Duration kRetryPause = std::chrono::milliseconds(500);
 
 }  // namespace
 
-// Told on the apply or the raft executor.
+// Called on the apply or the raft executor.
 class LeaseExpiry::RevokeWaiter final : public Waiter {
  public:
   RevokeWaiter(LeaseExpiry& expiry, lease::LeaseId id) : expiry_(expiry), id_(id) {}
@@ -38,7 +38,7 @@ class LeaseExpiry::RevokeWaiter final : public Waiter {
   const lease::LeaseId id_;
 };
 
-// Told on the apply executor when it is applied.
+// Called on the apply executor when it is applied.
 class LeaseExpiry::TakeBackWaiter final : public Waiter {
  public:
   TakeBackWaiter(Leases& leases, lease::LeaseId id, TakenBack done)
@@ -151,7 +151,7 @@ void LeaseExpiry::Revoke(const std::vector<lease::LeaseId>& ids) {
   for (const lease::LeaseId lease : ids) {
     const std::uint64_t id = ids_.Next();
     proposals.push_back({.id = id,
-                         // Whoever may write its keys: they end all the same.
+                         // Permissions on its keys do not matter: they end all the same.
                          .data = EncodeInternalRequest({.id = id,
                                                         .kind = RequestKind::kLeaseRevoke,
                                                         .body = EncodeLeaseId(lease),
@@ -172,7 +172,7 @@ void LeaseExpiry::Revoked(lease::LeaseId id, bool applied) {
     not_before_ = apply_.clock().Now() + kRetryPause;
     leases_.RetryExpired(id, kRetryPause);
   }
-  // Once for all that one batch has revoked.
+  // Once for everything that one batch has revoked.
   if (std::exchange(expire_posted_, true)) return;
   apply_.Post([this] {
     expire_posted_ = false;
@@ -187,7 +187,7 @@ void LeaseExpiry::Checkpoint() {
   ProposeCheckpoints(leases_.primary_term(), due, nullptr);
 }
 
-// Here, so that it comes behind the checkpoints in the log that were taken on this executor before.
+// Here, so that it comes after the checkpoints in the log that this executor took before.
 void LeaseExpiry::TakeCheckpointBack(raft::Term term, lease::LeaseId id, TakenBack done) {
   apply_.Post([this, term, id, done = std::move(done)]() mutable {
     const LeaseCheckpoint whole{.id = id, .remaining_s = 0};

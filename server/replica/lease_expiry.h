@@ -1,18 +1,19 @@
-// What the leader does about leases by itself: becomes their primary, proposes the revocation of
-// those that are expired, and the checkpoints of long ones.
+// The leader's own proposals about leases: becomes their primary, proposes the revocation of
+// expired ones, and checkpoints of long ones.
 //
 // This member becomes primary in the term in which it leads once an entry of that term is applied:
-// then everything that earlier leaders had committed is, revocations too. It stops as soon as it
-// knows that it leads no more. Everything that it proposes is bound to that term (Proposal::
-// only_in_term): a stalled leader that goes on can put entries into its own log, which nobody
-// commits. Besides, revocations wait until a quorum has confirmed the leadership behind the moment
-// when the lease was found expired, or an election time-out ago at most.
+// then everything that earlier leaders had committed is applied, revocations too. It stops as soon
+// as it knows that it no longer leads. All its proposals are bound to that term
+// (Proposal::only_in_term): a stalled leader that resumes can put entries into its own log, but
+// they are never committed. In addition, revocations wait until a quorum has confirmed the
+// leadership after the lease was found expired, or at most an election time-out ago.
 //
 // Works on the apply executor; LeadershipChanged and TakeCheckpointBack may be called by any
-// thread. The owner stops the replica and Stop, then the executors, then destroys it. Bounds: so
-// many revocations are proposed and not applied (Options), so that a crowd of leases that expire at
-// once goes through the log beside the writes of clients and not in front of them. None is proposed
-// while it would be refused: after a refusal for a pause, and under a CORRUPT alarm.
+// thread. The owner stops the replica and Stop, then the executors, then destroys it. Bounds: a
+// limited number of revocations is proposed and not applied (Options), so that a crowd of leases
+// that expire at once goes through the log beside the writes of clients and not in front of them.
+// None is proposed while it would be refused: after a refusal for a pause, and under a CORRUPT
+// alarm.
 #pragma once
 
 #include <cstddef>
@@ -61,9 +62,9 @@ class LeaseExpiry {
   void Start();
   void Stop();
   void LeadershipChanged();
-  // Apply executor, behind each batch.
+  // Called by the apply executor after each batch.
   void OnApplied();
-  // Has the log of this term forget what was left of a lease, behind every checkpoint of it that
+  // Removes the checkpoint of a lease through this term's log, after every checkpoint of it that
   // was proposed before. `done` runs on the apply or the raft executor.
   using TakenBack = std::move_only_function<void(bool is_taken_back)>;
   void TakeCheckpointBack(raft::Term term, lease::LeaseId id, TakenBack done);
@@ -95,11 +96,11 @@ class LeaseExpiry {
 
   bool stopped_ = false;
   std::size_t in_flight_ = 0;
-  TimePoint not_before_;  // a revocation was refused: none is proposed before
+  TimePoint not_before_;  // after a refused revocation: none is proposed before this
   bool expire_posted_ = false;
   bool confirming_ = false;
   raft::Term confirmed_term_ = 0;
-  TimePoint confirmed_at_;  // when a confirmation was asked for that came
+  TimePoint confirmed_at_;  // when the last successful confirmation was requested
 };
 
 }  // namespace kvorum::server

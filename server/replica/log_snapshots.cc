@@ -24,7 +24,8 @@ void LogSnapshots::Installed(const raft::SnapshotMetadata& metadata) {
 
 void LogSnapshots::Durable(raft::Index index) { durable_ = std::max(durable_, index); }
 
-// Where the memory begins behind the last one, the start left out what was too much.
+// If the entries in memory begin after the last snapshot, the start has left out older ones for
+// their size.
 bool LogSnapshots::IsDue() const {
   if (durable_ <= last_) return false;
   const raft::Log& log = node_.log();
@@ -60,7 +61,7 @@ void LogSnapshots::Tick(TimePoint now) {
 void LogSnapshots::Compact(TimePoint now) {
   const raft::Index index = catch_up_.Bound(compact_, node_.log().size_bytes(), now);
   node_.Compact(index);
-  if (index == compact_) compact_ = 0;  // else again with the next tick
+  if (index == compact_) compact_ = 0;  // otherwise again with the next tick
 }
 
 }  // namespace kvorum::server

@@ -1,9 +1,9 @@
-// When the log gets its next snapshot (a marker that what is before it is durable in the backend),
-// and how far it may be compacted in memory then.
+// Decides when the log gets its next snapshot (a marker that everything before it is durable in the
+// backend), and how far it may then be compacted in memory.
 //
 // Threading: used by the raft executor only. Ownership: the node outlives it. A snapshot is due by
-// entries and by bytes: the log in memory goes no further back than the last one lets it, and
-// neither does what a start reads.
+// entries and by bytes: the log in memory goes no further back than the last snapshot allows, and
+// neither does the part that a start reads.
 #pragma once
 
 #include <cstddef>
@@ -26,29 +26,30 @@ class LogSnapshots {
  public:
   struct Limits {
     std::uint64_t entries = 0;
-    // By how much the log may grow in memory since the last snapshot, however few entries that are.
+    // The bytes by which the log may grow in memory since the last snapshot, however few entries
+    // that are.
     std::size_t size_bytes = 0;
   };
-  // `last` is the index of the last snapshot, where the node's configuration holds.
+  // `last` is the index of the last snapshot, at which the node's configuration is valid.
   LogSnapshots(raft::Node& node, raft::Index last, Limits limits);
 
   // The configuration from this entry on.
   void ConfChanged(raft::Index index, raft::ConfState conf);
-  // A leader's snapshot has taken the place of everything before it.
+  // A leader's snapshot has replaced everything before it.
   void Installed(const raft::SnapshotMetadata& metadata);
-  // The backend holds everything up to this entry on disk.
+  // The backend has everything up to this entry on disk.
   void Durable(raft::Index index);
-  // The one to begin now, if one is due and none is under way.
+  // The snapshot to begin now, if one is due and none is in progress.
   std::optional<raft::SnapshotMetadata> Begin();
-  // The one under way is done, or could not be made (index 0): compacts the log behind it.
+  // The one in progress is done, or could not be made (index 0): compacts the log before it.
   void Ended(raft::Index index, TimePoint now);
 
-  // A follower is sent a snapshot of this index; it needs the log behind it.
+  // A follower is being sent a snapshot of this index; it needs the log after it.
   void SendBegun(raft::MemberId to, raft::Index index) { catch_up_.Begun(to, index); }
   void SendEnded(raft::MemberId to, bool succeeded, TimePoint now) {
     catch_up_.Ended(to, succeeded, now);
   }
-  // Compacts what followers needed until now.
+  // Compacts entries that followers no longer need.
   void Tick(TimePoint now);
 
  private:
@@ -61,9 +62,10 @@ class LogSnapshots {
   raft::Index durable_ = 0;
   bool is_running_ = false;
   std::size_t kept_size_bytes_ = 0;  // of the log in memory, when the last one was done
-  raft::Index compact_ = 0;          // up to where the log should be compacted; 0: it is
+  raft::Index compact_ = 0;          // the index up to which the log should be compacted; 0: done
   CatchUpLog catch_up_;
-  std::vector<std::pair<raft::Index, raft::ConfState>> confs_;  // from which index each holds
+  std::vector<std::pair<raft::Index, raft::ConfState>> confs_;  // with the index from which each is
+                                                                // valid
 };
 
 }  // namespace kvorum::server

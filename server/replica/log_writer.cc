@@ -28,7 +28,7 @@ LogWriter::LogWriter(FileSystem& fs, std::unique_ptr<wal::Writer> writer, Execut
 void LogWriter::Push(Write write) {
   inbox_.Put([&](std::vector<Write>& writes) {
     writes.push_back(std::move(write));
-    // One that only moves the commit index waits for the next one that needs the disk.
+    // A write that only moves the commit index waits for the next one that needs the disk.
     return writes.back().must_sync;
   });
 }
@@ -86,18 +86,18 @@ void LogWriter::WaitForSpace(const Error& error) {
   });
 }
 
-// Neighbours are joined as long as their indexes follow each other; a write that replaces entries
-// is one of its own, and a received snapshot comes between what was before it and its entries.
+// Neighbours are joined as long as their indexes are consecutive; a write that replaces entries
+// stays separate, and a received snapshot comes between the entries before and after it.
 Result<void> LogWriter::AppendAll(std::vector<Write>& writes) {
   std::vector<raft::Entry> entries;
   const raft::HardState* state = nullptr;
   std::size_t begin = 0;
   const auto append_up_to = [&](std::size_t end) -> Result<void> {
     if (!entries.empty() || state != nullptr) {
-      KV_RETURN_IF_ERROR(Sync());  // what an earlier part has written
+      KV_RETURN_IF_ERROR(Sync());  // the writes of an earlier part
       KV_RETURN_IF_ERROR(writer_->Append(entries, state));
     }
-    // What is in the log by now is not written again when the next part meets a full disk.
+    // Entries already in the log are not written again when the next part meets a full disk.
     for (Write& done : std::span(writes).subspan(begin, end - begin)) {
       done.entries.clear();
       done.hard_state.reset();
@@ -119,8 +119,8 @@ Result<void> LogWriter::AppendAll(std::vector<Write>& writes) {
   return append_up_to(writes.size());
 }
 
-// In this order: a marker in the log is believed, so its file is there before it; and the entries
-// behind it mean nothing without it. A crash in between leaves the log as it was.
+// In this order: a marker in the log is trusted, so its file must be there before it; and the
+// entries after it mean nothing without it. A crash in between leaves the log as it was.
 Result<void> LogWriter::SaveReceived(Write& write) {
   const raft::SnapshotMetadata& metadata = write.snapshot->metadata;
   KV_FAILPOINT("raftBeforeSaveSnap");
@@ -155,8 +155,8 @@ void LogWriter::RetrySpaceLater() {
 
 void LogWriter::SaveSnapshot(raft::SnapshotMetadata metadata) {
   wal_.Post([this, metadata = std::move(metadata)] {
-    // A marker counts only up to the commit index that the log itself tells, and that one may still
-    // wait here.
+    // A marker counts only up to the commit index in the log itself, and that one may still wait
+    // here.
     TakeQueue();
     if (!WriteUnwritten()) return hooks_.on_snapshot_ended(0);
     if (metadata.index < received_index_) return hooks_.on_snapshot_ended(0);  // overtaken

@@ -1,11 +1,11 @@
-// Brings what Raft gives out to the log: everything that is queued when the disk is free goes out
-// as one write and one sync (group commit), then Raft is told. Where it takes more than one write,
-// each is synced before the next: rot in what a later one stands behind can always be told from a
-// torn write then (wal/format.h, PROMISE).
+// Writes Raft's output to the log: everything queued when the disk is free goes out as one write
+// and one sync (group commit), then Raft is told. If it takes more than one write, each is synced
+// before the next: damage in an earlier one can then always be told from a torn write
+// (wal/format.h, PROMISE).
 //
 // Push and SaveSnapshot belong to the raft executor; the work runs on the wal executor. A failed
-// write or sync ends the replica through on_fatal: what was acknowledged must not rest on it. Only
-// a full disk is waited out: the write is tried again once a second, however much is pushed
+// write or sync ends the replica through on_fatal, since acknowledged entries must not depend on
+// it. Only a full disk is waited out: the write is retried once a second, however much is pushed
 // meanwhile, while clients' writes are refused (SpaceLow).
 #pragma once
 
@@ -34,11 +34,11 @@ class LogWriter {
     bool unsafe_no_fsync = false;
   };
   struct Hooks {
-    // On the wal executor.
+    // Called on the wal executor.
     std::function<void(std::uint64_t ready_number)> on_persisted;
     // A received snapshot is durable in the log: it may be installed. After on_persisted.
     std::function<void(std::shared_ptr<const raft::Snapshot> snapshot)> on_snapshot_durable;
-    // Once for each SaveSnapshot; 0 if it could not be saved now, for lack of space.
+    // Called once for each SaveSnapshot; 0 if it could not be saved now, for lack of space.
     std::function<void(raft::Index index)> on_snapshot_ended;
     std::function<void(const Error& error)> on_fatal;
   };
@@ -54,24 +54,25 @@ class LogWriter {
             Hooks hooks);
 
   void Push(Write write);
-  // The backend is durable up to this entry: marks it in the log, and lets old segments and
-  // snapshot files go.
+  // The backend is durable up to this entry: marks that in the log, and allows old segments and
+  // snapshot files to be removed.
   void SaveSnapshot(raft::SnapshotMetadata metadata);
   // Seals the log and calls `done`; nothing is written afterwards.
   void Close(Task done);
   // Thread-safe.
   bool SpaceLow() const { return writer_->SpaceLow(); }
-  // Has the space looked at again every second until there is enough. Any thread.
+  // Checks the space every second until there is enough. Any thread.
   void WatchSpace();
 
  private:
   void Drain();
   void RetrySpaceLater();
   void TakeQueue();
-  // False if it could not be written (now); nothing is tried while a full disk is waited out.
+  // Returns false if it could not be written (now); nothing is tried while a full disk is waited
+  // out.
   bool WriteUnwritten();
   void WaitForSpace(const Error& error);
-  // False if the disk is full and the writes were put back.
+  // Returns false if the disk is full and the writes were put back.
   bool WriteAll(std::vector<Write>& writes);
   Result<void> AppendAll(std::vector<Write>& writes);
   Result<void> Sync();
@@ -87,10 +88,10 @@ class LogWriter {
   Inbox<std::vector<Write>> inbox_;
   std::atomic<bool> watching_space_ = false;
 
-  // Of the wal executor.
-  std::vector<Write>
-      unwritten_;  // not yet in the log: a hard state that may wait, or all when the disk is full
-  std::vector<std::shared_ptr<const raft::Snapshot>> received_;  // in the log, and not told yet
+  // State of the wal executor.
+  std::vector<Write> unwritten_;  // not yet in the log: a hard state that may wait, or everything
+                                  // when the disk is full
+  std::vector<std::shared_ptr<const raft::Snapshot>> received_;  // in the log, and not reported yet
   raft::Index received_index_ = 0;                               // of the last one
   bool waiting_for_space_ = false;                               // a timer will try again
   bool closed_ = false;

@@ -1,4 +1,4 @@
-// One log entry to be proposed, and who waits for it.
+// One log entry to be proposed, and its waiter.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 namespace kvorum::server {
 
 struct Proposal {
-  std::uint64_t id = 0;  // stands in the entry too
+  std::uint64_t id = 0;  // also in the entry
   SharedBytes data;
   TimePoint deadline;
   std::unique_ptr<Waiter> waiter;  // may be null
   raft::EntryType type = raft::EntryType::kNormal;
-  // Not 0: only this member's own log takes it, as the leader of this term; in any other case it
-  // fails with kErrNotPrimary and is proposed by nobody.
+  // Not 0: only this member's own log takes it, as the leader of this term; otherwise it fails with
+  // kErrNotPrimary and nobody proposes it.
   raft::Term only_in_term = 0;
 };
 

@@ -1,10 +1,10 @@
-// Linearizable reads on their way to a confirmed index: all that come in while one question to the
-// leader is out share the next one, so that a member asks once a round trip, however many reads it
-// serves.
+// Linearizable reads waiting for a confirmed index: all reads that arrive while one request to the
+// leader is outstanding share the next one, so that a member asks once per round trip, however many
+// reads it serves.
 //
-// Threading: used by the raft executor only. Each question has an id of its own: one that gets no
-// answer, for want of a leader or because a message was lost, is asked again under another, and an
-// answer to an old id confirms nothing. Bounded by its owner.
+// Threading: used by the raft executor only. Each request has a unique id: one without an answer,
+// because there was no leader or a message was lost, is repeated under another id, and an answer to
+// an old id confirms nothing. Bounded by its owner.
 #pragma once
 
 #include <cstdint>
@@ -28,13 +28,13 @@ class ReadRounds {
   ReadRounds(Ask ask, Duration timeout) : ask_(std::move(ask)), timeout_(timeout) {}
 
   void Add(std::vector<ReadTask> tasks, TimePoint now);
-  // The reads that this answer confirms, if it is one to the question that is out.
+  // The reads that this answer confirms, if it belongs to the outstanding request.
   std::vector<Read> TakeConfirmed(std::uint64_t context);
-  // Asks for those that came in meanwhile.
+  // Asks for the reads that arrived meanwhile.
   void AskNext(TimePoint now);
-  // There is a leader, maybe another one than the one that was asked.
+  // There is a leader, perhaps a different one from the one that was asked.
   void LeaderFound(TimePoint now);
-  // Fails what is past its deadline, and asks again what was not answered for long.
+  // Fails reads past their deadline, and repeats a request without an answer for long.
   void Tick(TimePoint now);
   void FailAll(const Error& error);
 
@@ -43,7 +43,7 @@ class ReadRounds {
 
   const Ask ask_;
   const Duration timeout_;
-  std::vector<Read> asked_;  // with the question that is out; none if empty
+  std::vector<Read> asked_;  // waiting for the outstanding request; there is none if empty
   std::uint64_t context_ = 0;
   TimePoint asked_at_;
   std::vector<Read> next_;

@@ -1,5 +1,5 @@
-// Messages of peers that were nonsense, in the log: the first one of each sender, then one line a
-// minute with how many there were.
+// Logs peers' nonsense messages: the first one of each sender, then one line a minute with their
+// number.
 //
 // Threading: used by the raft executor only. Bounded: it remembers 64 senders.
 #pragma once
@@ -18,7 +18,7 @@ class RefusalLog {
   static constexpr Duration kPause = std::chrono::minutes(1);
   static constexpr std::size_t kMaxSenders = 64;
 
-  // True if a line was written.
+  // Returns true if a line was written.
   bool Refused(raft::MemberId from, const Error& error, TimePoint now);
 
  private:

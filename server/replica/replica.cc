@@ -200,7 +200,7 @@ void Replica::Refuse(Arrived& arrived) {
     proposals_.Fail(proposal.id, kErrStopped.ToError());
 }
 
-// What the other executors have done.
+// Takes the progress of the other executors.
 void Replica::TakeProgress(Arrived& arrived) {
   if (arrived.persisted != 0) node_->Persisted(arrived.persisted);
   for (const auto& [index, change] : arrived.conf_changes) {
@@ -228,7 +228,7 @@ void Replica::StepAll(std::vector<raft::Message> messages) {
         message.type == raft::MessageType::kSnap && message.snapshot != nullptr;
     const raft::Index snapshot = is_snapshot ? message.snapshot->metadata.index : 0;
     const Result<void> stepped = Step(std::move(message));
-    // Also when it came once more while the first one waits to be installed.
+    // Also when it came again while the first one waits to be installed.
     const raft::Log& log = node_->log();
     const bool is_wanted = log.snapshot_index() == snapshot && log.applied() < snapshot;
     if (is_snapshot && !is_wanted) hooks_.snapshot_ignored(snapshot);
@@ -238,7 +238,7 @@ void Replica::StepAll(std::vector<raft::Message> messages) {
   }
 }
 
-// Proposals of another member's clients go into the log once, also if they come again.
+// Proposals of another member's clients go into the log once, even if they arrive again.
 Result<void> Replica::Step(raft::Message message) {
   if (message.type != raft::MessageType::kProp || node_->role() != raft::Role::kLeader)
     return node_->Step(std::move(message));
@@ -367,7 +367,7 @@ void Replica::GiveUpLeadership(Duration limit, Task done) {
 
 void Replica::EndMoves() { moves_.End(node_->leader(), raft_.clock().Now()); }
 
-// Where nobody leads, or the leader has too much to do, no answer comes, and it is asked again.
+// If nobody leads, or the leader is too busy, no answer comes, and the request is repeated.
 std::uint64_t Replica::AskForReads() {
   const std::uint64_t context = ids_.Next();
   node_->ReadIndex(context);
@@ -389,7 +389,7 @@ void Replica::OnTick() {
   status_.SetLeaderOverdue(silence >= 2 * options_.election_timeout);
   const TimePoint now = raft_.clock().Now();
   proposals_.FailExpired(now, [&] { return timeout_cause_.Explain(*node_, *transport_, now); });
-  // What waited for a transfer that came to nothing, too.
+  // Also those that waited for a failed transfer.
   if (proposals_.HasHeldForLeader() && node_->leader() != raft::kNone)
     ProposeAll(proposals_.TakeHeldForLeader());
   if (proposals_.HasHeldForChange()) ProposeAll(proposals_.TakeHeldForChange());
@@ -407,8 +407,8 @@ void Replica::ProcessReady() {
 
 void Replica::HandleReady(raft::Ready ready) {
   event_log_.Write(ready.events, raft_.clock().Now());
-  // First, since clients wait for it; then, as a leader, what the followers can do while our own
-  // disk works.
+  // First, since clients wait for it; then, as a leader, the followers' work, which they can do
+  // while our own disk works.
   if (!ready.committed.empty()) apply_.Push(std::move(ready.committed));
   const bool is_leader = node_->role() == raft::Role::kLeader;
   if (is_leader) {
@@ -435,10 +435,10 @@ void Replica::HandleReady(raft::Ready ready) {
   KV_FAILPOINT("raftBeforeAdvance");
 }
 
-// The failpoints stand at each Ready, be there something to save or not, so that one that sleeps
-// stops this member's heartbeats, though they wait for no disk otherwise.
+// The failpoints are passed at each Ready, whether or not there is something to save, so that one
+// that sleeps stops this member's heartbeats, which otherwise wait for no disk.
 void Replica::Save(raft::Ready& ready) {
-  if (!ready.must_sync) KV_FAILPOINT("raftAfterSave");  // else the log writer's
+  if (!ready.must_sync) KV_FAILPOINT("raftAfterSave");  // otherwise the log writer's
   if (ready.snapshot == nullptr && ready.entries.empty() && !ready.hard_state.has_value()) return;
   log_.Push({.ready_number = ready.number,
              .snapshot = std::move(ready.snapshot),

@@ -4,9 +4,9 @@
 //
 // Propose, ReadIndex and the accessors are thread-safe; everything about the core itself runs on
 // the raft executor, which never waits for a disk. The owner stops the replica, then the executors,
-// then destroys it. Bounds (Options): proposals and reads that nobody has answered yet; past them a
-// client is told that there are too many requests. Peers' messages past a bound are dropped: Raft
-// sends again. A message that is nonsense is dropped too, counted, and logged once a minute.
+// then destroys it. Bounds (Options): unanswered proposals and reads; past them a client is told
+// that there are too many requests. Peers' messages past a bound are dropped: Raft sends again.
+// Nonsense messages are dropped too, counted, and logged once a minute.
 #pragma once
 
 #include <atomic>
@@ -52,32 +52,32 @@ class Replica {
   struct Options {
     Duration tick = std::chrono::milliseconds(100);
     std::uint64_t snapshot_count = 10'000;
-    // By how much the log may grow in memory since the last snapshot before the next one is due,
-    // however few entries that are.
+    // The bytes by which the log may grow in memory since the last snapshot before the next one is
+    // due, however few entries that are.
     std::size_t snapshot_size_bytes = std::size_t{128} << 20;
     Duration election_timeout = std::chrono::seconds(1);
-    // A member that starts, and finds a majority there and no leader, stands for election sooner.
+    // A member that starts, and finds a majority connected but no leader, campaigns sooner.
     bool hurry_first_election = true;
     Duration request_timeout = std::chrono::seconds(7);
     std::size_t max_waiting_proposals = 50'000;
     std::size_t max_waiting_proposal_bytes = std::size_t{256} << 20;
-    // Of peers' messages that the raft executor has not seen yet.
+    // The bound of peers' messages that the raft executor has not processed yet.
     std::size_t max_waiting_messages = 16'384;
     std::size_t max_waiting_message_bytes = std::size_t{256} << 20;
-    // Batches of linearizable reads that are not answered yet.
+    // The bound of batches of linearizable reads that are not answered yet.
     std::size_t max_waiting_reads = 50'000;
   };
   // Called on the raft executor.
   struct Hooks {
-    // A follower needs a snapshot with at least what this kSnap names.
+    // A follower needs a snapshot at least as new as this kSnap names.
     std::function<void(raft::Message message)> send_snapshot;
     // A peer's kSnap of this index came, and Raft has no use for the snapshot.
     std::function<void(raft::Index index)> snapshot_ignored;
-    // RaftStatus::leading_term() says something else from now on. May be empty.
+    // RaftStatus::leading_term() has changed. May be empty.
     std::function<void()> leadership_changed;
   };
 
-  // What the replica hands its work to, and where it tells of it; they outlive it.
+  // The objects to which the replica hands its work and its reports; they outlive it.
   struct Parts {
     LogWriter& log;
     ApplyLoop& apply;
@@ -95,7 +95,7 @@ class Replica {
   ~Replica();
 
   void Start(Transport& transport);
-  // Fails what waits with "server stopped" and takes nothing more; `done` runs on the raft
+  // Fails waiting calls with "server stopped" and takes nothing more; `done` runs on the raft
   // executor.
   void Stop(Task done);
 
@@ -105,23 +105,23 @@ class Replica {
   // The task runs, on the raft or apply executor, when a state is applied that contains everything
   // committed before the call.
   void ReadIndex(ReadTask task);
-  // A peer's message. False if it was dropped, since too many wait.
+  // A peer's message. Returns false if it was dropped, since too many wait.
   bool Receive(raft::Message message);
-  // Several, in one hand-over; those that find no room are dropped.
+  // Several, in one hand-off; those without room are dropped.
   void ReceiveAll(std::vector<raft::Message> messages);
   void Unreachable(raft::MemberId peer);
   void SnapshotSent(raft::MemberId peer, bool succeeded);
 
-  // Their callbacks run on the raft executor.
+  // The callbacks run on the raft executor.
   using Callback = LeadershipMoves::Callback;
-  // Whether a learner could vote: its log has at least 90 % of the leader's. kErrNotLeader,
+  // Checks whether a learner could vote: its log has at least 90 % of the leader's. kErrNotLeader,
   // kErrMemberNotFound, kErrLearnerNotReady.
   void CheckLearner(raft::MemberId id, Callback callback);
-  // Hands leadership to a voter, and calls back when it leads. kErrNotLeader,
+  // Transfers leadership to a voter, and calls back when it leads. kErrNotLeader,
   // kErrBadLeaderTransferee, kErrTimeoutLeaderTransfer.
   void MoveLeader(raft::MemberId to, TimePoint deadline, Callback callback);
-  // If this member leads and another one can: hands leadership to the one that is connected and has
-  // most of the log. `done` runs when it leads, or after `limit`.
+  // If this member leads and another one can: transfers leadership to the connected one with most
+  // of the log. `done` runs when it leads, or after `limit`.
   void GiveUpLeadership(Duration limit, Task done);
 
   const RaftStatus& status() const { return status_; }
@@ -138,19 +138,19 @@ class Replica {
   // ---- raft executor ----
   const raft::Node& node() const { return *node_; }
 
-  // ---- reports, from the executors that the names say ----
+  // ---- reports, from the executors that the comments name ----
   void Persisted(std::uint64_t ready_number);  // wal
   void SnapshotEnded(raft::Index index);       // wal
   void Applied(raft::Index index);             // apply
   // apply, before Applied passes it
   void ConfChanged(raft::Index index, const raft::ConfChange& change);
-  // apply: a snapshot of the leader has taken the store's place; before Applied of its index
+  // apply: a snapshot of the leader has replaced the store; before Applied of its index
   void SnapshotInstalled(const raft::SnapshotMetadata& metadata);
-  // backend: the store holds everything up to it on disk
+  // backend: the store has everything up to it on disk
   void BackendDurable(raft::Index index);
 
  private:
-  // What other threads handed over since the raft executor last looked.
+  // Everything that other threads handed over since the raft executor last looked.
   struct Arrived {
     std::vector<Proposal> proposals;
     std::vector<ReadTask> reads;
@@ -166,7 +166,7 @@ class Replica {
     std::vector<std::pair<raft::Index, raft::ConfChange>> conf_changes;
   };
 
-  // False if there is no room.
+  // Returns false if there is no room.
   bool PutMessage(Arrived& arrived, raft::Message&& message);
   void Drain();
   void TakeProgress(Arrived& arrived);
@@ -184,7 +184,7 @@ class Replica {
   void SendAll(std::vector<raft::Message> messages);
   void ProposeAll(std::vector<Proposal> proposals);
   void ProposeConfChange(Proposal proposal);
-  // Whether it is for the leader of a term that this member is not.
+  // True if it is bound to a term in which this member does not lead.
   bool IsOfAnotherTerm(const Proposal& proposal) const;
   std::uint64_t AskForReads();
   void EndMoves();
@@ -202,7 +202,7 @@ class Replica {
   WaitingProposals proposals_;
   std::atomic<std::size_t> waiting_reads_{0};
 
-  // Of the raft executor.
+  // State of the raft executor.
   std::unique_ptr<raft::Node> node_;
   Transport* transport_ = nullptr;
   bool stopped_ = false;

@@ -7,10 +7,10 @@
 namespace kvorum::server {
 namespace {
 
-// More ids than a process takes between two entries of its own in the log.
+// More ids than a process uses between two of its own entries in the log.
 constexpr std::uint64_t kUnseenIds = std::uint64_t{1} << 32;
 
-// Nullopt where nobody can have waited for the entry; whether it can be applied is not asked here.
+// nullopt if nobody can have waited for the entry; whether it can be applied is not checked here.
 std::optional<std::uint64_t> IdOf(const raft::Entry& entry) {
   switch (entry.type) {
     case raft::EntryType::kNormal: {
@@ -37,10 +37,11 @@ void RequestIdSource::GoOnBehind(std::span<const raft::Entry> entries) {
   for (const raft::Entry& entry : entries) {
     const std::optional<std::uint64_t> id = IdOf(entry);
     if (!id.has_value() || (*id & ~kSuffixMask) != prefix_) continue;
-    // The time still counts in it: an earlier process may have found the same log, and what it
-    // proposed be in the logs of others only.
+    // The time still counts: an earlier process may have found the same log, and its proposals may
+    // be in the logs of others only.
     const std::uint64_t least = (*id + kUnseenIds + by_time % kUnseenIds) & kSuffixMask;
-    // Ids go round: of two, the one that is less than half a round ahead of the other is later.
+    // Ids wrap around: of two, the one that is less than half the range ahead of the other is
+    // later.
     const bool is_ahead = ((next - least) & kSuffixMask) <= kSuffixMask / 2;
     if (!is_ahead) next = least;
   }

@@ -1,10 +1,10 @@
-// Ids of proposals and of questions to the leader, unique among the members and across their
+// Ids of proposals and of requests to the leader, unique among the members and across their
 // restarts: the low 16 bits of the member id, then 40 bits of the start time in milliseconds, then
 // a counter of 8 bits that carries into the time.
 //
-// A clock that went back while the member was down would make an earlier process's ids again, and
-// what that one had proposed, applied late, would be taken for the outcome of a new proposal. So
-// the entries of the log have a say too (GoOnBehind).
+// If the clock went back while the member was down, an earlier process's ids would repeat, and its
+// proposals, applied late, would be taken for the outcome of new ones. So the entries of the log
+// matter too (GoOnBehind).
 //
 // Next is thread-safe.
 #pragma once
@@ -23,9 +23,9 @@ class RequestIdSource {
       : prefix_(member << 48),
         suffix_((static_cast<std::uint64_t>(wall_ns / 1'000'000) & kTimeMask) << 8) {}
 
-  // Before the first Next: the log that an earlier process left. Ids begin far behind those of
-  // this member in it, since reads take ids that no log has, and what was sent to the leader last
-  // may be in its log only.
+  // Called before the first Next with the log that an earlier process left. Ids begin far beyond
+  // those of this member in it, since reads take ids that are in no log, and proposals sent to the
+  // leader last may be in its log only.
   void GoOnBehind(std::span<const raft::Entry> entries);
 
   std::uint64_t Next() {

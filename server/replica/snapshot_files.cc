@@ -95,7 +95,7 @@ Result<void> RemoveReceivedSnapshots(FileSystem& fs, const std::string& dir,
   const std::string kept = ReceivedSnapshotPath(dir, except_index);
   KV_TRY(const std::vector<std::string> names, fs.List(dir));
   for (const std::string& name : names) {
-    // Unfinished ones and LMDB's lock files have something behind it.
+    // Unfinished ones and LMDB's lock files have a longer suffix.
     if (name.find(kReceivedSuffix) == std::string::npos) continue;
     const std::string path = (dir + "/").append(name);
     if (path == kept) continue;

@@ -1,6 +1,6 @@
 // The snapshot files of the log, `member/snap/<term>-<index>.snap`: protobuf {crc=1, data=2 =
-// raftpb.Snapshot}. They say up to where the backend has the log's content and with which members;
-// the keys themselves are in the backend, so the snapshot's own data is empty.
+// raftpb.Snapshot}. They tell up to which entry the backend has the log's content and with which
+// members; the keys themselves are in the backend, so the snapshot's own data is empty.
 //
 // Used by the wal executor, and by start-up before it runs; ReceivedSnapshotPath by anyone.
 #pragma once
@@ -16,25 +16,25 @@
 
 namespace kvorum::server {
 
-// Durable when it returns: made under a temporary name, synced, renamed, the folder synced.
+// Durable when it returns: made under a temporary name, synced, renamed, the directory synced.
 Result<void> SaveSnapshotFile(FileSystem& fs, const std::string& dir,
                               const raft::SnapshotMetadata& metadata);
 
-// The newest file whose checksum holds and for which `valid` says yes. A damaged file is set aside
-// as *.broken and an older one is taken. nullopt if there is none.
+// The newest file whose checksum is right and for which `valid` returns true. A damaged file is set
+// aside as *.broken and an older one is taken. nullopt if there is none.
 Result<std::optional<raft::SnapshotMetadata>> LoadNewestSnapshotFile(
     FileSystem& fs, const std::string& dir,
     const std::function<bool(const raft::SnapshotMetadata&)>& valid);
 
-// Sets the files aside, as *.broken, that are newer than this one: the log has no marker of them,
+// Sets the files aside, as *.broken, that are newer than this one: the log has no marker for them,
 // so a crash came in between, and a purge must not count them as the newest.
 Result<void> SetNewerSnapshotFilesAside(FileSystem& fs, const std::string& dir,
                                         const raft::SnapshotMetadata& newest);
 
-// Where the content of a received snapshot waits until it is the database:
-// `<snap dir>/<index>.snap.db`.
+// The path of a received snapshot's content until it becomes the database: `<snap
+// dir>/<index>.snap.db`.
 std::string ReceivedSnapshotPath(const std::string& dir, raft::Index index);
-// Removes what is left of received snapshots, but for the file of this index.
+// Removes leftovers of received snapshots, except the file of this index.
 Result<void> RemoveReceivedSnapshots(FileSystem& fs, const std::string& dir,
                                      raft::Index except_index);
 

@@ -15,7 +15,7 @@ struct SnapshotIntake::Shared {
   Phase phase = Phase::kIdle;
   raft::Index index = 0;
 
-  // From one phase to the next, if it is that of this snapshot.
+  // Changes the phase, if the current one is that of this snapshot.
   bool Move(Phase from, Phase to, raft::Index for_index) {
     std::lock_guard lock(mutex);
     if (phase != from || (from != Phase::kIdle && index != for_index)) return false;
@@ -57,7 +57,7 @@ class SnapshotIntake::Sink final : public mvcc::SnapshotSink {
   Result<void> Finish() override {
     KV_RETURN_IF_ERROR(content_->Finish());
     KV_INFO("received and saved database snapshot", {"snapshot-index", index_}, {"path", path_});
-    // First, since Raft may come to a decision within the call.
+    // First, since Raft may decide within the call.
     shared_->Move(Phase::kReceiving, Phase::kDelivered, index_);
     if (deliver_(std::move(message_))) return {};
     static_cast<void>(fs_.Remove(path_));
@@ -66,7 +66,7 @@ class SnapshotIntake::Sink final : public mvcc::SnapshotSink {
   }
 
  private:
-  // The content is what the message says that it is.
+  // The content must be what the message says.
   Result<void> Check(mvcc::Snapshot& content) const {
     KV_TRY(const mvcc::Store::Recovered recovered, mvcc::Store::ReadRecovered(content));
     if (recovered.consistent_index == index_) return {};
@@ -108,7 +108,7 @@ void SnapshotIntake::Ignored(raft::Index index) {
     std::lock_guard lock(shared_->mutex);
     if (shared_->phase != Shared::Phase::kDelivered || shared_->index != index) return;
   }
-  // Nobody else comes for it before this is done: the phase stands.
+  // Nobody else takes it before this is done: the phase does not change.
   const std::string path = ReceivedSnapshotPath(snap_dir_, index);
   if (const auto removed = fs_.Remove(path); !removed.has_value()) {
     KV_WARN("could not remove a snapshot that is not needed", {"path", path},

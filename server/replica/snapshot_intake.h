@@ -1,9 +1,9 @@
-// Takes a peer's snapshot in: the content into `<snap dir>/<index>.snap.db`, where it stands whole
-// and durable or not at all, then the message to Raft. One at a time, from the first byte until the
-// snapshot is installed, or Raft has no use for it.
+// Receives a peer's snapshot: the content goes into `<snap dir>/<index>.snap.db`, which appears
+// complete and durable or not at all, then the message to Raft. One at a time, from the first byte
+// until the snapshot is installed, or Raft has no use for it.
 //
-// Thread-safe. A sink may outlive the intake, but is not finished then. A file that nobody comes
-// for, since the process ended, is removed at the next start (RemoveReceivedSnapshots).
+// Thread-safe. A sink may outlive the intake, but is not finished then. A file that nobody takes,
+// because the process ended, is removed at the next start (RemoveReceivedSnapshots).
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ namespace kvorum::server {
 
 class SnapshotIntake {
  public:
-  // Gives the message to Raft; false if it takes none now.
+  // Gives the message to Raft; false if it accepts none now.
   using Deliver = std::function<bool(raft::Message message)>;
 
   SnapshotIntake(FileSystem& fs, std::string snap_dir, mvcc::BackendOpener open, Deliver deliver);
@@ -27,9 +27,9 @@ class SnapshotIntake {
   // For a kSnap with an index that this member lacks. kUnavailable while there is another one.
   Result<std::unique_ptr<mvcc::SnapshotSink>> Begin(raft::Message message);
 
-  // Raft has no use for the snapshot that was delivered last: removes its file. Waits for the disk.
+  // Raft has no use for the snapshot delivered last: removes its file. Waits for the disk.
   void Ignored(raft::Index index);
-  // It is installed, and its file is the database.
+  // The snapshot is installed, and its file is the database.
   void Installed();
 
  private:

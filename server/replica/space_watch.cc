@@ -23,7 +23,7 @@ void SpaceWatch::Stop() {
 void SpaceWatch::Look() {
   if (stopped_) return;
   LookLater();
-  // One proposal at a time: without a leader none of them gets anywhere.
+  // One proposal at a time: without a leader none of them succeeds.
   if (is_raising_ || hooks_.has_space() || hooks_.alarm_stands()) return;
   KV_WARN("the disk of this member is nearly full; asking for the NOSPACE alarm");
   is_raising_ = true;

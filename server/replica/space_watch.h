@@ -1,9 +1,9 @@
-// Has the NOSPACE alarm raised in this member's own name while its disks run low, whether it leads
-// or follows and whether clients write through it or not: only the whole cluster's refusal of
-// writes keeps a follower's disk from filling up with what others accept. Who disarms the alarm
-// while the disks are low gets it again.
+// Raises the NOSPACE alarm in this member's own name while its disks run low, whether it leads or
+// follows and whether clients write through it or not: only the whole cluster's refusal of writes
+// keeps a follower's disk from filling up with writes that others accept. If the alarm is disarmed
+// while the disks are low, it is raised again.
 //
-// Runs on one executor, looks once a second. The owner stops the executor before it destroys the
+// Runs on one executor, checks once a second. The owner stops the executor before it destroys the
 // watch.
 #pragma once
 
@@ -16,11 +16,11 @@ namespace kvorum::server {
 class SpaceWatch {
  public:
   struct Hooks {
-    // Looks at the disks: whether they take what is promised and some more.
+    // Checks the disks: true if they have room for accepted writes and some more.
     std::function<bool()> has_space;
-    // This member's alarm stands already.
+    // True if this member's alarm is raised already.
     std::function<bool()> alarm_stands;
-    // Proposes it; `answered` runs on any thread when it was applied, or was not.
+    // Proposes the alarm; `answered` runs on any thread when it was applied, or failed.
     std::function<void(Task answered)> raise;
   };
 

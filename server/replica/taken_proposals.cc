@@ -8,7 +8,7 @@
 namespace kvorum::server {
 namespace {
 
-// Ids of one member differ in their low bits mostly, those of two members in their high ones.
+// Ids of one member differ mostly in their low bits, those of two members in their high ones.
 constexpr std::uint64_t kMix = 0x9e3779b97f4a7c15;
 
 // Configuration changes carry the id of their request, too.

@@ -1,12 +1,12 @@
-// The ids of the proposals that this member, as the leader, has taken from others: one that comes a
-// second time is not taken again. Raft does not bear repeated proposals: the second one is applied
-// too, and undoes what was acknowledged in between. Members send each once (peer/http_client.h),
-// but what stands between them may not: proxies post again when a connection breaks.
+// The ids of the proposals that this member, as the leader, has taken from others: one that arrives
+// a second time is dropped. Raft does not tolerate repeated proposals: the second one is applied
+// too, and undoes writes acknowledged in between. Members send each once (peer/http_client.h), but
+// proxies between them may repeat a post when a connection breaks.
 //
 // It is the leader's own affair, before anything is in the log, so that members of other versions
-// apply the same. Used by the raft executor only. Of what clients propose here nothing is kept.
-// Bounds: the last 8,192 ids at least, 16,384 at most, in 256 KiB that are there once there is a
-// first one. A process that starts knows none: connections do not outlive it.
+// apply the same. Used by the raft executor only. Proposals of this member's own clients are not
+// recorded. Bounds: at least the last 8,192 ids, at most 16,384, in 256 KiB that are allocated with
+// the first one. A process starts with none: connections do not outlive it.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ namespace kvorum::server {
 
 class TakenProposals {
  public:
-  // Drops the entries that were taken before, and returns the ids of the others, in their order; 0
-  // for one without an id, which is never known.
+  // Drops the entries that were taken before, and returns the ids of the others, in order; 0 for
+  // one without an id, which is never recorded.
   std::vector<std::uint64_t> DropKnown(std::vector<raft::Entry>& entries) const;
   // O(1) each.
   void Add(std::span<const std::uint64_t> ids);
@@ -39,7 +39,7 @@ class TakenProposals {
 
    private:
     static constexpr std::size_t kSlots = 2 * kGeneration;
-    // The slot where the id is, or would be.
+    // The slot that has, or would have, the id.
     std::size_t SlotOf(std::uint64_t id) const;
 
     std::vector<std::uint64_t> slots_;  // 0: empty
@@ -48,7 +48,7 @@ class TakenProposals {
 
   bool IsKnown(std::uint64_t id) const { return newer_.Contains(id) || older_.Contains(id); }
 
-  // When one generation is full the one before it is forgotten.
+  // When one generation is full the previous one is dropped.
   IdSet newer_;
   IdSet older_;
 };

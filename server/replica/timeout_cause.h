@@ -1,5 +1,5 @@
-// Tells a client whose request got no answer in time what may have been the reason: an election
-// meanwhile, a connection that was lost, or neither.
+// Tells a client whose request got no answer in time the possible reason: an election meanwhile, a
+// connection that was lost, or neither.
 //
 // Threading: used by the raft executor only.
 #pragma once

@@ -1,9 +1,9 @@
-// Proposals from when clients hand them over until they are answered: the bound on them, who waits
-// for each, and those that Raft cannot take yet.
+// Proposals from when clients hand them over until they are answered: their bound, their waiters,
+// and those that Raft cannot take yet.
 //
 // Threading: Admit is thread-safe, everything else belongs to the raft executor. Ownership: the
 // wait table is shared with the apply executor, which answers. Bounds: of number and bytes, past
-// which Admit refuses; those that wait here count as long as they do.
+// which Admit refuses; proposals that wait here count as long as they do.
 #pragma once
 
 #include <atomic>
@@ -26,14 +26,14 @@ class WaitingProposals {
   };
   WaitingProposals(WaitTable& waiters, Bounds bounds) : waiters_(waiters), bounds_(bounds) {}
 
-  // Registers who waits. False if they are too many: then those are told so.
+  // Registers the waiters. Returns false if there are too many: then they are told so.
   bool Admit(std::vector<Proposal>& proposals);
-  // Raft has them, or nobody has them any more: they are not held in bytes here.
+  // Raft has them, or nobody has them any more: their bytes no longer count here.
   void Release(std::size_t size_bytes) { bytes_.fetch_sub(size_bytes, std::memory_order_relaxed); }
 
-  // Until there is a leader to take it.
+  // Keeps it until there is a leader to take it.
   void HoldForLeader(Proposal proposal) { Hold(for_leader_, std::move(proposal)); }
-  // A change of the configuration, until the one before it is applied.
+  // Keeps a configuration change until the previous one is applied.
   void HoldForChange(Proposal proposal) { Hold(for_change_, std::move(proposal)); }
   bool HasHeldForLeader() const { return !for_leader_.empty(); }
   bool HasHeldForChange() const { return !for_change_.empty(); }
@@ -41,8 +41,8 @@ class WaitingProposals {
   std::vector<Proposal> TakeHeldForChange() { return std::exchange(for_change_, {}); }
 
   void Fail(std::uint64_t id, const Error& error);
-  // Tells those whose time is over the error, which is made only if there are any, and holds their
-  // proposals no longer.
+  // Fails those past their deadline with the error, which is made only if there are any, and drops
+  // their proposals.
   void FailExpired(TimePoint now, const std::function<Error()>& error);
   void FailAll(const Error& error);
 
