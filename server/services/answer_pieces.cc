@@ -10,7 +10,7 @@
 
 namespace kvorum::server {
 
-// Takes rows until it has its size, then ends the range with an error of no meaning.
+// Takes rows until it has its size, then ends the range with an arbitrary error.
 class AnswerPieces::Piece final : public mvcc::RowSink {
  public:
   explicit Piece(std::size_t size_bytes) : size_bytes_(size_bytes) { bytes_.reserve(size_bytes); }
@@ -29,7 +29,7 @@ class AnswerPieces::Piece final : public mvcc::RowSink {
   bool is_full() const { return bytes_.size() >= size_bytes_; }
   std::size_t size_bytes() const { return bytes_.size(); }
   SharedBytes Take() { return SharedBytes::Own(std::move(bytes_)); }
-  // The rows of the range read last that were added, and the first that was not.
+  // The rows added from the range read last, and the first row that was not.
   void BeginRange() {
     rows_ = 0;
     next_.reset();
@@ -91,7 +91,7 @@ Result<bool> AnswerPieces::FillFrom(RowsLeft& rows, Piece& piece) {
   const Result<void> read = view.Rows(rows.Request(), piece);
   if (!read.has_value() && !piece.next().has_value()) return std::unexpected(read.error());
   const std::size_t added = piece.size_bytes() - before;
-  // Else the rows of a revision are not what they were, or its end was cut off.
+  // Otherwise the rows of the revision have changed, or its end was cut off.
   if (added > rows.bytes() || piece.next().has_value() == (added == rows.bytes()))
     return Fail(Code::kDataLoss, "the rows of a large answer changed while it was sent");
   if (!piece.next().has_value()) return true;

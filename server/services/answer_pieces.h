@@ -1,9 +1,9 @@
-// Makes the rest of a large answer (PlannedAnswer) on the readers' executor, a piece each time its
-// client has taken the one before. Between two pieces it holds no view and no rows: a client that
-// does not read costs a piece.
+// Makes the rest of a large answer (PlannedAnswer) on the readers' executor, one piece each time
+// its client has taken the previous one. Between two pieces it holds no view and no rows: a client
+// that does not read costs one piece.
 //
-// A revision that is compacted meanwhile breaks the answer off, and so does memory that stays full
-// for AnswerLimits::piece_wait.
+// If the revision is compacted meanwhile the answer is broken off, and so it is if memory stays
+// full for AnswerLimits::piece_wait.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ namespace kvorum::server {
 class AnswerPieces final : public rpc::AnswerRest,
                            public std::enable_shared_from_this<AnswerPieces> {
  public:
-  // `request` owns what the parts point into.
+  // `request` owns the bytes that the parts refer to.
   AnswerPieces(ServiceContext& context, SharedBytes request, PlannedAnswer& answer)
       : context_(context),
         request_(std::move(request)),
@@ -36,7 +36,7 @@ class AnswerPieces final : public rpc::AnswerRest,
 
   void Make(Taker taker);
   Result<void> Fill(Piece& piece);
-  // One part of it; false if the piece is full.
+  // Adds a part; false if the piece is full.
   Result<bool> FillFrom(RowsLeft& rows, Piece& piece);
 
   ServiceContext& context_;
@@ -44,7 +44,7 @@ class AnswerPieces final : public rpc::AnswerRest,
   // The readers', while a piece is made.
   std::vector<PlannedAnswer::Part> parts_;
   std::size_t next_part_ = 0;
-  rpc::AnswerMemory::Reservation held_;  // for parts that were kept
+  rpc::AnswerMemory::Reservation held_;  // for the parts kept
   std::optional<TimePoint> waits_until_;
 };
 

@@ -112,7 +112,7 @@ void AuthService::Authenticate(const rpc::CallContext& call, Received<Authentica
                       std::move(reply));
 }
 
-// ---- questions ----
+// ---- reads ----
 
 template <class Request, class Response, class Answer>
 void AuthService::RegisterQuestion(MethodRegistrar& methods,
@@ -135,7 +135,7 @@ void AuthService::Ask(const Method<Request, Response>& method,
         Result<auth::Identity> identity = auth::Identity();
         if (state->enabled()) identity = context_.access->IdentityIn(*state, call->caller);
         if (!identity.has_value()) return reply.Fail(identity.error());
-        // Questions are proposals to etcd, and bounded like those.
+        // Reads are proposals in etcd, and bounded like those.
         if (question.bytes.size() > context_.limits.max_request_bytes)
           return reply.Fail(kErrRequestTooLarge.ToError());
         if (state->enabled()) {

@@ -1,5 +1,5 @@
-// The Auth service: users, roles, permissions and logging in. Changes go through the log; questions
-// are answered behind everything that the cluster has committed.
+// The Auth service: users, roles, permissions and logging in. Changes go through the log; reads are
+// answered after everything that the cluster has committed.
 //
 // Handlers are called on the call's loop and answer from any thread.
 #pragma once
@@ -26,12 +26,12 @@ class AuthService {
   void Register(rpc::Router& router);
 
  private:
-  // A change whose request goes into the log as it came.
+  // A change whose request goes into the log as received.
   template <class Request>
   void RegisterChange(MethodRegistrar& methods, const Method<Request, AuthResult>& method,
                       RequestKind kind);
-  // A question that `answer(state, request)` answers: with the newest state, which the caller may
-  // still ask about.
+  // A read that `answer(state, request)` answers: with the newest state, in which the caller must
+  // still be allowed to read.
   template <class Request, class Response, class Answer>
   void RegisterQuestion(MethodRegistrar& methods, const Method<Request, Response>& method,
                         Answer answer);

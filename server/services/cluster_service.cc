@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::int64_t kNanosPerSecond = 1'000'000'000;
 
-// A member of etcd that gets one which is none through the log ends, and at each start again.
+// A member of etcd that gets an invalid one through the log crashes, again at each start.
 Result<std::vector<Url>> ParsePeerUrls(const std::vector<std::string>& texts) {
   auto urls = ParseUrlList(texts);
   if (!urls.has_value()) return kErrMemberBadUrls.Fail();
@@ -36,7 +36,7 @@ Connections ConnectionsOf(const ServiceContext& context) {
           .now = context.replica->clock().Now()};
 }
 
-// Tells the members behind a change.
+// Answers with the members after a change.
 class ChangeWaiter final : public Waiter {
  public:
   explicit ChangeWaiter(ClusterService::MembersCallback callback)
@@ -81,7 +81,7 @@ void ClusterService::MemberAdd(const rpc::CallContext& call, Received<MemberRequ
   if (!urls.has_value()) return reply.Fail(urls.error());
   Member member;
   for (const Url& url : *urls) member.peer_urls.push_back(url.text());
-  // No token: the time tells members with the same URLs apart.
+  // No token: the time distinguishes members with the same URLs.
   member.id = ComputeMemberId(member.peer_urls, "",
                               context_.replica->clock().WallNanos() / kNanosPerSecond);
   member.is_learner = addition.request.is_learner;
@@ -116,7 +116,7 @@ void ClusterService::MemberUpdate(const rpc::CallContext& call, Received<MemberR
   MemberRequest& request = update.request;
   if (const auto urls = ParsePeerUrls(request.peer_urls); !urls.has_value())
     return reply.Fail(urls.error());
-  // Kept as they came, unlike those of an addition: in their order, and as they are spelled.
+  // Kept as received, unlike those of an addition: in their order and spelling.
   ReadThenChange(call, MemberChange::Update(request.id, std::move(request.peer_urls)),
                  AnswerWithMembers(context_, std::move(reply)));
 }
@@ -126,7 +126,7 @@ void ClusterService::MemberPromote(const rpc::CallContext&, Received<raft::Membe
   Promote(member.request, Deadline(), AnswerWithMembers(context_, std::move(reply)));
 }
 
-// Only the leader knows how far the learner is.
+// Only the leader knows the learner's progress.
 void ClusterService::Promote(raft::MemberId id, TimePoint deadline, MembersCallback callback) {
   PromoteAsLeader(
       id, deadline,
@@ -142,7 +142,7 @@ void ClusterService::Promote(raft::MemberId id, TimePoint deadline, MembersCallb
               if (forwarded.has_value()) {
                 return callback(std::make_shared<const MembershipView>(*std::move(forwarded)));
               }
-              // Leadership came here meanwhile.
+              // This member became the leader meanwhile.
               if (forwarded.error() == kErrNotLeader.ToError())
                 return Promote(id, deadline, std::move(callback));
               callback(std::unexpected(std::move(forwarded).error()));

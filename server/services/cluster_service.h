@@ -1,9 +1,9 @@
-// The Cluster service: who the members are, and changes of that.
+// The Cluster service: the members, and changes of them.
 //
-// A change is checked here first (so that one that cannot be costs no log entry), goes through the
+// A change is checked here first (so that an impossible one costs no log entry), goes through the
 // log as one configuration change, is checked again when it is applied, and is answered with the
-// members as they were then. What is checked is read behind a ReadIndex round, so that a change
-// that this member has just not heard of yet is not refused for that.
+// members as they were then. The first check reads after a ReadIndex round, so that a change is not
+// refused only because this member has not heard of an earlier one yet.
 #pragma once
 
 #include <memory>
@@ -22,8 +22,8 @@ class ClusterService {
   explicit ClusterService(ServiceContext& context) : context_(context) {}
   void Register(rpc::Router& router);
 
-  // Of the peer port too: a follower sends promotions on to the leader. The callback may run on any
-  // thread. kErrNotLeader if this member does not lead.
+  // Also for the peer port: a follower forwards promotions to the leader. The callback may run on
+  // any thread. kErrNotLeader if this member does not lead.
   using MembersCallback =
       std::move_only_function<void(Result<std::shared_ptr<const MembershipView>> members)>;
   void PromoteAsLeader(raft::MemberId id, TimePoint deadline, MembersCallback callback);
@@ -40,7 +40,7 @@ class ClusterService {
   void MemberList(const rpc::CallContext& call, Received<bool> linearizable, Reply<Members> reply);
 
   void Promote(raft::MemberId id, TimePoint deadline, MembersCallback callback);
-  // Proposes what still stands once everything before it is applied.
+  // Proposes the change if it is still valid once everything before it is applied.
   void ReadThenChange(const rpc::CallContext& call, MemberChange change, MembersCallback callback);
   void Change(rpc::Loop* loop, const MemberChange& change, TimePoint deadline,
               MembersCallback callback);

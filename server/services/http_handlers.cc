@@ -45,7 +45,7 @@ void AnswerHealth(rpc::HttpReply& reply, const std::string& reason) {
   reply.Send(rpc::HttpResponse::Text(reason.empty() ? 200 : kServiceUnavailable, body.dump()));
 }
 
-// Waits for a read to be confirmed, or until there is no leader who would.
+// Waits for a read to be confirmed, or until there is no leader to confirm it.
 class HealthOfLeader final : public NeedsLeader {
  public:
   explicit HealthOfLeader(rpc::HttpReply reply) : reply_(std::move(reply)) {}
@@ -57,7 +57,7 @@ class HealthOfLeader final : public NeedsLeader {
 
  private:
   std::atomic_flag is_answered_;
-  rpc::HttpReply reply_;  // whoever set the flag's
+  rpc::HttpReply reply_;  // the first to set the flag owns it
 };
 
 void ServeHealth(ServiceContext& context, const rpc::HttpRequest& request, rpc::HttpReply reply) {

@@ -1,4 +1,4 @@
-// What the port answers over HTTP/1.1: GET /health and GET /version.
+// The port's answers over HTTP/1.1: GET /health and GET /version.
 #pragma once
 
 #include "rpc/http.h"
@@ -6,7 +6,7 @@
 
 namespace kvorum::server {
 
-// True if it is a GET; else it was answered 405.
+// True if it is a GET; otherwise it was answered with 405.
 bool MethodIsGet(const rpc::HttpRequest& request, rpc::HttpReply& reply);
 
 // GET /version, on the peer port too.

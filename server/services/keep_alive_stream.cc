@@ -27,7 +27,7 @@ void KeepAliveStream::Read() {
   });
 }
 
-// On the stream's loop.
+// Runs on the stream's loop.
 void KeepAliveStream::OnRead(Result<std::optional<SharedBytes>> message) {
   if (!message.has_value()) {  // the client has left
     std::lock_guard lock(mutex_);
@@ -36,7 +36,7 @@ void KeepAliveStream::OnRead(Result<std::optional<SharedBytes>> message) {
   }
   if (!message->has_value()) return OnEnd();
   const auto id = DecodeLeaseId((*message)->view());
-  // Before the renewal: its revision is not behind one at which the lease was gone.
+  // Taken before the renewal, so that its revision is not after one at which the lease was gone.
   const ResponseHeader header = context_.Header(context_.store->revision());
   std::uint64_t number = 0;
   {
@@ -48,7 +48,7 @@ void KeepAliveStream::OnRead(Result<std::optional<SharedBytes>> message) {
   if (!id.has_value()) {
     {
       std::lock_guard lock(mutex_);
-      client_ended_ = true;  // what follows is not looked at
+      client_ended_ = true;  // later requests are ignored
     }
     return Renewed(number, std::unexpected(rpc::OnStream(id.error())));
   }
@@ -56,7 +56,8 @@ void KeepAliveStream::OnRead(Result<std::optional<SharedBytes>> message) {
   Read();
 }
 
-// Each renewal anew: a token may have ended, or the lease have got keys that are not the caller's.
+// Checked at each renewal: a token may have ended, or the lease may have got keys that the caller
+// may not write.
 void KeepAliveStream::Admit(std::uint64_t number, lease::LeaseId id) {
   const Access* const access = context_.access;
   if (access == nullptr || access->is_off()) return Renew(number, id);

@@ -1,10 +1,9 @@
-// Lease.LeaseKeepAlive: one answer for each request, in their order. Requests are read ahead, so
-// that a client with many leases does not wait a round between members for each.
+// Lease.LeaseKeepAlive: one answer for each request, in order. Requests are read ahead, so that a
+// client with many leases does not wait for a round between members for each.
 //
-// A session owns itself: what it waits for holds it. Thread-safe. Bound: 256 requests without an
-// answer; then the client is not read.
-// An unknown or expired lease is answered with a time to live of 0, and the stream goes on; any
-// other error ends it, behind the answers before it.
+// A session owns itself: pending operations hold it. Thread-safe. Bound: 256 unanswered requests;
+// then the client is not read. An unknown or expired lease is answered with a time to live of 0,
+// and the stream goes on; any other error ends it, after the earlier answers.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +28,7 @@ class KeepAliveStream final : public std::enable_shared_from_this<KeepAliveStrea
   void Start() { Read(); }
 
  private:
-  // A request, or the end of them.
+  // A request, or the end of the requests.
   struct Slot {
     lease::LeaseId id = lease::kNoLease;
     ResponseHeader header;                        // as it was when the request came
@@ -42,7 +41,7 @@ class KeepAliveStream final : public std::enable_shared_from_this<KeepAliveStrea
   void Renew(std::uint64_t number, lease::LeaseId id);
   void OnEnd();
   void Renewed(std::uint64_t number, Result<std::int64_t> ttl_s);
-  // Writes the first answer if it is there and nothing is on its way, or ends the stream.
+  // Writes the first answer if it is there and no write is pending, or ends the stream.
   void Write();
   void OnWritten(const Result<void>& written);
 

@@ -18,14 +18,13 @@
 namespace kvorum::server {
 namespace {
 
-// The most that may be read on an I/O loop: next to nothing while answers fill the memory there is
-// for them.
+// The most that may be read on an I/O loop: next to nothing while answers fill their memory.
 std::size_t LoopBytes(const ServiceContext& context) {
   const bool is_full = context.answers != nullptr && context.answers->full();
   return is_full ? rpc::AnswerMemory::kStepBytes : context.limits.answers.loop_bytes;
 }
 
-// On an I/O loop: what is to be read, if it is small. True if the answer was given.
+// Reads on an I/O loop, if the read is small. Returns true if the answer was given.
 bool ServedHere(ServiceContext& context, const rpc::Caller& caller,
                 const mvcc::RangeRequest& request, rpc::UnaryReply& reply) {
   auto view = context.ReadFor(caller, request);
@@ -73,7 +72,7 @@ Result<void> Plan(PlannedAnswer& answer, mvcc::ReadView& view, const ResponseHea
   return answer.MakeTxn(view, header, request);
 }
 
-// On the readers' executor: however much it is.
+// Reads on the readers' executor, whatever the size.
 template <class Request>
 void ServeLarge(ServiceContext& context, const rpc::Caller& caller, SharedBytes bytes,
                 const Request& request, rpc::UnaryReply reply) {

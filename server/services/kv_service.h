@@ -1,7 +1,7 @@
 // etcdserverpb.KV: range, put, delete, transactions, compaction.
 //
 // Handlers are transport-free and may be called on any I/O loop. Reads of few rows are served
-// there; those that look at many go to the readers' executor, so that no loop is held.
+// there; larger ones go to the readers' executor, so that no loop is blocked.
 #pragma once
 
 #include <memory>

@@ -14,7 +14,7 @@
 namespace kvorum::server {
 namespace {
 
-// Between two attempts to find the primary.
+// The pause between two attempts to find the primary.
 constexpr Duration kRetryPause = std::chrono::milliseconds(50);
 constexpr unsigned kOk = 200;
 constexpr unsigned kNotFound = 404;
@@ -39,8 +39,8 @@ void LeaseAccess::RenewHere(rpc::Loop* loop, lease::LeaseId id, RenewCallback ca
 void LeaseAccess::ConfirmThenRenew(rpc::Loop* loop, std::unique_ptr<Renewing> renewing) {
   if (renewing->term == 0) return renewing->callback(kErrNotPrimary.Fail());
   renewing->asked = Now();
-  // Everything that was committed when this was asked is applied then: a lease that is not there
-  // has been revoked, or was never granted.
+  // Everything committed when the request came is applied then: a lease that is missing has been
+  // revoked, or was never granted.
   context_.batcher->Read(
       loop, [this, renewing = std::move(renewing)](const Result<void>& confirmed) mutable {
         if (!confirmed.has_value()) return renewing->callback(kErrNotPrimary.Fail());
@@ -48,8 +48,8 @@ void LeaseAccess::ConfirmThenRenew(rpc::Loop* loop, std::unique_ptr<Renewing> re
       });
 }
 
-// A failpoint on the way of every renewal of a lease that lives. It may sleep, and this is an I/O
-// loop, which has others to serve.
+// A failpoint passed by every renewal of a live lease. It may sleep, and this is an I/O loop, which
+// has others to serve.
 bool LeaseAccess::IsHeldUp(std::unique_ptr<Renewing>& renewing) {
   if (!KV_FAILPOINT_ARMED("beforeCheckpointInLeaseRenew") || renewing->was_held_up) return false;
   const auto times = context_.leases->TimeToLive(renewing->id, /*keys=*/false);
@@ -71,7 +71,7 @@ void LeaseAccess::RenewConfirmed(std::unique_ptr<Renewing> renewing) {
   const lease::LeaseId id = (*shared)->id;
   const bool waits = Now() < (*shared)->deadline;
   Task settled = [this, shared] {
-    // Revoked, nothing that this member decides, or too late: another question to the table tells.
+    // Revoked, no longer this member's decision, or too late: another look at the table tells.
     RenewConfirmed(std::move(*shared));
   };
   const auto renewed = context_.leases->Renew(id, waits ? std::move(settled) : nullptr);
@@ -176,7 +176,7 @@ void LeaseAccess::AskLeader(std::shared_ptr<Question<Value>> question) {
                         });
 }
 
-// There is no leader, or it has just lost it, or it cannot be reached.
+// There is no leader, or it has just lost leadership, or it cannot be reached.
 template <class Value>
 void LeaseAccess::AskAgain(std::shared_ptr<Question<Value>> question) {
   const TimePoint when = std::min(Now() + kRetryPause, question->deadline);

@@ -1,10 +1,10 @@
-// Renewals and times to live of leases, wherever their primary is: here, where a quorum confirms
-// behind each request that this member leads, or at the leader's peer port.
+// Renewals and times to live of leases, wherever their primary is: here, if a quorum confirms after
+// each request that this member leads, or at the leader's peer port.
 //
-// Thread-safe. Callbacks run once, on any thread, and must not keep it; maybe within the call.
-// Why a renewal that is answered holds: the leader was confirmed as such by a quorum after the
-// request came, so whoever leads next has become it later, and gives every lease its whole time
-// then. A renewal that a pause of this process delayed asks for its confirmation again.
+// Thread-safe. Callbacks run once, on any thread, perhaps within the call, and must not block it.
+// An answered renewal holds because a quorum confirmed the leader after the request came, so the
+// next leader is elected later, and gives every lease its whole time then. A renewal delayed by a
+// pause of this process asks for its confirmation again.
 #pragma once
 
 #include <cstdint>
@@ -23,32 +23,32 @@
 
 namespace kvorum::server {
 
-// Paths of the peer port, and what a leader answers there to a lease that does not exist.
+// Paths of the peer port, and a leader's answer there for a lease that does not exist.
 inline constexpr std::string_view kLeasesPath = "/leases";
 inline constexpr std::string_view kLeasesInternalPath = "/leases/internal";
 inline constexpr std::string_view kLeaseNotFoundText = "lease not found";
 
 class LeaseAccess {
  public:
-  // The context outlives it and everything that it was asked.
+  // The context outlives this and all its requests.
   explicit LeaseAccess(ServiceContext& context) : context_(context) {}
 
-  // The time to live that the lease has from now on; kErrLeaseNotFound, kErrNotPrimary (this member
-  // leads and has no quorum), kErrNoLeader, kErrTimeout (also of a lease that is expired and cannot
-  // be revoked).
+  // The time to live of the lease from now on; kErrLeaseNotFound, kErrNotPrimary (this member leads
+  // and has no quorum), kErrNoLeader, kErrTimeout (also for a lease that is expired and cannot be
+  // revoked).
   using RenewCallback = std::move_only_function<void(Result<std::int64_t> ttl_s)>;
-  // `loop` is the one that this is called on, or null.
+  // `loop` is the calling loop, or null.
   void Renew(rpc::Loop* loop, lease::LeaseId id, RenewCallback callback);
   // kErrLeaseNotFound, kErrLeaderChanged, kErrNoLeader, kErrTimeout, …
   using TimesCallback = std::move_only_function<void(Result<LeaseTimes> times)>;
   void TimeToLive(rpc::Loop* loop, LeaseTimeToLiveRequest request, TimesCallback callback);
 
-  // For a follower that asks: kErrNotPrimary unless this member leads.
+  // For a follower's request: kErrNotPrimary unless this member leads.
   void RenewHere(rpc::Loop* loop, lease::LeaseId id, RenewCallback callback);
   void TimeToLiveHere(rpc::Loop* loop, LeaseTimeToLiveRequest request, TimesCallback callback);
 
  private:
-  // One question to the primary, asked here or there until it is answered.
+  // One request to the primary, made here or there until it is answered.
   template <class Value>
   struct Question {
     std::function<void(rpc::Loop* loop, std::move_only_function<void(Result<Value>)> callback)>
@@ -66,20 +66,20 @@ class LeaseAccess {
   template <class Value>
   void AskAgain(std::shared_ptr<Question<Value>> question);
 
-  // A renewal where this member led in `term` when it was asked for.
+  // A renewal at a member that led in `term` when the request came.
   struct Renewing {
     raft::Term term = 0;
     lease::LeaseId id = lease::kNoLease;
     TimePoint asked;
-    TimePoint deadline;        // of waiting for the end of the lease
+    TimePoint deadline;        // for waiting for the end of the lease
     bool was_held_up = false;  // at the failpoint
     RenewCallback callback;
   };
   void ConfirmThenRenew(rpc::Loop* loop, std::unique_ptr<Renewing> renewing);
   void RenewConfirmed(std::unique_ptr<Renewing> renewing);
-  // True if it goes on later, by itself.
+  // Returns true if it continues later, by itself.
   bool IsHeldUp(std::unique_ptr<Renewing>& renewing);
-  // Has the log forget what was left of the lease, then renews.
+  // Removes the lease's checkpoint through the log, then renews.
   void TakeCheckpointBack(std::unique_ptr<Renewing> renewing);
   bool IsPrimaryIn(raft::Term term) const;
   TimePoint Now() const { return context_.replica->clock().Now(); }

@@ -1,5 +1,5 @@
-// What a leader answers on its peer port to members who ask about leases for their clients: POST
-// /leases renews one, POST /leases/internal tells its time to live.
+// A leader's answers on its peer port to members that ask about leases for their clients: POST
+// /leases renews one, POST /leases/internal returns its time to live.
 #pragma once
 
 #include "rpc/http.h"

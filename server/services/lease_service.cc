@@ -17,7 +17,7 @@
 namespace kvorum::server {
 namespace {
 
-// Of the ids that clients can read: positive ones.
+// Chooses ids that all clients can read: positive ones.
 lease::LeaseId ChooseId(RequestIdSource& ids) {
   lease::LeaseId id = lease::kNoLease;
   while (id == lease::kNoLease) {
@@ -40,7 +40,7 @@ void LeaseService::Register(rpc::Router& router) {
   });
 }
 
-// A free id and a time that is allowed are checked where the grant is applied.
+// Whether the id is free and the time to live valid is checked where the grant is applied.
 void LeaseService::Grant(const rpc::CallContext& call, Received<LeaseGrantRequest> grant,
                          Reply<LeaseGrantResult> reply) {
   if (grant.request.id == lease::kNoLease) grant.request.id = ChooseId(*context_.ids);
@@ -74,7 +74,7 @@ void LeaseService::TimeToLive(const rpc::CallContext& call, Received<LeaseTimeTo
 
 void LeaseService::Leases(const rpc::CallContext& call, Received<EmptyMessage>,
                           Reply<std::vector<lease::LeaseId>> reply) {
-  // A million of them takes a while to sort.
+  // Sorting a million of them takes a while.
   context_.readers->Post([this, caller = call.caller, reply = std::move(reply)]() mutable {
     std::vector<lease::LeaseId> ids = context_.leases->List();
     if (context_.access != nullptr) {

@@ -83,7 +83,7 @@ void Login::Verify(std::unique_ptr<Attempt> attempt) {
     LogRefusal(*attempt, kErrAuthFailed.message);
     return attempt->reply.Fail(kErrAuthFailed.ToError());
   }
-  // Nobody there, or the password was taken away: it takes as long.
+  // The user does not exist, or its password was removed: it takes as long.
   const bool is_dummy = *user == nullptr || (*user)->password_hash().empty();
   auth::PasswordJob job{
       .kind = auth::PasswordJob::Kind::kVerify,
@@ -108,7 +108,7 @@ void Login::Propose(std::unique_ptr<Attempt> attempt) {
                    context_.limits.request_timeout);
 }
 
-// On the apply executor.
+// Runs on the apply executor.
 void Login::Entered(std::unique_ptr<Attempt> attempt, ApplyResult result) {
   if (!result.value.has_value()) return attempt->reply.Fail(std::move(result.value).error());
   const auto& entered = std::get<LoginResult>(*result.value);

@@ -1,15 +1,14 @@
-// Passwords into tokens (Auth.Authenticate), and passwords into hashes.
+// Turns passwords into tokens (Auth.Authenticate), and into hashes.
 //
-// A login: behind everything that the cluster has committed, the password is verified on the
-// threads for that, a log entry says that the user has logged in, and where that is applied every
-// member takes note of the simple token, or this one signs a JWT. A user that was changed between
-// the two is looked at once more.
+// A login: after everything that the cluster has committed, the password is verified on the
+// password threads, a log entry says that the user has logged in, and where that is applied every
+// member records the simple token, or this one signs a JWT. If the user was changed between the
+// two, it is checked once more.
 //
-// Nothing of a password gets into the log, a message or an error. An unknown user costs what a
-// wrong password costs.
-// Threads: thread-safe; answers come from any thread. Errors: the API's; kErrTooManyRequests when
-// more logins wait than the threads can be given, to whoever asks for the most: hosts take turns,
-// and users of one host.
+// Nothing of a password gets into the log, a message or an error. An unknown user costs the same as
+// a wrong password. Threads: thread-safe; answers come from any thread. Errors: the API's;
+// kErrTooManyRequests when more logins wait than the threads can take, for whoever asks for the
+// most: hosts take turns, and so do the users of one host.
 #pragma once
 
 #include <functional>
@@ -36,15 +35,15 @@ class Login {
     auth::RandomBytes random = auth::SystemRandomBytes;
     int bcrypt_cost = auth::kDefaultBcryptCost;
     bool gives_simple_tokens = false;
-    const auth::JwtTokens* jwt = nullptr;  // null: no JWTs are given
+    const auth::JwtTokens* jwt = nullptr;  // null: no JWTs are issued
   };
-  // The context outlives it and everything that it was asked.
+  // The context outlives this and all its requests.
   Login(ServiceContext& context, Parts parts) : context_(context), parts_(std::move(parts)) {}
 
   void Authenticate(const rpc::CallContext& call, std::string name, auth::Secret password,
                     Reply<std::string> reply);
 
-  // The hash as it goes into the log (base64).
+  // The hash in the form of the log (base64).
   using HashDone = std::move_only_function<void(Result<std::string> hash)>;
   void Hash(auth::Secret password, HashDone done);
 

@@ -56,7 +56,7 @@ void MaintenanceService::HandleAlarm(const rpc::CallContext& call, Received<Alar
 void MaintenanceService::Hash(const rpc::CallContext&, Received<EmptyMessage>,
                               Reply<std::uint32_t> reply) {
   if (context_.store->CommitStalled()) return reply.Fail(kErrNoSpace.ToError());
-  // What the backend does not hold yet is not in its hash: let it catch up first.
+  // Records that the backend does not have yet are not in its hash: let it catch up first.
   context_.store->Flush([this, reply = std::move(reply)]() mutable {
     context_.hasher->Post([this, reply = std::move(reply)]() mutable {
       const auto hash = context_.store->HashBackend();

@@ -1,5 +1,5 @@
-// What the peer port answers beside the peer protocol (server/peer/): GET /version, GET /members,
-// POST /members/promote/<id>, and what lease_http.h has.
+// The peer port's answers outside of the peer protocol (server/peer/): GET /version, GET /members,
+// POST /members/promote/<id>, and those of lease_http.h.
 #pragma once
 
 #include "rpc/http.h"

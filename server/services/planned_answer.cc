@@ -9,8 +9,8 @@
 namespace kvorum::server {
 namespace {
 
-// Rows are kept in blocks of this size, or of one row. The first block is not reserved, so
-// that small answers touch nothing that is shared.
+// Rows are kept in blocks of this size, or of one row. The first block is not reserved, so that
+// small answers touch nothing shared.
 constexpr std::size_t kBlockBytes = std::size_t{256} << 10;
 // The cost of a row while a range is sorted.
 constexpr std::size_t kSortedRowBytes = 80;
@@ -21,7 +21,7 @@ mvcc::RangeRequest RowsLeft::Request() {
   mvcc::RangeRequest request = range_;
   if (request.range_end.empty()) return request;  // one key
   if (request.sort_order == mvcc::SortOrder::kDescend) {
-    end_ = from_ + '\0';  // down from this key
+    end_ = from_ + '\0';  // descending from this key
     request.range_end = end_;
   } else {
     request.key = from_;
@@ -35,7 +35,7 @@ void RowsLeft::GoOnFrom(std::string_view next, std::int64_t rows, std::size_t by
   bytes_ -= bytes;
 }
 
-// Takes the rows of one range: the rows, then only their sizes.
+// Receives the rows of one range: the rows first, then only their sizes.
 class PlannedAnswer::Rows final : public mvcc::RowSink {
  public:
   Rows(PlannedAnswer& answer, Body& body, mvcc::RangeRequest request)

@@ -1,12 +1,12 @@
-// The answer of a range, or of a read-only transaction, that may be too large to be held: what was
-// kept of it so far, and a plan of the rest. Each range is walked once for its size, which stands
-// in front of its rows; the rows themselves are kept while they are few and AnswerMemory has room,
-// and what follows is read again, piece by piece, as the client takes it (answer_pieces.h). The
-// same revision has the same rows, so the sizes hold.
+// The answer of a range, or of a read-only transaction, that may be too large to be held: the part
+// kept so far, and a plan of the rest. Each range is walked once for its size, which precedes its
+// rows; the rows themselves are kept while they are few and AnswerMemory has room, and the others
+// are read again, piece by piece, as the client takes them (answer_pieces.h). The same revision has
+// the same rows, so the sizes hold.
 //
 // Used by one thread, over one view. Borrows the requests' bytes, which outlive it and its parts.
 // Errors: AnswerSizeError's for an answer that gRPC cannot carry, kErrAnswersFull for one that must
-// be kept whole (sorted by something else than the key) and finds no room, those of the store.
+// be kept whole (sorted by anything but the key) and finds no room, those of the store.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class RowsLeft {
   // From this key on; `bytes` of them, framed, at the request's revision.
   RowsLeft(const mvcc::RangeRequest& range, std::string_view from) : range_(range), from_(from) {}
 
-  // Good until it changes.
+  // Valid until it changes.
   mvcc::RangeRequest Request();
   // `rows` of them were taken; `next` is the first that was not.
   void GoOnFrom(std::string_view next, std::int64_t rows, std::size_t bytes);
@@ -48,20 +48,20 @@ class PlannedAnswer {
  public:
   using Part = std::variant<std::string, RowsLeft>;
 
-  // `memory` may be null: then nobody counts.
+  // `memory` may be null: then it is not counted.
   PlannedAnswer(const AnswerLimits& limits, rpc::AnswerMemory* memory)
       : limits_(limits), memory_(memory), held_(memory), rest_held_(memory) {}
 
-  // One of these, once.
+  // Call one of these, once.
   Result<void> MakeRange(mvcc::ReadView& view, const ResponseHeader& header,
                          const mvcc::RangeRequest& request);
   Result<void> MakeTxn(mvcc::ReadView& view, const ResponseHeader& header,
                        const mvcc::TxnRequest& request);
 
-  // Its rows are more than AnswerLimits::max_bytes: that was the error.
+  // True if its rows exceed AnswerLimits::max_bytes, which caused the error.
   bool is_too_large() const { return row_bytes_ > limits_.max_bytes; }
 
-  // The bytes that were kept; then the parts that follow it, and how many bytes they are.
+  // The kept bytes; then the parts that follow, and their total size.
   rpc::AnswerPiece TakeKept();
   bool is_whole() const { return rest_.empty(); }
   std::size_t rest_bytes() const { return rest_bytes_; }
@@ -70,14 +70,15 @@ class PlannedAnswer {
 
  private:
   class Rows;
-  // One range: its rows and what follows them.
+  // One range: its rows and the fields after them.
   struct Body {
     std::vector<Part> parts;
     std::size_t bytes = 0;
   };
 
   Result<Body> Read(mvcc::ReadView& view, const mvcc::RangeRequest& request);
-  // True if so many bytes more may be kept; once they may not, only what `must` be kept is.
+  // True if this many more bytes may be kept; once they may not, only bytes that `must` be kept
+  // are.
   bool Keep(std::size_t bytes, bool must);
   void Add(std::string bytes);
   void Add(Body body);
@@ -85,11 +86,11 @@ class PlannedAnswer {
   const AnswerLimits& limits_;
   rpc::AnswerMemory* const memory_;
   rpc::AnswerMemory::Reservation held_;
-  rpc::AnswerMemory::Reservation rest_held_;  // for what is kept behind rows that are not
+  rpc::AnswerMemory::Reservation rest_held_;  // for bytes kept after rows that are not
   bool rest_begun_ = false;
   std::size_t kept_bytes_ = 0;
   std::size_t row_bytes_ = 0;
-  std::vector<Part> kept_;  // strings alone
+  std::vector<Part> kept_;  // strings only
   std::vector<Part> rest_;
   std::size_t rest_bytes_ = 0;
 };

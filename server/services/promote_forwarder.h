@@ -1,8 +1,8 @@
-// Sends a promotion on to the leader, which alone knows how far a learner has come: POST
+// Forwards a promotion to the leader, which alone knows a learner's progress: POST
 // /members/promote/<id> on its peer port.
 //
 // Forward may be called from any thread; requests are made one after another on the executor, which
-// they may keep busy for as long as a request takes.
+// each may block for as long as it takes.
 #pragma once
 
 #include <functional>
@@ -17,16 +17,16 @@
 
 namespace kvorum::server {
 
-// Both ends of the wire: what a refusal is answered with, and what such an answer means. The texts
-// are those that members of etcd exchange.
+// Both ends of the wire: the answer to a refusal, and the meaning of such an answer. The texts are
+// those that members of etcd exchange.
 unsigned PromoteStatusOf(const Error& error);
 std::string PromoteTextOf(const Error& error);
-// Nullopt for an answer that says nothing about the learner: worth another attempt.
+// nullopt for an answer that says nothing about the learner: worth another attempt.
 std::optional<Error> PromoteErrorOf(unsigned status, std::string_view text);
 
 class PromoteForwarder {
  public:
-  // The members as the leader had them behind the promotion. kErrNotLeader: this member leads now.
+  // The leader's members after the promotion. kErrNotLeader: this member leads now.
   using Callback = std::move_only_function<void(Result<MembershipView> members)>;
 
   PromoteForwarder(Executor& executor, PeerRequester& requester, Replica& replica,

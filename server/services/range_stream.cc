@@ -11,19 +11,19 @@ namespace {
 
 constexpr std::int64_t kFirstChunkRows = 10;
 
-// Aims at chunks of about the largest request's size: too small wastes round trips, too large holds
-// memory.
+// Aims at chunks of about the largest request's size: smaller ones waste round trips, larger ones
+// hold memory.
 std::int64_t NextChunkRows(std::int64_t rows, std::size_t chunk_bytes, std::size_t target_bytes) {
   if (chunk_bytes < target_bytes / 2) return rows * 2;
   if (chunk_bytes > target_bytes * 2) return std::max<std::int64_t>(rows / 2, 1);
   return rows;
 }
 
-// Rows of one chunk at the most, whatever their number promised: the ones before may have been
-// much smaller.
+// The maximum of one chunk, whatever its number of rows promised: earlier rows may have been much
+// smaller.
 std::size_t MostChunkBytes(std::size_t target_bytes) { return 8 * target_bytes; }
 
-// As much of the range as one chunk holds; if that is not all of it, there is more.
+// Reads as much of the range as one chunk holds; if that is not all of it, there is more.
 Result<mvcc::RangeSummary> ReadChunk(mvcc::ReadView& view, const mvcc::RangeRequest& request,
                                      RangeEncoder& encoder) {
   Result<mvcc::RangeSummary> summary = view.Range(request, encoder);
@@ -80,8 +80,8 @@ void RangeStreamSession::Step() {
     return !summary->more || sent_rows_ + encoder.rows() == total_limit_;
   };
   if (request_.sort_target != mvcc::SortTarget::kKey && !is_last()) {
-    // A target without an order, which passes the checks, sorts rows that are sent at once. More of
-    // them come by their keys: the next chunk begins behind the last key of this one.
+    // A target without an order, which passes the checks, sorts rows that are sent at once. Further
+    // rows come in key order: the next chunk begins after the last key of this one.
     request_.sort_target = mvcc::SortTarget::kKey;
     encoder = RangeEncoder();
     encoder.KeepLastKey();
@@ -99,7 +99,7 @@ void RangeStreamSession::Step() {
         total_limit_ - sent_rows_);
     return Send(encoder.Finish(false, 0), last);
   }
-  // The range's own count covers what was left of it when this chunk began.
+  // The range's own count covers the rest of it when this chunk began.
   const std::int64_t count = sent_rows_ - encoder.rows() + summary->count;
   std::string tail;
   AppendHeader(tail, context_.Header(header_revision_));

@@ -17,7 +17,7 @@ namespace kvorum::server {
 
 class RangeStreamSession final : public std::enable_shared_from_this<RangeStreamSession> {
  public:
-  // `bytes` owns what the request points into.
+  // `bytes` owns the bytes that the request refers to.
   RangeStreamSession(ServiceContext& context, std::shared_ptr<rpc::ServerStream> stream,
                      SharedBytes bytes, const mvcc::RangeRequest& request);
   void Start();

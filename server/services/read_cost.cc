@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t kRowsOnLoop = 1'000;  // about a millisecond of work
 
-// True if the values of a whole range are looked at, which the answer's size does not tell.
+// True if the values of a whole range are read, which the answer's size does not show.
 bool ReadsValues(const mvcc::RangeRequest& request) {
   return request.sort_target == mvcc::SortTarget::kValue && !request.range_end.empty();
 }

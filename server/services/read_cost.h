@@ -1,5 +1,4 @@
-// How much a read looks at, and so where it is made: on the call's I/O loop, or on the readers'
-// executor.
+// The cost of a read, and so its place: the call's I/O loop, or the readers' executor.
 #pragma once
 
 #include "mvcc/requests.h"
@@ -7,8 +6,8 @@
 
 namespace kvorum::server {
 
-// Judged by the number of rows, which the index tells in O(log n). A read that fits may turn out to
-// have more bytes than AnswerLimits::loop_bytes.
+// Decided by the number of rows, which the index gives in O(log n). A read that fits may turn out
+// to have more bytes than AnswerLimits::loop_bytes.
 bool FitsOnLoop(const ServiceContext& context, const mvcc::RangeRequest& request);
 bool FitsOnLoop(const ServiceContext& context, const mvcc::TxnRequest& request);
 

@@ -41,11 +41,11 @@ Result<void> CheckStrictAdd(const MembershipView& view, const Member& added,
   const Voters voters = CountVoters(view, connections);
   if (!added.is_learner) {
     const Voters after{.all = voters.all + 1, .started = voters.started, .connected = 0};
-    // A cluster of one may grow: its data was restored, and there is nobody else.
+    // A cluster of one may grow: its data was restored, and there is no other member.
     const bool is_lone = voters.started == 1 && voters.all == 1;
     if (!is_lone && !after.has_started_quorum()) return kErrNotEnoughStarted.Fail();
   }
-  // The new member is counted as one that cannot be reached. A lone one may always add another.
+  // The new member counts as unreachable. A single member may always add another.
   const std::size_t quorum = (voters.all + 1) / 2 + 1;
   if (voters.all != 1 && voters.connected < quorum) return kErrUnhealthy.Fail();
   return {};
@@ -56,7 +56,7 @@ Result<void> CheckStrictRemove(const MembershipView& view, raft::MemberId id,
   const auto member = view.members.find(id);
   if (member != view.members.end() && member->second.is_learner) return {};
   if (!CountVoters(view, connections, id).has_started_quorum()) return kErrNotEnoughStarted.Fail();
-  // One that is down is no part of the quorum that works.
+  // A member that is down is not part of the working quorum.
   const bool is_down =
       id != connections.self &&
       (connections.transport == nullptr || !connections.transport->ActiveSince(id).has_value());
@@ -69,7 +69,7 @@ Result<void> CheckStrictRemove(const MembershipView& view, raft::MemberId id,
 
 Result<void> CheckStrictPromote(const MembershipView& view) {
   Voters voters = CountVoters(view, {});
-  ++voters.all;  // the learner counts, and as a started one
+  ++voters.all;  // the learner counts, as a started member
   ++voters.started;
   if (!voters.has_started_quorum()) return kErrNotEnoughStarted.Fail();
   return {};

@@ -1,6 +1,6 @@
-// What --strict-reconfig-check asks of a change of the members before it is proposed: that enough
-// of the members that will count are started, and are connected, so that the change does not cost
-// the cluster its quorum. Judged by the member that is asked, by what it sees.
+// The checks of --strict-reconfig-check for a member change before it is proposed: enough of the
+// voting members must be started and connected, so that the change does not cost the cluster its
+// quorum. Decided by the member that is asked, by its own view.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace kvorum::server {
 
-// How long a peer must have been connected to count.
+// The time that a peer must have been connected to count.
 inline constexpr Duration kHealthInterval = std::chrono::seconds(5);
 
 struct Connections {

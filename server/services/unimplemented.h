@@ -1,5 +1,5 @@
-// The methods of the API that are registered and not served yet, so that a client is told so by the
-// service itself.
+// The methods of the API that are registered but not served yet, so that the service itself tells
+// the client.
 #pragma once
 
 #include "rpc/service.h"

@@ -10,13 +10,13 @@
 namespace kvorum::server {
 namespace {
 
-// As the connection's output: smaller slices are cheaper to copy.
+// As in the connection's output: smaller slices are cheaper to copy.
 constexpr std::size_t kShareBytes = 4096;
 
-// Where a watch of the key "" begins.
+// The start of a watch of the key "".
 constexpr std::string_view kSmallestKey("\0", 1);
 
-// As the API tells of an error in the reason of a cancel.
+// The API's form of an error in the reason of a cancel.
 std::string StatusText(const Error& error) {
   return "rpc error: code = " + std::string(CodeName(error.code)) + " desc = " + error.message;
 }
@@ -71,8 +71,8 @@ void WatchSession::Handle(const SharedBytes& bytes) {
   GoOn();
 }
 
-// Who may not read the range, or shows no token that is good by now, is refused this watcher and
-// keeps the others. A revision that cannot be is told first, to anybody.
+// A caller that may not read the range, or whose token is no longer valid, is refused this watcher
+// and keeps the others. An impossible revision is reported first, to anybody.
 void WatchSession::Create(const SharedBytes& bytes, const watch::CreateRequest& request) {
   const Access* const access = context_.access;
   const auto create = [this](const watch::CreateRequest& admitted) {
@@ -80,7 +80,7 @@ void WatchSession::Create(const SharedBytes& bytes, const watch::CreateRequest& 
     GoOn();
   };
   if (access == nullptr || access->is_off() || request.start_revision < 0) return create(request);
-  // `bytes` holds what the request points into.
+  // `bytes` holds the bytes that the request refers to.
   Access::Check check = [request, bytes](const auth::AuthState& state,
                                          const auth::Identity& identity) {
     const std::string_view key = request.key.empty() ? kSmallestKey : request.key;

@@ -1,13 +1,13 @@
-// One Watch call: hands the client's requests to its stream of watchers, frames what that says, and
-// sends it as fast as the client takes it.
+// One Watch call: passes the client's requests to its stream of watchers, frames the stream's
+// responses, and sends them as fast as the client reads.
 //
 // Used by the call's loop only. It owns itself through the call, until that is cancelled or over:
-// the client may close its side and still be sent events.
+// the client may close its side and still get events.
 //
-// Bounds: events are taken while less than the window (ServiceLimits) waits to be sent (whatever
-// waits keeps blocks of shared bytes in memory, and counts as much); the window may be passed by
-// one message, and by what was read for the stream in one round. While it is full no request is
-// read either, so answers to requests are bounded too.
+// Bounds: events are taken while less than the window (ServiceLimits) waits to be sent (waiting
+// slices count as the blocks of shared bytes that they keep in memory); the window may be exceeded
+// by one message, and by the events read for the stream in one round. While it is full no request
+// is read either, so answers to requests are bounded too.
 #pragma once
 
 #include <cstddef>
@@ -48,11 +48,11 @@ class WatchSession final : public watch::StreamSink,
   std::shared_ptr<rpc::ServerStream> stream_;  // null at the end
   std::unique_ptr<watch::Stream> watches_;
 
-  // What is said and was not handed to the call yet: slices, then small bytes behind them.
+  // Responses not handed to the call yet: slices, then small bytes after them.
   ByteChain pending_;
   std::string tail_;
   std::size_t pending_messages_ = 0;
-  std::size_t pending_bytes_ = 0;  // that it keeps in memory, as the next
+  std::size_t pending_bytes_ = 0;  // that it keeps in memory, like the next
   std::size_t sending_bytes_ = 0;
   bool sending_ = false;
   bool read_waits_ = false;            // for room
