@@ -10,13 +10,14 @@
 namespace kvorum::server {
 namespace {
 
-// Without a leader no place is left: it is tried so often, then the place goes with its lease.
+// Without a leader no place can be left: this many attempts are made, then the place goes with its
+// lease.
 constexpr int kLeaveAttempts = 10;
 constexpr Duration kLeavePause = std::chrono::milliseconds(500);
-// Before a lease with less than a second left is asked for again.
+// The pause before a lease with less than a second left is checked again.
 constexpr Duration kLeasePause = std::chrono::milliseconds(100);
 
-// What a call holds: itself with its watches, its key in several places, its value.
+// A call's memory: itself with its watches, its key in several places, its value.
 std::size_t BytesHeld(const Candidacy::Request& request) {
   constexpr std::size_t kFixedBytes = 4096;
   return kFixedBytes + 4 * request.name.size() + request.value.size();
@@ -88,7 +89,7 @@ void Candidacy::Enter(Result<lease::LeaseId> lease) {
 
 void Candidacy::OnEntered(const Result<TxnAnswer>& answer) {
   if (!answer.has_value()) return Fail(answer.error());
-  // A place that was there before this call is not its to leave when its client is gone by now.
+  // A place that existed before this call is not its to leave if its client is gone by now.
   if (answered() && !answer->response.succeeded) return End();
   is_in_queue_ = true;
   created_ = seen_revision_ = answer->header.revision;
@@ -128,7 +129,7 @@ void Candidacy::Look() {
 void Candidacy::OnLooked(Result<RangeAnswer> older) {
   if (older->response.rows.empty()) {
     if (has_waited_) return AskLease();
-    if (kind_ == Kind::kLock) return AskKey();  // who was before us may have gone since we entered
+    if (kind_ == Kind::kLock) return AskKey();  // the predecessor may have gone since we entered
     return Succeed(entered_header_);
   }
   const auto kv = mvcc::DecodeKeyValue(older->response.rows[0]);
@@ -159,7 +160,7 @@ void Candidacy::OnNews(const LocalWatch::News& news) {
     if (ended == own_watch_) own_watch_ = 0;
     older_is_gone |= ended == older_watch_;
   }
-  if (state_ != State::kWaiting) return;  // what is asked meanwhile comes back to it
+  if (state_ != State::kWaiting) return;  // requests made meanwhile come back here
   if (own_is_gone_) return Lose();
   if (own_watch_ == 0) return FindOwnAgain();
   if (older_is_gone) Look();
@@ -182,7 +183,7 @@ void Candidacy::AskLease() { client_.TimeToLive(*call_, lease_, Then(&Candidacy:
 void Candidacy::OnLease(Result<std::int64_t> ttl_s) {
   if (*ttl_s < 0) return Fail(LostError());
   if (*ttl_s > 0) return AskKey();
-  // Expired and not revoked yet, or about to expire, or about to be renewed: it will show.
+  // Expired and not revoked yet, or about to expire, or about to be renewed: time will tell.
   Executor& executor = shard_.executor();
   executor.PostAt(executor.clock().Now() + kLeasePause, [self = shared_from_this()] {
     if (self->answered()) return self->Leave();
@@ -200,7 +201,7 @@ void Candidacy::OnKey(Result<RangeAnswer> answer) {
 bool Candidacy::IsOwn(const RangeAnswer& answer) const {
   if (answer.response.rows.empty()) return false;
   const auto kv = mvcc::DecodeKeyValue(answer.response.rows[0]);
-  // A key that was there before is taken as it is, if it needs not wait.
+  // A key that existed before is taken as it is, if it need not wait.
   return kv.has_value() && kv->create_revision == created_ && (kv->lease == lease_ || !has_waited_);
 }
 
@@ -228,7 +229,7 @@ void Candidacy::Fail(Error error) {
 void Candidacy::GiveUp(Error error) {
   if (answered()) return;
   Answer(kvorum::Fail(std::move(error)));
-  if (state_ == State::kWaiting) Leave();  // else when what was asked is answered
+  if (state_ == State::kWaiting) Leave();  // otherwise when the pending request is answered
 }
 
 void Candidacy::OnNoLeader() {

@@ -1,20 +1,20 @@
 // One Lock or Campaign: takes a place in the queue of a name (queue_requests.h), waits until it is
-// the oldest, makes sure that it still stands, and answers.
+// the oldest, makes sure that it still holds the place, and answers.
 //
-// Threads: used on the executor of its call's shard; OnNoLeader on any thread. It owns itself: what
-// it waits for holds it, and at the least the call does.
+// Threads: used on the executor of its call's shard; OnNoLeader on any thread. It owns itself:
+// pending operations hold it, and at least the call does.
 //
-// Waiting costs memory and no thread: two watches, one of the place itself and one of the next
-// older one. So a place that goes wakes the one behind it and nobody else, and who loses his own
-// place (its lease is gone) learns it at once.
+// Waiting costs memory and no thread: two watches, one of its own place and one of the next older
+// one. So a place that goes wakes only the one behind it, and a waiter that loses its own place
+// (its lease is gone) learns it at once.
 //
 // An answer says: at a moment after the wait this key existed, as it was created here and held by
 // its lease, the lease had time left, and no older key existed, so none can come. It does not say
-// that this is still so when the client reads it: what it protects should compare the key's
-// creation revision, which never comes back.
+// that this still holds when the client reads it: whatever the lock protects should compare the
+// key's creation revision, which never repeats.
 //
-// Who gives up (the client, or an error) leaves the queue: only this place, not one that was made
-// under the same key since.
+// A waiter that gives up (the client, or an error) leaves the queue: only this place, not one that
+// was created under the same key since.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@
 
 namespace kvorum::server {
 
-// Of the lease that is granted to who has none; nobody keeps it alive.
+// The time to live of the lease that is granted to a caller without one; nobody keeps it alive.
 inline constexpr std::int64_t kSessionTtlSeconds = 60;
 
 class Candidacy final : public NeedsLeader, public std::enable_shared_from_this<Candidacy> {
@@ -44,7 +44,7 @@ class Candidacy final : public NeedsLeader, public std::enable_shared_from_this<
     Kind kind = Kind::kLock;
     std::string_view name;
     lease::LeaseId lease = lease::kNoLease;  // none: one is granted for a minute
-    std::string_view value = {};             // of an election
+    std::string_view value = {};             // for an election
   };
   struct Success {
     ResponseHeader header;
@@ -54,7 +54,7 @@ class Candidacy final : public NeedsLeader, public std::enable_shared_from_this<
   };
   using Callback = std::move_only_function<void(Result<Success>)>;
 
-  // Refuses it if too many wait. Both outlive it. The callback runs once, maybe at once.
+  // Refuses the call if too many wait. Both outlive it. The callback runs once, perhaps at once.
   static void Begin(LocalClient& client, WaitingCalls& waiting,
                     std::shared_ptr<rpc::CallContext> call, const Request& request,
                     Callback callback);
@@ -67,14 +67,14 @@ class Candidacy final : public NeedsLeader, public std::enable_shared_from_this<
             std::shared_ptr<rpc::CallContext> call, const Request& request, Callback callback);
 
   enum class State : std::uint8_t {
-    kAsking,   // a question is out
+    kAsking,   // a request is pending
     kWaiting,  // for news of the watches
     kLeaving,  // the queue
     kEnded,
   };
 
   void Start();
-  // Asks, and goes on with the answer, unless the call is over by then.
+  // Handles the answer of a request, unless the call is over by then.
   template <class Value>
   LocalClient::Callback<Value> Then(void (Candidacy::*next)(Result<Value>));
 
@@ -82,15 +82,15 @@ class Candidacy final : public NeedsLeader, public std::enable_shared_from_this<
   void OnEntered(const Result<TxnAnswer>& answer);
   void ChangeValue(std::string_view value);
   void OnValueChanged(Result<TxnAnswer> answer);
-  // Who is before us?
+  // Finds the predecessor.
   void Look();
   void OnLooked(Result<RangeAnswer> older);
   void Wait(std::string_view older_key, std::int64_t revision);
   void OnNews(const LocalWatch::News& news);
-  // A watch of the own key did not reach back far enough.
+  // A watch of its own key did not reach back far enough.
   void FindOwnAgain();
   void OnFoundOwn(Result<RangeAnswer> answer);
-  // The oldest: do lease and key still stand?
+  // It is the oldest: checks that lease and key still exist.
   void AskLease();
   void OnLease(Result<std::int64_t> ttl_s);
   void AskKey();
@@ -102,7 +102,7 @@ class Candidacy final : public NeedsLeader, public std::enable_shared_from_this<
   void Lose();
   // Leaves the queue, then answers.
   void Fail(Error error);
-  // Answers at once, then leaves the queue: whoever called waits no more.
+  // Answers at once, then leaves the queue: the caller no longer waits.
   void GiveUp(Error error);
   void Leave();
   void OnLeft(const Result<TxnAnswer>& answer);
@@ -129,14 +129,14 @@ class Candidacy final : public NeedsLeader, public std::enable_shared_from_this<
   bool is_in_queue_ = false;
   std::int64_t created_ = 0;
   ResponseHeader entered_header_;
-  std::int64_t seen_revision_ = 0;  // at which the place is known to have stood
+  std::int64_t seen_revision_ = 0;  // at which the place was last known to exist
   bool has_waited_ = false;
   bool own_is_gone_ = false;
   std::shared_ptr<LocalWatch> watch_;
   std::int64_t own_watch_ = 0;
   std::int64_t older_watch_ = 0;
 
-  std::optional<Error> failure_;  // to be answered when the queue was left
+  std::optional<Error> failure_;  // to be returned when the queue was left
   int leave_attempts_ = 0;
 };
 

@@ -73,7 +73,7 @@ bool ElectionObserver::OnEvent(const LocalWatch::Event& event) {
   KV_CHECK(kv.has_value(), "an event of our own that cannot be read");
   Say(EncodeLeaderResponse(client_.context().Header(kv->mod_revision), event.kv));
   if (has_leader_) return true;
-  // The first of the candidates.
+  // It is the first of the candidates.
   has_leader_ = true;
   watch_->Remove(watch_id_);
   Watch(kv->key, {}, kv->mod_revision + 1);

@@ -1,11 +1,10 @@
-// One Observe call: tells who leads, and each value that the leader proclaims, then the next
-// leader. What a leader proclaimed before the observer got to it may be passed over; the latest is
-// not.
+// One Observe call: reports the leader, each value that it proclaims, then the next leader. Values
+// proclaimed before the observer got to them may be skipped; the latest is not.
 //
 // Used on the executor of its call's shard. It owns itself through the call, until that is
-// cancelled or over. Bound: while a message waits for the client nothing more is taken than what
-// was on its way; the watch lags, and catches up from the store. When even that is compacted, it
-// looks for the leader anew.
+// cancelled or over. Bound: while a message waits for the client nothing more is taken except
+// events already under way; the watch lags, and catches up from the store. When even that is
+// compacted, it looks for the leader again.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +31,7 @@ class ElectionObserver final : public std::enable_shared_from_this<ElectionObser
   void OnFound(const Result<RangeAnswer>& oldest);
   void Watch(std::string_view key, std::string_view range_end, std::int64_t from_revision);
   void OnNews(const LocalWatch::News& news);
-  // False if it was the last of what the watch can tell.
+  // Returns false if it was the last event of the watch.
   bool OnEvent(const LocalWatch::Event& event);
   void Say(SharedBytes message);
   void SendNext();

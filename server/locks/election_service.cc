@@ -71,7 +71,7 @@ void ElectionService::Leader(const rpc::CallContext& call, Received<std::string_
                 });
 }
 
-// Whoever does not lead has nothing to resign from, and succeeds.
+// A caller that does not lead has nothing to resign from, and succeeds.
 void ElectionService::Resign(const rpc::CallContext& call, Received<LeadershipRequest> resign,
                              Reply<EmptyMessage> reply) {
   if (!resign.request.leader) return reply.Fail(kErrMissingLeaderKey.ToError());

@@ -1,5 +1,5 @@
-// v3electionpb.Election: who of several leads. The leader is the oldest key of a queue, and what it
-// proclaims is that key's value.
+// v3electionpb.Election: elects one of several candidates. The leader is the oldest key of a queue,
+// and its proclaimed value is that key's value.
 //
 // Handlers are transport-free and may be called on any I/O loop.
 #pragma once

@@ -25,7 +25,7 @@ constexpr auto kHeader = [](const auto& answer) { return answer.header; };
 
 }  // namespace
 
-// A range with what it points into.
+// A range with the bytes that it refers to.
 struct LocalClient::Read {
   Read(const mvcc::RangeRequest& asked, rpc::Caller by, Reply<mvcc::RangeResult> to)
       : key(asked.key),

@@ -1,11 +1,10 @@
-// A member's own services ask it here as one more client would: changes go through the handlers,
-// checks and log of those that come by a connection, and reads are linearizable.
+// A client of this member for its own services: changes go through the same handlers, checks and
+// log as those from a connection, and reads are linearizable.
 //
 // Threads: thread-safe, but a call with a loop is made on that loop's thread. Answers come on the
-// executor of the call's shard of watchers, which is its loop where it has one, and never from
-// within the call.
-// Errors: as a client library passes them on: the API's text with the code Unknown, but for the end
-// of the call itself.
+// executor of the call's shard of watchers, which is its loop if it has one, and never from within
+// the call. Errors: as a client library passes them on: the API's text with the code Unknown,
+// except for the end of the call itself.
 #pragma once
 
 #include <cstdint>
@@ -32,11 +31,11 @@ class LocalClient {
   template <class Value>
   using Callback = std::move_only_function<void(Result<Value>)>;
 
-  // They outlive it and everything that it was asked.
+  // They outlive this and all its requests.
   LocalClient(ServiceContext& context, KvService& kv, LeaseService& lease)
       : context_(context), kv_(kv), lease_(lease) {}
 
-  // The context and what a request points into are used within the call only.
+  // The context, and the bytes that a request refers to, are used within the call only.
   void Range(const rpc::CallContext& call, const mvcc::RangeRequest& request,
              Callback<RangeAnswer> callback);
   // A transaction that writes.
@@ -45,7 +44,7 @@ class LocalClient {
                  Callback<ResponseHeader> callback);
   // A lease of this many seconds, whose id the server chooses.
   void Grant(const rpc::CallContext& call, std::int64_t ttl_s, Callback<lease::LeaseId> callback);
-  // The whole seconds that a lease has left; less than 0: it does not exist.
+  // The whole seconds that a lease has left; negative: it does not exist.
   void TimeToLive(const rpc::CallContext& call, lease::LeaseId lease,
                   Callback<std::int64_t> callback);
 

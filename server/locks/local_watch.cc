@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kMostNewsBytes = std::size_t{256} << 10;
 
-// Of an mvccpb.Event.
+// Decodes an mvccpb.Event.
 LocalWatch::Event DecodeEvent(std::int64_t watch_id, std::string_view bytes) {
   LocalWatch::Event event{.watch_id = watch_id, .is_delete = false, .kv = {}};
   wire::Reader reader(bytes);
@@ -87,7 +87,7 @@ void LocalWatch::Deliver() {
   if (stream_ == nullptr) return;
   const News news = std::exchange(news_, {});
   news_bytes_ = 0;
-  Callback callback = std::exchange(callback_, nullptr);  // which may close this
+  Callback callback = std::exchange(callback_, nullptr);  // it may close this
   callback(news);
   if (stream_ == nullptr) return;
   callback_ = std::move(callback);

@@ -1,10 +1,10 @@
 // Watches of a member's own services, beside those of its clients in the same shard: events come as
-// a client would be sent them, in their order and without a gap.
+// a client would get them, in order and without a gap.
 //
-// Used by the shard's executor only. News come there, never from within a call. The owner closes
+// Used by the shard's executor only. Events come there, never from within a call. The owner closes
 // it, after which nothing comes any more; a shard's owner ends the executor before the shard.
-// Bound: while the owner has not taken 256 KiB of news, or has paused, the watches lag, as those of
-// a client that does not read.
+// Bound: while the owner has not taken 256 KiB of events, or has paused, the watches lag, like
+// those of a client that does not read.
 #pragma once
 
 #include <cstddef>
@@ -28,16 +28,17 @@ class LocalWatch final : public watch::StreamSink, public std::enable_shared_fro
   };
   struct News {
     std::vector<Event> events;
-    // Watches that ended, behind the events: what they should tell is compacted, or cannot be read.
+    // Watches that ended, after the events: the events they should report are compacted, or cannot
+    // be read.
     std::vector<std::int64_t> ended;
   };
   using Callback = std::move_only_function<void(const News& news)>;
 
   static std::shared_ptr<LocalWatch> Open(watch::Shard& shard, Callback callback);
 
-  // The id under which its news come: never 0, and not used again.
+  // Returns the id of its events: never 0, and not reused.
   std::int64_t Add(watch::CreateRequest request);
-  // News of it that are on their way still come.
+  // Its events already under way still come.
   void Remove(std::int64_t watch_id);
   void Pause() { paused_ = true; }
   void Resume();
@@ -64,7 +65,7 @@ class LocalWatch final : public watch::StreamSink, public std::enable_shared_fro
   bool removing_ = false;
   bool posted_ = false;
   bool paused_ = false;
-  mutable bool stream_waits_ = false;  // it was told that there is no room
+  mutable bool stream_waits_ = false;  // the stream was told that there is no room
 };
 
 }  // namespace kvorum::server

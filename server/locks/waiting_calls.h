@@ -1,4 +1,4 @@
-// How many calls wait for a lock or an election at this member, and how much memory they hold.
+// The number of calls waiting for a lock or an election at this member, and their memory.
 // Thread-safe. The limit outlives its places.
 #pragma once
 
@@ -16,7 +16,7 @@ class WaitingCalls {
     std::size_t bytes = std::size_t{256} << 20;
   };
 
-  // Given back when it is destroyed.
+  // Released when it is destroyed.
   class Place {
    public:
     Place(Place&& other) noexcept
@@ -35,7 +35,7 @@ class WaitingCalls {
 
   explicit WaitingCalls(Limits limits) : limits_(limits) {}
 
-  // Nothing if there is no room for a call that holds so many bytes.
+  // nullopt if there is no room for a call of so many bytes.
   std::optional<Place> Enter(std::size_t bytes) {
     const bool fits = 1 + calls_.fetch_add(1, std::memory_order_relaxed) <= limits_.calls;
     const bool has_room =
