@@ -1,5 +1,5 @@
-// Waiting for what other threads do: asks again and again until the condition holds, for so long
-// that only a test that would wait for ever gives up.
+// Waits for other threads: checks again and again until the condition holds, with a time limit that
+// only a test that would wait for ever reaches.
 #pragma once
 
 #include <chrono>

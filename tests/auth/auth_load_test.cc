@@ -1,4 +1,5 @@
-// A store out of its records: what a restart finds, what etcd wrote, what nobody can have written.
+// A store loaded from its records: after a restart, written by etcd, and records that no member can
+// have written.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -49,7 +50,7 @@ TEST_F(AuthLoadTest, ARestartFindsEverything) {
   EXPECT_FALSE(state()->CheckWrite(Now("ann"), "x", "").has_value());
 }
 
-// etcd writes no revisions of users, roles and tokens: whatever it issued before does not count.
+// etcd writes no revisions of users, roles and tokens: tokens that it issued before are invalid.
 TEST_F(AuthLoadTest, WhatEtcdWroteIsTakenOver) {
   const std::vector<Record> records = {
       Auth("authEnabled", "\1"),

@@ -1,4 +1,4 @@
-// The bytes of users, roles and revisions, and what is none of them.
+// The bytes of users, roles and revisions, and malformed ones.
 #include "auth/auth_record.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The checks of requests: who may do what, in which order the refusals come, which tokens count.
+// The permission checks of requests, the order of refusals, and the validity of tokens.
 #include "auth/auth_state.h"
 
 #include <gtest/gtest.h>
@@ -106,7 +106,7 @@ TEST_F(AuthStateTest, TheRefusalsOfAnAdministrator) {
 
 TEST_F(AuthStateTest, TheRefusalsOfAReaderComeInOrder) {
   SetUpAnn();
-  // Nobody; too old, whoever it is; unknown; not permitted.
+  // Nobody; too old, whoever the user is; unknown; not permitted.
   Expect(state()->CheckRead({}, "a", ""), kErrUserEmpty);
   Expect(state()->CheckRead({"ann", 0}, "a", ""), kErrUserEmpty);
   Expect(state()->CheckRead({"ann", 1}, "x", ""), kErrAuthOldRevision);

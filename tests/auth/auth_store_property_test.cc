@@ -1,5 +1,5 @@
-// Random changes, beside a naive model of users, roles and revisions; and the store out of its
-// records beside the store that made them, after every few changes.
+// Random changes, compared with a naive model of users, roles and revisions; every few changes the
+// store loaded from its records is compared with the one that made them.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -14,7 +14,7 @@
 namespace kvorum::auth {
 namespace {
 
-// What a user may do, and the revision at which that last changed, the plain way.
+// A user's permissions, and the revision at which they last changed, computed the plain way.
 class Model {
  public:
   using Permissions = std::vector<Permission>;
@@ -32,14 +32,14 @@ class Model {
     return false;
   }
   void Grant(const std::string& role, const Permission& permission) {
-    SetPermission(roles_[role], permission);  // has tests of its own
+    SetPermission(roles_[role], permission);  // tested separately
   }
   void Revoke(const std::string& role, const Permission& permission) {
     std::erase_if(roles_[role], [&](const Permission& granted) {
       return granted.key == permission.key && granted.range_end == permission.range_end;
     });
   }
-  // Of everybody.
+  // Updates all users.
   void AfterChange(std::uint64_t revision, const Model& before) {
     for (auto& [name, user] : users_) {
       const auto old = before.users_.find(name);

@@ -1,5 +1,4 @@
-// The rules of the changes: what is refused and with which error, what is written, whose tokens
-// end.
+// The rules of changes: refusals and their errors, the records written, the tokens that end.
 #include "auth/auth_store.h"
 
 #include <gtest/gtest.h>

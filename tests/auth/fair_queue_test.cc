@@ -44,7 +44,7 @@ TEST(FairQueueTest, WhoComesLaterWaitsForThoseWhoWait) {
   queue.Push("c1", kAliceThere);
   EXPECT_EQ(queue.Pop(), "a2");
   EXPECT_EQ(queue.Pop(), "c1");
-  queue.Push("c2", kAliceThere);  // anew: it has had its turn
+  queue.Push("c2", kAliceThere);  // again: it has had its turn
   EXPECT_EQ(queue.Pop(), "a3");
   EXPECT_EQ(queue.Pop(), "c2");
 }

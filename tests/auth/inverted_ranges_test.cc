@@ -20,8 +20,8 @@ Permission ParseRange(const std::string& text) {
   return range;
 }
 
-// Each line has the ranges of permissions in the order of their insertion, a bar, and what the tree
-// of etcd 3.7.1 (its package adt) says of ranges that end before they begin.
+// Each line has the ranges of permissions in the order of their insertion, a bar, and the answers
+// of etcd 3.7.1's tree (its package adt) for ranges that end before they begin.
 TEST(InvertedRangesTest, AnswersAsEtcdsTree) {
   std::ifstream table(KVORUM_AUTH_TABLES "/inverted_ranges_table.txt");
   std::size_t answers = 0;

@@ -71,7 +71,7 @@ TEST(JwtTest, VectorsOfTheRfcs) {
     ASSERT_TRUE(signature);
     EXPECT_TRUE((*signer)->Verify(vector.text, *signature));
     EXPECT_FALSE((*signer)->Verify(std::string(vector.text) + "x", *signature));
-    // All of these have one signature only, but for ECDSA.
+    // All of these have a unique signature, except ECDSA.
     if ((*signer)->can_sign()) {
       EXPECT_EQ((*signer)->Sign(vector.text).value(), *signature);
     }
@@ -178,7 +178,7 @@ TEST(JwtTest, MethodsThatThereAreNot) {
                    "auth: invalid auth options: there is no such sign-method");
 }
 
-// ---- what is no token ----
+// ---- invalid tokens ----
 
 TEST(JwtTest, ConfusionOfAlgorithmsIsRefused) {
   // The published attack: a token signed by HMAC with the public key's text as the key.
@@ -327,7 +327,7 @@ TEST(JwtTest, HugeTokensAreRefused) {
   ExpectInvalid(*tokens, std::string(JwtTokens::kMaxTokenSizeBytes + 1, 'A'));
   ExpectInvalid(*tokens, std::string(1 << 20, '.'));
   ExpectInvalid(*tokens, Url(std::string(4000, '[')) + ".e30.e30");
-  std::string padded;  // a right one, but for its size
+  std::string padded;  // valid except for its size
   const auto signer = JwtSigner::Make("HS256", "", vectors::kHmacKey).value();
   for (const std::size_t size : {100UL, JwtTokens::kMaxTokenSizeBytes}) {
     const std::string text = Url(R"({"alg":"HS256"})") + "." +

@@ -189,7 +189,7 @@ inline constexpr Vector kVectors[] = {
 inline constexpr std::string_view kUnsignedToken =
     "eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0.eyJleHAiOjQxMDI0NDQ4MDAsInJldmlzaW9uIjo3LCJ1c2VybmFtZSI6InJvb3QifQ.";
 
-// Of RFC 7515, appendix A, and RFC 8037, appendix A.4: what is signed, and the signature.
+// From RFC 7515, appendix A, and RFC 8037, appendix A.4: the signed text, and the signature.
 struct RfcVector {
   std::string_view method;
   std::string_view private_key;  // PEM; for HMAC in base64url

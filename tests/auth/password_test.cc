@@ -1,4 +1,4 @@
-// Hashes of passwords, beside those of Go's x/crypto/bcrypt 0.52.
+// Hashes of passwords, compared with those of Go's x/crypto/bcrypt 0.52.
 #include "auth/password.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ const GoHash kGoHashes[] = {
     {"", "$2a$04$L1R1gVu1Ip0rCDtFYTlWeOicgurKiJ7.IQwSrSrcCijNwrCA91lz6"},
     {"p\u00e4ssw\u00f6rd\xff\xa3", "$2a$04$GThjDHvF4aFvT6Vw4ccs4uLQ5vcTcGmwAMwpDgpr2DpudVqYGvdhS"},
     {k72Letters, "$2a$04$ShVtjBfRt7UfaVG.aMXs/emgEfp5ytbTbrbZ53Dr7ZOdAotb1qso6"},
-    // Where libcrypt's own "$2a$" says something else.
+    // libcrypt's own "$2a$" differs for these.
     {"\xff\xff\xa3", "$2a$04$8kn0oCQHQ5AVPaEoqYLWDuTYutHATfRsBM4OmCKqZpj5bWf7P27pi"},
     {"\xff\xa3"
      "34\xff\xff\xff\xa3"

@@ -78,11 +78,12 @@ TEST(PasswordWorkersTest, ManyJobsFromManyThreads) {
   EXPECT_EQ(fitting, 4);
 }
 
-// Workers of which only the patient one has work, and who are told nothing until the test says so.
+// Workers of which only the patient one has work, and whose outcomes are held back until the test
+// releases them.
 class HeldWorkers {
  public:
   explicit HeldWorkers(std::size_t queue) : workers_({.queue = queue, .budget = {}}) {
-    // As long as an outcome is being told, the next are not.
+    // While one outcome is being reported, the next ones wait.
     workers_.Submit(Verify("p", "no hash"), [this](PasswordOutcome) {
       told_.count_down();
       go_on_.wait();
@@ -188,7 +189,7 @@ TEST(PasswordWorkersTest, OneIsOfTheLowestPriorityAndTheOthersAreNot) {
 
 // --- who does the work -------------------------------------------------------------------------
 
-// Of the budget; the work takes real time.
+// The budget's clock; the work takes real time.
 class BudgetClock final : public Clock {
  public:
   TimePoint Now() const override { return {now_ns_.load()}; }

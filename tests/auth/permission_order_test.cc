@@ -9,8 +9,8 @@
 namespace kvorum::auth {
 namespace {
 
-// Each line has the keys of grants, a letter each, on ranges of their own, and in which order a
-// role of etcd 3.7.1 has them then, by their numbers.
+// Each line has the keys of grants, a letter each, on separate ranges, and the resulting order of a
+// role's permissions in etcd 3.7.1, by number.
 TEST(PermissionOrderTest, IsThatOfEtcd) {
   std::ifstream table(KVORUM_AUTH_TABLES "/permission_order_table.txt");
   std::size_t rows = 0;

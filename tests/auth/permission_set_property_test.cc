@@ -1,8 +1,8 @@
-// The merged set beside a naive model: every key of a small universe by itself.
+// The merged set compared with a naive model: every key of a small universe separately.
 //
-// Keys are words of up to three letters of {\0, a, b}; between any two of them, and behind the
-// last, lie keys that a longer word stands for. So a range counts as covered if every word in it
-// is, where the words go one letter further than the ends of grants and requests do.
+// Keys are words of up to three letters of {\0, a, b}; between any two of them, and after the last,
+// are keys for which a longer word stands. So a range counts as covered if every word in it is,
+// where the words are one letter longer than the ends of grants and requests.
 #include <gtest/gtest.h>
 
 #include <algorithm>

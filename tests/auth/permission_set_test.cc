@@ -1,4 +1,4 @@
-// What a user may read and write, from the permissions of its roles.
+// A user's readable and writable keys, from the permissions of its roles.
 #include "auth/permission_set.h"
 
 #include <gtest/gtest.h>
@@ -92,7 +92,7 @@ TEST(PermissionSetTest, GrantsThatTouchOrOverlapAreOne) {
   ASSERT_EQ(set.read().ranges().size(), 1U);
   EXPECT_TRUE(set.MayRead("a", "f"));
   EXPECT_FALSE(set.MayRead("a", "g"));
-  // A key and what follows right behind it.
+  // A key and its immediate successors.
   EXPECT_TRUE(Of({Read("a"), Read("a\0"sv, "b")}).MayRead("a", "b"));
   EXPECT_FALSE(Of({Read("a"), Read("a\1", "b")}).MayRead("a", "b"));
   EXPECT_TRUE(Of({Read("a", "c"), Read("b", kOpen)}).MayRead("a", kOpen));

@@ -139,7 +139,7 @@ TEST_F(SimpleTokensTest, MadeTokensAreRandomLettersAndTheIndex) {
 }
 
 TEST_F(SimpleTokensTest, EveryLetterIsAsLikely) {
-  // Every byte once: the letters come out equally often, and the rest of the bytes is passed over.
+  // Every byte once: the letters are equally frequent, and the remaining bytes are skipped.
   std::uint8_t next = 0;
   std::map<char, int> letters;
   for (int i = 0; i < 13; ++i) {

@@ -45,7 +45,7 @@ class StoreFixture : public ::testing::Test {
   }
 
   std::shared_ptr<const AuthState> state() const { return store_.state(); }
-  // Somebody who has just logged in.
+  // A user that has just logged in.
   Identity Now(std::string_view username) const { return {username, state()->revision()}; }
 
   std::vector<Record> Records() const {
@@ -53,7 +53,7 @@ class StoreFixture : public ::testing::Test {
     for (const auto& [key, value] : mirror_) records.push_back({key.first, key.second, value});
     return records;
   }
-  // The store as it is after a restart.
+  // The store after a restart.
   void Restart() {
     auto content = AuthStore::Load(Records());
     ASSERT_TRUE(content.has_value()) << content.error().message;

@@ -1,4 +1,4 @@
-// What --auth-token may say.
+// The accepted and refused values of --auth-token.
 #include "auth/token_options.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What every FileSystem promises, over the machine's and over the simulated one.
+// The contract of every FileSystem, for the machine's and the simulated one.
 #include "base/file_system.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What many threads hand to one executor: nothing is lost, and one task takes all of it.
+// Many threads hand values to one executor: nothing is lost, and one task takes all of them.
 #include "base/inbox.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace kvorum {
 namespace {
 
-// Runs what is posted when the test says so.
+// Runs posted tasks when the test says so.
 class ManualExecutor final : public Executor {
  public:
   void Post(Task task) override { tasks.push_back(std::move(task)); }
@@ -96,7 +96,7 @@ TEST_F(InboxTest, AChangeSeesWhatWaitsSoThatItsOwnerCanKeepABound) {
 TEST_F(InboxTest, ATaskThatGoesOnUntilNothingIsLeftIsTheOnlyOne) {
   Put(1);
   ASSERT_EQ(executor_.tasks.size(), 1U);
-  executor_.tasks.clear();  // the task pauses, and goes on by itself
+  executor_.tasks.clear();  // the task pauses, and continues later by itself
   EXPECT_EQ(inbox_.TakeOrRest(), Numbers{1});
   Put(2);
   EXPECT_TRUE(executor_.tasks.empty());

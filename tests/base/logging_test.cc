@@ -156,8 +156,8 @@ TEST_F(LogSinkTest, AnOutputThatCannotBeOpenedIsNamed) {
   EXPECT_THAT(folder.error().message, HasSubstr("log output \"/proc/no-such-thing/log\""));
 }
 
-// The reader of our pipe is stopped: serving goes on, lines are dropped and counted, and when the
-// reader comes back it is told.
+// The reader of our pipe is stopped: serving goes on, lines are dropped and counted, and the number
+// is logged when the reader comes back.
 TEST_F(LogSinkTest, ABlockedOutputDropsLinesAndBlocksNobody) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);

@@ -40,7 +40,7 @@ class ThreeMembers : public testing::Test {
     ConnectAll(*client_, members_);
     before_ = Calls(members_);
   }
-  // How many calls each has had since all are connected.
+  // The number of calls that each has had since all are connected.
   std::vector<int> CallsSince() const {
     std::vector<int> calls = Calls(members_);
     for (std::size_t i = 0; i < calls.size(); ++i) calls[i] -= before_[i];

@@ -42,7 +42,7 @@ class ClientTlsTest : public testing::Test {
 
   std::string File(std::string_view name) const { return folder_.path(name); }
 
-  // What a member shows, and whether it asks the same of its clients.
+  // A member's certificate, and whether it requires one of its clients.
   std::shared_ptr<grpc::ServerCredentials> MemberWith(
       const TestCertificate& certificate, grpc_ssl_client_certificate_request_type clients =
                                               GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE) const {
@@ -53,7 +53,7 @@ class ClientTlsTest : public testing::Test {
   }
   TestCertificate ForThisHost() { return ca_.Issue({.ip_addresses = {"127.0.0.1"}}); }
 
-  // The put's error, and what was told of the connection.
+  // The put's error, and the text reported about the connection.
   struct Ended {
     Result<etcdserverpb::PutResponse> put;
     std::string why;
@@ -160,7 +160,7 @@ TEST_F(ClientTlsTest, EndpointsInPlainTextAreNotTakenFromTheCluster) {
   }
 }
 
-// Which authority the member trusts stands for which certificate has not expired.
+// Trusting a new authority stands in for the expiry of a certificate.
 TEST_F(ClientTlsTest, ARenewedCertificateIsShownWithoutANewClient) {
   for (const bool skip : {false, true}) {
     other_ca_.Issue({.common_name = "old"}).Write(File("own.pem"), File("own.key"));

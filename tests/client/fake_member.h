@@ -1,8 +1,8 @@
-// A member of a cluster, of grpc++ in this process, that answers as a test wants.
+// A member of a cluster, made of grpc++ in this process, that answers as a test wants.
 //
-// Thread-safe. Calls of all services but Auth take their answers from the same script: the next
-// status of it, OK when there is none left. Where tokens are required, a call that does not show
-// the valid one is refused before it takes an answer.
+// Thread-safe. Calls of all services but Auth take their answers from one script: its next status,
+// OK when there is none left. If tokens are required, a call without the valid one is refused
+// before it takes an answer.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -36,14 +36,15 @@ class FakeMember final : public etcdserverpb::KV::Service,
   void Stop();
 
   void Answer(std::vector<grpc::Status> statuses);
-  // The log-ins' answers: this one each time, or what a function says, which may wait.
+  // Sets the answer of all log-ins, or a function that answers them, which may wait.
   void AnswerLogins(grpc::Status status);
   void OnLogin(std::function<grpc::Status()> on_login);
   // From now on the token of the last log-in is asked for; none is valid until the next one.
   void RequireToken(grpc::Status refusal = {grpc::UNAUTHENTICATED,
                                             "etcdserver: invalid auth token"});
   void SetMembers(etcdserverpb::MemberListResponse members);
-  // What each watch stream does with its creation, in turn; the last one for all that follow.
+  // Sets the reaction of each watch stream to its creation, in turn; the last one for all that
+  // follow.
   using OnWatch = std::function<grpc::Status(
       const etcdserverpb::WatchCreateRequest& create,
       grpc::ServerReaderWriter<etcdserverpb::WatchResponse, etcdserverpb::WatchRequest>* stream)>;

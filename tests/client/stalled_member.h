@@ -1,6 +1,6 @@
-// A member that accepts a connection and its calls, and then takes no more than so many bytes of
-// requests in each of them: its HTTP/2 windows are never opened again, as those of a process that
-// is frozen. It answers nothing.
+// A member that accepts a connection and its calls, and then reads no more than a fixed number of
+// bytes of requests in each of them: its HTTP/2 windows are never opened again, like those of a
+// frozen process. It answers nothing.
 //
 // Thread-safe.
 #pragma once
@@ -21,9 +21,9 @@ class StalledMember {
 
   std::string endpoint() const { return "127.0.0.1:" + std::to_string(port_); }
   void AwaitCall() const { calls_.wait(0); }
-  // Until its calls have sent so many bytes in all.
+  // Waits until its calls have sent this many bytes in all.
   void AwaitBytes(std::uint32_t wanted) const;
-  // Whether it has been sent anything at all.
+  // True if it has been sent anything at all.
   bool was_spoken_to() const { return was_spoken_to_; }
 
  private:

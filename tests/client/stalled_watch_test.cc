@@ -12,8 +12,8 @@
 namespace kvorum::client {
 namespace {
 
-// Of the request that creates a watch of nothing, and of one for progress: the message's head and
-// an empty field.
+// The size of the request that creates a watch of nothing, and of one for progress: the message's
+// head and an empty field.
 constexpr std::uint32_t kRequestBytes = 5 + 2;
 
 // A watch that is run.

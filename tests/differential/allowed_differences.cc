@@ -79,7 +79,7 @@ bool UnknownSortOrderTaken(const Request& request, const Answer& ours, Answer& p
   return true;
 }
 
-// Whether an operation, nested ones too, is as said.
+// True if the predicate holds for an operation, nested ones included.
 template <class Predicate>
 bool AnyOp(const TxnRequest& txn, Predicate predicate) {
   const auto matches = [&](const etcdserverpb::RequestOp& op) {
@@ -92,7 +92,8 @@ bool NeedsItsKey(const etcdserverpb::PutRequest& put) {
   return put.ignore_value() || put.ignore_lease();
 }
 
-// Takes our refusal for the peer's: both refuse, and which of two reasons is told is the version's.
+// Replaces the peer's refusal by ours: both refuse, and which of two reasons is given depends on
+// the version.
 bool TakeOurReason(const Answer& ours, Answer& peer) {
   peer.code = ours.code;
   peer.text = ours.text;
@@ -144,7 +145,7 @@ bool CorrectRanges(const TxnRequest& request, const TxnResponse& ours, TxnRespon
   return corrected;
 }
 
-// Of a range, and of those of a transaction, nested ones too.
+// Corrects a range, and those of a transaction, nested ones included.
 bool CorrectRanges(const Request& request, const Answer& ours, Answer& peer, CorrectRange correct) {
   if (!ours.ok() || !peer.ok()) return false;
   if (const auto* range = std::get_if<RangeRequest>(&request))
@@ -195,8 +196,8 @@ std::vector<std::string> SortedRows(const RangeResponse& response, int begin, in
   return rows;
 }
 
-// Gives the peer's rows our order where they are the same but for the order of equal sort keys. Of
-// the last of a cut answer only the sort key is certain.
+// Gives the peer's rows our order if they differ only in the order of equal sort keys. Of the last
+// rows of a cut answer only the sort key is certain.
 bool MoveTies(const RangeRequest& request, const RangeResponse& ours, RangeResponse& peer) {
   const int rows = ours.kvs_size();
   if (request.sort_target() == RangeRequest::KEY || rows != peer.kvs_size()) return false;

@@ -1,5 +1,5 @@
-// Where the peer, an etcd from the distribution, is known not to answer as etcd 3.7.1, whose
-// answers are the ones that count. Nothing else may differ.
+// The known cases in which the peer, an etcd from the distribution, answers differently from etcd
+// 3.7.1, whose answers are authoritative. Nothing else may differ.
 #pragma once
 
 #include <span>
@@ -14,8 +14,8 @@ struct AllowedDifference {
   std::string_view name;
   std::string_view reason;
   int peer_minor_before;  // allowed to peers older than 3.<this>
-  // Makes the peer's answer what 3.7.1 says, if this very difference is there; whether it was.
-  // Looks at nothing else, so that any other difference stays to be seen.
+  // Changes the peer's answer to that of 3.7.1 if this very difference is there, and returns
+  // whether it was. Checks nothing else, so that any other difference remains visible.
   bool (*correct)(const Request& request, const Answer& ours, Answer& peer);
 };
 

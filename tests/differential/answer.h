@@ -1,5 +1,4 @@
-// What a server said to one request, without the numbers that are its own, and where two answers
-// differ.
+// A server's answer to one request, without its own numbers, and the comparison of two answers.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -23,13 +22,12 @@ struct Answer {
   bool ok() const { return code == grpc::StatusCode::OK; }
 };
 
-// Takes the ids and the term, which differ between any two clusters, out of a response's own
-// header: what is left of each is whether it was there. Headers further in have none and are left
-// alone.
+// Removes the ids and the term, which differ between any two clusters, from a response's own
+// header; whether they were there remains. Nested headers have none and are left alone.
 void Anonymize(google::protobuf::Message& response);
 
-// Puts what has no order of its own into one: a lease's keys, the list of leases (whose order is
-// that of what is left of their time). Of what is left it keeps only that some is.
+// Sorts elements without a defined order: a lease's keys, the list of leases (which is ordered by
+// time left). Of the time left it keeps only whether there is any.
 void NormalizeLeases(google::protobuf::Message& response);
 
 // The store revision of the response's header; 0 if there is none.

@@ -1,6 +1,6 @@
-// The small random choices that requests are made of: keys of a small alphabet, so that requests
-// meet; ends, values, revisions and limits with everything odd that the API takes or refuses. A
-// seed makes the same choices everywhere, if it is told the same revisions.
+// The small random choices for making requests: keys of a small alphabet, so that requests
+// interact; ends, values, revisions and limits with all odd cases that the API accepts or refuses.
+// A seed makes the same choices everywhere, given the same revisions.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ class Choices {
  public:
   explicit Choices(std::uint64_t seed) : rng_(seed) {}
 
-  // What the servers have by now: revisions are chosen around these two.
+  // The servers' present revisions, around which revisions are chosen.
   void Observe(std::int64_t newest, std::int64_t compacted);
   std::int64_t newest() const { return newest_; }
   std::int64_t compacted() const { return compacted_; }
@@ -34,7 +34,7 @@ class Choices {
 
   std::string Key();                               // one that a put may have made
   std::string AnyKey();                            // seldom: empty, unknown, random bytes
-  std::string BoundedEnd(const std::string& key);  // behind the key, never open, never "\0"
+  std::string BoundedEnd(const std::string& key);  // after the key, never open, never "\0"
   std::string AnyEnd(const std::string& key);      // mostly none; also open, before the key
   std::string Value();
   std::string Bytes(std::int64_t most);

@@ -7,7 +7,7 @@
 namespace kvorum::differential {
 namespace {
 
-// Longer than any answer takes: what hangs is a difference, too.
+// Longer than any answer takes: a hanging call is a difference, too.
 constexpr std::chrono::seconds kCallTimeout(60);
 constexpr std::chrono::seconds kProbeTimeout(1);
 constexpr std::size_t kReadsInFlight = 16;
@@ -27,7 +27,7 @@ std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
 
 }  // namespace
 
-// A call under way. Its address is the tag in the completion queue.
+// A call in flight. Its address is the tag in the completion queue.
 class PendingCall {
  public:
   virtual ~PendingCall() = default;

@@ -1,7 +1,7 @@
-// One server's end of the comparison: sends it requests in order and collects the answers.
+// One server's side of the comparison: sends it requests in order and collects the answers.
 //
-// Writes are sent one at a time, since the order of two that are under way together is the server's
-// choice; the reads between two writes are under way together. Used by one thread at a time.
+// Writes are sent one at a time, since the order of two concurrent ones is the server's choice; the
+// reads between two writes are concurrent. Used by one thread at a time.
 #pragma once
 
 #include <grpcpp/generic/generic_stub.h>
@@ -28,7 +28,7 @@ class Lane {
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
 
-  // Whether the server answers a read that needs a leader.
+  // True if the server answers a read that needs a leader.
   bool IsServing();
   // The version that the server says it is, e.g. "3.4.23".
   Result<std::string> Version();

@@ -42,7 +42,7 @@ bool KeepBlock(int first) {
 
 bool IsFree(int port) {
   const int probe = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  // What is left of connections that were closed keeps no server from listening.
+  // Remains of closed connections do not keep a server from listening.
   const int on = 1;
   setsockopt(probe, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   sockaddr_in address{};

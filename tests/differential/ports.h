@@ -1,11 +1,11 @@
-// A port on loopback for a server that is told it before it starts, and that nobody else takes in
-// between. tests/process/ports.py says how, and this takes its blocks by the same names.
+// A loopback port for a server that must know it before it starts, and that nobody else takes
+// meanwhile. tests/process/ports.py explains the method; this takes blocks under the same names.
 #pragma once
 
 namespace kvorum::differential {
 
-// Nobody listens at it, and no other test of this machine gets it until this process ends. 0 if
-// there is none. Threads: one at a time.
+// A port that nobody listens on, and that no other test of this machine gets until this process
+// ends. 0 if there is none. Threads: one at a time.
 int FreePort();
 
 }  // namespace kvorum::differential

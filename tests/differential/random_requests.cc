@@ -54,7 +54,7 @@ RangeRequest MakeRange(Choices& choices, SortOrders orders) {
   range.set_serializable(choices.Percent(30));
   range.set_keys_only(choices.Percent(12));
   range.set_count_only(choices.Percent(8));
-  // Which of the rows with one hidden value are cut off could not be told from the answer.
+  // The answer could not show which of the rows with one hidden value are cut off.
   if (range.keys_only() && range.sort_target() == RangeRequest::VALUE) range.clear_limit();
   return range;
 }
@@ -90,7 +90,7 @@ class TxnMaker {
  private:
   void AddOp(RequestOp& op, int depth) {
     const std::int64_t dice = choices_.Between(1, 1000);
-    if (dice <= 3) return;  // an operation that is none
+    if (dice <= 3) return;  // an operation without content
     if (dice <= 300) {
       *op.mutable_request_range() = MakeRange(choices_, SortOrders::kKnown);
       if (choices_.Percent(60)) op.mutable_request_range()->clear_revision();

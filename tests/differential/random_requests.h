@@ -26,7 +26,7 @@ etcdserverpb::TxnRequest RandomReadTxn(Choices& choices);
 // A txn of any nesting: two times in three a careful one, in which no key is changed twice.
 etcdserverpb::TxnRequest RandomTxn(Choices& choices);
 
-// A txn with so many operations, in which one may be a txn of `nested_ops`.
+// A txn of `ops` operations, one of which may be a txn of `nested_ops`.
 etcdserverpb::TxnRequest LongTxn(Choices& choices, std::int64_t ops, std::int64_t nested_ops);
 
 }  // namespace kvorum::differential

@@ -5,7 +5,7 @@
 namespace kvorum::differential {
 namespace {
 
-// The 4 of "3.4.23"; a version that is none counts as the oldest.
+// The 4 of "3.4.23"; an invalid version counts as the oldest.
 int MinorOf(const std::string& version) {
   int minor = 0;
   const std::size_t dot = version.find('.');

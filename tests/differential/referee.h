@@ -1,5 +1,5 @@
-// Decides whether two answers to a request are the same, but for the differences that are allowed
-// to this peer, and counts how often each of those was there.
+// Decides whether two answers to a request are equal, apart from the differences allowed to this
+// peer, and counts how often each of those occurred.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,8 @@ class Referee {
   // `peer_version` as the peer tells it: "3.4.23".
   explicit Referee(const std::string& peer_version);
 
-  // What differs and may not. Corrects the peer's answer by the allowed differences on the way.
+  // Returns the differences that are not allowed. Corrects the peer's answer by the allowed ones on
+  // the way.
   std::vector<std::string> Judge(const Request& request, const Answer& ours, Answer& peer);
 
   const std::vector<Allowed>& allowed() const { return allowed_; }

@@ -1,5 +1,5 @@
-// The requests that both servers are sent: the generated messages, and what the test must know of
-// them.
+// The requests sent to both servers: the generated messages, and the properties that the test must
+// know.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ using Request =
 
 std::string_view MethodOf(const Request& request);
 
-// Changes nothing, whatever the answer: may be under way together with other reads.
+// True if it changes nothing, whatever the answer: it may run concurrently with other reads.
 bool IsRead(const Request& request);
 
 // For people: the method and the fields in protobuf's text form, long byte strings cut.

@@ -1,8 +1,8 @@
-// The stream of requests of one seed: kinds by weight, and short stories whose requests belong
-// together, such as a large value that is put, read and taken away again.
+// The stream of requests of one seed: kinds by weight, and short stories of related requests, such
+// as a large value that is put, read and deleted again.
 //
-// The revisions that servers answer are part of what makes the stream: a seed gives the same stream
-// again if they are told it at the same places (Observe).
+// The revisions in the servers' answers influence the stream: a seed gives the same stream again if
+// they are passed in at the same places (Observe).
 #pragma once
 
 #include <cstddef>
@@ -36,8 +36,8 @@ class RequestStream {
   Choices choices_;
 };
 
-// A compaction that is refused, and answered when the work of all before it is done: what HashKV
-// says may depend on that while nothing lives.
+// A compaction that is refused, and answered when the work of all earlier ones is done: HashKV may
+// depend on that while no key lives.
 Request SettleCompactions();
 
 }  // namespace kvorum::differential

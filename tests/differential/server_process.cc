@@ -58,7 +58,7 @@ Result<void> ServerProcess::Spawn() {
 
   const pid_t parent = getpid();
   pid_ = fork();
-  if (pid_ == 0) {  // only what is allowed between fork and exec in a process with threads
+  if (pid_ == 0) {  // only calls allowed between fork and exec in a process with threads
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(127);
     const int out = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);

@@ -1,6 +1,6 @@
-// A real server, kvorum or etcd, with a folder of its own below the system's folder for temporary
-// files: on free ports of the loopback, ended by its pid, its folder removed with the object. The
-// server ends with the thread that started it, too.
+// A real server, kvorum or etcd, with its own directory below the system's temporary one: on free
+// ports of the loopback, ended by its pid, its directory removed with the object. The server also
+// ends with the thread that started it.
 #pragma once
 
 #include <sys/types.h>

@@ -195,7 +195,7 @@ Result<void> Session::CompareHashThroughCompaction(std::int64_t revision) {
   const auto& told = static_cast<const HashKVResponse&>(*answers[0].response);
   const auto& kept = static_cast<const HashKVResponse&>(*answers[3].response);
   const auto& rows = static_cast<const RangeResponse&>(*answers[1].response);
-  // While nothing lives, HashKV counts what the disk still has; a compaction counts none of it.
+  // While no key lives, HashKV counts all records still on disk; a compaction counts none of them.
   if (rows.count() > 0 && kept.hash() != told.hash()) {
     return Fail(Report(requests[3], answers[3], answers[0],
                        {"not the hash of before the compaction (shown as the peer's)"}));

@@ -1,7 +1,7 @@
 // A session: kvorum and its peer side by side, the same stream of requests to both, in phases.
-// After each phase the whole of both stores is compared, by HashKV and by what they hold; between
-// phases the history is compacted, and in some of them both servers are stopped or killed and
-// started again.
+// After each phase both stores are compared as a whole, by HashKV and by their content; between
+// phases the history is compacted, and after some of them both servers are stopped or killed and
+// restarted.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class Session {
  public:
   explicit Session(SessionOptions options);
 
-  // An error tells of the first difference that is not allowed, or of why there is no comparison.
+  // An error describes the first difference that is not allowed, or why there is no comparison.
   Result<void> Run();
 
  private:
@@ -43,7 +43,7 @@ class Session {
   Result<void> CompareHashes();
   // Compactions at the last revisions, tombstones among them, one after the other.
   Result<void> CompactStepwise();
-  // Compacts. HashKV must still know the revision's hash, which both have told before.
+  // Compacts. HashKV must still know the revision's hash, which both have returned before.
   Result<void> CompareHashThroughCompaction(std::int64_t revision);
   Result<void> CheckCoverage() const;
   void PrintSummary() const;

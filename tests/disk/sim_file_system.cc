@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kSectorBytes = SimFileSystem::kSectorBytes;
 using Sector = std::array<char, kSectorBytes>;
 constexpr Sector kZeroSector = {};
-// Of a sector between two syncs; of more, the second-oldest goes.
+// The versions kept of a sector between two syncs; beyond that the second-oldest is dropped.
 constexpr std::size_t kMaxVersions = 8;
 
 std::string Normalized(const std::string& path) {
@@ -31,13 +31,13 @@ bool IsWithin(const std::string& path, const std::string& dir) {
 
 }  // namespace
 
-// A file or a folder; a folder has no bytes, and its names are in the file system's tables.
+// A file or a directory; a directory has no bytes, and its names are in the file system's tables.
 struct SimFileSystem::Inode {
   bool is_folder = false;
   std::map<std::uint64_t, Sector> sectors;  // by number; missing ones are zero
   std::uint64_t size_bytes = 0;
-  // What a crash may bring back, oldest first: [0] is durable, later ones have been current. A
-  // sector or size that is missing here is durable as it is.
+  // The versions that a crash may bring back, oldest first: [0] is durable, later ones have been
+  // current. A sector or size that is missing here is durable as it is.
   std::map<std::uint64_t, std::vector<Sector>> older_sectors;
   std::vector<std::uint64_t> older_sizes;
   // Sectors that a failed Sync has given up: like those of older_sectors, but no Sync helps them.
@@ -48,7 +48,7 @@ struct SimFileSystem::Inode {
     const auto found = sectors.find(number);
     return found == sectors.end() ? kZeroSector : found->second;
   }
-  // Puts bytes into a sector and remembers what it was.
+  // Writes bytes into a sector and remembers its previous content.
   void Write(std::uint64_t number, std::size_t within, std::string_view bytes) {
     Sector next = At(number);
     std::memcpy(next.data() + within, bytes.data(), bytes.size());
@@ -324,7 +324,7 @@ Result<void> SimFileSystem::Rename(const std::string& raw_from, const std::strin
   KV_RETURN_IF_ERROR(RequireFolder(ParentDirectory(to)));
   if (from == to) return {};
   NameChange change;
-  for (const auto& [path, child] : current_) {  // a folder takes what is in it along
+  for (const auto& [path, child] : current_) {  // a directory takes its content along
     if (path != from && !IsWithin(path, from)) continue;
     change.assignments.emplace_back(path, nullptr);
     change.assignments.emplace_back(to + path.substr(from.size()), child);
@@ -515,7 +515,8 @@ void SimFileSystem::CrashLocked(Keep keep, Rng& rng) {
   ++process_;
   powered_on_ = true;
 
-  // With probability of its own each crash, so that nearly all and nearly nothing occur as well.
+  // With a random probability at each crash, so that nearly everything and nearly nothing also
+  // occur.
   const std::uint64_t loss_percent = rng.Below(101);
   const auto choose = [&](std::size_t versions) -> std::size_t {  // the last is the current one
     switch (keep) {
@@ -572,7 +573,7 @@ void SimFileSystem::CrashLocked(Keep keep, Rng& rng) {
       inode->size_bytes = sizes[chosen];
       inode->older_sizes.clear();
     }
-    // Bytes behind the end are no bytes: a file that grows again reads as zeros there.
+    // Bytes after the end do not exist: a file that grows again reads as zeros there.
     inode->sectors.erase(
         inode->sectors.lower_bound((inode->size_bytes + kSectorBytes - 1) / kSectorBytes),
         inode->sectors.end());

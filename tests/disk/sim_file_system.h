@@ -1,23 +1,25 @@
-// An in-memory disk that loses, tears, refuses and rots on demand, for tests and the simulation.
+// An in-memory disk that loses, tears, refuses and rots data on demand, for tests and the
+// simulation.
 //
-// FAULT MODEL. What a power cut (Crash, CrashImage) may leave:
+// FAULT MODEL. A power cut (Crash, CrashImage) may leave the following:
 // - A file's bytes are durable by sectors of 512 bytes, and a sector is never torn. A sector that
-//   was written since the file's last Sync holds what it held at that Sync, or any version written
+//   was written since the file's last Sync holds its content at that Sync, or any version written
 //   since, whatever its neighbours hold: writes are lost, torn at sectors, and reordered. With
 //   kGarbage, a sector of which nothing but zeros was durable may hold random bytes as well.
-// - A file's size is durable by Sync; else it is the old one or any it has had since.
-// - A name (made, renamed, removed; a folder's too) is durable by SyncDirectory of its folder. Of
-//   the changes since, any may be lost, each for itself; a rename is whole or not at all. Syncing a
-//   file does not make its name durable. (The names in a renamed folder become durable with it.)
-// - Locks and open files are gone; whoever still holds one gets kUnavailable for ever.
-// A killed process (Kill) loses locks and open files only; what is not durable stays so.
-// A Sync that fails (FailAt, FailPath) leaves what it should have written neither durable nor
+// - A file's size is durable by Sync; otherwise it is the old one or any it has had since.
+// - A name (created, renamed, removed; a directory's too) is durable by SyncDirectory of its
+//   directory. Of the changes since, any may be lost, each independently; a rename is whole or not
+//   at all. Syncing a file does not make its name durable. (The names in a renamed directory become
+//   durable with it.)
+// - Locks and open files are gone; using one afterwards gives kUnavailable for ever.
+// A killed process (Kill) loses only locks and open files; unsynced data stays unsynced.
+// A Sync that fails (FailAt, FailPath) leaves the data it should have written neither durable nor
 // pending: later Syncs succeed and do not write it, as kernels do. Reads still show it until a
 // crash.
-// A full disk (SetCapacity) refuses what would grow a file; a write that does not fit whole writes
-// the part that does. Reserved space (Allocate) counts as used, and writes into it succeed.
+// A full disk (SetCapacity) refuses writes that would grow a file; a write that does not fit whole
+// writes the part that does. Reserved space (Allocate) counts as used, and writes into it succeed.
 // Corrupt changes durable and current bytes alike, as bit rot does.
-// What is survivable is the business of each format: wal/format.h for one.
+// Each format defines which of this it survives: for example wal/format.h.
 //
 // Thread-safe, by one lock; must outlive its open files and locks. Deterministic: the same calls
 // with the same Rng give the same disk.
@@ -63,17 +65,17 @@ class SimFileSystem final : public FileSystem {
 
   // --- crashes ---------------------------------------------------------------------------------
 
-  // What survives of that which was not durable.
+  // The fate of data that was not durable.
   enum class Keep : std::uint8_t { kNothing, kAll, kRandom, kGarbage };
   static constexpr std::array kAllKeeps = {Keep::kNothing, Keep::kAll, Keep::kRandom,
                                            Keep::kGarbage};
 
-  // The disk as a power cut at this moment would leave it, as a file system of its own without
+  // The disk as a power cut at this moment would leave it, as a separate file system without
   // injected faults.
   std::unique_ptr<SimFileSystem> CrashImage(Keep keep, Rng& rng) const;
   // The same to this disk; the power is on again. Injected faults stay.
   void Crash(Keep keep, Rng& rng);
-  // The process ends: open files and locks are gone, the disk is as it was.
+  // The process ends: open files and locks are gone, the disk is unchanged.
   void Kill();
   // Power goes off at the nth (from 1) write operation from now on: that one is done but not
   // durable, or not done if it is a sync, and it and all later calls fail until Crash.
@@ -99,7 +101,8 @@ class SimFileSystem final : public FileSystem {
   // Flips the bits of the mask in one byte of a file. False if the file is shorter.
   bool Corrupt(const std::string& path, std::uint64_t offset, std::uint8_t mask);
 
-  // How often each fault had an effect, so that a test can prove that it tested something.
+  // The number of times that each fault had an effect, so that a test can prove that it tested
+  // something.
   struct Counters {
     std::uint64_t crashes = 0;
     std::uint64_t sectors_lost = 0;  // an older version than the last survived
@@ -137,7 +140,7 @@ class SimFileSystem final : public FileSystem {
   void Change(NameChange change);
   void CrashLocked(Keep keep, Rng& rng);
 
-  // Of SimFile, under the lock.
+  // For SimFile, under the lock.
   Result<std::size_t> ReadAt(SimFile& file, std::uint64_t offset, char* out, std::size_t size);
   Result<void> WriteAt(SimFile& file, std::uint64_t offset,
                        std::span<const std::string_view> parts);

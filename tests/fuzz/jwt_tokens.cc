@@ -1,6 +1,6 @@
-// Any bytes as a JSON Web Token: as the whole text, and, with a right signature around them, as the
-// header or the claims. Whatever passes must have been what it says: a text that is no signature of
-// ours never passes, and claims that pass are told the same way twice.
+// Any bytes as a JSON Web Token: as the whole text, and, with a valid signature around them, as the
+// header or the claims. Accepted tokens must be valid: a text without our signature never passes,
+// and claims that pass are read the same way twice.
 //
 // The first byte of the input: 0, the rest is the token; 1, the header; else, the claims.
 #include <cstddef>

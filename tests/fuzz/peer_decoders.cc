@@ -1,8 +1,8 @@
-// Any bytes in place of what another member sends: a stream of either kind, the front of a
-// snapshot, an HTTP request or answer. Decoding must end in messages or an error, whatever the
-// pieces in which the bytes come, and what was understood must survive being written again.
+// Any bytes in place of another member's: a stream of either kind, the front of a snapshot, an HTTP
+// request or answer. Decoding must end in messages or an error, whatever the pieces in which the
+// bytes come, and decoded messages must survive being encoded again.
 //
-// The first byte of the input chooses what it is, the second how it is cut; the rest are the bytes.
+// The first byte of the input chooses its kind, the second how it is cut; the rest are the bytes.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -48,9 +48,9 @@ void FuzzStream(StreamKind kind, std::string_view bytes, std::size_t step) {
   const Decoded whole = Decode(kind, bytes, std::max<std::size_t>(bytes.size(), 1));
   const Decoded cut = Decode(kind, bytes, step);
   Require(whole.failed == cut.failed);
-  if (whole.failed) return;  // pieces may have given more of what came before the error
+  if (whole.failed) return;  // pieces may have given more of the bytes before the error
   Require(whole.messages == cut.messages);
-  // What a decoder understands, an encoder can write; and it reads back the same.
+  // Decoded messages can be encoded, and decode to the same again.
   const auto encoder = StreamEncoder::Create(kind);
   ChainWriter out;
   for (const raft::Message& message : whole.messages) encoder->Encode(message, out);

@@ -96,7 +96,7 @@ class Target {
     if (!token.empty()) call->AddMetadata("token", token);
     const auto answer = served_->Send(path, request, call);
     if (method.name == "Lock" || method.name == "Campaign") {
-      // Somebody else's turn may last for ever.
+      // Another waiter's turn may last for ever.
       served_->lanes().RunFor(std::chrono::milliseconds(10));
       if (answer->times == 0) call->Cancel({Code::kCanceled, "context canceled"});
     }
@@ -128,7 +128,7 @@ class Target {
       const std::int64_t revision = served_->store().revision();
       served_ = std::make_unique<ServedMember>(std::move(disk));
       Require(served_->Start().has_value());
-      // More, if the log had what was not applied yet: a lease's end, a candidate's withdrawal.
+      // More, if the log had unapplied entries: a lease's end, a candidate's withdrawal.
       Require(served_->store().revision() >= revision);
       served_->store().CheckInvariants();
     }

@@ -1,4 +1,4 @@
-// The lessor beside a naive model of it, under random calls and a clock that moves by fits.
+// The lessor compared with a naive model, under random calls and a clock that moves irregularly.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -146,7 +146,7 @@ class LessorPropertyTest : public testing::TestWithParam<std::uint64_t> {
     if (model_.primary && found != model_.leases.end() && found->second.expired)
       found->second.deadline = when;
   }
-  // Which ones are due is the lessor's; what it says of them must be so.
+  // The lessor decides which ones are due; its data about them must be right.
   void TakeCheckpoints() {
     std::set<LeaseId> seen;
     for (const LeaseRecord& record : lessor_.TakeCheckpoints(now_, 1 + rng_.Below(5))) {
@@ -161,7 +161,7 @@ class LessorPropertyTest : public testing::TestWithParam<std::uint64_t> {
       ++lease.checkpoints;
     }
   }
-  // Of what was pending at some time: only the last one's number says that none is.
+  // A number that was pending at some time: only the last one means that none is.
   void TakeBack() {
     const LeaseId id = AnyId();
     const std::uint32_t pending = lessor_.PendingCheckpoint(id);

@@ -103,9 +103,9 @@ TEST_F(LessorTest, NobodyRenewsWhatIsNotThere) { EXPECT_EQ(Renew(1), Renewal::kN
 TEST_F(LessorTest, AnExpiredLeaseIsNotRenewed) {
   Grant(1, 10);
   Advance(seconds(10));
-  EXPECT_EQ(Renew(1), Renewal::kExpired);  // nobody has looked yet
+  EXPECT_EQ(Renew(1), Renewal::kExpired);  // not collected yet
   Expired();
-  EXPECT_EQ(Renew(1), Renewal::kExpired);  // its revocation is on its way
+  EXPECT_EQ(Renew(1), Renewal::kExpired);  // its revocation is in flight
   lessor_.Revoke(1);
   EXPECT_EQ(Renew(1), Renewal::kNotFound);
 }
@@ -210,7 +210,7 @@ TEST_F(LessorTest, TheListIsInOrderOfWhatIsLeft) {
   Renew(3);
   EXPECT_THAT(ids(), ElementsAre(2, 3, 1));
   lessor_.Demote();
-  EXPECT_THAT(ids(), ElementsAre(1, 2, 3));  // nobody knows here
+  EXPECT_THAT(ids(), ElementsAre(1, 2, 3));  // unknown here
 }
 
 TEST_F(LessorTest, ARestoredLeaseIsNoShorterThanTheMinimum) {
@@ -309,7 +309,7 @@ TEST_F(CheckpointTest, ARenewalWaitsForACheckpointThatIsOnItsWayToo) {
   EXPECT_EQ(Renew(1), Renewal::kRenewed);
 }
 
-// What is taken back is what stood in the log before; a later one must be taken back too.
+// A removal covers the checkpoints that were in the log before it; a later one must be removed too.
 TEST_F(CheckpointTest, ARenewalWaitsForACheckpointBehindTheOneThatIsTakenBack) {
   Grant(1, 3600);
   Advance(minutes(5));

@@ -24,8 +24,8 @@ const std::string* OnlyKey(const Operation& operation) {
   return request.range_end.empty() ? &request.key : nullptr;
 }
 
-// Groups whose operations say nothing about each other's: linearizability is local (Herlihy and
-// Wing), so each is checked by itself.
+// Groups of independent operations: linearizability is local (Herlihy and Wing), so each is checked
+// separately.
 std::vector<Operations> Independent(const History& history) {
   std::map<std::string, Operations> by_key;
   Operations all;
@@ -52,7 +52,7 @@ std::string Explained(const SearchResult& result, const Operations& operations) 
     ordered[result.longest[i]] = true;
     if (i + kShown >= length) text += "  " + ToText(*operations[result.longest[i]]) + "\n";
   }
-  // What has to come next: called before any of the rest returned.
+  // The operations that may come next: called before any of the rest returned.
   std::int64_t first_return = kNeverReturned;
   for (std::size_t i = 0; i < operations.size(); ++i) {
     if (!ordered[i]) first_return = std::min(first_return, operations[i]->returned);

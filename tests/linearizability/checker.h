@@ -1,10 +1,10 @@
-// Whether a history is linearizable: whether one store, doing each operation at one moment between
-// its call and its return, could have given these answers.
+// Decides whether a history is linearizable: whether one store, doing each operation at one moment
+// between its call and its return, could have given these answers.
 //
-// Where every acknowledged operation has its revision, the revisions are the order, and checking it
-// is a sort and a replay (revision_order.h). Else the order is searched for (search.h), key by key
-// where no operation has a revision or touches several keys. Pure, one thread, no limits but
-// `max_steps`: past that a verdict is kUndecided, which a test takes as a failure.
+// If every acknowledged operation has its revision, the revisions are the order, and checking it is
+// a sort and a replay (revision_order.h). Otherwise the order is searched for (search.h), key by
+// key if no operation has a revision or touches several keys. Pure, one thread, no limits except
+// `max_steps`: past that the verdict is kUndecided, which a test treats as a failure.
 #pragma once
 
 #include <cstddef>

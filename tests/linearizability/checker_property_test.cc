@@ -1,5 +1,5 @@
-// The check by revisions beside the general search: on random small histories, most of them with a
-// random lie, both must say the same. The histories come from an honest store whose operations take
+// The check by revisions compared with the general search: on random small histories, most of them
+// with a random lie, both must agree. The histories come from an honest store whose operations take
 // effect at random moments between call and return.
 #include <gtest/gtest.h>
 
@@ -61,7 +61,7 @@ struct Shape {
   std::uint64_t keys = 2;
   std::uint64_t values = 3;
   std::uint64_t spread = 40;  // how far call and return lie from the moment of effect, in moments
-  std::uint64_t unknown = 4;  // one in so many has no answer
+  std::uint64_t unknown = 4;  // one in this many has no answer
 };
 
 History Honest(Rng& rng, const Shape& shape) {

@@ -1,13 +1,13 @@
-// What clients saw of a key-value store with revisions: who asked what, from when to when, and what
-// was answered. The checker decides whether one store could have given these answers
-// (checker.h); history_text.h is its form in files.
+// The history of a key-value store with revisions as clients saw it: their requests, the times of
+// call and return, and the answers. The checker decides whether one store could have given these
+// answers (checker.h); history_text.h is its form in files.
 //
 // Every operation is a transaction: a plain put, delete or read has no compares and one request.
-// Times are in any unit, of one monotonic clock that all clients share. An operation is over when
+// Times are in any unit, from one monotonic clock that all clients share. An operation ends when
 // its answer was seen; one whose answer was never seen (time-out, lost connection, an error that
 // leaves it open) may take effect at any time after its call, once or not at all. An operation that
-// was refused for certain does not belong into a history. All writers of the store must be in it:
-// a revision that none of its operations can have made is a violation.
+// was certainly refused does not belong in a history. All writers of the store must be in it: a
+// revision that none of its operations can have made is a violation.
 #pragma once
 
 #include <compare>
@@ -69,7 +69,7 @@ struct Operation {
   std::int64_t returned = kNeverReturned;
 
   bool is_txn = false;
-  // A read that any member answers from what it has: it may be old, but of one revision.
+  // A read that any member answers from its own state: it may be old, but must be of one revision.
   bool serializable = false;
   std::vector<Compare> compares;
   std::vector<Request> success;
@@ -96,10 +96,10 @@ struct History {
   friend bool operator==(const History&, const History&) = default;
 };
 
-// Whether the key lies in what a request names.
+// True if the key lies in the range of a request.
 bool InRange(const std::string& key, const std::string& from, const std::string& range_end);
 
-// Whether it can change something; for one that was acknowledged, whether it did.
+// True if it can change something; for an acknowledged one, if it did.
 bool MayWrite(const Operation& operation);
 bool Wrote(const Operation& operation);
 

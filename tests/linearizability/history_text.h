@@ -29,7 +29,7 @@ std::string ToText(const Operation& operation);
 std::string ToText(const History& history);
 std::string ToText(const KeyValue& kv);
 
-// An error names the line and what is wrong with it.
+// An error names the line and its fault.
 Result<History> ParseHistory(std::string_view text);
 
 }  // namespace kvorum::linearizability

@@ -1,5 +1,5 @@
-// The store as it should be: what a history is measured by. Applies one operation after another,
-// says what an honest store answers, and can go back to where it was.
+// The ideal store against which a history is measured. Applies one operation after another, gives
+// an honest store's answers, and can go back to an earlier state.
 #pragma once
 
 #include <cstddef>
@@ -45,7 +45,7 @@ class KvModel {
   std::span<const Change> ChangesSince(Mark mark) const {
     return std::span(changes_).subspan(mark.changes);
   }
-  // Equal states have equal ones; different states differ but for chance.
+  // Equal states have equal fingerprints; different states differ except by chance.
   std::uint64_t fingerprint() const { return fingerprint_ ^ static_cast<std::uint64_t>(revision_); }
 
  private:
@@ -59,8 +59,8 @@ class KvModel {
   std::vector<Change> changes_;
 };
 
-// How an acknowledged answer differs from what the model answers; nothing if it does not. What was
-// not recorded is not compared.
+// The difference between an acknowledged answer and the model's; nothing if there is none. Parts
+// that were not recorded are not compared.
 struct Difference {
   std::string text;
   // The key-values that do not agree, where the difference is in one key.

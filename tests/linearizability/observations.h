@@ -1,6 +1,6 @@
-// What a history's answers tell of single revisions: who wrote a key last, and how often it was
-// written. It narrows down which of the operations with an unknown outcome made a revision that
-// nobody was told of, so that the search hardly ever takes a wrong turn.
+// The information about single revisions in a history's answers: who wrote a key last, and how
+// often it was written. It narrows down which of the operations with an unknown outcome made a
+// revision that nobody was told of, so that the search hardly ever takes a wrong turn.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,13 @@ class Observations {
   // Only of operations that were acknowledged with a revision.
   explicit Observations(const History& history);
 
-  // Key to value as somebody saw it written by this revision; null if nobody saw any.
+  // Key to value as a client saw it written by this revision; null if nobody saw any.
   const std::map<std::string, std::string>* WrittenBy(std::int64_t revision) const;
 
-  // Whether somebody saw the key with the value.
+  // True if a client saw the key with the value.
   bool WasSeen(const std::string& key, const std::string& value) const;
 
-  // What is known of the next write of `key`, if `revision` were to change it. `now` is the key
+  // The knowledge about the next write of `key`, if `revision` were to change it. `now` is the key
   // before it, null if absent.
   enum class Hint : std::uint8_t {
     kContradicted,  // a later answer shows it unchanged, or written as often as known without it

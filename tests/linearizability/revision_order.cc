@@ -77,7 +77,7 @@ RevisionOrder::Finding RevisionOrder::Sort() {
   return std::nullopt;
 }
 
-// What was acknowledged before an operation was called comes before it in the order.
+// An operation comes after all that were acknowledged before it was called.
 RevisionOrder::Finding RevisionOrder::CheckTimes() {
   std::vector<const Operation*> by_return;
   std::vector<const Operation*> by_call;
@@ -186,7 +186,7 @@ bool RevisionOrder::BeginChoice() {
     }
     ranked.emplace_back(Rank(unknown, revision), i);
   }
-  // What was refuted in this state, with these left to choose from, is not tried again.
+  // A choice refuted in this state, with these left to choose from, is not tried again.
   if (!refuted_.insert(state).second) return Unexplained(revision);
   std::ranges::sort(ranked);
   for (const auto& [rank, i] : ranked) choice.candidates.push_back(i);
@@ -194,7 +194,8 @@ bool RevisionOrder::BeginChoice() {
   return TryNext();
 }
 
-// Lower is tried sooner: what later answers ask for, then what nobody saw, then what somebody did.
+// Lower is tried sooner: first operations that later answers require, then unobserved ones, then
+// observed ones.
 int RevisionOrder::Rank(const Unknown& unknown, std::int64_t revision) const {
   for (const Request& request : unknown.operation->success) {
     if (request.kind == Request::Kind::kPut &&
@@ -227,7 +228,7 @@ bool RevisionOrder::TryNext() {
   return Unexplained(revision);
 }
 
-// Whether what the answers tell of this revision agrees with what the model has now made of it.
+// True if the answers about this revision agree with the model's result.
 bool RevisionOrder::Fits(KvModel::Mark before) const {
   const std::int64_t revision = before.revision + 1;
   if (const auto* seen = observations_.WrittenBy(revision)) {

@@ -1,7 +1,7 @@
 // The check of a history in which every acknowledged operation has its revision: the revisions are
-// the order. What is left to find is which of the operations with an unknown outcome made the
-// revisions that nobody was told of: a search, which what later answers show makes short
-// (observations.h). O(n log n) where no outcome is unknown.
+// the order. It remains to find which of the operations with an unknown outcome made the revisions
+// that nobody was told of: a search, shortened by later answers (observations.h). O(n log n) if no
+// outcome is unknown.
 #pragma once
 
 #include <cstddef>
@@ -28,13 +28,13 @@ class RevisionOrder {
  private:
   struct Unknown {
     const Operation* operation;
-    // The first revision that it can have made: one past what was acknowledged before its call.
+    // The first revision that it can have made: one more than those acknowledged before its call.
     std::int64_t first_revision;
-    // Somebody saw a value of its by a revision that nobody was told of.
+    // A client saw one of its values in a revision that nobody was told of.
     bool claimed = false;
     bool used = false;
   };
-  // A revision that nobody was told of, and who may have made it.
+  // A revision that nobody was told of, and the operations that may have made it.
   struct Choice {
     KvModel::Mark before;
     std::vector<std::size_t> candidates;  // in unknown_
@@ -47,7 +47,7 @@ class RevisionOrder {
   Finding CheckTimes();
   Verdict Replay();
 
-  // These are false where the order up to here is impossible, and keep why.
+  // These return false if the order up to here is impossible, and keep the reason.
   bool Advance();
   bool ApplyAcknowledged(const Operation& operation);
   bool BeginChoice();

@@ -35,7 +35,7 @@ class Timeline {
       moments.push_back({operations[i]->call, false, i});
       if (operations[i]->acknowledged) moments.push_back({operations[i]->returned, true, i});
     }
-    // Of one moment the calls come first: what only touches may overlap.
+    // At the same moment calls come first: operations that only touch may overlap.
     std::ranges::sort(moments, [](const Moment& a, const Moment& b) {
       return std::tie(a.time, a.is_return, a.operation) <
              std::tie(b.time, b.is_return, b.operation);
@@ -142,7 +142,8 @@ SearchResult Search(KvModel model, std::span<const Operation* const> operations,
       }
       continue;
     }
-    // The next to return has no place yet, and nothing can come before it: take the last one back.
+    // The next operation to return has no place yet, and nothing can come before it: undo the last
+    // one.
     if (order.empty()) {
       result.kind = SearchResult::Kind::kImpossible;
       return result;

@@ -1,6 +1,6 @@
-// The general search for an order: Wing and Gong's, with Lowe's memoisation of (what is ordered,
-// state) as in Porcupine. It needs no revisions, and so it also judges the quick way
-// (revision_order.h) in tests. Exponential in how many operations overlap.
+// The general search for an order: Wing and Gong's, with Lowe's memoisation of (ordered operations,
+// state) as in Porcupine. It needs no revisions, and so it also checks the quick way
+// (revision_order.h) in tests. Exponential in the number of overlapping operations.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ struct SearchResult {
   std::vector<std::size_t> longest;
 };
 
-// Looks at no more than `max_steps` placements. Serializable reads are refused: they have no place
-// in an order by time.
+// Tries at most `max_steps` placements. Serializable reads are refused: they have no place in an
+// order by time.
 SearchResult Search(KvModel model, std::span<const Operation* const> operations,
                     std::size_t max_steps);
 

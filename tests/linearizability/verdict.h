@@ -1,4 +1,4 @@
-// What the checker says of a history.
+// The checker's verdict on a history.
 #pragma once
 
 #include <cstddef>
@@ -8,16 +8,16 @@
 
 namespace kvorum::linearizability {
 
-// What kind of wrong a violation is: for tests, and the first word that a reader sees.
+// The kind of a violation: for tests, and the first word that a reader sees.
 enum class Flaw : std::uint8_t {
   kNone,
-  kStaleRead,          // a read saw less than what had been acknowledged before it was called
-  kReadFromTheFuture,  // a read saw what was asked for only after it had returned
+  kStaleRead,          // a read saw less than had been acknowledged before it was called
+  kReadFromTheFuture,  // a read saw a write that was called only after it had returned
   kRevisionWentBack,   // a later write got an older revision
   kRevisionReused,     // two writes were given one revision
   kRevisionOfNobody,   // a revision that none of the operations can have made
   kAppliedTwice,       // one write made two revisions
-  kLostWrite,          // a state that a write had changed is seen as it was before
+  kLostWrite,          // a state changed by a write is seen unchanged later
   kWrongAnswer,        // any other answer that the store's state does not give
   kNoOrder,            // without revisions: no order of the operations gives their answers
 };
@@ -33,7 +33,7 @@ struct Verdict {
 
   std::size_t acknowledged = 0;
   std::size_t unknown = 0;
-  // Of those, how many were found to have taken effect (by revisions only).
+  // The number of those found to have taken effect (by revisions only).
   std::size_t unknown_applied = 0;
   std::int64_t last_revision = 0;
 

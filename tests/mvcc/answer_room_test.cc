@@ -1,4 +1,4 @@
-// What is read for an answer ends where its room does; what is written does not.
+// Reads for an answer end where its room does; writes do not.
 #include "mvcc/answer_room.h"
 
 #include <cstddef>
@@ -14,7 +14,8 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 const std::string kValue(100, 'v');
-// What a row of a one-letter key and this value takes, and what a limit for so many lets through.
+// The room of a row with a one-letter key and this value, and the number of rows that a limit
+// admits.
 constexpr std::size_t kRowBytes = 3 + 102 + 6 + RowBuffer::kBytesBesideRow;
 
 AnswerRoom Unwanted() {

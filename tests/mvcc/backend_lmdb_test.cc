@@ -1,10 +1,10 @@
-// What only the LMDB backend has: a file that may be damaged, foreign, locked or full, a map that
-// grows, and a defragmentation that may be killed. The contract itself is in backend_test.cc.
+// Features of the LMDB backend alone: a file that may be damaged, foreign, locked or full, a map
+// that grows, and a defragmentation that may be killed. The contract itself is in backend_test.cc.
 //
-// Fault model: bytes of the file may be flipped, its end may be gone. Damage must be refused, named
-// or end the process (LMDB reads through a map, so a bad page number may raise a signal); a wrong
-// value must never be handed out. What a power cut leaves is up to LMDB's own commit order, which a
-// killed process cannot show; the in-memory twin stands for it in the simulation.
+// Fault model: bytes of the file may be flipped, its end may be missing. Damage must be refused,
+// named or end the process (LMDB reads through a map, so a bad page number may raise a signal); a
+// wrong value must never be returned. The state after a power cut depends on LMDB's own commit
+// order, which a killed process cannot show; the in-memory twin stands for it in the simulation.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,7 +27,8 @@
 #include "tests/mvcc/backend_worlds.h"
 
 namespace {
-// So many of the next syncs fail as they do where space is only found when data is written back.
+// This many of the next syncs fail as they do if space is found missing only when data is written
+// back.
 std::atomic<int> failing_syncs = 0;
 }  // namespace
 
@@ -68,7 +69,7 @@ class LmdbBackendTest : public ::testing::Test {
     return *std::move(opened);
   }
   // Revisions 2 to last in several commits, some deleted again, so that there are free pages, inner
-  // pages and values on pages of their own.
+  // pages and values on separate pages.
   Content MakeDatabase(std::int64_t last) {
     auto backend = MustOpen();
     for (std::int64_t main = 2; main <= last;) {
@@ -84,7 +85,7 @@ class LmdbBackendTest : public ::testing::Test {
     Commit(*backend, OwnedBatch().Put(Bucket::kAuth, "authRevision", "1"));
     return ContentOf(*backend);
   }
-  // The file is refused with a text and stays as it was.
+  // The file is refused with a text and unchanged.
   void ExpectRefused(std::string_view text) {
     const std::string before = ReadFile(world_.path);
     const auto opened = Open();
@@ -210,7 +211,7 @@ TEST_F(LmdbBackendTest, ATruncatedFileIsRefusedAtEachLength) {
 }
 
 // A transaction that takes pages at the end of the file and frees them again leaves a file that
-// ends before the last page its header tells of.
+// ends before the last page its header names.
 TEST_F(LmdbBackendTest, AFileThatEndsWithinFreePagesIsAccepted) {
   int short_files = 0;
   Rng rng(3);
@@ -223,7 +224,8 @@ TEST_F(LmdbBackendTest, AFileThatEndsWithinFreePagesIsAccepted) {
       for (std::uint64_t i = 20 + rng.Below(200); i > 0; --i) {
         batch.Append({++main, 0}, std::string(rng.Below(500), 'v'));
       }
-      // Most of what was appended goes again, so that pages become empty within the transaction.
+      // Most of the appended records are deleted again, so that pages become empty within the
+      // transaction.
       const std::int64_t from = rng.OneIn(2) ? main - 15 : 2;
       for (std::int64_t gone = from; gone < main; ++gone) batch.Delete({gone, 0});
       Commit(*backend, batch);
@@ -276,7 +278,7 @@ TEST_F(LmdbBackendTest, RecordsThatChangedPlacesAreNoticed) {
   for (std::size_t page = 2 * 4096; page + 4096 <= file.size(); page += 4096) {
     constexpr char kLeaf = 2;
     if (file[page + 10] != kLeaf) continue;
-    // A leaf's records are found through offsets behind its header; the first begins with its key.
+    // A leaf's records are found through offsets after its header; the first begins with its key.
     unsigned char* const offsets = reinterpret_cast<unsigned char*>(file.data()) + page + 16;
     const std::size_t first = offsets[0] + std::size_t{256} * offsets[1];
     if (file[page + first + 8] != '\x7f') continue;
@@ -291,7 +293,7 @@ TEST_F(LmdbBackendTest, RecordsThatChangedPlacesAreNoticed) {
   EXPECT_EQ(content.error().code, Code::kDataLoss);
 }
 
-// What a start sees: every record, their number, and each revision looked up.
+// The records as a start sees them: every record, their number, and each revision looked up.
 enum class Seen { kSound, kNamed, kWrong };
 Seen LookAtAll(const LmdbWorld& world, const Content& newest, const Content& previous) {
   auto backend = OpenLmdbBackend({.path = world.path});
@@ -478,7 +480,8 @@ TEST_F(LmdbBackendTest, AFullDiskFailsTheCommitWhichMayBeDoneAgainAndLosesNothin
 TEST_F(LmdbBackendTest, AFailedSyncIsNotTakenForAFullDisk) {
   auto backend = MustOpen();
   Commit(*backend, OwnedBatch().Append({2, 0}, "durable"));
-  failing_syncs = 2;  // each open descriptor is told once: LMDB's, and ours that asks behind it
+  failing_syncs = 2;  // each open descriptor gets the error once: LMDB's, and ours that asks after
+                      // it
   const Result<void> done = backend->Commit(OwnedBatch().Append({3, 0}, "lost").batch());
   EXPECT_EQ(failing_syncs, 0);
   ASSERT_FALSE(done.has_value());

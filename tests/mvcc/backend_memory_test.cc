@@ -1,10 +1,10 @@
 // The in-memory twin on a disk that fails, at every write and sync. The contract itself is in
 // backend_test.cc.
 //
-// Fault model (tests/disk/sim_file_system.h): a power cut keeps nothing, all or a random part of
-// what was not synced, or garbage in its place. What Commit returned ok for is there afterwards; of
-// the commit that was cut off all or nothing. A flipped byte or a cut-off end is no power cut: it
-// is refused.
+// Fault model (tests/disk/sim_file_system.h): a power cut keeps nothing, everything or a random
+// part of the unsynced data, or garbage in its place. Batches for which Commit returned ok are
+// there afterwards; of the commit that was cut off everything or nothing. A flipped byte or a
+// cut-off end is not a power cut: it is refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -115,8 +115,8 @@ TEST(MemoryBackendCrash, APowerCutAtAnyWriteKeepsWhatWasCommitted) {
   EXPECT_GT(lost, 100u) << "and the disk lost something";
 }
 
-// The next start reads what the killed process wrote and the disk does not have yet. It must not
-// rely on it before it made it durable.
+// The next start reads data that the killed process wrote and the disk does not have yet. It must
+// make it durable before it relies on it.
 TEST(MemoryBackendCrash, APowerCutDuringTheStartAfterAKillKeepsWhatWasCommitted) {
   struct Killed {};
   const std::vector<Content> states = States();
@@ -160,7 +160,7 @@ TEST(MemoryBackendCrash, APowerCutDuringTheStartAfterAKillKeepsWhatWasCommitted)
   }
 }
 
-// But for a frame that a full disk does not take: that commit may be done again.
+// Except a frame for which the disk has no room: that commit may be retried.
 TEST(MemoryBackendCrash, AFailedWriteOrSyncIsFinal) {
   const std::vector<Content> states = States();
   for (std::uint64_t at = 1; at <= 40; ++at) {

@@ -236,7 +236,7 @@ TYPED_TEST(BackendTest, TheHashIsOverNamesKeysAndValues) {
 
 TYPED_TEST(BackendTest, ASmallDatabaseFitsAQuotaOfThirteenPages) {
   EXPECT_LT(this->backend_->SizeBytes(), 53'248u);
-  // What a fresh server commits, one commit after the other.
+  // The commits of a fresh server, one after another.
   for (int i = 0; i < 30; ++i) {
     OwnedBatch batch;
     batch.Put(Bucket::kMeta, meta_key::kConsistentIndex, std::to_string(10'000'000 + i));
@@ -266,7 +266,7 @@ TYPED_TEST(BackendTest, OverwritesGrowItCompactionAndDefragmentingBringItBack) {
   ASSERT_TRUE(Defragment(*this->backend_).has_value());
   EXPECT_LT(this->backend_->SizeBytes(), 7 * 4096u);
   EXPECT_EQ(ContentOf(*this->backend_), before);
-  // The alarm is disarmed and one more small key is put, each with a commit of its own.
+  // The alarm is disarmed and one more small key is put, each in a separate commit.
   for (std::int64_t main = 42; main < 46; ++main) {
     this->Fill(main, 1, 64);
     EXPECT_LT(this->backend_->SizeBytes() + 256 + 72, 53'248u);

@@ -1,5 +1,5 @@
-// What the tests of the backend share: a disk and a way to open a backend on it for each
-// implementation, batches that own their bytes, and the content of a backend as a value.
+// Shared by the backend's tests: a disk and a way to open a backend on it for each implementation,
+// batches that own their bytes, and a backend's content as a value.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 
 namespace kvorum::mvcc {
 
-// A folder of its own that ends with the test.
+// A separate directory that is removed at the end of the test.
 class TestFolder {
  public:
   TestFolder() {

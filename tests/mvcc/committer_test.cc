@@ -21,7 +21,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// Runs what was posted when the test says so.
+// Runs posted tasks when the test says so.
 class ManualExecutor final : public Executor {
  public:
   explicit ManualExecutor(ManualClock& clock) : clock_(clock) {}
@@ -31,7 +31,7 @@ class ManualExecutor final : public Executor {
 
   std::size_t queued() const { return queue_.size(); }
   std::size_t timers() const { return timed_.size(); }
-  // What was posted and what is due, until nothing is left.
+  // Runs posted and due tasks until nothing is left.
   void Run() {
     while (true) {
       if (!timed_.empty() && timed_.begin()->first <= clock_.Now()) {
@@ -496,7 +496,7 @@ TEST_F(CommitterTest, EachPointOfACommitIsReached) {
 }
 #endif
 
-// What was reported durable is on the disk, whatever operation the power goes off at.
+// Everything reported durable is on the disk, at whatever operation the power goes off.
 TEST(CommitterCrash, DurableMeansDurable) {
   Rng rng(9);
   for (std::uint64_t at = 1; at < 120; ++at) {

@@ -1,4 +1,4 @@
-// Compaction: what it refuses, what it forgets and keeps, that it goes on after a crash.
+// Compaction: its refusals, the revisions it drops and keeps, its resumption after a crash.
 #include "mvcc/compaction.h"
 
 #include "tests/mvcc/store_fixture.h"

@@ -133,7 +133,7 @@ TEST_F(HashTest, DoesNotDependOnHowFarACompactionIs) {
   EXPECT_EQ(Hash(compacted).compact_revision, -1);
 }
 
-// Of two members one may have finished the compaction at the revision that both are asked for.
+// One of two members may have finished the compaction at the revision that both are asked for.
 TEST_F(HashTest, OfACompactionIsWhatItWasBeforeIt) {
   Rng rng(7);
   std::int64_t last_compacted = -1;
@@ -218,8 +218,8 @@ class ImpatientBackend final : public Backend {
     return backend_->FinishDefragment(std::move(copy));
   }
 
-  int wanted = 0;    // so many more readers are to end
-  int given_up = 0;  // readers that were told and ended
+  int wanted = 0;    // this many more readers must end
+  int given_up = 0;  // readers that were told to end and did
 
  private:
   class ImpatientSnapshot final : public Snapshot {

@@ -1,4 +1,4 @@
-// What compaction forgets and what stays, in the index and by its word in the backend.
+// The revisions that compaction drops and keeps, in the index and, by its decision, in the backend.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -150,7 +150,7 @@ TEST_F(KeyIndexCompaction, LooksAtNothingTwiceThatIsClean) {
   for (int i = 0; i < 10'000; ++i) index_.Put("key" + std::to_string(i), {++revision, 0});
   index_.Put("key77", {++revision, 0});
   KeyIndex::CompactProgress progress;
-  // One leaf's worth of entries suffices for the one key that has something to forget.
+  // One leaf's worth of entries suffices for the one key that has something to drop.
   index_.CompactStep(revision, 64, progress);
   EXPECT_TRUE(progress.done);
   EXPECT_EQ(progress.revisions_dropped, 1U);
@@ -183,8 +183,8 @@ TEST_F(KeyIndexCompaction, ASnapshotFromBeforeStillKnowsWhatWasForgotten) {
   EXPECT_EQ(index_.Snapshot()->Get("foo", 4), std::nullopt);
 }
 
-// A key that is changed and compacted for ever never has an empty past. The places in its history
-// must not grow for ever all the same: they have 31 bits.
+// The past of a key that is changed and compacted for ever is never empty. The positions in its
+// history, which have 31 bits, must not grow for ever all the same.
 TEST_F(KeyIndexCompaction, AKeyThatIsNeverAtRestStaysRight) {
   std::int64_t revision = 1;
   for (int round = 0; round < 300; ++round) {

@@ -1,4 +1,4 @@
-// What a key is at which revision: puts, tombstones, generations.
+// A key's state at each revision: puts, tombstones, generations.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

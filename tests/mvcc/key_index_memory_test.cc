@@ -1,5 +1,5 @@
-// A key with one live revision costs its bytes and at most 64, whatever order the keys come in.
-// Counted is all memory that was taken from the system, but for one MiB: it is taken by the MiB.
+// A key with one live revision costs its bytes and at most 64, whatever order the keys come in. All
+// memory taken from the system is counted, less one MiB: it is taken by the MiB.
 #include <gtest/gtest.h>
 
 #include <algorithm>

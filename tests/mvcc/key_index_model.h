@@ -1,5 +1,5 @@
-// What the key index must answer, computed the slow and obvious way: a list of all changes per key.
-// It never forgets anything; only questions at or above the compacted revision may be asked.
+// The key index's expected answers, computed the slow and obvious way: a list of all changes per
+// key. It never drops anything; only revisions at or above the compacted one may be asked for.
 #pragma once
 
 #include <algorithm>
@@ -80,7 +80,7 @@ class KeyIndexModel {
     if (!newest->tombstone) return true;
     return rule == KeepRule::kCompaction && revision.main == compact_revision;
   }
-  // How many revisions a compaction leaves, of those that are known at all.
+  // The number of known revisions that a compaction leaves.
   std::uint64_t RevisionsAfterCompaction(std::int64_t compact_revision) const {
     std::uint64_t count = 0;
     for (const auto& [key, changes] : keys_) {
@@ -113,7 +113,8 @@ class KeyIndexModel {
   std::map<std::string, std::vector<Change>> keys_;  // std::string compares bytes as unsigned
 };
 
-// What differs between the view and the model at the revision, or nothing. `newest` is the view's.
+// The difference between the view and the model at the revision, or nothing. `newest` is the
+// view's.
 inline std::optional<std::string> Difference(const IndexView& view, const KeyIndexModel& model,
                                              KeyRange range, std::int64_t revision,
                                              std::int64_t newest) {

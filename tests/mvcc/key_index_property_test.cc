@@ -1,4 +1,4 @@
-// The key index beside its model under random operations. A history that goes wrong, by an answer
+// The key index compared with its model under random operations. A history that fails, by an answer
 // or by an abort, is shrunk before it is shown. Built for the production fan-out and, so that small
 // histories make high trees, for a fan-out of 4.
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ std::string KeyOf(std::uint64_t number) {
 
 class Replay {
  public:
-  // What goes wrong, or nothing.
+  // The failure, or nothing.
   std::optional<std::string> Run(const Operations& operations) {
     for (const Operation& operation : operations) {
       if (auto wrong = Do(operation)) return wrong;
@@ -284,7 +284,7 @@ bool GoesWell(const Operations& operations, bool quiet) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-// Leaves out whatever is not needed to go wrong.
+// Leaves out operations that the failure does not need.
 Operations Shrink(Operations operations) {
   for (std::size_t length = operations.size() / 2; length > 0;) {
     bool shrunk = false;

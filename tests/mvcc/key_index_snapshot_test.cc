@@ -1,4 +1,5 @@
-// Published states: what a snapshot sees, how long it costs memory, what a reader never pays for.
+// Published states: the content of a snapshot, the time it holds memory, the costs that a reader
+// never pays.
 #include <gtest/gtest.h>
 
 #include <deque>

@@ -1,5 +1,5 @@
-// One writer that puts, deletes, compacts and publishes, and readers that check each state they get
-// against what it must be at its revision. Meant for the thread sanitizer.
+// One writer that puts, deletes, compacts and publishes, and readers that compare each state they
+// get with the expected one at its revision. Meant for the thread sanitizer.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ constexpr std::int64_t kKeys = 300;
 constexpr std::int64_t kLastRevision = 30'000;
 
 // The change of revision r concerns key (r - 2) % kKeys: in even rounds it is put, in odd ones
-// deleted. So what there is at a revision follows from its number.
+// deleted. So the content at a revision follows from its number.
 std::int64_t RoundOf(std::int64_t revision) { return (revision - 2) / kKeys; }
 std::int64_t KeyNumberOf(std::int64_t revision) { return (revision - 2) % kKeys; }
 std::int64_t LiveAt(std::int64_t revision) {

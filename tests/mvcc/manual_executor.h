@@ -1,5 +1,5 @@
-// Executors of one thread and one clock, run by hand: a test decides what happens in which order,
-// and nothing happens by itself.
+// Executors of one thread and one clock, run by hand: the test decides the order of events, and
+// nothing happens by itself.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ class ManualExecutor final : public Executor {
   void PostAt(TimePoint when, Task task) override { timed_.emplace(when, std::move(task)); }
   const Clock& clock() const override { return clock_; }
 
-  // Runs the oldest task that is due; false if there is none.
+  // Runs the oldest due task; false if there is none.
   bool RunOne() {
     while (!timed_.empty() && timed_.begin()->first <= clock_.Now()) {
       ready_.push_back(std::move(timed_.begin()->second));
@@ -52,7 +52,7 @@ class ManualExecutors {
   ManualExecutor backend{clock};
   ManualExecutor copier{clock};
 
-  // Runs what is due now on all of them, until nothing is.
+  // Runs due tasks on all of them, until there are none.
   void RunReady() {
     while (apply.RunOne() || backend.RunOne() || copier.RunOne()) {
     }

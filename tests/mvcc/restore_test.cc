@@ -1,5 +1,5 @@
-// What a start makes of the backend's records: the same index whatever the number of threads, the
-// leases, and refusals of records that contradict each other.
+// The result of a start from the backend's records: the same index whatever the number of threads,
+// the leases, and refusals of records that contradict each other.
 #include "mvcc/restore.h"
 
 #include <map>

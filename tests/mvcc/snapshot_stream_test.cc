@@ -178,7 +178,7 @@ TEST(SnapshotStream, ItsBytesArePinned) {
             "00000000b36b2fa9");
 }
 
-// What a sink says to these bytes as a whole stream, in the pieces that `cut` makes.
+// A sink's verdict on these bytes as a whole stream, in the pieces that `cut` makes.
 Result<void> TakeAll(std::string_view stream, MemoryWorld& world) {
   KV_TRY(auto sink,
          MakeSnapshotSink(world.files,
@@ -355,7 +355,7 @@ TEST(SnapshotSink, AFullDiskIsAnErrorThatLeavesNothing) {
   EXPECT_TRUE(NamesIn(world).empty());
 }
 
-// Whatever a power cut leaves under the final name is the whole of it.
+// A file that a power cut leaves under the final name is complete.
 TEST(SnapshotSink, UnderItsNameThereIsAllOrNothingAfterAPowerCut) {
   const std::string stream = SmallStream();
   MemoryWorld world;

@@ -1,4 +1,4 @@
-// A store over the in-memory backend (or LMDB in a folder of its own), whose executors the test
+// A store over the in-memory backend (or LMDB in a separate directory), whose executors the test
 // runs by hand; with verbs for one-line tests. One entry is one batch unless a test says otherwise.
 #pragma once
 
@@ -25,7 +25,7 @@
 
 namespace kvorum::mvcc {
 
-// Expects a value and takes it out.
+// Expects a value and returns it.
 template <class T>
 T Ok(Result<T> result) {
   if (!result.has_value()) {
@@ -107,7 +107,7 @@ class StoreHarness {
   Result<std::unique_ptr<Store>> TryOpen() {
     return Store::Open(options, OpenBackend(), Executors());
   }
-  // What was durable is there again; all else is lost.
+  // Durable data is there again; everything else is lost.
   void Reopen() {
     store.reset();
     executors = std::make_unique<ManualExecutors>();

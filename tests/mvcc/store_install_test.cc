@@ -1,5 +1,5 @@
-// A snapshot of another member takes the place of a store's content, while it is read, compacted
-// and defragmented: readers see the old content or the new, never a mix, and never go back.
+// Another member's snapshot replaces a store's content, while it is read, compacted and
+// defragmented: readers see the old content or the new, never a mix, and never go back.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// A store that others get snapshots of, beside the one under test.
+// A store whose snapshots others get, beside the one under test.
 class Leader : public StoreHarness {
  public:
   using StoreHarness::StoreHarness;
@@ -229,7 +229,7 @@ TEST_P(StoreInstallTest, WhileADefragmentationRuns) {
     EXPECT_EQ(defragmented, 3);
     follower_.index = leader_.index;
     ExpectEqual();
-    // What is written now is in the file that has the name.
+    // Records written now are in the file that has the name.
     leader_.Put("after", std::to_string(seed));
     follower_.Put("after", std::to_string(seed));
     follower_.Settle();
@@ -266,7 +266,8 @@ class StoreInstallCrashTest : public StoreInstallTest {
   CrashImages images_{follower_};
 };
 
-// What a crash leaves at each moment of an installation opens, as the old content or the new.
+// The state that a crash leaves at any moment of an installation opens, as the old content or the
+// new.
 TEST_P(StoreInstallCrashTest, APowerCutLeavesTheOldContentOrTheNew) {
   images_.Begin();
   for (int i = 0; i < 10; ++i) follower_.Put("k", "old");

@@ -342,7 +342,7 @@ class StoreModel {
     return {};
   }
 
-  // A transaction under way.
+  // A transaction in progress.
   struct Work {
     StoreModel& model;
     std::int64_t changes = 0;

@@ -1,6 +1,6 @@
-// The store beside its model under random operations: entries in batches, reads, compactions, tasks
-// of the executors in any order, restarts that lose what was not durable. A history that goes wrong
-// is shrunk before it is shown. KVORUM_SEED=n runs others.
+// The store compared with its model under random operations: entries in batches, reads,
+// compactions, tasks of the executors in any order, restarts that lose data that was not durable. A
+// history that fails is shrunk before it is shown. KVORUM_SEED=n runs others.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -51,7 +51,7 @@ class Replay {
     Remember();
   }
 
-  // What goes wrong, or nothing.
+  // The failure, or nothing.
   std::string Run(const Operations& operations) {
     for (const Operation& operation : operations) {
       const std::string wrong = Do(operation);
@@ -128,8 +128,8 @@ class Replay {
     return "an operation of unknown kind";
   }
 
-  // As where nobody waits for the answer, or not all of it is let through: what is refused and what
-  // is written are the same.
+  // As if nobody waited for the answer, or not all of it was admitted: refusals and writes are the
+  // same.
   std::string TxnWithLittleRoom(const TxnRequest& request, Rng& rng) {
     const bool is_wanted = rng.OneIn(2);
     AnswerRoom room(static_cast<std::size_t>(rng.Below(200)),
@@ -151,7 +151,7 @@ class Replay {
     ++compactions_;
     const Result<void> real =
         harness_.store->Compact(revision, [this] { ++harness_.compactions_finished; });
-    if (future) --compactions_;  // nobody is told
+    if (future) --compactions_;  // no callback comes
     return Differs(real ? "compacted" : "error " + real.error().message, model_.Compact(revision));
   }
 
@@ -163,7 +163,7 @@ class Replay {
 
   void Remember() { by_index_.insert_or_assign(harness_.index, model_); }
 
-  // All durable, compactions done: the backend holds exactly what it must.
+  // Everything durable, compactions done: the backend holds exactly what it must.
   std::string Settle() {
     Publish();
     held_.clear();
@@ -252,8 +252,8 @@ Operations RandomOperations(std::uint64_t seed, std::size_t count) {
   return operations;
 }
 
-// In a child process: an invariant that does not hold aborts. The parent stays without threads, the
-// log's too: a child forked while one holds a lock would wait for it for ever.
+// In a child process: a broken invariant aborts. The parent stays without threads, the log's too: a
+// child forked while a thread holds a lock would wait for it for ever.
 bool GoesWell(StoreHarness::Kind kind, const Operations& operations, bool quiet) {
   std::fflush(nullptr);
   const pid_t child = ::fork();
@@ -275,7 +275,7 @@ bool GoesWell(StoreHarness::Kind kind, const Operations& operations, bool quiet)
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-// Leaves out whatever is not needed to go wrong.
+// Leaves out operations that the failure does not need.
 Operations Shrink(StoreHarness::Kind kind, Operations operations) {
   for (std::size_t length = operations.size() / 2; length > 0;) {
     bool shrunk = false;

@@ -13,10 +13,10 @@
 
 namespace kvorum::mvcc {
 
-// Owns the bytes of what it makes.
+// Owns the bytes of the requests it makes.
 class RandomRequests {
  public:
-  // `newest`: revisions asked for are around what has been.
+  // `newest`: requested revisions are around the existing ones.
   RandomRequests(std::uint64_t seed, std::int64_t newest) : rng_(seed), newest_(newest) {}
 
   PutRequest Put() {

@@ -1,4 +1,4 @@
-// The rules of Put, DeleteRange and Range (and of what they answer), one test a rule.
+// The rules of Put, DeleteRange and Range (and of their answers), one test per rule.
 #include "mvcc/store.h"
 
 #include "tests/mvcc/store_fixture.h"

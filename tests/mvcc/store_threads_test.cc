@@ -1,6 +1,6 @@
 // The store over LMDB with real threads: readers on their own threads while entries are applied,
-// committed, compacted and defragmented. What a reader sees must be one state: every txn writes the
-// same number to all keys of a group and deletes and makes keys in pairs, so that a torn view
+// committed, compacted and defragmented. A reader must see one single state: every txn writes the
+// same number to all keys of a group and deletes and creates keys in pairs, so that a torn view
 // shows.
 #include <atomic>
 #include <condition_variable>
@@ -87,7 +87,7 @@ void ApplyRound(Store& store, int round, std::uint64_t index, Rng& rng) {
       Ok(txn.DeleteRange(Delete(y)));
     }
   }
-  // What the entry after next will ask for is on disk or still in the buffer.
+  // The keys that the entry after next reads are on disk or still in the buffer.
   {
     WriteTxn txn = store.Begin();
     const PutResult result = Ok(txn.Put(WithPrevKv(Put("log", std::to_string(round)))));
@@ -130,7 +130,7 @@ void Read(Store& store, std::atomic<bool>& stop, std::uint64_t seed) {
                                    static_cast<std::uint64_t>(view.revision() - oldest))));
     }
     if (rng.OneIn(10)) {
-      // A hash is over what the view pins, whatever happens meanwhile.
+      // A hash covers the pinned view, whatever happens meanwhile.
       ASSERT_EQ(Ok(view.HashKv(0)).hash, Ok(view.HashKv(view.revision())).hash);
     }
   }

@@ -222,7 +222,7 @@ TEST_F(TxnTest, NestedTxnsChooseEachTheirOwnBranch) {
                           "c6=yes c5 m5 v1"));
 }
 
-// ---- what is checked before anything is written ----
+// ---- checks before anything is written ----
 
 TEST_F(TxnTest, NothingIsWrittenWhenALaterOperationIsRefused) {
   EXPECT_TRUE(FailsWith(TryTxn(mvcc::Txn(List(mvcc::Put("c", "1"), mvcc::Put("d", "1", 99)))),

@@ -1,4 +1,4 @@
-// What a table makes of a struct: its bytes, and how bytes are read into it.
+// A table applied to a struct: its bytes, and decoding bytes into it.
 #include "proto/fields.h"
 
 #include <gtest/gtest.h>

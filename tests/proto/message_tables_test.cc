@@ -64,7 +64,7 @@ const std::set<std::string> kIgnored = {
     "etcdserverpb.LeaseGrantResponse.error",              // never set
 };
 
-// The linker leaves a generated file out that nobody names, and its messages with it.
+// The linker drops a generated file that nothing references, and its messages with it.
 void LinkMessages() {
   google::protobuf::LinkMessageReflection<authpb::User>();
   google::protobuf::LinkMessageReflection<etcdserverpb::InternalRaftRequest>();
@@ -130,7 +130,7 @@ const Row* RowFor(const Table& table, int number) {
   return row == table.rows.end() ? nullptr : &*row;
 }
 
-// Empty if the table is what the descriptor says.
+// Empty if the table matches the descriptor.
 std::string Difference(const Table& table, const Descriptor& descriptor) {
   std::ostringstream out;
   for (const Row& row : table.rows) {
@@ -172,7 +172,7 @@ std::string ReadFile(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// What stands in quotes in a statement.
+// The quoted part of a statement.
 std::string QuotedIn(std::string_view statement) {
   std::string quoted;
   bool is_inside = false;
@@ -301,7 +301,7 @@ class RandomMessages {
         return FillPart(row, *reflection->AddMessage(&message, &field));
     }
   }
-  // One that is handed through as bytes has no table: it stays empty.
+  // A message that is passed on as bytes has no table: it stays empty.
   void FillPart(const Row& row, Message& part) {
     if (row.nested != nullptr) Fill(*row.nested, part);
   }
@@ -344,7 +344,7 @@ bool IsStrict(const Table& table) {
            return row.last != UINT64_MAX || (row.nested != nullptr && IsStrict(*row.nested));
          });
 }
-// Neither side looks alike at what the other one hands through.
+// Neither side checks in the same way the messages that the other one passes on.
 bool IsLoose(const Table& table) {
   return std::ranges::any_of(table.rows, [](const Row& row) {
     return (row.type == FieldType::kMessage && row.nested == nullptr) ||
@@ -378,7 +378,7 @@ bool Pass(std::string_view& bytes, std::uint64_t size_bytes) {
   bytes.remove_prefix(size_bytes);
   return true;
 }
-// A tag of more than 32 bits likewise. Whatever has a length is looked at as a message.
+// Likewise for a tag of more than 32 bits. Anything with a length is treated as a message.
 bool HasLongTag(std::string_view bytes) {
   bool is_whole = true;
   while (is_whole && !bytes.empty()) {
@@ -423,7 +423,7 @@ void ExpectReadAlike(const Described& described, const std::string& bytes) {
         << descriptor->full_name() << " " << testing::PrintToString(bytes);
     return;
   }
-  // What protobuf reads in our writing is what it reads in the bytes themselves.
+  // Protobuf must read the same in our encoding as in the bytes themselves.
   const std::unique_ptr<Message> again(theirs->New());
   ASSERT_TRUE(again->ParsePartialFromString(*ours));
   EXPECT_EQ(Rewritten(*table, again->SerializePartialAsString()),

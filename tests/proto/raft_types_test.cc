@@ -313,7 +313,7 @@ TEST(RaftTypesTest, DecodersSurviveEveryCutAndEveryFlippedByte) {
 
 TEST(RaftTypesTest, EveryCutOfAnEntryWithinAFieldIsRefused) {
   const std::string bytes = Encode(Entry{.term = 300, .index = 400, .data = Bytes("data")});
-  // The places between two fields are entries of their own.
+  // The positions between two fields are valid entries by themselves.
   const std::set<std::size_t> whole = {0, 3, 6, bytes.size()};
   for (std::size_t length = 0; length <= bytes.size(); ++length) {
     const auto entry = DecodeEntry(Bytes(std::string_view(bytes).substr(0, length)));

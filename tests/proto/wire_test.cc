@@ -1,4 +1,4 @@
-// The protobuf wire format: golden bytes, and readers that survive whatever they are given.
+// The protobuf wire format: golden bytes, and readers that survive any input.
 #include "proto/wire.h"
 
 #include <gtest/gtest.h>
@@ -186,7 +186,7 @@ TEST(WireTest, RepeatedIntegersAreReadInBothSpellings) {
 TEST(WireTest, RandomBytesNeverLeadOutOfThem) {
   Rng rng(1);
   for (int round = 0; round < 20000; ++round) {
-    // A string of exactly this size, so that the address sanitizer sees a read behind it.
+    // A string of exactly this size, so that the address sanitizer sees a read past its end.
     std::string bytes(rng.Below(40), '\0');
     for (char& byte : bytes) byte = static_cast<char>(rng.Below(rng.OneIn(2) ? 256 : 32));
     SkipsAll(bytes);

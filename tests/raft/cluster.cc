@@ -48,7 +48,7 @@ Ready Member::TakeReady() {
     cluster_.network().push_back(std::move(sent));
   }
   if (ready.snapshot != nullptr) {
-    // Behind what is queued, which is applied first, as the driver's apply loop does.
+    // After the queued entries, which are applied first, as in the driver's apply loop.
     to_apply_.push_back({.snapshot = ready.snapshot, .ready_number = ready.number});
   }
   for (const Entry& entry : ready.committed) to_apply_.push_back({.entry = entry});
@@ -132,7 +132,7 @@ void Member::ApplyAll() {
 
 void Member::Checkpoint() {
   const Index applied = node_->log().applied();
-  if (applied < node_->log().snapshot_index()) return;  // a snapshot is on its way in
+  if (applied < node_->log().snapshot_index()) return;  // a snapshot is being installed
   disk_.applied = std::max(disk_.applied, applied);
   disk_.conf_state = cluster_.ConfAt(disk_.applied);
   node_->Compact(disk_.applied);

@@ -1,12 +1,12 @@
 // Members of a cluster in one process, over a disk, a network and a state machine that a test moves
-// by hand. Every property that Raft promises (paper, figure 3) is checked as things happen, and a
+// by hand. Every property that Raft promises (paper, figure 3) is checked at each step, and a
 // broken one stops the test's process with its name.
 //
-// The fault model. Disk: what was written and not synced is lost in a crash from a point on that
-// the test or its seed chooses (a prefix survives, in the middle of a Ready too); what was synced
-// stays. State machine: durable up to the last Checkpoint. Network: messages are lost, repeated and
-// reordered, never altered. More than that (a disk that forgets what it synced, a member that lies)
-// is not survivable by Raft, and not tried.
+// The fault model. Disk: unsynced writes are lost in a crash from a point on that the test or its
+// seed chooses (a prefix survives, in the middle of a Ready too); synced ones stay. State machine:
+// durable up to the last Checkpoint. Network: messages are lost, repeated and reordered, never
+// altered. Raft does not survive more than that (a disk that loses synced data, a member that
+// lies), and it is not tried.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace kvorum::raft {
 
-// What a member's disk holds.
+// The content of a member's disk.
 struct Disk {
   HardState hard_state{};
   Index snapshot_index = 0;
@@ -42,10 +42,10 @@ class Member {
   Node& node() { return *node_; }
   const Disk& disk() const { return disk_; }
 
-  // Takes a Ready and begins to work on it: writes, sends, queues what is to be applied.
+  // Takes a Ready and starts to work on it: writes, sends, queues the entries to apply.
   Ready TakeReady();
   bool HasWrites() const { return !writes_.empty(); }
-  // Syncs what the Ready of this number and those before it wrote; all of them if 0.
+  // Syncs the writes of the Ready of this number and of those before it; all of them if 0.
   void Persist(std::uint64_t ready_number = 0);
   // Syncs the oldest write only.
   void PersistOne() { Persist(writes_.front().number); }
@@ -53,14 +53,14 @@ class Member {
   // Applies the next entry or snapshot, or all of them.
   void ApplyOne();
   void ApplyAll();
-  // Makes the state machine durable and compacts the log behind it.
+  // Makes the state machine durable and compacts the log before it.
   void Checkpoint();
-  // Stops the member. Of the steps of its unsynced writes (a Ready's snapshot, each entry, hard
-  // state) so many survive.
+  // Stops the member. This many steps of its unsynced writes (a Ready's snapshot, each entry, hard
+  // state) survive.
   void Crash(std::size_t surviving_steps = 0);
   std::size_t UnsyncedSteps() const;
   void Start();
-  // Checks that the log holds what is known to be committed.
+  // Checks that the log holds all entries known to be committed.
   void CheckHolds(const std::vector<Entry>& history) const;
 
  private:
@@ -88,14 +88,14 @@ class Cluster {
   Member& member(MemberId id) { return members_.at(id); }
   std::map<MemberId, Member>& members() { return members_; }
 
-  // Messages under way, in the order they were sent.
+  // Messages in flight, in the order they were sent.
   std::vector<Message>& network() { return network_; }
-  // Hands the message to its receiver, through its encoding; what a correct member sends is never
-  // refused. Lost if the receiver is down.
-  // (Who does not take all kinds of configuration changes refuses them.)
+  // Delivers the message through its encoding; a correct member's message is never refused. Lost if
+  // the receiver is down. (A member that does not accept all kinds of configuration changes refuses
+  // them.)
   Result<void> Deliver(const Message& message);
 
-  // What is committed, as far as any member has applied it; history()[i] has index i + 1.
+  // The committed entries, as far as any member has applied them; history()[i] has index i + 1.
   const std::vector<Entry>& history() const { return history_; }
   // Asks for a linearizable read, and checks its answer when it comes.
   Dropped Read(MemberId id);
@@ -108,7 +108,7 @@ class Cluster {
   // The configuration that history up to this index made.
   ConfState ConfAt(Index index) const;
 
-  // That logs with an equal entry are equal up to it, and each Node's own invariants.
+  // Checks that logs with an equal entry are equal up to it, and each Node's own invariants.
   void CheckInvariants();
 
  private:
@@ -117,7 +117,7 @@ class Cluster {
   std::vector<Entry> history_;
   std::vector<ConfState> confs_;  // after each entry of history_
   std::map<Term, MemberId> leaders_;
-  std::map<std::uint64_t, Index> reads_;  // by context: what was committed when it was asked
+  std::map<std::uint64_t, Index> reads_;  // by context: the commit index when it was requested
   std::uint64_t last_read_ = 0;
   std::size_t answered_reads_ = 0;
 };

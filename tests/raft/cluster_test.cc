@@ -1,10 +1,10 @@
-// Several members under everything that may happen to them: messages lost, repeated and reordered,
-// partitions, crashes with torn writes, slow disks and state machines, lagging members that need
-// snapshots, changes of the configuration, transfers. First anything goes and nothing that Raft
-// promises may break (tests/raft/cluster.h checks it); then the faults end, and the cluster has to
-// get going again.
+// Several members under every possible fault: messages lost, repeated and reordered, partitions,
+// crashes with torn writes, slow disks and state machines, lagging members that need snapshots,
+// changes of the configuration, transfers. First anything goes and no promise of Raft may break
+// (tests/raft/cluster.h checks that); then the faults end, and the cluster has to make progress
+// again.
 //
-// KVORUM_RAFT_SEED=n runs that one seed, KVORUM_RAFT_SEEDS=n so many.
+// KVORUM_RAFT_SEED=n runs that one seed, KVORUM_RAFT_SEEDS=n that many.
 #include "tests/raft/cluster.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@
 namespace kvorum::raft {
 namespace {
 
-// How often each fault and each rare way through the code was taken: a fault that never happens
+// The number of times that each fault and each rare code path occurred: a fault that never happens
 // proves nothing.
 struct Coverage {
   std::size_t elections = 0, committed = 0, reads = 0, crashes = 0, torn_writes = 0, partitions = 0,
@@ -88,7 +88,7 @@ class History {
     cluster_.CheckInvariants();
   }
 
-  // Everything works from now on: within so many ticks a proposal must be applied by all members.
+  // Everything works from now on: within max_ticks all members must apply a proposal.
   void Heal(int max_ticks) {
     groups_.clear();
     stalled_disk_ = kNone;
@@ -164,7 +164,7 @@ class History {
     if (member.node().tracker().IsJoint()) ++coverage_.joint_states;
   }
 
-  // Whether messages pass between two members.
+  // True if messages pass between two members.
   bool IsConnected(MemberId a, MemberId b) const {
     return groups_.empty() || groups_[a - 1] == groups_[b - 1];
   }
@@ -179,7 +179,7 @@ class History {
     if (!is_lost) cluster_.Deliver(message);
     Member& sender = cluster_.member(message.from);
     if (!sender.is_up()) return;
-    // What the transport tells its own member.
+    // The report of the transport to its own member.
     if (message.type == MessageType::kSnap) {
       sender.node().ReportSnapshot(message.to, !is_lost);
     } else if (is_lost && rng_.OneIn(3)) {
@@ -223,7 +223,7 @@ class History {
       case 14:
       case 15:
       case 16:
-        // Mostly in order, since a connection keeps it; but connections are made anew.
+        // Mostly in order, since a connection keeps it; but connections are remade.
         for (std::uint64_t i = rng_.Below(4); i > 0 && !cluster_.network().empty(); --i)
           Deliver(rng_.OneIn(3) ? rng_.Below(cluster_.network().size()) : 0);
         return;
@@ -246,7 +246,7 @@ class History {
         return;
       case 21:
         if (rng_.OneIn(8)) Partition();
-        // A disk that stands still, for long enough to be noticed.
+        // A disk that stalls for long enough to be noticed.
         if (rng_.OneIn(stalled_disk_ == kNone ? 60 : 10))
           stalled_disk_ = stalled_disk_ == kNone ? Any().id() : kNone;
         return;
@@ -317,7 +317,7 @@ class History {
           cluster_.member(message.from).node().ReportSnapshot(message.to, true);
       }
     }
-    // A joint configuration that nobody leaves by himself.
+    // A joint configuration that is not left automatically.
     Member* leader = Leader();
     if (leader == nullptr || !leader->node().tracker().IsJoint()) return;
     leader->node().ProposeConfChange(EntryType::kConfChangeV2,

@@ -1,7 +1,7 @@
-// A member whose peers send anything at all that is well formed: of any type, from anybody, with
-// terms, indexes and commits that are old, absurd or about to wrap. It may be led astray (Raft does
-// not promise anything among liars), but it may not die, contradict itself or grow without bound,
-// and what is plainly nonsense changes nothing.
+// A member whose peers send any well-formed messages: of any type, from anybody, with terms,
+// indexes and commits that are old, absurd or about to wrap. It may be led astray (Raft promises
+// nothing among liars), but it may not die, contradict itself or grow without bound, and plain
+// nonsense changes nothing.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -378,7 +378,7 @@ TEST(RaftHostileTest, WhatWaitsForAStuckDiskIsBounded) {
   EXPECT_LE(victim.sent() - before, WriteQueue::kMaxMessages + 10);
 }
 
-// A leader may send as fast as its quorum takes it; this member's state machine may be slower.
+// A leader may send as fast as its quorum accepts; this member's state machine may be slower.
 TEST(RaftHostileTest, AFollowerTakesNoMoreThanABoundBeforeItHasApplied) {
   Victim victim(1);
   const auto send = [&](Index index, Term log_term) {
@@ -438,7 +438,7 @@ TEST(RaftHostileTest, AJointConfigurationComesInByNoDoor) {
   EXPECT_FALSE(victim.Receive(proposal));
   EXPECT_EQ(victim.node().log().last_index(), last);
 
-  // It goes on with what it can apply.
+  // It goes on with the entries that it can apply.
   proposal.entries.pop_back();
   EXPECT_TRUE(victim.Receive(proposal));
   EXPECT_EQ(victim.node().log().last_index(), last + 1);

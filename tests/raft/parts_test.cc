@@ -1,5 +1,5 @@
-// The small parts of a Node: its time, leadership on its way, pending changes, restored snapshots,
-// and the first look at a message.
+// The small parts of a Node: its time, leadership transfer, pending changes, restored snapshots,
+// and the first check of a message.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kElectionTicks = 10;
 
-// How many ticks a follower waits before it stands.
+// The number of ticks that a follower waits before it campaigns.
 int TicksToElection(Timers& timers) {
   int ticks = 1;
   while (!timers.TickFollower()) ++ticks;
@@ -93,7 +93,7 @@ TEST(TimersTest, TheSilenceCountsFromTheLastWord) {
   for (int i = 0; i < 5; ++i) timers.Advance();
   EXPECT_EQ(timers.ticks_without_leader(), 5U);
   timers.HeardOfQuorum(3);
-  timers.HeardOfQuorum(2);  // news of before is none
+  timers.HeardOfQuorum(2);  // older news does not count
   EXPECT_EQ(timers.ticks_without_leader(), 2U);
   timers.HeardOfLeader();
   EXPECT_EQ(timers.ticks_without_leader(), 0U);

@@ -1,14 +1,15 @@
-// Runs the conversations in tests/raft/scripts: each command with what it is expected to print.
+// Runs the conversations in tests/raft/scripts: each command with its expected output.
 //
 // A block is a command, `----`, the output, and an empty line; lines that begin with # are for the
-// reader. KVORUM_REWRITE=1 writes the scripts anew with what is printed now: read that as a diff.
+// reader. KVORUM_REWRITE=1 rewrites the scripts with the present output: read that as a diff.
 //
-// - bootstrap <id>... [option=value]...: members of a new cluster; refuses_v2=<id>: this one takes
-// no
-//   changes of the second kind
+// - bootstrap <id>... [option=value]...: members of a new cluster; refuses_v2=<id>: this one
+// accepts
+//   no changes of the second kind
 // - join <id> [option=value]...: a member with an empty disk, yet to be added
-// - log <id> <n> <term>... [option=value]...: a member of 1 to n that has such a log, and has heard
-// of the last term
+// - log <id> <n> <term>... [option=value]...: a member of 1 to n with such a log, which has heard
+// of
+//   the last term
 // - tick <id> [n]: time passes there
 // - campaign|ready|status|compact <id>
 // - propose <id> <data>...
@@ -17,15 +18,15 @@
 // - read <id> <context>
 // - persist <id> [number]: its disk is done with the writes up to this Ready, or all
 // - apply <id>: its state machine is done
-// - deliver|drop [<id>]: the messages on their way to this member, or all
+// - deliver|drop [<id>]: the messages in flight to this member, or all
 // - keep <id>: they are taken off the network, to come late
-// - late <id>: what was kept arrives
+// - late <id>: the kept messages arrive
 // - stabilize [<id>...]: these members work until nothing is left to do
-// - crash <id> [steps]: so many steps of unsynced writes survive
+// - crash <id> [steps]: this many steps of unsynced writes survive
 // - start <id>
 // - transfer <id> <to>
 // - unreachable <id> <peer>
-// - snapshot <id> <peer> ok|failed: what became of a snapshot that was sent
+// - snapshot <id> <peer> ok|failed: the outcome of sending a snapshot
 // `quiet` before a command prints nothing.
 #include <gtest/gtest.h>
 
@@ -149,7 +150,7 @@ class Script {
     cluster_.Add(config, std::move(disk));
   }
 
-  // False if it is none.
+  // Returns false if it is not an option.
   bool SetOption(Config& config, const std::string& arg) {
     const std::size_t equals = arg.find('=');
     if (equals == std::string::npos) return false;
@@ -207,7 +208,7 @@ class Script {
               .dropped);
   }
 
-  // Prints only what there is.
+  // Prints only the non-empty parts.
   void TakeReady(Member& member) {
     if (!member.node().HasReady()) return;
     out_ += std::to_string(member.id()) + ": " + Describe(member.TakeReady());

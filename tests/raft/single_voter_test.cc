@@ -1,5 +1,5 @@
-// One voter alone: what is committed survives every crash, in any order in which the disk and the
-// state machine report back.
+// A single voter: committed entries survive every crash, in whatever order the disk and the state
+// machine report back.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -294,7 +294,7 @@ TEST_F(SingleVoterTest, RefusesADiskThatContradictsItself) {
 }
 
 TEST_F(SingleVoterTest, AHardStateTornOffItsEntriesIsMadeUp) {
-  // The entries of term 3 reached the disk, the hard state behind them did not.
+  // The entries of term 3 reached the disk, the hard state after them did not.
   Cluster cluster;
   Member& member = cluster.Add({.id = kId}, {.hard_state = {.term = 2, .vote = 9, .commit = 0},
                                              .entries = {{.term = 3, .index = 1}}});

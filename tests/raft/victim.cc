@@ -95,7 +95,7 @@ void Victim::TakeReady() {
   for (const Message& message : ready.messages)
     KV_CHECK(message.to != kId && message.to != kNone, "a message to nobody");
   if (ready.snapshot != nullptr) {
-    to_apply_.clear();  // it has taken the place of what was still to be applied
+    to_apply_.clear();  // it has replaced the entries still to be applied
     to_apply_.push_back({.snapshot = ready.snapshot, .ready_number = ready.number});
     last_given_to_apply_ = ready.snapshot->metadata.index;
   }

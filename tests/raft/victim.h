@@ -1,7 +1,7 @@
 // One member with its driver, alone among peers that may send anything: for tests and fuzz targets
-// that play the peers. Whatever comes, the driver's side of the contract is kept, what the member
-// gives out is checked (that it is consecutive, durable before it is applied, never taken back),
-// and so are its own invariants; a broken one stops the process.
+// that play the peers. Whatever comes, the driver's side of the contract is kept, the member's
+// output is checked (that it is consecutive, durable before it is applied, never taken back), and
+// so are its own invariants; a broken one stops the process.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ class Victim {
   void Compact();
   // Everything that there is to do.
   void Work();
-  // Process end and start: what was persisted is what it finds.
+  // Process end and start: it finds what was persisted.
   void Restart();
 
   // Everything that came out so far, as bytes; only kept if asked for.

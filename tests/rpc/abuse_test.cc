@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view kUnary = "/test.Echo/Unary";
 
-// Memory is not what it is otherwise: bounds of it hold in the release build only.
+// Sanitizers change the use of memory: its bounds hold in the release build only.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define KVORUM_SANITIZED
 constexpr bool kSanitized = true;
@@ -235,7 +235,7 @@ TEST(AbuseTest, AbortedConnectionsDoNotStopTheAcceptor) {
   EXPECT_TRUE(Eventually([&] { return server.server().stats().open_connections <= 1; }));
 }
 
-#ifndef __SANITIZE_ADDRESS__  // the type checks that go with it need descriptors of their own
+#ifndef __SANITIZE_ADDRESS__  // its type checks need file descriptors
 TEST(AbuseTest, AcceptorOutlivesALackOfDescriptors) {
   TestServer server;
   ExpectServes(server);
@@ -253,7 +253,7 @@ TEST(AbuseTest, AcceptorOutlivesALackOfDescriptors) {
   EXPECT_TRUE(Eventually([&] { return server.server().stats().accept_failures > 0; }));
   for (const int fd : hoard) close(fd);
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
-  // Those who waited are served, and so are new ones.
+  // The waiting clients are served, and so are new ones.
   EXPECT_TRUE(Eventually([&] { return server.server().stats().open_connections >= 4; }));
   ASSERT_TRUE(clients.front()->Send(Handshake() + UnaryCall(1, kUnary, "late")));
   EXPECT_FALSE(clients.front()->Receive().empty());
@@ -300,7 +300,7 @@ TEST(AbuseTest, SilentConnectionsAreClosed) {
   // One that has shown its protocol may be silent.
   Http2Client client(server.port());
   ASSERT_TRUE(client.Works(1));
-  // Who came later than it and shows none is closed.
+  // A later connection that shows none is closed.
   RawSocket later(server.port());
   EXPECT_EQ(later.ReceiveAll(), "");
   EXPECT_TRUE(client.Works(3));
@@ -340,7 +340,7 @@ TEST(AbuseTest, AClientThatNeverReadsHoldsABoundedAmount) {
     if (!kSanitized) {
       EXPECT_LT(AnonymousBytes(), before + 32 * 1024 * 1024);
     }
-    // It may change its mind: what was not refused is answered.
+    // It may change its mind: requests that were not refused are answered.
     client.Send(Frame(FrameType::kWindowUpdate, 0, 0, BigEndian32(0x7f000000)));
     for (const std::uint32_t stream : {1U, 3U, 151U}) {
       client.Send(Frame(FrameType::kWindowUpdate, 0, stream, BigEndian32(2'000'000)));

@@ -1,4 +1,4 @@
-// One bound for the answers of all connections: who counts, who is refused, who is cut.
+// One bound for the answers of all connections: accounting, refusals and cuts.
 #include "rpc/answer_memory.h"
 
 #include <gmock/gmock.h>
@@ -44,7 +44,7 @@ class AnswerMemoryTest : public testing::Test {
     OnLoop([this] { holders_.clear(); });
     loop_.Stop();
   }
-  // Runs it on the loop that the shares belong to, behind what was posted there.
+  // Runs it on the shares' loop, after tasks posted there.
   void OnLoop(Task task) {
     std::promise<void> done;
     loop_.Post([&] {

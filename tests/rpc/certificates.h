@@ -33,7 +33,7 @@ class TestFolder {
   std::filesystem::path folder_;
 };
 
-// Written beside the target and renamed over it, as tools that rotate certificates do.
+// Writes beside the target and renames over it, as tools that rotate certificates do.
 void ReplaceFile(const std::string& path, std::string_view bytes);
 // Written in place.
 void OverwriteFile(const std::string& path, std::string_view bytes);
@@ -71,8 +71,8 @@ class TestAuthority {
  public:
   // A root; two of the same name are different authorities.
   explicit TestAuthority(std::string name);
-  // One below another; a pretender is none, and signs all the same; one that is constrained may
-  // sign for names below example.com.
+  // Each is signed by another; a pretender is not an authority, but signs all the same; a
+  // constrained one may sign for names below example.com.
   enum class Kind : std::uint8_t { kAuthority, kPretender, kConstrained };
   TestAuthority(std::string name, TestAuthority& parent, long serial = 0,
                 Kind kind = Kind::kAuthority);
@@ -82,7 +82,7 @@ class TestAuthority {
 
   TestCertificate Issue(const TestSubject& subject);
   static TestCertificate SelfSigned(const TestSubject& subject);
-  // Of this authority; valid until `next_update_s` from now.
+  // From this authority; valid until `next_update_s` from now.
   std::string RevocationListPem(const std::vector<long>& serials,
                                 std::int64_t next_update_s = 3600) const;
   std::string RevocationListDer(const std::vector<long>& serials,

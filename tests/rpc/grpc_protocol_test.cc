@@ -61,7 +61,7 @@ TEST(GrpcProtocolTest, HeaderRules) {
   EXPECT_FALSE(IsValidHeaderValue("a\nb"));
   EXPECT_FALSE(IsValidHeaderValue(std::string_view("a\0", 2)));
   EXPECT_FALSE(IsValidHeaderValue("\x7f"));
-  // Every byte at every place of a value that is looked at in words, with neighbours of all kinds.
+  // Every byte at every position of a value that is checked in words, with neighbours of all kinds.
   for (int byte = 0; byte < 256; ++byte) {
     const bool allowed = byte == '\t' || (byte >= 0x20 && byte != 0x7f);
     for (const std::size_t size : {1U, 7U, 8U, 9U, 16U, 19U}) {

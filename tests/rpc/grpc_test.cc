@@ -212,7 +212,7 @@ TEST_F(GrpcTest, MuchMetadataIsKept) {
 }
 
 TEST_F(GrpcTest, DeadlineEndsACallThatIsNotAnswered) {
-  // On a busy machine a call may be late before it gets to the server at all: then a longer one.
+  // On a busy machine a call may time out before it reaches the server: then use a longer time-out.
   for (std::chrono::milliseconds timeout(50); server_.held == 0; timeout *= 2) {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + timeout);

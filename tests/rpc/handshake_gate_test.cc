@@ -1,4 +1,5 @@
-// Turns and places of handshakes, without sockets: the gate's loop is not started, its time stands.
+// Turns and places of handshakes, without sockets: the gate's loop is not started, its time stands
+// still.
 #include "rpc/handshake_gate.h"
 
 #include <gtest/gtest.h>

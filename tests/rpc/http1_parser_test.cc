@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMaxHeadBytes = 4096;
 
-// Until the parser wants more than there is, as its owners do; `input` keeps what it left.
+// Feeds the parser until it needs more, as its owners do; `input` keeps the rest.
 void PutAll(Http1Parser& parser, std::string& input, std::string& body) {
   while (!input.empty() && !parser.done()) {
     const auto used = parser.Put(input, body);
@@ -88,7 +88,7 @@ TEST(Http1ParserTest, ABodyOfOnlyTheLastChunkMayComeInPieces) {
   EXPECT_EQ(body, "");
 }
 
-// rpc/http1_rules.h has the rules, and tests/rpc/http1_test.cc what they are.
+// rpc/http1_rules.h has the rules, and tests/rpc/http1_test.cc tests them.
 TEST(Http1ParserTest, AHeadThatCanBeReadInTwoWaysIsRefused) {
   const auto code = [](std::string_view head) {
     Http1Parser parser(Http1Parser::Kind::kRequest, kMaxHeadBytes);
@@ -115,7 +115,7 @@ TEST(Http1ParserTest, AnAnswerNeedsNoHost) {
   EXPECT_TRUE(parser.done());
 }
 
-// Such a field behind the body says nothing of the framing.
+// Such a field after the body does not affect the framing.
 TEST(Http1ParserTest, TrailersAreNotJudged) {
   Http1Parser parser(Http1Parser::Kind::kRequest, kMaxHeadBytes);
   std::string input =

@@ -171,7 +171,7 @@ TEST_F(Http1Test, OldClientsNeedNoHost) {
               StartsWith("HTTP/1.1 400 Bad Request\r\n"));
 }
 
-// What stands in front of us may see another end of the request than we do.
+// An intermediary may see another end of the request than we do.
 TEST_F(Http1Test, AnEncodingThatIsNotExactlyChunkedIsNotImplemented) {
   const std::string not_implemented = "501 Not Implemented";
   const std::string bad_request = "400 Bad Request";

@@ -1,5 +1,5 @@
-// A client that says exactly the bytes it is told to: HTTP/2 frames built by hand over a blocking
-// socket, for what a well-behaved library would never send.
+// A client that sends exactly the bytes it is given: HTTP/2 frames built by hand over a blocking
+// socket, for input that a well-behaved library would never send.
 #pragma once
 
 #include <chrono>
@@ -51,8 +51,8 @@ std::string Frame(FrameType type, std::uint8_t flags, std::uint32_t stream_id,
 std::string HeaderBlock(const Headers& headers);
 // A gRPC message with its prefix.
 std::string Message(std::string_view bytes, std::uint8_t flags = 0);
-// What a gRPC client sends for this path; `change` replaces values by name or adds headers; an
-// empty optional drops one.
+// A gRPC client's headers for this path; `change` replaces values by name or adds headers; an empty
+// optional drops one.
 Headers RequestHeaders(
     std::string_view path,
     const std::vector<std::pair<std::string, std::optional<std::string>>>& change = {});
@@ -96,13 +96,13 @@ class Http2Client {
     bool end_stream() const {
       return (flags & kEndStream) != 0 && (type == FrameType::kData || type == FrameType::kHeaders);
     }
-    // Of RST_STREAM and GOAWAY.
+    // For RST_STREAM and GOAWAY.
     std::uint32_t error_code() const;
-    // Of GOAWAY.
+    // For GOAWAY.
     std::uint32_t last_stream_id() const;
     std::string debug_data() const;
   };
-  // What became of one stream.
+  // The outcome of one stream.
   struct Outcome {
     std::string http_status;
     std::string message;  // all DATA, prefixes included
@@ -113,13 +113,13 @@ class Http2Client {
     bool ended = false;
   };
 
-  // Says Handshake() unless told otherwise.
+  // Sends Handshake() unless told otherwise.
   explicit Http2Client(std::uint16_t port, std::string_view first_bytes = {});
   ~Http2Client();
 
   RawSocket& socket() { return socket_; }
   bool Send(std::string_view bytes) { return socket_.Send(bytes); }
-  // The next frame but for SETTINGS (acknowledged) and WINDOW_UPDATE; nothing at the connection's
+  // The next frame except SETTINGS (acknowledged) and WINDOW_UPDATE; nothing at the connection's
   // end.
   std::optional<ReceivedFrame> Next();
   // The next frame of the type, others are skipped.

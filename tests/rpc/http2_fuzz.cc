@@ -1,5 +1,5 @@
-// Any bytes behind the client's preface as an HTTP/2 connection: the session must answer, refuse or
-// end, and never crash. The first byte says in which portions the rest arrives.
+// Any bytes after the client's preface as an HTTP/2 connection: the session must answer, refuse or
+// end, and never crash. The first byte determines in which portions the rest arrives.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

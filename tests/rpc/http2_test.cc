@@ -1,5 +1,5 @@
-// gRPC over HTTP/2, frame by frame: what the front answers to each shape of a call, and how it
-// keeps flow control and the order of shutdown.
+// gRPC over HTTP/2, frame by frame: the server's answer to each shape of a call, flow control and
+// the order of shutdown.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -227,7 +227,7 @@ TEST_F(Http2Test, AContentLengthMustBeThatOfTheBody) {
   EXPECT_EQ(server_.started, server_.ended);
 }
 
-// A stream's handler runs by the time that more comes than was told.
+// A stream's handler is already running when more comes than was announced.
 TEST_F(Http2Test, AStreamThatIsLongerThanToldIsCutOff) {
   client_.Send(Frame(FrameType::kHeaders, kEndHeaders, 1,
                      HeaderBlock(RequestHeaders("/test.Echo/Chat", {{"content-length", "10"}}))) +
@@ -434,7 +434,7 @@ TEST_F(Http2Test, WhatAHandlerDoesAfterTheEndIsRefusedToIt) {
   EXPECT_TRUE(Eventually([&] { return server_.late == 4; }));
 }
 
-// Whatever comes first: the handler's thread and the one that finishes the stream do not know of
+// Whichever comes first: the handler's thread and the one that finishes the stream do not know of
 // each other.
 TEST_F(Http2Test, AStreamMayBeFinishedWhileItIsReadAndWritten) {
   const std::string messages = Message("go") + Message("a") + Message("b");
@@ -582,7 +582,7 @@ TEST_F(Http2Test, ShutdownSaysGoodbyeTwice) {
   EXPECT_EQ(notice->error_code(), kNoError);
   const auto ping = client_.NextOf(FrameType::kPing);
   ASSERT_TRUE(ping);
-  // A call that was on its way is still served.
+  // A call that was in flight is still served.
   EXPECT_TRUE(client_.Works(3));
   client_.Send(Frame(FrameType::kPing, kAck, 0, ping->payload));
   const auto last = client_.NextOf(FrameType::kGoAway);

@@ -116,7 +116,8 @@ TEST(LargeAnswerTest, SlowReadersOfTheLargestAnswersAreCut) {
   EXPECT_EQ(client.Call(1, RequestHeaders(kSize), Message("2000000")).message.size(), 2'000'005);
 }
 
-// Where nobody can be cut, who holds something starts no more, and who holds nothing is served.
+// If nobody can be cut off, a connection that holds something starts no more requests, and one that
+// holds nothing is served.
 TEST(LargeAnswerTest, AFullMemoryHoldsBackWhoFillsIt) {
   AnswerMemory memory(std::size_t{1} << 20, std::chrono::hours(1));
   Options options;
@@ -135,7 +136,7 @@ TEST(LargeAnswerTest, AFullMemoryHoldsBackWhoFillsIt) {
   EXPECT_EQ(greedy.Await(1).message.size(), 1'000'005);
 }
 
-// What was started while there was room, and is answered when there is none.
+// Requests started while there was room, and answered when there is none.
 TEST(LargeAnswerTest, AnswersThatFindTheMemoryFullAreRefused) {
   AnswerMemory memory(std::size_t{2} << 20, std::chrono::hours(1));
   Options options;
@@ -154,7 +155,7 @@ TEST(LargeAnswerTest, AnswersThatFindTheMemoryFullAreRefused) {
   }
   ASSERT_TRUE(Eventually([&] { return server.held == 20; }));
   server.Release();
-  // Those behind the first four are refused, which costs nothing.
+  // Those after the first four are refused, which costs nothing.
   EXPECT_EQ(greedy.Await(39).grpc_message, "too many answer bytes wait on this connection");
   EXPECT_LT(memory.used_bytes(), 4U << 20);
   EXPECT_TRUE(greedy.Works(41)) << "once it has taken the others";

@@ -139,7 +139,7 @@ TEST(LoopTest, TimedTasksWaitForTheirTime) {
   loop.PostAt(when, [&] { late.set_value(SystemClock().Now()); });
   const TimePoint ran = late.get_future().get();
   EXPECT_GE(ran, when);
-  // What never comes due is dropped at the end, without a leak.
+  // A task that never comes due is dropped at the end, without a leak.
   loop.PostAt(begin + std::chrono::hours(1), [token = std::make_shared<int>()] {});
   loop.Stop();
 }

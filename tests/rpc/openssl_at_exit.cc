@@ -1,6 +1,6 @@
-// For tests in which gRPC speaks TLS: its threads may outlive main(), and OpenSSL keeps generators
-// of random numbers for each, freed as the thread ends. At exit OpenSSL would forget where they
-// are, and the leak sanitizer, which looks after that, now and then finds them lost.
+// For tests in which gRPC uses TLS: its threads may outlive main(), and OpenSSL keeps random number
+// generators for each, freed as the thread ends. At exit OpenSSL would lose track of them, and the
+// leak sanitizer, which checks after that, sometimes reports them.
 #include <openssl/crypto.h>
 
 namespace {

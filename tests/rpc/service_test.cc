@@ -1,4 +1,4 @@
-// What handlers hold, without any transport.
+// The objects that handlers hold, without any transport.
 #include "rpc/service.h"
 
 #include <gtest/gtest.h>

@@ -26,7 +26,7 @@ void Expand(const Stream& stream, int left, std::atomic<std::size_t>& largest) {
   if (buffered > largest) largest = buffered;
 }
 
-// Says what it reads as two messages in one write; a "cut" is cut.
+// Echoes each message as two messages in one write; a "cut" is cut.
 void Repeat(const Stream& stream) {
   stream->Read([stream](Result<std::optional<SharedBytes>> message) {
     if (!message || !*message) return;

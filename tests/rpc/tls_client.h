@@ -1,4 +1,4 @@
-// A blocking TLS client over a RawSocket: says what it is told to, as slowly as it is told to.
+// A blocking TLS client over a RawSocket: sends what it is given, as slowly as requested.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Who may connect, as whom, and with which versions and ciphers.
+// The rules for connecting: with which certificates, names, versions and ciphers.
 #include "rpc/tls_context.h"
 
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@
 namespace kvorum::rpc {
 namespace {
 
-// ---- Who may connect ----
+// ---- Certificates that may connect ----
 
 TEST_F(TlsContextTest, AClientThatTrustsTheAuthorityConnects) {
   const Ends ends = Meet(ServerOptions(), ClientOptions());
@@ -161,13 +161,13 @@ TEST_F(TlsContextTest, ALeafOfItsAuthoritysNameIsCheckedLikeOthers) {
   ExpectRefused(MutualOptions(), pretender.Issue({.common_name = "pretender"}), kUnknown);
 }
 
-// What operators and the tests of etcd look for in the log.
+// The texts that operators and the tests of etcd look for in the log.
 TEST_F(TlsContextTest, RefusalsHaveGosWords) {
   TlsOptions options = MutualOptions();
   options.allowed_cns = {"alice"};
   Ends ends = Meet(options, ClientOptions(ca_.Issue({.common_name = "eve"})));
   EXPECT_EQ(ends.server_error, "client certificate authentication failed");
-  char byte = 0;  // the client has shaken hands, and hears of it with what it reads
+  char byte = 0;  // the client has completed the handshake, and learns of it when it reads
   EXPECT_NE(SSL_read(ends.client.get(), &byte, 1), 1);
   EXPECT_EQ(TlsErrorText(ends.client.get()), "remote error: tls: bad certificate");
   ends = Meet(ServerOptions(), ClientOptions(), "10.1.2.3");
@@ -235,7 +235,7 @@ TEST_F(TlsContextTest, OnlyAllowedHostnamesMayConnect) {
                 "client certificate authentication failed");
 }
 
-// Hosts of a private network have two labels as a rule, and names that are none of the web's.
+// Hosts of a private network usually have two labels, and names unlike those of the web.
 TEST_F(TlsContextTest, NamesMatchAsGosDo) {
   const auto matches = [this](const std::string& name, const std::string& host) {
     ca_.Issue({.dns_names = {"other", name}})
@@ -273,7 +273,7 @@ TEST_F(TlsContextTest, WhatIsAskedForHasNoDotAtItsEnd) {
   EXPECT_EQ(Context(ClientOptions())->NewClient(std::string(300, 'x')), nullptr);
 }
 
-// An authority's constraint is one of hosts: what a user is called is none of it.
+// An authority's constraint is about hosts: it does not apply to a user's name.
 TEST_F(TlsContextTest, AConstraintOfNamesIsNoneOfCommonNames) {
   TestAuthority constrained("constrained", ca_, 0, TestAuthority::Kind::kConstrained);
   ExpectAccepted(MutualOptions(), constrained.Issue({.common_name = "alice.other.org"}));
@@ -352,7 +352,7 @@ TEST_F(TlsContextTest, AListThatHasExpiredOrIsOfAnotherIssuerRevokesStill) {
   ExpectRefused(options, alice, "revoked");
 }
 
-// GHSA-3wh4-j44w-pg92: the list must hold wherever a certificate is looked at.
+// GHSA-3wh4-j44w-pg92: the list must apply wherever a certificate is checked.
 TEST_F(TlsContextTest, GHSA_3wh4_TheListIsNotPassedByAnIntermediateNorByDialling) {
   TestAuthority intermediate("intermediate", ca_, 4711);
   TlsOptions options = MutualOptions();

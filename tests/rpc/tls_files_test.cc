@@ -1,4 +1,4 @@
-// The files of a TLS context: what is wrong with them, and what a change of theirs does.
+// The files of a TLS context: their faults, and the effect of changing them.
 #include "rpc/tls_files.h"
 
 #include <gmock/gmock.h>
@@ -62,7 +62,7 @@ TEST_F(TlsFilesTest, AKeyOfAnotherCertificateIsRefusedAndNotShown) {
   EXPECT_EQ(error.find("PRIVATE"), std::string::npos);
 }
 
-// What is in a file that cannot be used stays in it: files are mistaken for one another.
+// The content of an unusable file never shows in an error: files get mixed up.
 TEST_F(TlsFilesTest, ErrorsTellNothingOfWhatIsInAFile) {
   const std::string secret = "MHcCAQEEISecretSecretSecretSecret";
   const std::string broken =
@@ -255,7 +255,7 @@ TEST_F(TlsReloadTest, APairThatIsTooWeakHoldsUpNothingThatCameWithIt) {
 
 // ---- Large files ----
 
-// Keeps what is to be done until it is told to, with a clock of its own.
+// Keeps tasks until it is told to run them, with its own clock.
 class HeldExecutor final : public Executor {
  public:
   void Post(Task task) override { tasks_.push_back(std::move(task)); }
@@ -266,7 +266,7 @@ class HeldExecutor final : public Executor {
     for (Task& task : tasks) task();
     return tasks.size();
   }
-  // Runs what is due by then, and what that posts.
+  // Runs tasks due by then, and those that they post.
   void Pass(Duration time) {
     clock_.Advance(time);
     while (!timed_.empty() && timed_.begin()->first <= clock_.Now())
@@ -304,7 +304,7 @@ TEST_F(TlsReloadTest, LargeFilesAreReadApart) {
   EXPECT_EQ(Seen(ca_, bob), "server");
   EXPECT_EQ(server_->reloads(), 1U);
 
-  loader.RunAll();  // a file of a moment ago is looked at again
+  loader.RunAll();  // a file changed a moment ago is read again
   OverwriteFile(folder_.path("crl.pem"), list.substr(0, list.size() - 100));
   EXPECT_EQ(Seen(ca_, alice), std::nullopt);
   loader.RunAll();
@@ -317,14 +317,14 @@ TEST_F(TlsReloadTest, LargeFilesAreReadApart) {
   loader.Pass(TlsContext::kLookInterval);
 }
 
-// The first who comes may be the one who was revoked.
+// The first client to come may be the revoked one.
 TEST_F(TlsReloadTest, ALargeListCountsAfterASecondThoughNobodyHasConnected) {
   HeldExecutor loader;
   server_->LoadLargeFilesOn(loader);
   const TestCertificate alice = ca_.Issue({.common_name = "alice"});
   std::vector<long> many(4000);
   std::iota(many.begin(), many.end(), 1'000'000);
-  for (int i = 0; i < 2; ++i) {  // for ever, that is
+  for (int i = 0; i < 2; ++i) {  // that is, for ever
     many.push_back(alice.serial() + 1 - i);
     ReplaceFile(folder_.path("crl.pem"), ca_.RevocationListPem(many));
     loader.Pass(TlsContext::kLookInterval);

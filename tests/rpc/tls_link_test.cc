@@ -56,7 +56,7 @@ class TlsLinkTest : public ::testing::Test {
       rest = received;
     }
   }
-  // What the link has sent, as it is on the wire.
+  // The bytes that the link has sent, as they are on the wire.
   std::string Received() {
     std::vector<char> bytes(64 * 1024);
     const std::ptrdiff_t count = ReceiveBytes(client_fd_.get(), bytes);

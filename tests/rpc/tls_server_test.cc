@@ -154,7 +154,7 @@ TEST_F(TlsServerTest, AlpnDecidesAndWithoutItTheFirstBytesDo) {
   }
 }
 
-// What curl and Go's HTTP client do: ALPN gives them h2, and they ask for no gRPC.
+// As curl and Go's HTTP client do: ALPN gives them h2, and they send plain HTTP requests.
 TEST_F(TlsServerTest, HttpIsServedOverHttp2BesideGrpc) {
   Start(Clients::kWithCertificate);
   const TestCertificate alice = ca_.Issue({.common_name = "alice"});
@@ -471,7 +471,7 @@ TEST_F(TlsServerTest, ASlowReaderHoldsUpItselfAndGetsAllOfIt) {
   EXPECT_TRUE(Eventually([&] { return server_->ended == 1; }));
   EXPECT_THAT(Health(*ClientContext({"http/1.1"})), HasSubstr(kHealthy));
   const std::string all = slow.ReceiveAtLeast(20'000'000);
-  EXPECT_GE(std::ranges::count(all, 's'), 19'990'000);  // what is missing is the frames' heads
+  EXPECT_GE(std::ranges::count(all, 's'), 19'990'000);  // the difference is the frames' heads
 }
 
 TEST_F(TlsServerTest, AConnectionEndsWithAWordOfIt) {

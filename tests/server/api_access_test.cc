@@ -39,7 +39,7 @@ TEST(ApiAccessTest, HasARowForEveryMethodAndNoOther) {
   EXPECT_EQ(rows, MethodsOfTheProtos());
 }
 
-// Of a method whose answer to an empty request tells whether it was let in.
+// For a method whose answer to an empty request shows whether it was admitted.
 enum class Let : std::uint8_t { kEverybody, kWhoLoggedIn, kRoot };
 
 const std::map<std::string, Let> kUnary = {
@@ -81,7 +81,7 @@ const std::map<std::string, Let> kUnary = {
     {"/etcdserverpb.Auth/AuthDisable", Let::kRoot},  // the last: it lets everybody in
 };
 
-// The others: what their requests ask for decides, or they are streams.
+// The others: the content of their requests decides, or they are streams.
 const std::set<std::string> kElsewhere = {
     // auth_service_test.cc, and RangeStream by auth_test.py
     "/etcdserverpb.KV/Range",

@@ -1,6 +1,6 @@
-// Requests that are no message of their method, those that hold more than the method knows, and
-// fields in a wire type that they do not have: for every unary method, by the protocol's own
-// descriptors. The expectations were seen with etcd 3.7.1, body by body.
+// Malformed requests, requests with unknown fields, and fields with a wrong wire type: for every
+// unary method, by the protocol's own descriptors. The expectations were observed with etcd 3.7.1,
+// body by body.
 #include <google/protobuf/descriptor.h>
 #include <gtest/gtest.h>
 
@@ -55,7 +55,7 @@ std::vector<std::string> UnaryMethods() {
   return paths;
 }
 
-// Bytes that are no message, whatever the method.
+// Bytes that are not a message, whatever the method.
 constexpr std::string_view kNoMessage[] = {
     "\xff"sv,      // a tag that is cut
     "\x00\x01"sv,  // field 0
@@ -130,7 +130,7 @@ TEST(ApiRequestsTest, WhatIsNoMessageIsToldSoByEveryMethod) {
   for (const auto& [path, request] : RequestsOfUnaryMethods()) {
     for (const std::string_view body : kNoMessage)
       EXPECT_EQ(ErrorOf(served.Call(path, body)), MalformedRequest().error()) << path;
-    if (path.ends_with("/Downgrade")) continue;  // not served: its fields are nobody's
+    if (path.ends_with("/Downgrade")) continue;  // not served: its fields are not used
     for (int i = 0; i < request->field_count(); ++i) {
       const FieldDescriptor& field = *request->field(i);
       EXPECT_EQ(ErrorOf(served.Call(path, Cut(field))), MalformedRequest().error())
@@ -149,7 +149,7 @@ TEST(ApiRequestsTest, WhatIsNoMessageIsToldSoByEveryMethod) {
   EXPECT_EQ(served.context().replica->applied_index(), index) << "something was proposed";
 }
 
-// But for the header's varying numbers, which are none in a refusal.
+// Apart from the header's varying numbers, which a refusal does not have.
 TEST(ApiRequestsTest, WhatIsNotKnownIsPassedOverByEveryMethod) {
   for (const auto& [path, request] : RequestsOfUnaryMethods()) {
     if (path.ends_with("/Lock") || path.ends_with("/Campaign")) continue;  // a second one waits

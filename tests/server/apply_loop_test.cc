@@ -239,7 +239,7 @@ TEST_F(ApplyLoopTest, BehindAnEntryThatCannotBeAppliedNothingIsAppliedOrAnswered
   EXPECT_THAT(member_.fatal()->message,
               HasSubstr("cannot apply log entry " + std::to_string(applied + 1)));
 
-  // The owner ends the process; until it has, the loop stands still.
+  // The owner ends the process; until then the loop does nothing.
   for (int i = 0; i < 20; ++i) Put("after");
   bool read_succeeded = false;
   member_.instance().replica().ReadIndex(

@@ -76,7 +76,7 @@ TEST_F(AuthAdvisoriesTest, CVE_2026_44283_OperationsOfATxnAreCheckedLikeOthers) 
   EXPECT_THAT(InTxns(root_, on_lease), testing::Each(kNone));
 }
 
-// Passwords in the log: what is proposed is the hash.
+// Passwords in the log: only the hash is proposed.
 TEST_F(AuthAdvisoriesTest, GHSA_528j_NoPasswordGetsToTheDisk) {
   EXPECT_EQ(AddUser(root_, "carol", "first-word-of-carol"), kNone);
   EXPECT_TRUE(Login("carol", "first-word-of-carol").has_value());
@@ -100,7 +100,7 @@ TEST_F(AuthAdvisoriesTest, GHSA_528j_NoPasswordGetsToTheDisk) {
   EXPECT_THAT(all, Not(HasSubstr("of alice")));
 }
 
-// There is no rule for the length of passwords; what there is instead.
+// Passwords have no minimum length; these checks exist instead.
 TEST_F(AuthAdvisoriesTest, CVE_2020_15115_WhoHasNoPasswordIsNotLetInByNone) {
   etcdserverpb::AuthUserAddRequest add;
   add.set_name("carol");
@@ -109,7 +109,7 @@ TEST_F(AuthAdvisoriesTest, CVE_2020_15115_WhoHasNoPasswordIsNotLetInByNone) {
   EXPECT_EQ(AskAs(root_, "UserAdd", add), kNone);
   for (const std::string_view password : {"", "ignored"})
     EXPECT_EQ(ErrorOf(Login("carol", password)), kErrNoPasswordUser);
-  // A password that is taken away is none, and not the empty one.
+  // A removed password is not the empty one: the user has none.
   etcdserverpb::AuthUserChangePasswordRequest change;
   change.set_name("alice");
   EXPECT_EQ(AskAs(root_, "UserChangePassword", change), kNone);
@@ -158,7 +158,7 @@ TEST_F(AuthAdvisoriesTest, TokensThatWereNotGivenAreRefused) {
   EXPECT_EQ(PutAs("Bearer " + alice_, "a"), kNone);
 }
 
-// What a JWT may say of its user and its revision: one that is signed by the right key, too.
+// The user and revision claims of a JWT, even one signed by the right key.
 class JwtAccessTest : public AuthAdvisoriesTest {
  protected:
   JwtAccessTest() {
@@ -213,9 +213,9 @@ TEST_F(JwtAccessTest, ForgedExpiredAndForeignTokensAreRefused) {
   EXPECT_EQ(VerdictOn(alice_), kErrInvalidAuthToken) << "tokens of the other kind";
 }
 
-// What no member will ever take costs one look, and the cluster nothing.
+// A token that no member ever accepts costs one look, and the cluster nothing.
 TEST_F(JwtAccessTest, AForgedTokenIsRefusedWithoutAskingTheCluster) {
-  const Access access = MakeAccess();  // which has nobody to ask
+  const Access access = MakeAccess();  // which has no cluster to ask
   const auto call = As(theirs_->Sign("root", AuthRevision(), NowSeconds()).value());
   EXPECT_FALSE(access.Admit(*call, MayWriteA).has_value());
   Error verdict = kNone;
@@ -238,7 +238,7 @@ TEST_F(JwtAccessTest, TheRevisionOfATokenIsOneThatWas) {
   EXPECT_EQ(VerdictOn(before), kErrAuthOldRevision);
 }
 
-// CVE-2021-28235 and GHSA-vjg6-93fv-qv64: what is shown and logged of a login.
+// CVE-2021-28235 and GHSA-vjg6-93fv-qv64: the log lines about a login.
 class AuthLogTest : public AuthAdvisoriesTest {
  protected:
   LogFile log_;

@@ -1,5 +1,5 @@
-// Log entries in users' names, whoever has let them in: what they may do is decided once more where
-// they are applied, by the rules of etcd's members.
+// Log entries in users' names, whichever member admitted them: their permissions are checked again
+// where they are applied, by the rules of etcd's members.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -60,8 +60,8 @@ TEST_F(AuthApplyTest, KeysAreForWhomTheyAreGranted) {
   EXPECT_EQ(Apply(RequestKind::kPut, PutBody("a", "v"), "nobody"), kErrPermissionDenied);
 }
 
-// Of anything, and whoever asks: another rule than that of the members who run etcd would give
-// other data.
+// For any entry and any caller: a rule that differs from that of etcd's members would give
+// different data.
 TEST_F(AuthApplyTest, ARevisionThatIsNotTheNewestIsRefused) {
   const std::uint64_t before = Revision();
   EXPECT_EQ(AddRole(root_, "of nobody"), kNone);

@@ -1,8 +1,8 @@
-// Requests about users and roles that nobody should send: names that are empty, huge or no text,
-// passwords that cannot be hashed. Each gets the API's error, and changes nothing.
+// Bad requests about users and roles: names that are empty, huge or not text, passwords that cannot
+// be hashed. Each gets the API's error, and changes nothing.
 //
-// The errors are those of etcd 3.7.1, but for names that are too long (they end its process) and
-// passwords with a zero byte (docs/compatibility.md).
+// The errors are those of etcd 3.7.1, except for names that are too long (they crash its process)
+// and passwords with a zero byte (docs/compatibility.md).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -123,7 +123,7 @@ TEST_F(AuthBadInputTest, NamesAndPasswordsThatAreNoText) {
     EXPECT_EQ(ErrorOf(served_.Call("/etcdserverpb.Auth/Authenticate", Body({bad, "pw"}))), refused);
     EXPECT_EQ(ErrorOf(served_.Call("/etcdserverpb.Auth/Authenticate", Body({"alice", bad}))),
               refused);
-    // What is wrong first is told.
+    // The first fault is reported.
     ExpectRefused("UserGet", Body({bad}) + "\xff", refused);
     ExpectRefused("UserGet", "\xff" + Body({bad}), MalformedRequest().error());
   }

@@ -1,5 +1,5 @@
-// A member with users: root, alice, who may read and write what begins with "a", and bob, who may
-// read it. Requests are made in their names.
+// A member with users: root, alice, who may read and write keys with the prefix "a", and bob, who
+// may read them. Requests are made in their names.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ class AuthTest : public testing::Test {
  protected:
   AuthTest() { EXPECT_TRUE(served_.Start().has_value()); }
 
-  // Who asks shows this token; none: nobody in particular.
+  // The caller shows this token; none: nobody in particular.
   static std::shared_ptr<rpc::CallContext> As(std::string_view token) {
     auto call = std::make_shared<rpc::CallContext>();
     if (!token.empty()) call->AddMetadata("token", token);

@@ -1,4 +1,4 @@
-// The Auth service of one member, and what its users may do to keys.
+// The Auth service of one member, and its users' permissions on keys.
 #include "server/services/auth_service.h"
 
 #include <gmock/gmock.h>
@@ -43,7 +43,7 @@ class AuthServiceTest : public AuthTest {
     wire::AppendInt(body, 3, id);
     return ErrorOf(CallAs(token, kPut, body));
   }
-  // What a stream answers to one message.
+  // Opens a stream for one message, whose answer is checked.
   std::shared_ptr<LiveStream> Open(std::string_view token, std::string_view path) {
     auto stream = std::make_shared<LiveStream>(served_.lanes().io());
     if (!token.empty()) stream->context().AddMetadata("token", token);
@@ -89,7 +89,7 @@ TEST_F(AuthServiceTest, KeysAreForWhomTheyAreGranted) {
   EXPECT_EQ(RangeAs("", "a"), kErrUserEmpty);
 }
 
-// What is wrong with a request by itself is told first, as etcd does.
+// A fault of the request itself is reported first, as in etcd.
 TEST_F(AuthServiceTest, NonsenseIsToldAsSuch) {
   EXPECT_EQ(PutAs(bob_, ""), Error(Code::kInvalidArgument, "etcdserver: key is not provided"));
   EXPECT_EQ(RangeAs("", ""), Error(Code::kInvalidArgument, "etcdserver: key is not provided"));
@@ -98,8 +98,8 @@ TEST_F(AuthServiceTest, NonsenseIsToldAsSuch) {
   EXPECT_EQ(PutAs("wrong.1", "a"), kErrInvalidAuthToken);
 }
 
-// CVE-2026-33343: what is nested in a txn is looked at as well, in the branch that does not run
-// too.
+// CVE-2026-33343: operations nested in a txn are checked as well, also in the branch that does not
+// run.
 TEST_F(AuthServiceTest, NestedTxnsAreChecked) {
   const std::string foreign = OpBody(kRequestPut, PutBody("b", "v"));
   EXPECT_EQ(TxnAs(alice_, TxnBody({foreign}, {})), kErrPermissionDenied);
@@ -129,7 +129,7 @@ TEST_F(AuthServiceTest, ComparesRead) {
   EXPECT_EQ(TxnAs(alice_, txn.SerializeAsString()), kErrPermissionDenied);
 }
 
-// prev_kv tells what was there: whoever asks for it reads.
+// prev_kv discloses the previous value: a caller that asks for it reads.
 TEST_F(AuthServiceTest, PreviousValuesAreRead) {
   EXPECT_EQ(AddUser(root_, "carol", "pw"), kNone);
   EXPECT_EQ(AddRole(root_, "blind"), kNone);
@@ -148,8 +148,8 @@ TEST_F(AuthServiceTest, PreviousValuesAreRead) {
   EXPECT_EQ(ErrorOf(CallAs(alice_, kPut, put)), kNone);
 }
 
-// A lease ends with all that is attached to it: nobody attaches to one that has keys of others, and
-// nobody revokes or renews it.
+// A lease ends with all its attached keys: nobody may attach to a lease with others' keys, revoke
+// it or renew it.
 TEST_F(AuthServiceTest, LeasesWithForeignKeysAreForeign) {
   const lease::LeaseId foreign = LeaseOf(root_, "b");
   const lease::LeaseId own = LeaseOf(alice_, "a");
@@ -172,7 +172,7 @@ TEST_F(AuthServiceTest, LeasesWithForeignKeysAreForeign) {
   EXPECT_EQ(revoke(own), kNone);
 }
 
-// CVE-2023-32082: the names of keys are for those who may read them.
+// CVE-2023-32082: the names of keys are for users that may read them.
 TEST_F(AuthServiceTest, TheKeysOfALeaseAreForWhoMayReadThem) {
   const lease::LeaseId foreign = LeaseOf(root_, "b");
   etcdserverpb::LeaseTimeToLiveRequest request;
@@ -202,7 +202,7 @@ TEST_F(AuthServiceTest, WatchesAreForWhoMayReadTheirWholeRange) {
             "rpc error: code = InvalidArgument desc = etcdserver: user name is empty");
   EXPECT_EQ(WatchAs("wrong.1", "a", ""),
             "rpc error: code = Unauthenticated desc = etcdserver: invalid auth token");
-  // A revision that cannot be is told before that.
+  // An impossible revision is reported before that.
   for (const std::string& token : {std::string(bob_), std::string("wrong.1"), std::string()})
     EXPECT_EQ(WatchAs(token, "x", "", -1), WatchAs(root_, "x", "", -1)) << token;
   EXPECT_THAT(WatchAs(bob_, "x", "", -1), testing::HasSubstr("has been compacted"));
@@ -264,7 +264,7 @@ TEST_F(AuthServiceTest, ACertificateNamesItsUserUnlessTheGatewayShowsIt) {
   EXPECT_EQ(ErrorOf(served_.Call(kPut, PutBody("a", "v"), both)), kErrPermissionDenied);
 }
 
-// A change of somebody else's permissions must not fail requests that are under way.
+// A change of another user's permissions must not fail requests in flight.
 TEST_F(AuthServiceTest, WhatChangesForOthersFailsNobody) {
   std::vector<std::shared_ptr<const Answer>> answers;
   for (int i = 0; i < 20; ++i) {
@@ -278,7 +278,7 @@ TEST_F(AuthServiceTest, WhatChangesForOthersFailsNobody) {
   for (const auto& answer : answers) EXPECT_EQ(ErrorOf(served_.Await(*answer)), kNone);
 }
 
-// What is taken away before an entry's place in the log is not there when it is applied.
+// A permission revoked before an entry's place in the log is gone when the entry is applied.
 TEST_F(AuthServiceTest, WhatIsTakenAwayMeanwhileIsNotApplied) {
   etcdserverpb::AuthUserRevokeRoleRequest revoke;
   revoke.set_name("alice");
@@ -293,8 +293,8 @@ TEST_F(AuthServiceTest, WhatIsTakenAwayMeanwhileIsNotApplied) {
   EXPECT_EQ(response.count(), 0);
 }
 
-// A token that ends while a request that it has let in is on its way ends the request, too: it is
-// not proposed again in the name alone.
+// A token that ends while a request that it admitted is in flight ends the request, too: it is not
+// proposed again under the name alone.
 TEST_F(AuthServiceTest, ATokenThatEndsMeanwhileEndsItsRequests) {
   etcdserverpb::AuthUserChangePasswordRequest change;  // to none: at once
   change.set_name("alice");
@@ -308,7 +308,7 @@ TEST_F(AuthServiceTest, ATokenThatEndsMeanwhileEndsItsRequests) {
   EXPECT_EQ(response.count(), 0);
 }
 
-// Another person of the same name, with the same permissions: whoever held the old token is nobody.
+// Another user with the same name and permissions: the holder of the old token is nobody.
 TEST_F(AuthServiceTest, WhatWaitsWhileItsTokenEndsIsNotApplied) {
   etcdserverpb::AuthUserDeleteRequest gone;
   gone.set_name("alice");
@@ -335,7 +335,7 @@ TEST_F(AuthServiceTest, WhatWaitsWhileItsTokenEndsIsNotApplied) {
   EXPECT_EQ(response.count(), 0);
 }
 
-// So that nobody can make a member look at more than its own limit.
+// So that nobody can make a member check more than its own limit.
 TEST_F(AuthServiceTest, ATxnWithTooManyOperationsIsToldSoWhoeverAsks) {
   etcdserverpb::TxnRequest request;
   for (int i = 0; i < 129; ++i)
@@ -380,7 +380,7 @@ TEST_F(AuthServiceTest, ARestartKeepsUsersAndForgetsTokens) {
 }
 
 // After a kill the log is applied again from where the database ends, and the logins in it count
-// once more. The database takes an entry's index within a batch interval, whatever the entry
+// once more. The database stores an entry's index within a batch interval, whatever the entry
 // writes.
 TEST_F(AuthServiceTest, AKillForgetsTokensOnceTheDatabaseIsPastTheirLogins) {
   served_.lanes().RunFor(std::chrono::seconds(1));

@@ -37,7 +37,7 @@ class AuthSnapshotTest : public testing::Test {
     behind_ = (leader_ + 1) % 3;
   }
 
-  // Through the leader, in root's name: what an entry of that kind needs while auth is on.
+  // Through the leader, in root's name, as an entry of that kind requires while auth is enabled.
   template <class Message>
   void Do(RequestKind kind, const Message& message) {
     EXPECT_EQ(Try(leader_, kind, message.SerializeAsString(), "root"), kDone);
@@ -94,7 +94,7 @@ class AuthSnapshotTest : public testing::Test {
     ASSERT_TRUE(cluster_.CatchUp());
     cluster_.Isolate(behind_);
   }
-  // The leader's log begins behind what the follower has.
+  // The leader's log begins after the follower's last entry.
   void WriteMuch() {
     for (int i = 0; i < 40; ++i)
       ASSERT_EQ(Try(leader_, RequestKind::kPut, PutBody("k", std::to_string(i)), "root"), kDone);
@@ -113,7 +113,7 @@ class AuthSnapshotTest : public testing::Test {
   auth::SimpleTokens& TokensOf(std::size_t member) {
     return *tokens_.at(SmallCluster::NameOf(member));
   }
-  // What the member says to a put of a key by whoever shows the token.
+  // The member's answer to a put of a key by the holder of the token.
   Error VerdictOf(std::size_t member, const std::string& token, std::string_view key = "a") {
     Instance& instance = cluster_.member(member).instance();
     const Access access({.states = &instance.auth_states(),
@@ -207,7 +207,7 @@ TEST_F(AuthSnapshotTest, WhoMayDoWhatComesWithTheSnapshot) {
   EXPECT_EQ(cluster_.member(behind_).store().HashKv(0).value().hash,
             cluster_.member(leader_).store().HashKv(0).value().hash);
 
-  // A restart begins with what the snapshot brought.
+  // A restart begins with the snapshot's content.
   cluster_.Kill(behind_);
   ASSERT_TRUE(cluster_.Start(behind_).has_value());
   ASSERT_TRUE(cluster_.CatchUp());

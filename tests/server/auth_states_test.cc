@@ -1,4 +1,4 @@
-// Which states of users and roles are kept for the views that may need them.
+// The states of users and roles that are kept for the views that may need them.
 #include "server/state/auth_states.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The certificates that a server makes for itself: what they say, and when they are made anew.
+// Self-made certificates of a server: their content, and when they are replaced.
 #include "server/process/auto_tls.h"
 
 #include <gtest/gtest.h>

@@ -41,7 +41,7 @@ class ClientTlsFlagsTest : public testing::Test {
   LogFile log_;
 };
 
-// As in etcd: a list with an empty name allows nobody. Without the flag everybody is.
+// As in etcd: a list with an empty name allows nobody. Without the flag everybody is allowed.
 TEST_F(ClientTlsFlagsTest, AnAllowedHostnameThatIsEmptyIsNotLeftOut) {
   auto flags = Mutual();
   EXPECT_TRUE((*Open(flags))->options().allowed_hostnames.empty());
@@ -53,7 +53,7 @@ TEST_F(ClientTlsFlagsTest, AnAllowedHostnameThatIsEmptyIsNotLeftOut) {
 // Flags that verify have no effect with a certificate that the server makes, nor without an
 // authority: etcd says nothing of it.
 TEST_F(ClientTlsFlagsTest, FlagsWithoutEffectAreWarnedOf) {
-  // Its files are on the simulated disk, where nobody finds them.
+  // Its files are on the simulated disk, where OpenSSL does not find them.
   EXPECT_FALSE(Open({"--auto-tls", "--client-cert-auth"}).has_value());
   EXPECT_EQ(log_.LinesWith("clients are not verified with --auto-tls").size(), 1U);
   const auto unverified =

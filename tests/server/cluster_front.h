@@ -1,5 +1,5 @@
 // Small members' services within a small cluster: calls of the Cluster and KV services at any of
-// them, and what peers answer each other beside the peer protocol.
+// them, and peers' requests outside of the peer protocol.
 #pragma once
 
 #include <charconv>
@@ -55,7 +55,7 @@ class SmallPeers final : public PeerRequester {
   SmallCluster* cluster_ = nullptr;
 };
 
-// The services of member i, for as long as it is up.
+// The services of member i, as long as it is up.
 class ClusterFront {
  public:
   ClusterFront(SmallCluster& cluster, std::size_t i)

@@ -140,7 +140,7 @@ TEST_F(ClusterServiceTest, AnAddedMemberIsInTheAnswerAndInEveryonesList) {
   }
 }
 
-// Of the URLs in order and the time: so that the same URLs may be added again under another id.
+// From the sorted URLs and the time, so that the same URLs may be added again under another id.
 TEST_F(ClusterServiceTest, AnAddedMembersIdIsOfItsUrlsAndTheTime) {
   Begin(1);
   const std::int64_t now_s = cluster_->scheduler().clock().WallNanos() / 1'000'000'000;

@@ -1,4 +1,4 @@
-// What the leader makes of the versions that the members say they are.
+// The leader's decision from the members' versions.
 #include "server/replica/cluster_version.h"
 
 #include <gtest/gtest.h>

@@ -100,8 +100,8 @@ TEST(DataDirectoryTest, OtherFilesInItAreNoMatter) {
   EXPECT_EQ(ErrorOf(fs), "opened");
 }
 
-// Fault model: tests/disk/sim_file_system.h. A power cut at any step of making it must leave what
-// the next start takes as fresh or as made.
+// Fault model: tests/disk/sim_file_system.h. After a power cut at any step of its creation the next
+// start must take it as fresh or as complete.
 TEST(DataDirectoryTest, APowerCutWhileItIsMadeDoesNotSpoilIt) {
   SimFileSystem fs;
   Rng rng(1);

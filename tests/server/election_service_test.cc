@@ -1,5 +1,5 @@
-// The Election service over a whole member: who leads, what it proclaims, and what observers are
-// told.
+// The Election service over a whole member: the leader, its proclamations, and the observers'
+// events.
 #include "server/locks/election_service.h"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ class ElectionServiceTest : public QueueTest {
     return response.kv().key() + "=" + response.kv().value() + " @" +
            std::to_string(response.header().revision());
   }
-  // What the observer was told.
+  // The values reported to the observer.
   static std::vector<std::string> Told(const FakeStream& stream) {
     std::vector<std::string> texts;
     for (const std::string& message : stream.messages()) {
@@ -162,7 +162,7 @@ TEST_F(ElectionServiceTest, ACandidateThatLosesItsPlaceIsNotElected) {
   EXPECT_EQ(ErrorOf(served_.Await(*second.answer)), kErrElectionNotLeader.ToError());
   Settle();
   EXPECT_FALSE(third.is_answered());
-  // Both go at one moment: the key is looked for again before anybody is told that it leads.
+  // Both leave at one moment: the key is read again before a candidate is told that it leads.
   served_.lanes().Hold(served_.lanes().io(), true);
   const auto own = served_.Send("/etcdserverpb.KV/DeleteRange", DeleteBody("e/3"));
   const auto older = served_.Send("/etcdserverpb.KV/DeleteRange", DeleteBody("e/1"));

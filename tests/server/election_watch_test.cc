@@ -1,5 +1,5 @@
-// A member's view of elections: the first one may be hurried, and who got no answer may be told
-// that an election or a lost connection was the reason.
+// A member's view of elections: the first one may be hurried, and a client without an answer may be
+// told that an election or a lost connection was the reason.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -84,7 +84,7 @@ TEST_F(ElectionWatchTest, WhoAskedBeforeAnElectionIsToldOfIt) {
   EXPECT_EQ(Cause(), kErrTimeout.ToError());
   cause_.Elected(now_ - 6 * kSecond);  // asked 7 s ago, within two time-outs before it
   EXPECT_EQ(Cause(), kErrTimeoutDueToLeaderFail.ToError());
-  now_ = now_ + kSecond;  // asked as it was elected
+  now_ = now_ + kSecond;  // asked when it was elected
   EXPECT_EQ(Cause(), kErrTimeout.ToError());
 }
 

@@ -1,4 +1,4 @@
-// Entries of peers: what apply could not take is refused before it is in the log.
+// Entries of peers: those that apply cannot handle are refused before they are in the log.
 #include "server/apply/entry_check.h"
 
 #include <gtest/gtest.h>

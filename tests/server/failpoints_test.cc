@@ -55,7 +55,7 @@ const std::set<std::string> kReached = {
     "beforeRangeStreamChunk",
 };
 
-// Come with what they are about; a test that reaches one moves it to the list above.
+// These come with their features; a test that reaches one moves it to the list above.
 const std::set<std::string> kLater = {
     "afterIsMemberExist",      // membership changes
     "applyAfterOpenSnapshot",  // snapshots from the leader
@@ -115,7 +115,7 @@ TEST_F(FailpointsTest, EachReadyOfAnIdleClusterPassesThoseOfTheRaftLoop) {
   for (const std::string& name : names) EXPECT_GE(failpoint::Count(name).value_or(0), 9U) << name;
 }
 
-// A renewal that is held up keeps nobody else, and looks at the lease again behind it.
+// A renewal that is held up delays no others, and checks the lease again afterwards.
 TEST_F(FailpointsTest, EachRenewalOfALeaseThatLivesPassesItsPoint) {
   ServedMember served;
   ASSERT_TRUE(served.Start().has_value());

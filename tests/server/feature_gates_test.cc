@@ -1,4 +1,4 @@
-// What --feature-gates takes.
+// The accepted values of --feature-gates.
 #include "server/process/feature_gates.h"
 
 #include <gmock/gmock.h>

@@ -136,9 +136,9 @@ class ForceNewClusterTest : public testing::Test {
                       .has_value());
     }
     ASSERT_TRUE(cluster_->CatchUp());
-    // What is committed is known to be, by the backend at the latest.
+    // Committed entries are known to be, at the latest by the backend.
     cluster_->RunFor(std::chrono::seconds(1));
-    // What only member 0 has heard of is in its log and is not committed.
+    // An entry that only member 0 has is in its log and is not committed.
     for (std::size_t i = 1; i < 3; ++i) cluster_->Kill(i);
     if (*leader == 0) {
       cluster_->member(0).Propose(RequestKind::kPut, PutBody("key", "lost"),
@@ -175,7 +175,7 @@ TEST_F(ForceNewClusterTest, OneOfThreeGoesOnAlone) {
     force_ = false;
     ASSERT_TRUE(cluster_->Start(0).has_value());
     ASSERT_NO_FATAL_FAILURE(ExpectAlone());
-    // Whoever of the old members comes back is none any more.
+    // An old member that comes back is no longer a member.
     ASSERT_TRUE(cluster_->Start(1).has_value());
     ASSERT_TRUE(cluster_->Start(2).has_value());
     cluster_->RunFor(std::chrono::seconds(5));

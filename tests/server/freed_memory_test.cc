@@ -17,7 +17,7 @@ struct World {
   std::size_t used = 0;
   std::uint64_t closed = 0;
   std::size_t resident = 10 * kMuch;
-  std::size_t needed = 10 * kMuch;  // what a trim leaves
+  std::size_t needed = 10 * kMuch;  // the memory left after a trim
   int trims = 0;
 
   FreedMemory::Parts Parts() {
@@ -44,7 +44,7 @@ class FreedMemoryTest : public testing::Test {
 
 TEST_F(FreedMemoryTest, NothingIsDoneWhereNothingWasFreed) {
   EXPECT_FALSE(freed_.Look());
-  world_.resident += 5 * kMuch;  // it grew, and nobody left
+  world_.resident += 5 * kMuch;  // it grew, and no connection ended
   EXPECT_FALSE(freed_.Look());
   world_.closed = 1;
   EXPECT_TRUE(freed_.Look());
@@ -61,12 +61,12 @@ TEST_F(FreedMemoryTest, AnswersThatWentAreTrimmedOnce) {
   EXPECT_FALSE(freed_.Look());
 }
 
-// What was legitimate when it was looked at last is not when its connections go.
+// Memory that was in use at the last check is not when its connections go.
 TEST_F(FreedMemoryTest, MemoryThatConnectionsHeldIsTrimmedWhenTheyGo) {
   world_.resident = world_.needed = 14 * kMuch;
   world_.closed = 1;
   EXPECT_TRUE(freed_.Look());
-  world_.resident = 12 * kMuch;  // some of it went back by itself
+  world_.resident = 12 * kMuch;  // some of it was returned without a trim
   EXPECT_FALSE(freed_.Look());
   world_.resident = 13 * kMuch;
   world_.needed = 10 * kMuch;

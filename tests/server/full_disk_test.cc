@@ -1,9 +1,9 @@
-// A member whose disk fills up: it asks for the alarm by itself, so that the whole cluster refuses
-// writes in time; where its disk is full all the same it stays up, shows what it has applied, keeps
-// quiet about what it cannot make durable, and catches up when there is space.
+// A member whose disk fills up: it raises the alarm by itself, so that the whole cluster refuses
+// writes in time. If its disk is full all the same it stays up, serves what it has applied,
+// acknowledges nothing that it cannot make durable, and catches up when there is space.
 //
-// Fault model: tests/disk/sim_file_system.h. A disk that has no room for the database alone is one
-// on which writes to that file fail.
+// Fault model: tests/disk/sim_file_system.h. A disk without room for the database alone is one on
+// which writes to that file fail.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ class FullDiskCluster : public ::testing::Test {
   Result<ApplyResult::Value> Put(const std::string& key, const std::string& value) {
     return cluster_->Propose(leader_, RequestKind::kPut, PutBody(key, value));
   }
-  // Taken whether the alarm stands or not.
+  // Accepted whether or not the alarm is raised.
   Result<ApplyResult::Value> Delete(const std::string& key) {
     return cluster_->Propose(leader_, RequestKind::kDeleteRange, DeleteBody(key));
   }

@@ -1,4 +1,4 @@
-// What the ports answer over HTTP/1.1.
+// The ports' answers over HTTP/1.1.
 #include "server/services/http_handlers.h"
 
 #include <gmock/gmock.h>

@@ -1,9 +1,9 @@
 // A member under a power cut at every write and sync of its log, its snapshots and its backend, and
-// with errors of the disk at every one of them.
+// with disk errors at every one of them.
 //
-// Fault model: tests/disk/sim_file_system.h. Whatever of the unsynced writes is kept, lost, torn or
-// turned to garbage, a restart must find every acknowledged write at its revision, nothing that was
-// never asked for, and go on.
+// Fault model: tests/disk/sim_file_system.h. Whichever of the unsynced writes are kept, lost, torn
+// or turned to garbage, a restart must find every acknowledged write at its revision, nothing that
+// was never requested, and go on.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -21,7 +21,7 @@ namespace kvorum::server {
 namespace {
 
 // Every change of the workload makes exactly one revision, so the n-th one proposed is at revision
-// n + 1: that is what a restart is held against.
+// n + 1, against which a restart is checked.
 struct Change {
   std::vector<std::string> keys;
   std::string value;  // empty: deleted
@@ -106,7 +106,7 @@ class Workload {
 // Restarts a member on the disk and holds it against the history.
 void CheckRestart(FileSystem& disk, const History& history, std::uint64_t seed) {
   SmallMember member(disk, seed);
-  // Some starts hold little of the log, and find out from the database what they need of it.
+  // Some starts hold little of the log, and learn from the database which part they need.
   if (seed % 2 == 0) member.options().raft.catch_up_size_bytes = 300;
   const auto started = member.Start();
   ASSERT_TRUE(started.has_value()) << started.error().message;
@@ -225,7 +225,7 @@ TEST_P(InstanceDiskError, AnErrorOfTheDiskEndsTheMemberAndLosesNothingAcknowledg
 
 INSTANTIATE_TEST_SUITE_P(Seeds, InstanceDiskError, testing::Range<std::uint64_t>(1, 4));
 
-// A flipped bit in what was durable is named at the start, or it is of no consequence; it is never
+// A flipped bit in durable data is reported at the start, or has no consequence; it is never
 // served.
 TEST(InstanceBitRot, AFlippedBitIsDetectedOrHarmless) {
   SimFileSystem disk;

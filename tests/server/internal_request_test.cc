@@ -1,4 +1,4 @@
-// What a log entry says, against the protobuf library's reading of
+// The content of a log entry, compared with the protobuf library's reading of
 // etcdserverpb.InternalRaftRequest.
 #include "server/messages/internal_request.h"
 

@@ -1,4 +1,4 @@
-// What a member without data finds out from the others, and what it refuses.
+// The information that a member without data gets from the others, and its refusals.
 #include "server/replica/joining.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Answers as the test says; whoever it does not name is not there.
+// Answers as the test says; any other URL is unreachable.
 class FakePeers final : public PeerRequester {
  public:
   void AskAll(std::string_view, const std::vector<std::string>& urls, std::string_view path,

@@ -1,9 +1,9 @@
-// The KV service's requests, read by hand, against the protobuf library's reading of the same
-// bytes.
+// The KV service's requests, decoded by hand, compared with the protobuf library's reading of the
+// same bytes.
 //
-// Both must accept the same bytes and see the same in them, but for two differences that no encoder
-// of a client brings about: a varint of more than 64 bits is refused here (as by Go's library) and
-// cut there; a tag may be spelled in up to ten bytes here (as for Go's) and in five there.
+// Both must accept the same bytes and see the same in them, with two exceptions that no client's
+// encoder produces: a varint of more than 64 bits is refused here (as by Go's library) and cut
+// there; a tag may have up to ten bytes here (as in Go) and five there.
 #include "server/messages/kv_decode.h"
 
 #include <gtest/gtest.h>
@@ -111,7 +111,7 @@ std::string TextOf(const CompactionRequest& r) {
   return Text().Add("revision", r.revision).Add("physical", r.physical).Take();
 }
 
-// What the union holds for the target; anything else in it counts as nothing.
+// The union's content for the target; anything else in it counts as nothing.
 std::string TextOf(const etcdserverpb::Compare& c) {
   std::int64_t number = 0;
   std::string value;
@@ -386,8 +386,7 @@ TEST(KvRequestEncodeTest, WhatIsWrittenIsReadAsItWasMeant) {
   CompareWritten<etcdserverpb::DeleteRangeRequest>(DecodeDeleteRange, EncodeDeleteRange);
 }
 
-// --- the differences, and what the random bytes are unlikely to hit
-// -------------------------------
+// --- the differences, and cases that random bytes are unlikely to hit ---------------------------
 
 TEST(KvDecodeTest, ARefusalHasTheTextThatClientsSee) {
   EXPECT_EQ(DecodePut("\x0a").error(),
@@ -401,7 +400,7 @@ TEST(KvDecodeTest, AnEmptyRequestIsOneOfDefaults) {
   EXPECT_EQ(TextOf(*DecodeTxn("")), "");
 }
 
-// As one that is not known: what was read of it before stays.
+// Like an unknown one: its earlier value stays.
 TEST(KvDecodeTest, AKnownFieldOfAnotherTypeIsPassedOver) {
   std::string bytes = PutBody("k", "v");
   wire::AppendUintAlways(bytes, 1, 5);

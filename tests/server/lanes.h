@@ -1,5 +1,5 @@
 // Executors of simulated machines: lanes of one scheduler that runs, in one thread, one task at a
-// time, of a lane that the seed chooses. Time stands still while anything can run, then jumps to
+// time, from a lane that the seed chooses. Time stands still while anything can run, then jumps to
 // the next timer.
 #pragma once
 
@@ -26,7 +26,7 @@ class Scheduler {
     explicit Lane(Scheduler& scheduler) : scheduler_(scheduler) {
       scheduler_.lanes_.push_back(this);
     }
-    // What it holds never runs.
+    // Its remaining tasks never run.
     ~Lane() override {
       std::erase(scheduler_.lanes_, this);
       std::erase_if(scheduler_.timers_, [&](auto& timer) { return timer.second.first == this; });
@@ -121,7 +121,7 @@ class Lanes {
     for (auto& lane : lanes_) lane->held_ = held;
   }
 
-  // Of the scheduler: everything that shares it goes on.
+  // One step of the scheduler: everything that shares it goes on.
   bool Step() { return scheduler_.Step(); }
   bool RunUntil(const std::function<bool()>& condition, Duration limit = std::chrono::seconds(60)) {
     return scheduler_.RunUntil(condition, limit);

@@ -91,7 +91,7 @@ class LargeAnswersTest : public testing::Test {
     }
     return answer.bytes;
   }
-  // What it is when it may be held as a whole.
+  // The answer if it may be held as a whole.
   std::string Whole(std::string_view path, std::string_view request) {
     const AnswerLimits before = std::exchange(limits(), AnswerLimits{});
     const auto answer = served_.Call(path, request);
@@ -139,7 +139,7 @@ TEST_F(LargeAnswersTest, ATxnInPiecesIsTheSameTxn) {
       OpBody(1, RangeBody({.key = kAll, .range_end = kAll, .sort_order = 2, .sort_target = 4}));
   ExpectInPieces(kTxn, TxnBody({one, all, none, back, one, all}));
   ExpectInPieces(kTxn, TxnBody({all, all}));
-  // What is sorted is kept, wherever it stands, and goes out as it was kept.
+  // A sorted range is kept, wherever it stands, and goes out as it was kept.
   const std::string mixed = TxnBody({all, sorted, one, back});
   EXPECT_EQ(TakeAll(*Ask(kTxn, mixed), 256 * 1024), Whole(kTxn, mixed));
   // A refusal comes before anything else.

@@ -1,5 +1,5 @@
-// How soon a member knows that it has no leader, or leads nobody any more: within two election
-// time-outs of the last that it heard, whenever that was, for everybody who asks it.
+// The time in which a member learns that it has no leader, or no longer leads: within two election
+// time-outs of the last message that it heard, whenever that was, for everybody who asks it.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -22,7 +22,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr Duration kTick = milliseconds(100);
-// A message that was under way when the wire was cut, and one look of LeaderStreams.
+// For a message in flight when the link was cut, and one check of LeaderStreams.
 constexpr Duration kSlack = milliseconds(60);
 
 struct KeepingSink final : rpc::HttpSink {
@@ -34,7 +34,7 @@ std::string Text(const rpc::HttpResponse& response) {
   return std::to_string(response.status) + " " + Join(response.body);
 }
 
-// Three members with an election time-out of so many ticks, one of which can be asked.
+// Three members with an election time-out of this many ticks, one of which can be asked.
 class LeaderKnowledge : public testing::TestWithParam<int> {
  protected:
   LeaderKnowledge() { EXPECT_TRUE(cluster_.StartAll().has_value()); }
@@ -47,8 +47,8 @@ class LeaderKnowledge : public testing::TestWithParam<int> {
     return leader;
   }
   std::size_t AFollower() { return (Elect() + 1) % cluster_.size(); }
-  // Cuts a member off, at another moment between two ticks and between two checks of its own each
-  // time, and looks when it, and a stream that wants a leader, and who asks for its health, know.
+  // Cuts a member off, at a different moment between two ticks and two of its checks each time, and
+  // measures when it, a stream that requires a leader, and a health check learn of that.
   void CutOffAndLook(std::size_t i, Duration phase) {
     cluster_.RunFor(phase);
     ASSERT_NE(cluster_.replica(i).leader(), raft::kNone);

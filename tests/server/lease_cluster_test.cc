@@ -101,7 +101,7 @@ class LeaseClusterTest : public testing::Test {
     EXPECT_TRUE(response.ParseFromString(stream.messages().at(n)));
     return response.ttl();
   }
-  // One request on a stream of its own; the time to live, or nullopt if the stream ended.
+  // One request on a separate stream; returns the time to live, or nullopt if the stream ended.
   std::optional<std::int64_t> Renew(std::size_t i, std::int64_t id) {
     const auto stream = KeepAlive(i);
     stream->Send(EncodeLeaseId(id));
@@ -229,7 +229,7 @@ TEST_P(StalledLeaderTest, RevokesNothingThatItsSuccessorRenewed) {
 INSTANTIATE_TEST_SUITE_P(ForMilliseconds, StalledLeaderTest,
                          testing::Values(1500, 3000, 8300, 30000));
 
-// The same, with the revocations on their way: they are in the old leader's log and nowhere else.
+// The same, with the revocations in flight: they are in the old leader's log and nowhere else.
 TEST_F(LeaseClusterTest, RevocationsOfACutOffLeaderAreNobodysElse) {
   Grant(0, 7, 3);
   Put(0, "a", 7);
@@ -242,12 +242,12 @@ TEST_F(LeaseClusterTest, RevocationsOfACutOffLeaderAreNobodysElse) {
   cluster_.network().MendAll();
   cluster_.RunFor(milliseconds(2000));
   for (std::size_t i = 0; i < kSize; ++i) EXPECT_TRUE(Exists(i, 7));
-  cluster_.RunFor(seconds(4));  // it was renewed once, and by nobody since
+  cluster_.RunFor(seconds(4));  // it was renewed once, and not since
   for (std::size_t i = 0; i < kSize; ++i) EXPECT_FALSE(Exists(i, 7));
   ExpectEqualMembers();
 }
 
-// A renewal that was asked of a stalled leader is not answered by what it believes.
+// A renewal requested from a stalled leader is not answered from its own state.
 TEST_F(LeaseClusterTest, AStalledLeaderAnswersNoRenewalByItself) {
   Grant(0, 7, 5);
   const std::size_t old = Leader();
@@ -261,7 +261,7 @@ TEST_F(LeaseClusterTest, AStalledLeaderAnswersNoRenewalByItself) {
   EXPECT_NE(stream->status()->code, Code::kOk);
   for (std::size_t i = 0; i < kSize; ++i) {
     if (i == old) continue;
-    EXPECT_FALSE(Exists(i, 7));  // nobody renewed it
+    EXPECT_FALSE(Exists(i, 7));  // not renewed
   }
 }
 
@@ -306,7 +306,7 @@ TEST_F(LeaseClusterTest, KeepAliveRacingExpiryIsDecidedByTheNextLeader) {
   NextLeader(old);
   cluster_.RunFor(milliseconds(500));
   cluster_.network().MendAll();
-  // The next leader gave it its time anew: the renewal reaches it, or comes too late.
+  // The next leader gave it its whole time: the renewal reaches it, or comes too late.
   ASSERT_TRUE(cluster_.RunUntil([&] { return !stream->messages().empty(); }));
   if (TtlOf(*stream, 0) == 3) {
     cluster_.RunFor(seconds(2));
@@ -435,7 +435,7 @@ TEST_F(CheckpointedLeaseTest, ALeaderChangeDoesNotResetALongLease) {
   const std::size_t next = NextLeader(old);
   cluster_.RunFor(seconds(1));
   const std::int64_t left = TimeToLive(next, 7)->ttl();
-  EXPECT_LE(left, 27);  // what was left at the last checkpoint, and an election
+  EXPECT_LE(left, 27);  // the time left at the last checkpoint, and an election
   EXPECT_GE(left, 15);
 }
 
@@ -465,7 +465,7 @@ TEST_F(CheckpointedLeaseTest, ARenewalBesideACheckpointOnItsWayOutlivesTheLeader
   const auto stream = KeepAlive(old);
   stream->Send(EncodeLeaseId(7));
   cluster_.RunFor(milliseconds(200));
-  EXPECT_TRUE(stream->messages().empty());  // it waits behind the checkpoint
+  EXPECT_TRUE(stream->messages().empty());  // it waits for the checkpoint
   holds = false;
   ASSERT_TRUE(cluster_.RunUntil([&] { return !stream->messages().empty(); }));
   EXPECT_EQ(TtlOf(*stream, 0), 60);

@@ -1,4 +1,4 @@
-// The Lease service's bytes beside protobuf's own.
+// The Lease service's bytes compared with protobuf's.
 #include "server/messages/lease_messages.h"
 
 #include <gmock/gmock.h>

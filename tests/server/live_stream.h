@@ -68,9 +68,9 @@ class LiveStream final : public rpc::ServerStream, public std::enable_shared_fro
         std::exchange(self->reader_, nullptr)(Fail(Code::kCanceled, "context canceled"));
     });
   }
-  // What happens between the server's decision to read and its Read.
+  // A hook between the server's decision to read and its Read.
   void BeforeRead(std::function<void()> hook) { before_read_ = std::move(hook); }
-  // At a test's end: what the server waits for holds the stream, which holds it.
+  // For a test's end: the server's pending operations hold the stream, which holds them.
   void Drop() { reader_ = nullptr; }
   const std::vector<std::string>& messages() const { return messages_; }
   const std::optional<Error>& status() const { return status_; }
@@ -78,7 +78,7 @@ class LiveStream final : public rpc::ServerStream, public std::enable_shared_fro
   std::size_t unread() const { return sent_.size(); }
 
  private:
-  // Of what comes after the end.
+  // For operations after the end.
   template <class Callback>
   void Refuse(Callback callback) {
     io_.Post([callback = std::move(callback)]() mutable {

@@ -199,7 +199,7 @@ TEST_F(LockServiceTest, AKeyThatIsMadeAnewIsAnotherPlace) {
 TEST_F(LockServiceTest, OnlyTheOwnPlaceIsLeft) {
   ASSERT_TRUE(Lock("a", 1));
   const Waiting& old = WaitForLock("a", 2);
-  // Its key goes and comes back before it leaves, and it has not heard of that yet.
+  // Its key is deleted and created again before it leaves, and it has not heard of that yet.
   served_.lanes().Hold(served_.lanes().io(), true);
   const auto deleted = served_.Send("/etcdserverpb.KV/DeleteRange", DeleteBody("a/2"));
   std::string put = PutBody("a/2", "");
@@ -241,7 +241,7 @@ TEST_F(LockServiceTest, AKeyMadeByHandIsTakenAsItIs) {
 
 TEST_F(LockServiceTest, ACompactionDoesNotEndAWait) {
   ASSERT_TRUE(Lock("a", 1));
-  // What its watches ask for is read later, when it is compacted.
+  // Its watches' events are read later, when they are compacted.
   served_.lanes().Hold(served_.lanes().watch(), true);
   const Waiting& waiting = WaitForLock("a", 2);
   for (int i = 0; i < 5; ++i) Put("other", "");
@@ -276,7 +276,7 @@ TEST_F(LockServiceTest, ACompactionDoesNotEndAWaitForTheNextOne) {
   const auto looked = served_.store().counters().ranges;
   second.Cancel();
   ASSERT_TRUE(served_.lanes().RunUntil([&] { return served_.store().counters().ranges > looked; }));
-  // The third has looked who is before it, and watches that key from a revision that is compacted.
+  // The third has found its predecessor, and watches that key from a revision that is compacted.
   served_.lanes().Hold(served_.lanes().io(), true);
   const auto put = served_.Send("/etcdserverpb.KV/Put", PutBody("other", ""));
   const auto another = served_.Send("/etcdserverpb.KV/Put", PutBody("other", ""));
@@ -340,7 +340,7 @@ TEST_F(LockServiceTest, AStopEndsAWait) {
   EXPECT_EQ(served_.lock().waiting().calls(), 0U);
 }
 
-// Whatever happens, who is told that it has the lock had the oldest key at that revision.
+// In any case, a caller that is told that it has the lock had the oldest key at that revision.
 TEST_F(LockServiceTest, WhoIsAnsweredIsTheOldestAtThatRevision) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     Rng rng(seed);

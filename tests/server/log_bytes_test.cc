@@ -1,6 +1,6 @@
-// The log's bytes beside those of etcd 3.7.1: for each kind of entry the record that it wrote when
-// it was asked this, as its WAL had it, and what is written here for the same. What cannot be the
-// same is named in docs/compatibility.md.
+// The log's bytes compared with those of etcd 3.7.1: for each kind of entry the record that it
+// wrote for this request, as its WAL had it, and the one written here. docs/compatibility.md names
+// the unavoidable differences.
 #include <gtest/gtest.h>
 
 #include <initializer_list>
@@ -97,7 +97,7 @@ std::string Record(raft::Index index, raft::EntryType type, SharedBytes data) {
   return Hex(
       raft::Encode(raft::Entry{.term = 2, .index = index, .type = type, .data = std::move(data)}));
 }
-// Each request's id is the first one and so many more.
+// Each request's id is the first one plus `more`.
 std::string Record(raft::Index index, std::uint64_t more, RequestKind kind, std::string_view body,
                    std::string_view user = {}, std::uint64_t auth_revision = 0) {
   return Record(index, raft::EntryType::kNormal,

@@ -1,5 +1,5 @@
-// What a start makes of a log whose last write is damaged: torn, as far as the log can tell; but
-// the database knows better once the entry was applied.
+// A start with a log whose last write is damaged: torn, as far as the log can tell; but the
+// database knows better once the entry was applied.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -62,7 +62,7 @@ TEST_F(LogDamageTest, AnEntryThatWasAppliedIsNotCutOffAsTorn) {
 }
 
 TEST_F(LogDamageTest, WhatNobodyElseKnowsOfIsCutOff) {
-  WriteAndKill(Duration(0));  // the database has nothing of it yet
+  WriteAndKill(Duration(0));  // the database has none of it yet
   DamageThePut();
   SmallMember member(fs_, 4);
   const auto started = member.Start();

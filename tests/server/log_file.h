@@ -1,4 +1,5 @@
-// What is logged while it lives, every level of it. Afterwards only errors are, as in other tests.
+// Collects log lines of every level while it lives. Afterwards only errors are logged, as in other
+// tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -39,7 +40,7 @@ class LogFile {
     text << std::ifstream(dir_ + "/log").rdbuf();
     return text.str();
   }
-  // Those with the text in them.
+  // The lines that contain the text.
   std::vector<std::string> LinesWith(std::string_view what) const {
     std::vector<std::string> found;
     std::istringstream lines(Text());

@@ -1,4 +1,4 @@
-// How much of the log a member holds in memory: few entries or many, while it runs and when it
+// The part of the log that a member holds in memory: few entries or many, while it runs and when it
 // starts.
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ using std::chrono::seconds;
 
 constexpr std::size_t kKept = 10'000;
 constexpr std::size_t kGrowth = 20'000;
-// Of what is under way: few entries at a time here.
+// For entries in flight: few at a time here.
 constexpr std::size_t kSlack = 20'000;
 constexpr std::size_t kUnbounded = std::numeric_limits<std::size_t>::max() / 2;
 

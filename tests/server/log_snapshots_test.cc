@@ -1,4 +1,4 @@
-// When the log's next snapshot is due, and how far the log is compacted behind it.
+// The time of the log's next snapshot, and the compaction of the log after it.
 #include "server/replica/log_snapshots.h"
 
 #include <gtest/gtest.h>

@@ -405,11 +405,11 @@ TEST_F(LogWriterTest, AChangedByteOfAnEarlierWriteOfTheLastSyncIsRefused) {
   const std::size_t begin = bytes().find_last_not_of('\0') + 8;
   for (const std::size_t size : {40UL, 80UL, 600UL}) {
     Push(size);
-    --index_;  // the next one takes its place
+    --index_;  // the next one replaces it
   }
   RunDue();
   ASSERT_EQ(persisted_.size(), 2u) << "one group";
-  // Of the last write but for what stands before its data.
+  // The last write, without the bytes before its data.
   const std::size_t last_write_at = bytes().rfind(std::string(600, 'e')) - 64;
   ASSERT_LT(begin + 200, last_write_at);
   int refused = 0;

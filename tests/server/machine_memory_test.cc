@@ -1,4 +1,4 @@
-// How much memory a process may use, by what the system says in its files.
+// The memory that a process may use, according to the system's files.
 #include "server/process/machine_memory.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ constexpr std::uint64_t kMiB = 1 << 20;
 
 class MachineMemoryTest : public testing::Test {
  protected:
-  // Tests run side by side, each in a process of its own.
+  // Tests run side by side, each in a separate process.
   MachineMemoryTest() {
     std::string pattern = testing::TempDir() + "/machine_memory_test.XXXXXX";
     EXPECT_NE(::mkdtemp(pattern.data()), nullptr);

@@ -1,4 +1,4 @@
-// What a configuration change must satisfy, and what it makes of the members.
+// The rules for a configuration change, and its effect on the members.
 #include "server/state/member_change.h"
 
 #include <gmock/gmock.h>

@@ -5,7 +5,7 @@
 namespace kvorum::server {
 namespace {
 
-// What etcd shows for a node that was started without flags.
+// The ids that etcd shows for a node started without flags.
 TEST(MemberIdTest, IsTheOneThatEtcdComputes) {
   const raft::MemberId id =
       ComputeMemberId({"http://localhost:2380"}, "etcd-cluster", std::nullopt);

@@ -180,7 +180,7 @@ TEST(OptionsTest, EveryFlagOfTheApiLevelIsThereWithItsDefault) {
 
 TEST(OptionsTest, EveryFlagTakesItsDefaultByFlagAndByEnvironment) {
   for (const auto& [name, value] : kDefaults) {
-    if (name == "listen-client-urls") continue;  // asks for another flag beside it
+    if (name == "listen-client-urls") continue;  // requires another flag with it
     std::string flag = "--";
     flag.append(name).append("=").append(value);
     // As lists these have one name then, an empty one, as with etcd.
@@ -518,8 +518,8 @@ Row ParseRow(const std::string& line) {
   return {texts[0], texts[1], texts[2].substr(1, 1) + ": " + texts[2].substr(3)};
 }
 
-// What etcd 3.7.1 made of each flag's good, bad and borderline values: started with it, or ended.
-// Not in the table is what is decided later than the command line, or is named as a difference.
+// The reaction of etcd 3.7.1 to each flag's good, bad and borderline values: it started, or exited.
+// The table leaves out values that are decided later than the command line, and named differences.
 TEST(OptionsTest, ValuesAreTakenAndRefusedAsEtcdDoes) {
   std::ifstream table(KVORUM_FLAG_VALUES_TABLE);
   std::size_t rows = 0;
@@ -650,7 +650,7 @@ TEST(OptionsTest, FlagsOfTlsBetweenMembersAreRead) {
   EXPECT_TRUE(options.peer_auto_tls);
   EXPECT_EQ(options.self_signed_cert_validity_years, 3);
   EXPECT_TRUE(Parsed({"--peer-client-cert-auth=false"}).peer_cert_allowed_cn.empty());
-  // A list that was set to nothing allows nobody, as etcd has it.
+  // A list set to nothing allows nobody, as in etcd.
   EXPECT_EQ(Parsed({"--peer-cert-allowed-cn="}).peer_cert_allowed_cn, std::vector<std::string>{""});
   EXPECT_EQ(Parsed({}, {"ETCD_PEER_TRUSTED_CA_FILE=x"}).peer_trusted_ca_file, "x");
 }

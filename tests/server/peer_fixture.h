@@ -1,4 +1,4 @@
-// Transports on the loopback, with receivers that keep what arrives, and a raw client.
+// Transports on the loopback, with receivers that keep arriving messages, and a raw client.
 #pragma once
 
 #include <arpa/inet.h>
@@ -42,7 +42,7 @@ class KeepingReceiver final : public TransportReceiver {
     return std::make_unique<Sink>(*this);
   }
 
-  // Whether it becomes true, with the lock held.
+  // Returns whether it becomes true, checked with the lock held.
   bool Until(const std::function<bool()>& predicate) {
     std::unique_lock lock(mutex);
     return changed.wait_for(lock, kPatience, predicate);
@@ -149,7 +149,7 @@ inline MembershipView ViewOf(const std::vector<TestPeer*>& peers) {
   return view;
 }
 
-// A blocking connection that says what it is told to.
+// A blocking connection that sends what it is given.
 class RawClient {
  public:
   explicit RawClient(std::uint16_t port) : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
@@ -176,7 +176,7 @@ class RawClient {
   }
   void EndSending() { shutdown(fd_, SHUT_WR); }
   int fd() const { return fd_; }
-  // Until the text is in what came, or the connection ends.
+  // Reads until the text has arrived, or the connection ends.
   std::string ReadUntil(std::string_view text) {
     while (received_.find(text) == std::string::npos && ReadSome()) {
     }

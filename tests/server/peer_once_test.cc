@@ -1,5 +1,5 @@
-// What goes to a peer goes to it once: a proposal that is delivered twice is applied twice, and the
-// second time undoes what was acknowledged in between. The simulated network counts on it
+// A message to a peer is sent once: a proposal that is delivered twice is applied twice, and the
+// second time undoes writes acknowledged in between. The simulated network relies on that
 // (docs/simulation.md).
 #include <gtest/gtest.h>
 
@@ -58,7 +58,7 @@ TEST_F(HttpClientTest, ARequestWhoseAnswerIsCutOffIsNotSentAgain) {
     return is_first_of_it ? Reply{.text = {}, .then = Then::kReset} : Answered();
   });
   ASSERT_TRUE(Ask(server.url(), Post("before")).has_value());
-  // The connection that stands is used, and breaks when the request was read.
+  // The existing connection is used, and breaks when the request was read.
   EXPECT_FALSE(Ask(server.url(), Post("x")).has_value());
   EXPECT_EQ(server.TimesOf("x"), 1);
   // The next one takes a fresh connection.
@@ -82,7 +82,7 @@ TEST_F(HttpClientTest, AConnectionThatIsClosedWhileItIdlesIsGivenUpAtOnce) {
   });
   ASSERT_TRUE(Ask(server.url(), Post("before")).has_value());
   ASSERT_TRUE(server.AwaitClosed(1, kPatience));
-  // So the next request, whatever it asks for, is not lost on it.
+  // So the next request, whatever its kind, is not lost on it.
   EXPECT_TRUE(Ask(server.url(), Post("x")).has_value());
   EXPECT_EQ(server.requests().back().connection, 2);
 }
@@ -141,7 +141,7 @@ TEST_F(PeerOnceTest, AProposalThatThePipelinePostedIsNotPostedAgain) {
     return request.body == bytes ? Reply{.text = {}, .then = Then::kReset} : RefuseStreams(request);
   });
   StartWithPeerAt(peer.url());
-  // A connection that stands, from an earlier message.
+  // An existing connection, from an earlier message.
   member_.transport().Send({{.type = MessageType::kHeartbeat, .to = 2, .from = 1, .term = 1}});
   ASSERT_TRUE(Until([&] { return counters().sent_messages == 1; }));
   member_.transport().Send({proposal});
@@ -186,7 +186,7 @@ TEST_F(PeerOnceTest, WhatAStreamHadWhenItBrokeGoesOverNoOtherWay) {
     for (int i = 0; i < 32; ++i)
       messages.push_back(Proposal("old" + std::string(std::size_t{1} << 20, '.')));
     member_.transport().Send(std::move(messages));
-    // Some of it is on its way.
+    // Some of it is in flight.
     EXPECT_NE(stream.ReadUntil("old").find("old"), std::string::npos);
   }
   ASSERT_TRUE(Until(stands(0)));

@@ -1,5 +1,5 @@
-// What the peer port answers to whoever speaks HTTP, and how it holds out against those who mean
-// harm: every refusal with its status and text, every bound, and members served meanwhile.
+// The peer port's answers to any HTTP client, and its resistance to abuse: every refusal with its
+// status and text, every bound, and members served meanwhile.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -165,7 +165,7 @@ TEST_F(PeerPortTest, OneConnectionServesManyRequests) {
   EXPECT_EQ(Received(), 3);
 }
 
-// Members, removed ones and strangers are told of it alike, as by etcd's peers.
+// Members, removed ones and strangers get the same answer, as from etcd's peers.
 TEST_F(PeerPortTest, NonsenseIsToldBeforeItsSenderIsLookedAt) {
   Start();
   const auto post = [&](const std::string& body, raft::MemberId from) {
@@ -183,7 +183,7 @@ TEST_F(PeerPortTest, NonsenseIsToldBeforeItsSenderIsLookedAt) {
   EXPECT_EQ(Answer(PostOf(Vote(2, 1), 2)), "204");
   EXPECT_EQ(Answer(PostOf(Vote(3, 1), 3)), "403 cannot process message from removed member");
   EXPECT_EQ(Answer(PostOf(Vote(77, 1), 77)), "403 unknown sender");
-  // What would take more than a glance is not looked at.
+  // A body that would take more than a glance is not read.
   EXPECT_EQ(post(std::string(65'537, '\xff'), 77), "403 unknown sender");
   EXPECT_EQ(post(std::string(65'537, '\xff'), 2), "400 error unmarshalling raft message");
   EXPECT_EQ(Received(), 1);
@@ -249,7 +249,7 @@ TEST_F(PeerSnapshotPortTest, NonsenseIsToldBeforeItsSenderIsLookedAt) {
   EXPECT_EQ(Post(Frame(Snap(3, 1)), 3), "403 cannot process message from removed member");
   EXPECT_EQ(Post(Frame(Snap(77, 1)), 77), "403 unknown sender");
   EXPECT_EQ(Post(Frame(Snap(77, 1)), 77, 7), "403 unknown sender");
-  // What would take more than a glance is not looked at.
+  // A body that would take more than a glance is not read.
   const std::string large = std::string("\0\0\0\0\0\x0f\0\0", 8) + std::string(80'000, '\xff');
   EXPECT_EQ(Post(large, 77), "403 unknown sender");
   EXPECT_TRUE(peer_.receiver().snapshot_messages.empty());
@@ -288,7 +288,7 @@ TEST_F(PeerPortTest, MessagesThatNoMemberSendsAreDroppedAndCounted) {
   for (const Message& message : bad) EXPECT_EQ(Answer(PostOf(message, 2)), "204");
   EXPECT_EQ(counters().refused_messages, 3);
   EXPECT_EQ(Received(), 0);
-  Message transfer = Vote(7, 1);  // is of the one who is to lead
+  Message transfer = Vote(7, 1);  // from the member that is to lead
   transfer.type = MessageType::kTransferLeader;
   EXPECT_EQ(Answer(PostOf(transfer, 2)), "204");
   EXPECT_EQ(Received(), 1);
@@ -415,7 +415,7 @@ TEST_F(PeerPortTest, BodiesThatAreNeverFinishedAreBoundedTogether) {
   ExpectServes();
 }
 
-// A server in place of a member: what it writes into the streams that are opened at it.
+// A server in place of a member: it writes given bytes into the streams that are opened at it.
 class FalseMember {
  public:
   explicit FalseMember(std::string stream) : stream_(std::move(stream)), loop_("false-member") {

@@ -1,4 +1,4 @@
-// What requests between members are refused for, in which order, with which words.
+// The refusals of requests between members, their order and their texts.
 #include <gtest/gtest.h>
 
 #include <string>

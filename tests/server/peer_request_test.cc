@@ -1,5 +1,5 @@
-// Single requests to peer ports: what is asked, what is taken for an answer, and that nothing waits
-// for longer than it was told to.
+// Single requests to peer ports: the bytes sent, the answers accepted, and that nothing waits for
+// longer than it was told to.
 #include "server/peer/peer_request.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Says to everyone who asks what it was told to, and nothing more; keeps the questions.
+// Gives every client the same scripted answer, and nothing more; keeps the requests.
 class Answerer {
  public:
   Answerer(std::string answer, bool then_closes)
@@ -71,7 +71,7 @@ class Answerer {
   bool told_ = false;
 };
 
-// Nobody listens there: a port that was bound and given back.
+// Nobody listens there: a port that was bound and released.
 std::string DeadUrl() {
   PeerLoop loop("nobody");
   const auto listener = *PeerListener::Bind(loop, *Url::Parse("http://127.0.0.1:0"));
@@ -164,7 +164,7 @@ TEST(PeerRequestTest, StopEndsWhatIsUnderWayAndRefusesWhatComes) {
   HttpPeerRequester requester;
   std::thread asking(
       [&] { EXPECT_FALSE(requester.Ask("GET", silent.url(), "/x", kPatience * 10).has_value()); });
-  silent.Question();  // it is under way
+  silent.Question();  // it is in flight
   requester.Stop();
   asking.join();
   EXPECT_FALSE(requester.Ask("GET", silent.url(), "/x", kPatience * 10).has_value());

@@ -1,5 +1,5 @@
-// TLS over a connection that is a queue in memory: what is written in how many records, what ends a
-// connection, and that no callback comes from inside the call that asked for it.
+// TLS over a connection that is a queue in memory: the records written, the ends of a connection,
+// and that no callback comes from within the call that requested it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <openssl/ssl.h>
@@ -26,7 +26,7 @@ struct Queue {
   std::deque<std::string> bytes;
   std::function<void()> wake;
   bool is_closed = false;
-  std::size_t room_bytes = 0;  // of whoever reads
+  std::size_t room_bytes = 0;  // for the reader
 };
 
 class QueueSocket final : public PeerSocket {
@@ -66,7 +66,7 @@ class QueueSocket final : public PeerSocket {
   }
   std::string PeerAddress() const override { return "queue"; }
 
-  // What waits to be read comes at once.
+  // Merges the waiting pieces, so that they are read at once.
   void Merge() {
     std::string all;
     for (const std::string& bytes : std::exchange(in_->bytes, {})) all += bytes;
@@ -136,7 +136,7 @@ class TlsSocketTest : public testing::Test {
     ASSERT_EQ(shaken, 2);
     wire_->sizes.clear();
   }
-  // What the client reads until the connection ends or nothing more comes.
+  // Everything that the client reads until the connection ends or nothing more comes.
   std::string ReadAll() {
     std::string all;
     std::array<char, 100'000> buffer{};
@@ -162,7 +162,7 @@ class TlsSocketTest : public testing::Test {
   PeerLoop loop_{"test"};
   std::unique_ptr<TlsSocket> server_;
   std::unique_ptr<TlsSocket> client_;
-  QueueSocket* wire_ = nullptr;         // what the server's end writes
+  QueueSocket* wire_ = nullptr;         // written by the server's end
   QueueSocket* client_wire_ = nullptr;  // and the client's
   std::shared_ptr<Queue> to_client_;
   std::string end_;

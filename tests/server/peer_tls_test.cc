@@ -1,5 +1,5 @@
-// The peer port under TLS and those who dial it: who may come in, who is believed, what a port does
-// with those who never finish, and certificates that change while members speak.
+// The peer port under TLS and members that dial it: who may connect, whose certificate is accepted,
+// unfinished handshakes, and certificates that change while members talk.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <openssl/ssl.h>
@@ -31,14 +31,14 @@ using testing::HasSubstr;
 // A blocking client under TLS.
 class RawTlsClient {
  public:
-  // What comes between the port's first answer and the rest of the handshake may be null.
+  // The hook between the port's first answer and the rest of the handshake may be null.
   RawTlsClient(std::uint16_t port, rpc::TlsContext& context,
                const std::function<void()>& meanwhile = nullptr)
       : raw_(port), ssl_(context.NewClient("127.0.0.1")) {
     std::signal(SIGPIPE, SIG_IGN);
     SSL_set_fd(ssl_.get(), raw_.fd());
     if (meanwhile != nullptr) {
-      // It cannot read what comes yet.
+      // It cannot read the port's bytes yet.
       SSL_set0_rbio(ssl_.get(), BIO_new(BIO_s_mem()));
       EXPECT_EQ(SSL_get_error(ssl_.get(), SSL_connect(ssl_.get())), SSL_ERROR_WANT_READ);
       pollfd answer{.fd = raw_.fd(), .events = POLLIN, .revents = 0};
@@ -51,7 +51,7 @@ class RawTlsClient {
   void Send(std::string_view bytes) {
     SSL_write(ssl_.get(), bytes.data(), static_cast<int>(bytes.size()));
   }
-  // The first bytes of an answer, or why there are none.
+  // The first bytes of an answer, or the reason why there are none.
   std::string Answer() {
     if (!error_.empty()) return error_;
     std::array<char, 4096> buffer{};
@@ -90,7 +90,7 @@ class PeerTlsTest : public testing::Test {
   }
   rpc::TlsOptions GoodClient() { return Client(Issue(PeerCertificates::Subject())); }
 
-  // What a client with these files gets to hear of /version.
+  // The answer about /version to a client with these files.
   static std::string Answer(TestPeer& port, const rpc::TlsOptions& files) {
     auto context = rpc::TlsContext::Create(files);
     EXPECT_TRUE(context.has_value()) << context.error().message;
@@ -108,7 +108,7 @@ class PeerTlsTest : public testing::Test {
     ExpectRejections(port, before + 1);
     EXPECT_EQ(port.transport().server_stats().open, 0);
   }
-  // They are counted behind the last byte that the other end gets.
+  // They are counted after the last byte that the other end gets.
   static void ExpectRejections(TestPeer& port, std::uint64_t count) {
     const auto deadline = std::chrono::steady_clock::now() + kPatience;
     while (port.transport().server_stats().rejected < count) {
@@ -134,7 +134,7 @@ class PeerTlsTest : public testing::Test {
   PeerCertificates certificates_;
 };
 
-// ---- who may come in ----
+// ---- accepting members ----
 
 TEST_F(PeerTlsTest, OnlyThoseWithACertificateOfTheAuthorityAreHeard) {
   const auto port = Serve(1, Port());
@@ -246,7 +246,7 @@ TEST_F(PeerTlsTest, AUrlUnderTlsNeedsCertificates) {
             "cannot listen on TLS for 127.0.0.1:0: KeyFile and CertFile are not presented");
 }
 
-// ---- who is believed ----
+// ---- dialling members ----
 
 TEST_F(PeerTlsTest, AMemberIsBelievedOnlyWithAGoodCertificate) {
   const PeerTls dialler = PeerCertificates::Peer(GoodClient());
@@ -332,7 +332,7 @@ TEST_F(PeerTlsTest, PastTheCapTheOldestHandshakeMakesRoom) {
   std::vector<std::unique_ptr<RawClient>> silent;
   for (int i = 0; i < 10; ++i) silent.push_back(std::make_unique<RawClient>(port->port()));
   for (int i = 0; i < 6; ++i) EXPECT_EQ(silent[static_cast<std::size_t>(i)]->ReadToEnd(), "");
-  ExpectServed(*port, GoodClient());  // which takes the place of one more
+  ExpectServed(*port, GoodClient());  // which replaces one more
   ExpectRejections(*port, 7);
   port->Stop();
 }
@@ -399,7 +399,7 @@ TEST_F(PeerTlsTest, WhoLeavesWithoutAWordTakesNobodysLineInTheLog) {
 
 // ---- answers ----
 
-// An answer without a length, behind which the connection ends in one way or the other.
+// An answer without a length, after which the connection ends in one way or the other.
 std::string WhatComesOf(const PeerTls& tls, bool announced) {
   PeerLoop loop("answerer");
   const auto listener = *PeerListener::Bind(loop, *Url::Parse("https://127.0.0.1:0"));
@@ -410,7 +410,7 @@ std::string WhatComesOf(const PeerTls& tls, bool announced) {
     listener->Start([&](std::unique_ptr<PeerSocket> accepted) {
       socket = std::make_unique<TlsSocket>(loop, std::move(accepted), tls.context->NewServer());
       socket->Handshake([&](const Result<void>&) {
-        // What is left unread would make the end a reset.
+        // Unread bytes would turn the end into a reset.
         socket->Read(question, [&](const Result<std::size_t>&) {
           socket->Write({SharedBytes::Static("HTTP/1.1 200 OK\r\n\r\nso far")},
                         [&](const Result<std::size_t>&) {
@@ -439,7 +439,7 @@ TEST_F(PeerTlsTest, AnAnswerThatWasCutIsNone) {
 TEST_F(PeerTlsTest, ADialledPortThatKeepsSilentIsGivenUp) {
   PeerLoop loop("silent");
   const auto listener = *PeerListener::Bind(loop, *Url::Parse("https://127.0.0.1:0"));
-  ASSERT_TRUE(listener->Listen().has_value());  // the kernel accepts, nobody answers
+  ASSERT_TRUE(listener->Listen().has_value());  // the kernel accepts, no process answers
   PeerTls tls = Port();
   tls.handshake_timeout = milliseconds(50);
   EXPECT_THAT(DialError("https://" + listener->address(), tls),
@@ -477,7 +477,8 @@ TEST_F(PeerTlsTest, NewCertificatesAreTakenAndWhatStandsIsLeftAlone) {
   certificates_.Files("port", next);
   EXPECT_NE(first, next.serial());
   EXPECT_EQ(RawTlsClient(a.port(), *client).ServerSerial(), next.serial());
-  // And of another authority: the old one is not believed any more, but who is in stays.
+  // Also with another authority: the old one is no longer trusted, but established connections
+  // stay.
   TestAuthority newer("ca");
   newer.Write(files.trusted_ca_file);
   EXPECT_THAT(Answer(a, GoodClient()), testing::StartsWith("refused: "));

@@ -72,7 +72,7 @@ class PeerTransportTest : public testing::TestWithParam<const char*> {
       std::this_thread::yield();
     }
   }
-  // Sends until something arrives: what is sent while streams are opened may be lost.
+  // Sends until something arrives: messages sent while streams are being opened may be lost.
   static void AwaitDelivery(TestPeer& from, TestPeer& to) {
     bool arrived = false;
     const auto deadline = std::chrono::steady_clock::now() + kPatience;
@@ -124,7 +124,7 @@ TEST_P(PeerTransportTest, MessagesArriveInOrderOnEitherStream) {
 }
 
 TEST_P(PeerTransportTest, BeforeAnyStreamStandsThePipelineCarriesThem) {
-  // b knows of no member and so opens no stream, but takes what is posted, and can answer.
+  // b knows of no member and so opens no stream, but accepts posts, and can answer.
   a_.Start(ViewOf({&a_, &b_}));
   b_.Start({});
   a_.transport().Send({Heartbeat(1, 2, 7)});
@@ -265,7 +265,7 @@ Message Snap(raft::MemberId from, raft::MemberId to) {
 
 class PeerSnapshotTest : public PeerTransportTest {
  protected:
-  // What SnapshotSent said.
+  // The outcome reported by SnapshotSent.
   bool Sent(std::unique_ptr<mvcc::SnapshotSource> source) {
     a_.transport().SendSnapshot(Snap(1, 2), std::move(source));
     EXPECT_TRUE(a_.receiver().Until([&] { return !a_.receiver().snapshots_sent.empty(); }));

@@ -1,4 +1,4 @@
-// KV.RangeStream: how the chunks are cut, and what they say together.
+// KV.RangeStream: how the chunks are cut, and their combined content.
 #include "server/services/range_stream.h"
 
 #include <gmock/gmock.h>
@@ -46,7 +46,7 @@ class RangeStreamTest : public testing::Test {
   std::shared_ptr<FakeStream> Open(const std::string& request) {
     return served_.OpenStream(kPath, request);
   }
-  // Takes the stream apart; header, more and count may stand in the last chunk only.
+  // Parses the stream; header, more and count may be in the last chunk only.
   Streamed Finish(const FakeStream& stream) {
     Streamed result;
     EXPECT_TRUE(served_.RunUntilFinished(stream));
@@ -218,7 +218,7 @@ TEST_F(RangeStreamTest, ATargetWithoutAnOrderSortsOneChunk) {
   EXPECT_THAT(keys(kByModRevision, 3), ElementsAre(Key(3), Key(2), Key(1)));
 }
 
-// There etcd goes on behind the last key of a sorted chunk, and sends rows twice or not at all.
+// There etcd goes on after the last key of a sorted chunk, and sends rows twice or not at all.
 TEST_F(RangeStreamTest, MoreThanOneChunkIsInTheOrderOfKeysWhateverTheTarget) {
   for (int i = 49; i >= 0; --i) PutKey(Key(i), "v");
   for (int target = 0; target <= 4; ++target) {

@@ -1,4 +1,4 @@
-// Linearizable reads on their way to a confirmed index, with questions that are answered, lost, or
+// Linearizable reads waiting for a confirmed index, with requests that are answered, lost, or
 // answered too late.
 #include "server/replica/read_rounds.h"
 

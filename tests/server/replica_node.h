@@ -1,4 +1,5 @@
-// A Raft node with a log, for tests of what looks at one: members 1 to n, of whom it is the first.
+// A Raft node with a log, for tests of classes that use one: members 1 to n, of which it is the
+// first.
 #pragma once
 
 #include <memory>

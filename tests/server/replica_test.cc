@@ -263,8 +263,8 @@ TEST_F(ReplicaTest, AProposalWithoutALeaderWaitsForOne) {
   EXPECT_TRUE(Put(follower, "after").has_value());
 }
 
-// A member sends it once, but what is between them (a proxy) may send it again.
-// A stalled leader's proposals about leases must be nobody else's, nor its own in a later term.
+// A member sends it once, but a proxy between them may send it again. A stalled leader's proposals
+// about leases must not be taken by any other leader, nor by itself in a later term.
 TEST_F(ReplicaTest, AProposalOfOneTermIsTakenByTheLeaderOfThatTermAlone) {
   const std::size_t leader = Start(3);
   const raft::Term term = cluster_->replica(leader).term();
@@ -291,7 +291,7 @@ TEST_F(ReplicaTest, AForwardedProposalThatComesAgainUndoesNothing) {
   ASSERT_TRUE(forwarded.has_value());
   ASSERT_TRUE(Put(leader, "2").has_value());
   ASSERT_TRUE(cluster_->replica(leader).Receive(*forwarded));
-  // One more behind it, so that all that came is applied.
+  // One more after it, so that everything that came is applied.
   ASSERT_TRUE(cluster_->Propose(leader, RequestKind::kPut, PutBody("other", "3")).has_value());
   EXPECT_EQ(Value(leader), "2");
   EXPECT_EQ(cluster_->replica(leader).repeated_proposals(), 1U);
@@ -317,8 +317,8 @@ TEST_F(ReplicaTest, WhatIsNewInAForwardedMessageIsTaken) {
   EXPECT_EQ(cluster_->replica(leader).repeated_proposals(), 1U);
 }
 
-// What was forwarded to a leader that died is lost with it, and its outcome unknown. Whoever leads
-// next says what happened; the third does not know more than that it took too long.
+// A proposal forwarded to a leader that died is lost with it, and its outcome unknown. The next
+// leader tells the reason; the third member only knows that it took too long.
 TEST_F(ReplicaTest, AProposalForwardedToADyingLeaderTimesOutForThatReason) {
   const std::size_t leader = Start(3);
   std::map<std::size_t, Error> failed;
@@ -331,7 +331,7 @@ TEST_F(ReplicaTest, AProposalForwardedToADyingLeaderTimesOutForThatReason) {
                                   if (!outcome.has_value()) failed[i] = outcome.error();
                                 });
   }
-  cluster_->RunFor(milliseconds(50));  // it is on its way
+  cluster_->RunFor(milliseconds(50));  // it is in flight
   cluster_->Kill(leader);
   const std::size_t next = cluster_->WaitForLeader().value();
   ASSERT_TRUE(cluster_->RunUntil([&] { return failed.size() == 2; }));
@@ -408,7 +408,7 @@ TEST_F(ReplicaTest, AFloodOfPeersMessagesIsDroppedPastTheBound) {
   EXPECT_TRUE(Put(leader, "after").has_value());
 }
 
-// Whatever a peer says that is plainly wrong, clients are served meanwhile.
+// Whatever nonsense a peer sends, clients are served meanwhile.
 TEST_F(ReplicaTest, NonsenseOfAPeerKeepsNobodyFromBeingServed) {
   const std::size_t leader = Start(3);
   constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();

@@ -1,4 +1,4 @@
-// What the small buckets say, and that only what a member can have written is believed.
+// The content of the small buckets; only what a member can have written is accepted.
 #include "server/state/replicated_state.h"
 
 #include <gtest/gtest.h>

@@ -24,7 +24,7 @@ inline std::string DeleteBody(std::string_view key, std::string_view range_end =
   return body;
 }
 
-// The same put or delete, which asks for what was there before.
+// The same put or delete, which requests the previous value.
 inline std::string PutWithPrevKvBody(std::string_view key, std::string_view value) {
   std::string body = PutBody(key, value);
   wire::AppendBool(body, 4, true);

@@ -65,7 +65,7 @@ TEST(RequestIdTest, GoesOnFarBehindWhatTheLogHas) {
   EXPECT_GT(FirstBehind({EntryOf(second)}, kStart / 2), second + kPlenty) << "the clock went back";
 }
 
-// What the first of them proposes goes to the leader, and is not in its own log when it ends.
+// The first one's proposals go to the leader, and are not in its own log when it ends.
 TEST(RequestIdTest, TwoProcessesThatFindTheSameLogTakeDifferentIds) {
   const std::vector<raft::Entry> log = {EntryOf(RequestIdSource(kSelf, kStart).Next())};
   constexpr std::int64_t kSecond = 1'000'000'000;
@@ -99,8 +99,8 @@ TEST(RequestIdTest, GoesRoundWithoutMeetingTheIdsBefore) {
   EXPECT_LT(next, last) << "behind the end comes the begin";
 }
 
-// The backend lacks what the killed process had applied, so that it is applied again while the new
-// process, whose clock says the same, waits for a proposal of its own.
+// The backend lacks entries that the killed process had applied, so that they are applied again
+// while the new process, whose clock shows the same time, waits for its own proposal.
 TEST(RequestIdTest, ALateOutcomeOfAnEarlierProcessAnswersNobody) {
   SimFileSystem fs;
   const auto put = [](SmallMember& member, std::string value) {

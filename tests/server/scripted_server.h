@@ -1,5 +1,5 @@
-// A server of HTTP/1.1 on the loopback that a test tells what to do with each request: answer it,
-// close the connection, reset it. Keeps what came.
+// An HTTP/1.1 server on the loopback whose reaction to each request a test scripts: answer it,
+// close the connection, reset it. Keeps the requests.
 #pragma once
 
 #include <arpa/inet.h>
@@ -28,7 +28,7 @@ class ScriptedServer {
   };
   enum class Then : std::uint8_t {
     kKeep,   // the next request may come
-    kEnd,    // no more is said; what the client does with its end is waited for
+    kEnd,    // no more is sent; it waits for what the client does with its end
     kReset,  // the connection breaks
   };
   struct Reply {
@@ -68,14 +68,14 @@ class ScriptedServer {
     std::lock_guard lock(mutex_);
     return requests_;
   }
-  // How often a body came.
+  // The number of times that a body came.
   int TimesOf(std::string_view body) const {
     std::lock_guard lock(mutex_);
     int times = 0;
     for (const Request& request : requests_) times += request.body == body ? 1 : 0;
     return times;
   }
-  // Whether so many clients have closed a connection that the script had ended.
+  // True if this many clients have closed a connection that the script had ended.
   bool AwaitClosed(int count, std::chrono::seconds patience) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, patience, [&] { return closed_ >= count; });

@@ -36,13 +36,13 @@
 
 namespace kvorum::server {
 
-// The error of a result, kOk if it has none.
+// The error of a result, kOk if there is none.
 template <class T>
 Error ErrorOf(const Result<T>& result) {
   return result.has_value() ? Error{Code::kOk, "no error"} : result.error();
 }
 
-// What became of a unary call.
+// The outcome of a unary call.
 struct Answer {
   int times = 0;  // must end as 1
   Result<std::string> value;
@@ -103,7 +103,7 @@ class FakeStream final : public rpc::ServerStream, public std::enable_shared_fro
     if (!status_) status_ = std::move(status);
   }
 
-  // Whether the client reads; it does unless told otherwise.
+  // Whether the client reads, which it does by default.
   void SetReading(bool reading) {
     reading_ = reading;
     if (reading_ && outstanding_) PassWrite();
@@ -112,7 +112,7 @@ class FakeStream final : public rpc::ServerStream, public std::enable_shared_fro
   const std::optional<Error>& status() const { return status_; }
 
  private:
-  // Of what comes after the end.
+  // For operations after the end.
   template <class Callback>
   void Refuse(Callback callback) {
     io_.Post([callback = std::move(callback)]() mutable {
@@ -173,7 +173,7 @@ class ServedMember {
       return member_.fatal() ? Fail(*member_.fatal()) : Fail(Code::kUnknown, "no leader");
     return {};
   }
-  // Without letting it run: it has no leader.
+  // Opens it without letting it run: it has no leader.
   Result<void> Open() {
     const std::uint64_t quota_bytes = member_.options().quota_bytes;
     member_.options().simple_tokens = &simple_tokens_;

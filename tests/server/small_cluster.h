@@ -48,7 +48,8 @@ class SmallCluster {
   static std::string PeerUrlOf(std::size_t i) {
     return "http://10.0.0." + std::to_string(i + 1) + ":2380";
   }
-  // A machine with an empty disk for a member that the cluster has been told of; its number.
+  // Adds a machine with an empty disk for a member that the cluster has been told of; returns its
+  // number.
   std::size_t AddMachine(raft::MemberId id, std::string initial_cluster, bool join_existing) {
     Machine& machine = *machines_.emplace_back(std::make_unique<Machine>());
     machine.id = id;
@@ -77,7 +78,7 @@ class SmallCluster {
     for (std::size_t i = 0; i < machines_.size(); ++i) KV_RETURN_IF_ERROR(Start(i));
     return {};
   }
-  // The process is gone, the disk is as it was (kill -9).
+  // The process is gone, the disk is unchanged (kill -9).
   void Kill(std::size_t i) {
     Machine& machine = *machines_[i];
     if (machine.member == nullptr) return;
@@ -140,7 +141,7 @@ class SmallCluster {
     if (!RunUntil(agreed, limit)) return std::nullopt;
     return Leader();
   }
-  // Waits until all that are up have applied what the leader has committed.
+  // Waits until all members that are up have applied everything that the leader has committed.
   bool CatchUp(Duration limit = std::chrono::seconds(60)) {
     return RunUntil(
         [&] {

@@ -1,4 +1,4 @@
-// A few whole members together: what a cluster of 3 or 5 promises, without faults of the disk.
+// A few whole members together: the promises of a cluster of 3 or 5, without disk faults.
 #include "tests/server/small_cluster.h"
 
 #include <gtest/gtest.h>

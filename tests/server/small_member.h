@@ -136,7 +136,7 @@ class SmallMember {
   NoTransport alone_;
   Transport* transport_ = &alone_;
   std::unique_ptr<Instance> instance_;
-  Lanes lanes_;  // destroyed first: what its tasks hold refers to the instance
+  Lanes lanes_;  // destroyed first: its tasks refer to the instance
 };
 
 }  // namespace kvorum::server

@@ -1,6 +1,6 @@
-// The network between small members: messages go through their encoding, arrive in order after
-// a latency, and are lost only where a test cuts a link. What is sent to a member that is down is
-// lost and reported, as a refused connection is; what is sent over a cut link is lost silently.
+// The network between small members: messages go through their encoding, arrive in order after a
+// latency, and are lost only where a test cuts a link. A message to a member that is down is lost
+// and reported, like a refused connection; one sent over a cut link is lost silently.
 #pragma once
 
 #include <chrono>
@@ -30,7 +30,7 @@ class SmallNetwork {
     if (port == nullptr) port = std::make_unique<Port>(*this, id);
     return *port;
   }
-  // The member that is up behind a port; nullptr when it went down.
+  // Connects the member that is up behind a port; nullptr when it went down.
   void Plug(raft::MemberId id, TransportReceiver* receiver) {
     PortOf(id);
     ports_[id]->receiver = receiver;

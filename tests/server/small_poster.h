@@ -36,7 +36,7 @@ class SmallPosts {
   std::size_t posted() const { return posted_; }
 
  private:
-  // Told once: the answer, or that none came in time.
+  // Called once: with the answer, or that none came in time.
   struct Outcome {
     PeerPoster::Done done;
     void Tell(Result<PeerPoster::Answer> answer) {
@@ -91,7 +91,7 @@ class SmallPosts {
                                                       .body = Join(response.body)});
                    });
     };
-    // A member that is stopped takes it when it goes on.
+    // A stopped member takes it when it resumes.
     cluster_.member(port.machine)
         .lanes()
         .io()

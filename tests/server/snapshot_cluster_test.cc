@@ -36,7 +36,7 @@ class SnapshotCluster {
   void LoseSight(int writes) {
     cluster_.Isolate(behind_);
     Write(writes);
-    // The leader's log begins behind what the follower has.
+    // The leader's log begins after the follower's last entry.
     cluster_.RunFor(std::chrono::milliseconds(500));
   }
   void FindAgain() {
@@ -57,7 +57,7 @@ class SnapshotCluster {
       ASSERT_TRUE(written.has_value()) << written.error().message;
     }
   }
-  // Whatever a member shows is a beginning of what was written.
+  // A member always shows a prefix of the writes.
   void ExpectHistory(SmallMember& member) const {
     mvcc::Store& store = member.store();
     ASSERT_LE(store.revision(), written_ + 1);
@@ -121,7 +121,7 @@ TEST_P(SnapshotClusterTest, AFollowerTooFarBehindGetsTheDatabaseAndGoesOn) {
   ASSERT_NO_FATAL_FAILURE(t_.Write(20));
   ASSERT_TRUE(t_.cluster().CatchUp());
   t_.ExpectEqual();
-  // And it can restart from what it was given.
+  // And it can restart from the snapshot.
   t_.cluster().Kill(t_.behind_number());
   const auto restarted = t_.cluster().Start(t_.behind_number());
   ASSERT_TRUE(restarted.has_value()) << restarted.error().message;
@@ -212,7 +212,7 @@ TEST_P(SnapshotClusterTest, InTheMiddleOfCompactionsAndDefragmentationsOnBothSid
     ASSERT_TRUE(t_.cluster().RunUntil([&] { return defragmented == 4; }));
     t_.cluster().RunFor(std::chrono::seconds(1));
     t_.ExpectEqual();
-    // The leader keeps its log for who has just got a snapshot.
+    // The leader keeps its log for a follower that has just got a snapshot.
     t_.cluster().RunFor(CatchUpLog::kInstallTime);
     ASSERT_NO_FATAL_FAILURE(t_.LoseSight(30));
   }
@@ -285,7 +285,7 @@ TEST_P(SnapshotClusterTest, AContentOfAnotherIndexThanItsMessageIsRefused) {
   EXPECT_THAT(finished.error().message, HasSubstr("its message of index"));
 }
 
-// A leader that has not heard of the first one's arrival yet, since the disk of the log is slow.
+// A leader that does not know of the first one's arrival yet, since the log's disk is slow.
 TEST_P(SnapshotClusterTest, TheSameSnapshotAgainWhileItIsInstalledChangesNothing) {
   ASSERT_NO_FATAL_FAILURE(t_.LeaveOneBehind());
   Lanes& lanes = t_.behind().lanes();
@@ -308,7 +308,7 @@ TEST_P(SnapshotClusterTest, TheSameSnapshotAgainWhileItIsInstalledChangesNothing
   t_.ExpectEqual();
 }
 
-// Of a term that is over: Raft does not look at it.
+// From an old term: Raft ignores it.
 TEST_P(SnapshotClusterTest, ASnapshotThatRaftIgnoresLeavesNoFile) {
   ASSERT_NO_FATAL_FAILURE(t_.LeaveOneBehind());
   auto content = t_.leader().store().OpenSnapshot().value();

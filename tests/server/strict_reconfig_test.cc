@@ -56,8 +56,8 @@ struct Cluster {
   FixedTransport transport;
 };
 
-// The new member counts as one that is not there yet: who is connected must be a quorum of the
-// cluster with it. A lone member may always add one, as its data may have just been restored.
+// The new member counts as absent: the connected members must be a quorum of the cluster with it. A
+// single member may always add one, as its data may have just been restored.
 TEST(StrictReconfigTest, AnAdditionNeedsAConnectedQuorumOfTheNewSize) {
   const struct {
     std::size_t voters;

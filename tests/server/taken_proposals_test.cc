@@ -21,7 +21,7 @@ raft::Entry Change(std::uint64_t id) {
 
 class TakenProposalsTest : public testing::Test {
  protected:
-  // How many of them are new; these are taken.
+  // Takes the new ones and returns their number.
   std::size_t Take(std::vector<raft::Entry> entries) {
     const std::vector<std::uint64_t> ids = taken_.DropKnown(entries);
     EXPECT_EQ(ids.size(), entries.size());

@@ -29,8 +29,8 @@ std::vector<std::string> Fields(const std::string& line) {
   return fields;
 }
 
-// What etcd 3.7.1 makes of a few hundred texts, by a program around its types.NewURLs: taken, with
-// the text that it keeps and where that points to, or refused with the reason.
+// The reaction of etcd 3.7.1 to a few hundred texts, by a program around its types.NewURLs:
+// accepted, with the stored text and its target, or refused with the reason.
 TEST(UrlTest, TakesAndRefusesWhatEtcdDoes) {
   std::ifstream table(KVORUM_URL_TABLE);
   std::size_t rows = 0;

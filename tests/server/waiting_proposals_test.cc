@@ -1,4 +1,4 @@
-// Proposals that wait: their bounds, and who is told what when they are not taken.
+// Waiting proposals: their bounds, and the errors of those that are not taken.
 #include "server/replica/waiting_proposals.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// The Watch service over a whole member: what stands on the wire, and what a stream may cost.
+// The Watch service over a whole member: its wire format, and the cost of a stream.
 #include "server/services/watch_service.h"
 
 #include <gmock/gmock.h>
@@ -66,7 +66,7 @@ class WatchServiceTest : public testing::Test {
   void Put(std::string_view key, std::string_view value) {
     ASSERT_TRUE(served_.Call("/etcdserverpb.KV/Put", PutBody(key, value)).has_value());
   }
-  // What came since the last call, when nothing is left to do.
+  // The responses since the last call, when nothing is left to do.
   std::vector<WatchResponse> Take() {
     served_.lanes().RunFor(std::chrono::milliseconds(50));
     std::vector<WatchResponse> responses;

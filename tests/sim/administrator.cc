@@ -121,7 +121,7 @@ void Administrator::Ask(Users::Session& session, const Change& change,
               [this, asked](const Result<std::string>& answer) {
                 const Needs needs{.root = true};
                 if (answer.has_value()) return judge_.LetIn(*asked, needs);
-                // Of the user in the request, and not of who asks.
+                // The user in the request, not the caller.
                 if (answer.error().message == "etcdserver: user name not found") return;
                 judge_.Refused(*asked, needs, answer.error());
               },
@@ -135,7 +135,7 @@ void Administrator::Ask(Users::Session& session, const Change& change,
   });
 }
 
-// ---- what they ask for ----
+// ---- the administrator's requests ----
 
 std::string Administrator::AnyRole() { return RoleOf(world_.auth_rng.Below(kRoles)); }
 

@@ -1,6 +1,6 @@
-// Who keeps the users: sets them up, turns auth on, and from then on changes users, roles and
-// permissions at random, at whatever member, in the middle of everything else that goes on. Now and
-// then somebody tries who may not.
+// The administrator of the users: sets them up, turns auth on, and from then on changes users,
+// roles and permissions at random, at any member, in the middle of everything else. Now and then a
+// user without the right tries too.
 #pragma once
 
 #include <memory>
@@ -33,7 +33,7 @@ class Administrator {
   void SetUp(std::size_t step);
   void GoOn();
   Change RandomChange();
-  // `done` is told whether it is as it should be: done, or found done already.
+  // `done` gets whether the change is in effect: made, or found made already.
   void Ask(Users::Session& session, const Change& change, std::function<void(bool done)> done);
   Machine& AnyMachine() { return *machines_[world_.auth_rng.Below(machines_.size())]; }
 

@@ -99,7 +99,7 @@ void AuthJudge::Refused(const Asked& asked, const Needs& needs, const Error& err
   const raft::Index lower = Lower(asked, needs);
   const auto fail = [&] { world_.Fail("refused ({}): {}", error.message, Describe(asked, needs)); };
   if (error.message == kDenied || error.message == kUnknownUser) {
-    // What the user may do decides; a token that counted is not asked for.
+    // The user's permissions decide; whether the token was valid does not matter.
     const bool denied = IsAnywhere(lower, [&](raft::Index index) {
       const AuthModel& auth = log_.AuthAt(index);
       if (!auth.enabled() || auth.MayAdminister(asked.user)) return false;
@@ -112,7 +112,7 @@ void AuthJudge::Refused(const Asked& asked, const Needs& needs, const Error& err
     return world_.faults.Add(Fault::kAuthDenied);
   }
   if (error.message == kNoUser) {
-    // Nobody in particular, or taken while auth was off and applied when it was on.
+    // Nobody in particular, or admitted while auth was disabled and applied when it was enabled.
     const bool was_off = asked.token.empty() || IsAnywhere(std::min(asked.applied, asked.committed),
                                                            [&](raft::Index index) {
                                                              return !log_.AuthAt(index).enabled();
@@ -130,7 +130,7 @@ void AuthJudge::Refused(const Asked& asked, const Needs& needs, const Error& err
     if (!ended && heard) return fail();
     return world_.faults.Add(ended ? Fault::kAuthTokenEnded : Fault::kAuthTokenUnknown);
   }
-  // An entry that is outdated goes on its way again, until its time is over.
+  // An outdated entry is proposed again, until its request times out.
   const Duration shortest = asked.machine->options().replica.request_timeout * 2 / 3;
   if (world_.scheduler.Now() - asked.taken < shortest) fail();
 }

@@ -1,6 +1,6 @@
-// Whether what clients were told while auth is on is true by some place of the log that their
-// request can have met: who is answered was allowed to, by a token that still counted, in the very
-// state that the answer shows; who is refused was not, or had not to be known.
+// Checks whether clients' answers with auth enabled are right at some place of the log that their
+// request can have met: an answered caller was allowed to, with a token that was still valid, in
+// the very state that the answer shows; a refused one was not, or need not have been known.
 #pragma once
 
 #include <memory>
@@ -16,17 +16,17 @@
 
 namespace kvorum::sim {
 
-// What a request must be allowed to do.
+// The permissions that a request needs.
 struct Needs {
   std::vector<KeyNeed> keys = {};
   std::int64_t lease = 0;     // all of its keys are written
   bool root = false;          // or this
-  bool serializable = false;  // it may see what the member has, however old
+  bool serializable = false;  // it may see the member's state, however old
 };
 
 class AuthJudge {
  public:
-  // Of one request.
+  // About one request.
   struct Asked {
     std::string user;
     std::string token;
@@ -45,7 +45,7 @@ class AuthJudge {
 
   // A read that shows this revision, or a write that made it or found nothing to do at it.
   void Answered(const Asked& asked, const Needs& needs, std::int64_t revision);
-  // That need not be so at one place of the log with anything in the answer.
+  // It need not hold at one place of the log together with the content of the answer.
   void LetIn(const Asked& asked, const Needs& needs);
   void Refused(const Asked& asked, const Needs& needs, const Error& error);
   void LoggedIn(const Asked& asked, const std::string& password, const std::string& token);
@@ -57,7 +57,7 @@ class AuthJudge {
 
   // Errors that say for certain that nothing was done.
   static bool IsRefusal(const Error& error);
-  // Those of them that a login cures.
+  // The refusals that a login cures.
   static bool IsStranger(const Error& error);
 
  private:

@@ -16,7 +16,7 @@ using etcdserverpb::InternalRaftRequest;
 constexpr const char* kRoot = "root";
 const std::string kOpenEnd(1, '\0');
 
-// The first key behind the range; with `open` there is none.
+// The first key after the range; with `open` there is none.
 struct End {
   bool open = false;
   std::string key;
@@ -167,7 +167,7 @@ bool AuthModel::GrantPermission(Grant grant) {
   if (grant.key.empty() || !IsRole(grant.role)) return false;
   const bool has_end = !grant.range_end.empty() && grant.range_end != kOpenEnd;
   if (has_end && grant.range_end <= grant.key) return false;
-  // Which of several on one range is changed is decided by their order, which has tests of its own.
+  // Their order, which is tested separately, decides which of several on one range is changed.
   std::vector<auth::Permission> permissions;
   for (const Grant& other : grants_)
     if (other.role == grant.role) permissions.push_back(PermissionOf(other));

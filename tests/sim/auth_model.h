@@ -1,5 +1,5 @@
-// Users, roles and permissions as the specification has them, in lists that are read from the front
-// to the back: what the members are measured by. Nothing of auth/ is in it.
+// Users, roles and permissions as specified, in lists that are read from front to back: the
+// yardstick for the members. It uses nothing of auth/.
 #pragma once
 
 #include <cstdint>
@@ -48,11 +48,11 @@ class AuthModel {
   const std::vector<Grant>& grants() const { return grants_; }
   const User* Find(const std::string& user) const;
 
-  // Whoever they are, while auth is off.
+  // True for anybody while auth is disabled.
   bool MayAdminister(const std::string& user) const;
   bool May(const std::string& user, const KeyNeed& need) const;
   bool MayAll(const std::string& user, const std::vector<KeyNeed>& needs) const;
-  // Whether a password may get in: the user is there, and has one.
+  // True if a password may log in: the user exists, and has one.
   bool MayLogIn(const std::string& user) const;
 
   // All of it, in one order.
@@ -78,7 +78,7 @@ class AuthModel {
   std::vector<Grant> grants_;
 };
 
-// What a transaction does to keys in any of its branches, nested ones and all.
+// The effects of a transaction on keys in all of its branches, nested ones included.
 std::vector<KeyNeed> NeedsOf(const etcdserverpb::TxnRequest& txn);
 
 }  // namespace kvorum::sim

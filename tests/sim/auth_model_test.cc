@@ -1,5 +1,5 @@
-// The model of users and permissions that the simulation measures the members by: what it says by
-// itself, so that an error in it is not found only where a member disagrees.
+// The model of users and permissions that the simulation uses as its yardstick: its own answers, so
+// that an error in it is not found only where a member disagrees.
 #include "tests/sim/auth_model.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ class AuthModelTest : public testing::Test {
     enable.mutable_auth_enable();
     EXPECT_EQ(model_.Apply(enable), Outcome::kChanged);
   }
-  // By root, who is nobody while auth is off.
+  // By root, who is nobody while auth is disabled.
   Outcome Apply(Entry entry, const std::string& by = "root") {
     entry.mutable_header()->set_username(by);
     return model_.Apply(entry);

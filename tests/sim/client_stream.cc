@@ -92,7 +92,7 @@ void ClientStream::Leave() {
 
 void ClientStream::Break() {
   if (!left_ && !status_.has_value()) TellEnd({Code::kUnavailable, "connection reset"});
-  // What was written may have left the machine before it went.
+  // Bytes written may have left the machine before it went down.
   lost_ = world_.scheduler.rng().OneIn(2);
   if (lost_ && !left_) {
     world_.scheduler.After(OneWay(), [self = shared_from_this()] {

@@ -1,9 +1,9 @@
-// A stream between a simulated client and the services of a simulated process: what either says
-// arrives a moment later, in order; a client that does not read keeps the server's writes waiting;
-// it ends when either leaves, or with the process.
+// A stream between a simulated client and the services of a simulated process: each side's messages
+// arrive a moment later, in order; a client that does not read keeps the server's writes waiting;
+// it ends when either side leaves, or with the process.
 //
-// What the server waits for is dropped with its process (Break), so that nothing of it is left
-// over.
+// The server's pending operations are dropped with its process (Break), so that nothing of it is
+// left over.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ class Machine;
 class ClientStream final : public rpc::ServerStream,
                            public std::enable_shared_from_this<ClientStream> {
  public:
-  // Told to the client; neither after it has left.
+  // Called for the client; neither after it has left.
   struct Receiver {
     std::function<void(std::string_view message)> on_message;
     std::function<void(const Error& status)> on_end;
@@ -33,7 +33,7 @@ class ClientStream final : public rpc::ServerStream,
   ClientStream(World& world, Machine& machine, Receiver receiver);
 
   // ---- the client's side ----
-  // Opens it at whatever process the machine runs by then.
+  // Opens it at the process that the machine then runs.
   void Open(std::string path, bool wants_leader, const std::string& token = {});
   void Say(std::string message);
   void SetReading(bool reads);
@@ -54,14 +54,14 @@ class ClientStream final : public rpc::ServerStream,
 
  private:
   Duration OneWay();
-  // On the process's I/O executor, if the process still stands.
+  // On the process's I/O executor, if the process still lives.
   void PostToServer(void (ClientStream::*task)());
   void Serve();
   void PassRead();
   void PassWritten();
   void EndServer(const Error& reason);
   void DropCallbacks();
-  // Of what the server says after it has finished.
+  // For the server's operations after it has finished.
   template <class Callback>
   void RefuseLate(Callback callback);
   void Take(std::string frames, WriteCallback callback);
@@ -82,12 +82,12 @@ class ClientStream final : public rpc::ServerStream,
   std::deque<std::string> inbox_;
   ReadCallback reader_;
   WriteCallback writer_;
-  std::string held_;  // frames that a client that does not read has not taken
+  std::string held_;  // frames not yet taken by a client that does not read
   std::optional<Error> status_;
   bool reads_ = true;
   bool left_ = false;  // the client
   bool over_ = false;  // for the server
-  bool lost_ = false;  // what is on its way to the client never arrives
+  bool lost_ = false;  // messages in flight to the client never arrive
 };
 
 }  // namespace kvorum::sim

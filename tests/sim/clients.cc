@@ -133,7 +133,7 @@ Request Clients::RandomRequest() {
   Request request;
   request.operation.is_txn = true;
   if (dice < 82) {
-    // As a lock or a counter does it: only if nobody changed the key since it was read.
+    // Like a lock or a counter: only if nobody has changed the key since it was read.
     Compare unchanged{.target = Compare::Target::kMod, .key = key};
     if (!known_mods_.empty() && !rng.OneIn(6)) {
       const auto& [known_key, mod] = known_mods_[rng.Below(known_mods_.size())];
@@ -272,7 +272,7 @@ void Clients::UserRefused(const std::shared_ptr<Call>& call, const Error& error)
   Finish(call, false);
 }
 
-// Whether it was refused for the branch that it would not have taken.
+// Counts a refusal because of the branch that would not have been taken.
 void Clients::CountNested(const Request& request, const Users::Session& session) {
   Request without = request;
   without.hidden_key.clear();

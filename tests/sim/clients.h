@@ -48,7 +48,7 @@ class Clients {
   std::uint64_t answered() const { return answered_; }
 
  private:
-  // One request on its way.
+  // One request in flight.
   struct Call {
     std::size_t request = 0;
     bool over = false;
@@ -70,7 +70,7 @@ class Clients {
   void Serve(std::size_t machine, const std::shared_ptr<Call>& call);
   void ServeRead(Machine& machine, const std::shared_ptr<Call>& call);
   void ServeWrite(Machine& machine, const std::shared_ptr<Call>& call);
-  // The answer, in a copy of the operation, is on its way.
+  // The answer, in a copy of the operation, is in flight.
   void Reply(const std::shared_ptr<Call>& call, Result<linearizability::Operation> answered);
   void Answered(const std::shared_ptr<Call>& call, linearizability::Operation answered);
   void Open(const std::shared_ptr<Call>& call);

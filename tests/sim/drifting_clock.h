@@ -60,9 +60,8 @@ class DriftingClock final : public Clock {
   Duration wall_offset_{};
 };
 
-// How much time the fastest clock there is at each moment has counted, true time's among them: who
-// measures a time by any of the machines' clocks, or by several one after the other, has not seen
-// more of it pass.
+// The time counted by the fastest clock at each moment, true time included: a measurement by any of
+// the machines' clocks, or by several in turn, never shows more time than this.
 class FastestClock {
  public:
   explicit FastestClock(const Scheduler& scheduler)

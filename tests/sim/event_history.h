@@ -1,8 +1,9 @@
-// Every event that the members have published, revision by revision: what a watcher must get.
+// Every event that the members have published, revision by revision: the events that watchers must
+// get.
 //
-// A member tells of each batch as it publishes it, so that compactions take nothing away; what the
-// members tell of a revision must be the same, and no revision may be told before the one before
-// it. A member that goes on from a snapshot tells of nothing in it: others have.
+// A member reports each batch as it publishes it, so that compactions take nothing away; the
+// members' reports of a revision must agree, and no revision may be reported before the previous
+// one. A member that continues from a snapshot reports nothing in it: others have.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +39,7 @@ class EventHistory {
   void Compacted(std::int64_t revision) { compacted_ = std::max(compacted_, revision); }
 
   std::int64_t last_revision() const { return static_cast<std::int64_t>(revisions_.size()) + 1; }
-  // Of a revision from 2 on.
+  // The events of a revision from 2 on.
   const std::vector<PublishedEvent>& At(std::int64_t revision) const {
     return revisions_[static_cast<std::size_t>(revision - 2)].events;
   }
@@ -50,9 +51,9 @@ class EventHistory {
 
   // The revisions that deleted all keys of one lease, several or one, and nothing else.
   const std::map<std::int64_t, lease::LeaseId>& ends_of_leases() const { return ends_of_leases_; }
-  // The keys that hang on a lease now.
+  // The keys attached to a lease now.
   std::set<std::string> KeysOf(lease::LeaseId lease) const;
-  // Whether exactly these keys hung on the lease at some revision of [from, to].
+  // True if exactly these keys were attached to the lease at some revision of [from, to].
   bool HadKeys(lease::LeaseId lease, const std::set<std::string>& keys, std::int64_t from,
                std::int64_t to) const;
 

@@ -1,5 +1,5 @@
-// What a run did to its cluster, counted where it took effect, so that a test can prove that it
-// tested something.
+// The faults of a run, counted where they took effect, so that a test can prove that it tested
+// something.
 #pragma once
 
 #include <array>
@@ -15,13 +15,13 @@ enum class Fault : std::uint8_t {
   kMessageDuplicated,
   kMessageReordered,
   kMessagePosted,     // instead of going by a stream
-  kPostUnanswered,    // it arrived, and its sender was told that it is lost
+  kPostUnanswered,    // it arrived, and its sender was told that it was lost
   kProposalRepeated,  // one that was forwarded to the leader
   kProposalNotTaken,  // a repeated one that the leader knew
   kPartition,         // messages stopped by a cut in both directions
   kOneWayPartition,   // messages stopped by a cut in one direction only
-  kKill,              // kill -9: what was written stays
-  kPowerCut,          // what was not synced may be lost
+  kKill,              // kill -9: written data stays
+  kPowerCut,          // unsynced data may be lost
   kPowerCutAtIo,      // at a chosen write operation, in the middle of whatever it belongs to
   kAllDown,           // every member that was up lost power at once
   kUnsyncedLost,      // sectors, sizes or names that a power cut took
@@ -62,15 +62,15 @@ enum class Fault : std::uint8_t {
   kRefusedAsCorrupt,  // an entry, by that alarm
   kDefragmented,
   kUnknownResult,  // a client that did not learn what became of its write
-  // What watchers and leases went through.
-  kWatchResumed,        // a watcher went on at another process, behind its last revision
-  kWatchUnread,         // a client did not read what a watch call had to say
+  // Faults of watchers and leases.
+  kWatchResumed,        // a watcher resumed at another process, after its last revision
+  kWatchUnread,         // a client did not read a watch call's responses
   kWatchCaughtUp,       // events came from the catch-up
-  kWatchSynced,         // and then, behind them, as they were published
-  kWatchCompacted,      // a watcher was told that what it needs is compacted
+  kWatchSynced,         // and then, after them, as they were published
+  kWatchCompacted,      // a watcher was told that the events it needs are compacted
   kWatchUnderSnapshot,  // a snapshot was installed while there were watchers
   kWatchJump,           // a batch of which the hub got no records
-  kWatchFuture,         // a start behind the newest revision
+  kWatchFuture,         // a start after the newest revision
   kWatchFragment,       // a revision came in fragments
   kWatchFiltered,       // events that the filters kept away
   kWatchPrevious,       // values before an event
@@ -89,7 +89,7 @@ enum class Fault : std::uint8_t {
   kLeaseKeysGone,        // several keys went with their lease
   kLeaseOutlivedLeader,  // renewed in another term than before
   kLeaseCheckpointed,
-  // What users went through.
+  // Faults of users.
   kAuthEnabled,
   kAuthDisabled,
   kAuthChanged,        // by an entry
@@ -97,15 +97,15 @@ enum class Fault : std::uint8_t {
   kAuthLogin,
   kAuthLoginRefused,
   kAuthAllowed,        // a request with a token was answered
-  kAuthDenied,         // and one was not, for what its user may not do
+  kAuthDenied,         // and one was not, for lack of permission
   kAuthDeniedInLog,    // an entry, at its place
   kAuthOutdated,       // an entry that was let in by an older state, and goes its way again
   kAuthOfNobody,       // an entry from when auth was off
-  kAuthNobodyRefused,  // who had not logged in
+  kAuthNobodyRefused,  // that had not logged in
   kAuthTokenEnded,     // one that does not count any more was refused
   kAuthTokenUnknown,   // one that this process has never heard of
   kAuthWatchDenied,
-  kAuthNested,         // denied for what a branch that is not taken would do
+  kAuthNested,         // denied because of a branch that is not taken
   kAuthUnderSnapshot,  // a snapshot brought other users
 };
 inline constexpr std::array<std::string_view, 95> kFaultNames = {"message-lost",

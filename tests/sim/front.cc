@@ -16,7 +16,7 @@ constexpr std::uint64_t kUnseenOneIn = 60;
 
 }  // namespace
 
-// Keeps what is published for the judges, and passes it on to the hub.
+// Keeps published events for the judges, and passes them on to the hub.
 class Front::Tee final : public mvcc::PublishListener {
  public:
   Tee(World& world, const Machine& machine, EventHistory& events, Front& front)

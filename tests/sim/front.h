@@ -45,11 +45,11 @@ class Front {
   Front(const Front&) = delete;
   Front& operator=(const Front&) = delete;
 
-  // Whoever shows no token has an empty one.
+  // A caller without a token has an empty one.
   void Call(std::string_view path, std::string_view request, std::string_view token,
             rpc::UnaryReply reply);
   void Serve(std::string_view path, std::shared_ptr<ClientStream> stream);
-  // What other members ask.
+  // Requests of other members.
   void ServePeer(std::string path, SharedBytes body, rpc::HttpReply reply);
 
   // The stream ends with the process.
@@ -57,7 +57,7 @@ class Front {
   void BreakStreams();
 
   const watch::Shard& watchers() { return hub_.shard(0); }
-  // How many snapshots have taken the place of what this process held.
+  // The number of snapshots that have replaced this process's content.
   std::uint64_t installs() const { return installs_; }
 
  private:

@@ -11,7 +11,7 @@ void StateHistory::Observe(const std::string& who, std::int64_t revision,
                            std::vector<std::string> rows) {
   const auto [known, is_new] = states_.try_emplace(revision, std::move(rows));
   if (is_new) return;
-  // try_emplace moves only what it takes.
+  // try_emplace moves only what it inserts.
   if (known->second != rows)  // NOLINT(bugprone-use-after-move)
     world_.Fail("{} holds another state at revision {} than others did", who, revision);
 }

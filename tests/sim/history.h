@@ -1,4 +1,4 @@
-// What the replicas hold and what the clients were told, and the judgement of both together.
+// The states of the replicas and the answers to clients, and the judgement of both together.
 #pragma once
 
 #include <cstdint>
@@ -30,10 +30,10 @@ class StateHistory {
   std::map<std::int64_t, std::vector<std::string>> states_;
 };
 
-// The clients' operations must be linearizable, and each state that the replicas held must be the
-// one that these operations make: it joins the history as if somebody had read it. What ended with
-// a lease is an operation of nobody: a revision that deleted all keys of a lease that is gone.
-// Reports what is wrong to the world.
+// The clients' operations must be linearizable, and each state of the replicas must be the one that
+// these operations make: it joins the history as if a client had read it. The end of a lease is an
+// operation without a client: a revision that deleted all keys of a lease that is gone. Reports
+// violations to the world.
 void Judge(World& world, const std::vector<Request>& requests, const StateHistory& states,
            const EventHistory& events, const LeaseLedger& leases);
 

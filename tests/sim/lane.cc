@@ -66,7 +66,7 @@ void Lane::RunNext() {
   Task task = std::move(queue_.front());
   queue_.pop_front();
   task();
-  task = {};  // what it holds goes while its process lives
+  task = {};  // its captures are destroyed while its process lives
   if (!stopped_) after_();
   if (!stopped_) Arm();
 }

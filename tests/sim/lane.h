@@ -1,7 +1,6 @@
 // An executor of one simulated process: its tasks run one at a time, in the order they were posted,
-// each a random moment after the one before it, as long as this kind of thread takes. A lane that
-// is held takes tasks and runs none: its thread is busy with something long, or the process stands
-// still.
+// each a random moment after the previous one, as long as this kind of thread takes. A held lane
+// accepts tasks and runs none: its thread is busy with something long, or the process is paused.
 #pragma once
 
 #include <cstddef>

@@ -122,7 +122,7 @@ void LeaseHolders::CallAt(Machine& machine, Holder& holder, std::string_view met
                  }});
 }
 
-// ---- what they do ----
+// ---- their actions ----
 
 void LeaseHolders::Begin(Holder& holder) {
   LeaveStream(holder);
@@ -196,7 +196,7 @@ void LeaseHolders::AttachKey(Holder& holder) {
       holder.session);
 }
 
-// Where there are users, somebody else's as often: leases with keys of others are what is checked.
+// With users, somebody else's equally often: leases with others' keys are the interesting ones.
 lease::LeaseId LeaseHolders::LeaseFor(const Holder& holder) {
   if (!world_.has_auth || world_.auth_rng.OneIn(2)) return holder.id;
   const Holder& other = holders_[world_.auth_rng.Below(holders_.size())];
@@ -204,7 +204,7 @@ lease::LeaseId LeaseHolders::LeaseFor(const Holder& holder) {
 }
 
 void LeaseHolders::Renew(Holder& holder) {
-  // Of a member that has not answered for long, another one is asked.
+  // If a member has not answered for long, another one is asked.
   if (!holder.asked.empty() && world_.scheduler.Now() - holder.asked.front().at > seconds(2) &&
       world_.scheduler.rng().OneIn(2))
     LeaveStream(holder);

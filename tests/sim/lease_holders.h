@@ -1,5 +1,5 @@
-// Clients that hold leases: each is granted one, hangs keys on it, renews it at some member,
-// stalls, asks for its time to live, revokes it or leaves it to its end, and begins anew.
+// Clients that hold leases: each is granted one, attaches keys to it, renews it at some member,
+// stalls, asks for its time to live, revokes it or lets it expire, and starts over.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +29,9 @@ class LeaseHolders {
                LeaseLedger& ledger, AuthJudge& judge, Users& users, Options options);
 
   void Start();
-  // Some go on renewing what they hold; nobody does anything else.
+  // Some go on renewing their leases; nothing else happens.
   void Settle();
-  // What is renewed.
+  // The leases that are renewed.
   std::set<lease::LeaseId> Kept() const;
 
  private:
@@ -40,7 +40,8 @@ class LeaseHolders {
     Users::Session* session = nullptr;
     lease::LeaseId id = lease::kNoLease;
     std::int64_t ttl_s = 0;
-    std::uint64_t leases = 0;  // counts them, so that what is late belongs to an earlier one
+    std::uint64_t leases = 0;  // counts them, so that a late answer is recognised as an earlier
+                               // one's
     bool keeps = false;        // to the end of the run
     std::shared_ptr<ClientStream> stream;   // of renewals; null: none is open
     std::deque<LeaseLedger::Moment> asked;  // renewals without an answer
@@ -48,7 +49,7 @@ class LeaseHolders {
 
   using Done =
       std::function<void(const AuthJudge::Asked& asked, const Result<std::string>& answer)>;
-  // A unary call at some member; `done` is told within a bounded time. Without needs a refusal is
+  // A unary call at some member; `done` is called within a bounded time. Without needs a refusal is
   // not judged.
   void Call(Holder& holder, std::string_view method, std::string request,
             const std::optional<Needs>& needs, Done done);
@@ -61,7 +62,7 @@ class LeaseHolders {
   void Act(Holder& holder);
   void Renew(Holder& holder);
   void AttachKey(Holder& holder);
-  // Which lease it attaches a key to.
+  // The lease to which it attaches a key.
   lease::LeaseId LeaseFor(const Holder& holder);
   void AskForTimes(Holder& holder);
   void Revoke(Holder& holder);

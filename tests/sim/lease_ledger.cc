@@ -13,10 +13,10 @@ namespace {
 
 using std::chrono::seconds;
 
-// Of clocks whose rates are rounded.
+// For clocks whose rates are rounded.
 constexpr Duration kRounding = std::chrono::microseconds(1);
-// From the end of a lease's time to the end of the lease, once a member leads that stands no longer
-// still: finding it, asking a quorum, the log, and those that expire at the same time.
+// The time from a lease's deadline to its end, once a leader is no longer paused: finding it,
+// asking a quorum, the log, and leases that expire at the same time.
 constexpr Duration kSlack = seconds(2);
 
 }  // namespace
@@ -70,7 +70,7 @@ void LeaseLedger::TimesTold(lease::LeaseId id, std::int64_t ttl_s, std::int64_t 
     return world_.Fail("lease {:x} is told to have {} keys, and had others from revision {} to {}",
                        id, keys.size(), asked.revision, events_.last_revision());
   }
-  // What is renewed at the same time may be renewed later.
+  // A concurrent renewal may take effect later.
   if (!lease.promised.has_value() || asked.at < lease.told) return;
   const Duration passed = world_.fastest_clock.Elapsed() - lease.promised->fastest;
   if (seconds(ttl_s + 1) + passed + kRounding < seconds(granted_s)) {
@@ -174,7 +174,7 @@ void LeaseLedger::CheckOverdue(const std::set<lease::LeaseId>& kept) {
     if (term == 0 || term != instance.replica().leading_term() || view.primary_term != term)
       continue;
     const Duration extension = machine->options().replica.election_timeout;
-    // A renewal that was asked for before may take its whole time-out.
+    // A renewal requested earlier may take its whole time-out.
     const Duration asked_before = machine->options().replica.request_timeout;
     const TimePoint begin = std::max({view.primary_since + extension, *settled_ + asked_before,
                                       *settled_ + Nemesis::kLongestPause});

@@ -1,7 +1,7 @@
-// What clients were promised of leases, and what became of them: none ends before its time by any
-// clock of those who count it, and none that was renewed is gone; what is told of a lease is true
-// when it is told; all members have the same leases with the same keys at an equal applied index;
-// and once the faults are over, none is left when its time is long over.
+// The promises made to clients about leases, and the leases' fates: none ends before its time by
+// any clock that counts it, and none that was renewed is gone; answers about a lease are true when
+// given; all members have the same leases with the same keys at an equal applied index; and once
+// the faults are over, none is left long after its deadline.
 #pragma once
 
 #include <cstdint>
@@ -34,11 +34,11 @@ class LeaseLedger {
 
   Moment Now() const;
 
-  // ---- what clients see, of what they asked at `asked` ----
+  // ---- answers to clients, for requests made at `asked` ----
   // Granted or renewed, by a member in this term.
   void Promised(lease::LeaseId id, std::int64_t ttl_s, const Moment& asked, std::uint64_t term);
   void RevokeAsked(lease::LeaseId id) { leases_[id].revoke_asked = true; }
-  // That there is no such lease any more.
+  // The client was told that there is no such lease any more.
   void ToldGone(lease::LeaseId id);
   void TimesTold(lease::LeaseId id, std::int64_t ttl_s, std::int64_t granted_s,
                  const std::set<std::string>& keys, const Moment& asked);
@@ -54,7 +54,7 @@ class LeaseLedger {
   // Leases that some member has.
   bool HasOthers(Machine& machine, const std::set<lease::LeaseId>& kept) const;
 
-  // Where a lease has ended, as far as its keys tell.
+  // True if a lease has ended, as far as its keys show.
   bool IsGone(lease::LeaseId id) const {
     const auto found = leases_.find(id);
     return found != leases_.end() && found->second.gone.has_value();
@@ -62,7 +62,7 @@ class LeaseLedger {
 
  private:
   struct Lease {
-    std::int64_t ttl_s = 0;            // that the client was told
+    std::int64_t ttl_s = 0;            // reported to the client
     std::optional<Moment> promised{};  // the last moment from which it holds
     TimePoint told{};                  // when the client heard of that, or of another promise, last
     std::uint64_t promised_term = 0;

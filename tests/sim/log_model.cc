@@ -127,7 +127,7 @@ void LogModel::LogIn(const Entry& entry) {
   const std::string& user = entry.authenticate().name();
   if (!now_.auth->enabled() || !now_.auth->MayLogIn(user)) return;
   const raft::Index index = last() + 1;
-  // Named after what was applied before it, as etcd's.
+  // Named after the index applied before it, as in etcd.
   const std::string token = fmt::format("{}.{}", entry.authenticate().simple_token(), index - 1);
   tokens_.emplace(token, Token{.user = user, .from = index});
 }
@@ -174,8 +174,8 @@ void LogModel::Txn(const Entry& entry) {
   if (IsAllowed(entry, NeedsOf(entry.txn()))) Run(entry.txn());
 }
 
-// Whose lease it is does not matter; who may not write its keys may not end it. What nobody renews
-// is ended in root's name.
+// A lease has no owner; a user that may not write its keys may not end it. Leases that nobody
+// renews are ended in root's name.
 void LogModel::RevokeLease(const Entry& entry) {
   const std::int64_t lease = entry.lease_revoke().id();
   const std::vector<KeyNeed> needs = NeedsOfLease(lease);
@@ -314,7 +314,7 @@ void LogModel::AfterApply(Machine& machine) {
       world_.faults.Add(Fault::kAuthUnderSnapshot);
   }
   view.applied = applied;
-  // The oracle has not seen what it takes a snapshot to know.
+  // The oracle has not seen entries that only a snapshot covers.
   if (applied > last()) return;
   if (instance.store().revision() != RevisionAt(applied)) {
     return world_.Fail("{} has revision {} at applied index {}, and the log makes it {}",

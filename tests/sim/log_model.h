@@ -1,9 +1,9 @@
-// The log, replayed entry by entry as the members commit it, by a model that is as plain as can be:
-// which entries the permissions at their place let through, what the keys and the leases are behind
-// them, and at which revision. Members apply in batches and tell of no single entry; but what they
-// publish, and which revision they are at, must be what this says.
+// The log, replayed entry by entry as the members commit it, by a model that is as plain as
+// possible: the entries that the permissions at their place allow, the keys and leases after them,
+// and the revision. Members apply in batches and report no single entry; but their published events
+// and their revision must be the model's.
 //
-// O(keys + grants) an entry.
+// O(keys + grants) per entry.
 #pragma once
 
 #include <cstdint>
@@ -33,18 +33,18 @@ class LogModel {
 
   // An entry that is committed, each once, in their order.
   void Take(const raft::Entry& entry);
-  // What the member holds and has published is what the log makes of it.
+  // Checks that the member's state and published events are those that the log makes.
   void AfterApply(Machine& machine);
 
   // Everything that is committed, as far as anybody knows.
   raft::Index last() const { return points_.size(); }
-  // Behind the entry of an index; 0: before the first.
+  // After the entry of an index; 0: before the first.
   std::int64_t RevisionAt(raft::Index index) const { return At(index).revision; }
   const AuthModel& AuthAt(raft::Index index) const { return *At(index).auth; }
   const AuthModel& newest() const { return AuthAt(last()); }
-  // The keys that hang on a lease behind the entry.
+  // The keys attached to a lease after the entry.
   std::set<std::string> KeysOf(std::int64_t lease, raft::Index index) const;
-  // Whether a simple token that a member gave out counts behind the entry.
+  // True if a simple token that a member issued is valid after the entry.
   bool IsTokenGood(const std::string& token, const std::string& user, raft::Index index) const;
   // The index of the login that made it; 0: none did.
   raft::Index LoginOf(const std::string& token) const;
@@ -68,12 +68,12 @@ class LogModel {
     raft::Index from = 0;
     raft::Index until = 0;  // it has ended behind this entry; 0: it counts
   };
-  // Of one revision: the keys that it changed, with their values; of deleted ones none.
+  // The keys changed by one revision, with their values; deleted ones have none.
   struct Event {
     bool is_delete = false;
     std::string value;
   };
-  // What was compared last of a machine's process.
+  // The last comparison with a machine's process.
   struct View {
     std::uint64_t life = 0;
     raft::Index applied = 0;
@@ -90,7 +90,7 @@ class LogModel {
   bool IsRefusedAsCorrupt(const Entry& entry) const;
   void ApplyAuth(const Entry& entry);
   void LogIn(const Entry& entry);
-  // Whether the place in the log lets the entry's caller do it.
+  // True if the place in the log allows the entry's caller to do it.
   bool IsAllowed(const Entry& entry, const std::vector<KeyNeed>& needs);
   void Put(const Entry& entry);
   void Delete(const Entry& entry);
@@ -113,9 +113,8 @@ class LogModel {
   std::vector<Point> points_;  // [i] is behind index i + 1
   Point now_;
   Rows rows_;
-  std::map<std::string, Event> changed_;  // by the entry that is applied
-  std::map<std::int64_t, std::map<std::string, Event>>
-      made_;  // revisions that nobody published yet
+  std::map<std::string, Event> changed_;                       // by the entry that is applied
+  std::map<std::int64_t, std::map<std::string, Event>> made_;  // revisions not published yet
   std::set<std::int64_t> leases_;
   std::map<std::int64_t, std::map<raft::Index, std::set<std::string>>> lease_keys_;
   std::set<std::pair<std::uint64_t, int>> alarms_;

@@ -2,9 +2,8 @@
 // the production server::Instance over this disk, the backend's in-memory twin and lanes of the
 // run's scheduler.
 //
-// A process ends by Kill (what was written stays), by PowerCut (what was not synced may be lost),
-// by Stop (gracefully), or by itself when it says so (on_fatal); who watches it (MachineWatcher)
-// starts it again.
+// A process ends by Kill (written data stays), by PowerCut (unsynced data may be lost), by Stop
+// (gracefully), or by itself when it says so (on_fatal); its watcher (MachineWatcher) restarts it.
 #pragma once
 
 #include <array>
@@ -46,7 +45,7 @@ class MachineWatcher {
   virtual ~MachineWatcher() = default;
   // After a task of that executor.
   virtual void AfterTask(Machine& machine, LaneKind lane) = 0;
-  // The process has ended by itself or by a power cut that was due.
+  // The process has ended by itself or by a due power cut.
   virtual void OnEnded(Machine& machine) = 0;
   // Its remains are about to be destroyed: nothing may refer to its instance any more.
   virtual void OnEnding(Machine& machine) = 0;
@@ -81,9 +80,9 @@ class Machine {
   server::Instance& instance() { return *instance_; }
   Front& front() { return *front_; }
   const Front& front() const { return *front_; }
-  // Of the process: they live in its memory.
+  // The process's: they live in its memory.
   auth::SimpleTokens& tokens() { return *tokens_; }
-  // Of the last process that got so far.
+  // That of the last process that got this far.
   raft::MemberId member_id() const { return member_id_; }
   Lane& lane(LaneKind kind) { return *lanes_[static_cast<std::size_t>(kind)]; }
 
@@ -97,7 +96,7 @@ class Machine {
   void Stop();
   // Its member was removed, as it has just learnt: ends a little later.
   void EndRemoved();
-  // The whole process stands still until then.
+  // Pauses the whole process until then.
   void PauseUntil(TimePoint until);
   // The disk is replaced by an empty one. The process is down.
   void Wipe();
@@ -111,9 +110,9 @@ class Machine {
  private:
   Result<void> Open();
   void AfterTask(LaneKind kind);
-  // After an error of the disk the machine is restarted as well, not the process alone: a sync that
-  // failed leaves in the machine's memory what the disk never got, and a process that was started
-  // on it would take it for durable (docs/simulation.md).
+  // After a disk error the machine is restarted as well, not the process alone: a failed sync
+  // leaves data in the machine's memory that the disk never got, and a process restarted on it
+  // would consider that durable (docs/simulation.md).
   void EndAfterError();
   // The process is gone from one moment to the next. The disk has been dealt with.
   void End();
@@ -133,7 +132,7 @@ class Machine {
   std::uint64_t power_cuts_seen_ = 0;
   std::uint64_t io_errors_seen_ = 0;
 
-  // Of the process.
+  // State of the process.
   std::unique_ptr<ProcessFileSystem> files_;
   std::array<std::shared_ptr<Lane>, 9> lanes_;
   server::DataDirectory directory_;

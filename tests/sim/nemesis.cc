@@ -105,8 +105,8 @@ void Nemesis::Crash() {
   }
 }
 
-// Those that receive a snapshot, from its first part to behind its installation: they lose power,
-// or their disk is slow, so that nobody hears that it has arrived.
+// Stresses members that receive a snapshot, from its first part until after its installation: they
+// lose power, or their disk is slow, so that nobody learns that it has arrived.
 void Nemesis::PressReceivers() {
   network_.on_receiving = [this](Machine& machine) {
     Rng& rng = world_.scheduler.rng();
@@ -134,8 +134,8 @@ void Nemesis::CutPowerSoon(Machine& machine, Duration limit) {
                          });
 }
 
-// Leaders that are gone before they have done much leave logs behind that differ: some cannot even
-// tell anybody of their first entry, others not of their first commit (figure 8 of the paper).
+// Leaders that disappear early leave logs that differ: some cannot even send their first entry,
+// others not their first commit (figure 8 of the paper).
 void Nemesis::Elected(Machine& machine) {
   Rng& rng = world_.scheduler.rng();
   if (stopped_ || presses_one_in_ == 0 || !rng.OneIn(presses_one_in_)) return;
@@ -333,7 +333,7 @@ void Nemesis::StopGracefully() {
   victim->Stop();
 }
 
-// Of one machine that is down, in a segment of the log that is not its last one, or in the backend.
+// On one machine that is down, in a segment of the log other than the last one, or in the backend.
 void Nemesis::Rot() {
   if (rotten_.has_value() && machines_[rotten_->machine]->disks() == rotten_->disk) return;
   for (const auto& machine : machines_) {

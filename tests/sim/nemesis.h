@@ -1,9 +1,9 @@
-// What goes wrong in the safety phase: each run takes some kinds of faults and their rate from its
-// seed, so that runs differ in what they press on ("swarm testing", Groce et al. 2012).
+// The faults of the safety phase: each run takes some kinds of faults and their rate from its seed,
+// so that different runs stress different parts ("swarm testing", Groce et al. 2012).
 //
-// Whatever it does is survivable by the fault model: a power cut takes what was not synced
-// (tests/disk/sim_file_system.h); bits rot on one machine at a time, in what the formats promise to
-// find; an error of the disk ends the process that meets it.
+// All of its faults are survivable by the fault model: a power cut takes unsynced data
+// (tests/disk/sim_file_system.h); bits rot on one machine at a time, where the formats promise to
+// detect it; a disk error ends the process that meets it.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ class Nemesis {
   void Elected(Machine& machine);
   void FirstCommit(Machine& machine);
   void Voted(Machine& machine);
-  // Nothing more goes wrong, and what was wrong is over, but for processes that are down and
-  // pauses, which last for kLongestPause at most.
+  // Causes no more faults, and ends those in effect, except for processes that are down and pauses,
+  // which last at most kLongestPause.
   void Stop();
 
   // The machine found damage where bits were flipped: they are flipped back, as if its disk came

@@ -9,14 +9,14 @@ using std::chrono::milliseconds;
 
 // A peer that was not heard of for so long counts as gone.
 constexpr Duration kActiveFor = std::chrono::seconds(2);
-// Messages that a process has not read yet: past them its peers' queues are full (4,096 is what one
-// of etcd's peers holds).
+// The bound of messages that a process has not read: past it its peers' queues are full (4,096 is
+// the bound of an etcd peer).
 constexpr std::size_t kMostUnread = 4096;
 // As server/peer/pipeline.h and PeerOptions have it.
 constexpr std::size_t kPostConnections = 4;
 constexpr std::size_t kMostPosts = 64;
 constexpr Duration kPostTimeout = std::chrono::seconds(5);
-// Of a snapshot's stream, so that one of a few revisions takes several, too.
+// The bound of a part of a snapshot's stream, so that one of a few revisions has several, too.
 constexpr std::size_t kMostPartBytes = 8192;
 
 std::string Describe(const raft::Message& message) {
@@ -176,8 +176,8 @@ TimePoint Network::ArrivalByStream(Link& link) {
   return link.last_delivery;
 }
 
-// Raft bears it of its own messages. A proposal that comes again would be two, if the leader did
-// not know it; members send it once (peer_once_test.cc), what is between them may not.
+// Raft tolerates it for its own messages. A repeated proposal would be two, if the leader did not
+// recognise it; members send it once (peer_once_test.cc), proxies between them may not.
 bool Network::IsRepeated(raft::MessageType type) {
   if (type == raft::MessageType::kProp && !world_.has_repeated_proposals) return false;
   if (!world_.scheduler.Chance(weather_.repeated_permille)) return false;
@@ -235,7 +235,7 @@ void Network::PostOne(std::size_t from, std::size_t to, const Posted& message) {
     if (!Stands(from, life)) return;
     const bool is_cut = IsCut(from, to, false) || IsCut(to, from, false);
     if (!is_cut) return EndPost(from, to, receiver, broken || !machines_[to]->up());
-    // Nobody says so: the connection is waited for.
+    // Nobody reports it: the sender waits for the connection.
     world_.scheduler.After(kPostTimeout, [this, from, to, life, receiver] {
       if (Stands(from, life)) EndPost(from, to, receiver, true);
     });
@@ -269,14 +269,14 @@ void Network::Deliver(std::size_t from, std::size_t to, std::uint64_t number,
   }
   world_.Note("{} -> {} {}", machines_[from]->name(), machine.name(), Describe(*message));
   ports_[to]->Heard(message->from);
-  // By the thread that reads the sockets, so that a process that stood still may serve its clients
-  // before it hears what has happened since.
+  // On the thread that reads the sockets, so that a process that was paused may serve its clients
+  // before it learns what has happened since.
   machine.lane(LaneKind::kPeer).Post([&machine, message = *std::move(message)]() mutable {
     machine.instance().Receive(std::move(message));
   });
 }
 
-// Who is no member any more is told so when it calls, now and then.
+// A removed member is told so when it calls, now and then.
 void Network::Refuse(std::size_t caller, std::size_t by, raft::MemberId sender) {
   if (IsCut(by, caller, false) || !world_.scheduler.rng().OneIn(4)) return;
   world_.scheduler.After(weather_.most_delay, [this, caller, sender] {

@@ -1,10 +1,10 @@
-// The network between the simulated machines, with faults: messages are lost, repeated, kept back
-// and overtaken; links are cut, in one direction too. Every message goes through its encoding.
+// The network between the simulated machines, with faults: messages are lost, repeated, delayed and
+// overtaken; links are cut, also in one direction. Every message goes through its encoding.
 // Snapshots go as streams of parts, cut anywhere.
 //
-// Messages go by streams, as a rule: in order, unless one is late. In some runs each is a post of
-// its own (World::has_posts), up to four at a time to a member as server/peer/pipeline.h has it:
-// they arrive in any order, and who posts may be told of a broken connection though the message
+// Messages usually go by streams: in order, unless one is late. In some runs each is a separate
+// post (World::has_posts), up to four at a time to a member as in server/peer/pipeline.h: they
+// arrive in any order, and the sender may be told of a broken connection although the message
 // arrived. Proposals are repeated in some runs only (World::has_repeated_proposals).
 #pragma once
 
@@ -31,10 +31,10 @@ class Network {
     Duration most_delay = std::chrono::milliseconds(2);
     std::uint64_t lost_permille = 0;
     std::uint64_t repeated_permille = 0;
-    // Kept back for up to late_delay; others overtake it.
+    // Delayed for up to late_delay; others overtake it.
     std::uint64_t late_permille = 0;
     Duration late_delay = std::chrono::milliseconds(500);
-    // Of the parts of snapshots: the connection breaks there.
+    // For the parts of snapshots: the connection breaks there.
     std::uint64_t snapshot_cut_permille = 0;
   };
 
@@ -53,9 +53,9 @@ class Network {
     const auto link = links_.find({from, to});
     return link == links_.end() || !link->second.cut;
   }
-  // Of something small that is not one of Raft's messages.
+  // For a small message that is not one of Raft's.
   Duration Delay();
-  // Whether such a thing goes a second time.
+  // Whether such a message is sent a second time.
   bool RepeatsQuestion();
   // The process has ended.
   void Forget(Machine& machine);
@@ -82,7 +82,7 @@ class Network {
     std::size_t busy = 0;  // connections
   };
 
-  // A snapshot on its way.
+  // A snapshot being sent.
   struct Stream {
     std::size_t from = 0;
     std::size_t to = 0;

@@ -125,7 +125,7 @@ void Operator::Every(Duration mean, std::function<void()> act) {
                          });
 }
 
-// ---- what there is ----
+// ---- the present state ----
 
 const server::MembershipView& Operator::members() const {
   // The first entries of a new cluster name its members one by one.
@@ -211,9 +211,9 @@ bool Operator::HasLost() const {
                              [this](const auto& machine) { return IsLost(machine->number()); });
 }
 
-// Not while another one's disk is lost, and only if those who stay are a majority of today's
-// voters, also if all orders that are under way come true: they may not know that the removal is
-// committed, and get no vote of who is gone. Nor of who has not joined yet.
+// Not while another member's disk is lost, and only if the remaining members are a majority of
+// today's voters, even if all pending orders come true: they may not know that the removal is
+// committed, and get no vote from the removed one. Nor from a member that has not joined yet.
 bool Operator::MayRemove(raft::MemberId id) const {
   std::set<raft::MemberId> leaving{id};
   for (const auto& [order, member] : removals_) leaving.insert(member);
@@ -237,7 +237,7 @@ bool Operator::HasJoined(const Member& member) const {
   return machines_[MachineAt(member.peer_urls.front())]->member_id() == member.id;
 }
 
-// ---- what a machine runs ----
+// ---- a machine's process ----
 
 bool Operator::Prepare(Machine& machine) {
   const Member* member = MemberOf(machine.number());
@@ -264,14 +264,14 @@ void Operator::Started(Machine& machine) {
   Publish(machine, machine.life());
 }
 
-// What it holds is of a member that was removed.
+// Its data belongs to a member that was removed.
 bool Operator::IsOutdated(const Machine& machine) const {
   return members().removed.contains(machine.member_id());
 }
 
 bool Operator::MayRefuse(Machine& machine, const Error& error) {
   const bool has_data = wal::Exists(machine.disk(), Machine::WalDir()).value_or(true);
-  // One that would join finds nobody to ask, or what it was told is over.
+  // A joining member finds nobody to ask, or the answer it got is outdated.
   if (!has_data && machine.options().join_existing) return true;
   const bool knows = error.message.find("permanently removed") != std::string::npos;
   if (!knows || !IsOutdated(machine)) return false;
@@ -405,7 +405,7 @@ void Operator::Change(Machine& at, const MemberChange& change, Fault counts_as) 
   const auto view = at.instance().membership().View();
   auto checked = CheckMemberChange(*view, change);
   if (checked.has_value() && change.is_promote) checked = CheckStrict(at, change);
-  // What was right when it was asked may not be any more.
+  // A request that was valid when it was made may no longer be.
   const bool is_removal = change.type == raft::ConfChangeType::kRemoveNode;
   if (is_removal && !MayRemove(change.id)) return;
   if (!checked.has_value()) return Refused(at, change, checked.error());
@@ -487,7 +487,7 @@ void Operator::DisarmAlarms(Machine& machine) {
 void Operator::Tend() {
   world_.scheduler.After(kTending, [this] {
     for (const auto& each : machines_) {
-      // A member that was removed and has not heard of it stands in the way of the next one.
+      // A removed member that has not heard of that is in the way of the next one.
       if (!each->up() || MemberOf(each->number()) == nullptr || !IsOutdated(*each)) continue;
       each->Kill();
       ended_(*each);

@@ -1,12 +1,12 @@
-// Who runs the cluster: members are added, as voters or learners, promoted, moved to another URL,
-// removed, and replaced when their disk is lost; leadership is moved; alarms are raised and
-// disarmed. Each as an operator's tool would ask for it, of some member that is up, in the middle
-// of everything else that goes on. It also says what a machine's process is to be started as.
+// The operator of the cluster: members are added, as voters or learners, promoted, moved to another
+// URL, removed, and replaced when their disk is lost; leadership is transferred; alarms are raised
+// and disarmed. Each as an operator's tool would request it, from some member that is up, in the
+// middle of everything else. It also decides as which member a machine's process is started.
 //
-// It knows the truth (the newest membership that any member has applied), but for one thing: an
-// order to remove a member whose outcome it never heard may still come true. As long as there is
-// such a one, no disk is lost and nobody dies for good: that could cost the cluster its quorum, for
-// which nobody could blame the code.
+// It knows the truth (the newest membership that any member has applied), with one exception: an
+// order to remove a member whose outcome it never heard may still come true. While there is one, no
+// disk is lost and nobody dies for good: that could cost the cluster its quorum, for which the code
+// could not be blamed.
 #pragma once
 
 #include <cstdint>
@@ -34,24 +34,25 @@ class Operator {
            std::vector<server::Member> first_members, std::function<void(Machine&)> ended);
 
   void Start();
-  // Begins nothing more, but goes on disarming alarms and telling the cluster who has started.
+  // Starts nothing more, but goes on disarming alarms and telling the cluster which members have
+  // started.
   void Stop() { stopped_ = true; }
 
-  // Says what the machine's next process is to be started as; false if there is nothing for it.
+  // Decides how the machine's next process is started; false if there is nothing for it.
   bool Prepare(Machine& machine);
   void Started(Machine& machine);
-  // Whether it was right of a process to refuse to start.
+  // True if a process was right to refuse to start.
   bool MayRefuse(Machine& machine, const Error& error);
 
-  // What the cluster is, as far as any member has applied it.
+  // The cluster's members, as far as any member has applied them.
   const server::MembershipView& members() const;
   // The member that runs on the machine, or is to run there.
   const server::Member* MemberOf(std::size_t machine) const;
   // Its member has lost its disk, and is not removed yet.
   bool IsLost(std::size_t machine) const;
-  // Whether the cluster must be able to go on without this voter, besides those that are lost
-  // already: nobody knows of a removal that may still come true, and a majority of the others knows
-  // the members as they are, whatever happens to it.
+  // True if the cluster must be able to go on without this voter, in addition to those already
+  // lost: no removal is pending whose outcome is unknown, and a majority of the others has the
+  // present members durably.
   bool CanDoWithout(const std::set<raft::MemberId>& gone) const;
 
  private:
@@ -61,7 +62,7 @@ class Operator {
   std::size_t Voters() const;
   bool HasLost() const;
   bool MayRemove(raft::MemberId id) const;
-  // Whether its machine has run it yet.
+  // True if its machine has run it yet.
   bool HasJoined(const server::Member& member) const;
   void Every(Duration mean, std::function<void()> act);
   Machine* AnyUp();
@@ -82,7 +83,7 @@ class Operator {
   void DisarmAlarms(Machine& machine);
   void Publish(Machine& machine, std::uint64_t life);
 
-  // As the Cluster service does it: a linearizable look at the members, then the change.
+  // Like the Cluster service: a linearizable read of the members, then the change.
   void ReadThenChange(Machine& at, server::MemberChange change, Fault counts_as);
   void Change(Machine& at, const server::MemberChange& change, Fault counts_as);
   Result<void> CheckStrict(Machine& at, const server::MemberChange& change);

@@ -49,7 +49,7 @@ void Oracle::AfterRaft(Machine& machine) {
   if (commit < view.commit)
     world_.Fail("{}: the commit index went back from {} to {}", machine.name(), view.commit,
                 commit);
-  // A log is compacted up to what was applied before this task, so the index is a snapshot's.
+  // A log is compacted up to an index applied before this task, so the index is a snapshot's.
   if (view.has_run && node.log().snapshot_index() > view.commit)
     view.installing = node.log().snapshot_index();
   view.has_run = true;
@@ -130,13 +130,13 @@ void Oracle::AfterApply(Machine& machine) {
                 revision);
   }
   if (revision > view.revision) {
-    // A new process is asked about what nobody has told yet, and about its newest state.
+    // A new process is asked about revisions not yet reported, and about its newest state.
     const std::int64_t from =
         view.revision == 0 ? std::min(states_.last_revision() + 1, revision) : view.revision + 1;
     ObserveStates(machine, from, revision);
     view.revision = revision;
   }
-  // What the backend held already is applied again without an effect: until the log has caught up
+  // Entries already in the backend are applied again without an effect: until the log has caught up
   // with it, index and revision do not belong together.
   if (applied > view.applied && applied >= instance.store().recovered().consistent_index) {
     const auto [known, is_new] = revision_at_.emplace(applied, revision);

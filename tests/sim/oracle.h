@@ -1,6 +1,6 @@
-// What must hold at every moment, whatever fails: Raft's promises (paper, figure 3) and equality of
-// the replicas. Looks at each member behind each of its tasks, at the more expensive things now and
-// then, and reports the first thing that is wrong to the world.
+// The properties that hold at every moment, whatever fails: Raft's promises (paper, figure 3) and
+// equality of the replicas. Checks each member after each of its tasks, the more expensive
+// properties now and then, and reports the first violation to the world.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ class Oracle {
   // HashKV and the small buckets of members that have applied the same.
   void CheckEqual(const std::vector<Machine*>& members);
 
-  // Who belongs to the cluster, by the newest configuration that any member has applied; nullptr
+  // The members of the cluster, by the newest configuration that any member has applied; nullptr
   // before there is one.
   const server::MembershipView* members() const { return newest_members_.get(); }
   // The index at which they were first seen.
@@ -55,7 +55,7 @@ class Oracle {
     std::uint32_t checksum = 0;
     friend bool operator==(const CommittedEntry&, const CommittedEntry&) = default;
   };
-  // What was seen of one process.
+  // The observations of one process.
   struct View {
     std::uint64_t life = 0;
     bool has_run = false;
@@ -68,7 +68,7 @@ class Oracle {
     std::int64_t revision = 0;
     std::shared_ptr<const server::MembershipView> members{};
     std::uint32_t members_digest = 0;
-    raft::Index installing = 0;  // index of a snapshot that Raft has taken, and the store has not
+    raft::Index installing = 0;  // index of a snapshot that Raft has taken, but not the store
   };
 
   View& ViewOf(Machine& machine);
@@ -89,7 +89,7 @@ class Oracle {
   std::vector<CommittedEntry> committed_;  // [i] has index i + 1
   std::map<raft::Term, raft::MemberId> leaders_;
   std::map<raft::Index, std::int64_t> revision_at_;  // by applied index, at the ends of batches
-  // What the members and the alarms are, by applied index.
+  // The members and the alarms, by applied index.
   std::map<raft::Index, std::uint32_t> members_at_;
   std::shared_ptr<const server::MembershipView> newest_members_;
   raft::Index newest_members_index_ = 0;

@@ -18,7 +18,7 @@ class Passwords {
   std::map<std::pair<std::string, std::string>, bool> known_;
 };
 
-// Of one process; the lane drops what it has not done when the process ends.
+// Belongs to one process; the lane drops its pending jobs when the process ends.
 class LanePasswordWork final : public auth::PasswordWork {
  public:
   LanePasswordWork(Executor& lane, Passwords& passwords) : lane_(lane), passwords_(passwords) {}

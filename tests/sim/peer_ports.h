@@ -1,5 +1,5 @@
-// What members ask each other's peer ports beside the protocol of Raft: who belongs to the cluster,
-// and at what version it runs. The answers are there at once, or not at all.
+// Members' requests to each other's peer ports outside of Raft's protocol: the members of the
+// cluster, and its version. The answers come at once, or not at all.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// What members post to each other's peer ports about leases, as PeerTransport does it: requests and
+// Members' posts to each other's peer ports about leases, as PeerTransport sends them: requests and
 // answers cross the same network as Raft's messages, and are lost with the links and the processes.
 #pragma once
 

@@ -230,7 +230,7 @@ linearizability::Answer AnswerOf(const etcdserverpb::RangeResponse& range) {
   return answer;
 }
 
-// Of the nested transaction, if there is one.
+// The nested transaction's, if there is one.
 std::optional<Operation> ReadTxn(const Request& request, const etcdserverpb::TxnResponse& txn) {
   Operation operation = request.operation;
   operation.revision = txn.header().revision();
@@ -249,7 +249,7 @@ std::optional<Operation> ReadTxn(const Request& request, const etcdserverpb::Txn
   return operation;
 }
 
-// Of a response that has a header; `answer` makes the rest of it.
+// Reads a response with a header; `answer` makes the rest of it.
 template <class Response, class Answer>
 std::optional<Operation> ReadPlain(const Request& request, const std::string& bytes,
                                    Answer&& answer) {

@@ -1,5 +1,5 @@
-// What a simulated client asks for: an operation as the checker of histories knows it, and its way
-// into the log and back.
+// A simulated client's request: an operation in the form of the history checker, and its way into
+// the log and back.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ struct Request {
   linearizability::Operation operation;
   std::int64_t compact_revision = 0;  // not 0: a compaction, and no operation
   std::int64_t lease = 0;             // that a put attaches its key to
-  // Of a put or a delete: the values before are asked for. (They are looked at by nobody.)
+  // For a put or a delete: requests the previous values. (Nobody looks at them.)
   bool prev_kv = false;
-  // Not empty: the branch of success stands in a nested transaction, in whose other branch, which
-  // is never taken, this is put.
+  // Not empty: the success branch is in a nested transaction, whose other branch, never taken, puts
+  // this key.
   std::string hidden_key = {};
   bool refused = false;  // for certain: it is no operation
 
@@ -40,18 +40,18 @@ inline constexpr const char* kEndOfKeys = "l";
 server::RequestKind KindOf(const Request& request);
 // The method of the KV service.
 std::string PathOf(const Request& request);
-// What its caller must be allowed to do.
+// The permissions that its caller needs.
 Needs NeedsOf(const Request& request);
 std::string BodyOf(const Request& request);
 std::string Describe(const Request& request);
 
-// Writes what a request answered into its operation, and returns the revision of the header.
+// Writes the answer into the request's operation, and returns the revision of the header.
 std::int64_t Record(const server::ApplyResult::Value& value, linearizability::Operation& operation);
-// Whether the outcome, once recorded, can be that of such a request at all.
+// True if the outcome, once recorded, can be that of such a request at all.
 bool Fits(const Request& request, const server::ApplyResult::Value& value,
           const linearizability::Operation& recorded);
 linearizability::KeyValue KeyValueOf(std::string_view encoded);
-// The same of what the KV service answers. Nothing if it cannot be the answer to such a request.
+// The same for an answer of the KV service. Nothing if it cannot be the answer to such a request.
 std::optional<linearizability::Operation> ReadAnswer(const Request& request,
                                                      const std::string& bytes);
 

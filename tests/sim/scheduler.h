@@ -1,6 +1,6 @@
-// The simulation's one thread: whatever happens on any simulated machine is an event of this queue,
-// in the order of simulated time, and among equals in the order in which they were asked for. Time
-// jumps from one event to the next.
+// The simulation's one thread: everything on any simulated machine is an event of this queue, in
+// the order of simulated time, and among equal times in the order of scheduling. Time jumps from
+// one event to the next.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class Scheduler {
 
   void At(TimePoint when, Task task);
   void After(Duration delay, Task task) { At(now_ + delay, std::move(task)); }
-  // The next event; false if there is none.
+  // Runs the next event; false if there is none.
   bool Step();
   std::uint64_t steps() const { return steps_; }
 

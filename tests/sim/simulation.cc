@@ -252,7 +252,7 @@ class Simulation final : public MachineWatcher {
 
   // The operator's supervisor.
   void StartLater(Machine& machine) {
-    // Half of them are back before anybody else has stood for election.
+    // Half of them are back before another member has campaigned.
     const Duration most = world_.scheduler.rng().OneIn(2) ? milliseconds(100) : seconds(4);
     world_.scheduler.After(world_.scheduler.Between(milliseconds(2), most),
                            [this, &machine] { StartNow(machine); });
@@ -307,7 +307,7 @@ class Simulation final : public MachineWatcher {
     const TimePoint end = world_.scheduler.Now() + kLivenessBound;
     std::vector<Machine*> live;
     raft::Index applied = 0;
-    // Members that have just started still tell their names: what is compared must not move.
+    // Members that have just started still publish their names: the compared state must not change.
     do {
       const bool converged =
           RunUntil(end, [&] { return clients_.pending() == 0 && AreEqual(Live()) && AreOver(); });
@@ -323,20 +323,19 @@ class Simulation final : public MachineWatcher {
     if (!world_.failed()) FinishWatching();
   }
 
-  // The leases that nobody renews.
+  // Leases that nobody renews.
   bool AreOver() {
     const std::set<lease::LeaseId> kept = holders_.Kept();
     return std::ranges::none_of(
         Live(), [&](Machine* machine) { return ledger_.HasOthers(*machine, kept); });
   }
 
-  // Everything that was published has been given to all watchers, and they are told that this is
-  // all.
+  // Everything published has been given to all watchers, and they are told that this is all.
   void FinishWatching() {
     const TimePoint end = world_.scheduler.Now() + kWatchBound;
     if (!RunUntil(end, [&] { return watchers_.AreAtEnd(); }))
       return world_.Fail("watchers do not get to the end: {}", watchers_.Behind());
-    // A request is passed over while one of the stream's watchers is being caught up.
+    // A progress request is skipped while one of the stream's watchers is being caught up.
     bool knows = false;
     while (!knows && !world_.failed() && world_.scheduler.Now() < end) {
       watchers_.AskForProgress();
@@ -366,7 +365,7 @@ class Simulation final : public MachineWatcher {
     }
   }
 
-  // Those that have to be there in the end.
+  // The machines that must be there in the end.
   std::vector<Machine*> Live() {
     std::vector<Machine*> live;
     for (const auto& machine : machines_) {

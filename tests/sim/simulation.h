@@ -37,7 +37,7 @@ struct Report {
   std::uint64_t unseen_revisions = 0;
 };
 
-// The size of the cluster where nobody asks for one: mostly 3, one seed in four 5.
+// The default size of the cluster: mostly 3, for one seed in four 5.
 std::size_t MembersOf(std::uint64_t seed);
 
 Report RunSimulation(const Options& options);
@@ -45,7 +45,7 @@ Report RunSimulation(const Options& options);
 // The command that runs it again.
 std::string ReplayCommand(const Options& options);
 
-// For a report of a run that is under way, when the process is about to abort. Empty if none is.
+// For a report of the current run, when the process is about to abort. Empty if there is none.
 std::string RunningTail();
 
 }  // namespace kvorum::sim

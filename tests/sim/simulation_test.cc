@@ -16,7 +16,7 @@
 namespace kvorum::sim {
 namespace {
 
-// What the end of a run says, also of one that an invariant of the code ends.
+// The report at the end of a run, also of one that an invariant of the code ends.
 Report RunSeed(Options options) {
   static Options running;
   static const bool registered = [] {
@@ -37,7 +37,7 @@ class Seeds : public testing::TestWithParam<std::uint64_t> {
  protected:
   static constexpr std::uint64_t kPerCase = 25;
 
-  // So many from the first one on, with the network that the options ask for.
+  // Runs this many seeds from the first one on, with the network that the options ask for.
   static void Run(std::uint64_t first, const Options& network = {}) {
     std::uint64_t answered = 0;
     for (std::uint64_t i = 0; i < kPerCase; ++i) {
@@ -65,8 +65,8 @@ TEST_P(Networks, ThatRepeatProposals) { Run(GetParam(), {.repeated_proposals = t
 
 INSTANTIATE_TEST_SUITE_P(From501, Networks, testing::Values(501));
 
-// What never fires proves nothing. Some kinds are rare: sectors are torn only by a power cut in the
-// middle of a write.
+// A fault that never fires proves nothing. Some kinds are rare: sectors are torn only by a power
+// cut in the middle of a write.
 TEST(Faults, OfEveryKindHappen) {
   FaultCounters faults;
   const auto never = [&] {
@@ -98,8 +98,8 @@ TEST(Replay, AnotherSeedMakesAnotherTrace) {
   EXPECT_NE(RunSeed({.seed = 1, .seconds = 5}).digest, RunSeed({.seed = 2, .seconds = 5}).digest);
 }
 
-// A seed within so many whose run fails with the flaw, by a failure or an invariant's abort, and
-// passes without it. The runs with the flaw have a process of their own, which may die.
+// A seed among the first `seeds` fails with the flaw, by a failure or an invariant's abort, and
+// passes without it. The runs with the flaw have a separate process, which may die.
 void ExpectFound(Flaw flaw, std::uint64_t seeds) {
   void* shared = mmap(nullptr, sizeof(std::uint64_t), PROT_READ | PROT_WRITE,
                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -1,6 +1,6 @@
-// The event log of a run: one line an event, each of which goes into a digest; the last ones are
-// kept for the report of a failure. Equal seeds make equal traces, byte for byte: nothing of this
-// machine (addresses, threads, time) may stand in a line.
+// The event log of a run: one line per event, each of which goes into a digest; the last ones are
+// kept for the report of a failure. Equal seeds make equal traces, byte for byte: a line may
+// contain nothing of this machine (addresses, threads, time).
 #pragma once
 
 #include <fmt/format.h>

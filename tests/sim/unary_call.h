@@ -15,14 +15,14 @@ struct UnaryCall {
   std::string path;
   std::string request;
   std::string token = {};  // empty: none is shown
-  // The member takes it; the answer leaves it; the client has it, or has lost its patience. All may
-  // be empty.
+  // The member has taken it; the answer has left; the client has it, or has lost its patience. All
+  // may be empty.
   std::function<void()> on_taken = {};
   std::function<void(const Result<std::string>&)> on_answer = {};
   std::function<void(const Result<std::string>&)> done = {};
 };
 
-// `done` is told once, within a bounded time.
+// `done` is called once, within a bounded time.
 void Call(World& world, Machine& machine, UnaryCall call);
 
 }  // namespace kvorum::sim

@@ -1,5 +1,5 @@
-// Who the simulated clients are in a run with auth: users with passwords, who log in at some member
-// and show the token that they are given until it is refused.
+// The simulated clients' users in a run with auth: users with passwords, who log in at some member
+// and use the token that they get until it is refused.
 #pragma once
 
 #include <deque>
@@ -28,12 +28,12 @@ class Users {
 
   Users(World& world, AuthJudge& judge) : world_(world), judge_(judge) {}
 
-  // Stays. Of a run without auth: nobody's.
+  // Permanent. In a run without auth: nobody's.
   Session& New(std::string user);
   Session& NewOfAnybody() { return New(Anybody()); }
   std::string Anybody();
   static std::string NameOf(std::uint64_t number) { return "u" + std::to_string(number + 1); }
-  // Another user, who has not logged in.
+  // Changes to another user, who has not logged in.
   void Become(Session& session, std::string user);
   // Logs in if that is to be done, at this member; then `then`, with a token or without one.
   void Ready(Session& session, Machine& machine, std::function<void()> then);

@@ -114,7 +114,7 @@ void Watched::CheckPrevious(const WatchEvent& event, const PublishedEvent& owed,
     if (!event.previous.empty()) world_.Fail("{} is given a value before, unasked", Describe());
     return;
   }
-  // What the key was is gone when the revision before the event is compacted.
+  // The previous value is gone when the revision before the event is compacted.
   const bool may_lack = owed.previous.empty() || events_.compacted() >= revision;
   if (event.previous.empty() && may_lack) return;
   if (event.previous != owed.previous) {

@@ -1,7 +1,7 @@
-// What one watcher is owed: the events of its range from a revision on, as the members have
-// published them, each once, in their order, a revision whole in one message (or in fragments, if
-// it wants them), with the values before them; or to be told that they are compacted. Judges what
-// the server says to it, message by message, and knows where it would go on elsewhere.
+// The events that one watcher must get: those of its range from a revision on, as the members have
+// published them, each once, in order, a revision whole in one message (or in fragments, if it
+// wants them), with the previous values; or the news that they are compacted. Judges the server's
+// messages to it one by one, and knows where it would resume elsewhere.
 #pragma once
 
 #include <compare>
@@ -22,31 +22,31 @@ class Watched {
 
   Watched(World& world, const EventHistory& events, WatchCreate create, std::string name);
 
-  // Another process is to take it over; what to ask it for.
+  // Another process takes over; returns the request for it.
   const WatchCreate& Reopen();
   void OnCreated(const WatchAnswer& answer);
   void OnEvents(const WatchAnswer& answer);
   // All events up to the revision have been sent, says the server.
   void OnProgress(std::int64_t revision);
-  // It ended, and begins again at the revision that it was told.
+  // It was cancelled by a compaction, and resumes at the revision that it was told.
   void OnCompacted(std::int64_t revision);
 
-  // What it reads.
+  // The keys that it reads.
   KeyNeed Need() const {
     return {.writes = false, .key = create_.key, .range_end = create_.range_end};
   }
   // The id that the stream knows it by.
   std::int64_t id() const { return id_; }
   bool is_created() const { return id_ != kNotCreated; }
-  // Whether it has everything that was published.
+  // True if it has everything that was published.
   bool IsAtEnd() const { return is_created() && !NextOwed().has_value(); }
   // It asked for a start that has not come yet.
   bool StartsLater() const { return create_.start_revision > events_.last_revision(); }
-  // Where it goes on; 0: it has never begun.
+  // Where it resumes; 0: it has never begun.
   std::int64_t next() const { return next_; }
   std::string Describe() const;
 
-  // Of the client that has it.
+  // For its client.
   bool cancel_asked = false;
   bool ended = false;  // by a compaction, after it was to be cancelled
 

@@ -1,4 +1,4 @@
-// The judge of what watchers are told: what is right passes, and each kind of wrong is seen.
+// The judge of watchers' messages: correct ones pass, and each kind of error is detected.
 #include "tests/sim/watched.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// A history of events, and messages that tell of them.
+// A history of events, and messages about them.
 class WatchedTest : public testing::Test {
  protected:
   static std::string Put(std::string_view key, std::int64_t created, std::int64_t revision) {

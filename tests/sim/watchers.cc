@@ -35,7 +35,7 @@ void Watchers::Start() {
   }
 }
 
-// ---- what they do ----
+// ---- their actions ----
 
 void Watchers::ActLater(Client& client) {
   world_.scheduler.After(world_.scheduler.Between(Duration(0), 2 * options_.most_thinking),
@@ -84,7 +84,7 @@ void Watchers::Connect(Client& client) {
   client.logs_in = true;
   users_.Ready(*client.session, *machine, [this, &client] {
     client.logs_in = false;
-    // A login takes its time: the member may have gone.
+    // A login takes time: the member may have gone.
     if (IsLive(*machines_[client.machine])) {
       OpenStream(client);
     } else {
@@ -202,7 +202,7 @@ WatchCreate Watchers::RandomWatch() {
   return create;
 }
 
-// ---- what they are told ----
+// ---- responses ----
 
 Watched* Watchers::Find(Client& client, std::int64_t id) {
   const auto found = std::ranges::find(client.watches, id, &Watched::id);
@@ -230,7 +230,7 @@ bool Watchers::OnDenied(Client& client, const WatchAnswer& answer) {
   const std::size_t at = answer.cancel_reason.find(kBefore);
   if (!world_.has_auth || at == std::string_view::npos || client.awaiting.empty()) return false;
   const Error error{Code::kUnknown, std::string(answer.cancel_reason.substr(at + kBefore.size()))};
-  // Whom the member would refuse it looks at again behind a leader's answer, which may not come.
+  // A member that would refuse a user checks again after a leader's answer, which may not come.
   const bool is_unknown = answer.cancel_reason.find("code = Unavailable") != std::string_view::npos;
   if (!AuthJudge::IsRefusal(error) && !is_unknown) return false;
   const auto& [watched, asked] = client.awaiting.front();
@@ -305,7 +305,7 @@ void Watchers::Settle(std::function<std::vector<Machine*>()> live) {
   live_ = std::move(live);
   const std::vector<Machine*> stay = live_();
   for (Client& client : clients_) {
-    // So that nobody keeps them from getting everything.
+    // So that nothing keeps them from getting everything.
     if (world_.has_auth) users_.Become(*client.session, Users::kRoot);
     if (client.stream == nullptr) continue;
     const bool stays = std::ranges::find(stay, machines_[client.machine].get()) != stay.end();

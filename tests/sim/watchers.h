@@ -1,6 +1,6 @@
 // Clients that watch: each has a Watch call at some member with a few watchers on it, asks for
-// progress, stops reading for a while, cancels and creates, and goes on at another member behind
-// the last revision that it was given: when it is refused or cut off, and when it likes.
+// progress, stops reading for a while, cancels and creates, and resumes at another member after the
+// last revision that it was given: when it is refused or cut off, and at will.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ class Watchers {
   // Asks for progress, everywhere.
   void AskForProgress();
   bool KnowTheEnd() const;
-  // Who is not where it should be.
+  // The watchers that are behind.
   std::string Behind() const;
 
  private:
@@ -76,7 +76,7 @@ class Watchers {
 
   void OnMessage(Client& client, std::string_view message);
   void OnCreated(Client& client, const WatchAnswer& answer);
-  // True: it was a user who may not read it, and goes elsewhere.
+  // Returns true if its user may not read the range, and goes elsewhere.
   bool OnDenied(Client& client, const WatchAnswer& answer);
   void OnCanceled(Client& client, const WatchAnswer& answer);
   void OnProgress(Client& client, const WatchAnswer& answer);

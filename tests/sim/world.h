@@ -1,5 +1,5 @@
-// What all parts of one run share: its options, its time and choices, its trace, what was counted,
-// and what was found wrong first.
+// State shared by all parts of one run: its options, its time and choices, its trace, the counters,
+// and the first violation.
 #pragma once
 
 #include <cstdint>
@@ -31,14 +31,14 @@ struct Options {
   Flaw flaw = Flaw::kNone;
   std::FILE* trace_file = nullptr;
   bool keep_trace = false;
-  // Of any seed, and not only of those that have them anyway.
+  // For any seed, not only for those that have them anyway.
   bool posts = false;
   bool repeated_proposals = false;
 };
 
 // One run in three has users and roles.
 inline bool HasAuth(std::uint64_t seed) { return seed % 3 == 1; }
-// In two of thirteen no stream stands between any two members: each message is a post of its own.
+// In two of thirteen there are no streams between members: each message is a separate post.
 inline bool HasPosts(std::uint64_t seed) { return seed % 13 == 5 || seed % 13 == 12; }
 // In two of thirteen there are defragmentations and CORRUPT alarms.
 inline bool HasUpkeep(std::uint64_t seed) { return seed % 13 == 3 || seed % 13 == 9; }
@@ -74,7 +74,7 @@ struct World {
   const bool has_posts;
   const bool has_repeated_proposals;
   Scheduler scheduler;
-  // Choices that only runs with auth have, so that those without stay what they are.
+  // Choices of runs with auth only, so that runs without stay the same.
   Rng auth_rng;
   Trace trace;
   FaultCounters faults;

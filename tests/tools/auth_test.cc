@@ -1,5 +1,5 @@
-// The commands auth, user and role, as far as they need no server: what is refused, what is asked
-// for, what is kept to itself, and the formats that scripts/*.txt can't show.
+// The commands auth, user and role, as far as they need no server: refusals, prompts, secrets kept
+// back, and the formats that scripts/*.txt can't show.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ struct Ended {
   std::string err;
 };
 
-// With nobody to talk to, in case it gets so far.
+// Without a server, in case it gets that far.
 Ended RunLine(std::vector<std::string> line, const std::string& input = "",
               std::vector<std::string> environment = {}) {
   line.insert(line.end(), {"--endpoints=127.0.0.1:1", "--dial-timeout=50ms"});

@@ -1,4 +1,4 @@
-// What each format prints, for answers made by hand.
+// The output of each format, for answers made by hand.
 #include <gtest/gtest.h>
 
 #include <sstream>

@@ -1,4 +1,4 @@
-// What a line of `watch` makes, and the refusals in etcdctl's words.
+// The result of a `watch` line, and the refusals in etcdctl's words.
 #include "tools/watch_args.h"
 
 #include <gmock/gmock.h>

@@ -1,7 +1,7 @@
 // Power cuts and kills at every write and sync of a log's life, under the fault model of
-// tests/disk/sim_file_system.h. What must hold at each of them: the log opens; every entry and hard
-// state that a Sync confirmed is there; what was not confirmed is there as a prefix or not at all;
-// the opened log takes more, and keeps it.
+// tests/disk/sim_file_system.h. The following must hold at each of them: the log opens; every entry
+// and hard state that a Sync confirmed is there; unconfirmed ones are there as a prefix or not at
+// all; the opened log takes more, and keeps it.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -16,7 +16,7 @@ namespace {
 
 using Keep = SimFileSystem::Keep;
 
-// What a log holds, as its user knows it.
+// A log's content, as its user knows it.
 struct Log {
   std::map<raft::Index, raft::Entry> entries;
   raft::HardState state;
@@ -54,8 +54,8 @@ class Workload {
 
   static constexpr std::uint64_t kSegmentBytes = 8192;
   bool created = false;
-  Log durable;                        // what was confirmed
-  std::vector<Appended> unconfirmed;  // what was appended since
+  Log durable;                        // the confirmed part
+  std::vector<Appended> unconfirmed;  // appended since then
   SnapshotMarker marker;              // the newest one confirmed
 
  private:
@@ -135,7 +135,7 @@ class Workload {
     writer_.reset();
     KV_TRY(Opened opened, Open(fs_, kDir, marker, SmallOptions(kSegmentBytes)));
     writer_ = std::move(opened.writer);
-    Confirm();  // Open has synced what a reader was shown
+    Confirm();  // Open has synced everything that it returns
     return {};
   }
 
@@ -145,7 +145,7 @@ class Workload {
   std::unique_ptr<Writer> writer_;
 };
 
-// What a reader that begins at the marker sees of the log.
+// True if this is the content that a reader sees from the marker on.
 bool Matches(const Contents& read, const Log& log, raft::Index from) {
   auto expected = log.entries.upper_bound(from);
   for (const raft::Entry& entry : read.entries) {
@@ -161,7 +161,7 @@ bool Matches(const Contents& read, const Log& log, raft::Index from) {
   return read.hard_state == state;
 }
 
-// A crash leaves what was confirmed and a prefix of what was appended since.
+// A crash leaves everything confirmed and a prefix of the entries appended since.
 bool MayFollow(const Contents& read, const Workload& workload, raft::Index from) {
   Log log = workload.durable;
   if (Matches(read, log, from)) return true;
@@ -188,7 +188,7 @@ void CheckSurvivor(SimFileSystem& disk, const Workload& workload, Rng& rng, cons
   EXPECT_EQ(opened->contents.metadata, kMetadata);
   ASSERT_TRUE(MayFollow(opened->contents, workload, from.index)) << when;
 
-  // It shows the same to whoever looks again, even when what it was reading had never been synced.
+  // It shows the same to a second reader, even when the data read had never been synced.
   const Contents first = std::move(opened->contents);
   std::unique_ptr<Writer> writer = std::move(opened->writer);
   writer.reset();
@@ -271,7 +271,7 @@ TEST_P(CrashTest, NothingConfirmedIsLostAtAnyWriteOrSync) {
     }
   });
   const Result<void> run = workload.Run(60);
-  fs.SetObserver({});  // the workload's end removes files, after what the observer looks at
+  fs.SetObserver({});  // the workload's end removes files that the observer looks at
   ASSERT_OK(run);
   EXPECT_GE(states.size(), 800u) << "too few different disks were tried";
   // The faults did come about.
@@ -302,14 +302,14 @@ TEST_P(CrashTest, NothingConfirmedIsLostWhenThePowerGoesDuringAnOperation) {
   }
 }
 
-// An operation fails, the process ends for it, the disk loses what it had given up.
+// An operation fails, the process ends because of it, the disk loses the data it had given up.
 TEST_P(CrashTest, NothingConfirmedIsLostWhenAnOperationFails) {
   const std::uint64_t total = OperationsOfShortRun();
   for (std::uint64_t n = 4; n <= total; ++n) {
     SimFileSystem fs;
     Workload workload(fs, GetParam());
     fs.FailAt(n, SimFileSystem::Fault::kIoError);
-    static_cast<void>(workload.Run(kShortRun));  // a failed trim or purge is passed over
+    static_cast<void>(workload.Run(kShortRun));  // a failed trim or purge is ignored
     fs.Kill();
     Rng rng(n);
     fs.Crash(Keep::kRandom, rng);
@@ -318,8 +318,9 @@ TEST_P(CrashTest, NothingConfirmedIsLostWhenAnOperationFails) {
   }
 }
 
-// An operation fails, the process ends for it, and another one begins on the same machine: it reads
-// what a failed sync has left in the cache, tells the cluster of it, and only then the power goes.
+// An operation fails, the process ends because of it, and another one starts on the same machine:
+// it reads data that a failed sync has left in the cache, tells the cluster of it, and only then
+// the power goes.
 TEST_P(CrashTest, WhatARestartReadsAfterAFailedOperationSurvivesAPowerCut) {
   const std::uint64_t total = OperationsOfShortRun();
   for (std::uint64_t n = 4; n <= total; ++n) {
@@ -369,7 +370,7 @@ TEST_F(KillTest, WhatAFailedSyncLeftInTheCacheIsMadeDurable) {
   EXPECT_EQ(contents_.entries.size(), 4u);
 }
 
-// Its seal fills a sector of its own at some of the sizes.
+// At some of the sizes its seal fills a separate sector.
 TEST_F(KillTest, ACloseWhoseLastSyncFailedIsMadeDurable) {
   for (std::size_t size_bytes = 20; size_bytes < 20 + SimFileSystem::kSectorBytes;
        size_bytes += kFrameAlignment) {

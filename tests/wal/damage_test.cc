@@ -60,7 +60,7 @@ class DamageTest : public LogFixture {
     EXPECT_THAT(opened.error().message, HasSubstr("is damaged at offset"));
     EXPECT_THAT(opened.error().message, HasSubstr("add it again with an empty data directory"));
   }
-  // At most the last batch is missing, and it is told.
+  // At most the last batch is missing, and that is reported.
   void ExpectWholeBeforeLastBatch(const Opened& opened) {
     const std::vector<raft::Entry>& entries = opened.contents.entries;
     ASSERT_GE(entries.size(), 8u);
@@ -81,7 +81,7 @@ class DamageTest : public LogFixture {
 TEST_F(DamageTest, NoChangedByteOfAClosedLogPasses) {
   MakeLog();
   CloseLog();
-  const std::uint64_t seal_at = end_ - 56;  // of the Close, behind which there is nothing
+  const std::uint64_t seal_at = end_ - 56;  // of the Close, after which there is nothing
   int refused = 0;
   for (const std::string& file : files_) {
     const bool is_last = file == files_.back();
@@ -232,7 +232,7 @@ TEST_F(DamageTest, ASegmentInAnothersPlaceIsRefused) {
 
 class TornTailTest : public DamageTest {
  protected:
-  // Puts bytes behind the synced records, as a torn write leaves them.
+  // Writes bytes after the synced records, as a torn write leaves them.
   void Tear(std::string_view garbage) {
     MakeLog();
     Overwrite(files_.back(), end_, garbage);
@@ -245,7 +245,7 @@ class TornTailTest : public DamageTest {
     EXPECT_EQ(opened->torn->file, Path(files_.back()));
     EXPECT_EQ(opened->torn->offset, end_);
     EXPECT_EQ(opened->torn->size_bytes, size_bytes);
-    // The rest reads as zero, and the log goes on behind its last record.
+    // The rest reads as zero, and the log continues after its last record.
     const std::string bytes = ReadWholeFile(*copy_, Path(files_.back()), 1 << 20).value();
     EXPECT_EQ(bytes.size(), 4096u);
     EXPECT_EQ(bytes.find_first_not_of('\0', end_), std::string::npos);

@@ -36,7 +36,7 @@ TEST(FrameSizeTest, PadsToEightBytesAndTellsSoInTheTopByte) {
 
 TEST(FrameSizeTest, RefusesLengthsThatNoWriterMakes) {
   EXPECT_FALSE(DecodeLength(0).has_value());
-  EXPECT_FALSE(DecodeLength(9).has_value());                    // padding untold
+  EXPECT_FALSE(DecodeLength(9).has_value());                    // padding not stated
   EXPECT_FALSE(DecodeLength(0x8600000000000009u).has_value());  // wrong padding
   EXPECT_FALSE(DecodeLength(0x8000000000000008u).has_value());  // flag without padding
   EXPECT_FALSE(DecodeLength(0x0700000000000009u).has_value());  // padding without flag

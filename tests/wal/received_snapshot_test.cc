@@ -1,5 +1,5 @@
-// A snapshot that a peer sent moves the log: what was there before is void. Whether it was received
-// in whole, cut off by a crash, or given up, a restart sees one log without a gap and without the
+// A snapshot that a peer sent moves the log: its earlier entries are void. Whether it was received
+// whole, cut off by a crash, or abandoned, a restart sees one log without a gap and without the
 // entries that the snapshot contradicts.
 #include <gmock/gmock.h>
 
@@ -20,8 +20,8 @@ class ReceivedSnapshotTest : public LogFixture {
     Create();
     AppendAndSync(MakeEntries(1, last, 1), {.term = 1, .vote = 1, .commit = commit});
   }
-  // Two segments, the second from entry 301 on; all behind entry 50 is of a leader that nobody else
-  // has followed.
+  // Two segments, the second from entry 301 on; all entries after 50 are from a leader that nobody
+  // else has followed.
   void BeginWithCutTail() {
     Create(SmallOptions(std::uint64_t{64} << 10));
     AppendAndSync(MakeEntries(1, 300, 1), {.term = 1, .vote = 1, .commit = 50});
@@ -62,7 +62,7 @@ TEST_F(ReceivedSnapshotTest, FromBeforeItTheLogCannotBeRead) {
 }
 
 TEST_F(ReceivedSnapshotTest, ATailThatContradictsItDoesNotComeBack) {
-  Begin(1005, 2);  // of a leader of term 1 that nobody else has followed
+  Begin(1005, 2);  // from a leader of term 1 that nobody else has followed
   Receive(1000, 3);
   Reopen(MakeMarker(1000, 3));
   EXPECT_TRUE(contents_.entries.empty()) << "entries 1001 to 1005 of term 1";
@@ -100,7 +100,7 @@ TEST(LogViewTest, AMarkerWithTheEntriesBeforeTheStateCounts) {
   EXPECT_EQ(view.last_index(), 1001u);
 }
 
-// A crash came between the marker and its state; the member went on from what it had.
+// A crash came between the marker and its state; the member went on with its old entries.
 TEST_F(ReceivedSnapshotTest, AMarkerThatWasCutOffFromItsStateNeverCounts) {
   Begin(5, 3);
   ASSERT_OK(writer_->SaveSnapshot(MakeMarker(8, 1)));  // and the power went off
@@ -138,7 +138,7 @@ TEST_F(ReceivedSnapshotTest, TwoInSuccession) {
   EXPECT_THAT(MarkedIndexes(), ElementsAre(1200));
 }
 
-// The marker of a snapshot of the member's own that was on its way when the peer's came.
+// The marker of the member's own snapshot, which was being made when the peer's came.
 TEST_F(ReceivedSnapshotTest, AnOlderMarkerBehindItIsNotListed) {
   Begin(5, 5);
   Receive(1000, 3);
@@ -176,7 +176,7 @@ TEST_F(ReceivedSnapshotTest, AMarkerBelowItsSegmentsFirstEntryLeavesNothingOfThe
   ASSERT_FALSE(TryOpen(MakeMarker(100, 3)).has_value()) << "its segment is gone";
 }
 
-// The same with nothing behind the marker but the hard state when the power goes off.
+// The same with only the hard state after the marker when the power goes off.
 TEST_F(ReceivedSnapshotTest, SuchAMarkerCountsBeforeAnEntryFollowsIt) {
   BeginWithCutTail();
   Receive(100, 3);
@@ -237,7 +237,7 @@ TEST_F(ReceivedSnapshotTest, APowerCutLeavesTheOldLogOrTheNewOne) {
       ASSERT_LE(entries.size(), 3u);
       ASSERT_EQ(entries, MakeEntries(21, entries.size(), 2));
     }
-    // And it grows, from where it stands.
+    // And it grows from there.
     const raft::Index next = opened->writer->last_index() + 1;
     ASSERT_EQ(next, from.index + entries.size() + 1);
     const raft::HardState state = {.term = 4, .vote = 1, .commit = next - 1};

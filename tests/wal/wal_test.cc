@@ -1,4 +1,4 @@
-// What a log does in fair weather, and what it refuses.
+// A log without faults, and its refusals.
 #include "wal/wal.h"
 
 #include <gmock/gmock.h>
@@ -163,7 +163,7 @@ TEST_F(WalTest, ReplacedEntriesAreGoneAlsoForAReaderThatBeginsBehindTheReplaceme
 
 // --- a log that is larger than the memory for it ------------------------------------------------
 
-// For about ten of the entries that these tests make, and what comes before the index.
+// Room for about ten of the entries that these tests make, and those before the index.
 Needs NeedsBehind(raft::Index index, int* asked = nullptr) {
   return {.size_bytes = 10 * (sizeof(raft::Entry) + 100), .not_up_to = [=] {
             if (asked != nullptr) ++*asked;
@@ -196,7 +196,7 @@ TEST_F(WalTest, ALogThatFitsIsGivenBackWhole) {
   EXPECT_EQ(contents_.entries, MakeEntries(1, 9, 2, 100));
 }
 
-// What stood there before was not what was committed.
+// The earlier entry there was not the committed one.
 TEST_F(WalTest, EntriesThatWereLeftOutCanStillBeReplaced) {
   Create();
   Append(MakeEntries(1, 20, 2, 100));

@@ -1,4 +1,4 @@
-// Clients that do not read, shards that do not run, and what is read from the store for them.
+// Clients that do not read, shards that do not run, and catching up from the store for them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -142,7 +142,7 @@ TEST_F(SlowClientTest, AStreamMayEndWhileItIsReadFor) {
   EXPECT_EQ(RevisionsOf(ReadAll(client_)), UpTo(100, 101));
 }
 
-// What is read and what comes meanwhile meet without a gap, and without reading again.
+// Catch-up and live events meet without a gap, and without reading again.
 TEST_F(SlowClientTest, WhatComesWhileItIsReadForIsKept) {
   PutMany(10);
   client_.Watch("a", "", 1);
@@ -217,7 +217,7 @@ TEST_F(SmallBoundsTest, AMillionRevisionsAwayDoesNotHoldUpANearOne) {
   RunAll();
   far.Read();
   client_.Watch("a", "", 400);
-  // Each round serves who has waited longest: the near one is done after few.
+  // Each round serves the job that has waited longest: the near one is done after few.
   for (int i = 0; i < 4; ++i) {
     watch.RunOne();
     io.RunOne();

@@ -1,4 +1,4 @@
-// What a stream of watchers says, in the words of etcd's protocol.
+// The responses of a stream of watchers, in the terms of etcd's protocol.
 #include "watch/stream.h"
 
 #include <gmock/gmock.h>

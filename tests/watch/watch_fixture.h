@@ -1,8 +1,8 @@
 // A store whose hub, shards and catch-up run on executors that the test runs by hand, and clients
-// that keep what their streams say. Messages are shown as text:
+// that keep their streams' responses. Messages are shown as text:
 //   "w0 created @1"                     created, header revision 1
 //   "w0 @3: put a=1 m2, del b m3"       events, then nothing else
-//   "w0 put+prev…": "put a=2 m3 (a=1)"  with the value before it
+//   "w0 put+prev…": "put a=2 m3 (a=1)"  with the previous value
 //   "w-1 progress @4"                   neither created, canceled nor events
 //   "w0 canceled compact 5 @0"
 #pragma once
@@ -94,7 +94,7 @@ struct SeenMessage {
   }
 };
 
-// A client's end of a stream. It has room while what was not read is below `room_bytes`.
+// A client's end of a stream. It has room while its unread messages are below `room_bytes`.
 class SeeingSink final : public StreamSink {
  public:
   void Send(const Response& response, const Body* events) override {
@@ -178,7 +178,7 @@ class Client {
   }
   void Cancel(std::int64_t id) { stream_->Cancel(id); }
   void RequestProgress() { stream_->RequestProgress(); }
-  // Takes what came, which makes room.
+  // Takes the messages, which makes room.
   std::vector<SeenMessage> Read() {
     auto messages = std::exchange(sink.messages, {});
     sink.unread_bytes = 0;

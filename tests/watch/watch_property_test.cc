@@ -1,7 +1,7 @@
-// Random histories, watchers and delays against a list of events. Each watcher must get exactly the
-// events of its range from its start on, in order, each revision in one message (but for
-// fragments), until it is cancelled or told of a compaction that took what it needs; progress never
-// runs ahead.
+// Random histories, watchers and delays compared with a list of events. Each watcher must get
+// exactly the events of its range from its start on, in order, each revision in one message (except
+// fragments), until it is cancelled or told of a compaction that removed the events it needs;
+// progress never runs ahead.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

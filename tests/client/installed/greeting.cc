@@ -1,4 +1,4 @@
-// What a program with the client library looks like: writes, reads, watches, holds a lock.
+// An example program with the client library: writes, reads, watches, holds a lock.
 //
 //   greeting ENDPOINT...
 #include <client/client.h>
