@@ -88,7 +88,7 @@ class AuthState {
   // password.
   Result<void> CheckLogin(std::string_view username) const;
 
-  // Aborts with what is broken. O(n).
+  // Aborts with the broken invariant. O(n).
   void CheckInvariants() const;
 
  private:

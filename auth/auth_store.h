@@ -87,7 +87,7 @@ class AuthStore {
   Result<Change> RevokePermission(std::string_view role, std::string_view key,
                                   std::string_view range_end);
 
-  // Aborts with what is broken. O(n).
+  // Aborts with the broken invariant. O(n).
   void CheckInvariants() const { content_.CheckInvariants(); }
 
  private:

@@ -1,4 +1,4 @@
-// A put's messages as they are read and written, unrolled and by hand, and by tables of fields
+// Decoding and encoding a put's messages, unrolled and by hand, and by tables of fields
 // (docs/decisions/0020).
 #include <benchmark/benchmark.h>
 

@@ -123,7 +123,7 @@ class Lessor {
   // nobody.
   void List(std::size_t part, std::vector<Listed>& listed) const;
 
-  // Aborts with what is broken. O(n).
+  // Aborts with the broken invariant. O(n).
   void CheckInvariants() const;
 
  private:

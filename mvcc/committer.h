@@ -123,7 +123,7 @@ class Committer {
 
   std::atomic<bool> stalled_{false};
 
-  // Of the backend executor.
+  // State of the backend executor.
   bool failed_ = false;
   std::optional<WriteBuffer::Taken> unwritten_;  // while stalled
   std::vector<Callback> after_stall_;            // few, since their callers wait

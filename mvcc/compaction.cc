@@ -39,8 +39,8 @@ struct Compactor::Job {
   std::shared_ptr<StoreState> state;  // from its start on
   bool published = false;
   std::vector<Callback> waiters;
-  // Of the apply executor until the index is done, then of the backend executor, and of the apply
-  // executor again at the end.
+  // State of the apply executor until the index is done, then of the backend executor, and of the
+  // apply executor again at the end.
   TimePoint started;
   KeyIndex::CompactProgress index;
   std::optional<KvHasher> hasher;  // from the first batch on

@@ -129,7 +129,7 @@ class KeyIndex {
   };
   Stats stats() const;
 
-  // Aborts with what is broken. O(n): for tests and the simulation.
+  // Aborts with the broken invariant. O(n): for tests and the simulation.
   void CheckInvariants() const;
 
  private:

@@ -286,7 +286,7 @@ class Store {
   std::atomic<std::int64_t> published_revision_{1};
   std::atomic<std::int64_t> published_compact_revision_{-1};
 
-  // Of the apply executor.
+  // State of the apply executor.
   std::int64_t working_revision_ = 1;
   std::int64_t working_compact_revision_ = -1;
   std::uint64_t consistent_index_ = 0;

@@ -27,7 +27,7 @@ template <class F>
 inline constexpr std::uint32_t kTagOf =
     F::kRow.type < FieldType::kString ? VarintTag(F::kRow.number) : BytesTag(F::kRow.number);
 
-// A value that ReadMember was not made for does not compile.
+// A value type without a specialisation of ReadMember does not compile.
 template <class V>
 void ReadMember(Reader& reader, V& value) {
   if constexpr (std::is_same_v<V, std::string_view>) {
@@ -42,7 +42,7 @@ void ReadMember(Reader& reader, V& value) {
   }
 }
 
-// False for bytes that are malformed.
+// Returns false for malformed bytes.
 template <class T, class... F>
 [[gnu::always_inline]] inline bool ReadInline(Fields<F...>, std::string_view bytes, T& message) {
   Reader reader(bytes);

@@ -1,6 +1,6 @@
-// The tables of raftpb's messages that others hold as a part, and of the file around a snapshot.
-// Entry and Message are written by hand (raft_types.cc), and so is the place of a snapshot's data
-// in a message.
+// The tables of raftpb's messages that are part of others, and of the file around a snapshot. Entry
+// and Message are written by hand (raft_types.cc), and so is the position of a snapshot's data in a
+// message.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace kvorum::raft {
 extern const wire::Message<ConfState> kConfStateTable;
 extern const wire::Message<Snapshot> kSnapshotTable;
 
-// snappb.snapshot: what a `.snap` file holds.
+// snappb.snapshot: the content of a `.snap` file.
 struct SnapshotFile {
   std::uint32_t crc32c = 0;  // of the data
   std::string_view data;     // an encoded Snapshot

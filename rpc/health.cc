@@ -60,7 +60,7 @@ SharedBytes Response(Serving status) {
   return wire::EncodeShared(kCheckResponse, {.status = status});
 }
 
-// True if the request names the server as a whole.
+// Returns true if the request names the server as a whole.
 Result<bool> NamesWholeServer(std::string_view bytes) {
   KV_TRY(const CheckRequest request, wire::DecodeRequest(kCheckRequest, bytes));
   return request.service.empty();

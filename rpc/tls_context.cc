@@ -156,7 +156,7 @@ Result<SslCtxPtr> MakeContext(const TlsOptions& options, const Material& materia
   return context;
 }
 
-// Whether OpenSSL accepts a matching pair is known only when it is given one: a key may be too
+// OpenSSL tells whether it accepts a matching pair only when it is given one: a key may be too
 // short. A pair that is refused must fail alone, or it would take everything read with it along.
 Result<std::shared_ptr<const KeyPair>> TakePair(const TlsOptions& options, const Watched& watched,
                                                 Watched::Contents contents) {

@@ -28,7 +28,7 @@ inline constexpr std::size_t kTlsFailureKinds = 5;
 
 // Written by one loop, read by all.
 struct TlsCounters {
-  std::atomic<std::uint64_t> handshakes{0};                             // that succeeded
+  std::atomic<std::uint64_t> handshakes{0};                             // successful ones
   std::array<std::atomic<std::uint64_t>, kTlsFailureKinds> failures{};  // by TlsFailure
 };
 

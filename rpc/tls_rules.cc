@@ -196,7 +196,7 @@ int Verify(X509_STORE_CTX* store, void* argument) {
   return outcome;
 }
 
-// Of several anchors of the issuer's name OpenSSL would take the first, whether it has signed the
+// OpenSSL would take the first of several anchors of the issuer's name, whether it has signed the
 // certificate or not.
 int FindIssuer(X509** issuer, X509_STORE_CTX* context, X509* certificate) {
   STACK_OF(X509)* named = X509_STORE_CTX_get1_certs(context, X509_get_issuer_name(certificate));

@@ -108,7 +108,7 @@ Result<void> Applier::ApplyNormal(const raft::Entry& entry) {
   }
   if (std::exchange(is_answered_later_, false)) return {};
   outcome.is_over_quota = std::exchange(is_over_quota_, false) && value.has_value();
-  // It is written, as every replica has it, whatever the size of its own database.
+  // It is written, as on every replica, whatever the size of its own database.
   if (outcome.is_over_quota) value = kErrNoSpace.Fail();
   // Constructed first: an assignment alone would take the memory that held_ counts for.
   if (held_.bytes() > 0) outcome.result.held = rpc::AnswerMemory::Reservation(std::move(held_));
@@ -176,8 +176,8 @@ Applier::Answer Applier::Execute(EntryKind<RequestKind::kTxn>, const CommittedRe
   return Write<&mvcc::WriteTxn::ExecuteTxn>(entry, request);
 }
 
-// A client that waits for the deletion is answered when that is durable, with what the store says
-// now.
+// A client that waits for the deletion is answered when it is durable, with the store's state at
+// that time.
 Applier::Answer Applier::Execute(EntryKind<RequestKind::kCompaction>, const CommittedRequest& entry,
                                  const CompactionRequest& request) {
   auto answer = std::make_shared<Answer>(CompactionResult{.revision = store_.working_revision()});
@@ -203,8 +203,8 @@ Applier::Answer Applier::Execute(EntryKind<RequestKind::kLeaseGrant>, const Comm
       .revision = store_.working_revision(), .id = record.id, .ttl_s = record.ttl_s};
 }
 
-// All keys at one revision, which is the entry's, and in their order, so that every member's
-// sub-revisions are the same.
+// All keys at one revision, the entry's, and in their order, so that every member's sub-revisions
+// are the same.
 Applier::Answer Applier::Execute(EntryKind<RequestKind::kLeaseRevoke>,
                                  const CommittedRequest& entry, lease::LeaseId id) {
   KV_RETURN_IF_ERROR(auth_.CheckRevoke(entry, id));

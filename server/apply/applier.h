@@ -101,7 +101,8 @@ class Applier {
 
   // The room for this entry's answer.
   mvcc::AnswerRoom RoomFor(const InternalRequest& entry);
-  // A change of keys by a function of mvcc::WriteTxn, and its answer unless that found no room.
+  // A change of keys by a function of mvcc::WriteTxn, with its answer or an error if that found no
+  // room.
   template <auto kWrite, class Request>
   Answer Write(const CommittedRequest& entry, const Request& request);
   std::unexpected<Error> TooLarge(const mvcc::AnswerRoom& room);
@@ -128,7 +129,7 @@ class Applier {
   Answer Execute(EntryKind<RequestKind::kClusterVersionSet>, const CommittedRequest& entry,
                  const std::string& version);
 
-  // The change's answer, or why it is none.
+  // The change's answer, or the reason for refusing it.
   Answer ChangeMembers(const MemberChange& change);
   void StoreLease(const lease::LeaseRecord& record);
   void StoreMember(raft::MemberId id);
@@ -151,10 +152,10 @@ class Applier {
   raft::Term applied_term_ = 0;
   bool failed_ = false;
   std::vector<Outcome> outcomes_;
-  // Of the entry that is being applied.
+  // About the entry being applied.
   bool is_over_quota_ = false;
   bool is_answered_later_ = false;
-  std::size_t answer_bytes_ = 0;  // of what was read for them
+  std::size_t answer_bytes_ = 0;  // read for the answers
   rpc::AnswerMemory::Reservation held_;
 };
 

@@ -38,8 +38,8 @@ AuthApplier::AuthApplier(auth::AuthStore& auth, AuthStates& states, mvcc::Store&
       }),
       state_(auth.state()) {}
 
-// The member that was asked has checked the password; whether the user is still the one that it was
-// checked for, it sees by the auth revision.
+// The member that was asked has checked the password; the auth revision shows whether the user is
+// still the one it was checked for.
 Result<ApplyResult::Value> AuthApplier::Execute(EntryKind<RequestKind::kAuthenticate>,
                                                 const CommittedRequest& entry,
                                                 const LoginEntry& login) {
@@ -48,7 +48,7 @@ Result<ApplyResult::Value> AuthApplier::Execute(EntryKind<RequestKind::kAuthenti
                      .auth_revision = state_->revision(),
                      .simple_token = {}};
   if (tokens_ != nullptr && !login.token_prefix.empty()) {
-    // All members must come to the same one: etcd's take the index of what was applied before.
+    // All members must compute the same one: etcd's use the index applied before.
     result.simple_token = auth::MakeSimpleToken(login.token_prefix, entry.index - 1);
     tokens_->Assign(result.simple_token, login.name);
   }
@@ -59,7 +59,7 @@ Result<void> AuthApplier::CheckAdmin(const InternalRequest& entry) const {
   return state_->CheckAdmin({.username = entry.user, .revision = state_->revision()});
 }
 
-// As etcd asks it of every operation on keys.
+// The check that etcd makes for every operation on keys.
 Result<void> AuthApplier::CheckRevision(const InternalRequest& entry) const {
   if (entry.auth_revision == 0) return kErrUserEmpty.Fail();
   if (entry.auth_revision < state_->revision()) return kErrAuthOldRevision.Fail();

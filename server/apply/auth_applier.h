@@ -26,11 +26,11 @@ class AuthApplier {
   AuthApplier(auth::AuthStore& auth, AuthStates& states, mvcc::Store& store, const Leases& leases,
               auth::SimpleTokens* tokens);
 
-  // Whether an entry of this kind is the Auth service's.
+  // True if an entry of this kind belongs to the Auth service.
   static constexpr bool Handles(RequestKind kind) {
     return kind >= RequestKind::kAuthEnable && kind <= RequestKind::kRoleRevokePermission;
   }
-  // The effect of an entry of this kind: a change, which is an administrator's, or a login.
+  // The effect of an entry of this kind: a change by an administrator, or a login.
   template <class Kind>
   Result<ApplyResult::Value> Execute(Kind kind, const CommittedRequest& entry,
                                      const typename Kind::Body& request) {

@@ -1,4 +1,4 @@
-// A request of the log, with its place there.
+// A request in the log, with its place there.
 #pragma once
 
 #include "proto/raft_types.h"
@@ -6,7 +6,7 @@
 
 namespace kvorum::server {
 
-// Views are within the log entry's data.
+// Views point into the log entry's data.
 struct CommittedRequest : InternalRequest {
   raft::Index index = 0;
   raft::Term term = 0;

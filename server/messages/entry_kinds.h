@@ -24,17 +24,17 @@
 
 namespace kvorum::server {
 
-// A message whose fields, if it has any, nobody looks at.
+// A message whose fields, if it has any, are not used.
 struct EmptyBody {};
 inline Result<EmptyBody> DecodeEmpty(std::string_view /*bytes*/) { return EmptyBody{}; }
-// The same of an entry that changes nothing.
+// The same for an entry that changes nothing.
 struct BodyWithoutEffect {};
 inline Result<BodyWithoutEffect> DecodeWithoutEffect(std::string_view /*bytes*/) {
   return BodyWithoutEffect{};
 }
 
 inline Result<void> NoRules(const auto& /*body*/) { return {}; }
-// How many operations a txn may have is a flag of the member that the client asks.
+// The limit of a txn's operations is a flag of the member that the client asks.
 inline Result<void> CheckTxnOfAnySize(const mvcc::TxnRequest& request) {
   return mvcc::CheckTxn(request, std::numeric_limits<std::size_t>::max());
 }
@@ -56,8 +56,8 @@ constexpr std::uint64_t LeaseCost(const LeaseGrantRequest& /*request*/) { return
 KV_ENTRY_KINDS(KV_ENTRY_KIND)
 #undef KV_ENTRY_KIND
 
-// Calls the visitor with the kind's EntryKind, and gives what it gives, a Result. kUnimplemented,
-// naming the field, for a number that is no kind.
+// Calls the visitor with the kind's EntryKind, and returns its Result. kUnimplemented, naming the
+// field, for a number that is not a kind.
 template <class Visitor>
 auto VisitEntryKind(RequestKind kind, Visitor&& visitor)
     -> decltype(visitor(EntryKind<RequestKind::kNone>())) {

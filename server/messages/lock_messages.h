@@ -1,5 +1,5 @@
 // The messages of the Lock and Election services. Views point into the given bytes; key-values are
-// handed through as they are encoded.
+// passed on in encoded form.
 //
 // Errors: MalformedRequest, like kv_decode.h's.
 #pragma once

@@ -1,18 +1,17 @@
-// The kinds of requests that log entries hold, in one table: a new kind is a row here and the
-// function that applies it (server/apply). entry_kinds.h makes types of the rows, this header only
-// their names. A kind that has no row does not exist, and one that nothing applies does not
-// compile.
+// The kinds of requests in log entries, in one table: a new kind is a row here and the function
+// that applies it (server/apply). entry_kinds.h makes types of the rows, this header only their
+// names. A kind without a row does not exist, and one that nothing applies does not compile.
 #pragma once
 
 #include <cstdint>
 
 // The columns: the name; the number of the field of etcdserverpb.InternalRaftRequest; the decoder
-// of the request's own message, as the log has it; the rules that each member checks for its own
-// clients, and for what peers send; the bytes that count against the quota; what becomes of it
-// under a CORRUPT alarm. A NOSPACE alarm refuses whatever has a cost.
+// of the request's own message, as in the log; the rules that each member checks for its own
+// clients, and for peers; the bytes that count against the quota; the effect of a CORRUPT alarm on
+// it. A NOSPACE alarm refuses every kind with a cost.
 //
-// Applied without effect: an entry without a request, and the questions about users and roles that
-// members of etcd ask through the log.
+// Applied without effect: an entry without a request, and the reads of users and roles that members
+// of etcd send through the log.
 #define KV_ENTRY_KINDS(ROW)                                                           \
   ROW(kNone, 0, DecodeWithoutEffect, NoRules, NoCost, kApplied)                       \
   ROW(kPut, 4, DecodePut, mvcc::CheckPut, mvcc::QuotaCost, kRefused)                  \
@@ -46,7 +45,7 @@
 namespace kvorum::server {
 
 #define KV_ENTRY_KIND(name, number, ...) name = (number),
-// As wide as a field's number, so that none is taken for another.
+// As wide as a field's number, so that no number is mistaken for another.
 enum class RequestKind : std::uint32_t { KV_ENTRY_KINDS(KV_ENTRY_KIND) };
 #undef KV_ENTRY_KIND
 

@@ -96,7 +96,7 @@ struct PeerTransport::Impl {
 
   struct Outbox {
     std::vector<raft::Message> messages;
-    std::set<raft::MemberId> overflowed;  // whose messages found no room in it
+    std::set<raft::MemberId> overflowed;  // peers whose messages found no room in it
   };
   Inbox<Outbox> outbox{loop, [this] { Drain(); }};
 

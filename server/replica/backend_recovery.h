@@ -1,5 +1,5 @@
-// A member's database before it is opened to stay: up to where it has applied the log, and whether
-// a received snapshot has still to take its place.
+// A member's database before it is opened for good: the index up to which it has applied the log,
+// and whether a received snapshot still has to replace it.
 //
 // Blocks its thread: reads the disk.
 #pragma once
@@ -20,8 +20,8 @@ std::string DatabasePath(const std::string& snap_dir);
 Result<raft::Index> AppliedIndex(FileSystem& fs, const mvcc::BackendOpener& open,
                                  const std::string& snap_dir);
 
-// A snapshot that was received, and is marked in the log at this index, and had not taken the
-// database's place when the process ended, takes it now.
+// If a received snapshot is marked in the log at this index, but had not replaced the database when
+// the process ended, it replaces it now.
 Result<std::unique_ptr<mvcc::Backend>> OpenMemberBackend(FileSystem& fs,
                                                          const mvcc::BackendOpener& open,
                                                          const std::string& snap_dir,

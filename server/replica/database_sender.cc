@@ -70,7 +70,7 @@ void DatabaseSender::SendDurable(raft::Message message) {
   transport_->SendSnapshot(std::move(message), Bounded(*std::move(opened)));
 }
 
-// Refers to nothing of this sender: whoever takes it may outlive us.
+// Refers to nothing of this sender: its user may outlive us.
 std::unique_ptr<mvcc::SnapshotSource> DatabaseSender::Bounded(
     mvcc::Store::DurableSnapshot opened) const {
   return std::make_unique<BoundedSource>(

@@ -1,9 +1,9 @@
-// Sends the database to followers that need entries which the log has no more: opens a snapshot of
-// it once all that is applied is durable, and hands that to the transport.
+// Sends the database to followers that need entries which the log no longer has: opens a snapshot
+// of it once everything applied is durable, and hands that to the transport.
 //
 // Threading: Send belongs to the raft executor, Ended is thread-safe; the rest runs on the backend
-// executor. Bounded: two at a time, each of which keeps pages of the database from being used again
-// and takes from the network; the others fail, and Raft asks again.
+// executor. Bounded: two at a time, each of which keeps pages of the database from being reused and
+// takes network bandwidth; the others fail, and Raft asks again.
 #pragma once
 
 #include <functional>
@@ -24,18 +24,18 @@ class Transport;
 class DatabaseSender {
  public:
   static constexpr std::size_t kMaxOnTheirWay = 2;
-  // What became of one; any thread.
+  // The outcome of one; any thread.
   using Report = std::function<void(raft::MemberId peer, bool succeeded)>;
 
-  // The space is shared with snapshots on their way, which may outlive this.
+  // The space is shared with snapshots being sent, which may outlive this.
   DatabaseSender(mvcc::Store& store, std::shared_ptr<DiskSpace> disk_space, const Clock& clock,
                  Report report);
 
-  // Before the first Send; outlives it.
+  // Called before the first Send; outlives it.
   void Start(Transport& transport) { transport_ = &transport; }
-  // A kSnap that names the least that the follower needs.
+  // Takes a kSnap that names the least that the follower needs.
   void Send(raft::Message message);
-  // The transport is done with one: reported, and room for another.
+  // The transport is done with one: it is reported, and there is room for another.
   void Ended(raft::MemberId peer, bool succeeded);
 
  private:
@@ -49,7 +49,7 @@ class DatabaseSender {
   const Report report_;
   Transport* transport_ = nullptr;
   std::mutex mutex_;
-  std::set<raft::MemberId> sending_;  // to whom one is on its way; guarded by mutex_
+  std::set<raft::MemberId> sending_;  // to which one is being sent; guarded by mutex_
 };
 
 }  // namespace kvorum::server

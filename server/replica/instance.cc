@@ -168,7 +168,7 @@ void Instance::BuildLogWriter(FileSystem& fs, RecoveredLog& log, const InstanceO
           .on_fatal = on_fatal_});
 }
 
-// What watches the disks, and what exchanges snapshots with other members.
+// Builds the disks' watch and the exchange of snapshots with other members.
 void Instance::BuildSnapshots(FileSystem& fs, const std::string& snap_dir) {
   space_watch_ = std::make_unique<SpaceWatch>(
       executors_.backend,

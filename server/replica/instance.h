@@ -39,7 +39,7 @@ class WaitTable;
 struct InstanceOptions;
 struct RecoveredLog;
 
-// Where a member's work is done.
+// The executors of a member's work.
 struct InstanceExecutors {
   Executor& raft;
   Executor& wal;
@@ -54,7 +54,7 @@ class Instance final : public TransportReceiver {
 
   ~Instance() override;
 
-  // `open_backend` opens a backend at a path of `fs`, or makes one: that of the member, `db` in
+  // `open_backend` opens a backend at a path of `fs`, or creates one: the member's, `db` in
   // snap_dir, once the log is known to be usable, and later those of received snapshots.
   static Result<std::unique_ptr<Instance>> Open(FileSystem& fs, mvcc::BackendOpener open_backend,
                                                 InstanceExecutors executors,
@@ -79,7 +79,7 @@ class Instance final : public TransportReceiver {
   mvcc::Store& store() { return state_->store(); }
   Membership& membership() { return state_->membership(); }
   Alarms& alarms() { return state_->alarms(); }
-  // True if a write may still be taken, as far as this member's disks go. A few atomic loads.
+  // True if this member's disks have room for a write. A few atomic loads.
   bool DiskTakesWrites();
   Quota& quota() { return state_->quota(); }
   RequestIdSource& ids() { return *ids_; }
@@ -96,10 +96,10 @@ class Instance final : public TransportReceiver {
   void BuildLogWriter(FileSystem& fs, RecoveredLog& log, const InstanceOptions& options);
   void BuildSnapshots(FileSystem& fs, const std::string& snap_dir);
   void TellTransport();
-  // In this member's name.
+  // The alarm in this member's name.
   Alarm OwnNoSpace() const { return {.member = member_id_, .type = AlarmType::kNoSpace}; }
   void RaiseNoSpace(Task answer);
-  // On the apply executor.
+  // Runs on the apply executor.
   void ConfChanged(raft::Index index, const raft::ConfChange& change);
   void InstallSnapshot(const std::shared_ptr<const raft::Snapshot>& snapshot, Task done);
   void SnapshotInstalled(const raft::SnapshotMetadata& metadata);

@@ -1,4 +1,4 @@
-// What an instance is told when it is opened.
+// The settings with which an instance is opened.
 #pragma once
 
 #include <cstdint>
@@ -25,20 +25,20 @@ namespace kvorum::server {
 class PeerRequester;
 
 struct InstanceOptions {
-  // Of a new cluster; ignored when the log exists.
+  // For a new cluster; ignored when the log exists.
   std::string name;
   std::string initial_cluster;
   std::string initial_cluster_token;
-  bool join_existing = false;  // there is a cluster already, which this member would join
-  // To ask the others before there is data; may be null: then nobody can be asked.
+  bool join_existing = false;  // there is a cluster already, which this member is to join
+  // To ask the others before there is data; may be null: then nobody is asked.
   PeerRequester* peers = nullptr;
-  // How long a member of a new cluster waits for others that may know it already.
+  // The time that a member of a new cluster waits for others that may know it already.
   Duration bootstrap_timeout = std::chrono::seconds(2);
 
-  // Makes a cluster of this member alone of the data that it has: what was not committed is
-  // dropped, and entries are added that remove all others (server/replica/force_new_cluster.h).
+  // Turns the member's data into a cluster of this member alone: uncommitted entries are dropped,
+  // and entries are added that remove all others (server/replica/force_new_cluster.h).
   bool force_new_cluster = false;
-  // Checked against initial_cluster, unless there are none.
+  // Checked against initial_cluster, unless empty.
   std::vector<std::string> advertise_peer_urls;
 
   std::string wal_dir;
@@ -55,7 +55,7 @@ struct InstanceOptions {
   mvcc::StoreOptions store;  // hooks are set by the instance
   lease::Lessor::Options lease;
   LeaseExpiry::Options lease_expiry;  // its time-outs are set by the instance
-  // Who has logged in; outlives the instance. Null: this member gives no simple tokens.
+  // The users' sessions; outlives the instance. Null: this member issues no simple tokens.
   auth::SimpleTokens* simple_tokens = nullptr;
 
   // This member's own removal was applied; on the apply executor. The owner stops the instance a

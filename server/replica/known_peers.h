@@ -1,5 +1,5 @@
-// Whom a member's transport is to know: the members that its state has, and before that those that
-// it was told of at its start. With --force-new-cluster nobody, until the entries that remove the
+// The members that a member's transport is to know: those of its state, and before that those that
+// it was told of at its start. With --force-new-cluster none, until the entries that remove the
 // others are applied.
 //
 // Used while the member is put together, then by the apply executor only.
@@ -17,15 +17,15 @@ namespace kvorum::server {
 
 class KnownPeers {
  public:
-  // `self` is this member, `remotes` whom it knows of before the log has told of them.
+  // `self` is this member, `remotes` the members known before the log has named them.
   KnownPeers(raft::MemberId self, std::vector<Member> remotes)
       : self_(self), remotes_(std::move(remotes)) {}
 
-  // Refuses to run for a member that was removed. One that its own state does not know yet asks
-  // again who the others are: they are not in its data.
+  // Refuses to run for a member that was removed. A member that its own state does not know yet
+  // asks again for the others: they are not in its data.
   Result<void> Check(const MembershipView& view, std::uint64_t cluster_id,
                      const InstanceOptions& options);
-  // Until this entry is applied there is nobody but us.
+  // Until this entry is applied there is no other member.
   void ForceAlone(raft::Index until) { forced_until_ = until; }
 
   std::shared_ptr<const MembershipView> View(std::shared_ptr<const MembershipView> view,

@@ -45,12 +45,12 @@ class LeaseExpiry {
     Duration request_timeout = std::chrono::seconds(7);
     std::size_t max_in_flight = 512;
   };
-  // The replica's and the applier's.
+  // Implemented by the replica and the applier.
   struct Hooks {
     std::function<void(std::vector<Proposal> proposals)> propose;
     // Runs the task when a quorum has confirmed the leader, whoever that is.
     std::function<void(ReadTask task)> confirm;
-    // Of the last entry that was applied.
+    // The term of the last entry applied.
     std::function<raft::Term()> applied_term;
   };
 
@@ -75,7 +75,7 @@ class LeaseExpiry {
 
   void ArmTick();
   void OnTick();
-  // Becomes what Raft says: primary of the term in which it leads, or not.
+  // Follows Raft: becomes primary of the term in which it leads, or stops being it.
   void FollowLeadership();
   bool IsConfirmed() const;
   void Confirm();

@@ -85,8 +85,8 @@ Result<RecoveredLog> CreateLog(FileSystem& fs, const InstanceOptions& options) {
   return log;
 }
 
-// What a log without entries says of how it began: with a new cluster, whose first entries were
-// lost with the process, or as one that joined and has heard nothing yet.
+// Handles a log without entries, by how it began: as part of a new cluster, whose first entries
+// were lost with the process, or as one that joined and has not heard from the leader yet.
 Result<void> BeginAgain(const InstanceOptions& options, RecoveredLog& log) {
   KV_TRY(const std::vector<Member> members,
          ParseInitialCluster(options.initial_cluster, options.initial_cluster_token));
@@ -117,10 +117,10 @@ Result<RecoveredLog> OpenLog(FileSystem& fs, const mvcc::BackendOpener& open_bac
     log.restart.applied = snapshot->index;
     log.restart.conf_state = snapshot->conf_state;
   }
-  // Up to where the database has applied the log, before it is opened to stay.
+  // The index up to which the database has applied the log, before it is opened for good.
   const auto applied = [&] { return AppliedIndex(fs, open_backend, options.snap_dir); };
-  // Entries that the database has are read for followers that lag, so only as much as is kept for
-  // them. Whatever is wrong with the database is found when it is opened to stay.
+  // Entries that the database has are read for lagging followers, so only as many as are kept for
+  // them. Any fault of the database is found when it is opened for good.
   const wal::Needs needs{.size_bytes = options.raft.catch_up_size_bytes,
                          .not_up_to = [&] { return applied().value_or(0); }};
   wal::Options wal_options = options.wal;

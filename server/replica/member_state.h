@@ -1,9 +1,9 @@
-// What is replicated, as this member has it: the store with its leases, members, alarms and users.
-// Opened from a backend, and exchanged as a whole when a leader's snapshot takes its place.
+// This member's copy of the replicated state: the store with its leases, members, alarms and users.
+// Opened from a backend, and replaced as a whole by a leader's snapshot.
 //
-// Threading: Install runs on the apply executor; the parts say for themselves who may use them.
-// Ownership: owns all of them. Invariant: they are of one and the same applied index whenever the
-// apply executor is between two entries.
+// Threading: Install runs on the apply executor; see the parts for who may use them. Ownership:
+// owns all of them. Invariant: they are of one and the same applied index whenever the apply
+// executor is between two entries.
 #pragma once
 
 #include <functional>
@@ -38,7 +38,7 @@ class MemberState {
  public:
   struct Hooks {
     std::function<void(const Error& error)> on_fatal;
-    // The store holds everything up to this index on disk; on the backend executor.
+    // The store has everything up to this index on disk; on the backend executor.
     std::function<void(raft::Index index)> on_durable;
   };
 
@@ -47,8 +47,8 @@ class MemberState {
                                                    std::unique_ptr<mvcc::Backend> backend,
                                                    mvcc::StoreExecutors executors,
                                                    const InstanceOptions& options, Hooks hooks);
-  // Reads the rest; nothing but the store is there before. kDataLoss for a backend that nobody can
-  // have written so.
+  // Reads the rest; only the store is there before. kDataLoss for a backend that no member can have
+  // written.
   Result<void> Load(raft::MemberId self, auth::SimpleTokens* tokens);
 
   mvcc::Store& store() { return *store_; }
@@ -58,16 +58,16 @@ class MemberState {
   const AuthStates& auth_states() const { return *auth_states_; }
   AuthApplier& auth_applier() { return *auth_applier_; }
   Quota& quota() { return *quota_; }
-  // Shared with snapshots on their way, which may outlive this.
+  // Shared with snapshots being sent, which may outlive this.
   const std::shared_ptr<DiskSpace>& disk_space() const { return disk_space_; }
 
-  // Puts a received snapshot in the place of all of it, then runs `installed`.
+  // Replaces all of it by a received snapshot, then runs `installed`.
   void Install(const raft::SnapshotMetadata& metadata, mvcc::BackendOpener open, Task installed);
 
  private:
   MemberState(FileSystem& fs, mvcc::StoreExecutors executors, const InstanceOptions& options);
 
-  // Before the index of a backend is built, so that its keys find their leases.
+  // Called before the index of a backend is built, so that its keys find their leases.
   Result<void> LoadLeases(mvcc::Backend& backend);
   Result<void> OpenStore(std::unique_ptr<mvcc::Backend> backend, mvcc::StoreExecutors executors,
                          const InstanceOptions& options, Hooks hooks);
@@ -76,7 +76,7 @@ class MemberState {
   const std::string snap_dir_;
   std::shared_ptr<DiskSpace> disk_space_;
   std::unique_ptr<Leases> leases_;
-  lease::LeaseTable restored_leases_;  // of the content whose index is built
+  lease::LeaseTable restored_leases_;  // of the content whose index is being built
   std::unique_ptr<mvcc::Store> store_;
   std::unique_ptr<Membership> membership_;
   Alarms alarms_;

@@ -40,7 +40,7 @@ void LeaseService::Register(rpc::Router& router) {
   });
 }
 
-// Whether the id is free and the time to live valid is checked where the grant is applied.
+// The id and the time to live are checked where the grant is applied.
 void LeaseService::Grant(const rpc::CallContext& call, Received<LeaseGrantRequest> grant,
                          Reply<LeaseGrantResult> reply) {
   if (grant.request.id == lease::kNoLease) grant.request.id = ChooseId(*context_.ids);

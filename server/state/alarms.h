@@ -29,14 +29,14 @@ class Alarms {
   bool Stands(AlarmType type) const {
     return (type == AlarmType::kCorrupt ? corrupt_ : no_space_).load(std::memory_order_relaxed);
   }
-  // Refuses an entry as its row of the table of kinds has it: kErrCorrupt, kErrNoSpace.
+  // Refuses an entry as its row of the table of kinds says: kErrCorrupt, kErrNoSpace.
   Result<void> Admit(UnderCorruptAlarm under_corrupt_alarm, std::uint64_t cost_bytes) const {
     if (under_corrupt_alarm == UnderCorruptAlarm::kRefused && Stands(AlarmType::kCorrupt))
       return kErrCorrupt.Fail();
     if (cost_bytes > 0 && Stands(AlarmType::kNoSpace)) return kErrNoSpace.Fail();
     return {};
   }
-  // That of one member; a lock.
+  // The alarm of one member; takes a lock.
   bool Stands(const Alarm& alarm) const;
 
  private:

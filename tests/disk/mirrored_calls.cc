@@ -22,7 +22,7 @@ namespace {
 
 struct Descriptor {
   std::string path;
-  std::unique_ptr<File> file;  // nullptr: a folder
+  std::unique_ptr<File> file;  // nullptr: a directory
   bool writes_through = false;
 };
 
@@ -45,7 +45,7 @@ std::optional<Mirror>& Current() {
   return current;
 }
 
-// The C library's function behind ours.
+// The C library's function that ours wraps.
 template <class Function>
 Function* Real(const char* name) {
   void* const symbol = dlsym(RTLD_NEXT, name);

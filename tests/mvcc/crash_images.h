@@ -1,4 +1,4 @@
-// What a power cut leaves of a store's files, opened as a restart would: those of the backend's
+// The files that a power cut leaves of a store, opened as a restart would: those of the backend's
 // twin in memory, or, where KVORUM_MIRRORED_LMDB is defined, those that LMDB itself writes.
 #pragma once
 
@@ -21,7 +21,7 @@ class CrashImages {
  public:
   static constexpr StoreHarness::Kind kKind = StoreHarness::Kind::kLmdb;
 
-  // The store's files are on harness.files from Begin on, which makes it anew, empty.
+  // The store's files are on harness.files from Begin on, which creates it anew, empty.
   explicit CrashImages(StoreHarness& harness) : harness_(harness) {}
   ~CrashImages() {
     harness_.store.reset();
@@ -38,7 +38,7 @@ class CrashImages {
     mirrored_.emplace(harness_.files, folder());
     harness_.Reopen();
   }
-  // Of an image of harness.files. LMDB's lock file holds nothing between runs.
+  // Opens an image of harness.files. LMDB's lock file holds nothing between runs.
   Result<std::unique_ptr<Backend>> Open(SimFileSystem& image, const std::string& name) {
     std::filesystem::remove_all(scratch());
     std::filesystem::create_directory(scratch());

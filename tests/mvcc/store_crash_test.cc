@@ -1,9 +1,9 @@
 // The power goes off at every write operation of the backend (the twin in memory, or LMDB:
-// crash_images.h), while entries are committed, compactions run and the file is defragmented; see
-// tests/disk/sim_file_system.h for what may be left. What must hold after each of these crashes:
-// the store opens; its consistent index is one that was published, and none below what was told to
-// be durable; contents, revision and hash are exactly those of that index; a compaction that was
-// cut off is finished and leaves exactly what it must.
+// crash_images.h), while entries are committed, compactions run and the file is defragmented;
+// tests/disk/sim_file_system.h has the possible states after it. After each of these crashes the
+// following must hold: the store opens; its consistent index is one that was published, and none
+// below the one reported durable; contents, revision and hash are exactly those of that index; a
+// compaction that was cut off is finished and leaves exactly what it must.
 #include <map>
 
 #include "base/logging.h"

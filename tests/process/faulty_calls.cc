@@ -1,13 +1,11 @@
 // Preloaded into a server under test (LD_PRELOAD): lets calls of the C library fail, and moves the
-// wall clock. The environment says how:
+// wall clock. Controlled by the environment:
 //   KVORUM_FAULT="CALL PATH FIRST LAST ERROR": of the calls on files whose path contains PATH,
-//   those from
-//     the FIRST to the LAST, counted from 1, fail with EIO or ENOSPC, or write half of what they
-//     are given (SHORT). CALL: pread, pwrite (its kinds with vectors, too), sync (fdatasync and
-//     fsync). The first that fails is told on stderr.
+//     those from the FIRST to the LAST, counted from 1, fail with EIO or ENOSPC, or write half of
+//     what they are given (SHORT). CALL: pread, pwrite (its kinds with vectors, too), sync
+//     (fdatasync and fsync). The first that fails is reported on stderr.
 //   KVORUM_CLOCK=FILE: its first 8 bytes, at any moment, are a number of seconds by which
-//   CLOCK_REALTIME and
-//     what derives from it are ahead.
+//     CLOCK_REALTIME and everything derived from it are ahead.
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -58,7 +56,7 @@ std::optional<Fault> FaultOfEnvironment() {
   return fault;
 }
 
-// The error that this call is to have.
+// The error that this call must have.
 std::optional<Error> Injected(const char* call, int fd) {
   static const std::optional<Fault> fault = FaultOfEnvironment();
   static std::atomic<std::uint64_t> calls = 0;

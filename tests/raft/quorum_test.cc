@@ -192,7 +192,7 @@ TEST(ReadQueueTest, ALateAnswerConfirmsNoLaterRound) {
   reads.Add(1, EncodeContext(11), 6);
   reads.StartRound();
   reads.Acknowledge(2, 1);
-  reads.Acknowledge(2, 99);  // no round of ours
+  reads.Acknowledge(2, 99);  // not a round of ours
   EXPECT_EQ(reads.AcknowledgedBy(2), 1U);
   const std::vector<PendingRead> confirmed = reads.TakeConfirmed(1);
   ASSERT_EQ(confirmed.size(), 1U);

@@ -330,7 +330,7 @@ TEST(AbuseTest, AClientThatNeverReadsHoldsABoundedAmount) {
     for (std::uint32_t i = 0; i < 2000; ++i)
       calls += UnaryCall(2 * i + 1, "/test.Echo/Size", "1000000");
     client.Send(calls);
-    // Of 2000 answers of 1 MB a few are made, 100 requests wait, and the rest is refused.
+    // A few of 2000 answers of 1 MB are made, 100 requests wait, and the rest is refused.
     const auto refused = [&] {
       while (auto frame = client.NextOf(FrameType::kRstStream)) return frame->error_code();
       return 0U;

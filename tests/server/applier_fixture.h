@@ -1,5 +1,5 @@
 // An applier over a store that the test restarts, with verbs for one-line tests: entries are made
-// and applied one by one, each with somebody who waits for its outcome.
+// and applied one by one, each with a waiter for its outcome.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@
 
 namespace kvorum::server {
 
-// The store knows this one from its opening on; behind it a start puts that of the member.
+// The store knows this one from the start; after its opening a member puts its own behind it.
 struct LeasesOfTheMember final : mvcc::LeaseChecker, mvcc::LeaseAttachments {
   bool LeaseExists(std::int64_t lease) const override { return leases->LeaseExists(lease); }
   void Attach(std::string_view key, std::int64_t lease) override { leases->Attach(key, lease); }
@@ -46,7 +46,7 @@ class ApplierTest : public testing::Test, public mvcc::StoreHarness {
     leases_.leases->Install(std::exchange(restored_leases_, {}));
   }
 
-  // A member's start over what the store recovered.
+  // A member's start over the store's recovered state.
   void Start() {
     membership_ = std::make_unique<Membership>(MembershipView{});
     alarms_ = std::make_unique<Alarms>();
@@ -137,7 +137,7 @@ class ApplierTest : public testing::Test, public mvcc::StoreHarness {
     }));
     return content;
   }
-  // What the member does when the alarm it had raised stands.
+  // The member's reaction when the alarm it had raised is in force.
   void RunNoSpace() {
     for (Task& answer : std::exchange(no_space_, {})) answer();
   }

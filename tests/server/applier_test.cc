@@ -1,4 +1,4 @@
-// The applier: entry by entry, once and in order, and what ends it.
+// The applier: entry by entry, once and in order, and the reasons for ending it.
 #include "server/apply/applier.h"
 
 #include <gmock/gmock.h>
@@ -100,7 +100,7 @@ TEST_F(ApplierTest, ARefusedCompactionIsAnAnswer) {
   EXPECT_EQ(FatalText(), "none");
 }
 
-// --- what the log may hold ---------------------------------------------------------------------
+// --- entries that the log may hold -------------------------------------------------------------
 
 TEST_F(ApplierTest, TheStoresRefusalsAreAnswers) {
   std::string leased = kPutBody;

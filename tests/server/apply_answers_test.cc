@@ -1,4 +1,4 @@
-// The bounds of what is read for answers while entries are applied.
+// The bounds of reads for answers while entries are applied.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

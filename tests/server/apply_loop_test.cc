@@ -1,6 +1,6 @@
 // The order in which entries, snapshots and reads take their turns, on executors that the test runs
-// by hand; and the end of applying, over a whole member: what the log says and this version cannot
-// do.
+// by hand; and the end of applying, over a whole member: an entry in the log that this version
+// cannot apply.
 #include "server/apply/apply_loop.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Followers that need the database: how many are sent it at a time, and what is told of each.
+// Followers that need the database: the number that are sent it at a time, and the report of each.
 #include "server/replica/database_sender.h"
 
 #include <gmock/gmock.h>

@@ -29,7 +29,7 @@ const std::span kRequests = std::span(kKinds).subspan(1);
 
 unsigned Number(RequestKind kind) { return static_cast<unsigned>(kind); }
 
-// Whether a well-formed message of the field is read as the request that it is.
+// True if a well-formed message of the field is decoded as the request that it is.
 bool IsRead(unsigned field) {
   const auto kind = static_cast<RequestKind>(field);
   const SharedBytes entry = EncodeInternalRequest(7, kind, SampleBody(kind));
@@ -80,7 +80,7 @@ class EntryKindsApplyTest : public ApplierTest {
     EXPECT_EQ(FatalText(), "none");
     return refused;
   }
-  // Whether the check of peers' entries takes it; what it takes must be applied.
+  // True if the check of peers' entries accepts it; accepted entries must be applied.
   bool IsTakenAndApplied(raft::Entry entry) {
     entry.index = last_index_ + 1;
     if (!CheckPeersEntry(entry).has_value()) return false;

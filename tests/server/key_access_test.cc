@@ -134,7 +134,7 @@ TEST_F(KeyAccessTest, ATxnInATxnIsCheckedAtEachDepth) {
   ExpectDenied(Check(nested("c")));
 }
 
-// It is refused for what it is, by CheckTxn; here there is nothing in it to deny.
+// CheckTxn refuses it as malformed; here there is nothing in it to deny.
 TEST_F(KeyAccessTest, AnOperationThatCarriesNothingNeedsNothing) {
   mvcc::TxnRequest txn;
   txn.success.emplace_back();

@@ -1,5 +1,5 @@
-// Renewals and times to live of leases asked for at one member of a cluster, whose way to the
-// leader is played by the test: what is posted, and each answer that may come.
+// Renewals and times to live of leases requested at one member of a cluster, whose way to the
+// leader is played by the test: the posts, and each possible answer.
 #include "server/services/lease_access.h"
 
 #include <gmock/gmock.h>
@@ -38,7 +38,7 @@ struct Posts final : PeerPoster {
             Done done) override {
     posted.push_back({to, std::move(path), std::move(body), timeout, std::move(done)});
   }
-  // Answers the oldest.
+  // Answers the oldest post.
   void Answer(Result<PeerPoster::Answer> answer) {
     Posted first = std::move(posted.front());
     posted.erase(posted.begin());
@@ -169,7 +169,8 @@ TEST_F(LeaseAccessTest, ALeaderThatKnowsNoSuchLeaseIsBelieved) {
   EXPECT_EQ(ErrorOf(renewal), kErrLeaseNotFound);
 }
 
-// A proxy's 404, an answer about another lease, one that is none, a leader that has just lost it.
+// A proxy's 404, an answer about another lease, a malformed one, a leader that has just lost
+// leadership.
 TEST_F(LeaseAccessTest, AnyOtherAnswerSaysNothingAndItIsAskedAgain) {
   AskAtAFollower();
   const auto renewal = Renew();
@@ -237,7 +238,7 @@ TEST_F(LeaseAccessTest, AMemberThatComesToLeadMeanwhileRenewsItself) {
   EXPECT_EQ(Await(renewal), 100);
 }
 
-// It may have been overtaken: whoever leads now may have revoked the lease.
+// It may have been overtaken: the present leader may have revoked the lease.
 TEST_F(LeaseAccessTest, ALeaderWithoutAQuorumRenewsNothing) {
   AskAt(leader_);
   cluster_.Isolate(leader_);

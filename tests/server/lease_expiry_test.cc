@@ -1,5 +1,5 @@
-// What the leader does about leases, with the rest of the member played by the test: who leads, who
-// confirms it, and what becomes of each proposal.
+// The leader's handling of leases, with the rest of the member played by the test: the leader, its
+// confirmation, and the outcome of each proposal.
 #include "server/replica/lease_expiry.h"
 
 #include <gmock/gmock.h>
@@ -52,7 +52,7 @@ class LeaseExpiryTest : public ::testing::Test {
       Run();
     }
   }
-  // What Raft says and what has been applied of its terms.
+  // Sets Raft's leading term and the term of the last applied entry.
   void Lead(raft::Term term, raft::Term applied_term) {
     status_.Publish({.term = term, .leader = kSelf, .is_leading = true});
     applied_term_ = applied_term;
@@ -68,7 +68,7 @@ class LeaseExpiryTest : public ::testing::Test {
   void Grant(lease::LeaseId id, std::int64_t ttl_s) {
     ASSERT_TRUE(leases_.Grant(id, ttl_s).has_value());
   }
-  // A quorum confirms, or does not, all that was asked.
+  // A quorum confirms, or does not confirm, all pending requests.
   void Confirm(const Result<void>& answer = {}) {
     for (ReadTask& task : std::exchange(asked_, {})) task(answer);
     Run();
@@ -87,7 +87,7 @@ class LeaseExpiryTest : public ::testing::Test {
     }
     return ids;
   }
-  // As the applier does it.
+  // Like the applier.
   void ApplyAll() {
     for (Proposal& proposal : std::exchange(proposed_, {})) {
       const auto request = DecodeInternalRequest(proposal.data.view());
@@ -194,7 +194,7 @@ TEST_F(LeaseExpiryTest, AConfirmationThatTookAnElectionTimeoutIsTooOld) {
   EXPECT_THAT(asked_, SizeIs(1)) << "asked again";
 }
 
-// It may be another leader that answered the question of one that has stalled.
+// Another leader may have answered the request of one that has stalled.
 TEST_F(LeaseExpiryTest, AConfirmationThatComesInAnotherTermConfirmsNothing) {
   Lead(5);
   Grant(7, 10);

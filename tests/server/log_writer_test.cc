@@ -47,7 +47,7 @@ class LogWriterTest : public ::testing::Test {
             .on_fatal = [this](const Error& error) { fatal_.push_back(error.message); }});
   }
 
-  // The next entry, as a ready of its own.
+  // Pushes the next entry, in a separate Ready.
   LogWriter::Write Next(std::size_t size_bytes) {
     ++index_;
     LogWriter::Write write;
@@ -61,7 +61,7 @@ class LogWriterTest : public ::testing::Test {
     return write;
   }
   void Push(std::size_t size_bytes) { log_->Push(Next(size_bytes)); }
-  // A leader's snapshot, and the entry behind it, as one ready.
+  // Pushes a leader's snapshot, and the entry after it, as one Ready.
   void PushReceived(raft::Index snapshot_index) {
     index_ = snapshot_index;
     LogWriter::Write write = Next(10);
@@ -82,7 +82,7 @@ class LogWriterTest : public ::testing::Test {
     RunDue();
     EXPECT_TRUE(is_closed);
   }
-  // What a restart finds.
+  // The content that a restart finds.
   Result<wal::Contents> ReadBack(const wal::SnapshotMarker& from = {}) {
     log_.reset();
     return wal::Read(fs_, kDir, from);
@@ -130,7 +130,7 @@ TEST_F(LogWriterTest, WhatIsQueuedWhenTheDiskIsFreeGoesOutAsOneWriteAndOneSync) 
   EXPECT_EQ(ReadBack()->entries.size(), 11U);
 }
 
-// Raft gives it out with each batch: a sync of its own would be one too many.
+// Raft gives it out with each batch: a separate sync would be one too many.
 TEST_F(LogWriterTest, ACommitIndexAloneWaitsForTheNextThatNeedsTheDisk) {
   Push(100);
   RunDue();
@@ -164,7 +164,7 @@ TEST_F(LogWriterTest, EntriesThatReplaceOthersAreWrittenBehindThem) {
   EXPECT_EQ(contents->hard_state.term, 2U);
 }
 
-// After a sync that failed the kernel may have dropped the data: the next one proves nothing.
+// After a failed sync the kernel may have dropped the data: the next one proves nothing.
 TEST_F(LogWriterTest, AFailedSyncIsTheEnd) {
   Push(100);
   RunDue();
@@ -207,7 +207,7 @@ TEST_F(LogWriterTest, AReceivedSnapshotVoidsTheLogBeforeIt) {
   EXPECT_EQ(contents->entries[0].index, 21U);
 }
 
-// A marker in the log is believed: without its file a restart would find nothing to begin with.
+// A marker in the log is trusted: without its file a restart would find nothing to begin with.
 TEST_F(LogWriterTest, AReceivedSnapshotWhoseFileCannotBeWrittenLeavesNoMarker) {
   Push(100);
   RunDue();
@@ -223,7 +223,7 @@ TEST_F(LogWriterTest, AReceivedSnapshotWhoseFileCannotBeWrittenLeavesNoMarker) {
   EXPECT_EQ(markers->back().index, 0U);
 }
 
-// No file, no marker, and no entry of what comes behind it, until there is room for all.
+// No file, no marker, and no entry after it, until there is room for all.
 TEST_F(LogWriterTest, AReceivedSnapshotWaitsForSpaceWithItsEntries) {
   Push(100);
   RunDue();

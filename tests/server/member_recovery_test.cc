@@ -1,5 +1,5 @@
-// A member as it is put together: the log it begins with, the database that belongs to it, and whom
-// it knows before its log has told it.
+// The assembly of a member: the log it begins with, the database that belongs to it, and the
+// members it knows before its log has named them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -180,7 +180,7 @@ TEST_F(BackendRecoveryTest, WithoutADatabaseNothingIsApplied) {
 
 TEST_F(BackendRecoveryTest, AReceivedSnapshotThatTheLogHasAMarkerOfTakesTheDatabasesPlace) {
   Make(ReceivedSnapshotPath("/snap", 20));
-  const auto opened = Open(20);  // empty as it is here, it is no database
+  const auto opened = Open(20);  // empty as it is here, it is not a database
   EXPECT_FALSE(opened.has_value());
   EXPECT_THAT(opened_, ElementsAre("/snap/db"));
   EXPECT_TRUE(IsThere("/snap/db"));
@@ -201,7 +201,7 @@ TEST_F(BackendRecoveryTest, ADatabaseThatCannotBeReplacedIsNotOpened) {
   EXPECT_THAT(opened_, IsEmpty());
 }
 
-// ---- whom it knows ----
+// ---- known members ----
 
 // Answers /members, or nothing.
 struct Others final : PeerRequester {
@@ -277,7 +277,7 @@ TEST_F(KnownPeersTest, WhereNothingIsAddedTheStatesOwnViewIsShared) {
   EXPECT_EQ(KnownPeers(kSelf, {}).View(view, 0), view);
 }
 
-// The others may still run: they must not be listened to.
+// The others may still run: they must be ignored.
 TEST_F(KnownPeersTest, AForcedClusterKnowsNobodyUntilTheOthersRemovalIsApplied) {
   KnownPeers peers(kSelf, {});
   peers.ForceAlone(30);

@@ -103,7 +103,7 @@ class FakeStream final : public rpc::ServerStream, public std::enable_shared_fro
     if (!status_) status_ = std::move(status);
   }
 
-  // Whether the client reads, which it does by default.
+  // Sets whether the client reads, which it does by default.
   void SetReading(bool reading) {
     reading_ = reading;
     if (reading_ && outstanding_) PassWrite();

@@ -23,7 +23,7 @@ namespace kvorum::sim {
 struct PublishedEvent {
   bool is_delete = false;
   std::string key;
-  std::string record;         // the encoded KeyValue; of a delete its key only
+  std::string record;         // the encoded KeyValue; for a delete its key only
   std::string previous = {};  // the encoded KeyValue before it; empty: there was none
 
   friend bool operator==(const PublishedEvent&, const PublishedEvent&) = default;

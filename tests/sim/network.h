@@ -55,7 +55,7 @@ class Network {
   }
   // For a small message that is not one of Raft's.
   Duration Delay();
-  // Whether such a message is sent a second time.
+  // True if such a message is to be sent a second time.
   bool RepeatsQuestion();
   // The process has ended.
   void Forget(Machine& machine);

@@ -42,7 +42,7 @@ class Watched {
   bool IsAtEnd() const { return is_created() && !NextOwed().has_value(); }
   // It asked for a start that has not come yet.
   bool StartsLater() const { return create_.start_revision > events_.last_revision(); }
-  // Where it resumes; 0: it has never begun.
+  // The revision at which it resumes; 0: it has never begun.
   std::int64_t next() const { return next_; }
   std::string Describe() const;
 
