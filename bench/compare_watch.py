@@ -18,7 +18,7 @@ import grpc
 
 import compare
 
-# What a measure asks of kvorum-watch-bench.
+# A measure's arguments for kvorum-watch-bench.
 ONE_PREFIX = ("--streams", 100, "--watchers", 10)
 OWN_KEYS = ("--streams", 100, "--watchers", 100, "--own-keys")
 IDLE = ("--streams", 100, "--watchers", 1000, "--idle")

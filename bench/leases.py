@@ -121,7 +121,7 @@ def renewals(args, node, seconds, background=False):
 
 
 def puts(args, node, seconds, background=False):
-    """Of other clients, whose keys are not those on leases."""
+    """Puts of other clients, whose keys are not those on leases."""
     return load(args, node, "--seconds", str(seconds), "--warmup", "0", "--streams", "8", "--key-size", "17",
                 "--value-size", "64", "put", background=background)
 

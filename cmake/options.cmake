@@ -55,7 +55,7 @@ endif()
 # that kvorum_reuse_headers(<target> <name>) names. clang-tidy reads sources without them
 # (scripts/lint), so that a source still has to include what it uses.
 if(KVORUM_PRECOMPILE)
-  # What is compiled differently cannot be reused: one threading model for all.
+  # Headers compiled with other options cannot be reused: one threading model for all.
   add_compile_options(-pthread)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     add_compile_options(-fpch-preprocess)  # ccache asks for it

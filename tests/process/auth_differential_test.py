@@ -81,7 +81,7 @@ class Side:
         return ("answer",)
 
     def create_watcher(self, who, create):
-        """What the server says of one watcher: created, canceled, and why."""
+        """The server's responses about one watcher: created, canceled, and why."""
         end = threading.Event()
 
         def requests():

@@ -69,7 +69,7 @@ class Users:
         return [("token", self.tokens[name])] if name else []
 
     def put(self, name, member, key, value=b"v", timeout=30):
-        """What became of it: None, or the error's text."""
+        """The outcome: None, or the error's text."""
         try:
             server.kv(self.channel(member)).Put(rpc_pb2.PutRequest(key=key, value=value), timeout=timeout,
                                                 metadata=self.metadata(name))
@@ -365,7 +365,7 @@ class AuthTest(unittest.TestCase):
                     "wrong": "etcdserver: invalid auth token"}
         for user, refusal in refusals.items():
             self.assertEqual(verdict(take_snapshot, user), refusal)
-        # What it is told else is not the door's.
+        # Any other error is not about admission.
         self.assertNotIn(verdict(take_snapshot, "root"), [*refusals.values(), "etcdserver: revision of auth store is old"])
 
     def test_a_lost_leader_loses_no_token(self):
@@ -402,7 +402,7 @@ class AuthTest(unittest.TestCase):
             self.assertIsNone(users.put("alice", member, b"a"))
             self.assertEqual(users.put("alice", member, b"b"), DENIED)
         auth = rpc_pb2_grpc.AuthStub(users.channel(members.members[2]))
-        # What is changed for others ends no token...
+        # Changes to other users end no token...
         auth.RoleAdd(rpc_pb2.AuthRoleAddRequest(name="another"), timeout=30, metadata=users.metadata("root"))
         for member in members.members:
             self.assertIsNone(users.put("alice", member, b"a"))

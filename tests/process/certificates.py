@@ -155,7 +155,7 @@ class Files:
 
 
 class Secured:
-    """What Cluster(secured=...) takes: mutual TLS on the peer port of every member, and on its client port unless
+    """The argument of Cluster(secured=...): mutual TLS on the peer port of every member, and on its client port unless
     told otherwise. `client` are the files of the clients."""
 
     def __init__(self, folder, clients=True):
@@ -174,7 +174,7 @@ class Secured:
         return "https" if self.has_clients else "http"
 
     def files(self, name):
-        """Of the member: for its peer port, and for its client port."""
+        """The member's certificates: for its peer port, and for its client port."""
         if name not in self.members:
             self.members[name] = [self.new_files(f"{name}-{port}", self.authority.issue(name)) for port in
                                   ("peer", "server")]

@@ -211,7 +211,7 @@ class Cluster:
             member.launch()
         for member in self.members:
             member.wait_ready(timeout)
-        # Who is started from here on without data joins.
+        # A member started from here on without data joins.
         self.state = "existing"
         return self
 
@@ -250,7 +250,7 @@ class Cluster:
         return [m for m in self.alive if m is not leader]
 
     def ctl(self, *arguments, endpoints=None, timeout=30):
-        """What kvorumctl prints; it must succeed."""
+        """Runs kvorumctl, which must succeed, and returns its output."""
         done = subprocess.run(
             [CTL, "--endpoints", ",".join(endpoints or [m.endpoint for m in self.alive]),
              *(self.secured.client.ctl() if self.secured is not None and self.secured.has_clients else ()),

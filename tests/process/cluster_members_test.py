@@ -54,7 +54,7 @@ class MembersTest(history.HistoryCase):
             for client in self.history.clients:
                 client.endpoints.append(new.endpoint)
             self.remove(old)
-            # Who is removed ends by itself.
+            # A removed member exits by itself.
             code = old.process.wait(30)
             self.assertEqual(code, 0, old.tail())
             self.members.leader()

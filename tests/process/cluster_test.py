@@ -14,7 +14,7 @@ import server
 ETCDCTL = os.path.join(os.environ["KVORUM_PEER_DIR"], "etcdctl")
 # A call that waits for a quorum in vain gives up after 5 s and two election time-outs.
 GIVES_UP_SECONDS = 5 + 2 * 0.5
-# What a call that needs a quorum may be told where there is none.
+# The errors that a call which needs a quorum may get without one.
 REFUSALS = [
     (grpc.StatusCode.UNAVAILABLE, "etcdserver: no leader"),
     (grpc.StatusCode.UNAVAILABLE, "etcdserver: leader changed"),
@@ -121,7 +121,7 @@ class ClusterTest(unittest.TestCase):
         five.check_logs()
 
     def check_without_quorum(self, five, member, key, revision):
-        # What it has, it gives; nothing that needs the others.
+        # It serves its own state; nothing that needs the others.
         cluster.wait_until(lambda: self.sees_no_leader(member), f"{member.name} to see no leader")
         with member.channel() as channel:
             answer = server.get(server.kv(channel), key, serializable=True)

@@ -19,7 +19,7 @@ from cluster import channel_to, wait_until
 
 CHECKER = os.path.join(os.environ["KVORUM_BIN_DIR"], "kvorum-check-history")
 KEYS = [f"k{n}" for n in range(6)]
-# What clients give a call before they take its outcome for unknown and turn to another member.
+# The time that clients give a call before they consider its outcome unknown and turn to another member.
 CALL_SECONDS = 3
 
 
@@ -143,7 +143,7 @@ class Client(threading.Thread):
         try:
             answer = method(request, timeout=CALL_SECONDS)
         except grpc.RpcError as error:
-            # What never left is no operation.
+            # A call that was never sent is not an operation.
             if writes and "failed to connect" not in error.details():
                 self.history.record(self.name, call, None, operation, "?")
             raise

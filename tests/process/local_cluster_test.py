@@ -38,7 +38,7 @@ class LocalClusterTest(unittest.TestCase):
                             "KVORUM_DATA_DIR": self.folder.name, "PORT": str(self.port), "TERM": "xterm"}
 
     def read_until(self, descriptor, wanted, timeout=60):
-        """What it printed up to `wanted`, which may be a function of it."""
+        """Its output up to `wanted`, which may be a function of the output."""
         text = b""
         end = time.monotonic() + timeout
         while not (wanted(text) if callable(wanted) else wanted in text):

@@ -80,7 +80,7 @@ class Side:
         threading.Thread(target=read, daemon=True).start()
 
     def state(self, left):
-        """What must be equal on both sides, or None while something is still going on: who may be answered is not,
+        """The state that must be equal on both sides, or None while something is still going on: who may be answered is not,
         the key of one who left (`left`) is there, an observer lags."""
         # Before the keys: what an answered call did is among them then.
         done = {key for key, call in self.waiting.items() if call.done()}
@@ -174,7 +174,7 @@ class LockDifferentialTest(unittest.TestCase):
                 side.waiting.pop(key).cancel()
 
     def unlock(self):
-        """What is held, or nothing at all."""
+        """Unlocks a held lock, or nothing at all."""
         name = self.random.choice(LOCKS)
         rows = server.get(self.sides[0].kv, name + b"/", range_end=name + b"0", limit=1,
                           sort_target=rpc_pb2.RangeRequest.CREATE, sort_order=rpc_pb2.RangeRequest.ASCEND).kvs
@@ -213,7 +213,7 @@ class LockDifferentialTest(unittest.TestCase):
         self.both(lambda side: side.kv.Put.future(rpc_pb2.PutRequest(key=b"other", value=b"v"), timeout=10))
 
     def revoke(self):
-        """Of who holds something and waits for nothing."""
+        """Revokes the lease of a participant that holds something and waits for nothing."""
         waiting = {lease for _, _, lease in self.sides[0].waiting}
         free = [lease for lease in LEASES if lease not in waiting]
         if free:

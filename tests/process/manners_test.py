@@ -1,4 +1,4 @@
-"""What scripts and harnesses expect of the process: start, log, ports, signals, the data directory."""
+"""The process as scripts and harnesses expect it: start, log, ports, signals, the data directory."""
 
 import array
 import fcntl

@@ -155,7 +155,7 @@ class MemoryCase(unittest.TestCase):
         self.assertEqual(answer.kvs[0].value, b"yes")
 
     def expect_given_back(self, before, limit=64 * MIB):
-        """What the clients held, when they have gone."""
+        """The memory that the clients held, when they have gone."""
         self.clients.close()
         self.assertLess(self.member.settles_below(before + limit), before + limit)
 

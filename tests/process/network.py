@@ -74,7 +74,7 @@ class Network:
         return address
 
     def inside(self, address):
-        """What goes before a command to run it on the host."""
+        """The words before a command that run it on the host."""
         return ["nsenter", f"--net=/proc/{self.keepers[address].pid}/ns/net"]
 
     def cut(self, sender, receiver):

@@ -1,4 +1,4 @@
-"""What arrives on the peer port from strangers and broken members: refused with the protocol's answers, no member ends
+"""Input on the peer port from strangers and broken members: refused with the protocol's answers, no member ends
 or grows, and clients are served all the while.
 
 Encodes raft's messages by hand (numbers: proto/raft.proto), so that it says what no honest member would.

@@ -40,7 +40,7 @@ def keep_block(port):
 def is_free(port):
     """That nobody listens at it, on any address."""
     with socket.socket() as probe:
-        # What is left of connections that were closed keeps no server from listening.
+        # Remains of closed connections do not keep a server from listening.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("", port))

@@ -1,4 +1,4 @@
-"""What the process refuses: a clear message, a non-zero exit, and the data as it was."""
+"""The refusals of the process: a clear message, a non-zero exit, and the data as it was."""
 
 import glob
 import hashlib
@@ -14,7 +14,7 @@ import server
 
 
 def digest(folder):
-    """Of every file but the lock files and the preallocated space of the log."""
+    """The content of every file except the lock files and the preallocated space of the log."""
     found = {}
     for root, _, names in os.walk(folder):
         for name in names:

@@ -1,4 +1,4 @@
-"""What stands in front of a member's peer port (a load balancer, a firewall that knows connections): those that others
+"""A relay in front of a member's peer port (a load balancer, a firewall that knows connections): those that others
 open to the member go through it, those that it opens itself do not."""
 
 import socket

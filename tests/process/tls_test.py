@@ -41,7 +41,7 @@ def shown_certificate(port, files, offered=True):
 
 
 def verdict(port, certificate, key, authorities):
-    """What a client with that certificate hears of GET /version: the status line, or "refused"."""
+    """The answer to GET /version for a client with that certificate: the status line, or "refused"."""
     context = ssl.create_default_context(cafile=authorities)
     if certificate is not None:
         context.load_cert_chain(certificate, key)
@@ -176,7 +176,7 @@ class MutualTlsTest(unittest.TestCase):
             for port, files in zip((member.peer_port, member.client_port), self.secured.files(member.name)):
                 held = certificates.x509.load_pem_x509_certificate(certificates.read(files.certificate))
                 self.assertEqual(shown_certificate(port, self.secured.client), held.serial_number)
-        # Who holds one of the old authority is nobody now.
+        # A certificate of the old authority is no longer accepted.
         left = old.issue("client").write(os.path.join(self.cluster.folder, "left"))
         for port in (member.client_port, member.peer_port):
             self.assertEqual(verdict(port, *left, self.secured.client.authorities), "refused")
@@ -243,7 +243,7 @@ class NamesTest(unittest.TestCase):
 
 
 class SelfSigned(certificates.Secured):
-    """What the members make for themselves."""
+    """Certificates that the members make for themselves."""
 
     def flags(self, name):
         return ["--peer-auto-tls", "--auto-tls"]

@@ -183,7 +183,7 @@ class WatchDifferentialTest(unittest.TestCase):
                 self.record(False, key, b"t%d" % revision, revision)
 
     def compact(self, watchers):
-        # Who was told nothing of the history may still be read for, and is not to be overtaken.
+        # A watcher that has got nothing of the history yet may still be catching up, and must not be overtaken.
         last = min([watcher.from_revision for watcher in watchers.values()
                     if watcher.reads_history and not watcher.expected(self.history)] + [self.revision - 1])
         if last - self.compacted < 4:

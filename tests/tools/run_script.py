@@ -104,7 +104,7 @@ class Runner:
         text = re.sub(r"\b\d+(\.\d+)?(ns|µs|ms|s)(?=[\"\s.,]|$)", "DURATION", text)
         text = re.sub(r"\b\d+(\.\d+)? (B|kB|MB|GB)\b", "SIZE", text)
         text = re.sub(r"\b\d+%", "PERCENT", text)
-        # What is left of a lease.
+        # The time left of a lease.
         text = re.sub(r"remaining\(\d+s\)", "remaining(DURATION)", text)
         text = re.sub(r'"ttl":\d+,"granted-ttl":([1-9])', r'"ttl":DURATION,"granted-ttl":\1', text)
         text = re.sub(r'(?m)^"TTL" : \d+(?=\n"GrantedTTL" : [1-9])', '"TTL" : DURATION', text)
@@ -117,7 +117,7 @@ class Runner:
         # A table is as wide as its cells.
         text = re.sub("^[┌├│└].*$", lambda line: re.sub("([ ─])+", r"\1", line[0]), text,
                       flags=re.MULTILINE)
-        # Of the status: sizes and indexes.
+        # The status's sizes and indexes.
         text = re.sub(r'"(dbSize|dbSizeInUse|raftIndex|raftAppliedIndex)":\d+', r'"\1":INDEX', text)
         text = re.sub(r'^"(DBSize|DBSizeInUse|RaftIndex|RaftAppliedIndex)" : \d+', r'"\1" : INDEX',
                       text, flags=re.MULTILINE)
