@@ -79,7 +79,7 @@ function(kvorum_precompiled_headers name)
   file(RELATIVE_PATH header ${CMAKE_BINARY_DIR}
     ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${name}.dir/cmake_pch.hxx)
   set_target_properties(${name} PROPERTIES KVORUM_HEADER ${header})
-  # What it is made of, for ccache (CCACHE_PCH_EXTSUM): its bytes hold the checkout's path. The
+  # Its sources, for ccache (CCACHE_PCH_EXTSUM), since its bytes hold the checkout's path. The
   # compiler and its flags are in the digest of each source anyway.
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/${header}${KVORUM_PRECOMPILED}.sum
     CONTENT "${ARG_UNPARSED_ARGUMENTS} ${KVORUM_HEADER_VERSIONS}")

@@ -120,7 +120,7 @@ class Target {
     Require(stream.use_count() == 1);
   }
 
-  // What the last member wrote must be what the next start finds.
+  // The next start must find everything that the last member wrote.
   void Restart() {
     inputs_ = 0;
     if (served_ != nullptr) {
