@@ -1,12 +1,12 @@
 // Decoding of the messages that every request passes through, from the same rows as their tables
-// (fields.h), but unrolled at compile time: as quick as a switch by hand, for more code.
+// (fields.h), but unrolled at compile time: as fast as a hand-written switch, for more code.
 //
 //   using PutFields = wire::Fields<wire::Field<1, &PutRequest::key>, ...>;
 //   constexpr auto kPut = wire::DescribeFields<PutRequest>(PutFields(), "etcdserverpb.PutRequest");
 //   bool is_well_formed = wire::ReadInline(PutFields(), bytes, request);
 //
 // Members are integers, bools, open enums and string_views. A known field of another wire type is
-// passed over.
+// skipped.
 #pragma once
 
 #include <cstdint>

@@ -4,11 +4,11 @@
 // Threading: plain values and functions; use them anywhere. Ownership: a Reader borrows its bytes.
 // Errors: a Reader never reads outside of its bytes; the first malformed field stops it for good,
 // Next() then returns false and ok() tells the two ends apart. Cost: no allocation in the reader,
-// but for groups that are skipped; the writers append to a string that the caller may reserve by
-// the size functions.
+// except for skipped groups; the writers append to a string that the caller may reserve by the size
+// functions.
 //
-// The writers leave zero and empty fields out (the proto3 spelling, which proto2 readers take too);
-// the Write functions below them write whatever they are given.
+// The writers leave zero and empty fields out (as in proto3, which proto2 readers accept too); the
+// Write functions below them write whatever they are given.
 //
 //   wire::Reader reader(bytes);
 //   while (reader.Next()) {
@@ -20,9 +20,9 @@
 //   }
 //   if (!reader.ok()) return Fail(...);
 //
-// Asking for the tag makes a field of another wire type one that is not known, as protobuf has it:
-// so are requests read, and the log, which members of etcd read too. Records of our own and raft's
-// messages are read by the number alone, and are malformed then.
+// Switching on the tag makes a field of another wire type an unknown one, as in protobuf. Requests
+// are read this way, and so is the log, which members of etcd read too. Our own records and raft's
+// messages are read by the number alone, and such a field makes them malformed.
 #pragma once
 
 #include <bit>

@@ -4,11 +4,11 @@
 //   kUnderCorruptAlarm  whether a CORRUPT alarm refuses it
 //   Body                the decoded message
 //   Decode(bytes)       the message, whose views point into the bytes, or MalformedRequest
-//   Check(body)         the rules of a client's request, but for limits that are flags
+//   Check(body)         the rules of a client's request, except limits that are flags
 //   CostBytes(body)     the bytes that count against the quota
 //
-// and whoever treats all kinds alike visits them. The calls are direct: a row costs nothing beside
-// the switch.
+// and code that treats all kinds alike visits them. The calls are direct: a row costs nothing
+// beyond the switch.
 #pragma once
 
 #include <limits>

@@ -1,4 +1,4 @@
-// The two streams between members, as etcd's peers speak them: frames without end in the body of an
+// The two streams between members, in the format of etcd's peers: endless frames in the body of an
 // HTTP response. All integers are big-endian.
 //
 // `message`: 8 bytes of length, then one raftpb.Message. The link heartbeat, which keeps an idle
@@ -13,11 +13,11 @@
 //      index, which then grows by the count
 //   2  any other: 8 bytes of length, then the raftpb.Message; the kept term becomes its term, the
 //      kept index that of its last entry, or its index if it has none
-// A writer uses 1 only where the message's index, log term and term are the kept ones.
+// A writer uses 1 only if the message's index, log term and term are the kept ones.
 //
 // Used by one thread at a time. A decoder refuses (kDataLoss) a frame that is longer than its
-// limit, of another type or malformed, and is of no use afterwards: the connection is to be closed.
-// What is buffered is at most one frame and what came with it; lengths are believed only as far as
+// limit, of another type or malformed, and is unusable afterwards: the connection must be closed.
+// It buffers at most one frame and the bytes that came with it; lengths are trusted only as far as
 // bytes arrive. Entries' data are slices of one block per Feed.
 #pragma once
 
