@@ -7,8 +7,7 @@
 // `msgapp`, App messages only; both ends keep a term and an index, which begin at 0. One byte of
 // type:
 //   0  link heartbeat, nothing follows
-//   1  an append that continues: 8 bytes of count, per entry 8 bytes of length and the
-//   raftpb.Entry,
+//   1  a continuing append: 8 bytes of count, per entry 8 bytes of length and the raftpb.Entry,
 //      then 8 bytes of commit index. Its term and log term are the kept term; its index is the kept
 //      index, which then grows by the count
 //   2  any other: 8 bytes of length, then the raftpb.Message; the kept term becomes its term, the
