@@ -4,12 +4,10 @@
 // reader. KVORUM_REWRITE=1 rewrites the scripts with the present output: read that as a diff.
 //
 // - bootstrap <id>... [option=value]...: members of a new cluster; refuses_v2=<id>: this one
-// accepts
-//   no changes of the second kind
+//   accepts no changes of the second kind
 // - join <id> [option=value]...: a member with an empty disk, yet to be added
-// - log <id> <n> <term>... [option=value]...: a member of 1 to n with such a log, which has heard
-// of
-//   the last term
+// - log <id> <n> <term>... [option=value]...: a member of 1 to n with such a log, which has
+//   heard of the last term
 // - tick <id> [n]: time passes there
 // - campaign|ready|status|compact <id>
 // - propose <id> <data>...
