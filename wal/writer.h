@@ -47,8 +47,9 @@ struct Options {
   // durable, because the state contains it. If that is past the new end, the tail is damage. Empty:
   // unknown.
   std::function<Result<raft::Index>()> durable_index;
-  // Prepares the next segment. It must be there for the Writer's calls and be stopped before the file
-  // system is destroyed. Without it the Append that passes the middle of a segment does the work.
+  // Prepares the next segment. It must exist during the Writer's calls and be stopped before the
+  // file system is destroyed. Without it the Append that passes the middle of a segment does the
+  // work.
   Executor* background = nullptr;
 };
 
