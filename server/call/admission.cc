@@ -24,7 +24,7 @@ Result<void> AdmitsDelete(const Asker& asker, const mvcc::DeleteRangeRequest& re
   return KeysOf(asker).Check(request);
 }
 
-// Its soundness comes first, since it bounds what there is to look at.
+// The request's validity is checked first, since it bounds the work below.
 Result<void> AdmitsTxn(const Asker& asker, const mvcc::TxnRequest& request) {
   if (!mvcc::CheckTxn(request, asker.max_txn_ops).has_value()) return {};
   return KeysOf(asker).Check(request);

@@ -1,7 +1,7 @@
 // The rules, named by the rows of api.h, that decide who may call a method.
 //
-// Errors: those of auth::AuthState. A request may ask for nonsense: then its caller is told of that
-// instead (method_registrar.h).
+// Errors: those of auth::AuthState. The caller of an invalid request is told of that instead
+// (method_registrar.h).
 #pragma once
 
 #include "base/api_errors.h"

@@ -2,8 +2,8 @@
 // its method's row (method.h) and against the call's metadata, then handed over typed.
 //
 // The order is the API's: a request that is no message, a learner, metadata, permissions, space in
-// the database, the request's own rules; but whoever is refused for want of a permission is told of
-// the rules that the request breaks instead. Threads: handlers are called on the call's loop, or on
+// the database, the request's own rules. A caller without permission whose request also breaks
+// those rules is told of the rules instead. Threads: handlers are called on the call's loop, or on
 // any thread after permissions had to catch up.
 #pragma once
 
@@ -115,13 +115,13 @@ rpc::UnaryMethod MethodRegistrar::Guarded(ServiceContext& context,
           return judge(request.request, state, identity);
         });
     if (admitted.has_value()) return run(handler, call, std::move(request), std::move(reply));
-    // Nonsense is told as such to anybody, whatever token they show.
+    // An invalid request is reported as such to every caller, whatever the token.
     if (method.check != nullptr) {
       if (auto valid = method.check(request.request, context.limits.max_txn_ops);
           !valid.has_value())
         return reply.Fail(std::move(valid).error());
     }
-    // This member's permissions may lag: it catches up with the leader's, and asks once more.
+    // This member's permissions may lag: it catches up with the leader's, and checks again.
     const auto kept = std::make_shared<Received<Request>>(std::move(request));
     access.AdmitUpToDate(
         call,

@@ -1,10 +1,10 @@
 // The right to answer one typed call, once, from any thread. A gRPC call gets the response encoded
 // by its method's row; an internal call gets it as it is.
 //
-// Dropped without an answer, it answers a call over gRPC with an Internal error, so no client waits
-// for ever. A function is dropped with what it holds and is not called: that happens when the
-// member stops, and what the function would use may be gone. It costs no allocation and no lock
-// over rpc::UnaryReply.
+// A reply to a gRPC call that is dropped without an answer answers with an Internal error, so no
+// client waits forever. One to a function only releases the function, with what it holds: that
+// happens when the member stops, and what the function would use may be gone. A reply costs no
+// allocation and no lock over rpc::UnaryReply.
 #pragma once
 
 #include <functional>

@@ -60,7 +60,7 @@ Result<void> Authentication::MakeTokens() {
   if (tokens.kind == Kind::kJwt) {
     KV_TRY(jwt_, auth::JwtTokens::Make(tokens.jwt));
   } else if (tokens.kind == Kind::kSimple) {
-    constexpr std::uint64_t kLongestTtl = 100ULL * 365 * 24 * 3600;  // as good as for ever
+    constexpr std::uint64_t kLongestTtl = 100ULL * 365 * 24 * 3600;  // practically for ever
     const std::uint64_t ttl_s =
         options_.auth_token_ttl_s == 0 ? 300 : std::min(options_.auth_token_ttl_s, kLongestTtl);
     simple_tokens_ = std::make_unique<auth::SimpleTokens>(

@@ -1,8 +1,8 @@
-// Who clients are, put together from the flags: the tokens that this member gives and takes,
-// logging in, and what is asked of each call.
+// Authentication of clients, assembled from the flags: the tokens that this member issues and
+// accepts, logins, and the permission check of each call.
 //
-// Threading: put together before any call comes; the parts say for themselves. Ownership: the
-// context and the password workers outlive it, and it outlives the calls.
+// Threading: assembled before any call comes; the parts document their own. Ownership: the context
+// and the password workers outlive it, and it outlives the calls.
 #pragma once
 
 #include <memory>
@@ -32,7 +32,7 @@ struct ServiceContext;
 
 class Authentication {
  public:
-  // kInvalidArgument and others for what --auth-token says, and for its files.
+  // kInvalidArgument and others for the text of --auth-token, and for its files.
   static Result<std::unique_ptr<Authentication>> Make(const Options& options,
                                                       ServiceContext& context,
                                                       auth::PasswordWork& passwords,
@@ -40,11 +40,11 @@ class Authentication {
   ~Authentication();
 
   void Register(rpc::Router& router);
-  // Null where this member gives none.
+  // Null if this member issues none.
   auth::SimpleTokens* simple_tokens() { return simple_tokens_.get(); }
-  // From here on the context can tell who may do what.
+  // From here on the context can check permissions.
   void Open(Instance& instance, RequestBatcher& batcher, std::size_t loops);
-  // Forgets tokens that nobody uses any more, again and again.
+  // Starts to remove expired tokens periodically.
   void Start();
 
  private:

@@ -1,4 +1,4 @@
-// The clients' side of a process: the gRPC and HTTP server on its listeners, with what it counts.
+// The clients' side of a process: the gRPC and HTTP server on its listeners, with its counters.
 //
 // Ownership: the router's services and the handler outlive it. Ports are bound before any data is
 // touched; nothing is accepted until Serve.
@@ -25,7 +25,7 @@ class ClientFront {
   ~ClientFront();
 
   Result<void> Bind(rpc::Router router, rpc::HttpHandler handler);
-  // What is below is there from here on.
+  // Call the functions below only after Bind.
   void Serve();
   void Shutdown();
 

@@ -15,7 +15,7 @@
 namespace kvorum::server {
 namespace {
 
-// A request's message may exceed the largest entry by this much before the transport refuses it.
+// The overhead of a request's message over the largest entry before the transport refuses it.
 constexpr std::uint64_t kMessageOverheadBytes = 512 * 1024;
 // Descriptors that are kept for files and peers.
 constexpr std::uint64_t kReservedDescriptors = 150;

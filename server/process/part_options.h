@@ -1,4 +1,4 @@
-// The flags as the options of the parts that a process is put together of.
+// The flags, translated into the options of the process's parts.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace kvorum::server {
 
-// A peer that does not answer within it is not there.
+// A peer that does not answer within it counts as down.
 inline constexpr Duration kPeerDialTimeout = std::chrono::seconds(1);
 
 std::size_t AnswerMemoryBytes(const Options& options);

@@ -40,7 +40,7 @@
 namespace kvorum::server {
 namespace {
 
-// How long a stopping leader waits for its successor.
+// The time that a stopping leader waits for its successor.
 constexpr Duration kHandOverLimit = std::chrono::milliseconds(500);
 
 [[noreturn]] void ExitOnFatal(const Error& error) {

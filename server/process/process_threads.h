@@ -1,7 +1,7 @@
-// The threads of a server process, but for the I/O loops and those of the peers' connections: which
-// work runs where. docs/architecture.md has the whole list.
+// The threads of a server process, except the I/O loops and those of the peers' connections: each
+// kind of work and its thread. docs/architecture.md has the whole list.
 //
-// Ownership: declared behind everything that their tasks use, so that they end before it.
+// Ownership: declared after everything that their tasks use, so that they end before it.
 #pragma once
 
 #include "auth/password_workers.h"
@@ -11,7 +11,7 @@ namespace kvorum::server {
 
 struct ProcessThreads {
 #ifdef KVORUM_FAILPOINTS
-  ThreadExecutor raft{"raft"};  // a failpoint that sleeps on it keeps no I/O loop
+  ThreadExecutor raft{"raft"};  // a failpoint that sleeps on it blocks no I/O loop
 #else
   CombiningExecutor raft{"raft"};
 #endif
@@ -27,7 +27,7 @@ struct ProcessThreads {
   ThreadExecutor control{"control"};
   auth::PasswordWorkers passwords{auth::PasswordWorkers::Options{}};
 
-  // Those that work for the member, once it has stopped.
+  // Stops those that work for the member, once it has stopped.
   void StopMember() {
     readers.Stop();
     hasher.Stop();

@@ -1,6 +1,6 @@
-// A member makes itself known: it tells its name and client URLs through the log, again and again
-// until that is applied, and then waits for the cluster's version, which the leader decides as soon
-// as it leads. From then on it is part of the cluster, and may serve.
+// A member publishes itself: it proposes its name and client URLs, again and again until they are
+// applied, and then waits for the cluster's version, which the leader decides as soon as it leads.
+// From then on it is part of the cluster, and may serve.
 //
 // Works on the control executor. The context and the executor outlive it.
 #pragma once

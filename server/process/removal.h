@@ -1,6 +1,6 @@
-// The end of a member that was removed from its cluster: it stays for a while, so that it can still
-// tell others that its removal is committed, and as long as it leads, up to a limit: nobody else
-// may know yet.
+// The end of a member that was removed from its cluster. It stays for a while, so that it can still
+// tell others that its removal is committed. If it leads it stays until it no longer does, up to a
+// limit: nobody else may know yet.
 //
 // Begin may be called by any thread, any number of times; the rest runs on the control executor.
 #pragma once
@@ -16,7 +16,7 @@ class Removal {
  public:
   explicit Removal(Executor& control) : control_(control) {}
 
-  // Before Begin. `ended` runs on the executor, once.
+  // Call it before Begin. `ended` runs on the executor, once.
   void Watch(std::function<bool()> is_leading, std::function<void()> ended);
   void Begin();
 

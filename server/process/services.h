@@ -1,5 +1,5 @@
 // The services of the API, all on one context. They are registered before any data is opened, so
-// that a port that is taken is found out first; the context is filled in before the first call.
+// that a port in use is found first; the context is filled in before the first call.
 #pragma once
 
 #include "server/call/service_context.h"

@@ -1,4 +1,4 @@
-// The parts that a server process is put together of: each from the flags, or played by hand.
+// The parts of a server process: each made from the flags, or driven by hand.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -119,7 +119,7 @@ TEST_F(RemovalTest, DoesNotWaitForAnotherLeaderForEver) {
   EXPECT_EQ(ended_, 1);
 }
 
-// ---- a member that makes itself known ----
+// ---- a member that publishes itself ----
 
 TEST(PublicationTest, IsDoneWhenNameAndVersionAreInTheLog) {
   const Options options = Parsed({"--name=default", "--advertise-client-urls=http://10.0.0.1:2379",
@@ -142,7 +142,7 @@ TEST(PublicationTest, IsDoneWhenNameAndVersionAreInTheLog) {
   EXPECT_EQ(done, 1);
 }
 
-// ---- who clients are ----
+// ---- authentication of clients ----
 
 class AuthenticationTest : public ::testing::Test {
  protected:

@@ -15,7 +15,7 @@ SharedBytes EncodeNumber(const ResponseHeader& header, const int& number) {
   return SharedBytes::Own(std::to_string(header.revision) + ":" + std::to_string(number));
 }
 
-// What a call over gRPC was answered.
+// The answer that a call over gRPC got.
 struct Answered {
   int times = 0;
   Result<std::string> value;
