@@ -10,7 +10,7 @@
 
 namespace kvorum {
 
-// Of what stands below a folder; a digest of a file's bytes if `dir` is one.
+// A digest of everything below a directory, or of the bytes of a file if `dir` is one.
 inline std::uint64_t DigestOf(FileSystem& disk, const std::string& dir = "/") {
   std::uint64_t digest = 0;
   const auto add = [&](std::uint64_t hash) { digest = digest * 0x9E3779B97F4A7C15 + hash; };

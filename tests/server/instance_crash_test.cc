@@ -141,7 +141,7 @@ void CheckRestart(FileSystem& disk, const History& history, std::uint64_t seed) 
 
 class InstanceCrash : public testing::TestWithParam<std::uint64_t> {
  protected:
-  // Of the writes that are not durable at a moment, none, all, and random pieces survive.
+  // The draws of survivors among the writes that are not durable yet: none, all, random pieces.
   static constexpr int kDraws = 22;
   static SimFileSystem::Keep KeepOf(int draw) {
     using Keep = SimFileSystem::Keep;

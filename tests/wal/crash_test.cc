@@ -232,7 +232,7 @@ class CrashTest : public testing::TestWithParam<std::uint64_t> {
  protected:
   static constexpr int kShortRun = 25;
 
-  // Of the writes that are not durable at a moment, none, all, and random pieces survive.
+  // The draws of survivors among the writes that are not durable yet: none, all, random pieces.
   static constexpr int kDraws = 16;
   static Keep KeepOf(int draw) {
     if (draw < 2) return draw == 0 ? Keep::kNothing : Keep::kAll;
