@@ -28,7 +28,7 @@ void Node::BecomeFollower(Term term, MemberId leader) {
   Reset(term);
   role_ = Role::kFollower;
   leader_ = leader;
-  Happened(EventType::kBecameFollower, leader);
+  RecordEvent(EventType::kBecameFollower, leader);
 }
 
 void Node::BecomePreCandidate() {
@@ -37,14 +37,14 @@ void Node::BecomePreCandidate() {
   leader_ = kNone;
   transfer_.ForgetOrder();
   tracker_.ClearVotes();
-  Happened(EventType::kBecamePreCandidate);
+  RecordEvent(EventType::kBecamePreCandidate);
 }
 
 void Node::BecomeCandidate() {
   Reset(term_ + 1);
   role_ = Role::kCandidate;
   vote_ = config_.id;
-  Happened(EventType::kBecameCandidate);
+  RecordEvent(EventType::kBecameCandidate);
 }
 
 void Node::BecomeLeader() {
@@ -66,7 +66,7 @@ void Node::BecomeLeader() {
     if (entry.type != EntryType::kNormal)
       pending_change_.NoteIfLeaving(entry, tracker_.conf_state(), config_.id);
   }
-  Happened(EventType::kBecameLeader, kNone, log_.last_index());
+  RecordEvent(EventType::kBecameLeader, kNone, log_.last_index());
 }
 
 bool Node::IsPromotable() const {
@@ -85,7 +85,7 @@ void Node::StartCampaign(CampaignType type) {
   if (role_ == Role::kLeader || !IsPromotable()) return;
   if (const Index index = UnappliedConfChange(); index != 0) {
     // The votes would be counted by an outdated configuration.
-    Happened(EventType::kCampaignSkipped, kNone, index);
+    RecordEvent(EventType::kCampaignSkipped, kNone, index);
     if (type == CampaignType::kTransfer) transfer_.PostponeOrder(timers_.ElectionTimeoutFromNow());
     return;
   }
@@ -145,12 +145,12 @@ void Node::HandleVoteRequest(const Message& message) {
         .to = message.from,
         .term = granted ? message.term : term_});
   if (is_pre_vote) {
-    Happened(granted ? EventType::kPreVoteGranted : EventType::kPreVoteRefused, message.from,
-             message.index);
+    RecordEvent(granted ? EventType::kPreVoteGranted : EventType::kPreVoteRefused, message.from,
+                message.index);
     return;
   }
-  Happened(granted ? EventType::kVoteGranted : EventType::kVoteRefused, message.from,
-           message.index);
+  RecordEvent(granted ? EventType::kVoteGranted : EventType::kVoteRefused, message.from,
+              message.index);
   if (granted) {
     timers_.RestartElection();
     vote_ = message.from;
@@ -177,7 +177,7 @@ void Node::TickFollower() {
 void Node::ForgetLeader() {
   if (role_ != Role::kFollower || leader_ == kNone) return;
   leader_ = kNone;
-  Happened(EventType::kBecameFollower);
+  RecordEvent(EventType::kBecameFollower);
 }
 
 void Node::TickLeader() {
@@ -186,7 +186,7 @@ void Node::TickLeader() {
   if (timers_.TickLeader()) {
     for (auto& [id, progress] : tracker_.progress()) progress.is_active = id == config_.id;
     AbortTransfer();  // it had an election time-out to succeed (thesis, section 3.10)
-    if (!tracker_.IsVoter(config_.id)) HandOver();
+    if (!tracker_.IsVoter(config_.id)) TransferToSuccessor();
   }
   if (writes_.is_stalled() && !tracker_.IsOnlyVoter(config_.id)) {
     StopLeadingWithoutDisk();
@@ -202,7 +202,7 @@ void Node::CheckQuorum() {
   const std::uint64_t heard_at = std::min(tracker_.QuorumHeardAt(config_.id, now), now);
   timers_.HeardOfQuorum(heard_at);
   if (!timers_.IsQuorumLost(heard_at)) return;
-  Happened(EventType::kQuorumLost);
+  RecordEvent(EventType::kQuorumLost);
   BecomeFollower(term_, kNone);
 }
 

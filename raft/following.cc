@@ -23,7 +23,7 @@ Result<void> Node::HandleAppend(const Message& message) {
           .log_term = hint.term,
           .index = message.index,
           .reject_hint = hint.index});
-    Happened(EventType::kAppendRefused, message.from, message.index);
+    RecordEvent(EventType::kAppendRefused, message.from, message.index);
     return {};
   }
   // Skip entries that we have; an entry of another term and all after it were never committed
@@ -42,7 +42,7 @@ Result<void> Node::HandleAppend(const Message& message) {
         return Fail(Code::kInvalidArgument, "raft: refused App: it contradicts what is committed");
       log_.TruncateFrom(first_new->index);
       writes_.TruncateFrom(first_new->index);
-      Happened(EventType::kLogTruncated, message.from, first_new->index);
+      RecordEvent(EventType::kLogTruncated, message.from, first_new->index);
     }
     for (auto entry = first_new; entry != message.entries.end(); ++entry) log_.Append(*entry);
     // The order came when we had all of the leader's log, and a leader takes no proposals during a
@@ -72,7 +72,7 @@ void Node::HandleHeartbeat(const Message& message) {
   if (message.commit > log_.last_index()) {
     // The leader counts on entries that we acknowledged and lost, which a correct member never
     // does. Go on with the entries we have; its next App finds out.
-    Happened(EventType::kCommitBeyondLog, message.from, message.commit);
+    RecordEvent(EventType::kCommitBeyondLog, message.from, message.commit);
   }
   log_.CommitTo(std::min(message.commit, log_.last_index()));
   Send({.type = MessageType::kHeartbeatResp, .to = message.from, .context = message.context});
@@ -81,8 +81,8 @@ void Node::HandleHeartbeat(const Message& message) {
 void Node::HandleSnapshot(const Message& message) {
   const Index index = message.snapshot->metadata.index;
   const bool is_restored = RestoreSnapshot(message.snapshot);
-  Happened(is_restored ? EventType::kSnapshotRestored : EventType::kSnapshotIgnored, message.from,
-           index);
+  RecordEvent(is_restored ? EventType::kSnapshotRestored : EventType::kSnapshotIgnored,
+              message.from, index);
   Send({.type = MessageType::kAppResp,
         .to = message.from,
         .index = is_restored ? log_.last_index() : log_.committed()});

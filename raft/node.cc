@@ -175,7 +175,7 @@ bool Node::AgreeOnTerm(const Message& message) {
     // While a leader is alive no candidate can disturb it, unless the leader asked for the election
     // (thesis, sections 4.2.3 and 6.4.1).
     if (IsInLease() && message.context.view() != kTransferContext) {
-      Happened(EventType::kVoteIgnored, message.from, message.index);
+      RecordEvent(EventType::kVoteIgnored, message.from, message.index);
       return false;
     }
     // A pre-vote asks about a term that may never begin.
@@ -203,7 +203,7 @@ void Node::RefuseOldTerm(const Message& message) {
   } else if (message.type == MessageType::kPreVote) {
     Send({.type = MessageType::kPreVoteResp, .reject = true, .to = message.from});
   }
-  Happened(EventType::kTermIgnored, message.from, message.index);
+  RecordEvent(EventType::kTermIgnored, message.from, message.index);
 }
 
 // Handles each message in the role that it is meant for. In any other role it is a request to a
@@ -273,7 +273,7 @@ Result<void> Node::StepFromLeader(Message& message) {
   }
   if (leader_ == kNone && !departs) {
     leader_ = message.from;
-    Happened(EventType::kBecameFollower, leader_);
+    RecordEvent(EventType::kBecameFollower, leader_);
   }
   if (message.type == MessageType::kApp) return HandleAppend(message);
   if (message.type == MessageType::kSnap) {
@@ -298,7 +298,7 @@ void Node::Send(Message message) {
   }
 }
 
-void Node::Happened(EventType type, MemberId peer, Index index) {
+void Node::RecordEvent(EventType type, MemberId peer, Index index) {
   events_.push_back({.type = type, .term = term_, .peer = peer, .index = index});
 }
 

@@ -143,7 +143,7 @@ class Node {
   Result<void> Dispatch(Message& message);
   Result<void> StepFromLeader(Message& message);
   void Send(Message message);
-  void Happened(EventType type, MemberId peer = kNone, Index index = 0);
+  void RecordEvent(EventType type, MemberId peer = kNone, Index index = 0);
 
   // election.cc: roles, votes, time.
   void Reset(Term term);
@@ -170,7 +170,7 @@ class Node {
   void LeaderDeparts();
   void ForgetDeparture();
   Dropped StartTransfer(MemberId transferee);
-  void HandOver();
+  void TransferToSuccessor();
   void SendTimeoutNow(MemberId to);
   void HandleTimeoutNow(const Message& message);
   void FollowCampaignOrder();

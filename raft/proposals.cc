@@ -92,7 +92,7 @@ Result<void> Node::HandleProposals(Message& message) {
       const Result<ConfChangeV2> change = DecodeConfChangeEntry(entry.type, entry.data);
       if (!change.has_value() || !MayChangeConf(*change)) {
         entry = {};
-        Happened(EventType::kConfChangeRefused, message.from, log_.last_index() + 1);
+        RecordEvent(EventType::kConfChangeRefused, message.from, log_.last_index() + 1);
       }
     }
     AppendAsLeader(entry.type, std::move(entry.data));

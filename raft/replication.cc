@@ -15,7 +15,7 @@ void Node::MaybeCommit() {
   log_.CommitTo(index);
   if (is_first_of_term) ReleasePostponedReads();
   // As soon as the removal is certain, while members that apply it still listen to this leader.
-  if (pending_change_.IsLeavingCertain(index) && !transfer_.is_under_way()) HandOver();
+  if (pending_change_.IsLeavingCertain(index) && !transfer_.is_under_way()) TransferToSuccessor();
 }
 
 bool Node::IsWindowFull(const Progress& progress) const {
@@ -98,7 +98,7 @@ void Node::SendSnapshot(MemberId to, Progress& progress) {
                         .index = log_.applied(),
                         .term = log_.TermAt(log_.applied()).value()};
   progress.BecomeSnapshot(log_.applied());
-  Happened(EventType::kSnapshotSent, to, log_.applied());
+  RecordEvent(EventType::kSnapshotSent, to, log_.applied());
   Send({.type = MessageType::kSnap, .to = to, .snapshot = std::move(snapshot)});
 }
 
@@ -156,7 +156,7 @@ void Node::HandleAppendRejection(const Message& message, Progress& progress) {
   if (message.log_term > 0) hint = log_.FindConflictByTerm(hint, message.log_term).index;
   if (!progress.Retreat(message.index, hint)) return;
   if (progress.state == ProgressState::kReplicate) progress.BecomeProbe();
-  Happened(EventType::kAppendRejected, message.from, progress.next);
+  RecordEvent(EventType::kAppendRejected, message.from, progress.next);
 }
 
 void Node::HandleHeartbeatResponse(const Message& message) {

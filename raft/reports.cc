@@ -36,7 +36,7 @@ void Node::Applied(Index index) {
   if (restored_.HasConfState() && index >= log_.snapshot_index()) {
     tracker_.SetConfState(restored_.TakeConfState(), log_.last_index() + 1, timers_.now());
     ForgetDeparture();
-    Happened(EventType::kConfChanged, kNone, index);
+    RecordEvent(EventType::kConfChanged, kNone, index);
   }
   pending_change_.Applied(index);
   MaybeLeaveJoint();
@@ -48,12 +48,12 @@ Result<ConfState> Node::ApplyConfChange(const ConfChangeV2& change) {
   // A lagging member may not know yet that its leader is a voter.
   const bool had_vote = tracker_.IsVoter(leader_);
   tracker_.SetConfState(std::move(conf), std::max<Index>(log_.last_index(), 1), timers_.now());
-  Happened(EventType::kConfChanged);
+  RecordEvent(EventType::kConfChanged);
   if (role_ == Role::kLeader) {
     MaybeCommit();  // the new quorum may be smaller
     AnswerConfirmedReads();
     if (!tracker_.IsVoter(transfer_.to())) AbortTransfer();
-    if (!tracker_.IsVoter(config_.id) && !transfer_.is_under_way()) HandOver();
+    if (!tracker_.IsVoter(config_.id) && !transfer_.is_under_way()) TransferToSuccessor();
   } else if (had_vote && !tracker_.IsVoter(leader_)) {
     LeaderDeparts();
   } else {
@@ -68,7 +68,7 @@ void Node::ReportUnreachable(MemberId peer) {
   // Entries that were sent optimistically are probably lost.
   if (progress == nullptr || progress->state != ProgressState::kReplicate) return;
   progress->BecomeProbe();
-  Happened(EventType::kPeerUnreachable, peer, progress->next);
+  RecordEvent(EventType::kPeerUnreachable, peer, progress->next);
 }
 
 void Node::ReportSnapshot(MemberId peer, bool succeeded) {
@@ -77,7 +77,7 @@ void Node::ReportSnapshot(MemberId peer, bool succeeded) {
   if (progress == nullptr || progress->state != ProgressState::kSnapshot) return;
   if (!succeeded) {
     progress->pending_snapshot = 0;
-    Happened(EventType::kSnapshotFailed, peer);
+    RecordEvent(EventType::kSnapshotFailed, peer);
   }
   progress->BecomeProbe();
   // Its answer, or the one to the next heartbeat, continues from here: a retry at once would only

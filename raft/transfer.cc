@@ -21,7 +21,7 @@ Dropped Node::StartTransfer(MemberId transferee) {
   AbortTransfer();
   transfer_.Start(transferee);
   timers_.RestartElection();
-  Happened(EventType::kTransferStarted, transferee);
+  RecordEvent(EventType::kTransferStarted, transferee);
   Progress& progress = *tracker_.Find(transferee);
   if (progress.match == log_.last_index()) {
     SendTimeoutNow(transferee);
@@ -35,7 +35,7 @@ Dropped Node::StartTransfer(MemberId transferee) {
 // over: the others may not know yet that its removal is committed, and would campaign by the
 // configuration that needs its vote. (The thesis, section 4.2.2, lets it step down: there a
 // configuration takes effect as soon as it is in the log.)
-void Node::HandOver() { StartTransfer(BestSuccessor()); }
+void Node::TransferToSuccessor() { StartTransfer(BestSuccessor()); }
 
 MemberId Node::BestSuccessor() const {
   return role_ == Role::kLeader ? raft::BestSuccessor(tracker_, config_.id, timers_) : kNone;
@@ -65,7 +65,7 @@ void Node::FollowCampaignOrder() {
 }
 
 void Node::AbortTransfer() {
-  if (transfer_.is_under_way()) Happened(EventType::kTransferAborted, transfer_.End());
+  if (transfer_.is_under_way()) RecordEvent(EventType::kTransferAborted, transfer_.End());
 }
 
 // The leader has lost its vote: it takes no proposals, and soon nobody hears from it. Its messages
@@ -73,7 +73,7 @@ void Node::AbortTransfer() {
 // otherwise some member does without waiting for an election time-out.
 void Node::LeaderDeparts() {
   departed_leader_ = std::exchange(leader_, kNone);
-  Happened(EventType::kLeaderDeparted, departed_leader_);
+  RecordEvent(EventType::kLeaderDeparted, departed_leader_);
   timers_.HurryElection();
 }
 
@@ -87,7 +87,7 @@ void Node::WatchDisk() {
       !writes_.empty() && timers_.IsElectionTimeoutSince(writes_.oldest().given_at);
   if (!writes_.SetStalled(is_stalled)) return;
   transfer_.DiskChanged();
-  Happened(is_stalled ? EventType::kDiskStalled : EventType::kDiskRecovered);
+  RecordEvent(is_stalled ? EventType::kDiskStalled : EventType::kDiskRecovered);
 }
 
 // The followers' disks may be fast, but no entry is applied, and so no client answered, here before

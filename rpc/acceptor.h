@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <functional>
 
-#include "rpc/front.h"
 #include "rpc/loop.h"
+#include "rpc/per_loop.h"
 #include "rpc/socket.h"
 
 namespace kvorum::rpc {

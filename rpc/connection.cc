@@ -27,17 +27,17 @@ void Add(std::atomic<std::uint64_t>& counter, std::uint64_t amount) {
 
 }  // namespace
 
-Connection::Connection(Front& front, Socket socket, SharedBytes peer,
+Connection::Connection(PerLoop& per_loop, Socket socket, SharedBytes peer,
                        std::shared_ptr<const TlsListen> tls,
                        std::move_only_function<void(Connection*)> on_closed)
-    : front_(front),
+    : per_loop_(per_loop),
       socket_(std::move(socket)),
       peer_(std::move(peer)),
       tls_(std::move(tls)),
       on_closed_(std::move(on_closed)),
       state_(tls_ == nullptr ? State::kSniffing : State::kShaking) {
-  front_.loop.Watch(socket_.fd(), *this, reading_, writing_);
-  front_.loop.Arm(timer_, front_.loop.now() + front_.options.handshake_timeout);
+  per_loop_.loop.Watch(socket_.fd(), *this, reading_, writing_);
+  per_loop_.loop.Arm(timer_, per_loop_.loop.now() + per_loop_.options.handshake_timeout);
 }
 
 Connection::~Connection() { Close(); }
@@ -45,16 +45,16 @@ Connection::~Connection() { Close(); }
 void Connection::Close() {
   if (state_ == State::kClosed) return;
   state_ = State::kClosed;
-  front_.gate.Leave(*this);
-  front_.loop.Disarm(timer_);
-  front_.loop.DropFlush(*this);
-  front_.loop.Unwatch(socket_.fd(), *this);
+  per_loop_.gate.Leave(*this);
+  per_loop_.loop.Disarm(timer_);
+  per_loop_.loop.DropFlush(*this);
+  per_loop_.loop.Unwatch(socket_.fd(), *this);
   socket_.Close();
   session_.reset();  // cancels its calls
   pending_ = {};
   held_.Set(0);
-  front_.loop.DropFlush(*this);
-  front_.loop.StayAwake();
+  per_loop_.loop.DropFlush(*this);
+  per_loop_.loop.StayAwake();
   on_closed_(this);
 }
 
@@ -65,7 +65,7 @@ void Connection::OnReady(bool readable, bool writable) {
 }
 
 void Connection::OnReadable() {
-  const std::ptrdiff_t count = socket_.Read(front_.input);
+  const std::ptrdiff_t count = socket_.Read(per_loop_.input);
   if (socket_.has_unsent()) WantFlush();  // TLS answers by itself
   if (count == Socket::kWouldBlock) return;
   if (count < 0) return Close();
@@ -76,8 +76,8 @@ void Connection::OnReadable() {
     session_->OnInputEnd();
     return WatchAsNeeded();
   }
-  Add(front_.received_bytes, static_cast<std::uint64_t>(count));
-  OnBytes({front_.input.data(), static_cast<std::size_t>(count)});
+  Add(per_loop_.received_bytes, static_cast<std::uint64_t>(count));
+  OnBytes({per_loop_.input.data(), static_cast<std::size_t>(count)});
 }
 
 void Connection::OnBytes(std::string_view bytes) {
@@ -114,17 +114,17 @@ bool Connection::StartSession() {
   }
   if (is_http2) {
     using enum Http2Session::Serves;
-    session_ = std::make_unique<Http2Session>(front_, *this, peer_, certificate_name_,
+    session_ = std::make_unique<Http2Session>(per_loop_, *this, peer_, certificate_name_,
                                               socket_.tls() == nullptr ? kGrpc : kGrpcAndHttp);
   } else {
-    session_ = std::make_unique<Http1Session>(front_, *this, peer_);
+    session_ = std::make_unique<Http1Session>(per_loop_, *this, peer_);
   }
   state_ = State::kServing;
   return true;
 }
 
 void Connection::OnEstablished() {
-  if (state_ == State::kServing) front_.loop.Disarm(timer_);
+  if (state_ == State::kServing) per_loop_.loop.Disarm(timer_);
 }
 
 bool Connection::FlushPending() {
@@ -132,7 +132,7 @@ bool Connection::FlushPending() {
   if (flushed < 0) Close();
   if (flushed <= 0) return false;
   if (pending_.empty()) return true;
-  OutputBatch& batch = front_.output;
+  OutputBatch& batch = per_loop_.output;
   std::size_t taken = 0;
   while (taken < pending_.size() && !batch.full()) batch.Append(pending_[taken++]);
   std::vector<SharedBytes> rest;
@@ -141,7 +141,7 @@ bool Connection::FlushPending() {
     Close();
     return false;
   }
-  Add(front_.sent_bytes, static_cast<std::uint64_t>(written));
+  Add(per_loop_.sent_bytes, static_cast<std::uint64_t>(written));
   const bool took_all = rest.empty() && !socket_.has_unsent();
   rest.insert(rest.end(), std::make_move_iterator(pending_.begin() + static_cast<long>(taken)),
               std::make_move_iterator(pending_.end()));
@@ -158,7 +158,7 @@ void Connection::Flush() {
     return Watch(reading_, socket_.has_unsent());
   }
   if (!FlushPending()) return WatchAsNeeded();
-  OutputBatch& batch = front_.output;
+  OutputBatch& batch = per_loop_.output;
   bool more = true;
   for (int i = 0; i < kBatchesPerFlush && more && !blocked(); ++i) {
     session_->Produce(batch);
@@ -166,7 +166,7 @@ void Connection::Flush() {
     if (batch.empty()) break;
     const std::ptrdiff_t written = batch.WriteTo(socket_, &pending_);
     if (written < 0) return Close();
-    Add(front_.sent_bytes, static_cast<std::uint64_t>(written));
+    Add(per_loop_.sent_bytes, static_cast<std::uint64_t>(written));
   }
   if (!blocked()) {
     if (session_->ended()) return Linger();
@@ -193,7 +193,7 @@ void Connection::WatchAsNeeded() {
   CountHeld();
   const bool is_blocked = blocked();
   if (is_blocked && session_->ending() && !timer_.armed())
-    front_.loop.Arm(timer_, front_.loop.now() + kLingerTime);
+    per_loop_.loop.Arm(timer_, per_loop_.loop.now() + kLingerTime);
   Watch(!input_ended_ && !session_->pauses_input(is_blocked), is_blocked);
 }
 
@@ -201,16 +201,16 @@ void Connection::Watch(bool reading, bool writing) {
   if (reading == reading_ && writing == writing_) return;
   reading_ = reading;
   writing_ = writing;
-  front_.loop.Rewatch(socket_.fd(), *this, reading_, writing_);
+  per_loop_.loop.Rewatch(socket_.fd(), *this, reading_, writing_);
 }
 
 void Connection::Linger() {
   session_.reset();
   held_.Set(0);
-  front_.loop.StayAwake();
+  per_loop_.loop.StayAwake();
   state_ = State::kLingering;
   socket_.CloseWriting();
-  front_.loop.Arm(timer_, front_.loop.now() + kLingerTime);
+  per_loop_.loop.Arm(timer_, per_loop_.loop.now() + kLingerTime);
   Watch(/*reading=*/true, /*writing=*/false);
 }
 
@@ -223,7 +223,7 @@ void Connection::CancelAll(const Error& reason) {
   if (state_ != State::kServing) return Close();
   session_->CancelAll(reason);
   // A peer that does not read the last bytes in this time loses them.
-  front_.loop.Arm(timer_, front_.loop.now() + kLingerTime);
+  per_loop_.loop.Arm(timer_, per_loop_.loop.now() + kLingerTime);
 }
 
 void Connection::OnTimer() {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/shared_bytes.h"
-#include "rpc/front.h"
 #include "rpc/loop.h"
+#include "rpc/per_loop.h"
 #include "rpc/session.h"
 #include "rpc/socket.h"
 
@@ -28,7 +28,8 @@ class Connection final : public Loop::Watcher,
  public:
   // `on_closed` is called once, when the socket is closed; the connection may be deleted from then
   // on, but not from within the call.
-  Connection(Front& front, Socket socket, SharedBytes peer, std::shared_ptr<const TlsListen> tls,
+  Connection(PerLoop& per_loop, Socket socket, SharedBytes peer,
+             std::shared_ptr<const TlsListen> tls,
              std::move_only_function<void(Connection*)> on_closed);
   ~Connection() override;
 
@@ -41,7 +42,7 @@ class Connection final : public Loop::Watcher,
 
   void OnReady(bool readable, bool writable) override;
   void Flush() override;
-  void WantFlush() override { front_.loop.QueueFlush(*this); }
+  void WantFlush() override { per_loop_.loop.QueueFlush(*this); }
   // Accounts for the memory of its answers where all connections do.
   void CountHeld() override;
   void OnEstablished() override;
@@ -76,7 +77,7 @@ class Connection final : public Loop::Watcher,
   void OnTimer();
   void OnCut(std::size_t held_bytes) override;
 
-  Front& front_;
+  PerLoop& per_loop_;
   Socket socket_;
   const SharedBytes peer_;
   const std::shared_ptr<const TlsListen> tls_;  // null: plain text
@@ -92,7 +93,7 @@ class Connection final : public Loop::Watcher,
   std::size_t lingered_bytes_ = 0;
   // For the end of the handshake, then for the end of lingering.
   MemberTimer<Connection, &Connection::OnTimer> timer_{*this};
-  AnswerMemory::Share held_{front_.answers, front_.loop, *this};
+  AnswerMemory::Share held_{per_loop_.answers, per_loop_.loop, *this};
 };
 
 }  // namespace kvorum::rpc

@@ -61,10 +61,10 @@ void Connection::OnHandshakeReadable() {
   // While it waits for its turn only a broken connection causes an event.
   if (!reading_) return Reject(TlsFailure::kGone, "EOF");
   if (socket_.tls() == nullptr) {
-    const std::ptrdiff_t count = ReceiveBytes(socket_.fd(), front_.input);
+    const std::ptrdiff_t count = ReceiveBytes(socket_.fd(), per_loop_.input);
     if (count == Socket::kWouldBlock) return;
     if (count <= 0) return Reject(TlsFailure::kGone, "EOF");
-    sniffed_.append(front_.input.data(), static_cast<std::size_t>(count));
+    sniffed_.append(per_loop_.input.data(), static_cast<std::size_t>(count));
     if (sniffed_.front() != kHandshakeRecord) {
       state_ = tls_->plain_text_too ? State::kSniffing : State::kRefusing;
       return OnBytes(std::exchange(sniffed_, {}));
@@ -72,7 +72,7 @@ void Connection::OnHandshakeReadable() {
     if (!IsWorthALook(sniffed_)) return;
   }
   Watch(/*reading=*/false, writing_);
-  front_.gate.Ready(*this);
+  per_loop_.gate.Ready(*this);
 }
 
 void Connection::Shake() {
@@ -80,11 +80,11 @@ void Connection::Shake() {
   if (socket_.tls() == nullptr) {
     SslPtr ssl = tls_->context->NewServer();
     if (ssl == nullptr) return Reject(TlsFailure::kOther, "out of memory");
-    socket_.StartTls(std::move(ssl), front_.tls_buffers);
+    socket_.StartTls(std::move(ssl), per_loop_.tls_buffers);
   }
   TlsLink& link = *socket_.tls();
   std::size_t plain_size = 0;
-  switch (link.Handshake(socket_.fd(), first, front_.input, &plain_size)) {
+  switch (link.Handshake(socket_.fd(), first, per_loop_.input, &plain_size)) {
     case TlsStream::Progress::kDone:
       return EndShaking(plain_size);
     case TlsStream::Progress::kFailed:
@@ -96,26 +96,26 @@ void Connection::Shake() {
 }
 
 void Connection::EndShaking(std::size_t plain_size) {
-  front_.gate.Leave(*this);
-  front_.tls.handshakes.fetch_add(1, std::memory_order_relaxed);
+  per_loop_.gate.Leave(*this);
+  per_loop_.tls.handshakes.fetch_add(1, std::memory_order_relaxed);
   if (tls_->context->options().client_cert_auth) {
     if (auto identity = VerifiedIdentity(socket_.tls()->ssl()))
       certificate_name_ = SharedBytes::Own(std::move(identity->common_name));
   }
   state_ = State::kSniffing;
   // The first request has its own time limit.
-  front_.loop.Arm(timer_, front_.loop.now() + front_.options.handshake_timeout);
+  per_loop_.loop.Arm(timer_, per_loop_.loop.now() + per_loop_.options.handshake_timeout);
   Watch(/*reading=*/true, socket_.has_unsent());
   if (plain_size == 0) return;
   // This wake-up's hooks have run: work that the request leaves for them waits for the next.
-  front_.loop.StayAwake();
-  OnBytes({front_.input.data(), plain_size});
+  per_loop_.loop.StayAwake();
+  OnBytes({per_loop_.input.data(), plain_size});
 }
 
 void Connection::Reject(TlsFailure kind, std::string_view why) {
-  front_.tls.failures[static_cast<std::size_t>(kind)].fetch_add(1, std::memory_order_relaxed);
-  front_.rejections.Add(front_.loop.now(), kind, peer_.view(),
-                        socket_.tls() == nullptr ? nullptr : socket_.tls()->ssl(), why);
+  per_loop_.tls.failures[static_cast<std::size_t>(kind)].fetch_add(1, std::memory_order_relaxed);
+  per_loop_.rejections.Add(per_loop_.loop.now(), kind, peer_.view(),
+                           socket_.tls() == nullptr ? nullptr : socket_.tls()->ssl(), why);
   Close();
 }
 
@@ -136,9 +136,10 @@ void Connection::RefusePlainText() {
   }
   constexpr std::string_view kWhy = "tls: first record does not look like a TLS handshake";
   if (!is_http) return Reject(TlsFailure::kPlainText, kWhy);
-  front_.tls.failures[static_cast<std::size_t>(TlsFailure::kPlainText)].fetch_add(
+  per_loop_.tls.failures[static_cast<std::size_t>(TlsFailure::kPlainText)].fetch_add(
       1, std::memory_order_relaxed);
-  front_.rejections.Add(front_.loop.now(), TlsFailure::kPlainText, peer_.view(), nullptr, kWhy);
+  per_loop_.rejections.Add(per_loop_.loop.now(), TlsFailure::kPlainText, peer_.view(), nullptr,
+                           kWhy);
   Linger();
 }
 

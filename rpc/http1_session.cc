@@ -29,29 +29,29 @@ class Http1Session::Answer final : public LoopHttpSink {
   Http1Session* session_;
 };
 
-Http1Session::Http1Session(Front& front, SessionHost& host, SharedBytes peer)
-    : front_(front), host_(host), peer_(std::move(peer)) {
+Http1Session::Http1Session(PerLoop& per_loop, SessionHost& host, SharedBytes peer)
+    : per_loop_(per_loop), host_(host), peer_(std::move(peer)) {
   EnterPhase(Phase::kIdle);
 }
 
 Http1Session::~Http1Session() {
-  front_.loop.Disarm(timer_);
-  front_.loop.Disarm(resume_timer_);
+  per_loop_.loop.Disarm(timer_);
+  per_loop_.loop.Disarm(resume_timer_);
   if (answer_ != nullptr) answer_->Detach();
 }
 
 void Http1Session::EnterPhase(Phase phase) {
   phase_ = phase;
-  const TimePoint now = front_.loop.now();
+  const TimePoint now = per_loop_.loop.now();
   switch (phase) {
     case Phase::kIdle:
-      return front_.loop.Arm(timer_, now + front_.options.http_idle_timeout);
+      return per_loop_.loop.Arm(timer_, now + per_loop_.options.http_idle_timeout);
     case Phase::kHead:
-      return front_.loop.Arm(timer_, now + front_.options.http_header_timeout);
+      return per_loop_.loop.Arm(timer_, now + per_loop_.options.http_header_timeout);
     case Phase::kBody:
-      return front_.loop.Arm(timer_, now + front_.options.http_body_timeout);
+      return per_loop_.loop.Arm(timer_, now + per_loop_.options.http_body_timeout);
     case Phase::kHandling:
-      return front_.loop.Disarm(timer_);
+      return per_loop_.loop.Disarm(timer_);
   }
 }
 
@@ -74,7 +74,7 @@ void Http1Session::OnInputEnd() {
 
 bool Http1Session::pauses_input(bool blocked) const {
   // While a request is handled, or its answer not read, the next requests wait in the socket.
-  return input_.size() > front_.options.http_max_header_bytes &&
+  return input_.size() > per_loop_.options.http_max_header_bytes &&
          (blocked || phase_ == Phase::kHandling);
 }
 
@@ -98,7 +98,7 @@ bool Http1Session::ParseSome() {
   if (phase_ == Phase::kIdle) {
     if (input_.empty()) return false;
     parser_ = std::make_unique<Http1Parser>(Http1Parser::Kind::kRequest,
-                                            front_.options.http_max_header_bytes);
+                                            per_loop_.options.http_max_header_bytes);
     EnterPhase(Phase::kHead);
   }
   const auto used = parser_->Put(input_, body_);
@@ -109,7 +109,7 @@ bool Http1Session::ParseSome() {
     return true;
   }
   input_.erase(0, *used);
-  if (body_.size() > front_.options.http_max_body_bytes) {
+  if (body_.size() > per_loop_.options.http_max_body_bytes) {
     Refuse(413);
     return true;
   }
@@ -122,7 +122,7 @@ void Http1Session::OnHead() {
   if (!std::exchange(established_, true)) host_.OnEstablished();
   EnterPhase(Phase::kBody);
   const HttpHead& head = parser_->head();
-  if (head.content_length.value_or(0) > front_.options.http_max_body_bytes) return Refuse(413);
+  if (head.content_length.value_or(0) > per_loop_.options.http_max_body_bytes) return Refuse(413);
   if (const auto& refusal = parser_->refusal()) return Refuse(refusal->status, refusal->text);
   if (EqualsInAnyCase(head.Header("expect"), "100-continue") && !parser_->done()) {
     output_.push_back(SharedBytes::Static("HTTP/1.1 100 Continue\r\n\r\n"));
@@ -141,10 +141,10 @@ void Http1Session::Dispatch() {
                       .headers = std::move(head.headers),
                       .body = SharedBytes::Own(std::exchange(body_, {})),
                       .peer = peer_,
-                      .loop = &front_.loop};
+                      .loop = &per_loop_.loop};
   EnterPhase(Phase::kHandling);
-  answer_ = std::make_shared<Answer>(*this, front_.loop);
-  front_.http(std::move(request), HttpReply(answer_));
+  answer_ = std::make_shared<Answer>(*this, per_loop_.loop);
+  per_loop_.http(std::move(request), HttpReply(answer_));
 }
 
 void Http1Session::SendResponse(HttpResponse response) {
@@ -183,7 +183,7 @@ void Http1Session::Refuse(unsigned status, std::string_view text) {
                                    "Connection: close\r\n\r\n{}",
                                    line, text.empty() ? line : text)));
   closing_ = true;
-  front_.loop.Disarm(timer_);
+  per_loop_.loop.Disarm(timer_);
   host_.WantFlush();
 }
 
@@ -195,7 +195,7 @@ void Http1Session::Produce(OutputBatch& batch) {
   const bool waits = !input_.empty() || input_ended_;
   if (output_.empty() && phase_ == Phase::kIdle && waits && !closing_) {
     // Pipelined requests, or the end: the next wake-up handles them, before its hooks.
-    front_.loop.Arm(resume_timer_, front_.loop.now());
+    per_loop_.loop.Arm(resume_timer_, per_loop_.loop.now());
   }
 }
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "rpc/front.h"
 #include "rpc/http.h"
+#include "rpc/per_loop.h"
 #include "rpc/session.h"
 
 namespace kvorum::rpc {
@@ -18,7 +18,7 @@ class Http1Parser;
 
 class Http1Session final : public Session {
  public:
-  Http1Session(Front& front, SessionHost& host, SharedBytes peer);
+  Http1Session(PerLoop& per_loop, SessionHost& host, SharedBytes peer);
   ~Http1Session() override;
   Http1Session(const Http1Session&) = delete;
   Http1Session& operator=(const Http1Session&) = delete;
@@ -50,7 +50,7 @@ class Http1Session final : public Session {
   void Refuse(unsigned status, std::string_view text = {});
   void OnTimer();
 
-  Front& front_;
+  PerLoop& per_loop_;
   SessionHost& host_;
   const SharedBytes peer_;
   std::string input_;

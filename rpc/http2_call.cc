@@ -59,16 +59,16 @@ std::string_view AnswerContentType(bool plus_proto) {
 // ---- From the request to the handler ----
 
 Call* Http2Session::NewCall(std::int32_t stream_id) {
-  if (waiting_.size() >= front_.options.max_waiting_requests || close_when_sent_ || hanging_up_)
+  if (waiting_.size() >= per_loop_.options.max_waiting_requests || close_when_sent_ || hanging_up_)
     return nullptr;
   head_ = {};
   auto call =
-      std::allocate_shared<Call>(PoolAllocator<Call>(), *this, stream_id, front_.loop.mailbox(),
-                                 front_.options.max_receive_message_bytes);
-  call->set_loop(&front_.loop);
+      std::allocate_shared<Call>(PoolAllocator<Call>(), *this, stream_id, per_loop_.loop.mailbox(),
+                                 per_loop_.options.max_receive_message_bytes);
+  call->set_loop(&per_loop_.loop);
   call->set_peer(peer_);
   if (certificate_name_.has_value()) call->set_certificate_name(*certificate_name_);
-  call->set_started(front_.loop.now());
+  call->set_started(per_loop_.loop.now());
   Call* raw = call.get();
   raw->next_ = calls_;
   if (calls_ != nullptr) calls_->previous_ = raw;
@@ -81,7 +81,7 @@ Call* Http2Session::NewCall(std::int32_t stream_id) {
 void Http2Session::OnHeader(Call& call, std::string_view name, std::string_view value) {
   Head& head = head_;
   head.list_bytes += name.size() + value.size() + kHeaderOverheadBytes;
-  if (head.list_bytes > front_.options.max_header_list_bytes) head.too_large = true;
+  if (head.list_bytes > per_loop_.options.max_header_list_bytes) head.too_large = true;
   if (head.too_large || head.malformed) return;
   if (!IsValidHeaderValue(value)) {
     head.malformed = true;
@@ -107,7 +107,7 @@ void Http2Session::OnHeader(Call& call, std::string_view name, std::string_view 
 void Http2Session::OnTrailer(std::string_view name, std::string_view value) {
   Head& head = head_;
   head.list_bytes += name.size() + value.size() + kHeaderOverheadBytes;
-  if (head.list_bytes > front_.options.max_header_list_bytes) head.too_large = true;
+  if (head.list_bytes > per_loop_.options.max_header_list_bytes) head.too_large = true;
   // No pseudo header has a valid field name.
   head.malformed |=
       !IsValidHeaderName(name) || !IsValidHeaderValue(value) || IsConnectionField(name);
@@ -118,7 +118,7 @@ void Http2Session::OnPseudoHeader(Call& call, std::string_view name, std::string
   head.malformed |= head.regular_seen;
   if (name == ":path") {
     head.malformed |= std::exchange(head.path_seen, true) || value.empty();
-    call.entry_ = front_.router.Find(value);
+    call.entry_ = per_loop_.router.Find(value);
     if (call.entry_ == nullptr) head.unknown_path = value;
   } else if (name == ":method") {
     head.malformed |= std::exchange(head.method_seen, true);
@@ -227,7 +227,7 @@ void Http2Session::BeginCall(Call& call, bool remote_ended) {
     call.set_deadline(call.started() + *head.timeout);
   }
   if (call.entry_ == nullptr)
-    return Refuse(call, front_.router.MissingMethod(head.unknown_path), "200");
+    return Refuse(call, per_loop_.router.MissingMethod(head.unknown_path), "200");
   if (!head.unknown_encoding.empty())
     return Refuse(call, MissingDecompressorError(head.unknown_encoding), "200");
   call.set_method(&call.entry_->info);
@@ -235,7 +235,7 @@ void Http2Session::BeginCall(Call& call, bool remote_ended) {
     call.head_bytes_ = head.list_bytes;
     if (!CountBuffered(call)) return;
   }
-  if (call.deadline()) front_.loop.Arm(call, *call.deadline());
+  if (call.deadline()) per_loop_.loop.Arm(call, *call.deadline());
   if (call.entry_->info.kind != MethodKind::kUnary) {
     call.stream_ = std::make_unique<Call::StreamSide>();
     return DispatchOrWait(call);
@@ -345,7 +345,7 @@ bool Http2Session::CountBuffered(Call& call) {
   buffered_bytes_ += holds;
   buffered_bytes_ -= std::exchange(call.counted_bytes_, holds);
   if (buffered_bytes_ >= AnswerMemory::kStepBytes) host_.CountHeld();
-  if (buffered_bytes_ <= front_.options.max_buffered_request_bytes) return true;
+  if (buffered_bytes_ <= per_loop_.options.max_buffered_request_bytes) return true;
   Cancel(call, BufferedRequestsError());
   return false;
 }
@@ -353,18 +353,18 @@ bool Http2Session::CountBuffered(Call& call) {
 // A connection that holds next to nothing is served whatever the others hold.
 bool Http2Session::MayDispatch(std::uint64_t max_unsent_bytes) const {
   return unsent_bytes_ <= max_unsent_bytes &&
-         (unsent_bytes_ < AnswerMemory::kStepBytes || !front_.answers.full());
+         (unsent_bytes_ < AnswerMemory::kStepBytes || !per_loop_.answers.full());
 }
 
 void Http2Session::DispatchOrWait(Call& call) {
-  if (waiting_.empty() && MayDispatch(front_.options.max_unsent_bytes)) return Dispatch(call);
+  if (waiting_.empty() && MayDispatch(per_loop_.options.max_unsent_bytes)) return Dispatch(call);
   call.waiting_ = true;
   CountBuffered(call);
   waiting_.push_back(call.attached_);
 }
 
 void Http2Session::DispatchWaiting() {
-  while (!waiting_.empty() && MayDispatch(front_.options.max_unsent_bytes)) {
+  while (!waiting_.empty() && MayDispatch(per_loop_.options.max_unsent_bytes)) {
     const std::shared_ptr<Call> call = std::move(waiting_.front());
     waiting_.pop_front();
     call->waiting_ = false;
@@ -375,7 +375,7 @@ void Http2Session::DispatchWaiting() {
 void Http2Session::Dispatch(Call& call) {
   if (call.http_ != nullptr) return DispatchHttp(call);
   call.dispatched_ = true;
-  if (front_.router.start_hook()) front_.router.start_hook()(call);
+  if (per_loop_.router.start_hook()) per_loop_.router.start_hook()(call);
   std::shared_ptr<Call> shared = call.attached_;
   if (call.stream_ == nullptr) {
     SharedBytes request = std::exchange(call.request_, {});
@@ -392,10 +392,10 @@ void Http2Session::Answer(Call& call, Error status, SharedBytes first, ByteChain
   if (status.code == Code::kOk) {
     const std::size_t held_bytes = first.size() + SizeBytes(rest);
     const std::size_t size_bytes = held_bytes + call.to_come_bytes();
-    if (size_bytes > front_.options.max_send_message_bytes) {
-      status = AnswerSizeError(size_bytes, front_.options.max_send_message_bytes);
+    if (size_bytes > per_loop_.options.max_send_message_bytes) {
+      status = AnswerSizeError(size_bytes, per_loop_.options.max_send_message_bytes);
     } else if (unsent_bytes_ > kUnsentWhenFull && held_bytes > kSmallAnswerBytes &&
-               front_.answers.full()) {
+               per_loop_.answers.full()) {
       // It was started when there was still room.
       status = UnsentAnswersError();
     } else {
@@ -478,7 +478,7 @@ void Http2Session::Expire(Call& call) { Cancel(call, DeadlineError()); }
 void Http2Session::Decide(Call& call, Error status) {
   call.decided_ = true;
   call.status_ = std::move(status);
-  front_.loop.Disarm(call);
+  per_loop_.loop.Disarm(call);
   if (call.stream_ != nullptr) {
     call.stream_->inbox = {};
     call.stream_->inbox_used = 0;
@@ -493,7 +493,7 @@ void Http2Session::Cancel(Call& call, Error reason) {
   if (call.http_ != nullptr) return CancelHttp(call, reason);
   call.decided_ = true;
   call.status_ = std::move(reason);
-  front_.loop.Disarm(call);
+  per_loop_.loop.Disarm(call);
   buffered_bytes_ -= std::exchange(call.counted_bytes_, 0);
   RunEndHook(call);
   if (call.sending_) {
@@ -507,17 +507,18 @@ void Http2Session::Cancel(Call& call, Error reason) {
 }
 
 void Http2Session::RunEndHook(Call& call) {
-  if (!call.dispatched_ || !front_.router.end_hook()) return;
+  if (!call.dispatched_ || !per_loop_.router.end_hook()) return;
   call.end_.code = call.status_.code;
   call.end_.message = call.status_.message;
-  call.end_.duration = front_.loop.now() - call.started();
-  front_.router.end_hook()(call, call.end_);
+  call.end_.duration = per_loop_.loop.now() - call.started();
+  per_loop_.router.end_hook()(call, call.end_);
 }
 
 void Http2Session::SendMessage(Call& call, ByteChain message) {
   const std::size_t size_bytes = SizeBytes(message);
-  if (size_bytes > front_.options.max_send_message_bytes)
-    return Cancel(call, MessageToSendSizeError(size_bytes, front_.options.max_send_message_bytes));
+  if (size_bytes > per_loop_.options.max_send_message_bytes)
+    return Cancel(call,
+                  MessageToSendSizeError(size_bytes, per_loop_.options.max_send_message_bytes));
   Send(call, {}, std::move(message));
 }
 
@@ -608,7 +609,7 @@ void Http2Session::RefuseStream(Call& call, std::uint32_t error_code) {
   if (call.decided_) return;
   call.decided_ = true;
   call.status_ = CanceledError();
-  front_.loop.Disarm(call);
+  per_loop_.loop.Disarm(call);
   buffered_bytes_ -= std::exchange(call.counted_bytes_, 0);
   RunEndHook(call);
   const std::shared_ptr<Call> keep = call.attached_;
@@ -670,7 +671,7 @@ void Http2Session::Detach(Call& call) {
   }
   unsent_bytes_ -= call.unsent_bytes_.exchange(0, std::memory_order_relaxed);
   buffered_bytes_ -= std::exchange(call.counted_bytes_, 0);
-  front_.loop.Disarm(call);
+  per_loop_.loop.Disarm(call);
   if (call.previous_ != nullptr) call.previous_->next_ = call.next_;
   if (call.next_ != nullptr) call.next_->previous_ = call.previous_;
   if (calls_ == &call) calls_ = call.next_;
@@ -686,7 +687,7 @@ void Http2Session::Detach(Call& call) {
   }
   call.FailCallbacks(call.status_.code == Code::kOk ? CanceledError() : call.status_);
   // The handler may have left work for hooks that have already run, if this is a flush.
-  if (batch_ != nullptr) front_.loop.StayAwake();
+  if (batch_ != nullptr) per_loop_.loop.StayAwake();
 }
 
 }  // namespace kvorum::rpc

@@ -49,7 +49,7 @@ void Http2Session::BeginHttp(Call& call, bool remote_ended) {
   if (!head_.wrong_content_type.empty())
     request->headers.push_back({"content-type", head_.wrong_content_type});
   request->peer = peer_;
-  request->loop = &front_.loop;
+  request->loop = &per_loop_.loop;
   call.entry_ = nullptr;
   call.http_ = std::move(request);
   if (remote_ended) DispatchOrWait(call);
@@ -57,7 +57,7 @@ void Http2Session::BeginHttp(Call& call, bool remote_ended) {
 
 void Http2Session::OnHttpData(Call& call, std::string_view bytes) {
   nghttp2_session_consume_stream(session_, call.stream_id_, bytes.size());
-  if (call.inbox_.size() + bytes.size() > front_.options.http_max_body_bytes)
+  if (call.inbox_.size() + bytes.size() > per_loop_.options.http_max_body_bytes)
     return AnswerHttp(call, HttpResponse::Text(413, "413 Request Entity Too Large"));
   call.inbox_.append(bytes);
   CountBuffered(call);
@@ -68,8 +68,8 @@ void Http2Session::DispatchHttp(Call& call) {
   request.body = SharedBytes::Own(std::exchange(call.inbox_, {}));
   call.http_->method = request.method;
   CountBuffered(call);
-  front_.http(std::move(request),
-              HttpReply(std::make_shared<HttpAnswer>(call.attached_, front_.loop)));
+  per_loop_.http(std::move(request),
+                 HttpReply(std::make_shared<HttpAnswer>(call.attached_, per_loop_.loop)));
 }
 
 void Http2Session::AnswerHttp(Call& call, HttpResponse response) {

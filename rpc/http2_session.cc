@@ -29,32 +29,32 @@ constexpr std::array<std::uint8_t, 8> kDrainPing{'k', 'v', 'o', 'r', 'u', 'm', '
 
 }  // namespace
 
-Http2Session::Http2Session(Front& front, SessionHost& host, SharedBytes peer,
+Http2Session::Http2Session(PerLoop& per_loop, SessionHost& host, SharedBytes peer,
                            std::optional<SharedBytes> certificate_name, Serves serves)
-    : front_(front),
+    : per_loop_(per_loop),
       host_(host),
       peer_(std::move(peer)),
       certificate_name_(std::move(certificate_name)),
       serves_(serves),
       // Long ago, so that the first ping is in time.
       last_ping_{std::numeric_limits<std::int64_t>::min() / 2},
-      last_input_(front.loop.now()),
-      reset_tokens_(front.options.reset_burst),
-      reset_refill_(front.loop.now()) {
+      last_input_(per_loop.loop.now()),
+      reset_tokens_(per_loop.options.reset_burst),
+      reset_refill_(per_loop.loop.now()) {
   session_ = NewServerSession(*this);
   StartSession();
 }
 
 Http2Session::~Http2Session() {
-  front_.loop.Disarm(keepalive_timer_);
-  front_.loop.Disarm(dispatch_timer_);
-  front_.loop.Disarm(drain_timer_);
+  per_loop_.loop.Disarm(keepalive_timer_);
+  per_loop_.loop.Disarm(dispatch_timer_);
+  per_loop_.loop.Disarm(drain_timer_);
   while (calls_ != nullptr) Detach(*calls_);
   nghttp2_session_del(session_);
 }
 
 void Http2Session::StartSession() {
-  const Options& options = front_.options;
+  const Options& options = per_loop_.options;
   std::array<nghttp2_settings_entry, 3> settings{{
       {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, options.stream_window_bytes},
       {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, options.max_header_list_bytes},
@@ -67,12 +67,12 @@ void Http2Session::StartSession() {
            "nghttp2 refused our settings");
   nghttp2_session_set_local_window_size(session_, NGHTTP2_FLAG_NONE, 0,
                                         static_cast<std::int32_t>(options.connection_window_bytes));
-  front_.loop.Arm(keepalive_timer_, last_input_ + options.ping_interval);
+  per_loop_.loop.Arm(keepalive_timer_, last_input_ + options.ping_interval);
   host_.WantFlush();
 }
 
 void Http2Session::OnInput(std::string_view bytes) {
-  last_input_ = front_.loop.now();
+  last_input_ = per_loop_.loop.now();
   ping_unanswered_ = false;
   if (ended_ || hanging_up_ || close_when_sent_) return;
   const FrameHeads heads_before = heads_;
@@ -106,12 +106,12 @@ void Http2Session::Produce(OutputBatch& batch) {
   if (status != 0) ended_ = true;
   CheckEnd();
   // Half the bound, so that waiting requests are not admitted one by one.
-  if (!waiting_.empty() && MayDispatch(front_.options.max_unsent_bytes / 2))
-    front_.loop.Arm(dispatch_timer_, front_.loop.now());
+  if (!waiting_.empty() && MayDispatch(per_loop_.options.max_unsent_bytes / 2))
+    per_loop_.loop.Arm(dispatch_timer_, per_loop_.loop.now());
 }
 
 bool Http2Session::pauses_input(bool blocked) const {
-  return blocked && (unsent_bytes_ > front_.options.max_unsent_bytes ||
+  return blocked && (unsent_bytes_ > per_loop_.options.max_unsent_bytes ||
                      nghttp2_session_get_outbound_queue_size(session_) > kMaxQueuedFrames);
 }
 
@@ -133,7 +133,7 @@ void Http2Session::Drain() {
   // Streams that the client opens before it learns of this still count; a round trip later the last
   // of them is known (OnGoAwaySent).
   nghttp2_submit_shutdown_notice(session_);
-  front_.loop.Arm(drain_timer_, front_.loop.now() + kDrainRoundTrip);
+  per_loop_.loop.Arm(drain_timer_, per_loop_.loop.now() + kDrainRoundTrip);
   host_.WantFlush();
 }
 
@@ -149,7 +149,7 @@ void Http2Session::OnGoAwaySent() {
 void Http2Session::FinalGoAway() {
   if (final_goaway_sent_) return;
   final_goaway_sent_ = true;
-  front_.loop.Disarm(drain_timer_);
+  per_loop_.loop.Disarm(drain_timer_);
   nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE,
                         nghttp2_session_get_last_proc_stream_id(session_), NGHTTP2_NO_ERROR,
                         nullptr, 0);
@@ -221,14 +221,14 @@ void Http2Session::OnInitialWindow(std::uint32_t initial_window_bytes) {
 }
 
 void Http2Session::OnPing() {
-  const TimePoint now = front_.loop.now();
+  const TimePoint now = per_loop_.loop.now();
   const TimePoint previous = std::exchange(last_ping_, now);
   if (std::exchange(activity_since_ping_, false)) {
     ping_strikes_ = 0;
     return;
   }
-  const bool idle = call_count_ == 0 && !front_.options.permit_pings_without_streams;
-  const Duration least = idle ? kIdlePingInterval : front_.options.min_client_ping_interval;
+  const bool idle = call_count_ == 0 && !per_loop_.options.permit_pings_without_streams;
+  const Duration least = idle ? kIdlePingInterval : per_loop_.options.min_client_ping_interval;
   if (previous + least > now) ++ping_strikes_;
   if (ping_strikes_ > kMaxPingStrikes) HangUp(NGHTTP2_ENHANCE_YOUR_CALM, "too_many_pings");
 }
@@ -238,26 +238,26 @@ void Http2Session::OnPingAck(const std::uint8_t* opaque) {
 }
 
 void Http2Session::OnReset() {
-  const TimePoint now = front_.loop.now();
+  const TimePoint now = per_loop_.loop.now();
   const double elapsed_s = std::chrono::duration<double>(now - reset_refill_).count();
   reset_refill_ = now;
-  reset_tokens_ = std::min<double>(front_.options.reset_burst,
-                                   reset_tokens_ + elapsed_s * front_.options.resets_per_second);
+  reset_tokens_ = std::min<double>(per_loop_.options.reset_burst,
+                                   reset_tokens_ + elapsed_s * per_loop_.options.resets_per_second);
   reset_tokens_ -= 1;
   if (reset_tokens_ < 0) HangUp(NGHTTP2_ENHANCE_YOUR_CALM, "too_many_resets");
 }
 
 void Http2Session::OnKeepaliveTimer() {
-  const TimePoint now = front_.loop.now();
-  const TimePoint next = last_input_ + front_.options.ping_interval;
+  const TimePoint now = per_loop_.loop.now();
+  const TimePoint next = last_input_ + per_loop_.options.ping_interval;
   if (ping_unanswered_) {
     ended_ = true;
   } else if (now < next) {
-    return front_.loop.Arm(keepalive_timer_, next);
+    return per_loop_.loop.Arm(keepalive_timer_, next);
   } else {
     ping_unanswered_ = true;
     nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, nullptr);
-    front_.loop.Arm(keepalive_timer_, now + front_.options.ping_timeout);
+    per_loop_.loop.Arm(keepalive_timer_, now + per_loop_.options.ping_timeout);
   }
   host_.WantFlush();
 }

@@ -25,7 +25,7 @@
 #include "base/shared_bytes.h"
 #include "rpc/call.h"
 #include "rpc/frame_heads.h"
-#include "rpc/front.h"
+#include "rpc/per_loop.h"
 #include "rpc/session.h"
 
 struct nghttp2_session;
@@ -37,7 +37,7 @@ class Http2Session final : public Session {
   enum class Serves : std::uint8_t { kGrpc, kGrpcAndHttp };
 
   // `certificate_name`: from the client's verified certificate; nullopt if none was requested.
-  Http2Session(Front& front, SessionHost& host, SharedBytes peer,
+  Http2Session(PerLoop& per_loop, SessionHost& host, SharedBytes peer,
                std::optional<SharedBytes> certificate_name, Serves serves);
   ~Http2Session() override;
   Http2Session(const Http2Session&) = delete;
@@ -179,7 +179,7 @@ class Http2Session final : public Session {
   void FinalGoAway();
   void CheckEnd();
 
-  Front& front_;
+  PerLoop& per_loop_;
   SessionHost& host_;
   const SharedBytes peer_;
   const std::optional<SharedBytes> certificate_name_;

@@ -10,8 +10,8 @@
 
 #include "rpc/acceptor.h"
 #include "rpc/connection.h"
-#include "rpc/front.h"
 #include "rpc/grpc_protocol.h"
+#include "rpc/per_loop.h"
 #include "rpc/socket.h"
 
 namespace kvorum::rpc {
@@ -29,10 +29,10 @@ struct Server::Impl {
         : loop(index, server.options.loops == 1
                           ? server.options.thread_name
                           : server.options.thread_name + "-" + std::to_string(index)),
-          front(server.options, server.router, server.http, loop, *server.options.answers) {}
+          per_loop(server.options, server.router, server.http, loop, *server.options.answers) {}
 
     Loop loop;
-    Front front;
+    PerLoop per_loop;
     std::unordered_map<Connection*, std::unique_ptr<Connection>> connections;
     std::atomic<std::uint64_t> open{0};
     bool draining = false;
@@ -106,7 +106,7 @@ void Server::Impl::Open(Shard& shard, Accepted accepted, Tls tls) {
   // not.
   socket.SetUserTimeout(options.ping_timeout);
   auto connection = std::make_unique<Connection>(
-      shard.front, std::move(socket), SharedBytes::Own(std::move(accepted.peer)), std::move(tls),
+      shard.per_loop, std::move(socket), SharedBytes::Own(std::move(accepted.peer)), std::move(tls),
       [this, &shard](Connection* closed) { OnClosed(shard, closed); });
   Connection& opened = *connection;
   shard.connections.emplace(&opened, std::move(connection));
@@ -205,11 +205,11 @@ Stats Server::stats() const {
   stats.cut_connections = impl_->options.answers->cut_connections();
   stats.accept_failures = impl_->budget.failures;
   for (const auto& shard : impl_->shards) {
-    stats.received_bytes += shard->front.received_bytes.load(std::memory_order_relaxed);
-    stats.sent_bytes += shard->front.sent_bytes.load(std::memory_order_relaxed);
-    stats.tls_handshakes += shard->front.tls.handshakes;
+    stats.received_bytes += shard->per_loop.received_bytes.load(std::memory_order_relaxed);
+    stats.sent_bytes += shard->per_loop.sent_bytes.load(std::memory_order_relaxed);
+    stats.tls_handshakes += shard->per_loop.tls.handshakes;
     for (std::size_t i = 0; i < kTlsFailureKinds; ++i)
-      stats.tls_failures[i] += shard->front.tls.failures[i];
+      stats.tls_failures[i] += shard->per_loop.tls.failures[i];
   }
   return stats;
 }

@@ -4,7 +4,7 @@
 #include "server/call/access.h"
 #include "server/call/admitted_proposal.h"
 #include "server/call/request_batcher.h"
-#include "server/replica/instance.h"
+#include "server/replica/local_member.h"
 #include "server/replica/replica.h"
 #include "server/replica/request_id.h"
 #include "server/state/alarms.h"
@@ -30,7 +30,7 @@ class RefusalWaiter final : public Waiter {
 
 }  // namespace
 
-void ServiceContext::Use(Instance& of) {
+void ServiceContext::Use(LocalMember& of) {
   replica = &of.replica();
   store = &of.store();
   membership = &of.membership();
@@ -38,7 +38,7 @@ void ServiceContext::Use(Instance& of) {
   quota = &of.quota();
   leases = &of.leases();
   lease_expiry = &of.lease_expiry();
-  instance = &of;
+  local_member = &of;
   ids = &of.ids();
   cluster_id = of.cluster_id();
   member_id = of.member_id();
@@ -87,7 +87,7 @@ Result<mvcc::ReadView> ServiceContext::ReadFor(const rpc::Caller& caller,
 }
 
 bool ServiceContext::HasSpaceFor(std::uint64_t cost_bytes) const {
-  return cost_bytes == 0 || (quota->Fits(cost_bytes) && instance->DiskTakesWrites());
+  return cost_bytes == 0 || (quota->Fits(cost_bytes) && local_member->DiskTakesWrites());
 }
 
 void ServiceContext::RefuseForSpace(rpc::Loop* loop,

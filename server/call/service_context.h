@@ -26,7 +26,7 @@ namespace kvorum::server {
 class Access;
 class AdmittedWaiter;
 class Alarms;
-class Instance;
+class LocalMember;
 class LeaderStreams;
 class LeaseExpiry;
 class Leases;
@@ -70,7 +70,7 @@ struct ServiceContext {
   const Quota* quota = nullptr;
   Leases* leases = nullptr;
   LeaseExpiry* lease_expiry = nullptr;
-  Instance* instance = nullptr;  // for its view of the disks
+  LocalMember* local_member = nullptr;  // for its view of the disks
   RequestBatcher* batcher = nullptr;
   const Access* access = nullptr;
   RequestIdSource* ids = nullptr;
@@ -88,8 +88,8 @@ struct ServiceContext {
   raft::MemberId member_id = raft::kNone;
   ServiceLimits limits;
 
-  // Fills in the instance's parts; the other fields are the owner's.
-  void Use(Instance& of);
+  // Fills in the member's parts; the other fields are the owner's.
+  void Use(LocalMember& of);
 
   ResponseHeader Header(std::int64_t revision, raft::Term term) const {
     return {

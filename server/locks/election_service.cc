@@ -6,7 +6,7 @@
 #include "base/api_errors.h"
 #include "rpc/grpc_protocol.h"
 #include "server/call/method_registrar.h"
-#include "server/locks/candidacy.h"
+#include "server/locks/contender.h"
 #include "server/locks/election_observer.h"
 
 namespace kvorum::server {
@@ -24,13 +24,13 @@ void ElectionService::Register(rpc::Router& router) {
 void ElectionService::Campaign(std::shared_ptr<rpc::CallContext> call,
                                Received<CampaignRequest> campaign, Reply<Elected> reply) {
   const CampaignRequest& request = campaign.request;
-  Candidacy::Begin(client_, waiting_, std::move(call),
-                   {.kind = Candidacy::Kind::kElection,
+  Contender::Begin(client_, waiting_, std::move(call),
+                   {.kind = Contender::Kind::kElection,
                     .name = request.name,
                     .lease = request.lease,
                     .value = request.value},
                    [name = std::string(request.name),
-                    reply = std::move(reply)](Result<Candidacy::Success> elected) mutable {
+                    reply = std::move(reply)](Result<Contender::Success> elected) mutable {
                      if (!elected.has_value()) return reply.Fail(std::move(elected).error());
                      reply.Send(elected->header, {.name = std::move(name),
                                                   .key = std::move(elected->key),

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "server/call/method_registrar.h"
-#include "server/locks/candidacy.h"
+#include "server/locks/contender.h"
 
 namespace kvorum::server {
 
@@ -15,9 +15,9 @@ void LockService::Register(rpc::Router& router) {
 
 void LockService::Lock(std::shared_ptr<rpc::CallContext> call, Received<LockRequest> lock,
                        Reply<std::string> reply) {
-  Candidacy::Begin(client_, waiting_, std::move(call),
+  Contender::Begin(client_, waiting_, std::move(call),
                    {.name = lock.request.name, .lease = lock.request.lease},
-                   [reply = std::move(reply)](Result<Candidacy::Success> locked) mutable {
+                   [reply = std::move(reply)](Result<Contender::Success> locked) mutable {
                      if (!locked.has_value()) return reply.Fail(std::move(locked).error());
                      reply.Send(locked->header, std::move(locked->key));
                    });

@@ -139,7 +139,7 @@ class PeerServer::Session : public std::enable_shared_from_this<Session> {
       rpc::HttpResponse answer = std::move(*response);
       Send(std::move(answer));
     } else if (std::holds_alternative<TakeConnection>(action_)) {
-      HandOver();
+      TakeOverConnection();
     } else if (std::string_view(parser_->head().Header("expect")) == "100-continue") {
       socket_->Write({SharedBytes::Static("HTTP/1.1 100 Continue\r\n\r\n")},
                      [](const Result<std::size_t>&) {});
@@ -226,7 +226,7 @@ class PeerServer::Session : public std::enable_shared_from_this<Session> {
     Read();
   }
 
-  void HandOver() {
+  void TakeOverConnection() {
     phase_ = Phase::kAnswering;
     timer_.Disarm();
     auto take = std::move(std::get<TakeConnection>(action_));

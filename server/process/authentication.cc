@@ -13,7 +13,7 @@
 #include "server/call/access.h"
 #include "server/call/service_context.h"
 #include "server/process/options.h"
-#include "server/replica/instance.h"
+#include "server/replica/local_member.h"
 #include "server/services/auth_service.h"
 #include "server/services/login.h"
 
@@ -72,11 +72,11 @@ Result<void> Authentication::MakeTokens() {
 
 void Authentication::Register(rpc::Router& router) { service_->Register(router); }
 
-void Authentication::Open(Instance& instance, RequestBatcher& batcher, std::size_t loops) {
+void Authentication::Open(LocalMember& local_member, RequestBatcher& batcher, std::size_t loops) {
   access_ =
-      std::make_unique<Access>(Access::Parts{.states = &instance.auth_states(),
-                                             .store = &instance.store(),
-                                             .leases = &instance.leases(),
+      std::make_unique<Access>(Access::Parts{.states = &local_member.auth_states(),
+                                             .store = &local_member.store(),
+                                             .leases = &local_member.leases(),
                                              .batcher = &batcher,
                                              .clock = &control_.clock(),
                                              .simple_tokens = simple_tokens_.get(),

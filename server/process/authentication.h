@@ -24,7 +24,7 @@ namespace kvorum::server {
 
 class Access;
 class AuthService;
-class Instance;
+class LocalMember;
 class Login;
 class RequestBatcher;
 struct Options;
@@ -43,7 +43,7 @@ class Authentication {
   // Null if this member issues none.
   auth::SimpleTokens* simple_tokens() { return simple_tokens_.get(); }
   // From here on the context can check permissions.
-  void Open(Instance& instance, RequestBatcher& batcher, std::size_t loops);
+  void Open(LocalMember& local_member, RequestBatcher& batcher, std::size_t loops);
   // Starts to remove expired tokens periodically.
   void Start();
 

@@ -36,68 +36,70 @@ std::size_t AnswerMemoryBytes(const Options& options) {
   return DefaultAnswerMemoryBytes(MemoryLimitBytes());
 }
 
-rpc::Options ClientFrontOptions(const Options& options, rpc::AnswerMemory& answers) {
-  rpc::Options front;
-  front.answers = &answers;
-  front.loops = ChooseIoThreads(options.io_threads);
-  front.max_receive_message_bytes = static_cast<std::uint32_t>(
+rpc::Options ClientServerOptions(const Options& options, rpc::AnswerMemory& answers) {
+  rpc::Options made;
+  made.answers = &answers;
+  made.loops = ChooseIoThreads(options.io_threads);
+  made.max_receive_message_bytes = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(options.max_request_bytes + kMessageOverheadBytes, INT32_MAX));
-  front.max_concurrent_streams = static_cast<std::uint32_t>(
+  made.max_concurrent_streams = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(options.max_concurrent_streams, UINT32_MAX));
-  front.min_client_ping_interval = InMillis(options.grpc_keepalive_min_time);
-  front.ping_interval = InMillis(options.grpc_keepalive_interval);
-  front.ping_timeout = InMillis(options.grpc_keepalive_timeout);
+  made.min_client_ping_interval = InMillis(options.grpc_keepalive_min_time);
+  made.ping_interval = InMillis(options.grpc_keepalive_interval);
+  made.ping_timeout = InMillis(options.grpc_keepalive_timeout);
   rlimit files{};
   if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur > 2 * kReservedDescriptors) {
-    front.max_connections = static_cast<std::uint32_t>(
+    made.max_connections = static_cast<std::uint32_t>(
         std::min<std::uint64_t>(files.rlim_cur - kReservedDescriptors, UINT32_MAX));
   }
-  return front;
+  return made;
 }
 
-InstanceOptions MakeInstanceOptions(const Options& options, const DataDirectory& directory) {
-  InstanceOptions instance;
-  instance.name = options.name;
-  instance.initial_cluster = options.EffectiveInitialCluster();
-  instance.initial_cluster_token = options.initial_cluster_token;
-  instance.join_existing = options.initial_cluster_state == "existing";
-  instance.bootstrap_timeout = kPeerDialTimeout + std::chrono::milliseconds(options.election_ms);
-  instance.force_new_cluster = options.force_new_cluster;
+LocalMemberOptions MakeLocalMemberOptions(const Options& options, const DataDirectory& directory) {
+  LocalMemberOptions local_member;
+  local_member.name = options.name;
+  local_member.initial_cluster = options.EffectiveInitialCluster();
+  local_member.initial_cluster_token = options.initial_cluster_token;
+  local_member.join_existing = options.initial_cluster_state == "existing";
+  local_member.bootstrap_timeout =
+      kPeerDialTimeout + std::chrono::milliseconds(options.election_ms);
+  local_member.force_new_cluster = options.force_new_cluster;
   if (const auto urls = ParseUrls(options.initial_advertise_peer_urls); urls.has_value()) {
-    for (const Url& url : *urls) instance.advertise_peer_urls.push_back(url.text());
+    for (const Url& url : *urls) local_member.advertise_peer_urls.push_back(url.text());
   }
-  instance.slow_apply = options.warning_apply_duration;
-  instance.wal_dir = directory.wal;
-  instance.snap_dir = directory.snap;
-  instance.quota_bytes = options.EffectiveQuotaBytes();
-  instance.seed = EntropySeed();
-  instance.raft.heartbeat_ticks = 1;
-  instance.raft.election_ticks = static_cast<int>(options.election_ms / options.heartbeat_ms);
-  instance.raft.pre_vote = options.pre_vote;
-  instance.raft.catch_up_entries = options.snapshot_catchup_entries;
-  instance.replica.tick = std::chrono::milliseconds(options.heartbeat_ms);
-  instance.replica.election_timeout = std::chrono::milliseconds(options.election_ms);
-  instance.replica.hurry_first_election = options.initial_election_tick_advance;
-  instance.replica.snapshot_count = options.snapshot_count;
-  instance.replica.request_timeout = options.RequestTimeout();
-  instance.lease.min_ttl_s = options.MinLeaseTtlSeconds();
+  local_member.slow_apply = options.warning_apply_duration;
+  local_member.wal_dir = directory.wal;
+  local_member.snap_dir = directory.snap;
+  local_member.quota_bytes = options.EffectiveQuotaBytes();
+  local_member.seed = EntropySeed();
+  local_member.raft.heartbeat_ticks = 1;
+  local_member.raft.election_ticks = static_cast<int>(options.election_ms / options.heartbeat_ms);
+  local_member.raft.pre_vote = options.pre_vote;
+  local_member.raft.catch_up_entries = options.snapshot_catchup_entries;
+  local_member.replica.tick = std::chrono::milliseconds(options.heartbeat_ms);
+  local_member.replica.election_timeout = std::chrono::milliseconds(options.election_ms);
+  local_member.replica.hurry_first_election = options.initial_election_tick_advance;
+  local_member.replica.snapshot_count = options.snapshot_count;
+  local_member.replica.request_timeout = options.RequestTimeout();
+  local_member.lease.min_ttl_s = options.MinLeaseTtlSeconds();
   if (const auto gates = ParseFeatureGates(options.feature_gates); gates.has_value())
-    instance.lease.checkpoints = gates->lease_checkpoint;
-  instance.lease.retry = options.RequestTimeout();
-  instance.log.max_wals = options.max_wals;
-  instance.log.max_snapshots = options.max_snapshots;
-  instance.log.unsafe_no_fsync = options.unsafe_no_fsync;
+    local_member.lease.checkpoints = gates->lease_checkpoint;
+  local_member.lease.retry = options.RequestTimeout();
+  local_member.log.max_wals = options.max_wals;
+  local_member.log.max_snapshots = options.max_snapshots;
+  local_member.log.unsafe_no_fsync = options.unsafe_no_fsync;
   if (options.backend_batch_interval.count() > 0)
-    instance.store.commit.batch_interval = options.backend_batch_interval;
+    local_member.store.commit.batch_interval = options.backend_batch_interval;
   if (options.backend_batch_limit > 0)
-    instance.store.commit.batch_operations = static_cast<std::size_t>(options.backend_batch_limit);
+    local_member.store.commit.batch_operations =
+        static_cast<std::size_t>(options.backend_batch_limit);
   if (options.compaction_batch_limit > 0) {
-    instance.store.compaction.batch_limit =
+    local_member.store.compaction.batch_limit =
         static_cast<std::size_t>(options.compaction_batch_limit);
   }
   if (options.compaction_sleep_interval.count() > 0)
-    instance.store.compaction.pause = options.compaction_sleep_interval;
-  return instance;
+    local_member.store.compaction.pause = options.compaction_sleep_interval;
+  return local_member;
 }
 
 PeerTransport::Options MakeTransportOptions(const Options& options,

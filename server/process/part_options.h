@@ -9,7 +9,7 @@
 #include "server/peer/peer_transport.h"
 #include "server/process/data_directory.h"
 #include "server/process/options.h"
-#include "server/replica/instance_options.h"
+#include "server/replica/local_member_options.h"
 #include "watch/hub.h"
 
 namespace kvorum::server {
@@ -18,8 +18,8 @@ namespace kvorum::server {
 inline constexpr Duration kPeerDialTimeout = std::chrono::seconds(1);
 
 std::size_t AnswerMemoryBytes(const Options& options);
-rpc::Options ClientFrontOptions(const Options& options, rpc::AnswerMemory& answers);
-InstanceOptions MakeInstanceOptions(const Options& options, const DataDirectory& directory);
+rpc::Options ClientServerOptions(const Options& options, rpc::AnswerMemory& answers);
+LocalMemberOptions MakeLocalMemberOptions(const Options& options, const DataDirectory& directory);
 PeerTransport::Options MakeTransportOptions(const Options& options,
                                             const std::optional<PeerTls>& tls);
 watch::HubOptions MakeHubOptions(const Options& options);

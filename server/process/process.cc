@@ -17,7 +17,7 @@
 #include "server/peer/peer_request.h"
 #include "server/peer/peer_transport.h"
 #include "server/process/authentication.h"
-#include "server/process/client_front.h"
+#include "server/process/client_server.h"
 #include "server/process/data_directory.h"
 #include "server/process/freed_memory.h"
 #include "server/process/machine_memory.h"
@@ -29,7 +29,7 @@
 #include "server/process/removal.h"
 #include "server/process/services.h"
 #include "server/process/version_monitor.h"
-#include "server/replica/instance.h"
+#include "server/replica/local_member.h"
 #include "server/replica/replica.h"
 #include "server/services/http_handlers.h"
 #include "server/services/peer_http.h"
@@ -41,7 +41,7 @@ namespace kvorum::server {
 namespace {
 
 // The time that a stopping leader waits for its successor.
-constexpr Duration kHandOverLimit = std::chrono::milliseconds(500);
+constexpr Duration kTransferLimit = std::chrono::milliseconds(500);
 
 [[noreturn]] void ExitOnFatal(const Error& error) {
   KV_LOG(LogLevel::kFatal, "the replica cannot go on", {"error", error.message});
@@ -70,13 +70,13 @@ struct Process::Impl {
   std::unique_ptr<watch::Hub> watches;
   std::unique_ptr<LeaderStreams> leader_streams;
   std::unique_ptr<Authentication> authentication;
-  ClientFront front{options};
+  ClientServer client_server{options};
 
   PeerTransport transport;
   std::vector<std::string> peer_addresses;
   HttpPeerRequester requester;
   DataDirectory directory;
-  std::unique_ptr<Instance> instance;
+  std::unique_ptr<LocalMember> local_member;
   std::unique_ptr<PromoteForwarder> promote_forwarder;
   std::unique_ptr<VersionMonitor> version_monitor;
   Publication publication{options, context, threads.control, [this] { Serve(); }};
@@ -93,7 +93,7 @@ Result<void> Process::Impl::Bind() {
   services.Register(router);
   authentication->Register(router);
   RegisterUnimplemented(router, context);
-  KV_RETURN_IF_ERROR(front.Bind(std::move(router), MakeHttpHandler(context)));
+  KV_RETURN_IF_ERROR(client_server.Bind(std::move(router), MakeHttpHandler(context)));
   KV_TRY(const std::vector<Url> peer_urls, ParseUrls(options.listen_peer_urls));
   for (const Url& url : peer_urls) {
     KV_TRY(std::string address, transport.Bind(url));
@@ -107,42 +107,43 @@ Result<void> Process::Impl::Open() {
   KV_RETURN_IF_ERROR(EnforcePrivate(options.data_dir));
   if (!options.wal_dir.empty()) KV_RETURN_IF_ERROR(EnforcePrivate(options.wal_dir));
   KV_TRY(directory, OpenDataDirectory(fs, options.data_dir, options.wal_dir));
-  InstanceOptions instance_options = MakeInstanceOptions(options, directory);
+  LocalMemberOptions instance_options = MakeLocalMemberOptions(options, directory);
   instance_options.wal.background = &threads.wal_spares;
   instance_options.peers = &requester;
   instance_options.simple_tokens = authentication->simple_tokens();
-  instance_options.apply.answers = &front.answers();
+  instance_options.apply.answers = &client_server.answers();
   instance_options.on_removed = [this] { removal.Begin(); };
   const auto open_backend = [quota_bytes = instance_options.quota_bytes](const std::string& path) {
     return mvcc::OpenLmdbBackend({.path = path, .quota_bytes = quota_bytes});
   };
-  KV_TRY(instance, Instance::Open(fs, open_backend,
-                                  {.raft = threads.raft,
-                                   .wal = threads.wal,
-                                   .apply = threads.apply,
-                                   .backend = threads.backend,
-                                   .copier = threads.copier},
-                                  std::move(instance_options), ExitOnFatal));
+  KV_TRY(local_member, LocalMember::Open(fs, open_backend,
+                                         {.raft = threads.raft,
+                                          .wal = threads.wal,
+                                          .apply = threads.apply,
+                                          .backend = threads.backend,
+                                          .copier = threads.copier},
+                                         std::move(instance_options), ExitOnFatal));
   FillContext();
   WatchMemory();
   return {};
 }
 
 void Process::Impl::FillContext() {
-  rpc::Server& clients = front.server();
-  batcher = std::make_unique<RequestBatcher>(instance->replica(), clients.loop_count());
-  watches = std::make_unique<watch::Hub>(instance->store(), threads.watch, MakeHubOptions(options));
+  rpc::Server& clients = client_server.server();
+  batcher = std::make_unique<RequestBatcher>(local_member->replica(), clients.loop_count());
+  watches =
+      std::make_unique<watch::Hub>(local_member->store(), threads.watch, MakeHubOptions(options));
   for (std::size_t i = 0; i < clients.loop_count(); ++i) {
     rpc::Loop& loop = clients.loop(i);
     loop.AddBatchHook([this, &loop] { batcher->Flush(loop); });
     watches->NewShard(loop);
   }
-  instance->store().SetPublishListener(watches.get());
-  context.Use(*instance);
-  authentication->Open(*instance, *batcher, clients.loop_count());
+  local_member->store().SetPublishListener(watches.get());
+  context.Use(*local_member);
+  authentication->Open(*local_member, *batcher, clients.loop_count());
   const Duration election = std::chrono::milliseconds(options.election_ms);
   promote_forwarder = std::make_unique<PromoteForwarder>(
-      threads.members, requester, instance->replica(), instance->membership());
+      threads.members, requester, local_member->replica(), local_member->membership());
   version_monitor = std::make_unique<VersionMonitor>(threads.members, requester, context,
                                                      kPeerDialTimeout + election);
   leader_streams = std::make_unique<LeaderStreams>(
@@ -156,26 +157,27 @@ void Process::Impl::FillContext() {
   context.timers = &threads.control;
   context.readers = &threads.readers;
   context.hasher = &threads.hasher;
-  context.answers = &front.answers();
+  context.answers = &client_server.answers();
   context.limits = LimitsOf(options);
 }
 
 void Process::Impl::WatchMemory() {
   freed_memory.emplace(
       threads.members,
-      FreedMemory::Parts{.take_peak_bytes = [this] { return front.answers().TakePeakBytes(); },
-                         .used_bytes = [this] { return front.answers().used_bytes(); },
-                         .closed_connections =
-                             [this] {
-                               const rpc::Stats stats = front.server().stats();
-                               return stats.accepted_connections - stats.open_connections;
-                             },
-                         .resident_bytes = ResidentAnonymousBytes,
-                         .trim = TrimHeaps});
+      FreedMemory::Parts{
+          .take_peak_bytes = [this] { return client_server.answers().TakePeakBytes(); },
+          .used_bytes = [this] { return client_server.answers().used_bytes(); },
+          .closed_connections =
+              [this] {
+                const rpc::Stats stats = client_server.server().stats();
+                return stats.accepted_connections - stats.open_connections;
+              },
+          .resident_bytes = ResidentAnonymousBytes,
+          .trim = TrimHeaps});
 }
 
 void Process::Impl::Serve() {
-  front.Serve();
+  client_server.Serve();
   NotifySupervisor("READY=1");
 }
 
@@ -196,13 +198,13 @@ Result<std::unique_ptr<Process>> Process::Create(const Options& options) {
 void Process::Start(std::function<void()> on_end) {
   Impl& impl = *impl_;
   impl.removal.Watch(
-      [&impl] { return impl.instance->replica().leader() == impl.context.member_id; },
+      [&impl] { return impl.local_member->replica().leader() == impl.context.member_id; },
       std::move(on_end));
-  impl.instance->Start(impl.transport);
+  impl.local_member->Start(impl.transport);
   impl.transport.Start({.member_id = impl.context.member_id,
                         .cluster_id = impl.context.cluster_id,
                         .peer_urls = impl.options.initial_advertise_peer_urls},
-                       *impl.instance,
+                       *impl.local_member,
                        {.http = MakePeerHttpHandler(impl.context, impl.services.cluster,
                                                     impl.services.lease.access()),
                         .on_removed = [&impl] { impl.removal.Begin(); }});
@@ -221,11 +223,11 @@ void Process::Stop() {
   impl.requester.Stop();
   impl.threads.members.Stop();
   std::promise<void> handed_over;
-  impl.instance->replica().GiveUpLeadership(kHandOverLimit, [&] { handed_over.set_value(); });
+  impl.local_member->replica().GiveUpLeadership(kTransferLimit, [&] { handed_over.set_value(); });
   handed_over.get_future().wait();
-  impl.front.Shutdown();
+  impl.client_server.Shutdown();
   std::promise<void> stopped;
-  impl.instance->Stop([&] { stopped.set_value(); });
+  impl.local_member->Stop([&] { stopped.set_value(); });
   stopped.get_future().wait();
   impl.transport.Stop();
   impl.threads.StopMember();

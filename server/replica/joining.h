@@ -2,7 +2,7 @@
 // cluster that it joins, and its own id there; or, for a new cluster, that it had been part of it
 // before. The checks and their texts are etcd's.
 //
-// Blocks its thread while it asks peers; used before the instance runs.
+// Blocks its thread while it asks peers; used before the member runs.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 namespace kvorum::server {
 
 Result<void> KnownPeers::Check(const MembershipView& view, std::uint64_t cluster_id,
-                               const InstanceOptions& options) {
+                               const LocalMemberOptions& options) {
   if (view.removed.contains(self_)) {
     return Fail(Code::kFailedPrecondition,
                 "the member has been permanently removed from the cluster; data-dir used by this "

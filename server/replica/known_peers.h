@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "proto/raft_types.h"
-#include "server/replica/instance_options.h"
+#include "server/replica/local_member_options.h"
 #include "server/state/membership.h"
 
 namespace kvorum::server {
@@ -24,7 +24,7 @@ class KnownPeers {
   // Refuses to run for a member that was removed. A member that its own state does not know yet
   // asks again for the others: they are not in its data.
   Result<void> Check(const MembershipView& view, std::uint64_t cluster_id,
-                     const InstanceOptions& options);
+                     const LocalMemberOptions& options);
   // Until this entry is applied there is no other member.
   void ForceAlone(raft::Index until) { forced_until_ = until; }
 

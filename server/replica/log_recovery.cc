@@ -18,7 +18,8 @@
 namespace kvorum::server {
 namespace {
 
-Result<const Member*> FindSelf(const std::vector<Member>& members, const InstanceOptions& options) {
+Result<const Member*> FindSelf(const std::vector<Member>& members,
+                               const LocalMemberOptions& options) {
   const auto self = std::ranges::find(members, options.name, &Member::name);
   if (self == members.end()) {
     return Fail(Code::kInvalidArgument, "couldn't find local name \"" + options.name +
@@ -47,7 +48,7 @@ Result<void> WriteBootstrap(const std::vector<Member>& members, RecoveredLog& lo
   return {};
 }
 
-Result<RecoveredLog> CreateJoiningLog(FileSystem& fs, const InstanceOptions& options,
+Result<RecoveredLog> CreateJoiningLog(FileSystem& fs, const LocalMemberOptions& options,
                                       const std::vector<Member>& members) {
   if (options.peers == nullptr) {
     return Fail(Code::kUnavailable,
@@ -64,7 +65,7 @@ Result<RecoveredLog> CreateJoiningLog(FileSystem& fs, const InstanceOptions& opt
   return log;
 }
 
-Result<RecoveredLog> CreateLog(FileSystem& fs, const InstanceOptions& options) {
+Result<RecoveredLog> CreateLog(FileSystem& fs, const LocalMemberOptions& options) {
   KV_TRY(const std::vector<Member> members,
          ParseInitialCluster(options.initial_cluster, options.initial_cluster_token));
   KV_TRY(const Member* self, FindSelf(members, options));
@@ -87,7 +88,7 @@ Result<RecoveredLog> CreateLog(FileSystem& fs, const InstanceOptions& options) {
 
 // Handles a log without entries, by how it began: as part of a new cluster, whose first entries
 // were lost with the process, or as one that joined and has not heard from the leader yet.
-Result<void> BeginAgain(const InstanceOptions& options, RecoveredLog& log) {
+Result<void> BeginAgain(const LocalMemberOptions& options, RecoveredLog& log) {
   KV_TRY(const std::vector<Member> members,
          ParseInitialCluster(options.initial_cluster, options.initial_cluster_token));
   KV_TRY(const Member* self, FindSelf(members, options));
@@ -101,7 +102,7 @@ Result<void> BeginAgain(const InstanceOptions& options, RecoveredLog& log) {
 }
 
 Result<RecoveredLog> OpenLog(FileSystem& fs, const mvcc::BackendOpener& open_backend,
-                             const InstanceOptions& options) {
+                             const LocalMemberOptions& options) {
   KV_TRY(const std::vector<wal::SnapshotMarker> markers, wal::ListMarkers(fs, options.wal_dir));
   const auto marked = [&](const raft::SnapshotMetadata& metadata) {
     return std::ranges::any_of(markers, [&](const wal::SnapshotMarker& marker) {
@@ -151,7 +152,7 @@ Result<RecoveredLog> OpenLog(FileSystem& fs, const mvcc::BackendOpener& open_bac
 }  // namespace
 
 Result<RecoveredLog> RecoverLog(FileSystem& fs, const mvcc::BackendOpener& open_backend,
-                                const InstanceOptions& options) {
+                                const LocalMemberOptions& options) {
   KV_TRY(const bool exists, wal::Exists(fs, options.wal_dir));
   return exists ? OpenLog(fs, open_backend, options) : CreateLog(fs, options);
 }

@@ -13,7 +13,7 @@
 #include "mvcc/backend.h"
 #include "mvcc/store.h"
 #include "raft/config.h"
-#include "server/replica/instance_options.h"
+#include "server/replica/local_member_options.h"
 #include "server/state/membership.h"
 #include "wal/wal.h"
 
@@ -28,7 +28,7 @@ struct RecoveredLog {
 };
 
 Result<RecoveredLog> RecoverLog(FileSystem& fs, const mvcc::BackendOpener& open_backend,
-                                const InstanceOptions& options);
+                                const LocalMemberOptions& options);
 
 // The log is synced before an entry is applied and released after the backend is durable: anything
 // else is damage. `consistent_index` is that of the backend.

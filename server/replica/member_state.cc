@@ -7,13 +7,13 @@
 #include "base/logging.h"
 #include "server/messages/version.h"
 #include "server/replica/backend_recovery.h"
-#include "server/replica/instance_options.h"
+#include "server/replica/local_member_options.h"
 #include "server/replica/snapshot_files.h"
 
 namespace kvorum::server {
 
 MemberState::MemberState(FileSystem& fs, mvcc::StoreExecutors executors,
-                         const InstanceOptions& options)
+                         const LocalMemberOptions& options)
     : snap_dir_(options.snap_dir),
       disk_space_(std::make_shared<DiskSpace>(fs, options.snap_dir)),
       leases_(std::make_unique<Leases>(options.lease, executors.apply.clock())) {}
@@ -21,7 +21,7 @@ MemberState::MemberState(FileSystem& fs, mvcc::StoreExecutors executors,
 Result<std::unique_ptr<MemberState>> MemberState::Open(FileSystem& fs,
                                                        std::unique_ptr<mvcc::Backend> backend,
                                                        mvcc::StoreExecutors executors,
-                                                       const InstanceOptions& options,
+                                                       const LocalMemberOptions& options,
                                                        Hooks hooks) {
   std::unique_ptr<MemberState> state(new MemberState(fs, executors, options));
   KV_RETURN_IF_ERROR(state->OpenStore(std::move(backend), executors, options, std::move(hooks)));
@@ -35,8 +35,8 @@ Result<void> MemberState::LoadLeases(mvcc::Backend& backend) {
 }
 
 Result<void> MemberState::OpenStore(std::unique_ptr<mvcc::Backend> backend,
-                                    mvcc::StoreExecutors executors, const InstanceOptions& options,
-                                    Hooks hooks) {
+                                    mvcc::StoreExecutors executors,
+                                    const LocalMemberOptions& options, Hooks hooks) {
   mvcc::StoreOptions store_options = options.store;
   KV_RETURN_IF_ERROR(LoadLeases(*backend));
   store_options.leases = leases_.get();

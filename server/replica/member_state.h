@@ -32,7 +32,7 @@ class SimpleTokens;
 
 namespace kvorum::server {
 
-struct InstanceOptions;
+struct LocalMemberOptions;
 
 class MemberState {
  public:
@@ -46,7 +46,7 @@ class MemberState {
   static Result<std::unique_ptr<MemberState>> Open(FileSystem& fs,
                                                    std::unique_ptr<mvcc::Backend> backend,
                                                    mvcc::StoreExecutors executors,
-                                                   const InstanceOptions& options, Hooks hooks);
+                                                   const LocalMemberOptions& options, Hooks hooks);
   // Reads the rest; only the store is there before. kDataLoss for a backend that no member can have
   // written.
   Result<void> Load(raft::MemberId self, auth::SimpleTokens* tokens);
@@ -65,12 +65,12 @@ class MemberState {
   void Install(const raft::SnapshotMetadata& metadata, mvcc::BackendOpener open, Task installed);
 
  private:
-  MemberState(FileSystem& fs, mvcc::StoreExecutors executors, const InstanceOptions& options);
+  MemberState(FileSystem& fs, mvcc::StoreExecutors executors, const LocalMemberOptions& options);
 
   // Called before the index of a backend is built, so that its keys find their leases.
   Result<void> LoadLeases(mvcc::Backend& backend);
   Result<void> OpenStore(std::unique_ptr<mvcc::Backend> backend, mvcc::StoreExecutors executors,
-                         const InstanceOptions& options, Hooks hooks);
+                         const LocalMemberOptions& options, Hooks hooks);
   void Exchange(ReplicatedState state);
 
   const std::string snap_dir_;

@@ -30,31 +30,31 @@ void AuthService::Register(rpc::Router& router) {
   methods.Add(api::kAuthenticate, this, &AuthService::Authenticate);
 
   using auth::AuthState;
-  RegisterQuestion(methods, api::kAuthStatus,
-                   [](const AuthState& state, const EmptyMessage&) -> Result<AuthStatusResponse> {
-                     return AuthStatusResponse{.enabled = state.enabled(),
-                                               .revision = state.revision()};
-                   });
-  RegisterQuestion(methods, api::kUserGet,
-                   [](const AuthState& state, std::string_view name) -> Result<Names> {
-                     const auth::User* const user = state.FindUser(name);
-                     if (user == nullptr) return kErrUserNotFound.Fail();
-                     return Names(user->roles().begin(), user->roles().end());
-                   });
-  RegisterQuestion(methods, api::kUserList,
-                   [](const AuthState& state, const EmptyMessage&) -> Result<Names> {
-                     return state.UserNames();
-                   });
-  RegisterQuestion(methods, api::kRoleGet,
-                   [](const AuthState& state, std::string_view name) -> Result<Permissions> {
-                     const auth::Role* const role = state.FindRole(name);
-                     if (role == nullptr) return kErrRoleNotFound.Fail();
-                     return role->ShownPermissions();
-                   });
-  RegisterQuestion(methods, api::kRoleList,
-                   [](const AuthState& state, const EmptyMessage&) -> Result<Names> {
-                     return state.RoleNames();
-                   });
+  RegisterQuery(methods, api::kAuthStatus,
+                [](const AuthState& state, const EmptyMessage&) -> Result<AuthStatusResponse> {
+                  return AuthStatusResponse{.enabled = state.enabled(),
+                                            .revision = state.revision()};
+                });
+  RegisterQuery(methods, api::kUserGet,
+                [](const AuthState& state, std::string_view name) -> Result<Names> {
+                  const auth::User* const user = state.FindUser(name);
+                  if (user == nullptr) return kErrUserNotFound.Fail();
+                  return Names(user->roles().begin(), user->roles().end());
+                });
+  RegisterQuery(methods, api::kUserList,
+                [](const AuthState& state, const EmptyMessage&) -> Result<Names> {
+                  return state.UserNames();
+                });
+  RegisterQuery(methods, api::kRoleGet,
+                [](const AuthState& state, std::string_view name) -> Result<Permissions> {
+                  const auth::Role* const role = state.FindRole(name);
+                  if (role == nullptr) return kErrRoleNotFound.Fail();
+                  return role->ShownPermissions();
+                });
+  RegisterQuery(methods, api::kRoleList,
+                [](const AuthState& state, const EmptyMessage&) -> Result<Names> {
+                  return state.RoleNames();
+                });
 }
 
 // ---- changes ----
@@ -115,20 +115,20 @@ void AuthService::Authenticate(const rpc::CallContext& call, Received<Authentica
 // ---- reads ----
 
 template <class Request, class Response, class Answer>
-void AuthService::RegisterQuestion(MethodRegistrar& methods,
-                                   const Method<Request, Response>& method, Answer answer) {
+void AuthService::RegisterQuery(MethodRegistrar& methods, const Method<Request, Response>& method,
+                                Answer answer) {
   methods.Add(method, [this, &method, answer](const std::shared_ptr<rpc::CallContext>& call,
-                                              Received<Request> question, Reply<Response> reply) {
-    Ask(method, call, std::move(question), std::move(reply), answer);
+                                              Received<Request> query, Reply<Response> reply) {
+    Ask(method, call, std::move(query), std::move(reply), answer);
   });
 }
 
 template <class Request, class Response, class Answer>
 void AuthService::Ask(const Method<Request, Response>& method,
-                      const std::shared_ptr<rpc::CallContext>& call, Received<Request> question,
+                      const std::shared_ptr<rpc::CallContext>& call, Received<Request> query,
                       Reply<Response> reply, const Answer& answer) {
   context_.batcher->Read(
-      call->loop(), [this, &method, call, question = std::move(question), reply = std::move(reply),
+      call->loop(), [this, &method, call, query = std::move(query), reply = std::move(reply),
                      answer](const Result<void>& confirmed) mutable {
         if (!confirmed.has_value()) return reply.Fail(confirmed.error());
         const AuthStates::State state = context_.access->state();
@@ -136,14 +136,14 @@ void AuthService::Ask(const Method<Request, Response>& method,
         if (state->enabled()) identity = context_.access->IdentityIn(*state, call->caller);
         if (!identity.has_value()) return reply.Fail(identity.error());
         // Reads are proposals in etcd, and bounded like those.
-        if (question.bytes.size() > context_.limits.max_request_bytes)
+        if (query.bytes.size() > context_.limits.max_request_bytes)
           return reply.Fail(kErrRequestTooLarge.ToError());
         if (state->enabled()) {
           const auto allowed =
-              method.admits(context_.access->AskerOf(*state, *identity), question.request);
+              method.admits(context_.access->AskerOf(*state, *identity), query.request);
           if (!allowed.has_value()) return reply.Fail(allowed.error());
         }
-        auto answered = answer(*state, question.request);
+        auto answered = answer(*state, query.request);
         if (!answered.has_value()) return reply.Fail(std::move(answered).error());
         reply.Send(context_.Header(context_.store->revision()), *std::move(answered));
       });

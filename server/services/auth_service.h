@@ -33,11 +33,11 @@ class AuthService {
   // A read that `answer(state, request)` answers: with the newest state, in which the caller must
   // still be allowed to read.
   template <class Request, class Response, class Answer>
-  void RegisterQuestion(MethodRegistrar& methods, const Method<Request, Response>& method,
-                        Answer answer);
+  void RegisterQuery(MethodRegistrar& methods, const Method<Request, Response>& method,
+                     Answer answer);
   template <class Request, class Response, class Answer>
   void Ask(const Method<Request, Response>& method, const std::shared_ptr<rpc::CallContext>& call,
-           Received<Request> question, Reply<Response> reply, const Answer& answer);
+           Received<Request> query, Reply<Response> reply, const Answer& answer);
 
   void UserAdd(const rpc::CallContext& call, Received<UserPasswordRequest> user,
                Reply<AuthResult> reply);

@@ -117,7 +117,7 @@ void LeaseAccess::TimeToLiveHere(rpc::Loop* loop, LeaseTimeToLiveRequest request
 // ---- wherever the leader is ----
 
 void LeaseAccess::Renew(rpc::Loop* loop, lease::LeaseId id, RenewCallback callback) {
-  using Asking = Question<std::int64_t>;
+  using Asking = Query<std::int64_t>;
   Ask(loop,
       std::make_shared<Asking>(Asking{
           .ask_here = [this, id](rpc::Loop* on, auto done) { RenewHere(on, id, std::move(done)); },
@@ -130,7 +130,7 @@ void LeaseAccess::Renew(rpc::Loop* loop, lease::LeaseId id, RenewCallback callba
 
 void LeaseAccess::TimeToLive(rpc::Loop* loop, LeaseTimeToLiveRequest request,
                              TimesCallback callback) {
-  using Asking = Question<LeaseTimes>;
+  using Asking = Query<LeaseTimes>;
   Ask(loop,
       std::make_shared<Asking>(Asking{
           .ask_here = [this, request](rpc::Loop* on,
@@ -144,45 +144,45 @@ void LeaseAccess::TimeToLive(rpc::Loop* loop, LeaseTimeToLiveRequest request,
 }
 
 template <class Value>
-void LeaseAccess::Ask(rpc::Loop* loop, std::shared_ptr<Question<Value>> question) {
-  if (context_.replica->leading_term() == 0) return AskLeader(std::move(question));
-  question->ask_here(loop, [this, question](Result<Value> answer) mutable {
+void LeaseAccess::Ask(rpc::Loop* loop, std::shared_ptr<Query<Value>> query) {
+  if (context_.replica->leading_term() == 0) return AskLeader(std::move(query));
+  query->ask_here(loop, [this, query](Result<Value> answer) mutable {
     const bool is_elsewhere = !answer.has_value() && answer.error() == kErrNotPrimary.ToError() &&
-                              Now() < question->deadline;
-    if (is_elsewhere) return AskAgain(std::move(question));
-    question->callback(std::move(answer));
+                              Now() < query->deadline;
+    if (is_elsewhere) return AskAgain(std::move(query));
+    query->callback(std::move(answer));
   });
 }
 
 template <class Value>
-void LeaseAccess::AskLeader(std::shared_ptr<Question<Value>> question) {
-  const Duration left = question->deadline - Now();
+void LeaseAccess::AskLeader(std::shared_ptr<Query<Value>> query) {
+  const Duration left = query->deadline - Now();
   const raft::MemberId leader = context_.replica->leader();
   if (left <= Duration::zero())
-    return question->callback(leader == raft::kNone ? kErrNoLeader.Fail() : kErrTimeout.Fail());
+    return query->callback(leader == raft::kNone ? kErrNoLeader.Fail() : kErrTimeout.Fail());
   if (leader == raft::kNone || leader == context_.member_id || context_.poster == nullptr)
-    return AskAgain(std::move(question));
-  context_.poster->Post(leader, std::string(question->path), question->body, left,
-                        [this, question](Result<PeerPoster::Answer> answer) mutable {
+    return AskAgain(std::move(query));
+  context_.poster->Post(leader, std::string(query->path), query->body, left,
+                        [this, query](Result<PeerPoster::Answer> answer) mutable {
                           if (answer.has_value() && answer->status == kOk) {
-                            if (auto value = question->decode(answer->body); value.has_value())
-                              return question->callback(std::move(value));
+                            if (auto value = query->decode(answer->body); value.has_value())
+                              return query->callback(std::move(value));
                           }
                           const bool is_not_found = answer.has_value() &&
                                                     answer->status == kNotFound &&
                                                     answer->body.starts_with(kLeaseNotFoundText);
-                          if (is_not_found) return question->callback(kErrLeaseNotFound.Fail());
-                          AskAgain(std::move(question));
+                          if (is_not_found) return query->callback(kErrLeaseNotFound.Fail());
+                          AskAgain(std::move(query));
                         });
 }
 
 // There is no leader, or it has just lost leadership, or it cannot be reached.
 template <class Value>
-void LeaseAccess::AskAgain(std::shared_ptr<Question<Value>> question) {
-  const TimePoint when = std::min(Now() + kRetryPause, question->deadline);
-  context_.timers->PostAt(when, [this, question = std::move(question)]() mutable {
-    if (Now() >= question->deadline) return AskLeader(std::move(question));
-    Ask(nullptr, std::move(question));
+void LeaseAccess::AskAgain(std::shared_ptr<Query<Value>> query) {
+  const TimePoint when = std::min(Now() + kRetryPause, query->deadline);
+  context_.timers->PostAt(when, [this, query = std::move(query)]() mutable {
+    if (Now() >= query->deadline) return AskLeader(std::move(query));
+    Ask(nullptr, std::move(query));
   });
 }
 

@@ -50,7 +50,7 @@ class LeaseAccess {
  private:
   // One request to the primary, made here or there until it is answered.
   template <class Value>
-  struct Question {
+  struct Query {
     std::function<void(rpc::Loop* loop, std::move_only_function<void(Result<Value>)> callback)>
         ask_here;
     std::string_view path;
@@ -60,11 +60,11 @@ class LeaseAccess {
     std::move_only_function<void(Result<Value>)> callback;
   };
   template <class Value>
-  void Ask(rpc::Loop* loop, std::shared_ptr<Question<Value>> question);
+  void Ask(rpc::Loop* loop, std::shared_ptr<Query<Value>> query);
   template <class Value>
-  void AskLeader(std::shared_ptr<Question<Value>> question);
+  void AskLeader(std::shared_ptr<Query<Value>> query);
   template <class Value>
-  void AskAgain(std::shared_ptr<Question<Value>> question);
+  void AskAgain(std::shared_ptr<Query<Value>> query);
 
   // A renewal at a member that led in `term` when the request came.
   struct Renewing {

@@ -1,4 +1,4 @@
-// The front seen by an independent peer: gRPC C++'s client.
+// The server seen by an independent peer: gRPC C++'s client.
 #include <gmock/gmock.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>

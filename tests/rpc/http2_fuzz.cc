@@ -9,9 +9,9 @@
 #include <string_view>
 #include <utility>
 
-#include "rpc/front.h"
 #include "rpc/http2_session.h"
 #include "rpc/loop.h"
+#include "rpc/per_loop.h"
 
 namespace kvorum::rpc {
 namespace {
@@ -57,9 +57,9 @@ void Run(std::string_view input) {
   static const HttpHandler http = HttpMux::ToHandler({});
   static Loop loop(0, "fuzz");  // never started: its mailbox is emptied by hand
   static AnswerMemory answers(64 * 1024);
-  Front front(options, router, http, loop, answers);
+  PerLoop per_loop(options, router, http, loop, answers);
   IgnoringHost host;
-  Http2Session session(front, host, SharedBytes::Static("@"), {},
+  Http2Session session(per_loop, host, SharedBytes::Static("@"), {},
                        Http2Session::Serves::kGrpcAndHttp);
   const std::size_t portion = 1 + static_cast<unsigned char>(input.front());
   input.remove_prefix(1);
@@ -68,11 +68,11 @@ void Run(std::string_view input) {
   for (std::size_t at = 0; at < bytes.size() && !session.ended(); at += portion) {
     session.OnInput(std::string_view(bytes).substr(at, portion));
     loop.mailbox()->Collect();
-    session.Produce(front.output);
-    front.output.Clear();
+    session.Produce(per_loop.output);
+    per_loop.output.Clear();
   }
   session.CancelAll({Code::kUnavailable, "over"});
-  session.Produce(front.output);
+  session.Produce(per_loop.output);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The machinery under the front: timers, the mailbox, the loop's order of work, output batches.
+// The machinery under the server: timers, the mailbox, the loop's order of work, output batches.
 #include "rpc/loop.h"
 
 #include <gtest/gtest.h>

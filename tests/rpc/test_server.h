@@ -1,4 +1,4 @@
-// A server of the front with one method of each kind, for the tests of this folder.
+// A server as production sets it up with one method of each kind, for the tests of this folder.
 //
 //   /test.Echo/Unary        answers with the request
 //   /test.Echo/Later        the same, from another thread

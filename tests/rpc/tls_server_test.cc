@@ -1,4 +1,4 @@
-// The front under TLS: protocols, certificates, slow and wrong clients, big answers.
+// The server under TLS: protocols, certificates, slow and wrong clients, big answers.
 #include <gmock/gmock.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>

@@ -16,7 +16,7 @@
 #include "base/api_errors.h"
 #include "base/logging.h"
 #include "server/apply/wait_table.h"
-#include "server/replica/instance_options.h"
+#include "server/replica/local_member_options.h"
 #include "server/replica/member_state.h"
 #include "server/state/raft_status.h"
 #include "tests/disk/sim_file_system.h"
@@ -36,7 +36,7 @@ class ApplyTurnsTest : public ::testing::Test {
  protected:
   ApplyTurnsTest() {
     SetLogLevel(LogLevel::kError);
-    InstanceOptions options;
+    LocalMemberOptions options;
     options.snap_dir = "/snap";
     options.store.buffer.limit_bytes = 1'000'000;
     options.store.restore_threads = 1;
@@ -221,7 +221,7 @@ class ApplyLoopTest : public ::testing::Test {
                          .data = SharedBytes::Own("\xff\xff\xff"),
                          .deadline = member_.lanes().clock().Now() + std::chrono::seconds(7),
                          .waiter = nullptr});
-    member_.instance().replica().Propose(std::move(proposals));
+    member_.local_member().replica().Propose(std::move(proposals));
   }
   bool Has(const std::string& key) { return member_.Get(key, 0).value().has_value(); }
 
@@ -233,7 +233,7 @@ class ApplyLoopTest : public ::testing::Test {
 TEST_F(ApplyLoopTest, BehindAnEntryThatCannotBeAppliedNothingIsAppliedOrAnswered) {
   Put("before");
   ASSERT_TRUE(member_.lanes().RunUntil([&] { return acknowledged_ == 1; }));
-  const raft::Index applied = member_.instance().replica().applied_index();
+  const raft::Index applied = member_.local_member().replica().applied_index();
   ProposeGarbage();
   ASSERT_TRUE(member_.lanes().RunUntil([&] { return member_.fatal().has_value(); }));
   EXPECT_THAT(member_.fatal()->message,
@@ -242,10 +242,10 @@ TEST_F(ApplyLoopTest, BehindAnEntryThatCannotBeAppliedNothingIsAppliedOrAnswered
   // The owner ends the process; until then the loop does nothing.
   for (int i = 0; i < 20; ++i) Put("after");
   bool read_succeeded = false;
-  member_.instance().replica().ReadIndex(
+  member_.local_member().replica().ReadIndex(
       [&](const Result<void>& result) { read_succeeded = result.has_value(); });
   member_.lanes().RunFor(std::chrono::seconds(10));
-  EXPECT_EQ(member_.instance().replica().applied_index(), applied);
+  EXPECT_EQ(member_.local_member().replica().applied_index(), applied);
   EXPECT_EQ(acknowledged_, 1);
   EXPECT_FALSE(read_succeeded);
   EXPECT_TRUE(Has("before"));

@@ -172,10 +172,10 @@ class JwtAccessTest : public AuthAdvisoriesTest {
     theirs_ = make("the key of another one");
   }
   Access MakeAccess() {
-    Instance& instance = served_.member().instance();
-    return Access({.states = &instance.auth_states(),
+    LocalMember& local_member = served_.member().local_member();
+    return Access({.states = &local_member.auth_states(),
                    .store = &served_.store(),
-                   .leases = &instance.leases(),
+                   .leases = &local_member.leases(),
                    .clock = &served_.lanes().clock(),
                    .jwt = ours_.get()});
   }

@@ -235,7 +235,7 @@ TEST_F(AuthServiceTest, TokensEndWithTheirUserAndItsPassword) {
 // So that etcd's members of a cluster come to the same one.
 TEST_F(AuthServiceTest, ATokensNumberIsThatOfTheEntryBeforeItsLogin) {
   const std::string token = *Login("alice", "of alice");
-  const raft::Index applied = served_.member().instance().replica().applied_index();
+  const raft::Index applied = served_.member().local_member().replica().applied_index();
   EXPECT_EQ(token.substr(16), "." + std::to_string(applied - 1));
 }
 
@@ -346,7 +346,7 @@ TEST_F(AuthServiceTest, ATxnWithTooManyOperationsIsToldSoWhoeverAsks) {
 }
 
 TEST_F(AuthServiceTest, TheKeysOfALeaseAreLookedAtOnceARequest) {
-  const AuthStates::State state = served_.member().instance().auth_states().Newest();
+  const AuthStates::State state = served_.member().local_member().auth_states().Newest();
   std::vector<lease::LeaseId> visited;
   const LeaseKeys keys = [&](lease::LeaseId id, const VisitKey& visit) {
     visited.push_back(id);
@@ -402,7 +402,7 @@ TEST_F(AuthServiceTest, AKillForgetsTokensOnceTheDatabaseIsPastTheirLogins) {
 TEST_F(AuthServiceTest, LeasesExpireWhoeverTheirKeysBelongTo) {
   const lease::LeaseId id = LeaseOf(alice_, "a");
   served_.lanes().RunFor(std::chrono::seconds(70));
-  EXPECT_FALSE(served_.member().instance().leases().LeaseExists(id));
+  EXPECT_FALSE(served_.member().local_member().leases().LeaseExists(id));
 }
 
 TEST_F(AuthServiceTest, AStatusIsForEverybody) {

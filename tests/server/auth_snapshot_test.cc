@@ -24,7 +24,7 @@ namespace {
 class AuthSnapshotTest : public testing::Test {
  protected:
   AuthSnapshotTest()
-      : cluster_(3, 1, [this](InstanceOptions& options) {
+      : cluster_(3, 1, [this](LocalMemberOptions& options) {
           auto& tokens = tokens_[options.name];
           tokens =
               std::make_unique<auth::SimpleTokens>(SystemClock(), auth::SimpleTokens::Options{});
@@ -108,17 +108,17 @@ class AuthSnapshotTest : public testing::Test {
   }
 
   AuthStates::State StateOf(std::size_t member) {
-    return cluster_.member(member).instance().auth_states().Newest();
+    return cluster_.member(member).local_member().auth_states().Newest();
   }
   auth::SimpleTokens& TokensOf(std::size_t member) {
     return *tokens_.at(SmallCluster::NameOf(member));
   }
   // The member's answer to a put of a key by the holder of the token.
   Error VerdictOf(std::size_t member, const std::string& token, std::string_view key = "a") {
-    Instance& instance = cluster_.member(member).instance();
-    const Access access({.states = &instance.auth_states(),
-                         .store = &instance.store(),
-                         .leases = &instance.leases(),
+    LocalMember& local_member = cluster_.member(member).local_member();
+    const Access access({.states = &local_member.auth_states(),
+                         .store = &local_member.store(),
+                         .leases = &local_member.leases(),
                          .clock = &cluster_.member(member).lanes().clock(),
                          .simple_tokens = &TokensOf(member)});
     if (access.is_off()) return kDone;

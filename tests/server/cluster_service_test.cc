@@ -11,7 +11,7 @@
 
 #include "base/api_errors.h"
 #include "proto/rpc.pb.h"
-#include "tests/server/cluster_front.h"
+#include "tests/server/member_services.h"
 #include "tests/server/request_bodies.h"
 
 namespace kvorum::server {
@@ -63,7 +63,7 @@ std::string ErrorText(const Result<T>& result) {
 class ClusterServiceTest : public testing::Test {
  protected:
   void Begin(std::size_t size) {
-    cluster_ = std::make_unique<SmallCluster>(size, 1, [this](InstanceOptions& options) {
+    cluster_ = std::make_unique<SmallCluster>(size, 1, [this](LocalMemberOptions& options) {
       options.peers = &peers_;
       options.replica.snapshot_count = 10'000;  // a member that joins gets the log
       options.on_removed = [this, name = options.name] { removed_.push_back(name); };
@@ -82,20 +82,20 @@ class ClusterServiceTest : public testing::Test {
                                 .client_urls = {"http://c" + std::to_string(i) + ":2379"}}));
     ASSERT_TRUE(applied.has_value()) << applied.error().message;
   }
-  ClusterFront& Front(std::size_t i) {
-    auto& front = fronts_[i];
-    if (front == nullptr) front = std::make_unique<ClusterFront>(*cluster_, i);
-    return *front;
+  MemberServices& ServicesOf(std::size_t i) {
+    auto& services = services_[i];
+    if (services == nullptr) services = std::make_unique<MemberServices>(*cluster_, i);
+    return *services;
   }
   // Without the checks of connections: in this network followers do not hear of each other.
-  ClusterFront& TrustingFront(std::size_t i) {
-    Front(i).context().limits.strict_reconfig_check = false;
-    return Front(i);
+  MemberServices& TrustingServices(std::size_t i) {
+    ServicesOf(i).context().limits.strict_reconfig_check = false;
+    return ServicesOf(i);
   }
   std::size_t Leader() { return cluster_->WaitForLeader().value(); }
   std::size_t Follower() { return (Leader() + 1) % cluster_->size(); }
   const MembershipView& View(std::size_t i) {
-    views_.push_back(cluster_->member(i).instance().membership().View());
+    views_.push_back(cluster_->member(i).local_member().membership().View());
     return *views_.back();
   }
   // Starts the machine of a member that was added last; its number.
@@ -115,13 +115,13 @@ class ClusterServiceTest : public testing::Test {
   std::vector<std::string> removed_;
   std::unique_ptr<SmallCluster> cluster_;
   std::vector<std::shared_ptr<const MembershipView>> views_;
-  std::map<std::size_t, std::unique_ptr<ClusterFront>> fronts_;
+  std::map<std::size_t, std::unique_ptr<MemberServices>> services_;
 };
 
 TEST_F(ClusterServiceTest, AnAddedMemberIsInTheAnswerAndInEveryonesList) {
   Begin(3);
   const auto added =
-      TrustingFront(Follower())
+      TrustingServices(Follower())
           .Call<MemberAddResponse>(kAdd, AddBody({"http://10.0.0.9:2380", "http://10.0.0.4:2380"}));
   ASSERT_TRUE(added.has_value()) << added.error().message;
   EXPECT_NE(added->header().cluster_id(), 0);
@@ -133,7 +133,7 @@ TEST_F(ClusterServiceTest, AnAddedMemberIsInTheAnswerAndInEveryonesList) {
               ElementsAre("http://10.0.0.4:2380", "http://10.0.0.9:2380"));
   EXPECT_FALSE(added->member().islearner());
   for (std::size_t i = 0; i < 3; ++i) {
-    const auto list = Front(i).Call<MemberListResponse>(kList, NumberBody(1));
+    const auto list = ServicesOf(i).Call<MemberListResponse>(kList, NumberBody(1));
     ASSERT_TRUE(list.has_value());
     EXPECT_EQ(list->members_size(), 4) << "a linearizable list knows it at once";
     EXPECT_TRUE(View(i).members.contains(added->member().id()));
@@ -144,7 +144,7 @@ TEST_F(ClusterServiceTest, AnAddedMemberIsInTheAnswerAndInEveryonesList) {
 TEST_F(ClusterServiceTest, AnAddedMembersIdIsOfItsUrlsAndTheTime) {
   Begin(1);
   const std::int64_t now_s = cluster_->scheduler().clock().WallNanos() / 1'000'000'000;
-  const auto added = Front(0).Call<MemberAddResponse>(kAdd, AddBody({"http://10.0.0.2:2380"}));
+  const auto added = ServicesOf(0).Call<MemberAddResponse>(kAdd, AddBody({"http://10.0.0.2:2380"}));
   ASSERT_TRUE(added.has_value()) << added.error().message;
   EXPECT_EQ(added->member().id(), ComputeMemberId({"http://10.0.0.2:2380"}, "", now_s));
 }
@@ -161,10 +161,10 @@ TEST_F(ClusterServiceTest, UrlsThatAreNoneAreRefused) {
                                                {"http://%zz:5"},
                                                {"http://a b:5"},
                                                {"http://10.0.0.2:2380", ""}}) {
-    const auto added = Front(0).Call<MemberAddResponse>(kAdd, AddBody(urls));
+    const auto added = ServicesOf(0).Call<MemberAddResponse>(kAdd, AddBody(urls));
     EXPECT_EQ(ErrorOf(added), kErrMemberBadUrls.ToError()) << testing::PrintToString(urls);
     const auto updated =
-        Front(0).Call<MemberUpdateResponse>(kUpdate, IdBody(cluster_->id(0), urls));
+        ServicesOf(0).Call<MemberUpdateResponse>(kUpdate, IdBody(cluster_->id(0), urls));
     EXPECT_EQ(ErrorOf(updated), kErrMemberBadUrls.ToError()) << testing::PrintToString(urls);
   }
   EXPECT_EQ(View(0).members.size(), 1);
@@ -174,7 +174,7 @@ TEST_F(ClusterServiceTest, UrlsThatAreNoneAreRefused) {
 // As etcd does: its id is made of them.
 TEST_F(ClusterServiceTest, AnAdditionKeepsUrlsInOrderAndInOneSpelling) {
   Begin(1);
-  const auto added = Front(0).Call<MemberAddResponse>(
+  const auto added = ServicesOf(0).Call<MemberAddResponse>(
       kAdd, AddBody({"http://b:1", " HTTP://a: ", "unix:///s", "http://a:99999?x#y"}));
   ASSERT_TRUE(added.has_value()) << added.error().message;
   EXPECT_THAT(added->member().peerurls(),
@@ -183,7 +183,7 @@ TEST_F(ClusterServiceTest, AnAdditionKeepsUrlsInOrderAndInOneSpelling) {
 
 TEST_F(ClusterServiceTest, AnUpdateKeepsUrlsAsTheyCame) {
   Begin(1);
-  const auto updated = Front(0).Call<MemberUpdateResponse>(
+  const auto updated = ServicesOf(0).Call<MemberUpdateResponse>(
       kUpdate, IdBody(cluster_->id(0), {"http://b:1", " HTTP://a:1 "}));
   ASSERT_TRUE(updated.has_value()) << updated.error().message;
   EXPECT_THAT(updated->members(0).peerurls(), ElementsAre("http://b:1", " HTTP://a:1 "));
@@ -194,29 +194,30 @@ TEST_F(ClusterServiceTest, WhatCannotBeIsRefusedAndWritesNothing) {
   const std::size_t leader = Leader();
   const raft::Index before = cluster_->replica(leader).commit_index();
   for (std::size_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(
-        ErrorOf(TrustingFront(i).Call<MemberAddResponse>(kAdd, AddBody({"http://10.0.0.2:2380"}))),
-        kErrPeerUrlExist.ToError());
-    EXPECT_EQ(ErrorOf(TrustingFront(i).Call<MemberUpdateResponse>(
+    EXPECT_EQ(ErrorOf(TrustingServices(i).Call<MemberAddResponse>(
+                  kAdd, AddBody({"http://10.0.0.2:2380"}))),
+              kErrPeerUrlExist.ToError());
+    EXPECT_EQ(ErrorOf(TrustingServices(i).Call<MemberUpdateResponse>(
                   kUpdate, IdBody(cluster_->id(0), {"http://10.0.0.2:2380"}))),
               kErrPeerUrlExist.ToError());
-    EXPECT_EQ(ErrorOf(TrustingFront(i).Call<MemberUpdateResponse>(
+    EXPECT_EQ(ErrorOf(TrustingServices(i).Call<MemberUpdateResponse>(
                   kUpdate, IdBody(77, {"http://10.0.0.8:2380"}))),
               kErrMemberNotFound.ToError());
-    EXPECT_EQ(ErrorOf(TrustingFront(i).Call<MemberRemoveResponse>(kRemove, IdBody(77))),
+    EXPECT_EQ(ErrorOf(TrustingServices(i).Call<MemberRemoveResponse>(kRemove, IdBody(77))),
               kErrMemberNotFound.ToError());
   }
-  EXPECT_EQ(ErrorOf(Front(leader).Call<MemberPromoteResponse>(kPromote, IdBody(77))),
+  EXPECT_EQ(ErrorOf(ServicesOf(leader).Call<MemberPromoteResponse>(kPromote, IdBody(77))),
             kErrMemberNotFound.ToError());
-  EXPECT_EQ(ErrorOf(Front(leader).Call<MemberPromoteResponse>(kPromote, IdBody(cluster_->id(0)))),
-            kErrMemberNotLearner.ToError());
+  EXPECT_EQ(
+      ErrorOf(ServicesOf(leader).Call<MemberPromoteResponse>(kPromote, IdBody(cluster_->id(0)))),
+      kErrMemberNotLearner.ToError());
   EXPECT_EQ(cluster_->replica(leader).commit_index(), before);
 }
 
 TEST_F(ClusterServiceTest, MalformedRequestsAreRefused) {
   Begin(1);
   for (const std::string_view path : {kAdd, kRemove, kUpdate, kPromote, kList}) {
-    const auto answer = Front(0).Call<MemberListResponse>(path, "\x08");
+    const auto answer = ServicesOf(0).Call<MemberListResponse>(path, "\x08");
     ASSERT_FALSE(answer.has_value()) << path;
     EXPECT_EQ(answer.error().code, Code::kInternal) << path;
   }
@@ -225,7 +226,7 @@ TEST_F(ClusterServiceTest, MalformedRequestsAreRefused) {
 TEST_F(ClusterServiceTest, AnUpdateChangesTheUrlsAndNothingElse) {
   Begin(3);
   const auto updated =
-      Front(Follower())
+      ServicesOf(Follower())
           .Call<MemberUpdateResponse>(kUpdate, IdBody(cluster_->id(1), {"http://10.0.0.8:2380"}));
   ASSERT_TRUE(updated.has_value()) << updated.error().message;
   EXPECT_EQ(updated->members_size(), 3);
@@ -242,9 +243,9 @@ TEST_F(ClusterServiceTest, AnUpdateChangesTheUrlsAndNothingElse) {
 TEST_F(ClusterServiceTest, OneThatIsNotStartedMustStartBeforeTheNextIsAdded) {
   Begin(1);
   ASSERT_TRUE(
-      Front(0).Call<MemberAddResponse>(kAdd, AddBody({"http://10.0.0.2:2380"})).has_value());
+      ServicesOf(0).Call<MemberAddResponse>(kAdd, AddBody({"http://10.0.0.2:2380"})).has_value());
   // Two voters, one of them started: nothing is committed any more, and nothing was asked of it.
-  EXPECT_EQ(ErrorOf(Front(0).Call<MemberAddResponse>(kAdd, AddBody({"http://10.0.0.3:2380"}))),
+  EXPECT_EQ(ErrorOf(ServicesOf(0).Call<MemberAddResponse>(kAdd, AddBody({"http://10.0.0.3:2380"}))),
             kErrNotEnoughStarted.ToError());
 }
 
@@ -252,15 +253,16 @@ TEST_F(ClusterServiceTest, AClusterThatIsNotWholeTakesNoNewMember) {
   Begin(3);
   const std::size_t leader = Leader();
   cluster_->Kill((leader + 1) % 3);
-  EXPECT_EQ(ErrorOf(Front(leader).Call<MemberAddResponse>(kAdd, AddBody({"http://10.0.0.4:2380"}))),
-            kErrUnhealthy.ToError());
-  EXPECT_EQ(ErrorOf(Front(leader).Call<MemberAddResponse>(
+  EXPECT_EQ(
+      ErrorOf(ServicesOf(leader).Call<MemberAddResponse>(kAdd, AddBody({"http://10.0.0.4:2380"}))),
+      kErrUnhealthy.ToError());
+  EXPECT_EQ(ErrorOf(ServicesOf(leader).Call<MemberAddResponse>(
                 kAdd, AddBody({"http://10.0.0.4:2380"}, /*is_learner=*/true))),
             kErrUnhealthy.ToError());
-  Front(leader).context().limits.strict_reconfig_check = false;
-  EXPECT_EQ(
-      ErrorText(Front(leader).Call<MemberAddResponse>(kAdd, AddBody({"http://10.0.0.4:2380"}))),
-      "ok");
+  ServicesOf(leader).context().limits.strict_reconfig_check = false;
+  EXPECT_EQ(ErrorText(ServicesOf(leader).Call<MemberAddResponse>(
+                kAdd, AddBody({"http://10.0.0.4:2380"}))),
+            "ok");
 }
 
 TEST_F(ClusterServiceTest, TheDeadMayBeRemovedAndTheQuorumMayNot) {
@@ -269,10 +271,11 @@ TEST_F(ClusterServiceTest, TheDeadMayBeRemovedAndTheQuorumMayNot) {
   const std::size_t dead = (leader + 1) % 3;
   const std::size_t alive = (leader + 2) % 3;
   cluster_->Kill(dead);
-  EXPECT_EQ(ErrorOf(Front(leader).Call<MemberRemoveResponse>(kRemove, IdBody(cluster_->id(alive)))),
-            kErrUnhealthy.ToError());
+  EXPECT_EQ(
+      ErrorOf(ServicesOf(leader).Call<MemberRemoveResponse>(kRemove, IdBody(cluster_->id(alive)))),
+      kErrUnhealthy.ToError());
   const auto removed =
-      Front(leader).Call<MemberRemoveResponse>(kRemove, IdBody(cluster_->id(dead)));
+      ServicesOf(leader).Call<MemberRemoveResponse>(kRemove, IdBody(cluster_->id(dead)));
   ASSERT_TRUE(removed.has_value()) << removed.error().message;
   EXPECT_EQ(removed->members_size(), 2);
   EXPECT_EQ(removed->header().revision(), 0);
@@ -280,12 +283,12 @@ TEST_F(ClusterServiceTest, TheDeadMayBeRemovedAndTheQuorumMayNot) {
 
 TEST_F(ClusterServiceTest, TheOnlyMemberStays) {
   Begin(1);
-  EXPECT_EQ(ErrorOf(Front(0).Call<MemberRemoveResponse>(kRemove, IdBody(cluster_->id(0)))),
+  EXPECT_EQ(ErrorOf(ServicesOf(0).Call<MemberRemoveResponse>(kRemove, IdBody(cluster_->id(0)))),
             kErrNotEnoughStarted.ToError());
-  Front(0).context().limits.strict_reconfig_check = false;
-  EXPECT_EQ(ErrorOf(Front(0).Call<MemberRemoveResponse>(kRemove, IdBody(cluster_->id(0)))),
+  ServicesOf(0).context().limits.strict_reconfig_check = false;
+  EXPECT_EQ(ErrorOf(ServicesOf(0).Call<MemberRemoveResponse>(kRemove, IdBody(cluster_->id(0)))),
             kErrNotEnoughStarted.ToError());
-  EXPECT_EQ(ErrorText(Front(0).Call<MemberListResponse>(kList, NumberBody(1))), "ok");
+  EXPECT_EQ(ErrorText(ServicesOf(0).Call<MemberListResponse>(kList, NumberBody(1))), "ok");
 }
 
 // --- learners ----------------------------------------------------------------------------------
@@ -293,8 +296,8 @@ TEST_F(ClusterServiceTest, TheOnlyMemberStays) {
 // Both are asked for before either is in the log: the one that is applied second is one too many.
 TEST_F(ClusterServiceTest, LearnersThatAreAddedAtTheSameTimeStayWithinTheLimit) {
   Begin(3);
-  const auto one = TrustingFront(Leader()).Send(kAdd, AddBody({"http://10.0.0.4:2380"}, true));
-  const auto two = TrustingFront(Follower()).Send(kAdd, AddBody({"http://10.0.0.5:2380"}, true));
+  const auto one = TrustingServices(Leader()).Send(kAdd, AddBody({"http://10.0.0.4:2380"}, true));
+  const auto two = TrustingServices(Follower()).Send(kAdd, AddBody({"http://10.0.0.5:2380"}, true));
   ASSERT_TRUE(cluster_->RunUntil([&] { return one->has_value() && two->has_value(); }));
   const auto& refused = (*one)->has_value() ? *two : *one;
   EXPECT_NE((*one)->has_value(), (*two)->has_value());
@@ -311,14 +314,14 @@ TEST_F(ClusterServiceTest, ALearnerJoinsCatchesUpAndIsPromoted) {
   }
   const std::size_t leader = Leader();
   const auto added =
-      Front(leader).Call<MemberAddResponse>(kAdd, AddBody({"http://10.0.0.4:2380"}, true));
+      ServicesOf(leader).Call<MemberAddResponse>(kAdd, AddBody({"http://10.0.0.4:2380"}, true));
   ASSERT_TRUE(added.has_value()) << added.error().message;
   EXPECT_TRUE(added->member().islearner());
   const raft::MemberId id = added->member().id();
-  EXPECT_EQ(
-      ErrorOf(Front(leader).Call<MemberAddResponse>(kAdd, AddBody({"http://10.0.0.5:2380"}, true))),
-      kErrTooManyLearners.ToError());
-  EXPECT_EQ(ErrorOf(Front(leader).Call<MemberPromoteResponse>(kPromote, IdBody(id))),
+  EXPECT_EQ(ErrorOf(ServicesOf(leader).Call<MemberAddResponse>(
+                kAdd, AddBody({"http://10.0.0.5:2380"}, true))),
+            kErrTooManyLearners.ToError());
+  EXPECT_EQ(ErrorOf(ServicesOf(leader).Call<MemberPromoteResponse>(kPromote, IdBody(id))),
             kErrLearnerNotReady.ToError());
 
   const std::size_t learner = StartAdded(*added);
@@ -326,12 +329,12 @@ TEST_F(ClusterServiceTest, ALearnerJoinsCatchesUpAndIsPromoted) {
   EXPECT_EQ(cluster_->member(learner).Get("key", 0).value(), "4");
   EXPECT_EQ(cluster_->replica(learner).leader(), cluster_->id(leader));
   cluster_->RunFor(std::chrono::seconds(1));  // the leader hears how far it is
-  const auto promoted = Front(leader).Call<MemberPromoteResponse>(kPromote, IdBody(id));
+  const auto promoted = ServicesOf(leader).Call<MemberPromoteResponse>(kPromote, IdBody(id));
   ASSERT_TRUE(promoted.has_value()) << promoted.error().message;
   EXPECT_EQ(promoted->members_size(), 4);
   ASSERT_TRUE(cluster_->CatchUp());
   for (std::size_t i = 0; i < 4; ++i) EXPECT_FALSE(View(i).members.at(id).is_learner);
-  EXPECT_EQ(ErrorOf(Front(leader).Call<MemberPromoteResponse>(kPromote, IdBody(id))),
+  EXPECT_EQ(ErrorOf(ServicesOf(leader).Call<MemberPromoteResponse>(kPromote, IdBody(id))),
             kErrMemberNotLearner.ToError());
 
   // Its vote counts: it and two of the three others are a quorum of four.
@@ -344,13 +347,13 @@ TEST_F(ClusterServiceTest, ALearnerJoinsCatchesUpAndIsPromoted) {
 TEST_F(ClusterServiceTest, ALearnerServesItsOwnStateOnly) {
   Begin(1);
   const auto added =
-      Front(0).Call<MemberAddResponse>(kAdd, AddBody({"http://10.0.0.2:2380"}, true));
+      ServicesOf(0).Call<MemberAddResponse>(kAdd, AddBody({"http://10.0.0.2:2380"}, true));
   ASSERT_TRUE(added.has_value()) << added.error().message;
   const std::size_t learner = StartAdded(*added);
   ASSERT_TRUE(cluster_->CatchUp());
-  ClusterFront& front = Front(learner);
+  MemberServices& services = ServicesOf(learner);
   const auto refused = [&](std::string_view path, const std::string& body) {
-    return ErrorOf(front.Call<MemberListResponse>(path, body)) ==
+    return ErrorOf(services.Call<MemberListResponse>(path, body)) ==
            kErrNotSupportedForLearner.ToError();
   };
   EXPECT_TRUE(refused(kRange, RangeBody({.key = "k"})));
@@ -361,15 +364,17 @@ TEST_F(ClusterServiceTest, ALearnerServesItsOwnStateOnly) {
   EXPECT_TRUE(refused(kPromote, IdBody(added->member().id())));
   EXPECT_TRUE(refused(kMoveLeader, NumberBody(1)));
   EXPECT_TRUE(
-      front.Call<etcdserverpb::RangeResponse>(kRange, RangeBody({.key = "k", .serializable = true}))
+      services
+          .Call<etcdserverpb::RangeResponse>(kRange, RangeBody({.key = "k", .serializable = true}))
           .has_value());
-  const auto status = front.Call<etcdserverpb::StatusResponse>(kStatus, "");
+  const auto status = services.Call<etcdserverpb::StatusResponse>(kStatus, "");
   ASSERT_TRUE(status.has_value());
   EXPECT_TRUE(status->islearner());
 
   cluster_->RunFor(std::chrono::seconds(1));
-  ASSERT_TRUE(
-      Front(0).Call<MemberPromoteResponse>(kPromote, IdBody(added->member().id())).has_value());
+  ASSERT_TRUE(ServicesOf(0)
+                  .Call<MemberPromoteResponse>(kPromote, IdBody(added->member().id()))
+                  .has_value());
   ASSERT_TRUE(cluster_->CatchUp());
   EXPECT_FALSE(refused(kRange, RangeBody({.key = "k"})));
 }
@@ -377,7 +382,8 @@ TEST_F(ClusterServiceTest, ALearnerServesItsOwnStateOnly) {
 TEST_F(ClusterServiceTest, AFollowerDoesNotPromoteByItself) {
   Begin(3);
   EXPECT_EQ(
-      ErrorOf(Front(Follower()).Call<MemberPromoteResponse>(kPromote, IdBody(cluster_->id(0)))),
+      ErrorOf(
+          ServicesOf(Follower()).Call<MemberPromoteResponse>(kPromote, IdBody(cluster_->id(0)))),
       kErrNotLeader.ToError())
       << "without a way to the leader";
 }
@@ -388,7 +394,7 @@ TEST_F(ClusterServiceTest, TheLeaderIsRemovedAndTheOthersGoOn) {
   Begin(3);
   const std::size_t leader = Leader();
   const auto removed =
-      Front(leader).Call<MemberRemoveResponse>(kRemove, IdBody(cluster_->id(leader)));
+      ServicesOf(leader).Call<MemberRemoveResponse>(kRemove, IdBody(cluster_->id(leader)));
   ASSERT_TRUE(removed.has_value()) << removed.error().message;
   EXPECT_EQ(removed->members_size(), 2);
   cluster_->RunFor(std::chrono::seconds(1));
@@ -409,11 +415,12 @@ TEST_F(ClusterServiceTest, AMemberIsReplacedByOneWithItsUrls) {
   const std::size_t leader = Leader();
   const std::size_t victim = (leader + 1) % 3;
   cluster_->Kill(victim);
-  ASSERT_TRUE(
-      Front(leader).Call<MemberRemoveResponse>(kRemove, IdBody(cluster_->id(victim))).has_value());
+  ASSERT_TRUE(ServicesOf(leader)
+                  .Call<MemberRemoveResponse>(kRemove, IdBody(cluster_->id(victim)))
+                  .has_value());
   cluster_->RunFor(std::chrono::seconds(6));
   const auto added =
-      Front(leader).Call<MemberAddResponse>(kAdd, AddBody({SmallCluster::PeerUrlOf(victim)}));
+      ServicesOf(leader).Call<MemberAddResponse>(kAdd, AddBody({SmallCluster::PeerUrlOf(victim)}));
   ASSERT_TRUE(added.has_value()) << added.error().message;
   EXPECT_NE(added->member().id(), cluster_->id(victim)) << "a removed id never comes back";
 }
@@ -421,9 +428,9 @@ TEST_F(ClusterServiceTest, AMemberIsReplacedByOneWithItsUrls) {
 // One change at a time is Raft's rule: the second waits at the leader for the first.
 TEST_F(ClusterServiceTest, ChangesAtTheSameTimeAreMadeOneAfterTheOther) {
   Begin(3);
-  ClusterFront& front = Front(Leader());
-  const auto first = front.Send(kAdd, AddBody({"http://10.0.0.4:2380"}));
-  const auto second = front.Send(kUpdate, IdBody(cluster_->id(0), {"http://10.0.0.8:2380"}));
+  MemberServices& services = ServicesOf(Leader());
+  const auto first = services.Send(kAdd, AddBody({"http://10.0.0.4:2380"}));
+  const auto second = services.Send(kUpdate, IdBody(cluster_->id(0), {"http://10.0.0.8:2380"}));
   ASSERT_TRUE(cluster_->RunUntil([&] { return first->has_value() && second->has_value(); },
                                  std::chrono::seconds(6)));
   EXPECT_EQ(ErrorText(**first), "ok");
@@ -438,12 +445,13 @@ TEST_F(ClusterServiceTest, LeadershipIsMoved) {
   const std::size_t leader = Leader();
   const std::size_t next = (leader + 1) % 3;
   using etcdserverpb::MoveLeaderResponse;
-  EXPECT_EQ(ErrorOf(Front(next).Call<MoveLeaderResponse>(kMoveLeader, IdBody(cluster_->id(next)))),
-            kErrNotLeader.ToError());
-  EXPECT_EQ(ErrorOf(Front(leader).Call<MoveLeaderResponse>(kMoveLeader, IdBody(77))),
+  EXPECT_EQ(
+      ErrorOf(ServicesOf(next).Call<MoveLeaderResponse>(kMoveLeader, IdBody(cluster_->id(next)))),
+      kErrNotLeader.ToError());
+  EXPECT_EQ(ErrorOf(ServicesOf(leader).Call<MoveLeaderResponse>(kMoveLeader, IdBody(77))),
             kErrBadLeaderTransferee.ToError());
   const auto moved =
-      Front(leader).Call<MoveLeaderResponse>(kMoveLeader, IdBody(cluster_->id(next)));
+      ServicesOf(leader).Call<MoveLeaderResponse>(kMoveLeader, IdBody(cluster_->id(next)));
   ASSERT_TRUE(moved.has_value()) << moved.error().message;
   EXPECT_FALSE(moved->has_header());
   EXPECT_EQ(Leader(), next);
@@ -454,7 +462,7 @@ TEST_F(ClusterServiceTest, LeadershipThatCannotBeMovedIsSaidInTime) {
   const std::size_t leader = Leader();
   const std::size_t next = (leader + 1) % 3;
   cluster_->Kill(next);
-  EXPECT_EQ(ErrorOf(Front(leader).Call<etcdserverpb::MoveLeaderResponse>(
+  EXPECT_EQ(ErrorOf(ServicesOf(leader).Call<etcdserverpb::MoveLeaderResponse>(
                 kMoveLeader, IdBody(cluster_->id(next)))),
             kErrTimeoutLeaderTransfer.ToError());
   EXPECT_EQ(Leader(), leader);
@@ -466,7 +474,7 @@ TEST_F(ClusterServiceTest, AStoppingLeaderHandsOver) {
   const TimePoint before = cluster_->scheduler().clock().Now();
   bool done = false;
   cluster_->replica(leader).GiveUpLeadership(std::chrono::milliseconds(500), [&] { done = true; });
-  const auto put = Front(leader).Send(kPut, PutBody("key", "in between"));
+  const auto put = ServicesOf(leader).Send(kPut, PutBody("key", "in between"));
   ASSERT_TRUE(cluster_->RunUntil([&] { return done; }));
   EXPECT_LT(cluster_->scheduler().clock().Now() - before, std::chrono::milliseconds(100));
   EXPECT_NE(cluster_->replica(leader).leader(), cluster_->id(leader));

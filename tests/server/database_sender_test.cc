@@ -13,7 +13,7 @@
 #include "server/apply/applier.h"
 #include "server/apply/wait_table.h"
 #include "server/peer/transport.h"
-#include "server/replica/instance_options.h"
+#include "server/replica/local_member_options.h"
 #include "server/replica/member_state.h"
 #include "server/state/member_change.h"
 #include "tests/disk/sim_file_system.h"
@@ -43,7 +43,7 @@ class DatabaseSenderTest : public ::testing::Test {
  protected:
   DatabaseSenderTest() {
     SetLogLevel(LogLevel::kFatal);
-    InstanceOptions options;
+    LocalMemberOptions options;
     options.snap_dir = "/snap";
     options.store.restore_threads = 1;
     EXPECT_TRUE(fs_.MakeDirectories(options.snap_dir).has_value());

@@ -65,7 +65,7 @@ const std::set<std::string> kLater = {
     "raftDropHeartbeat",             // several members
     "beforeCheckpointInLeaseRenew",  // leases
     "beforeSendWatchResponse",       // watches
-    "beforePublishing",              // the process, not the instance
+    "beforePublishing",              // the process, not the member
 };
 
 class FailpointsTest : public testing::Test {

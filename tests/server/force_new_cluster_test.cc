@@ -123,7 +123,7 @@ class ForceNewClusterTest : public testing::Test {
  protected:
   void Begin(std::uint64_t seed) {
     force_ = false;
-    cluster_ = std::make_unique<SmallCluster>(3, seed, [this](InstanceOptions& options) {
+    cluster_ = std::make_unique<SmallCluster>(3, seed, [this](LocalMemberOptions& options) {
       options.force_new_cluster = force_;
       const auto number = static_cast<std::size_t>(options.name.back() - '0');
       options.advertise_peer_urls = {SmallCluster::PeerUrlOf(number)};
@@ -152,7 +152,7 @@ class ForceNewClusterTest : public testing::Test {
       return cluster_->replica(0).leader() == cluster_->id(0);
     })) << "it leads without the others";
     ASSERT_TRUE(cluster_->Propose(0, RequestKind::kPut, PutBody("after", "1")).has_value());
-    const auto view = cluster_->member(0).instance().membership().View();
+    const auto view = cluster_->member(0).local_member().membership().View();
     EXPECT_EQ(view->members.size(), 1);
     EXPECT_TRUE(view->members.contains(cluster_->id(0)));
     EXPECT_EQ(view->removed.size(), 2);

@@ -21,7 +21,7 @@ constexpr const char* kDatabaseFile = "/snap/db";
 
 class FullDiskCluster : public ::testing::Test {
  protected:
-  void Begin(std::function<void(InstanceOptions&)> options = {}) {
+  void Begin(std::function<void(LocalMemberOptions&)> options = {}) {
     cluster_.emplace(3, 7, std::move(options));
     const auto started = cluster_->StartAll();
     ASSERT_TRUE(started.has_value()) << started.error().message;
@@ -43,7 +43,7 @@ class FullDiskCluster : public ::testing::Test {
   Alarm VictimsAlarm() { return {.member = cluster_->id(victim_), .type = AlarmType::kNoSpace}; }
   bool WaitForAlarm() {
     return cluster_->RunUntil(
-        [&] { return cluster_->member(leader_).instance().alarms().Stands(VictimsAlarm()); });
+        [&] { return cluster_->member(leader_).local_member().alarms().Stands(VictimsAlarm()); });
   }
   void Disarm() {
     const AlarmRequest disarm{.action = AlarmAction::kDeactivate, .alarm = VictimsAlarm()};
@@ -58,7 +58,7 @@ class FullDiskCluster : public ::testing::Test {
     ASSERT_TRUE(cluster_->CatchUp());
     cluster_->RunFor(std::chrono::seconds(5));
     ASSERT_NO_FATAL_FAILURE(ExpectUp());
-    EXPECT_FALSE(victim().instance().alarms().Stands(AlarmType::kNoSpace)) << "raised again";
+    EXPECT_FALSE(victim().local_member().alarms().Stands(AlarmType::kNoSpace)) << "raised again";
     ExpectSame();
     ASSERT_TRUE(cluster_->Stop(victim_));
     ASSERT_TRUE(cluster_->Start(victim_).has_value());
@@ -110,7 +110,7 @@ TEST_F(FullDiskCluster, AFollowerWithoutRoomForItsDatabaseStaysUpAndShowsWhatItH
 }
 
 TEST_F(FullDiskCluster, ApplyWaitsAtTheWriteBuffersBoundAndGoesOnWhenThereIsSpace) {
-  Begin([](InstanceOptions& options) { options.store.buffer.limit_bytes = 4096; });
+  Begin([](LocalMemberOptions& options) { options.store.buffer.limit_bytes = 4096; });
   disk().FailPath(SimFileSystem::Operation::kWrite, kDatabaseFile, SimFileSystem::Fault::kNoSpace);
   ASSERT_TRUE(Put("b", "2").has_value());
   ASSERT_TRUE(WaitForAlarm());

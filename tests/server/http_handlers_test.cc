@@ -95,7 +95,7 @@ TEST_F(HttpHandlersTest, WithoutALeaderItIsSickUnlessOnlyTheLocalStoreIsAsked) {
 
 TEST_F(HttpHandlersTest, AReadThatFailsIsTheReason) {
   Start();
-  served_.member().instance().Stop([] {});
+  served_.member().local_member().Stop([] {});
   served_.lanes().RunFor(std::chrono::seconds(1));
   EXPECT_EQ(Get("/health"), Sick("RANGE ERROR:etcdserver: server stopped"));
 }

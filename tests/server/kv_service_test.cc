@@ -239,7 +239,7 @@ TEST_F(KvServiceTest, AStoppedMemberSaysSo) {
   Start();
   served_.lanes().Hold(served_.lanes().wal(), true);
   const auto waiting = served_.Send(kPut, PutBody("k", "v"));
-  served_.member().instance().Stop([] {});
+  served_.member().local_member().Stop([] {});
   EXPECT_EQ(server::ErrorOf(served_.Await(*waiting)), kErrStopped.ToError());
   served_.lanes().Hold(served_.lanes().wal(), false);
   EXPECT_EQ(ErrorOf(kPut, PutBody("k", "v")), kErrStopped.ToError());

@@ -11,8 +11,8 @@
 #include "base/api_errors.h"
 #include "server/call/leader_streams.h"
 #include "server/services/http_handlers.h"
-#include "tests/server/cluster_front.h"
 #include "tests/server/live_stream.h"
+#include "tests/server/member_services.h"
 #include "tests/server/small_cluster.h"
 
 namespace kvorum::server {
@@ -52,15 +52,15 @@ class LeaderKnowledge : public testing::TestWithParam<int> {
   void CutOffAndLook(std::size_t i, Duration phase) {
     cluster_.RunFor(phase);
     ASSERT_NE(cluster_.replica(i).leader(), raft::kNone);
-    ClusterFront front(cluster_, i);
+    MemberServices services(cluster_, i);
     Executor& io = cluster_.member(i).lanes().io();
     LeaderStreams streams(io, election_timeout(),
                           [&] { return cluster_.replica(i).is_leaderless(); });
-    front.context().leader_streams = &streams;
+    services.context().leader_streams = &streams;
     streams.Start();
     const auto stream = std::make_shared<LiveStream>(io);
     streams.Add(std::static_pointer_cast<rpc::ServerStream>(stream));
-    const rpc::HttpHandler http = MakeHttpHandler(front.context());
+    const rpc::HttpHandler http = MakeHttpHandler(services.context());
     const auto health = std::make_shared<KeepingSink>();
     cluster_.Isolate(i);
     rpc::HttpRequest request;
@@ -78,7 +78,7 @@ class LeaderKnowledge : public testing::TestWithParam<int> {
     ASSERT_TRUE(cluster_.Start(i).has_value());
   }
 
-  SmallCluster cluster_{3, 5, [ticks = GetParam()](InstanceOptions& options) {
+  SmallCluster cluster_{3, 5, [ticks = GetParam()](LocalMemberOptions& options) {
                           options.raft.election_ticks = ticks;
                           options.replica.tick = kTick;
                           options.replica.election_timeout = ticks * kTick;

@@ -63,7 +63,7 @@ class LeaseAccessTest : public ::testing::Test {
   void AskAt(std::size_t member) {
     member_ = member;
     batcher_ = std::make_unique<RequestBatcher>(cluster_.replica(member), 0);
-    context_.Use(cluster_.member(member).instance());
+    context_.Use(cluster_.member(member).local_member());
     context_.batcher = batcher_.get();
     context_.poster = &posts_;
     context_.timers = &cluster_.member(member).lanes().io();
@@ -277,7 +277,7 @@ TEST_F(LeaseAccessTest, AnExpiredLeaseIsAnsweredWhenItIsRevokedOrTooLate) {
   EXPECT_FALSE(in_time->has_value());
   ASSERT_TRUE(alarm(AlarmAction::kDeactivate));
   EXPECT_EQ(ErrorOf(in_time), kErrLeaseNotFound);
-  EXPECT_FALSE(cluster_.member(leader_).instance().leases().LeaseExists(kLease));
+  EXPECT_FALSE(cluster_.member(leader_).local_member().leases().LeaseExists(kLease));
 }
 
 }  // namespace

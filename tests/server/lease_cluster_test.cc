@@ -32,7 +32,7 @@ constexpr std::size_t kSize = 3;
 
 class LeaseClusterTest : public testing::Test {
  protected:
-  explicit LeaseClusterTest(std::function<void(InstanceOptions&)> options = {})
+  explicit LeaseClusterTest(std::function<void(LocalMemberOptions&)> options = {})
       : cluster_(kSize, 7, std::move(options)), posts_(cluster_) {
     EXPECT_TRUE(cluster_.StartAll().has_value());
     for (std::size_t i = 0; i < kSize; ++i) Plug(i);
@@ -45,13 +45,13 @@ class LeaseClusterTest : public testing::Test {
   }
 
   void Plug(std::size_t i) {
-    fronts_[i] = std::make_unique<ClusterFront>(cluster_, i);
-    posts_.Plug(i, fronts_[i].get());
+    services_[i] = std::make_unique<MemberServices>(cluster_, i);
+    posts_.Plug(i, services_[i].get());
   }
   void Kill(std::size_t i) {
     posts_.Plug(i, nullptr);
     if (cluster_.is_up(i)) cluster_.Kill(i);
-    fronts_[i].reset();
+    services_[i].reset();
   }
   void Restart(std::size_t i) {
     ASSERT_TRUE(cluster_.Start(i).has_value());
@@ -68,7 +68,7 @@ class LeaseClusterTest : public testing::Test {
 
   template <class Response>
   Result<Response> Call(std::size_t i, std::string_view path, const std::string& request) {
-    return fronts_[i]->Call<Response>(path, request);
+    return services_[i]->Call<Response>(path, request);
   }
   Result<etcdserverpb::LeaseGrantResponse> Grant(std::size_t i, std::int64_t id,
                                                  std::int64_t ttl_s) {
@@ -92,7 +92,7 @@ class LeaseClusterTest : public testing::Test {
 
   std::shared_ptr<LiveStream> KeepAlive(std::size_t i) {
     auto stream = std::make_shared<LiveStream>(cluster_.member(i).lanes().io());
-    fronts_[i]->router().Find(kKeepAlive)->stream(stream);
+    services_[i]->router().Find(kKeepAlive)->stream(stream);
     streams_.push_back(stream);
     return stream;
   }
@@ -111,7 +111,7 @@ class LeaseClusterTest : public testing::Test {
   }
 
   bool Exists(std::size_t i, std::int64_t id) {
-    return cluster_.member(i).instance().leases().LeaseExists(id);
+    return cluster_.member(i).local_member().leases().LeaseExists(id);
   }
   bool HasKey(std::size_t i, const std::string& key) {
     return cluster_.member(i).Get(key, 0)->has_value();
@@ -122,21 +122,21 @@ class LeaseClusterTest : public testing::Test {
     for (std::size_t i = 1; i < kSize; ++i) {
       EXPECT_EQ(cluster_.member(i).store().HashKv(0)->hash, first->hash) << i;
       EXPECT_EQ(cluster_.member(i).store().revision(), cluster_.member(0).store().revision());
-      EXPECT_EQ(cluster_.member(i).instance().leases().size(),
-                cluster_.member(0).instance().leases().size());
+      EXPECT_EQ(cluster_.member(i).local_member().leases().size(),
+                cluster_.member(0).local_member().leases().size());
     }
   }
 
   SmallCluster cluster_;
   SmallPosts posts_;
-  std::array<std::unique_ptr<ClusterFront>, kSize> fronts_;
+  std::array<std::unique_ptr<MemberServices>, kSize> services_;
   std::vector<std::shared_ptr<LiveStream>> streams_;
 };
 
 class CheckpointedLeaseTest : public LeaseClusterTest {
  protected:
   CheckpointedLeaseTest()
-      : LeaseClusterTest([](InstanceOptions& options) {
+      : LeaseClusterTest([](LocalMemberOptions& options) {
           options.lease.checkpoints = true;
           options.lease.checkpoint_interval = seconds(5);
         }) {}
@@ -344,7 +344,7 @@ TEST_F(LeaseClusterTest, ANewLeaderExtendsByTheElectionTimeout) {
   Kill(old);
   const std::size_t next = NextLeader(old);
   ASSERT_TRUE(cluster_.RunUntil(
-      [&] { return cluster_.member(next).instance().leases().primary_term() != 0; }));
+      [&] { return cluster_.member(next).local_member().leases().primary_term() != 0; }));
   EXPECT_EQ(TimeToLive(next, 7)->ttl(), 10);
   cluster_.RunFor(milliseconds(10800));
   EXPECT_TRUE(Exists(next, 7));
@@ -391,7 +391,7 @@ TEST_F(LeaseClusterTest, ASnapshotBringsTheLeases) {
   EXPECT_GT(cluster_.network().snapshots_delivered(), 0U);
   EXPECT_FALSE(Exists(follower, 7));
   ASSERT_TRUE(Exists(follower, 8));
-  EXPECT_THAT(cluster_.member(follower).instance().leases().KeysOf(8), ElementsAre("a", "b"));
+  EXPECT_THAT(cluster_.member(follower).local_member().leases().KeysOf(8), ElementsAre("a", "b"));
   ASSERT_TRUE(Revoke(follower, 8));
   ExpectEqualMembers();
   EXPECT_FALSE(HasKey(follower, "a"));
@@ -472,7 +472,7 @@ TEST_F(CheckpointedLeaseTest, ARenewalBesideACheckpointOnItsWayOutlivesTheLeader
   Kill(old);
   const std::size_t next = NextLeader(old);
   ASSERT_TRUE(cluster_.RunUntil(
-      [&] { return cluster_.member(next).instance().leases().primary_term() != 0; }));
+      [&] { return cluster_.member(next).local_member().leases().primary_term() != 0; }));
   EXPECT_GE(TimeToLive(next, 7)->ttl(), 59);
 }
 

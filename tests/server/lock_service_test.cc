@@ -332,7 +332,7 @@ TEST_F(LockServiceTest, AStopEndsAWait) {
   ASSERT_TRUE(Lock("a", 1));
   const Waiting& waiting = WaitForLock("a", 2);
   bool stopped = false;
-  served_.member().instance().Stop([&] { stopped = true; });
+  served_.member().local_member().Stop([&] { stopped = true; });
   waiting.call->Cancel({Code::kUnavailable, "the server is stopping"});
   ASSERT_TRUE(served_.lanes().RunUntil([&] { return stopped; }));
   served_.lanes().RunFor(std::chrono::seconds(20));

@@ -48,7 +48,7 @@ bool HasSnapshotFile(SmallCluster& cluster, std::size_t member) {
 }
 
 TEST(LogMemoryTest, EveryMemberLetsGoOfItsLogByBytesToo) {
-  SmallCluster cluster(3, 7, [](InstanceOptions& options) {
+  SmallCluster cluster(3, 7, [](LocalMemberOptions& options) {
     options.replica.snapshot_count = kUnbounded;
     options.replica.snapshot_size_bytes = kGrowth;
     options.raft.catch_up_entries = kUnbounded;
@@ -67,7 +67,7 @@ TEST(LogMemoryTest, EveryMemberLetsGoOfItsLogByBytesToo) {
 TEST(LogMemoryTest, AStartHoldsNoMoreOfALongLogThanItKeeps) {
   std::size_t growth = kUnbounded;
   std::size_t kept = kUnbounded;
-  SmallCluster cluster(1, 7, [&](InstanceOptions& options) {
+  SmallCluster cluster(1, 7, [&](LocalMemberOptions& options) {
     options.replica.snapshot_count = kUnbounded;
     options.replica.snapshot_size_bytes = growth;
     options.raft.catch_up_size_bytes = kept;

@@ -231,7 +231,7 @@ TEST_F(MaintenanceTest, TheMemberListHasNoRevision) {
 
 TEST_F(MaintenanceTest, OnlyALinearizableMemberListNeedsTheQuorum) {
   Start();
-  served_.member().instance().Stop([] {});
+  served_.member().local_member().Stop([] {});
   served_.lanes().RunFor(std::chrono::seconds(1));
   EXPECT_EQ(Ok<etcdserverpb::MemberListResponse>(kMemberList).members_size(), 1);
   EXPECT_EQ(ErrorOf(kMemberList, NumberBody(1)), kErrStopped.ToError());

@@ -13,9 +13,9 @@
 #include "server/messages/member_id.h"
 #include "server/peer/peer_request.h"
 #include "server/replica/backend_recovery.h"
-#include "server/replica/instance_options.h"
 #include "server/replica/joining.h"
 #include "server/replica/known_peers.h"
+#include "server/replica/local_member_options.h"
 #include "server/replica/log_recovery.h"
 #include "server/replica/snapshot_files.h"
 #include "tests/disk/sim_file_system.h"
@@ -29,9 +29,9 @@ using ::testing::IsEmpty;
 
 constexpr const char* kCluster = "a=http://10.0.0.1:2380,b=http://10.0.0.2:2380";
 
-InstanceOptions Options(const std::string& name = "a") {
+LocalMemberOptions Options(const std::string& name = "a") {
   SetLogLevel(LogLevel::kError);
-  InstanceOptions options;
+  LocalMemberOptions options;
   options.name = name;
   options.initial_cluster = kCluster;
   options.initial_cluster_token = "token";
@@ -48,7 +48,7 @@ class LogRecoveryTest : public ::testing::Test {
  protected:
   LogRecoveryTest() { EXPECT_TRUE(fs_.MakeDirectories("/snap").has_value()); }
 
-  Result<RecoveredLog> Recover(const InstanceOptions& options = Options()) {
+  Result<RecoveredLog> Recover(const LocalMemberOptions& options = Options()) {
     return RecoverLog(
         fs_, [this](const std::string& path) { return mvcc::OpenMemoryBackend(fs_, path); },
         options);
@@ -98,7 +98,7 @@ TEST_F(LogRecoveryTest, ALogWithoutEntriesBeginsAgain) {
 TEST_F(LogRecoveryTest, ALogWithoutEntriesOfAnotherMemberIsRefusedUnlessItJoins) {
   ASSERT_TRUE(wal::Create(fs_, "/wal", {.node_id = 5, .cluster_id = 6}, Options().wal).has_value());
   EXPECT_THAT(ErrorOf(Recover()), HasSubstr("was begun for another member or cluster"));
-  InstanceOptions joining = Options();
+  LocalMemberOptions joining = Options();
   joining.join_existing = true;
   const auto log = Recover(joining);
   ASSERT_TRUE(log.has_value()) << log.error().message;
@@ -107,7 +107,7 @@ TEST_F(LogRecoveryTest, ALogWithoutEntriesOfAnotherMemberIsRefusedUnlessItJoins)
 }
 
 TEST_F(LogRecoveryTest, WhoJoinsMustHaveSomebodyToAsk) {
-  InstanceOptions joining = Options();
+  LocalMemberOptions joining = Options();
   joining.join_existing = true;
   EXPECT_THAT(ErrorOf(Recover(joining)), HasSubstr("cannot fetch cluster info from peer urls"));
   EXPECT_FALSE(wal::Exists(fs_, "/wal").value()) << "nothing is left behind";
@@ -251,8 +251,8 @@ class KnownPeersTest : public ::testing::Test {
     for (const auto& [id, member] : seen->members) ids.push_back(id);
     return ids;
   }
-  InstanceOptions Joining() {
-    InstanceOptions options = Options();
+  LocalMemberOptions Joining() {
+    LocalMemberOptions options = Options();
     options.join_existing = true;
     options.peers = &others_;
     return options;

@@ -36,7 +36,7 @@ Options Parsed(std::initializer_list<const char*> arguments) {
 // ---- the flags of the parts ----
 
 TEST(PartOptionsTest, AnElectionTakesAsManyTicksAsItsTimeoutHasHeartbeats) {
-  const InstanceOptions options = MakeInstanceOptions(
+  const LocalMemberOptions options = MakeLocalMemberOptions(
       Parsed({"--heartbeat-interval=50", "--election-timeout=800", "--pre-vote=false"}), {});
   EXPECT_EQ(options.replica.tick, milliseconds(50));
   EXPECT_EQ(options.replica.election_timeout, milliseconds(800));
@@ -47,12 +47,12 @@ TEST(PartOptionsTest, AnElectionTakesAsManyTicksAsItsTimeoutHasHeartbeats) {
 
 TEST(PartOptionsTest, FlagsOfZeroLeaveTheBackendsOwnDefaults) {
   const mvcc::StoreOptions own;
-  const InstanceOptions unset =
-      MakeInstanceOptions(Parsed({"--backend-batch-limit=0", "--backend-batch-interval=0s"}), {});
+  const LocalMemberOptions unset = MakeLocalMemberOptions(
+      Parsed({"--backend-batch-limit=0", "--backend-batch-interval=0s"}), {});
   EXPECT_EQ(unset.store.commit.batch_operations, own.commit.batch_operations);
   EXPECT_EQ(unset.store.commit.batch_interval, own.commit.batch_interval);
-  const InstanceOptions set =
-      MakeInstanceOptions(Parsed({"--backend-batch-limit=7", "--backend-batch-interval=9ms"}), {});
+  const LocalMemberOptions set = MakeLocalMemberOptions(
+      Parsed({"--backend-batch-limit=7", "--backend-batch-interval=9ms"}), {});
   EXPECT_EQ(set.store.commit.batch_operations, 7U);
   EXPECT_EQ(set.store.commit.batch_interval, milliseconds(9));
 }
@@ -60,7 +60,7 @@ TEST(PartOptionsTest, FlagsOfZeroLeaveTheBackendsOwnDefaults) {
 TEST(PartOptionsTest, TheFrontTakesMessagesBeyondTheLargestEntry) {
   rpc::AnswerMemory answers(1 << 20);
   const Options options = Parsed({"--max-request-bytes=1000000"});
-  EXPECT_EQ(ClientFrontOptions(options, answers).max_receive_message_bytes, 1'000'000U + 524'288U);
+  EXPECT_EQ(ClientServerOptions(options, answers).max_receive_message_bytes, 1'000'000U + 524'288U);
   EXPECT_EQ(LimitsOf(options).max_request_bytes, 1'000'000U);
 }
 

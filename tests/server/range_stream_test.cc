@@ -263,7 +263,7 @@ TEST_F(RangeStreamTest, WhatItDoesNotOfferIsRefused) {
 
 TEST_F(RangeStreamTest, ASerializableOneNeedsNoQuorum) {
   Fill(1, 1);
-  served_.member().instance().Stop([] {});
+  served_.member().local_member().Stop([] {});
   served_.lanes().RunFor(std::chrono::seconds(1));
   EXPECT_EQ(Refusal(RangeBody({.key = Key(0)})), kErrStopped.ToError());
   EXPECT_EQ(Stream(RangeBody({.key = Key(0), .serializable = true})).last.count(), 1);

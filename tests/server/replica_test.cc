@@ -38,7 +38,7 @@ struct Read {
 class ReplicaTest : public testing::Test {
  protected:
   // Starts a cluster that has a leader and a key; its number.
-  std::size_t Start(std::size_t size, std::function<void(InstanceOptions&)> options = {}) {
+  std::size_t Start(std::size_t size, std::function<void(LocalMemberOptions&)> options = {}) {
     cluster_ = std::make_unique<SmallCluster>(size, 7, std::move(options));
     EXPECT_TRUE(cluster_->StartAll().has_value());
     const std::size_t leader = cluster_->WaitForLeader().value();
@@ -59,7 +59,7 @@ class ReplicaTest : public testing::Test {
 
 TEST_F(ReplicaTest, MembersThatStartTogetherDoNotWaitOutAnElectionTimeout) {
   const auto time_to_lead = [](bool hurry, std::uint64_t seed) {
-    SmallCluster cluster(3, seed, [hurry](InstanceOptions& options) {
+    SmallCluster cluster(3, seed, [hurry](LocalMemberOptions& options) {
       options.replica.hurry_first_election = hurry;
     });
     EXPECT_TRUE(cluster.StartAll().has_value());
@@ -89,7 +89,7 @@ TEST_F(ReplicaTest, AMemberAloneAmongThreeDoesNotHurry) {
   SmallCluster cluster(3, 7);
   ASSERT_TRUE(cluster.Start(0).has_value());
   cluster.RunFor(milliseconds(900));
-  EXPECT_EQ(cluster.member(0).instance().replica().term(), 1U);
+  EXPECT_EQ(cluster.member(0).local_member().replica().term(), 1U);
   EXPECT_FALSE(cluster.Leader().has_value());
 }
 
@@ -142,7 +142,7 @@ TEST_F(ReplicaTest, AnAnswerToAnEarlierQuestionConfirmsNothing) {
   const Read read(*cluster_, follower);
   cluster_->RunFor(milliseconds(800));
   ASSERT_TRUE(answer.has_value());
-  cluster_->member(follower).instance().Receive(*answer);
+  cluster_->member(follower).local_member().Receive(*answer);
   cluster_->RunFor(milliseconds(50));
   EXPECT_FALSE(read.has_ended());
   cluster_->network().SetFilter({});
@@ -226,7 +226,7 @@ TEST_F(ReplicaTest, FiveMembersWithThreeDeadRefuseInTimeAndServeWhatNeedsNobodyE
 }
 
 TEST_F(ReplicaTest, WhatWaitsWithoutALeaderIsBounded) {
-  const std::size_t leader = Start(3, [](InstanceOptions& options) {
+  const std::size_t leader = Start(3, [](LocalMemberOptions& options) {
     options.replica.max_waiting_reads = 10;
     options.replica.max_waiting_proposals = 10;
   });
@@ -394,14 +394,14 @@ TEST_F(ReplicaTest, APausedLeaderComesBackAsAFollowerAndReadsNothingStale) {
 
 TEST_F(ReplicaTest, AFloodOfPeersMessagesIsDroppedPastTheBound) {
   const std::size_t leader =
-      Start(3, [](InstanceOptions& options) { options.replica.max_waiting_messages = 100; });
+      Start(3, [](LocalMemberOptions& options) { options.replica.max_waiting_messages = 100; });
   Lanes& lanes = cluster_->member(leader).lanes();
   lanes.Hold(lanes.raft(), true);
   for (int i = 0; i < 1000; ++i) {
-    cluster_->member(leader).instance().Receive({.type = raft::MessageType::kHeartbeatResp,
-                                                 .to = cluster_->id(leader),
-                                                 .from = cluster_->id(FollowerOf(leader)),
-                                                 .term = 1});
+    cluster_->member(leader).local_member().Receive({.type = raft::MessageType::kHeartbeatResp,
+                                                     .to = cluster_->id(leader),
+                                                     .from = cluster_->id(FollowerOf(leader)),
+                                                     .term = 1});
   }
   EXPECT_EQ(cluster_->replica(leader).refused_messages(), 900U);
   lanes.Hold(lanes.raft(), false);
@@ -425,7 +425,7 @@ TEST_F(ReplicaTest, NonsenseOfAPeerKeepsNobodyFromBeingServed) {
       message.commit = kMax - rng.Below(10);
       message.reject_hint = kMax;
       if (rng.OneIn(2)) message.entries.push_back({.term = kMax, .index = kMax, .data = {}});
-      cluster_->member(i).instance().Receive(std::move(message));
+      cluster_->member(i).local_member().Receive(std::move(message));
     }
     if (round % 10 == 0) {
       ASSERT_TRUE(Put(rng.Below(3), std::to_string(round)).has_value());
@@ -454,18 +454,18 @@ TEST_F(ReplicaTest, AJointConfigurationOfAPeerEndsNobodyAndMakesNoOtherState) {
                           .index = last + 1,
                           .type = raft::EntryType::kConfChangeV2,
                           .data = SharedBytes::Own(Encode(change))};
-  cluster_->member(follower).instance().Receive({.type = raft::MessageType::kApp,
-                                                 .to = cluster_->id(follower),
-                                                 .from = cluster_->id(leader),
-                                                 .term = cluster_->replica(follower).term(),
-                                                 .log_term = joint.term,
-                                                 .index = last,
-                                                 .commit = joint.index,
-                                                 .entries = {joint}});
-  cluster_->member(leader).instance().Receive({.type = raft::MessageType::kProp,
-                                               .to = cluster_->id(leader),
-                                               .from = cluster_->id(follower),
-                                               .entries = {joint}});
+  cluster_->member(follower).local_member().Receive({.type = raft::MessageType::kApp,
+                                                     .to = cluster_->id(follower),
+                                                     .from = cluster_->id(leader),
+                                                     .term = cluster_->replica(follower).term(),
+                                                     .log_term = joint.term,
+                                                     .index = last,
+                                                     .commit = joint.index,
+                                                     .entries = {joint}});
+  cluster_->member(leader).local_member().Receive({.type = raft::MessageType::kProp,
+                                                   .to = cluster_->id(leader),
+                                                   .from = cluster_->id(follower),
+                                                   .entries = {joint}});
   cluster_->RunFor(seconds(2));
   EXPECT_EQ(cluster_->replica(follower).refused_messages(), 1U);
   EXPECT_EQ(cluster_->replica(leader).refused_messages(), 1U);

@@ -17,7 +17,7 @@ class RequestBatcherTest : public testing::Test {
  protected:
   RequestBatcherTest() {
     EXPECT_TRUE(served_.Start().has_value());
-    batcher_ = std::make_unique<RequestBatcher>(served_.member().instance().replica(), 2);
+    batcher_ = std::make_unique<RequestBatcher>(served_.member().local_member().replica(), 2);
     served_.context().batcher = batcher_.get();
   }
   std::shared_ptr<const Answer> SendOn(rpc::Loop& loop, std::string_view path,

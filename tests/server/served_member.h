@@ -178,17 +178,18 @@ class ServedMember {
     const std::uint64_t quota_bytes = member_.options().quota_bytes;
     member_.options().simple_tokens = &simple_tokens_;
     KV_RETURN_IF_ERROR(member_.Start());
-    batcher_ = std::make_unique<RequestBatcher>(member_.instance().replica(), 0);
-    context_.Use(member_.instance());
+    batcher_ = std::make_unique<RequestBatcher>(member_.local_member().replica(), 0);
+    context_.Use(member_.local_member());
     context_.batcher = batcher_.get();
-    access_ = std::make_unique<Access>(Access::Parts{.states = &member_.instance().auth_states(),
-                                                     .store = &store(),
-                                                     .leases = &member_.instance().leases(),
-                                                     .batcher = batcher_.get(),
-                                                     .clock = &lanes().clock(),
-                                                     .simple_tokens = &simple_tokens_,
-                                                     .certificates_name_users = true,
-                                                     .max_txn_ops = 128});
+    access_ =
+        std::make_unique<Access>(Access::Parts{.states = &member_.local_member().auth_states(),
+                                               .store = &store(),
+                                               .leases = &member_.local_member().leases(),
+                                               .batcher = batcher_.get(),
+                                               .clock = &lanes().clock(),
+                                               .simple_tokens = &simple_tokens_,
+                                               .certificates_name_users = true,
+                                               .max_txn_ops = 128});
     context_.access = access_.get();
     context_.transport = &transport_;
     watches_ = std::make_unique<watch::Hub>(store(), lanes().watch(), hub_options_);
@@ -207,7 +208,7 @@ class ServedMember {
   // Ends the member in order, and gives its disk out for the next one.
   std::unique_ptr<SimFileSystem> Stop() {
     bool stopped = false;
-    member_.instance().Stop([&] { stopped = true; });
+    member_.local_member().Stop([&] { stopped = true; });
     KV_CHECK(lanes().RunUntil([&] { return stopped; }), "the member does not stop");
     Rng rng(1);
     return disk_->CrashImage(SimFileSystem::Keep::kNothing, rng);
@@ -260,7 +261,7 @@ class ServedMember {
   mvcc::Store& store() { return member_.store(); }
   Lanes& lanes() { return member_.lanes(); }
   SimFileSystem& disk() { return *disk_; }
-  InstanceOptions& options() { return member_.options(); }
+  LocalMemberOptions& options() { return member_.options(); }
   // Read by Open.
   watch::HubOptions& hub_options() { return hub_options_; }
 

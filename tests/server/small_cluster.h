@@ -22,7 +22,7 @@ class SmallCluster {
   // The members of a new cluster, named m0, m1 and so on; none is up. `options` may change those of
   // each before every start.
   SmallCluster(std::size_t size, std::uint64_t seed,
-               std::function<void(InstanceOptions&)> options = {})
+               std::function<void(LocalMemberOptions&)> options = {})
       : seed_(seed),
         change_options_(std::move(options)),
         scheduler_(seed),
@@ -63,7 +63,7 @@ class SmallCluster {
     Kill(i);
     machine.member =
         std::make_unique<SmallMember>(machine.disk, scheduler_, network_.PortOf(machine.id));
-    InstanceOptions& options = machine.member->options();
+    LocalMemberOptions& options = machine.member->options();
     options.name = NameOf(i);
     options.initial_cluster = machine.initial_cluster;
     options.initial_cluster_token = kToken;
@@ -71,7 +71,7 @@ class SmallCluster {
     options.seed = seed_ * 1000 + ++starts_;
     if (change_options_) change_options_(options);
     KV_RETURN_IF_ERROR(machine.member->Start());
-    network_.Plug(machine.id, &machine.member->instance());
+    network_.Plug(machine.id, &machine.member->local_member());
     return {};
   }
   Result<void> StartAll() {
@@ -94,7 +94,7 @@ class SmallCluster {
   // Waits until the member has stopped in good order, then ends it.
   bool Stop(std::size_t i) {
     bool stopped = false;
-    member(i).instance().Stop([&] { stopped = true; });
+    member(i).local_member().Stop([&] { stopped = true; });
     const bool in_time = scheduler_.RunUntil([&] { return stopped; });
     Kill(i);
     return in_time;
@@ -106,7 +106,7 @@ class SmallCluster {
   raft::MemberId id(std::size_t i) const { return machines_[i]->id; }
   bool is_up(std::size_t i) const { return machines_[i]->member != nullptr; }
   SmallMember& member(std::size_t i) { return *machines_[i]->member; }
-  Replica& replica(std::size_t i) { return member(i).instance().replica(); }
+  Replica& replica(std::size_t i) { return member(i).local_member().replica(); }
   SimFileSystem& disk(std::size_t i) { return machines_[i]->disk; }
   SmallNetwork& network() { return network_; }
   Scheduler& scheduler() { return scheduler_; }
@@ -186,7 +186,7 @@ class SmallCluster {
   };
 
   const std::uint64_t seed_;
-  const std::function<void(InstanceOptions&)> change_options_;
+  const std::function<void(LocalMemberOptions&)> change_options_;
   std::uint64_t starts_ = 0;
   Scheduler scheduler_;
   SmallNetwork network_;

@@ -1,6 +1,6 @@
-// A whole member in one process and one thread: the production Instance over a simulated disk, the
-// backend's in-memory twin, and lanes. Segments and batches are small, so that a short run meets
-// cuts, commits, snapshots and compaction.
+// A whole member in one process and one thread: the production LocalMember over a simulated disk,
+// the backend's in-memory twin, and lanes. Segments and batches are small, so that a short run
+// meets cuts, commits, snapshots and compaction.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,8 @@
 #include "base/logging.h"
 #include "server/messages/internal_request.h"
 #include "server/process/data_directory.h"
-#include "server/replica/instance.h"
-#include "server/replica/instance_options.h"
+#include "server/replica/local_member.h"
+#include "server/replica/local_member_options.h"
 #include "server/replica/replica.h"
 #include "server/replica/request_id.h"
 #include "tests/disk/sim_file_system.h"
@@ -40,13 +40,13 @@ class SmallMember {
   }
 
   // Read by Start.
-  InstanceOptions& options() { return options_; }
+  LocalMemberOptions& options() { return options_; }
 
   // Opens and starts; the error if the member refuses.
   Result<void> Start() {
     KV_TRY(directory_, OpenDataDirectory(fs_, "/data", ""));
-    KV_TRY(instance_,
-           Instance::Open(
+    KV_TRY(local_member_,
+           LocalMember::Open(
                fs_, [this](const std::string& path) { return mvcc::OpenMemoryBackend(fs_, path); },
                {.raft = lanes_.raft(),
                 .wal = lanes_.wal(),
@@ -54,7 +54,7 @@ class SmallMember {
                 .backend = lanes_.backend(),
                 .copier = lanes_.copier()},
                options_, [this](const Error& error) { fatal_ = error; }));
-    instance_->Start(*transport_);
+    local_member_->Start(*transport_);
     return {};
   }
 
@@ -69,7 +69,7 @@ class SmallMember {
     };
     auto waiter = std::make_unique<CallbackWaiter>();
     waiter->done = std::move(done);
-    const std::uint64_t id = instance_->ids().Next();
+    const std::uint64_t id = local_member_->ids().Next();
     std::vector<Proposal> proposals;
     proposals.push_back({.id = id,
                          .data = EncodeInternalRequest({.id = id,
@@ -80,22 +80,22 @@ class SmallMember {
                          .deadline = lanes_.clock().Now() + std::chrono::seconds(7),
                          .waiter = std::move(waiter),
                          .only_in_term = only_in_term});
-    instance_->replica().Propose(std::move(proposals));
+    local_member_->replica().Propose(std::move(proposals));
   }
 
   // Waits until a linearizable read would see everything that was ever acknowledged; false if the
   // member ends instead, or takes too long.
   bool CatchUp() {
     bool confirmed = false;
-    instance_->replica().ReadIndex(
+    local_member_->replica().ReadIndex(
         [&](const Result<void>& result) { confirmed = result.has_value(); });
     return lanes_.RunUntil([&] { return confirmed || fatal_.has_value(); }) && confirmed;
   }
 
   Lanes& lanes() { return lanes_; }
-  bool is_started() const { return instance_ != nullptr; }
-  Instance& instance() { return *instance_; }
-  mvcc::Store& store() { return instance_->store(); }
+  bool is_started() const { return local_member_ != nullptr; }
+  LocalMember& local_member() { return *local_member_; }
+  mvcc::Store& store() { return local_member_->store(); }
   const std::optional<Error>& fatal() const { return fatal_; }
 
   // The value of a key at a revision (0: newest); nullopt if it has none there.
@@ -108,8 +108,8 @@ class SmallMember {
   }
 
  private:
-  static InstanceOptions SmallOptions() {
-    InstanceOptions options;
+  static LocalMemberOptions SmallOptions() {
+    LocalMemberOptions options;
     options.name = "default";
     options.initial_cluster = "default=http://localhost:2380";
     options.initial_cluster_token = "etcd-cluster";
@@ -130,13 +130,13 @@ class SmallMember {
   }
 
   FileSystem& fs_;
-  InstanceOptions options_;
+  LocalMemberOptions options_;
   DataDirectory directory_;
   std::optional<Error> fatal_;
   NoTransport alone_;
   Transport* transport_ = &alone_;
-  std::unique_ptr<Instance> instance_;
-  Lanes lanes_;  // destroyed first: its tasks refer to the instance
+  std::unique_ptr<LocalMember> local_member_;
+  Lanes lanes_;  // destroyed first: its tasks refer to the member
 };
 
 }  // namespace kvorum::server

@@ -1,4 +1,4 @@
-// The posts between the fronts of a small cluster: they arrive at the other member's peer port
+// The posts between the services of a small cluster: they arrive at the other member's peer port
 // after the network's latency, unless a link is cut or the member is down.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 #include "server/peer/peer_poster.h"
 #include "server/services/peer_http.h"
-#include "tests/server/cluster_front.h"
+#include "tests/server/member_services.h"
 #include "tests/server/small_cluster.h"
 
 namespace kvorum::server {
@@ -18,18 +18,18 @@ class SmallPosts {
  public:
   explicit SmallPosts(SmallCluster& cluster) : cluster_(cluster), lane_(cluster.scheduler()) {}
 
-  // The front of member i answers from now on, and may ask; nullptr: it is down.
-  void Plug(std::size_t i, ClusterFront* front) {
+  // The services of member i answers from now on, and may ask; nullptr: it is down.
+  void Plug(std::size_t i, MemberServices* services) {
     Port& port = ports_[cluster_.id(i)];
-    if (front == nullptr) {
+    if (services == nullptr) {
       port.handler = nullptr;
       return;
     }
     port.machine = i;
     port.poster = std::make_unique<Poster>(*this, cluster_.id(i));
     port.handler = std::make_shared<rpc::HttpHandler>(
-        MakePeerHttpHandler(front->context(), front->service(), front->lease().access()));
-    front->context().poster = port.poster.get();
+        MakePeerHttpHandler(services->context(), services->service(), services->lease().access()));
+    services->context().poster = port.poster.get();
   }
 
   // Requests that were posted.

@@ -78,8 +78,8 @@ class SnapshotCluster {
       ASSERT_FALSE(member.fatal().has_value()) << member.fatal()->message;
       EXPECT_EQ(member.store().revision(), written_ + 1);
       EXPECT_EQ(member.store().HashKv(0).value().hash, hash->hash);
-      EXPECT_EQ(member.instance().membership().View()->members,
-                leader().instance().membership().View()->members);
+      EXPECT_EQ(member.local_member().membership().View()->members,
+                leader().local_member().membership().View()->members);
       ExpectHistory(member);
     }
   }
@@ -226,7 +226,7 @@ raft::Message SnapMessage(SnapshotCluster& t, raft::Index index) {
   snapshot->metadata = {
       .conf_state = {.voters = {t.cluster().id(0), t.cluster().id(1), t.cluster().id(2)}},
       .index = index,
-      .term = t.leader().instance().replica().term()};
+      .term = t.leader().local_member().replica().term()};
   return {.type = raft::MessageType::kSnap,
           .to = t.cluster().id(t.behind_number()),
           .from = t.cluster().id(t.leader_number()),
@@ -236,10 +236,10 @@ raft::Message SnapMessage(SnapshotCluster& t, raft::Index index) {
 
 TEST_P(SnapshotClusterTest, RefusesWhatItCannotUse) {
   ASSERT_NO_FATAL_FAILURE(t_.LeaveOneBehind());
-  Instance& instance = t_.behind().instance();
-  const raft::Index committed = instance.replica().commit_index();
+  LocalMember& local_member = t_.behind().local_member();
+  const raft::Index committed = local_member.replica().commit_index();
   const auto code_of = [&](raft::Message message) {
-    const auto begun = instance.ReceiveSnapshot(std::move(message));
+    const auto begun = local_member.ReceiveSnapshot(std::move(message));
     return begun.has_value() ? Code::kOk : begun.error().code;
   };
   EXPECT_EQ(code_of(SnapMessage(t_, committed)), Code::kFailedPrecondition);
@@ -253,7 +253,7 @@ TEST_P(SnapshotClusterTest, RefusesWhatItCannotUse) {
   message.type = raft::MessageType::kApp;
   EXPECT_EQ(code_of(message), Code::kInvalidArgument);
   {
-    const auto first = instance.ReceiveSnapshot(SnapMessage(t_, committed + 100));
+    const auto first = local_member.ReceiveSnapshot(SnapMessage(t_, committed + 100));
     ASSERT_TRUE(first.has_value());
     EXPECT_EQ(code_of(SnapMessage(t_, committed + 101)), Code::kUnavailable);
     EXPECT_FALSE((*first)->Write("nonsense of sixteen bytes and more").has_value());
@@ -261,9 +261,9 @@ TEST_P(SnapshotClusterTest, RefusesWhatItCannotUse) {
   }
   EXPECT_EQ(code_of(SnapMessage(t_, committed + 101)), Code::kOk) << "the first one is gone";
   // Without its content, by the way of the small messages.
-  instance.Receive(SnapMessage(t_, committed + 100));
+  local_member.Receive(SnapMessage(t_, committed + 100));
   t_.cluster().RunFor(std::chrono::seconds(1));
-  EXPECT_EQ(instance.replica().commit_index(), committed);
+  EXPECT_EQ(local_member.replica().commit_index(), committed);
   EXPECT_TRUE(t_.FilesOfSnapshots().empty());
   ASSERT_NO_FATAL_FAILURE(t_.FindAgain());
   t_.ExpectEqual();
@@ -272,8 +272,8 @@ TEST_P(SnapshotClusterTest, RefusesWhatItCannotUse) {
 TEST_P(SnapshotClusterTest, AContentOfAnotherIndexThanItsMessageIsRefused) {
   ASSERT_NO_FATAL_FAILURE(t_.LeaveOneBehind());
   auto content = t_.leader().store().OpenSnapshot().value();
-  auto sink =
-      t_.behind().instance().ReceiveSnapshot(SnapMessage(t_, content.content.consistent_index + 1));
+  auto sink = t_.behind().local_member().ReceiveSnapshot(
+      SnapMessage(t_, content.content.consistent_index + 1));
   ASSERT_TRUE(sink.has_value());
   while (true) {
     const SharedBytes chunk = content.source->Next().value();
@@ -295,10 +295,10 @@ TEST_P(SnapshotClusterTest, TheSameSnapshotAgainWhileItIsInstalledChangesNothing
       t_.cluster().RunUntil([&] { return t_.cluster().network().snapshots_delivered() > 0; }));
   t_.cluster().RunFor(std::chrono::milliseconds(300));
   ASSERT_THAT(t_.FilesOfSnapshots(), testing::SizeIs(1));
-  Instance& instance = t_.behind().instance();
-  const raft::Index index = instance.replica().node().log().snapshot_index();
-  ASSERT_GT(index, instance.replica().applied_index());
-  const auto again = instance.ReceiveSnapshot(SnapMessage(t_, index));
+  LocalMember& local_member = t_.behind().local_member();
+  const raft::Index index = local_member.replica().node().log().snapshot_index();
+  ASSERT_GT(index, local_member.replica().applied_index());
+  const auto again = local_member.ReceiveSnapshot(SnapMessage(t_, index));
   ASSERT_FALSE(again.has_value());
   EXPECT_EQ(again.error().code, Code::kFailedPrecondition);
   t_.cluster().RunFor(std::chrono::milliseconds(300));
@@ -315,7 +315,7 @@ TEST_P(SnapshotClusterTest, ASnapshotThatRaftIgnoresLeavesNoFile) {
   raft::Message message = SnapMessage(t_, content.content.consistent_index);
   message.term = 1;
   {
-    auto sink = t_.behind().instance().ReceiveSnapshot(std::move(message));
+    auto sink = t_.behind().local_member().ReceiveSnapshot(std::move(message));
     ASSERT_TRUE(sink.has_value());
     while (true) {
       const SharedBytes chunk = content.source->Next().value();

@@ -36,7 +36,7 @@ AuthJudge::Asked AuthJudge::Ask(const std::string& user, const std::string& toke
 
 void AuthJudge::Taken(Asked& asked) const {
   asked.life = asked.machine->life();
-  asked.applied = asked.machine->instance().replica().applied_index();
+  asked.applied = asked.machine->local_member().replica().applied_index();
   asked.taken = world_.scheduler.Now();
 }
 

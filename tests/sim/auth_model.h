@@ -1,4 +1,4 @@
-// Users, roles and permissions as specified, in lists that are read from front to back: the
+// Users, roles and permissions as specified, in lists that are read from services to back: the
 // yardstick for the members. It uses nothing of auth/.
 #pragma once
 

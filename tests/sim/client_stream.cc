@@ -51,12 +51,12 @@ void ClientStream::Open(std::string path, bool wants_leader, const std::string& 
     if (self->left_) return;
     if (!self->machine_.up()) return self->TellEnd({Code::kUnavailable, "connection refused"});
     self->life_ = self->machine_.life();
-    self->machine_.front().Adopt(self);
+    self->machine_.services().Adopt(self);
     self->PostToServer(&ClientStream::Serve);
   });
 }
 
-void ClientStream::Serve() { machine_.front().Serve(path_, shared_from_this()); }
+void ClientStream::Serve() { machine_.services().Serve(path_, shared_from_this()); }
 
 void ClientStream::Say(std::string message) {
   last_said_ = std::max(last_said_, world_.scheduler.Now() + OneWay());

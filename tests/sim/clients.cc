@@ -189,7 +189,7 @@ void Clients::Serve(std::size_t number, const std::shared_ptr<Call>& call) {
   machine.lane(LaneKind::kIo).Post([this, &machine, call] {
     const Request& request = requests_[call->request];
     const bool is_serializable = request.is_read() && request.operation.serializable;
-    if (machine.instance().membership().is_learner() && !is_serializable)
+    if (machine.local_member().membership().is_learner() && !is_serializable)
       return Reply(call, kErrNotSupportedForLearner.Fail());
     if (requests_[call->request].is_read()) {
       ServeRead(machine, call);
@@ -201,10 +201,10 @@ void Clients::Serve(std::size_t number, const std::shared_ptr<Call>& call) {
 
 void Clients::ServeRead(Machine& machine, const std::shared_ptr<Call>& call) {
   const auto read = [this, &machine, call] {
-    Reply(call, ReadAll(machine.instance().store(), requests_[call->request].operation));
+    Reply(call, ReadAll(machine.local_member().store(), requests_[call->request].operation));
   };
   if (requests_[call->request].operation.serializable) return read();
-  machine.instance().replica().ReadIndex(
+  machine.local_member().replica().ReadIndex(
       [this, &machine, call, read](const Result<void>& confirmed) {
         if (!confirmed.has_value()) return Reply(call, std::unexpected(confirmed.error()));
         machine.lane(LaneKind::kIo).Post(read);

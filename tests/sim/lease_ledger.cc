@@ -92,21 +92,22 @@ std::uint32_t LeaseLedger::DigestOf(const lease::LeaseTable& table) {
 }
 
 void LeaseLedger::AfterApply(Machine& machine) {
-  server::Instance& instance = machine.instance();
+  server::LocalMember& local_member = machine.local_member();
   View& view = views_[machine.number()];
   if (view.life != machine.life()) view = {.life = machine.life()};
-  const raft::Term primary_term = instance.leases().primary_term();
+  const raft::Term primary_term = local_member.leases().primary_term();
   if (std::exchange(view.primary_term, primary_term) != primary_term)
     view.primary_since = world_.scheduler.Now();
-  const raft::Index applied = instance.replica().applied_index();
+  const raft::Index applied = local_member.replica().applied_index();
   // Until the log has caught up with the backend, index and leases do not belong together.
-  if (applied <= view.applied || applied < instance.store().recovered().consistent_index) return;
+  if (applied <= view.applied || applied < local_member.store().recovered().consistent_index)
+    return;
   view.applied = applied;
   Observe(machine, applied);
 }
 
 void LeaseLedger::Observe(Machine& machine, raft::Index applied) {
-  const lease::LeaseTable& table = machine.instance().leases().table();
+  const lease::LeaseTable& table = machine.local_member().leases().table();
   const auto [known, is_new] = digests_.emplace(applied, DigestOf(table));
   if (!is_new && known->second != DigestOf(table)) {
     return world_.Fail("{} has other leases at applied index {} than another member had",
@@ -141,10 +142,10 @@ void LeaseLedger::Observe(Machine& machine, raft::Index applied) {
 void LeaseLedger::CheckAll() {
   for (const auto& machine : machines_) {
     if (!machine->up()) continue;
-    machine->instance().leases().CheckInvariants();
-    machine->front().watchers().CheckInvariants();
-    const lease::LeaseTable& table = machine->instance().leases().table();
-    auto view = machine->instance().store().Read();
+    machine->local_member().leases().CheckInvariants();
+    machine->services().watchers().CheckInvariants();
+    const lease::LeaseTable& table = machine->local_member().leases().table();
+    auto view = machine->local_member().store().Read();
     if (!view.has_value()) continue;  // the oracle tells
     const auto rows = view->Range({.key = kFirstKey, .range_end = kEndOfKeys});
     if (!rows.has_value()) continue;
@@ -168,17 +169,17 @@ void LeaseLedger::CheckAll() {
 void LeaseLedger::CheckOverdue(const std::set<lease::LeaseId>& kept) {
   for (const auto& machine : machines_) {
     if (!machine->up() || !settled_.has_value()) continue;
-    server::Instance& instance = machine->instance();
+    server::LocalMember& local_member = machine->local_member();
     const View& view = views_[machine->number()];
-    const raft::Term term = instance.leases().primary_term();
-    if (term == 0 || term != instance.replica().leading_term() || view.primary_term != term)
+    const raft::Term term = local_member.leases().primary_term();
+    if (term == 0 || term != local_member.replica().leading_term() || view.primary_term != term)
       continue;
     const Duration extension = machine->options().replica.election_timeout;
     // A renewal requested earlier may take its whole time-out.
     const Duration asked_before = machine->options().replica.request_timeout;
     const TimePoint begin = std::max({view.primary_since + extension, *settled_ + asked_before,
                                       *settled_ + Nemesis::kLongestPause});
-    instance.leases().table().ForEach([&](const lease::Lease& lease) {
+    local_member.leases().table().ForEach([&](const lease::Lease& lease) {
       if (kept.contains(lease.record.id)) return;
       const TimePoint seen = leases_.at(lease.record.id).seen;
       const TimePoint end = std::max(begin, seen) + seconds(lease.record.ttl_s) + kSlack;
@@ -192,7 +193,7 @@ void LeaseLedger::CheckOverdue(const std::set<lease::LeaseId>& kept) {
 
 bool LeaseLedger::HasOthers(Machine& machine, const std::set<lease::LeaseId>& kept) const {
   bool has = false;
-  machine.instance().leases().table().ForEach(
+  machine.local_member().leases().table().ForEach(
       [&](const lease::Lease& lease) { has |= !kept.contains(lease.record.id); });
   return has;
 }

@@ -288,7 +288,7 @@ raft::Index LogModel::HeardSince(const Machine& machine) const {
   const auto found = views_.find(machine.number());
   // A snapshot that was installed in the task that is still running is not seen yet.
   const bool is_known = found != views_.end() && found->second.life == machine.life() &&
-                        found->second.installs == machine.front().installs();
+                        found->second.installs == machine.services().installs();
   return is_known ? found->second.heard_since : last();
 }
 
@@ -302,13 +302,15 @@ LogModel::View& LogModel::ViewOf(const Machine& machine) {
 
 void LogModel::AfterApply(Machine& machine) {
   CheckPublished();
-  server::Instance& instance = machine.instance();
-  const raft::Index applied = instance.replica().applied_index();
+  server::LocalMember& local_member = machine.local_member();
+  const raft::Index applied = local_member.replica().applied_index();
   View& view = ViewOf(machine);
   // Until the log has caught up with the backend, index and state do not belong together.
-  if (applied <= view.applied || applied < instance.store().recovered().consistent_index) return;
-  if (view.applied == 0) view.heard_since = instance.store().recovered().consistent_index;
-  if (std::exchange(view.installs, machine.front().installs()) != machine.front().installs()) {
+  if (applied <= view.applied || applied < local_member.store().recovered().consistent_index)
+    return;
+  if (view.applied == 0) view.heard_since = local_member.store().recovered().consistent_index;
+  if (std::exchange(view.installs, machine.services().installs()) !=
+      machine.services().installs()) {
     view.heard_since = applied;
     if (applied <= last() && view.model != At(applied).auth)
       world_.faults.Add(Fault::kAuthUnderSnapshot);
@@ -316,9 +318,10 @@ void LogModel::AfterApply(Machine& machine) {
   view.applied = applied;
   // The oracle has not seen entries that only a snapshot covers.
   if (applied > last()) return;
-  if (instance.store().revision() != RevisionAt(applied)) {
+  if (local_member.store().revision() != RevisionAt(applied)) {
     return world_.Fail("{} has revision {} at applied index {}, and the log makes it {}",
-                       machine.name(), instance.store().revision(), applied, RevisionAt(applied));
+                       machine.name(), local_member.store().revision(), applied,
+                       RevisionAt(applied));
   }
   CheckAuth(machine, applied);
 }
@@ -349,7 +352,7 @@ void LogModel::CheckPublished() {
 
 void LogModel::CheckAuth(Machine& machine, raft::Index applied) {
   View& view = ViewOf(machine);
-  auto state = machine.instance().auth_states().Newest();
+  auto state = machine.local_member().auth_states().Newest();
   const auto& model = At(applied).auth;
   if (state == view.state && model == view.model) return;
   state->CheckInvariants();

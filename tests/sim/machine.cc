@@ -13,7 +13,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 // As server/process/process.cc does it.
-constexpr Duration kHandOverLimit = seconds(3);
+constexpr Duration kTransferLimit = seconds(3);
 constexpr Duration kRemovalDelay = seconds(1);
 
 Lane::Options SpeedOf(LaneKind kind) {
@@ -66,11 +66,11 @@ Result<void> Machine::Start() {
       clock_, auth::SimpleTokens::Options{.ttl = std::chrono::hours(24)});
   const Result<void> opened = Open();
   if (opened.has_value()) {
-    member_id_ = instance_->member_id();
+    member_id_ = local_member_->member_id();
     world_.Note("{} start life {} member {:x} revision {}", name_, life_, member_id_,
-                instance_->store().revision());
-    front_ = make_front();
-    instance_->Start(transport());
+                local_member_->store().revision());
+    services_ = make_services();
+    local_member_->Start(transport());
     return {};
   }
   world_.Note("{} refuses to start: {}", name_, opened.error().message);
@@ -90,8 +90,8 @@ Result<void> Machine::Open() {
   options_.seed = world_.scheduler.rng()();
   options_.simple_tokens = tokens_.get();
   options_.on_removed = [this] { EndRemoved(); };
-  KV_TRY(instance_,
-         server::Instance::Open(
+  KV_TRY(local_member_,
+         server::LocalMember::Open(
              *files_,
              [this](const std::string& path) { return mvcc::OpenMemoryBackend(*files_, path); },
              {.raft = lane(LaneKind::kRaft),
@@ -139,9 +139,9 @@ void Machine::End() {
   files_->Die();
   watcher_.OnEnding(*this);
   for (auto& lane : lanes_) lane->Stop();
-  if (front_ != nullptr) front_->BreakStreams();
-  instance_.reset();
-  front_.reset();
+  if (services_ != nullptr) services_->BreakStreams();
+  local_member_.reset();
+  services_.reset();
   directory_ = {};
 }
 
@@ -179,8 +179,8 @@ void Machine::PowerCutAt(std::uint64_t nth_operation, SimFileSystem::Keep keep) 
 void Machine::Stop() {
   if (std::exchange(stopping_, true)) return;
   world_.Note("{} is asked to stop", name_);
-  instance_->replica().GiveUpLeadership(kHandOverLimit,
-                                        [this] { instance_->Stop([this] { stopped_ = true; }); });
+  local_member_->replica().GiveUpLeadership(
+      kTransferLimit, [this] { local_member_->Stop([this] { stopped_ = true; }); });
 }
 
 void Machine::EndRemoved() {
@@ -211,13 +211,13 @@ void Machine::Propose(server::RequestKind kind, std::string_view body,
   };
   auto waiter = std::make_unique<CallbackWaiter>();
   waiter->done = std::move(done);
-  const std::uint64_t id = instance_->ids().Next();
+  const std::uint64_t id = local_member_->ids().Next();
   std::vector<server::Proposal> proposals;
   proposals.push_back({.id = id,
                        .data = server::EncodeInternalRequest(id, kind, body),
                        .deadline = clock_.Now() + options_.replica.request_timeout,
                        .waiter = std::move(waiter)});
-  instance_->replica().Propose(std::move(proposals));
+  local_member_->replica().Propose(std::move(proposals));
 }
 
 }  // namespace kvorum::sim

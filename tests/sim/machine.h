@@ -1,5 +1,5 @@
 // One simulated machine: a disk, clocks, and the life of the server process on it. The process is
-// the production server::Instance over this disk, the backend's in-memory twin and lanes of the
+// the production server::LocalMember over this disk, the backend's in-memory twin and lanes of the
 // run's scheduler.
 //
 // A process ends by Kill (written data stays), by PowerCut (unsynced data may be lost), by Stop
@@ -15,13 +15,13 @@
 
 #include "auth/simple_tokens.h"
 #include "server/process/data_directory.h"
-#include "server/replica/instance.h"
-#include "server/replica/instance_options.h"
+#include "server/replica/local_member.h"
+#include "server/replica/local_member_options.h"
 #include "tests/disk/sim_file_system.h"
 #include "tests/sim/drifting_clock.h"
-#include "tests/sim/front.h"
 #include "tests/sim/lane.h"
 #include "tests/sim/process_file_system.h"
+#include "tests/sim/services.h"
 #include "tests/sim/world.h"
 
 namespace kvorum::sim {
@@ -47,7 +47,7 @@ class MachineWatcher {
   virtual void AfterTask(Machine& machine, LaneKind lane) = 0;
   // The process has ended by itself or by a due power cut.
   virtual void OnEnded(Machine& machine) = 0;
-  // Its remains are about to be destroyed: nothing may refer to its instance any more.
+  // Its remains are about to be destroyed: nothing may refer to its member any more.
   virtual void OnEnding(Machine& machine) = 0;
 };
 
@@ -68,18 +68,18 @@ class Machine {
     world_.fastest_clock.SetRate(number_, rate_ppm);
   }
   // Read at each start.
-  server::InstanceOptions& options() { return options_; }
+  server::LocalMemberOptions& options() { return options_; }
   std::function<server::Transport&()> transport;
-  // The services of a process that begins, over its instance.
-  std::function<std::unique_ptr<Front>()> make_front;
+  // The services of a process that begins, over its local_member.
+  std::function<std::unique_ptr<Services>()> make_services;
   static std::string WalDir() { return std::string(kDataDir) + "/member/wal"; }
 
-  bool up() const { return instance_ != nullptr; }
+  bool up() const { return local_member_ != nullptr; }
   // Counts its processes.
   std::uint64_t life() const { return life_; }
-  server::Instance& instance() { return *instance_; }
-  Front& front() { return *front_; }
-  const Front& front() const { return *front_; }
+  server::LocalMember& local_member() { return *local_member_; }
+  Services& services() { return *services_; }
+  const Services& services() const { return *services_; }
   // The process's: they live in its memory.
   auth::SimpleTokens& tokens() { return *tokens_; }
   // That of the last process that got this far.
@@ -124,7 +124,7 @@ class Machine {
   const std::string name_;
   std::unique_ptr<SimFileSystem> disk_;
   DriftingClock clock_;
-  server::InstanceOptions options_;
+  server::LocalMemberOptions options_;
   std::uint64_t life_ = 0;
   std::uint64_t disks_ = 1;
   raft::MemberId member_id_ = raft::kNone;
@@ -137,8 +137,8 @@ class Machine {
   std::array<std::shared_ptr<Lane>, 9> lanes_;
   server::DataDirectory directory_;
   std::unique_ptr<auth::SimpleTokens> tokens_;
-  std::unique_ptr<Front> front_;
-  std::unique_ptr<server::Instance> instance_;
+  std::unique_ptr<Services> services_;
+  std::unique_ptr<server::LocalMember> local_member_;
   std::optional<Error> fatal_;
   bool stopping_ = false;
   bool stopped_ = false;

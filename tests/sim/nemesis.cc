@@ -71,7 +71,7 @@ Machine& Nemesis::Victim() {
   if (rng.OneIn(2)) {
     for (const auto& machine : machines_) {
       if (machine->up() &&
-          machine->instance().replica().leader() == machine->instance().member_id())
+          machine->local_member().replica().leader() == machine->local_member().member_id())
         return *machine;
     }
   }

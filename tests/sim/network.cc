@@ -133,7 +133,7 @@ bool Network::IsCut(std::size_t from, std::size_t to, bool count) {
 
 void Network::ReportUnreachable(std::size_t at, raft::MemberId peer) {
   world_.scheduler.After(weather_.most_delay, [this, at, peer, life = machines_[at]->life()] {
-    if (Stands(at, life)) machines_[at]->instance().Unreachable(peer);
+    if (Stands(at, life)) machines_[at]->local_member().Unreachable(peer);
   });
 }
 
@@ -272,7 +272,7 @@ void Network::Deliver(std::size_t from, std::size_t to, std::uint64_t number,
   // On the thread that reads the sockets, so that a process that was paused may serve its clients
   // before it learns what has happened since.
   machine.lane(LaneKind::kPeer).Post([&machine, message = *std::move(message)]() mutable {
-    machine.instance().Receive(std::move(message));
+    machine.local_member().Receive(std::move(message));
   });
 }
 
@@ -358,7 +358,7 @@ void Network::TakePart(const std::shared_ptr<Stream>& stream, const SharedBytes&
 Result<bool> Network::WritePart(Stream& stream, const SharedBytes& part) {
   if (stream.sink == nullptr) {
     KV_TRY(auto message, raft::DecodeMessage(stream.message));
-    KV_TRY(stream.sink, machines_[stream.to]->instance().ReceiveSnapshot(std::move(message)));
+    KV_TRY(stream.sink, machines_[stream.to]->local_member().ReceiveSnapshot(std::move(message)));
     on_receiving(*machines_[stream.to]);
   }
   if (part.empty()) {
@@ -376,7 +376,7 @@ void Network::EndStream(Stream& stream, bool succeeded) {
   std::erase_if(streams_, [&](const auto& other) { return other.get() == &stream; });
   world_.scheduler.After(weather_.most_delay, [this, from = stream.from, life = stream.from_life,
                                                to = stream.receiver, succeeded] {
-    if (Stands(from, life)) machines_[from]->instance().SnapshotSent(to, succeeded);
+    if (Stands(from, life)) machines_[from]->local_member().SnapshotSent(to, succeeded);
   });
 }
 

@@ -157,7 +157,7 @@ bool Operator::KnowsMembers(Machine& machine) const {
   if (!machine.up()) return false;
   raft::Index durable = 0;
   const auto looked =
-      machine.instance().store().LookAtDurable([&](mvcc::Snapshot& content) -> Result<void> {
+      machine.local_member().store().LookAtDurable([&](mvcc::Snapshot& content) -> Result<void> {
         KV_TRY(const auto recovered, mvcc::Store::ReadRecovered(content));
         durable = recovered.consistent_index;
         return {};
@@ -187,7 +187,7 @@ Machine* Operator::AnyUp() {
 Machine* Operator::Leader() {
   const auto leader = std::ranges::find_if(machines_, [](const auto& machine) {
     return machine->up() &&
-           machine->instance().replica().leader() == machine->instance().member_id();
+           machine->local_member().replica().leader() == machine->local_member().member_id();
   });
   return leader == machines_.end() ? nullptr : leader->get();
 }
@@ -304,7 +304,7 @@ void Operator::Promote() {
   const Member* learner = AnyMember([](const Member& member) { return member.is_learner; });
   Machine* leader = Leader();
   if (learner == nullptr || leader == nullptr) return;
-  leader->instance().replica().CheckLearner(
+  leader->local_member().replica().CheckLearner(
       learner->id, [this, leader, id = learner->id](const Result<void>& ready) {
         const MemberChange change = MemberChange::Promote(id);
         if (!ready.has_value()) return Refused(*leader, change, ready.error());
@@ -369,11 +369,11 @@ void Operator::ReplaceLost(std::size_t number) {
 
 void Operator::ReadThenChange(Machine& at, MemberChange change, Fault counts_as) {
   // Before that it would not serve clients, nor can anybody join.
-  if (at.instance().membership().View()->cluster_version.empty()) return;
+  if (at.local_member().membership().View()->cluster_version.empty()) return;
   world_.Note("{} is asked to {}", at.name(), Describe(change));
   if (const auto strict = CheckStrict(at, change); !strict.has_value())
     return Refused(at, change, strict.error());
-  at.instance().replica().ReadIndex(
+  at.local_member().replica().ReadIndex(
       [this, &at, change = std::move(change), counts_as](const Result<void>& confirmed) mutable {
         if (!confirmed.has_value()) return Refused(at, change, confirmed.error());
         at.lane(LaneKind::kIo).Post([this, &at, change = std::move(change), counts_as] {
@@ -384,9 +384,9 @@ void Operator::ReadThenChange(Machine& at, MemberChange change, Fault counts_as)
 
 Result<void> Operator::CheckStrict(Machine& at, const MemberChange& change) {
   if (!strict_) return {};
-  const auto view = at.instance().membership().View();
+  const auto view = at.local_member().membership().View();
   const server::Connections connections{
-      .self = at.instance().member_id(), .transport = &at.transport(), .now = at.clock().Now()};
+      .self = at.local_member().member_id(), .transport = &at.transport(), .now = at.clock().Now()};
   if (change.is_promote) return CheckStrictPromote(*view);
   switch (change.type) {
     case raft::ConfChangeType::kAddNode:
@@ -402,14 +402,14 @@ Result<void> Operator::CheckStrict(Machine& at, const MemberChange& change) {
 
 void Operator::Change(Machine& at, const MemberChange& change, Fault counts_as) {
   if (stopped_) return;
-  const auto view = at.instance().membership().View();
+  const auto view = at.local_member().membership().View();
   auto checked = CheckMemberChange(*view, change);
   if (checked.has_value() && change.is_promote) checked = CheckStrict(at, change);
   // A request that was valid when it was made may no longer be.
   const bool is_removal = change.type == raft::ConfChangeType::kRemoveNode;
   if (is_removal && !MayRemove(change.id)) return;
   if (!checked.has_value()) return Refused(at, change, checked.error());
-  const std::uint64_t id = at.instance().ids().Next();
+  const std::uint64_t id = at.local_member().ids().Next();
   if (is_removal) removals_[id] = change.id;
   world_.Note("{} proposes to {}", at.name(), Describe(change));
   auto done = [this, &at, id, change, counts_as](bool applied,
@@ -425,7 +425,7 @@ void Operator::Change(Machine& at, const MemberChange& change, Fault counts_as) 
                        .deadline = at.clock().Now() + at.options().replica.request_timeout,
                        .waiter = std::make_unique<OutcomeWaiter>(std::move(done)),
                        .type = raft::EntryType::kConfChange});
-  at.instance().replica().Propose(std::move(proposals));
+  at.local_member().replica().Propose(std::move(proposals));
 }
 
 void Operator::Refused(const Machine& at, const MemberChange& change, const Error& error) {
@@ -441,7 +441,7 @@ void Operator::MoveLeader() {
   if (leader == nullptr || to == nullptr) return;
   world_.Note("{} is asked to hand leadership to {:x}", leader->name(), to->id);
   const bool to_other = to->id != leader->member_id();
-  leader->instance().replica().MoveLeader(
+  leader->local_member().replica().MoveLeader(
       to->id, leader->clock().Now() + leader->options().replica.request_timeout,
       [this, to_other](const Result<void>& moved) {
         if (moved.has_value() && to_other) world_.faults.Add(Fault::kLeaderMoved);
@@ -464,13 +464,13 @@ void Operator::RaiseAlarm(server::AlarmType type, Fault counts_as) {
 void Operator::Defragment() {
   Machine* at = AnyUp();
   if (at == nullptr) return;
-  at->instance().store().Defragment([this](const Result<void>& done) {
+  at->local_member().store().Defragment([this](const Result<void>& done) {
     if (done.has_value()) world_.faults.Add(Fault::kDefragmented);
   });
 }
 
 void Operator::DisarmAlarms(Machine& machine) {
-  for (const server::Alarm& alarm : machine.instance().alarms().List()) {
+  for (const server::Alarm& alarm : machine.local_member().alarms().List()) {
     const server::AlarmRequest disarm{.action = server::AlarmAction::kDeactivate, .alarm = alarm};
     machine.Propose(server::RequestKind::kAlarm, EncodeAlarmRequest(disarm),
                     [this](const Result<server::ApplyResult::Value>& outcome) {
@@ -496,7 +496,7 @@ void Operator::Tend() {
     if (machine != nullptr && (stopped_ || world_.scheduler.Now() >= alarm_until_))
       DisarmAlarms(*machine);
     Machine* leader = Leader();
-    if (leader != nullptr && leader->instance().membership().View()->cluster_version.empty())
+    if (leader != nullptr && leader->local_member().membership().View()->cluster_version.empty())
       leader->Propose(server::RequestKind::kClusterVersionSet,
                       server::EncodeClusterVersion("3.7.0"), [](const auto&) {});
     Tend();

@@ -43,7 +43,7 @@ Oracle::CommittedEntry Oracle::Digest(const raft::Entry& entry) {
 }
 
 void Oracle::AfterRaft(Machine& machine) {
-  const raft::Node& node = machine.instance().replica().node();
+  const raft::Node& node = machine.local_member().replica().node();
   View& view = ViewOf(machine);
   const raft::Index commit = node.log().committed();
   if (commit < view.commit)
@@ -121,10 +121,10 @@ void Oracle::CheckLeader(Machine& machine, const raft::Node& node) {
 }
 
 void Oracle::AfterApply(Machine& machine) {
-  server::Instance& instance = machine.instance();
+  server::LocalMember& local_member = machine.local_member();
   View& view = ViewOf(machine);
-  const raft::Index applied = instance.replica().applied_index();
-  const std::int64_t revision = instance.store().revision();
+  const raft::Index applied = local_member.replica().applied_index();
+  const std::int64_t revision = local_member.store().revision();
   if (revision < view.revision) {
     world_.Fail("{}: the revision went back from {} to {}", machine.name(), view.revision,
                 revision);
@@ -138,7 +138,7 @@ void Oracle::AfterApply(Machine& machine) {
   }
   // Entries already in the backend are applied again without an effect: until the log has caught up
   // with it, index and revision do not belong together.
-  if (applied > view.applied && applied >= instance.store().recovered().consistent_index) {
+  if (applied > view.applied && applied >= local_member.store().recovered().consistent_index) {
     const auto [known, is_new] = revision_at_.emplace(applied, revision);
     if (!is_new && known->second != revision) {
       world_.Fail("{} has revision {} at applied index {}, another member had {}", machine.name(),
@@ -157,7 +157,7 @@ void Oracle::AfterApply(Machine& machine) {
 // Members and alarms are the same at an equal applied index.
 void Oracle::CheckMembers(Machine& machine, raft::Index applied) {
   View& view = ViewOf(machine);
-  auto members = machine.instance().membership().View();
+  auto members = machine.local_member().membership().View();
   if (members != view.members) {
     std::string text = server::EncodeMembersJson(*members) + members->cluster_version;
     for (const raft::MemberId id : members->removed) text += fmt::format(" {:x}", id);
@@ -165,7 +165,7 @@ void Oracle::CheckMembers(Machine& machine, raft::Index applied) {
     view.members = members;
   }
   std::uint32_t digest = view.members_digest;
-  for (const server::Alarm& alarm : machine.instance().alarms().List())
+  for (const server::Alarm& alarm : machine.local_member().alarms().List())
     digest = Crc32c(digest, server::AlarmText(alarm));
   const auto [known, is_new] = members_at_.emplace(applied, digest);
   if (!is_new && known->second != digest) {
@@ -182,11 +182,11 @@ void Oracle::CheckMembers(Machine& machine, raft::Index applied) {
 
 // Raft counts those that the members are, once it knows how far they are applied.
 void Oracle::CheckConfState(Machine& machine) {
-  const raft::Node& node = machine.instance().replica().node();
-  if (node.log().applied() != machine.instance().replica().applied_index() ||
-      node.log().applied() < machine.instance().store().recovered().consistent_index)
+  const raft::Node& node = machine.local_member().replica().node();
+  if (node.log().applied() != machine.local_member().replica().applied_index() ||
+      node.log().applied() < machine.local_member().store().recovered().consistent_index)
     return;
-  const raft::ConfState counted = ConfStateOf(*machine.instance().membership().View());
+  const raft::ConfState counted = ConfStateOf(*machine.local_member().membership().View());
   if (node.conf_state() != counted) {
     world_.Fail("{} counts {} voters and {} learners in Raft, and has {} and {} at index {}",
                 machine.name(), node.conf_state().voters.size(), node.conf_state().learners.size(),
@@ -199,7 +199,7 @@ void Oracle::OnEnding(Machine& machine) {
 }
 
 void Oracle::ObserveStates(Machine& machine, std::int64_t from, std::int64_t to) {
-  auto view = machine.instance().store().Read();
+  auto view = machine.local_member().store().Read();
   if (!view.has_value())
     return world_.Fail("{}: cannot be read: {}", machine.name(), view.error().message);
   for (std::int64_t revision = std::max<std::int64_t>(from, 2); revision <= to; ++revision) {
@@ -219,11 +219,11 @@ void Oracle::CheckAll() {
   std::int64_t least_revision = 0;
   for (const auto& machine : machines_) {
     if (!machine->up()) continue;
-    server::Instance& instance = machine->instance();
-    instance.replica().node().CheckInvariants();
-    instance.store().CheckInvariants();
+    server::LocalMember& local_member = machine->local_member();
+    local_member.replica().node().CheckInvariants();
+    local_member.store().CheckInvariants();
     CheckConfState(*machine);
-    const std::int64_t revision = instance.store().revision();
+    const std::int64_t revision = local_member.store().revision();
     least_revision = least_revision == 0 ? revision : std::min(least_revision, revision);
     for (const auto& other : machines_) {
       if (other->up() && other->number() < machine->number()) CheckLogsMatch(*machine, *other);
@@ -236,8 +236,8 @@ void Oracle::CheckAll() {
 
 // Two logs with an equal entry are equal up to it.
 void Oracle::CheckLogsMatch(Machine& a, Machine& b) {
-  const raft::Log& log_a = a.instance().replica().node().log();
-  const raft::Log& log_b = b.instance().replica().node().log();
+  const raft::Log& log_a = a.local_member().replica().node().log();
+  const raft::Log& log_b = b.local_member().replica().node().log();
   const raft::Index first = std::max(log_a.first_index(), log_b.first_index());
   bool equal = false;
   for (raft::Index index = std::min(log_a.last_index(), log_b.last_index()); index >= first;
@@ -257,7 +257,7 @@ void Oracle::CheckLogsMatch(Machine& a, Machine& b) {
 }
 
 void Oracle::CheckHash(Machine& machine, std::int64_t revision) {
-  const auto hash = machine.instance().store().HashKv(revision);
+  const auto hash = machine.local_member().store().HashKv(revision);
   if (!hash.has_value()) {
     if (hash.error() == kErrCompacted) return;
     return world_.Fail("{}: no hash at revision {}: {}", machine.name(), revision,
@@ -274,7 +274,7 @@ void Oracle::CheckHash(Machine& machine, std::int64_t revision) {
 void Oracle::CheckEqual(const std::vector<Machine*>& members) {
   std::vector<std::string> contents;
   for (Machine* machine : members) {
-    mvcc::Store& store = machine->instance().store();
+    mvcc::Store& store = machine->local_member().store();
     CheckHash(*machine, store.revision());
     std::string content;
     for (const mvcc::Bucket bucket :

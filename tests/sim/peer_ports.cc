@@ -41,10 +41,10 @@ Result<server::PeerAnswer> PeerPorts::Ask(const std::string& url, std::string_vi
                        network_.Reaches(number_, to) && network_.Reaches(to, number_) &&
                        !world_.scheduler.rng().OneIn(10);
   if (!answers) return Fail(Code::kUnavailable, url + ": no answer");
-  server::Instance& instance = machines_[to]->instance();
-  const auto view = instance.membership().View();
+  server::LocalMember& local_member = machines_[to]->local_member();
+  const auto view = local_member.membership().View();
   server::PeerAnswer answer{
-      .status = 200, .cluster_id = server::IdText(instance.cluster_id()), .body = {}};
+      .status = 200, .cluster_id = server::IdText(local_member.cluster_id()), .body = {}};
   answer.body =
       path == "/members"
           ? server::EncodeMembersJson(*view)

@@ -81,7 +81,7 @@ void PeerPosts::Deliver(std::uint64_t number, std::size_t from, raft::MemberId t
   machine.lane(LaneKind::kPeer)
       .Post([&machine, path = std::move(path), body = std::move(body),
              reply = rpc::HttpReply(std::move(sink))]() mutable {
-        machine.front().ServePeer(std::move(path), std::move(body), std::move(reply));
+        machine.services().ServePeer(std::move(path), std::move(body), std::move(reply));
       });
 }
 

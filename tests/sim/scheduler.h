@@ -45,7 +45,7 @@ class Scheduler {
   TimePoint now_{1'000'000'000};
   std::uint64_t last_number_ = 0;
   std::uint64_t steps_ = 0;
-  std::vector<Event> events_;  // a heap, the next one in front
+  std::vector<Event> events_;  // a heap, the next one in services
 };
 
 }  // namespace kvorum::sim

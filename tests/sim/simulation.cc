@@ -9,13 +9,13 @@
 #include "raft/node.h"
 #include "tests/sim/administrator.h"
 #include "tests/sim/auth_judge.h"
-#include "tests/sim/front.h"
 #include "tests/sim/lease_holders.h"
 #include "tests/sim/lease_ledger.h"
 #include "tests/sim/log_model.h"
 #include "tests/sim/operator.h"
 #include "tests/sim/peer_ports.h"
 #include "tests/sim/peer_posts.h"
+#include "tests/sim/services.h"
 #include "tests/sim/users.h"
 #include "tests/sim/watchers.h"
 
@@ -112,7 +112,7 @@ class Simulation final : public MachineWatcher {
   void AfterTask(Machine& machine, LaneKind lane) override {
     if (lane == LaneKind::kRaft) oracle_.AfterRaft(machine);
     if (lane != LaneKind::kApply) return;
-    events_.Compacted(machine.instance().store().compact_revision());
+    events_.Compacted(machine.local_member().store().compact_revision());
     oracle_.AfterApply(machine);
     log_.AfterApply(machine);
     ledger_.AfterApply(machine);
@@ -127,12 +127,13 @@ class Simulation final : public MachineWatcher {
 
  private:
   void CountNotTaken(Machine& machine) {
-    world_.faults.Add(Fault::kProposalNotTaken, machine.instance().replica().repeated_proposals());
+    world_.faults.Add(Fault::kProposalNotTaken,
+                      machine.local_member().replica().repeated_proposals());
   }
 
   std::vector<std::unique_ptr<Machine>> MakeMachines() {
     Rng& rng = world_.scheduler.rng();
-    server::InstanceOptions options;
+    server::LocalMemberOptions options;
     options.initial_cluster_token = kToken;
     constexpr std::array kTicks = {milliseconds(20), milliseconds(50), milliseconds(100)};
     options.replica.tick = kTicks[rng.Below(kTicks.size())];
@@ -154,8 +155,8 @@ class Simulation final : public MachineWatcher {
     options.store.compaction.batch_limit = 4;
     options.replica.election_timeout = options.raft.election_ticks * options.replica.tick;
     SetLeaseOptions(options);
-    Front::Options front = FrontOptions();
-    front.passwords = &passwords_;
+    Services::Options services = FrontOptions();
+    services.passwords = &passwords_;
     options.log.unsafe_no_fsync = world_.options.flaw == Flaw::kUnsyncedLog;
     if (world_.options.flaw == Flaw::kLeaseReads) options.raft.read_mode = raft::ReadMode::kLease;
 
@@ -169,11 +170,11 @@ class Simulation final : public MachineWatcher {
       peer_ports_.push_back(std::make_unique<PeerPorts>(world_, machines_, network_, i));
       machines.back()->options().peers = peer_ports_.back().get();
       posters_.push_back(posts_.PosterOf(i));
-      machines.back()->make_front = [this, i, front] {
-        Front::Options options_of_front = front;
+      machines.back()->make_services = [this, i, services] {
+        Services::Options options_of_front = services;
         options_of_front.hub.seed = world_.scheduler.rng()();
-        return std::make_unique<Front>(world_, *machines_[i], *posters_[i], events_,
-                                       options_of_front);
+        return std::make_unique<Services>(world_, *machines_[i], *posters_[i], events_,
+                                          options_of_front);
       };
       network_.Connect(*machines.back());
     }
@@ -185,7 +186,7 @@ class Simulation final : public MachineWatcher {
     return machines;
   }
 
-  void SetLeaseOptions(server::InstanceOptions& options) {
+  void SetLeaseOptions(server::LocalMemberOptions& options) {
     Rng& rng = world_.scheduler.rng();
     // As the flags make it: one and a half election time-outs.
     const Duration least = options.replica.election_timeout * 3 / 2;
@@ -198,12 +199,12 @@ class Simulation final : public MachineWatcher {
   }
 
   // Bounds that a run's few keys can reach.
-  Front::Options FrontOptions() {
+  Services::Options FrontOptions() {
     Rng& rng = world_.scheduler.rng();
     const auto small_or_large = [&](std::uint64_t least, std::uint64_t most, std::uint64_t large) {
       return rng.OneIn(2) ? least + rng.Below(most - least) : large;
     };
-    Front::Options options;
+    Services::Options options;
     options.watch_window_bytes = small_or_large(2, 1'000, 256 << 10);
     options.hub.progress_interval = milliseconds(500 + rng.Below(4'000));
     options.hub.bodies = {.full_bytes = small_or_large(1, 1'000, 256 << 10),
@@ -314,10 +315,10 @@ class Simulation final : public MachineWatcher {
       if (world_.failed()) return;
       if (!converged) return FailToConverge();
       live = Live();
-      applied = live.front()->instance().replica().applied_index();
+      applied = live.front()->local_member().replica().applied_index();
       FlushAll(live);
       if (world_.failed()) return;
-    } while (!AreEqual(live) || live.front()->instance().replica().applied_index() != applied);
+    } while (!AreEqual(live) || live.front()->local_member().replica().applied_index() != applied);
     oracle_.CheckAll();
     oracle_.CheckEqual(live);
     if (!world_.failed()) FinishWatching();
@@ -393,7 +394,7 @@ class Simulation final : public MachineWatcher {
         states += machine->name() + " is down; ";
         continue;
       }
-      server::Replica& replica = machine->instance().replica();
+      server::Replica& replica = machine->local_member().replica();
       states += fmt::format("{} {:x} term {} leader {:x} commit {} applied {}; ", machine->name(),
                             machine->member_id(), replica.term(), replica.leader(),
                             replica.commit_index(), replica.applied_index());
@@ -430,9 +431,9 @@ class Simulation final : public MachineWatcher {
       if (!machine->up() || machine->member_id() != member->id) return false;
       if (!member->is_learner && !proven_.contains(member->id)) return false;
     }
-    const server::Replica& first = live.front()->instance().replica();
+    const server::Replica& first = live.front()->local_member().replica();
     return std::ranges::all_of(live, [&](Machine* machine) {
-      server::Replica& replica = machine->instance().replica();
+      server::Replica& replica = machine->local_member().replica();
       return replica.leader() != raft::kNone && replica.leader() == first.leader() &&
              replica.applied_index() == first.applied_index() &&
              replica.applied_index() == replica.node().log().last_index();
@@ -441,7 +442,7 @@ class Simulation final : public MachineWatcher {
 
   void FlushAll(const std::vector<Machine*>& live) {
     std::size_t flushed = 0;
-    for (Machine* machine : live) machine->instance().store().Flush([&flushed] { ++flushed; });
+    for (Machine* machine : live) machine->local_member().store().Flush([&flushed] { ++flushed; });
     const auto done = [&] { return flushed == live.size(); };
     if (!RunUntil(world_.scheduler.Now() + seconds(20), done))
       world_.Fail("a backend does not commit");

@@ -34,7 +34,7 @@ void Call(World& world, Machine& machine, UnaryCall unary) {
         });
     machine.lane(LaneKind::kIo).Post([&machine, call, reply = std::move(reply)]() mutable {
       if (call->on_taken) call->on_taken();
-      machine.front().Call(call->path, call->request, call->token, std::move(reply));
+      machine.services().Call(call->path, call->request, call->token, std::move(reply));
     });
   });
 }

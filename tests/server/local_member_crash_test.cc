@@ -139,7 +139,7 @@ void CheckRestart(FileSystem& disk, const History& history, std::uint64_t seed) 
   ASSERT_TRUE(answered);
 }
 
-class InstanceCrash : public testing::TestWithParam<std::uint64_t> {
+class LocalMemberCrash : public testing::TestWithParam<std::uint64_t> {
  protected:
   // The draws of survivors among the writes that are not durable yet: none, all, random pieces.
   static constexpr int kDraws = 22;
@@ -150,7 +150,7 @@ class InstanceCrash : public testing::TestWithParam<std::uint64_t> {
   }
 };
 
-TEST_P(InstanceCrash, APowerCutAtAnyWriteLosesNothingAcknowledged) {
+TEST_P(LocalMemberCrash, APowerCutAtAnyWriteLosesNothingAcknowledged) {
   const std::uint64_t seed = GetParam();
   constexpr std::size_t kChanges = 60;
   SimFileSystem disk;
@@ -192,11 +192,11 @@ TEST_P(InstanceCrash, APowerCutAtAnyWriteLosesNothingAcknowledged) {
   EXPECT_GT(history.compacted_revision, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, InstanceCrash, testing::Range<std::uint64_t>(1, 26));
+INSTANTIATE_TEST_SUITE_P(Seeds, LocalMemberCrash, testing::Range<std::uint64_t>(1, 26));
 
-class InstanceDiskError : public testing::TestWithParam<std::uint64_t> {};
+class LocalMemberDiskError : public testing::TestWithParam<std::uint64_t> {};
 
-TEST_P(InstanceDiskError, AnErrorOfTheDiskEndsTheMemberAndLosesNothingAcknowledged) {
+TEST_P(LocalMemberDiskError, AnErrorOfTheDiskEndsTheMemberAndLosesNothingAcknowledged) {
   const std::uint64_t seed = GetParam();
   std::uint64_t ended = 0;
   for (std::uint64_t nth = 1; nth < 120; ++nth) {
@@ -223,11 +223,11 @@ TEST_P(InstanceDiskError, AnErrorOfTheDiskEndsTheMemberAndLosesNothingAcknowledg
   EXPECT_GT(ended, 0U);
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, InstanceDiskError, testing::Range<std::uint64_t>(1, 4));
+INSTANTIATE_TEST_SUITE_P(Seeds, LocalMemberDiskError, testing::Range<std::uint64_t>(1, 4));
 
 // A flipped bit in durable data is reported at the start, or has no consequence; it is never
 // served.
-TEST(InstanceBitRot, AFlippedBitIsDetectedOrHarmless) {
+TEST(LocalMemberBitRot, AFlippedBitIsDetectedOrHarmless) {
   SimFileSystem disk;
   History history;
   {
@@ -237,7 +237,7 @@ TEST(InstanceBitRot, AFlippedBitIsDetectedOrHarmless) {
     ASSERT_TRUE(workload.Run(30));
     history = workload.history();
     bool stopped = false;
-    member.instance().Stop([&] { stopped = true; });
+    member.local_member().Stop([&] { stopped = true; });
     ASSERT_TRUE(member.lanes().RunUntil([&] { return stopped; }));
   }
   disk.Kill();

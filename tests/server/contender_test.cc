@@ -1,5 +1,5 @@
 // Places in the queue of a name, one at a time: taken, waited for, lost and left.
-#include "server/locks/candidacy.h"
+#include "server/locks/contender.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,11 +18,11 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-class CandidacyTest : public QueueTest {
+class ContenderTest : public QueueTest {
  protected:
   struct Candidate {
     std::shared_ptr<rpc::CallContext> call = std::make_shared<rpc::CallContext>();
-    std::optional<Result<Candidacy::Success>> told;
+    std::optional<Result<Contender::Success>> told;
 
     bool has_won() const { return told.has_value() && told->has_value(); }
     Error error() const {
@@ -32,11 +32,11 @@ class CandidacyTest : public QueueTest {
   };
   using Candidates = std::shared_ptr<Candidate>;
 
-  Candidates Begin(lease::LeaseId lease, Candidacy::Kind kind = Candidacy::Kind::kLock) {
+  Candidates Begin(lease::LeaseId lease, Contender::Kind kind = Contender::Kind::kLock) {
     auto candidate = std::make_shared<Candidate>();
-    Candidacy::Begin(client_, waiting_, candidate->call,
+    Contender::Begin(client_, waiting_, candidate->call,
                      {.kind = kind, .name = "name", .lease = lease, .value = "v"},
-                     [candidate](Result<Candidacy::Success> told) {
+                     [candidate](Result<Contender::Success> told) {
                        EXPECT_FALSE(candidate->told.has_value()) << "told twice";
                        candidate->told = std::move(told);
                      });
@@ -49,17 +49,17 @@ class CandidacyTest : public QueueTest {
   WaitingCalls waiting_{{.calls = 3, .bytes = std::size_t{1} << 20}};
 };
 
-TEST_F(CandidacyTest, TheFirstHasItAtOnce) {
+TEST_F(ContenderTest, TheFirstHasItAtOnce) {
   const auto first = Begin(1);
   ASSERT_TRUE(first->has_won());
-  const Candidacy::Success& success = **first->told;
+  const Contender::Success& success = **first->told;
   EXPECT_EQ(success.key, "name/1");
   EXPECT_EQ(success.lease, 1);
   EXPECT_EQ(success.created, success.header.revision);
   EXPECT_EQ(waiting_.calls(), 0U) << "it waits no more";
 }
 
-TEST_F(CandidacyTest, WithoutALeaseOneIsGrantedForAMinute) {
+TEST_F(ContenderTest, WithoutALeaseOneIsGrantedForAMinute) {
   const auto first = Begin(lease::kNoLease);
   ASSERT_TRUE(first->has_won());
   const lease::LeaseId lease = (*first->told)->lease;
@@ -69,7 +69,7 @@ TEST_F(CandidacyTest, WithoutALeaseOneIsGrantedForAMinute) {
   EXPECT_EQ((*times)->granted_s, kSessionTtlSeconds);
 }
 
-TEST_F(CandidacyTest, EachWaitsForTheOneBeforeIt) {
+TEST_F(ContenderTest, EachWaitsForTheOneBeforeIt) {
   Begin(1);
   const auto second = Begin(2);
   const auto third = Begin(3);
@@ -85,7 +85,7 @@ TEST_F(CandidacyTest, EachWaitsForTheOneBeforeIt) {
   EXPECT_TRUE(third->has_won());
 }
 
-TEST_F(CandidacyTest, OneWhosePlaceGoesIsToldAtOnceAndTheNextGoesOnWaiting) {
+TEST_F(ContenderTest, OneWhosePlaceGoesIsToldAtOnceAndTheNextGoesOnWaiting) {
   Begin(1);
   const auto second = Begin(2);
   const auto third = Begin(3);
@@ -98,15 +98,15 @@ TEST_F(CandidacyTest, OneWhosePlaceGoesIsToldAtOnceAndTheNextGoesOnWaiting) {
   EXPECT_TRUE(third->has_won());
 }
 
-TEST_F(CandidacyTest, ACandidateOfAnElectionLosesInItsOwnWords) {
-  Begin(1, Candidacy::Kind::kElection);
-  const auto second = Begin(2, Candidacy::Kind::kElection);
+TEST_F(ContenderTest, ACandidateOfAnElectionLosesInItsOwnWords) {
+  Begin(1, Contender::Kind::kElection);
+  const auto second = Begin(2, Contender::Kind::kElection);
   Revoke(2);
   Settle();
   EXPECT_EQ(second->error(), kErrElectionNotLeader);
 }
 
-TEST_F(CandidacyTest, WhoGivesUpIsToldAtOnceAndLeavesTheQueue) {
+TEST_F(ContenderTest, WhoGivesUpIsToldAtOnceAndLeavesTheQueue) {
   Begin(1);
   const auto second = Begin(2);
   second->Cancel();
@@ -116,7 +116,7 @@ TEST_F(CandidacyTest, WhoGivesUpIsToldAtOnceAndLeavesTheQueue) {
   EXPECT_EQ(waiting_.calls(), 0U);
 }
 
-TEST_F(CandidacyTest, APlaceThatCannotBeTakenIsAnErrorAndLeavesNothing) {
+TEST_F(ContenderTest, APlaceThatCannotBeTakenIsAnErrorAndLeavesNothing) {
   const auto unknown = Begin(99);
   EXPECT_EQ(unknown->error().message, kErrLeaseNotFound.message);
   EXPECT_EQ(unknown->error().code, Code::kUnknown) << "as a client library tells it";
@@ -124,7 +124,7 @@ TEST_F(CandidacyTest, APlaceThatCannotBeTakenIsAnErrorAndLeavesNothing) {
   EXPECT_EQ(waiting_.calls(), 0U);
 }
 
-TEST_F(CandidacyTest, PastTheBoundNobodyWaits) {
+TEST_F(ContenderTest, PastTheBoundNobodyWaits) {
   Begin(1);
   const auto second = Begin(2);
   const auto third = Begin(3);

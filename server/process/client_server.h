@@ -19,10 +19,10 @@ namespace kvorum::server {
 class CallCounters;
 struct Options;
 
-class ClientFront {
+class ClientServer {
  public:
-  explicit ClientFront(const Options& options);
-  ~ClientFront();
+  explicit ClientServer(const Options& options);
+  ~ClientServer();
 
   Result<void> Bind(rpc::Router router, rpc::HttpHandler handler);
   // Call the functions below only after Bind.

@@ -1,4 +1,4 @@
-#include "server/replica/instance.h"
+#include "server/replica/local_member.h"
 
 #include <utility>
 
@@ -13,9 +13,9 @@
 #include "server/replica/backend_recovery.h"
 #include "server/replica/database_sender.h"
 #include "server/replica/disk_space.h"
-#include "server/replica/instance_options.h"
 #include "server/replica/known_peers.h"
 #include "server/replica/lease_expiry.h"
+#include "server/replica/local_member_options.h"
 #include "server/replica/log_recovery.h"
 #include "server/replica/log_writer.h"
 #include "server/replica/replica.h"
@@ -45,40 +45,42 @@ bool IsSnapshot(const raft::Message& message) { return message.type == raft::Mes
 
 }  // namespace
 
-Instance::Instance(mvcc::BackendOpener open_backend, InstanceExecutors executors,
-                   FatalHandler on_fatal)
+LocalMember::LocalMember(mvcc::BackendOpener open_backend, LocalMemberExecutors executors,
+                         FatalHandler on_fatal)
     : open_backend_(std::move(open_backend)),
       executors_(executors),
       on_fatal_(std::move(on_fatal)),
       waiters_(std::make_unique<WaitTable>()) {}
 
-Instance::~Instance() = default;
+LocalMember::~LocalMember() = default;
 
-Result<std::unique_ptr<Instance>> Instance::Open(FileSystem& fs, mvcc::BackendOpener open_backend,
-                                                 InstanceExecutors executors,
-                                                 InstanceOptions options, FatalHandler on_fatal) {
-  std::unique_ptr<Instance> instance(
-      new Instance(std::move(open_backend), executors, std::move(on_fatal)));
-  KV_TRY(RecoveredLog log, RecoverLog(fs, instance->open_backend_, options));
-  instance->cluster_id_ = log.metadata.cluster_id;
-  instance->member_id_ = log.metadata.node_id;
-  KV_RETURN_IF_ERROR(instance->OpenState(fs, log, options));
-  instance->peers_ =
+Result<std::unique_ptr<LocalMember>> LocalMember::Open(FileSystem& fs,
+                                                       mvcc::BackendOpener open_backend,
+                                                       LocalMemberExecutors executors,
+                                                       LocalMemberOptions options,
+                                                       FatalHandler on_fatal) {
+  std::unique_ptr<LocalMember> local_member(
+      new LocalMember(std::move(open_backend), executors, std::move(on_fatal)));
+  KV_TRY(RecoveredLog log, RecoverLog(fs, local_member->open_backend_, options));
+  local_member->cluster_id_ = log.metadata.cluster_id;
+  local_member->member_id_ = log.metadata.node_id;
+  KV_RETURN_IF_ERROR(local_member->OpenState(fs, log, options));
+  local_member->peers_ =
       std::make_unique<KnownPeers>(log.metadata.node_id, std::exchange(log.remotes, {}));
-  const auto members = instance->membership().View();
-  KV_RETURN_IF_ERROR(instance->peers_->Check(*members, log.metadata.cluster_id, options));
+  const auto members = local_member->membership().View();
+  KV_RETURN_IF_ERROR(local_member->peers_->Check(*members, log.metadata.cluster_id, options));
   if (options.force_new_cluster) {
-    const raft::Index applied = instance->store().recovered().consistent_index;
+    const raft::Index applied = local_member->store().recovered().consistent_index;
     KV_TRY(const raft::Index last,
            ForceNewCluster(log, *members, applied, options.advertise_peer_urls));
-    instance->peers_->ForceAlone(last);
+    local_member->peers_->ForceAlone(last);
   }
-  KV_RETURN_IF_ERROR(instance->BuildReplica(fs, std::move(log), std::move(options)));
-  return instance;
+  KV_RETURN_IF_ERROR(local_member->BuildReplica(fs, std::move(log), std::move(options)));
+  return local_member;
 }
 
-Result<void> Instance::OpenState(FileSystem& fs, const RecoveredLog& log,
-                                 const InstanceOptions& options) {
+Result<void> LocalMember::OpenState(FileSystem& fs, const RecoveredLog& log,
+                                    const LocalMemberOptions& options) {
   KV_TRY(auto backend, OpenMemberBackend(fs, open_backend_, options.snap_dir, log.snapshot_index));
   KV_TRY(
       state_,
@@ -92,7 +94,8 @@ Result<void> Instance::OpenState(FileSystem& fs, const RecoveredLog& log,
   return state_->Load(log.metadata.node_id, options.simple_tokens);
 }
 
-Result<void> Instance::BuildReplica(FileSystem& fs, RecoveredLog log, InstanceOptions options) {
+Result<void> LocalMember::BuildReplica(FileSystem& fs, RecoveredLog log,
+                                       LocalMemberOptions options) {
   on_removed_ = std::move(options.on_removed);
   options.raft.id = member_id_;
   options.raft.seed = options.seed;
@@ -142,7 +145,7 @@ Result<void> Instance::BuildReplica(FileSystem& fs, RecoveredLog log, InstanceOp
   return {};
 }
 
-void Instance::BuildApplier(const InstanceOptions& options) {
+void LocalMember::BuildApplier(const LocalMemberOptions& options) {
   applier_ = std::make_unique<Applier>(
       store(), membership(), alarms(), quota(), leases(), state_->auth_applier(), *waiters_,
       Applier::Hooks{
@@ -153,7 +156,8 @@ void Instance::BuildApplier(const InstanceOptions& options) {
       options.apply);
 }
 
-void Instance::BuildLogWriter(FileSystem& fs, RecoveredLog& log, const InstanceOptions& options) {
+void LocalMember::BuildLogWriter(FileSystem& fs, RecoveredLog& log,
+                                 const LocalMemberOptions& options) {
   LogWriter::Options log_options = options.log;
   log_options.snap_dir = options.snap_dir;
   log_ = std::make_unique<LogWriter>(
@@ -169,7 +173,7 @@ void Instance::BuildLogWriter(FileSystem& fs, RecoveredLog& log, const InstanceO
 }
 
 // Builds the disks' watch and the exchange of snapshots with other members.
-void Instance::BuildSnapshots(FileSystem& fs, const std::string& snap_dir) {
+void LocalMember::BuildSnapshots(FileSystem& fs, const std::string& snap_dir) {
   space_watch_ = std::make_unique<SpaceWatch>(
       executors_.backend,
       SpaceWatch::Hooks{.has_space =
@@ -187,11 +191,11 @@ void Instance::BuildSnapshots(FileSystem& fs, const std::string& snap_dir) {
       [this](raft::MemberId peer, bool succeeded) { replica_->SnapshotSent(peer, succeeded); });
 }
 
-void Instance::TellTransport() {
+void LocalMember::TellTransport() {
   transport_->SetMembers(peers_->View(membership().View(), applier_->applied_index()));
 }
 
-void Instance::ConfChanged(raft::Index index, const raft::ConfChange& change) {
+void LocalMember::ConfChanged(raft::Index index, const raft::ConfChange& change) {
   replica_->ConfChanged(index, change);
   const bool is_removal =
       change.type == raft::ConfChangeType::kRemoveNode && change.node_id == member_id_;
@@ -199,7 +203,7 @@ void Instance::ConfChanged(raft::Index index, const raft::ConfChange& change) {
   TellTransport();
 }
 
-void Instance::Start(Transport& transport) {
+void LocalMember::Start(Transport& transport) {
   transport_ = &transport;
   sender_->Start(transport);
   TellTransport();
@@ -208,23 +212,23 @@ void Instance::Start(Transport& transport) {
   space_watch_->Start();
 }
 
-void Instance::Receive(raft::Message message) {
+void LocalMember::Receive(raft::Message message) {
   if (IsSnapshot(message)) return;
   replica_->Receive(std::move(message));
 }
 
-void Instance::ReceiveAll(std::vector<raft::Message> messages) {
+void LocalMember::ReceiveAll(std::vector<raft::Message> messages) {
   std::erase_if(messages, IsSnapshot);
   replica_->ReceiveAll(std::move(messages));
 }
 
-void Instance::Unreachable(raft::MemberId peer) { replica_->Unreachable(peer); }
+void LocalMember::Unreachable(raft::MemberId peer) { replica_->Unreachable(peer); }
 
-void Instance::SnapshotSent(raft::MemberId peer, bool succeeded) {
+void LocalMember::SnapshotSent(raft::MemberId peer, bool succeeded) {
   sender_->Ended(peer, succeeded);
 }
 
-Result<std::unique_ptr<mvcc::SnapshotSink>> Instance::ReceiveSnapshot(raft::Message message) {
+Result<std::unique_ptr<mvcc::SnapshotSink>> LocalMember::ReceiveSnapshot(raft::Message message) {
   const bool is_ours = message.type == raft::MessageType::kSnap && message.to == member_id() &&
                        message.snapshot != nullptr && !message.snapshot->empty();
   if (!is_ours) return Fail(Code::kInvalidArgument, "not a snapshot for this member");
@@ -237,7 +241,8 @@ Result<std::unique_ptr<mvcc::SnapshotSink>> Instance::ReceiveSnapshot(raft::Mess
   return intake_->Begin(std::move(message));
 }
 
-void Instance::InstallSnapshot(const std::shared_ptr<const raft::Snapshot>& snapshot, Task done) {
+void LocalMember::InstallSnapshot(const std::shared_ptr<const raft::Snapshot>& snapshot,
+                                  Task done) {
   const raft::SnapshotMetadata& metadata = snapshot->metadata;
   KV_INFO("installing a snapshot", {"snapshot-index", metadata.index},
           {"snapshot-term", metadata.term}, {"applied-index", applier_->applied_index()});
@@ -248,7 +253,7 @@ void Instance::InstallSnapshot(const std::shared_ptr<const raft::Snapshot>& snap
   });
 }
 
-void Instance::SnapshotInstalled(const raft::SnapshotMetadata& metadata) {
+void LocalMember::SnapshotInstalled(const raft::SnapshotMetadata& metadata) {
   applier_->Installed(metadata.index, metadata.term);
   TellTransport();
   if (membership().View()->removed.contains(member_id_) && on_removed_) on_removed_();
@@ -257,7 +262,7 @@ void Instance::SnapshotInstalled(const raft::SnapshotMetadata& metadata) {
   KV_INFO("applied snapshot", {"snapshot-index", metadata.index}, {"revision", store().revision()});
 }
 
-bool Instance::DiskTakesWrites() {
+bool LocalMember::DiskTakesWrites() {
   if (log_->SpaceLow()) {
     log_->WatchSpace();
     return false;
@@ -266,7 +271,7 @@ bool Instance::DiskTakesWrites() {
          state_->disk_space()->TakesBackendBytes(store().PendingBytes());
 }
 
-void Instance::RaiseNoSpace(Task answer) {
+void LocalMember::RaiseNoSpace(Task answer) {
   const AlarmRequest raise{.action = AlarmAction::kActivate, .alarm = OwnNoSpace()};
   const std::uint64_t id = ids_->Next();
   std::vector<Proposal> proposals;
@@ -278,7 +283,7 @@ void Instance::RaiseNoSpace(Task answer) {
   replica_->Propose(std::move(proposals));
 }
 
-void Instance::Stop(Task done) {
+void LocalMember::Stop(Task done) {
   lease_expiry_->Stop();
   space_watch_->Stop();
   replica_->Stop([this, done = std::move(done)]() mutable {

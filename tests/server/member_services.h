@@ -42,10 +42,10 @@ class SmallPeers final : public PeerRequester {
   Result<PeerAnswer> AnswerOf(const std::string& url, std::string_view path) {
     for (std::size_t i = 0; cluster_ != nullptr && i < cluster_->size(); ++i) {
       if (SmallCluster::PeerUrlOf(i) != url || !cluster_->is_up(i)) continue;
-      Instance& instance = cluster_->member(i).instance();
-      PeerAnswer answer{.status = 200, .cluster_id = IdText(instance.cluster_id()), .body = {}};
+      LocalMember& local_member = cluster_->member(i).local_member();
+      PeerAnswer answer{.status = 200, .cluster_id = IdText(local_member.cluster_id()), .body = {}};
       answer.body = path == "/members"
-                        ? EncodeMembersJson(*instance.membership().View())
+                        ? EncodeMembersJson(*local_member.membership().View())
                         : R"({"etcdserver":"3.7.1","etcdcluster":")" + version + R"("})";
       return answer;
     }
@@ -56,11 +56,11 @@ class SmallPeers final : public PeerRequester {
 };
 
 // The services of member i, as long as it is up.
-class ClusterFront {
+class MemberServices {
  public:
-  ClusterFront(SmallCluster& cluster, std::size_t i)
+  MemberServices(SmallCluster& cluster, std::size_t i)
       : cluster_(cluster), batcher_(cluster.replica(i), 0) {
-    context_.Use(cluster.member(i).instance());
+    context_.Use(cluster.member(i).local_member());
     context_.transport = &cluster.network().PortOf(cluster.id(i));
     context_.batcher = &batcher_;
     context_.timers = &cluster.member(i).lanes().io();
@@ -75,8 +75,8 @@ class ClusterFront {
     maintenance_.Register(router_);
     lease_.Register(router_);
   }
-  ClusterFront(const ClusterFront&) = delete;
-  ClusterFront& operator=(const ClusterFront&) = delete;
+  MemberServices(const MemberServices&) = delete;
+  MemberServices& operator=(const MemberServices&) = delete;
 
   ServiceContext& context() { return context_; }
   ClusterService& service() { return cluster_service_; }

@@ -1,4 +1,4 @@
-// The settings with which an instance is opened.
+// The settings with which a member is opened.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace kvorum::server {
 
 class PeerRequester;
 
-struct InstanceOptions {
+struct LocalMemberOptions {
   // For a new cluster; ignored when the log exists.
   std::string name;
   std::string initial_cluster;
@@ -46,19 +46,19 @@ struct InstanceOptions {
   std::uint64_t quota_bytes = 0;
   std::uint64_t seed = 0;
 
-  raft::Config raft;  // id and seed are set by the instance
+  raft::Config raft;  // id and seed are set by the member
   Replica::Options replica;
-  LogWriter::Options log;  // snap_dir is set by the instance
+  LogWriter::Options log;  // snap_dir is set by the member
   Duration slow_apply{};   // ApplyLoop
   Applier::Bounds apply;
   wal::Options wal;
-  mvcc::StoreOptions store;  // hooks are set by the instance
+  mvcc::StoreOptions store;  // hooks are set by the member
   lease::Lessor::Options lease;
-  LeaseExpiry::Options lease_expiry;  // its time-outs are set by the instance
-  // The users' sessions; outlives the instance. Null: this member issues no simple tokens.
+  LeaseExpiry::Options lease_expiry;  // its time-outs are set by the member
+  // The users' sessions; outlives the local_member. Null: this member issues no simple tokens.
   auth::SimpleTokens* simple_tokens = nullptr;
 
-  // This member's own removal was applied; on the apply executor. The owner stops the instance a
+  // This member's own removal was applied; on the apply executor. The owner stops the member a
   // little later, so that the others still learn of it.
   std::function<void()> on_removed;
 };

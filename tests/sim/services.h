@@ -1,8 +1,8 @@
-// The services of one simulated process, as production puts them over an instance: KV, Watch with
+// The services of one simulated process, as production puts them over a member: KV, Watch with
 // its hub, Lease with its way to the leader, Auth with its logins. Requests come on the process's
 // I/O executor.
 //
-// Destroyed after the instance; BreakStreams before it, when the executors have ended.
+// Destroyed after the local_member; BreakStreams before it, when the executors have ended.
 #pragma once
 
 #include <memory>
@@ -32,18 +32,18 @@ namespace kvorum::sim {
 
 class Machine;
 
-class Front {
+class Services {
  public:
   struct Options {
     watch::HubOptions hub;
     std::size_t watch_window_bytes = 0;
     Passwords* passwords = nullptr;
   };
-  Front(World& world, Machine& machine, server::PeerPoster& poster, EventHistory& events,
-        const Options& options);
-  ~Front();
-  Front(const Front&) = delete;
-  Front& operator=(const Front&) = delete;
+  Services(World& world, Machine& machine, server::PeerPoster& poster, EventHistory& events,
+           const Options& options);
+  ~Services();
+  Services(const Services&) = delete;
+  Services& operator=(const Services&) = delete;
 
   // A caller without a token has an empty one.
   void Call(std::string_view path, std::string_view request, std::string_view token,

@@ -1,4 +1,4 @@
-#include "server/process/client_front.h"
+#include "server/process/client_server.h"
 
 #include <chrono>
 #include <ctime>
@@ -19,21 +19,21 @@ constexpr std::chrono::milliseconds kShutdownGrace(700);
 
 }  // namespace
 
-ClientFront::ClientFront(const Options& options)
+ClientServer::ClientServer(const Options& options)
     : options_(options), answers_(AnswerMemoryBytes(options)) {}
 
-ClientFront::~ClientFront() = default;
+ClientServer::~ClientServer() = default;
 
-Result<void> ClientFront::Bind(rpc::Router router, rpc::HttpHandler handler) {
+Result<void> ClientServer::Bind(rpc::Router router, rpc::HttpHandler handler) {
   health_.Register(router);
   counters_ = std::make_unique<CallCounters>(router.methods().size());
   ObserveCalls(router, *counters_, options_.warning_unary_request_duration);
-  server_ = std::make_unique<rpc::Server>(ClientFrontOptions(options_, answers_), std::move(router),
-                                          std::move(handler));
+  server_ = std::make_unique<rpc::Server>(ClientServerOptions(options_, answers_),
+                                          std::move(router), std::move(handler));
   return Listen();
 }
 
-Result<void> ClientFront::Listen() {
+Result<void> ClientServer::Listen() {
   KV_TRY(const auto tls, OpenClientTls(PosixFileSystem(), options_, std::time(nullptr)));
   if (tls != nullptr) tls->LoadLargeFilesOn(tls_files_);
   KV_RETURN_IF_ERROR(CheckClientUrls(options_, tls.get()));
@@ -52,7 +52,7 @@ Result<void> ClientFront::Listen() {
   return {};
 }
 
-void ClientFront::Serve() {
+void ClientServer::Serve() {
   health_.SetServing(true);
   server_->Start();
   KV_INFO("ready to serve client requests");
@@ -67,7 +67,7 @@ void ClientFront::Serve() {
   }
 }
 
-void ClientFront::Shutdown() {
+void ClientServer::Shutdown() {
   health_.SetServing(false);
   server_->Shutdown(kShutdownGrace);
 }

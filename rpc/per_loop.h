@@ -22,10 +22,10 @@
 
 namespace kvorum::rpc {
 
-struct Front {
+struct PerLoop {
   static constexpr std::size_t kInputBytes = 64 * 1024;
 
-  Front(const Options& o, const Router& r, const HttpHandler& h, Loop& l, AnswerMemory& a)
+  PerLoop(const Options& o, const Router& r, const HttpHandler& h, Loop& l, AnswerMemory& a)
       : options(o),
         router(r),
         http(h),

@@ -1,4 +1,4 @@
-#include "tests/sim/front.h"
+#include "tests/sim/services.h"
 
 #include <utility>
 
@@ -17,44 +17,44 @@ constexpr std::uint64_t kUnseenOneIn = 60;
 }  // namespace
 
 // Keeps published events for the judges, and passes them on to the hub.
-class Front::Tee final : public mvcc::PublishListener {
+class Services::Tee final : public mvcc::PublishListener {
  public:
-  Tee(World& world, const Machine& machine, EventHistory& events, Front& front)
-      : world_(world), machine_(machine), events_(events), front_(front) {}
+  Tee(World& world, const Machine& machine, EventHistory& events, Services& services)
+      : world_(world), machine_(machine), events_(events), services_(services) {}
 
   bool WantsRecords() const override { return true; }
   void OnPublished(Published published) override {
     KV_CHECK(published.records.has_value(), "what is published comes with its records");
     events_.Take(machine_.name(), published.first, published.last, *published.records);
-    const bool is_watched = front_.hub_.WantsRecords();
+    const bool is_watched = services_.hub_.WantsRecords();
     const bool is_unseen = is_watched && world_.scheduler.rng().OneIn(kUnseenOneIn);
     if (is_unseen) world_.faults.Add(Fault::kWatchJump);
     if (!is_watched || is_unseen) published.records.reset();
-    front_.hub_.OnPublished(std::move(published));
+    services_.hub_.OnPublished(std::move(published));
   }
   void OnInstalled(std::int64_t revision) override {
-    ++front_.installs_;
-    if (front_.hub_.WantsRecords()) world_.faults.Add(Fault::kWatchUnderSnapshot);
-    front_.hub_.OnInstalled(revision);
+    ++services_.installs_;
+    if (services_.hub_.WantsRecords()) world_.faults.Add(Fault::kWatchUnderSnapshot);
+    services_.hub_.OnInstalled(revision);
   }
 
  private:
   World& world_;
   const Machine& machine_;
   EventHistory& events_;
-  Front& front_;
+  Services& services_;
 };
 
-Front::Front(World& world, Machine& machine, server::PeerPoster& poster, EventHistory& events,
-             const Options& options)
-    : batcher_(machine.instance().replica(), 0),
-      hub_(machine.instance().store(), machine.lane(LaneKind::kWatch), options.hub),
+Services::Services(World& world, Machine& machine, server::PeerPoster& poster, EventHistory& events,
+                   const Options& options)
+    : batcher_(machine.local_member().replica(), 0),
+      hub_(machine.local_member().store(), machine.lane(LaneKind::kWatch), options.hub),
       tee_(std::make_unique<Tee>(world, machine, events, *this)),
       leader_streams_(machine.lane(LaneKind::kIo), machine.options().replica.election_timeout,
                       [this] { return context_.replica->is_leaderless(); }),
-      access_({.states = &machine.instance().auth_states(),
-               .store = &machine.instance().store(),
-               .leases = &machine.instance().leases(),
+      access_({.states = &machine.local_member().auth_states(),
+               .store = &machine.local_member().store(),
+               .leases = &machine.local_member().leases(),
                .batcher = &batcher_,
                .clock = &machine.clock(),
                .simple_tokens = &machine.tokens(),
@@ -72,7 +72,7 @@ Front::Front(World& world, Machine& machine, server::PeerPoster& poster, EventHi
       auth_(context_, login_),
       lease_(context_),
       watch_(context_) {
-  context_.Use(machine.instance());
+  context_.Use(machine.local_member());
   context_.batcher = &batcher_;
   context_.access = &access_;
   context_.transport = &machine.transport();
@@ -88,7 +88,7 @@ Front::Front(World& world, Machine& machine, server::PeerPoster& poster, EventHi
                      .election_timeout = machine.options().replica.election_timeout,
                      .watch_window_bytes = options.watch_window_bytes};
   hub_.NewShard(machine.lane(LaneKind::kIo));
-  machine.instance().store().SetPublishListener(tee_.get());
+  machine.local_member().store().SetPublishListener(tee_.get());
   kv_.Register(router_);
   auth_.Register(router_);
   lease_.Register(router_);
@@ -97,20 +97,20 @@ Front::Front(World& world, Machine& machine, server::PeerPoster& poster, EventHi
   leader_streams_.Start();
 }
 
-Front::~Front() = default;
+Services::~Services() = default;
 
-void Front::Call(std::string_view path, std::string_view request, std::string_view token,
-                 rpc::UnaryReply reply) {
+void Services::Call(std::string_view path, std::string_view request, std::string_view token,
+                    rpc::UnaryReply reply) {
   auto call = std::make_shared<rpc::CallContext>();
   if (!token.empty()) call->AddMetadata("token", token);
   router_.Find(path)->unary(std::move(call), SharedBytes::Copy(request), std::move(reply));
 }
 
-void Front::Serve(std::string_view path, std::shared_ptr<ClientStream> stream) {
+void Services::Serve(std::string_view path, std::shared_ptr<ClientStream> stream) {
   router_.Find(path)->stream(std::move(stream));
 }
 
-void Front::ServePeer(std::string path, SharedBytes body, rpc::HttpReply reply) {
+void Services::ServePeer(std::string path, SharedBytes body, rpc::HttpReply reply) {
   rpc::HttpRequest request;
   request.method = "POST";
   request.target = std::move(path);
@@ -118,12 +118,12 @@ void Front::ServePeer(std::string path, SharedBytes body, rpc::HttpReply reply) 
   peers_.Serve(std::move(request), std::move(reply));
 }
 
-void Front::Adopt(const std::shared_ptr<ClientStream>& stream) {
+void Services::Adopt(const std::shared_ptr<ClientStream>& stream) {
   std::erase_if(streams_, [](const auto& each) { return each->is_over(); });
   streams_.push_back(stream);
 }
 
-void Front::BreakStreams() {
+void Services::BreakStreams() {
   for (const auto& stream : std::exchange(streams_, {})) stream->Break();
 }
 

@@ -1,4 +1,4 @@
-#include "server/locks/candidacy.h"
+#include "server/locks/contender.h"
 
 #include <utility>
 
@@ -18,7 +18,7 @@ constexpr Duration kLeavePause = std::chrono::milliseconds(500);
 constexpr Duration kLeasePause = std::chrono::milliseconds(100);
 
 // A call's memory: itself with its watches, its key in several places, its value.
-std::size_t BytesHeld(const Candidacy::Request& request) {
+std::size_t BytesHeld(const Contender::Request& request) {
   constexpr std::size_t kFixedBytes = 4096;
   return kFixedBytes + 4 * request.name.size() + request.value.size();
 }
@@ -31,21 +31,21 @@ watch::CreateRequest WatchDeletion(std::string_view key, std::int64_t from_revis
 
 }  // namespace
 
-void Candidacy::Begin(LocalClient& client, WaitingCalls& waiting,
+void Contender::Begin(LocalClient& client, WaitingCalls& waiting,
                       std::shared_ptr<rpc::CallContext> call, const Request& request,
                       Callback callback) {
   auto place = waiting.Enter(BytesHeld(request));
   if (!place) return callback(kErrTooManyRequests.Fail());
   const bool wants_leader = WantsLeader(*call);
-  const std::shared_ptr<Candidacy> begun(
-      new Candidacy(client, *std::move(place), std::move(call), request, std::move(callback)));
+  const std::shared_ptr<Contender> begun(
+      new Contender(client, *std::move(place), std::move(call), request, std::move(callback)));
   LeaderStreams* leader_streams = client.context().leader_streams;
   if (wants_leader && leader_streams != nullptr)
     leader_streams->Add(std::shared_ptr<NeedsLeader>(begun));
   begun->Start();
 }
 
-Candidacy::Candidacy(LocalClient& client, WaitingCalls::Place waiting,
+Contender::Contender(LocalClient& client, WaitingCalls::Place waiting,
                      std::shared_ptr<rpc::CallContext> call, const Request& request,
                      Callback callback)
     : client_(client),
@@ -59,7 +59,7 @@ Candidacy::Candidacy(LocalClient& client, WaitingCalls::Place waiting,
       lease_(request.lease) {}
 
 template <class Value>
-LocalClient::Callback<Value> Candidacy::Then(void (Candidacy::*next)(Result<Value>)) {
+LocalClient::Callback<Value> Contender::Then(void (Contender::*next)(Result<Value>)) {
   state_ = State::kAsking;
   return [self = shared_from_this(), next](Result<Value> answer) {
     if (self->answered()) return self->Leave();
@@ -69,16 +69,16 @@ LocalClient::Callback<Value> Candidacy::Then(void (Candidacy::*next)(Result<Valu
   };
 }
 
-void Candidacy::Start() {
+void Contender::Start() {
   call_->OnCancel([self = shared_from_this()](const Error& reason) { self->GiveUp(reason); });
   if (answered()) return;
   if (lease_ != lease::kNoLease) return Enter(lease_);
-  client_.Grant(*call_, kSessionTtlSeconds, Then(&Candidacy::Enter));
+  client_.Grant(*call_, kSessionTtlSeconds, Then(&Contender::Enter));
 }
 
 // ---- Taking a place ----
 
-void Candidacy::Enter(Result<lease::LeaseId> lease) {
+void Contender::Enter(Result<lease::LeaseId> lease) {
   lease_ = *lease;
   key_ = QueueKey(queue_.prefix, lease_);
   mvcc::TxnRequest request = kind_ == Kind::kLock ? EnterAndCount(key_, queue_, lease_)
@@ -87,7 +87,7 @@ void Candidacy::Enter(Result<lease::LeaseId> lease) {
               [self = shared_from_this()](Result<TxnAnswer> answer) { self->OnEntered(answer); });
 }
 
-void Candidacy::OnEntered(const Result<TxnAnswer>& answer) {
+void Contender::OnEntered(const Result<TxnAnswer>& answer) {
   if (!answer.has_value()) return Fail(answer.error());
   // A place that existed before this call is not its to leave if its client is gone by now.
   if (answered() && !answer->response.succeeded) return End();
@@ -110,23 +110,23 @@ void Candidacy::OnEntered(const Result<TxnAnswer>& answer) {
   Look();
 }
 
-void Candidacy::ChangeValue(std::string_view value) {
+void Contender::ChangeValue(std::string_view value) {
   client_.Txn(*call_, server::ChangeValue(place(), lease_, value),
-              Then(&Candidacy::OnValueChanged));
+              Then(&Contender::OnValueChanged));
 }
 
-void Candidacy::OnValueChanged(Result<TxnAnswer> answer) {
+void Contender::OnValueChanged(Result<TxnAnswer> answer) {
   if (!answer->response.succeeded) return Lose();
   Look();
 }
 
 // ---- Waiting ----
 
-void Candidacy::Look() {
-  client_.Range(*call_, FindYoungestUpTo(queue_, created_ - 1), Then(&Candidacy::OnLooked));
+void Contender::Look() {
+  client_.Range(*call_, FindYoungestUpTo(queue_, created_ - 1), Then(&Contender::OnLooked));
 }
 
-void Candidacy::OnLooked(Result<RangeAnswer> older) {
+void Contender::OnLooked(Result<RangeAnswer> older) {
   if (older->response.rows.empty()) {
     if (has_waited_) return AskLease();
     if (kind_ == Kind::kLock) return AskKey();  // the predecessor may have gone since we entered
@@ -137,7 +137,7 @@ void Candidacy::OnLooked(Result<RangeAnswer> older) {
   Wait(kv->key, older->header.revision);
 }
 
-void Candidacy::Wait(std::string_view older_key, std::int64_t revision) {
+void Contender::Wait(std::string_view older_key, std::int64_t revision) {
   state_ = State::kWaiting;
   has_waited_ = true;
   if (watch_ == nullptr) {
@@ -150,7 +150,7 @@ void Candidacy::Wait(std::string_view older_key, std::int64_t revision) {
   older_watch_ = watch_->Add(WatchDeletion(older_key, revision + 1));
 }
 
-void Candidacy::OnNews(const LocalWatch::News& news) {
+void Contender::OnNews(const LocalWatch::News& news) {
   bool older_is_gone = false;
   for (const LocalWatch::Event& event : news.events) {
     own_is_gone_ |= event.watch_id == own_watch_;
@@ -166,11 +166,11 @@ void Candidacy::OnNews(const LocalWatch::News& news) {
   if (older_is_gone) Look();
 }
 
-void Candidacy::FindOwnAgain() {
-  client_.Range(*call_, FindKey(key_), Then(&Candidacy::OnFoundOwn));
+void Contender::FindOwnAgain() {
+  client_.Range(*call_, FindKey(key_), Then(&Contender::OnFoundOwn));
 }
 
-void Candidacy::OnFoundOwn(Result<RangeAnswer> answer) {
+void Contender::OnFoundOwn(Result<RangeAnswer> answer) {
   if (!IsOwn(*answer)) return Fail(LostError());
   seen_revision_ = answer->header.revision;
   Look();
@@ -178,9 +178,9 @@ void Candidacy::OnFoundOwn(Result<RangeAnswer> answer) {
 
 // ---- The oldest ----
 
-void Candidacy::AskLease() { client_.TimeToLive(*call_, lease_, Then(&Candidacy::OnLease)); }
+void Contender::AskLease() { client_.TimeToLive(*call_, lease_, Then(&Contender::OnLease)); }
 
-void Candidacy::OnLease(Result<std::int64_t> ttl_s) {
+void Contender::OnLease(Result<std::int64_t> ttl_s) {
   if (*ttl_s < 0) return Fail(LostError());
   if (*ttl_s > 0) return AskKey();
   // Expired and not revoked yet, or about to expire, or about to be renewed: time will tell.
@@ -191,14 +191,14 @@ void Candidacy::OnLease(Result<std::int64_t> ttl_s) {
   });
 }
 
-void Candidacy::AskKey() { client_.Range(*call_, FindKey(key_), Then(&Candidacy::OnKey)); }
+void Contender::AskKey() { client_.Range(*call_, FindKey(key_), Then(&Contender::OnKey)); }
 
-void Candidacy::OnKey(Result<RangeAnswer> answer) {
+void Contender::OnKey(Result<RangeAnswer> answer) {
   if (!IsOwn(*answer)) return Fail(LostError());
   Succeed(kind_ == Kind::kLock ? answer->header : entered_header_);
 }
 
-bool Candidacy::IsOwn(const RangeAnswer& answer) const {
+bool Contender::IsOwn(const RangeAnswer& answer) const {
   if (answer.response.rows.empty()) return false;
   const auto kv = mvcc::DecodeKeyValue(answer.response.rows[0]);
   // A key that existed before is taken as it is, if it need not wait.
@@ -207,36 +207,36 @@ bool Candidacy::IsOwn(const RangeAnswer& answer) const {
 
 // ---- Ends ----
 
-Error Candidacy::LostError() const {
+Error Contender::LostError() const {
   return kind_ == Kind::kLock ? kErrSessionExpired.ToError() : kErrElectionNotLeader.ToError();
 }
 
-void Candidacy::Succeed(const ResponseHeader& header) {
+void Contender::Succeed(const ResponseHeader& header) {
   Answer(Success{.header = header, .key = std::move(key_), .created = created_, .lease = lease_});
   End();
 }
 
-void Candidacy::Lose() {
+void Contender::Lose() {
   is_in_queue_ = false;
   Fail(LostError());
 }
 
-void Candidacy::Fail(Error error) {
+void Contender::Fail(Error error) {
   failure_ = std::move(error);
   Leave();
 }
 
-void Candidacy::GiveUp(Error error) {
+void Contender::GiveUp(Error error) {
   if (answered()) return;
   Answer(kvorum::Fail(std::move(error)));
   if (state_ == State::kWaiting) Leave();  // otherwise when the pending request is answered
 }
 
-void Candidacy::OnNoLeader() {
+void Contender::OnNoLeader() {
   shard_.executor().Post([self = shared_from_this()] { self->GiveUp(kErrNoLeader.ToError()); });
 }
 
-void Candidacy::Leave() {
+void Contender::Leave() {
   state_ = State::kLeaving;
   if (watch_ != nullptr) std::exchange(watch_, nullptr)->Close();
   if (!is_in_queue_) return OnLeft({});
@@ -244,7 +244,7 @@ void Candidacy::Leave() {
               [self = shared_from_this()](Result<TxnAnswer> answer) { self->OnLeft(answer); });
 }
 
-void Candidacy::OnLeft(const Result<TxnAnswer>& answer) {
+void Contender::OnLeft(const Result<TxnAnswer>& answer) {
   if (!answered()) Answer(kvorum::Fail(*failure_));
   const bool is_over = answer.has_value() || answer.error().message == kErrStopped.message ||
                        ++leave_attempts_ == kLeaveAttempts;
@@ -254,11 +254,11 @@ void Candidacy::OnLeft(const Result<TxnAnswer>& answer) {
                   [self = shared_from_this()] { self->Leave(); });
 }
 
-void Candidacy::Answer(Result<Success> answer) {
+void Contender::Answer(Result<Success> answer) {
   std::exchange(callback_, nullptr)(std::move(answer));
 }
 
-void Candidacy::End() {
+void Contender::End() {
   state_ = State::kEnded;
   if (watch_ != nullptr) std::exchange(watch_, nullptr)->Close();
   call_ = nullptr;

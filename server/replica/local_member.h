@@ -4,8 +4,9 @@
 //
 // Open finds or creates the log, checks that log and backend belong together, and rebuilds the
 // state; Start begins to run; from then on the transport may call (TransportReceiver). The owner
-// calls Stop and waits for its callback, stops the executors, then destroys the instance. Errors of
-// Open leave the data as it was: kDataLoss and kFailedPrecondition name the file and the remedy.
+// calls Stop and waits for its callback, stops the executors, then destroys the local_member.
+// Errors of Open leave the data as it was: kDataLoss and kFailedPrecondition name the file and the
+// remedy.
 #pragma once
 
 #include <cstdint>
@@ -36,11 +37,11 @@ class RequestIdSource;
 class SnapshotIntake;
 class SpaceWatch;
 class WaitTable;
-struct InstanceOptions;
+struct LocalMemberOptions;
 struct RecoveredLog;
 
 // The executors of a member's work.
-struct InstanceExecutors {
+struct LocalMemberExecutors {
   Executor& raft;
   Executor& wal;
   Executor& apply;
@@ -48,17 +49,18 @@ struct InstanceExecutors {
   Executor& copier;
 };
 
-class Instance final : public TransportReceiver {
+class LocalMember final : public TransportReceiver {
  public:
   using FatalHandler = std::function<void(const Error& error)>;
 
-  ~Instance() override;
+  ~LocalMember() override;
 
   // `open_backend` opens a backend at a path of `fs`, or creates one: the member's, `db` in
   // snap_dir, once the log is known to be usable, and later those of received snapshots.
-  static Result<std::unique_ptr<Instance>> Open(FileSystem& fs, mvcc::BackendOpener open_backend,
-                                                InstanceExecutors executors,
-                                                InstanceOptions options, FatalHandler on_fatal);
+  static Result<std::unique_ptr<LocalMember>> Open(FileSystem& fs, mvcc::BackendOpener open_backend,
+                                                   LocalMemberExecutors executors,
+                                                   LocalMemberOptions options,
+                                                   FatalHandler on_fatal);
 
   // The transport outlives this use: it is stopped after Stop has called back.
   void Start(Transport& transport);
@@ -88,12 +90,14 @@ class Instance final : public TransportReceiver {
   const AuthStates& auth_states() const { return state_->auth_states(); }
 
  private:
-  Instance(mvcc::BackendOpener open_backend, InstanceExecutors executors, FatalHandler on_fatal);
+  LocalMember(mvcc::BackendOpener open_backend, LocalMemberExecutors executors,
+              FatalHandler on_fatal);
 
-  Result<void> OpenState(FileSystem& fs, const RecoveredLog& log, const InstanceOptions& options);
-  Result<void> BuildReplica(FileSystem& fs, RecoveredLog log, InstanceOptions options);
-  void BuildApplier(const InstanceOptions& options);
-  void BuildLogWriter(FileSystem& fs, RecoveredLog& log, const InstanceOptions& options);
+  Result<void> OpenState(FileSystem& fs, const RecoveredLog& log,
+                         const LocalMemberOptions& options);
+  Result<void> BuildReplica(FileSystem& fs, RecoveredLog log, LocalMemberOptions options);
+  void BuildApplier(const LocalMemberOptions& options);
+  void BuildLogWriter(FileSystem& fs, RecoveredLog& log, const LocalMemberOptions& options);
   void BuildSnapshots(FileSystem& fs, const std::string& snap_dir);
   void TellTransport();
   // The alarm in this member's name.
@@ -105,7 +109,7 @@ class Instance final : public TransportReceiver {
   void SnapshotInstalled(const raft::SnapshotMetadata& metadata);
 
   const mvcc::BackendOpener open_backend_;
-  const InstanceExecutors executors_;
+  const LocalMemberExecutors executors_;
   const FatalHandler on_fatal_;
   std::function<void()> on_removed_;
   std::uint64_t cluster_id_ = 0;

@@ -37,7 +37,7 @@ namespace kvorum::server {
 // The time to live of the lease that is granted to a caller without one; nobody keeps it alive.
 inline constexpr std::int64_t kSessionTtlSeconds = 60;
 
-class Candidacy final : public NeedsLeader, public std::enable_shared_from_this<Candidacy> {
+class Contender final : public NeedsLeader, public std::enable_shared_from_this<Contender> {
  public:
   enum class Kind : std::uint8_t { kLock, kElection };
   struct Request {
@@ -63,7 +63,7 @@ class Candidacy final : public NeedsLeader, public std::enable_shared_from_this<
   void OnNoLeader() override;
 
  private:
-  Candidacy(LocalClient& client, WaitingCalls::Place waiting,
+  Contender(LocalClient& client, WaitingCalls::Place waiting,
             std::shared_ptr<rpc::CallContext> call, const Request& request, Callback callback);
 
   enum class State : std::uint8_t {
@@ -76,7 +76,7 @@ class Candidacy final : public NeedsLeader, public std::enable_shared_from_this<
   void Start();
   // Handles the answer of a request, unless the call is over by then.
   template <class Value>
-  LocalClient::Callback<Value> Then(void (Candidacy::*next)(Result<Value>));
+  LocalClient::Callback<Value> Then(void (Contender::*next)(Result<Value>));
 
   void Enter(Result<lease::LeaseId> lease);
   void OnEntered(const Result<TxnAnswer>& answer);
