@@ -26,7 +26,7 @@ class Role {
   const RoleRecord& record() const { return record_; }
   // The auth revision at which its permissions last changed.
   std::uint64_t changed_revision() const { return changed_revision_; }
-  // As RoleGet shows them: root's are in no record.
+  // The permissions that RoleGet shows. Those of root are in no record.
   std::vector<Permission> ShownPermissions() const;
 
  private:

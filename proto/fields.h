@@ -17,7 +17,7 @@
 // zero or empty, but a struct is always written.
 //
 // Threading: constants and functions. Errors: decoding ends at the first field that is malformed,
-// as wire::Reader has it, and leaves the message half filled. Unknown fields are passed over; a
+// by the rules of wire::Reader, and leaves the message half filled. Unknown fields are skipped; a
 // nested message that comes in parts is merged. Tables hold no cycle, so nesting is bounded by the
 // tables. Cost: encoding is one allocation of the exact size; a field is a few indirect calls. What
 // every request passes through is unrolled (inline_fields.h) or by hand (docs/decisions/0020).
@@ -44,7 +44,7 @@
 
 namespace kvorum::wire {
 
-// As the .proto file declares it; numbers first.
+// The type that the .proto file declares; numbers come first.
 enum class FieldType : std::uint8_t {
   kInt64,
   kUint64,
@@ -56,8 +56,8 @@ enum class FieldType : std::uint8_t {
   kMessage,
 };
 
-// How a value is read and set, by its C++ type: as a number, as bytes, or not at all, if it is
-// another message.
+// The functions that read and set a value of one C++ type: as a number or as bytes. A nested
+// message has neither.
 struct Access {
   std::uint64_t (*number)(const void* value) = nullptr;
   void (*set_number)(void* value, std::uint64_t number) = nullptr;
@@ -90,7 +90,7 @@ struct Table {
   std::string_view names;     // full names of the messages that it describes, separated by spaces
   std::span<const Row> rows;  // in ascending order
   OtherTypes other_types = OtherTypes::kAreUnknown;
-  std::shared_ptr<void> (*make)() = nullptr;  // a new message: for who knows the table alone
+  std::shared_ptr<void> (*make)() = nullptr;  // a new message, for callers that have only the table
 };
 
 template <class T>
@@ -110,7 +110,7 @@ constexpr bool kIsBytes =
     std::is_same_v<Value, std::string> || std::is_same_v<Value, std::string_view> ||
     std::is_same_v<Value, SharedBytes>;
 
-// How a member holds its values.
+// The access to the values of a member: one, an optional one, or many.
 template <class Member>
 struct Held {
   using Value = Member;

@@ -13,8 +13,8 @@
 namespace kvorum::rpc {
 namespace {
 
-// As in grpc-go: a client without streams may ping this often, and gets GOAWAY at the strike after
-// these.
+// A client without streams may ping this often, and gets GOAWAY at the strike after these, as in
+// grpc-go.
 constexpr Duration kIdlePingInterval = std::chrono::hours(2);
 constexpr int kMaxPingStrikes = 2;
 // The time for the first GOAWAY to reach the client, if it does not answer our ping.

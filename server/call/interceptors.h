@@ -13,9 +13,9 @@ namespace kvorum::server {
 // True if the call requires a leader (metadata hasleader).
 bool WantsLeader(const rpc::CallContext& call);
 
-// kNotSupportedForLearner for a member without a vote that does not serve this call,
-// kInvalidClientApiVersion for metadata client-api-version that is not UTF-8, kNoLeader for a call
-// that requires a leader while there is none.
+// kErrNotSupportedForLearner for a member without a vote that does not serve this call,
+// kErrInvalidClientApiVersion for metadata client-api-version that is not UTF-8, kErrNoLeader for a
+// call that requires a leader while there is none.
 Result<void> CheckCall(const ServiceContext& context, const rpc::CallContext& call,
                        bool learner_serves);
 
