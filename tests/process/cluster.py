@@ -51,6 +51,7 @@ class Member:
         self.peer_port = ports.free_port()
         self.advertised_peer_port = None  # if it is another one
         self.data_dir = os.path.join(cluster.folder, name)
+        self.binary = server.BINARY
         self.process = None
         self.starts = 0
         self.paused = False
@@ -88,7 +89,7 @@ class Member:
         command = [
             # A test that is killed leaves none behind.
             "setpriv", "--pdeathsig", "KILL",
-            server.BINARY,
+            self.binary,
             "--name", self.name,
             "--data-dir", self.data_dir,
             "--listen-client-urls", self.client_url,

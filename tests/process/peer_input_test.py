@@ -1,7 +1,7 @@
 """Input on the peer port from strangers and broken members: refused with the protocol's answers, no member ends
 or grows, and clients are served all the while.
 
-Encodes raft's messages by hand (numbers: proto/raft.proto), so that it says what no honest member would.
+Raft's messages are encoded by hand (raft_messages.py), so that they say what no honest member would.
 """
 
 import http.client
@@ -17,54 +17,22 @@ from etcd3.etcdrpc import rpc_pb2
 
 import cluster
 import history
-import server
+import raft_messages
+from raft_messages import (APP, APP_RESP, CONF_CHANGE, CONF_CHANGE_V2, HEARTBEAT, HEARTBEAT_RESP, NORMAL, PRE_VOTE, PROP,
+                           READ_INDEX, READ_INDEX_RESP, SNAP, TAKEN, VOTE, entry, message)
 
 SEED = int(os.environ.get("KVORUM_FAULT_SEED", "1"))
 GARBAGE_ROUNDS = 60
 FLOOD = 3000
 GROWTH_BYTES = 96 << 20
 
-# Answers to posts. A message that is well made is taken: whether it makes sense is for the raft core to say.
-TAKEN = (204, "")
+# Answers to posts.
 UNREADABLE = (400, "error unmarshalling raft message")
 UNKNOWN_SENDER = (403, "unknown sender")
 NOT_FOR_US = (403, "cannot process message to mismatch member")
 
-NORMAL, CONF_CHANGE, CONF_CHANGE_V2 = 0, 1, 2
-PROP, APP, APP_RESP, VOTE, SNAP, HEARTBEAT, HEARTBEAT_RESP = 2, 3, 4, 5, 7, 8, 9
-READ_INDEX, READ_INDEX_RESP, PRE_VOTE = 15, 16, 17
 LOCAL = (0, 1, 10, 11, 12, 19, 20, 21, 22, 23)
 FAR = 1 << 62
-
-
-def varint(number):
-    out = bytearray()
-    while number >= 0x80:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
-
-
-def field(number, value):
-    if isinstance(value, bytes):
-        return varint(number << 3 | 2) + varint(len(value)) + value
-    return varint(number << 3) + varint(value)
-
-
-def message(kind, to, sender, term, log_term=0, index=0, entries=(), commit=0, snapshot=None, reject=0, hint=0,
-            context=b""):
-    out = field(1, kind) + field(2, to) + field(3, sender) + field(4, term) + field(5, log_term) + field(6, index)
-    for entry in entries:
-        out += field(7, entry)
-    out += field(8, commit)
-    if snapshot is not None:
-        out += field(9, snapshot)
-    return out + field(10, reject) + field(11, hint) + (field(12, context) if context else b"")
-
-
-def entry(term, index, data=b"", kind=0):
-    return field(1, kind) + field(2, term) + field(3, index) + field(4, data)
 
 
 class FakeMember(http.server.BaseHTTPRequestHandler):
@@ -125,27 +93,12 @@ class PeerInputTest(history.HistoryCase):
     def applied(self, member):
         return self.members.details(member)["raftAppliedIndex"]
 
-    def headers(self, sender, **changes):
-        headers = {"X-Server-From": f"{sender:x}", "X-Server-Version": "3.7.1", "X-Min-Cluster-Version": "3.0.0",
-                   "X-Etcd-Cluster-ID": f"{self.cluster_id:x}", "Content-Type": "application/protobuf"}
-        headers.update({name.replace("_", "-"): value for name, value in changes.items()})
-        return {name: value for name, value in headers.items() if value is not None}
-
-    def ask(self, member, method, path, body=None, headers=None):
-        """(status, body), or None if the connection was closed instead."""
-        connection = http.client.HTTPConnection("127.0.0.1", member.peer_port, timeout=10)
-        try:
-            connection.request(method, path, body, headers or {})
-            answer = connection.getresponse()
-            return answer.status, answer.read().decode(errors="replace").strip()
-        except (http.client.HTTPException, ConnectionError):
-            return None
-        finally:
-            connection.close()
+    def headers(self, sender):
+        return raft_messages.headers(self.cluster_id, sender)
 
     def post(self, member, body, sender, expected, path="/raft"):
         # The texts tell that raft's part refused, not the parser of the HTTP around it.
-        self.assertEqual(self.ask(member, "POST", path, body, self.headers(sender)), expected)
+        self.assertEqual(raft_messages.ask(member, "POST", path, body, self.headers(sender)), expected)
 
     def test_requests_that_are_not_for_this_cluster_are_refused(self):
         member, other = self.members.members[:2]
@@ -167,7 +120,7 @@ class PeerInputTest(history.HistoryCase):
         for method, path, changes, status, text in expected:
             with self.subTest(method=method, path=path, changes=changes):
                 headers = {**self.headers(peer), **changes}
-                answer = self.ask(member, method, path, b"" if method == "POST" else None, headers)
+                answer = raft_messages.ask(member, method, path, b"" if method == "POST" else None, headers)
                 self.assertIsNotNone(answer)
                 self.assertEqual(answer[0], status, answer)
                 self.assertIn(text, answer[1])
@@ -264,15 +217,12 @@ class PeerInputTest(history.HistoryCase):
             return message(APP, me, leader_id, self.term, log_term=self.term, index=index, commit=index + 1,
                            entries=[entry(self.term, index + 1, data, kind)])
 
-        # One voter for another; by the old and the new majority until told otherwise; an entry that leaves that state.
-        swap = field(2, field(1, 0) + field(2, 0xABCDEF)) + field(2, field(1, 1) + field(2, leader_id))
-        for data in (swap, field(1, 2) + swap, b""):
+        for data in raft_messages.joint_changes(0xABCDEF, leader_id):
             self.post(follower, append(last, data, CONF_CHANGE_V2), leader_id, TAKEN)
             self.post(self.leader, message(PROP, leader_id, me, 0, entries=[entry(0, 0, data, CONF_CHANGE_V2)]), me,
                       TAKEN)
-        voters = b"".join(field(1, m) for m in self.ids.values())
-        metadata = field(1, voters + field(3, leader_id) + field(5, 1)) + field(2, last + 10) + field(3, self.term)
-        snapshot = message(SNAP, me, leader_id, self.term, snapshot=field(2, metadata))
+        snapshot = message(SNAP, me, leader_id, self.term, snapshot=raft_messages.joint_snapshot(
+            self.ids.values(), leader_id, last + 10, self.term))
         self.post(follower, snapshot, leader_id, TAKEN)
         cluster.wait_until(lambda: b"an entry that no member could apply" in follower.log(), "a word of the refusal")
 
