@@ -1,15 +1,11 @@
 // A call's path through an Http2Session: from its headers to its handler and back.
 #include <nghttp2/nghttp2.h>
 
-#include <algorithm>
-#include <charconv>
-#include <iterator>
-#include <limits>
+#include <array>
 #include <utility>
 
 #include "base/logging.h"
 #include "rpc/grpc_protocol.h"
-#include "rpc/http2_rules.h"
 #include "rpc/http2_session.h"
 #include "rpc/nghttp2_callbacks.h"
 #include "rpc/pool_allocator.h"
@@ -17,23 +13,8 @@
 namespace kvorum::rpc {
 namespace {
 
-// HPACK's overhead per header for SETTINGS_MAX_HEADER_LIST_SIZE (RFC 7540, section 6.5.2).
-constexpr std::size_t kHeaderOverheadBytes = 32;
 // Longer error texts are cut, so that the trailers always fit a client's header limits.
 constexpr std::size_t kMaxErrorTextBytes = 4096;
-// The next piece of a large answer is requested when less than this is left of the previous ones.
-constexpr std::size_t kAskBytes = 256 * 1024;
-// While there is no memory for more answers: the bound of a connection's unsent ones, and the size
-// of an answer that it gets all the same.
-constexpr std::size_t kUnsentWhenFull = 1024 * 1024;
-constexpr std::size_t kSmallAnswerBytes = 4096;
-// Header blocks up to this size count as part of the call.
-constexpr std::size_t kOrdinaryHeadBytes = 2048;
-// An inbox of this size is freed once it is empty.
-constexpr std::size_t kKeepInboxBytes = 4096;
-
-// The length of a body whose length was not stated.
-constexpr std::uint64_t kAnyLength = std::numeric_limits<std::uint64_t>::max();
 
 constexpr std::array<std::string_view, 17> kCodeTexts{
     "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "16"};
@@ -59,9 +40,8 @@ std::string_view AnswerContentType(bool plus_proto) {
 // ---- From the request to the handler ----
 
 Call* Http2Session::NewCall(std::int32_t stream_id) {
-  if (waiting_.size() >= per_loop_.options.max_waiting_requests || close_when_sent_ || hanging_up_)
-    return nullptr;
-  head_ = {};
+  if (waiting_.size() >= per_loop_.options.max_waiting_requests || ending()) return nullptr;
+  head_.Clear();
   auto call =
       std::allocate_shared<Call>(PoolAllocator<Call>(), *this, stream_id, per_loop_.loop.mailbox(),
                                  per_loop_.options.max_receive_message_bytes);
@@ -69,159 +49,28 @@ Call* Http2Session::NewCall(std::int32_t stream_id) {
   call->set_peer(peer_);
   if (certificate_name_.has_value()) call->set_certificate_name(*certificate_name_);
   call->set_started(per_loop_.loop.now());
-  Call* raw = call.get();
-  raw->next_ = calls_;
-  if (calls_ != nullptr) calls_->previous_ = raw;
-  calls_ = raw;
-  ++call_count_;
-  raw->attached_ = std::move(call);
-  return raw;
-}
-
-void Http2Session::OnHeader(Call& call, std::string_view name, std::string_view value) {
-  Head& head = head_;
-  head.list_bytes += name.size() + value.size() + kHeaderOverheadBytes;
-  if (head.list_bytes > per_loop_.options.max_header_list_bytes) head.too_large = true;
-  if (head.too_large || head.malformed) return;
-  if (!IsValidHeaderValue(value)) {
-    head.malformed = true;
-  } else if (name.starts_with(':')) {
-    OnPseudoHeader(call, name, value);
-  } else {
-    head.regular_seen = true;
-    if (OnProtocolHeader(call, name, value)) return;
-    if (!IsValidHeaderName(name)) {
-      head.malformed = true;
-    } else if (name.ends_with("-bin")) {
-      if (auto decoded = DecodeBinaryMetadata(name, value)) {
-        call.AddMetadata(name, *decoded);
-      } else if (!head.error) {
-        head.error = std::move(decoded).error();
-      }
-    } else {
-      call.AddMetadata(name, value);
-    }
-  }
-}
-
-void Http2Session::OnTrailer(std::string_view name, std::string_view value) {
-  Head& head = head_;
-  head.list_bytes += name.size() + value.size() + kHeaderOverheadBytes;
-  if (head.list_bytes > per_loop_.options.max_header_list_bytes) head.too_large = true;
-  // No pseudo header has a valid field name.
-  head.malformed |=
-      !IsValidHeaderName(name) || !IsValidHeaderValue(value) || IsConnectionField(name);
-}
-
-void Http2Session::OnPseudoHeader(Call& call, std::string_view name, std::string_view value) {
-  Head& head = head_;
-  head.malformed |= head.regular_seen;
-  if (name == ":path") {
-    head.malformed |= std::exchange(head.path_seen, true) || value.empty();
-    call.entry_ = per_loop_.router.Find(value);
-    if (call.entry_ == nullptr) head.unknown_path = value;
-  } else if (name == ":method") {
-    head.malformed |= std::exchange(head.method_seen, true);
-    head.is_post = value == "POST";
-    if (!head.is_post) head.wrong_http_method = value;
-  } else if (name == ":authority") {
-    ++head.authorities;
-    call.AddMetadata(name, value);
-  } else if (name == ":scheme") {
-    head.malformed |= std::exchange(head.scheme_seen, true) || !IsScheme(value);
-    head.is_https = value == "https";
-  } else {
-    head.malformed = true;
-  }
-}
-
-bool Http2Session::OnProtocolHeader(Call& call, std::string_view name, std::string_view value) {
-  Head& head = head_;
-  if (IsConnectionField(name)) {
-    head.malformed = true;
-    return true;
-  }
-  switch (name.size()) {
-    case 2:
-      if (name != "te") return false;
-      head.malformed |= !IsAllowedTe(value);
-      return true;
-    case 4:
-      if (name != "host") return false;
-      ++head.hosts;
-      return false;  // and it is metadata
-    case 11:
-      return name == "grpc-status";
-    case 12:
-      if (name == "content-type") {
-        const auto subtype = ContentSubtype(value);
-        if (subtype) {
-          head.is_grpc = true;
-          call.plus_proto_ = *subtype == "proto";
-        } else {
-          head.wrong_content_type = value;
-        }
-        return true;
-      }
-      if (name == "grpc-timeout") {
-        if (auto timeout = ParseTimeout(value)) {
-          head.timeout = *timeout;
-        } else {
-          head.error = std::move(timeout).error();
-        }
-        return true;
-      }
-      return name == "grpc-message";
-    case 13:
-      if (name != "grpc-encoding") return false;
-      if (value == "gzip") {
-        call.reader_.set_encoding(MessageReader::Encoding::kGzip);
-      } else if (value != "identity" && !value.empty()) {
-        head.unknown_encoding = value;
-      }
-      return true;
-    case 14:
-      if (name != "content-length") return false;
-      head.malformed |= call.content_length_.has_value();
-      call.content_length_ = ParseContentLength(value);
-      head.malformed |= !call.content_length_.has_value();
-      return false;  // and it is metadata
-    case 17:
-      return name == "grpc-message-type";
-    case 20:
-      return name == "grpc-accept-encoding";
-    default:  // a length from the wire
-      return false;
-  }
-}
-
-bool Http2Session::IsMalformed(const Call& call) const {
-  const Head& head = head_;
-  if (head.malformed || !head.method_seen) return true;
-  // CONNECT has none, and is refused for its method.
-  const bool is_connect = head.wrong_http_method == "CONNECT";
-  if (!is_connect && (!head.scheme_seen || !head.path_seen)) return true;
-  if (call.remote_ended_ && call.content_length_.value_or(0) > 0) return true;
-  if (head.authorities == 0 || head.hosts == 0) return false;
-  return !IsSameHost(call.Metadata("host").value_or(""), call.Metadata(":authority").value_or(""),
-                     head.is_https);
+  return &calls_.Add(std::move(call));
 }
 
 // The order of the refusals is grpc-go's.
 void Http2Session::BeginCall(Call& call, bool remote_ended) {
-  const Head& head = head_;
-  call.remote_ended_ = remote_ended;
+  const RequestHead& head = head_;
+  call.entry_ = head.entry;
+  call.plus_proto_ = head.plus_proto;
+  call.request_.set_stated_bytes(head.content_length);
+  const bool is_whole = !remote_ended || call.request_.End();
   if (head.too_large) return RefuseStream(call, NGHTTP2_FRAME_SIZE_ERROR);
   if (head.authorities > 1 || head.hosts > 1)
     return Refuse(call, HostCountError(head.authorities, head.hosts), "400");
-  if (IsMalformed(call)) return RefuseStream(call, NGHTTP2_PROTOCOL_ERROR);
+  if (head.IsMalformed(call) || !is_whole) return RefuseStream(call, NGHTTP2_PROTOCOL_ERROR);
   if (!head.is_grpc) {
     const bool is_http = head.wrong_content_type.find("application/grpc") == std::string::npos;
     if (is_http && serves_ == Serves::kGrpcAndHttp) return BeginHttp(call, remote_ended);
     return Refuse(call, ContentTypeError(head.wrong_content_type), "415");
   }
   if (head.error) return Refuse(call, *head.error, "400");
-  if (!head.is_post) return Refuse(call, WrongHttpMethodError(head.wrong_http_method), "405");
+  if (head.method != RequestHead::HttpMethod::kPost)
+    return Refuse(call, WrongHttpMethodError(head.wrong_http_method), "405");
   if (head.timeout) {
     if (head.timeout->count() == 0) return Refuse(call, DeadlineError(), "200");
     call.set_deadline(call.started() + *head.timeout);
@@ -231,13 +80,14 @@ void Http2Session::BeginCall(Call& call, bool remote_ended) {
   if (!head.unknown_encoding.empty())
     return Refuse(call, MissingDecompressorError(head.unknown_encoding), "200");
   call.set_method(&call.entry_->info);
-  if (head.list_bytes > kOrdinaryHeadBytes) {
-    call.head_bytes_ = head.list_bytes;
+  if (head.is_gzip) call.request_.set_encoding(MessageReader::Encoding::kGzip);
+  if (const std::size_t head_bytes = head.UnusualBytes(); head_bytes > 0) {
+    call.request_.set_head_bytes(head_bytes);
     if (!CountBuffered(call)) return;
   }
   if (call.deadline()) per_loop_.loop.Arm(call, *call.deadline());
   if (call.entry_->info.kind != MethodKind::kUnary) {
-    call.stream_ = std::make_unique<Call::StreamSide>();
+    call.stream_ = std::make_unique<StreamOperations>();
     return DispatchOrWait(call);
   }
   if (remote_ended) EndUnaryRequest(call);
@@ -246,11 +96,9 @@ void Http2Session::BeginCall(Call& call, bool remote_ended) {
 void Http2Session::OnData(Call& call, std::string_view bytes) {
   // The connection's window is given back at once, so that one stalled stream stalls no other.
   nghttp2_session_consume_connection(session_, bytes.size());
-  call.end_.received_bytes += bytes.size();
-  if (call.end_.received_bytes > call.content_length_.value_or(kAnyLength))
-    return RefuseStream(call, NGHTTP2_PROTOCOL_ERROR);
-  if (call.decided_ || call.entry_ == nullptr) {
-    if (!call.decided_ && call.http_ != nullptr) return OnHttpData(call, bytes);
+  if (!call.request_.Receive(bytes.size())) return RefuseStream(call, NGHTTP2_PROTOCOL_ERROR);
+  if (call.decided() || call.entry_ == nullptr) {
+    if (!call.decided() && call.http_ != nullptr) return OnHttpData(call, bytes);
     nghttp2_session_consume_stream(session_, call.stream_id_, bytes.size());
   } else if (call.stream_ == nullptr) {
     OnUnaryData(call, bytes);
@@ -261,114 +109,76 @@ void Http2Session::OnData(Call& call, std::string_view bytes) {
 
 void Http2Session::OnUnaryData(Call& call, std::string_view bytes) {
   nghttp2_session_consume_stream(session_, call.stream_id_, bytes.size());
-  if (bytes.empty()) return;
-  if (call.reader_.complete()) return Cancel(call, ManyRequestsError());
-  const auto used = call.reader_.Feed(bytes);
-  if (!used) return Cancel(call, used.error());
-  if (*used < bytes.size()) return Cancel(call, ManyRequestsError());
+  if (const auto taken = call.request_.Assemble(bytes); !taken) return Cancel(call, taken.error());
   CountBuffered(call);
 }
 
 void Http2Session::OnStreamData(Call& call, std::string_view bytes) {
-  call.stream_->inbox.append(bytes);
+  call.request_.Keep(bytes);
   if (!CountBuffered(call)) return;
-  if (call.stream_->read_callback) ServeRead(call);
+  if (call.stream_->has_reader()) ServeRead(call);
 }
 
 void Http2Session::OnRemoteEnd(Call& call) {
-  call.remote_ended_ = true;
-  if (call.decided_) return;
-  if (call.end_.received_bytes != call.content_length_.value_or(call.end_.received_bytes))
-    return RefuseStream(call, NGHTTP2_PROTOCOL_ERROR);
+  const bool is_whole = call.request_.End();
+  if (call.decided()) return;
+  if (!is_whole) return RefuseStream(call, NGHTTP2_PROTOCOL_ERROR);
   if (call.http_ != nullptr) return DispatchOrWait(call);
   if (call.entry_ == nullptr) return;
   if (call.stream_ == nullptr) {
     EndUnaryRequest(call);
-  } else if (call.stream_->read_callback) {
+  } else if (call.stream_->has_reader()) {
     ServeRead(call);
   }
 }
 
 void Http2Session::EndUnaryRequest(Call& call) {
-  if (!call.reader_.complete()) {
-    return Cancel(call, call.reader_.held_bytes() == 0 ? NoRequestError() : UnexpectedEndError());
-  }
-  call.request_ = call.reader_.Take();
-  ++call.end_.received_messages;
+  if (const auto finished = call.request_.Finish(); !finished)
+    return Cancel(call, finished.error());
   DispatchOrWait(call);
 }
 
-bool Http2Session::FeedReader(Call& call) {
-  const std::size_t before = call.stream_->inbox_used;
-  while (!call.reader_.complete() && call.stream_->inbox_used < call.stream_->inbox.size()) {
-    const auto used =
-        call.reader_.Feed(std::string_view(call.stream_->inbox).substr(call.stream_->inbox_used));
-    if (!used) {
-      Cancel(call, used.error());
-      return false;
-    }
-    call.stream_->inbox_used += *used;
-  }
-  nghttp2_session_consume_stream(session_, call.stream_id_, call.stream_->inbox_used - before);
-  if (call.stream_->inbox_used == call.stream_->inbox.size()) {
-    call.stream_->inbox.clear();
-    call.stream_->inbox_used = 0;
-    if (call.stream_->inbox.capacity() > kKeepInboxBytes) call.stream_->inbox.shrink_to_fit();
-  }
-  if (nghttp2_session_want_write(session_) != 0) host_.WantFlush();
-  return CountBuffered(call);
-}
-
 void Http2Session::ServeRead(Call& call) {
-  if (!FeedReader(call)) return;
-  // A method with a single request answers only when it is certain that there is no other.
-  const bool single = call.entry_->info.kind == MethodKind::kServerStream;
-  if (call.reader_.complete()) {
-    if (single && call.stream_->inbox_used < call.stream_->inbox.size())
-      return Cancel(call, ManyRequestsError());
-    if (single && !call.remote_ended_) return;
-    SharedBytes message = call.reader_.Take();
-    ++call.end_.received_messages;
-    CountBuffered(call);
-    return call.RunRead(std::optional(std::move(message)));
+  const auto used = call.request_.ReadOn();
+  if (!used) return Cancel(call, used.error());
+  nghttp2_session_consume_stream(session_, call.stream_id_, *used);
+  if (nghttp2_session_want_write(session_) != 0) host_.WantFlush();
+  if (!CountBuffered(call)) return;
+  const auto next = call.request_.Look(call.entry_->info.kind == MethodKind::kServerStream);
+  if (!next) return Cancel(call, next.error());
+  switch (*next) {
+    case RequestBody::Next::kUnknown:
+      return;
+    case RequestBody::Next::kEnd:
+      return call.stream_->RunReader(std::nullopt);
+    case RequestBody::Next::kMessage: {
+      SharedBytes message = call.request_.TakeNext();
+      CountBuffered(call);
+      return call.stream_->RunReader(std::optional(std::move(message)));
+    }
   }
-  if (!call.remote_ended_) return;
-  if (call.reader_.held_bytes() > 0) return Cancel(call, UnexpectedEndError());
-  if (single && call.end_.received_messages == 0) return Cancel(call, NoRequestError());
-  call.RunRead(std::nullopt);
 }
 
 bool Http2Session::CountBuffered(Call& call) {
-  std::size_t holds =
-      call.reader_.held_bytes() + call.request_.size() + call.inbox_.size() + call.head_bytes_;
-  if (call.stream_ != nullptr) holds += call.stream_->inbox.size() - call.stream_->inbox_used;
-  buffered_bytes_ += holds;
-  buffered_bytes_ -= std::exchange(call.counted_bytes_, holds);
-  if (buffered_bytes_ >= AnswerMemory::kStepBytes) host_.CountHeld();
-  if (buffered_bytes_ <= per_loop_.options.max_buffered_request_bytes) return true;
-  Cancel(call, BufferedRequestsError());
-  return false;
-}
-
-// A connection that holds next to nothing is served whatever the others hold.
-bool Http2Session::MayDispatch(std::uint64_t max_unsent_bytes) const {
-  return unsent_bytes_ <= max_unsent_bytes &&
-         (unsent_bytes_ < AnswerMemory::kStepBytes || !per_loop_.answers.full());
+  const bool fits = held_.Count(call.request_);
+  if (held_.requests_count()) host_.CountHeld();
+  if (!fits) Cancel(call, BufferedRequestsError());
+  return fits;
 }
 
 void Http2Session::DispatchOrWait(Call& call) {
-  if (waiting_.empty() && MayDispatch(per_loop_.options.max_unsent_bytes)) return Dispatch(call);
+  if (waiting_.empty() && held_.MayStart()) return Dispatch(call);
   call.waiting_ = true;
   CountBuffered(call);
-  waiting_.push_back(call.attached_);
+  waiting_.push_back(call.owner());
 }
 
 void Http2Session::DispatchWaiting() {
-  while (!waiting_.empty() && MayDispatch(per_loop_.options.max_unsent_bytes)) {
+  while (!waiting_.empty() && held_.MayStart()) {
     const std::shared_ptr<Call> call = std::move(waiting_.front());
     waiting_.pop_front();
     call->waiting_ = false;
-    if (!call->decided_) Dispatch(*call);
+    if (!call->decided()) Dispatch(*call);
   }
 }
 
@@ -376,9 +186,9 @@ void Http2Session::Dispatch(Call& call) {
   if (call.http_ != nullptr) return DispatchHttp(call);
   call.dispatched_ = true;
   if (per_loop_.router.start_hook()) per_loop_.router.start_hook()(call);
-  std::shared_ptr<Call> shared = call.attached_;
+  std::shared_ptr<Call> shared = call.owner();
   if (call.stream_ == nullptr) {
-    SharedBytes request = std::exchange(call.request_, {});
+    SharedBytes request = call.request_.Take();
     CountBuffered(call);
     call.entry_->unary(shared, std::move(request), UnaryReply(shared));
   } else {
@@ -394,9 +204,7 @@ void Http2Session::Answer(Call& call, Error status, SharedBytes first, ByteChain
     const std::size_t size_bytes = held_bytes + call.to_come_bytes();
     if (size_bytes > per_loop_.options.max_send_message_bytes) {
       status = AnswerSizeError(size_bytes, per_loop_.options.max_send_message_bytes);
-    } else if (unsent_bytes_ > kUnsentWhenFull && held_bytes > kSmallAnswerBytes &&
-               per_loop_.answers.full()) {
-      // It was started when there was still room.
+    } else if (!held_.HasRoomFor(held_bytes)) {
       status = UnsentAnswersError();
     } else {
       Send(call, std::move(first), std::move(rest));
@@ -404,38 +212,24 @@ void Http2Session::Answer(Call& call, Error status, SharedBytes first, ByteChain
     if (status.code != Code::kOk) call.pieces_.reset();
   }
   Decide(call, std::move(status));
-  if (!call.sending_) return SubmitTrailers(call);
+  if (!call.answer_body_.passing()) return SubmitTrailers(call);
   AskForPiece(call);
 }
 
 void Http2Session::AskForPiece(Call& call) {
-  if (call.to_come_bytes() == 0 || call.buffered_bytes() >= kAskBytes) return;
-  if (call.pieces_->asked || call.pieces_->rest == nullptr) return;  // null: broken off
-  call.pieces_->asked = true;
-  call.pieces_->rest->MakeNext([call = call.attached_](Result<AnswerPiece> piece) {
-    call->pieces_->made = std::move(piece);
+  if (call.pieces_ == nullptr || !call.pieces_->WantsMore(call.buffered_bytes())) return;
+  call.pieces_->Ask([call = call.owner()](Result<AnswerPiece> piece) {
+    call->pieces_->Put(std::move(piece));
     call->Push();
   });
 }
 
-void Http2Session::TakePiece(Call& call, Result<AnswerPiece> piece) {
-  call.pieces_->asked = false;
+void Http2Session::TakePiece(Call& call, Result<AnswerPiece> made) {
+  auto piece = call.pieces_->Accept(std::move(made));
   if (!piece.has_value()) return BreakOff(call, piece.error());
-  const std::size_t size_bytes = SizeBytes(piece->bytes);
-  if (size_bytes == 0 || size_bytes > call.pieces_->to_come_bytes)
-    return BreakOff(call, {Code::kInternal, "a piece of another answer"});
-  call.pieces_->to_come_bytes -= size_bytes;
-  if (call.pieces_->to_come_bytes == 0) call.pieces_->rest.reset();
   const std::size_t unsent = call.buffered_bytes();
-  if (unsent == 0) {
-    call.rest_ = std::move(piece->bytes);
-    call.part_ = 1;  // the first of rest_
-    call.part_sent_bytes_ = 0;
-  } else {
-    std::ranges::move(piece->bytes, std::back_inserter(call.rest_));
-  }
-  call.unsent_bytes_.store(unsent + size_bytes, std::memory_order_relaxed);
-  unsent_bytes_ += size_bytes;
+  call.answer_body_.Add(std::move(piece->bytes));
+  held_.AddUnsent(call.buffered_bytes() - unsent);
   nghttp2_session_resume_data(session_, call.stream_id_);  // does nothing if it did not wait
   host_.WantFlush();
   AskForPiece(call);
@@ -443,75 +237,74 @@ void Http2Session::TakePiece(Call& call, Result<AnswerPiece> piece) {
 
 void Http2Session::BreakOff(Call& call, const Error& reason) {
   KV_WARN("broke off a large answer", {"remote-addr", peer_.view()}, {"error", reason.message});
-  call.pieces_->rest.reset();
+  call.pieces_->BreakOff();
   // Clients translate ENHANCE_YOUR_CALM to ResourceExhausted.
   Reset(call, reason.code == Code::kResourceExhausted ? NGHTTP2_ENHANCE_YOUR_CALM
                                                       : NGHTTP2_INTERNAL_ERROR);
 }
 
 void Http2Session::FinishStream(Call& call, const Error& status) {
-  if (call.sending_) {
+  if (call.answer_body_.passing()) {
     call.status_ = status;
-    call.finish_waits_ = true;
+    call.ending_ = Call::Ending::kFinishWaits;
   } else {
     Decide(call, status);
     SubmitTrailers(call);
   }
-  if (call.stream_->read_callback) call.RunRead(Fail(CanceledError()));
+  if (call.stream_->has_reader()) call.stream_->RunReader(Fail(CanceledError()));
 }
 
 void Http2Session::Cut(Call& call, const Error& reason) {
-  call.cut_ = true;
   call.CallContext::Cancel(reason);
-  if (call.sending_) {
+  if (call.answer_body_.passing()) {
     call.status_ = reason;
-    call.finish_waits_ = true;
+    call.ending_ = Call::Ending::kCutWaits;
   } else {
     Decide(call, reason);
     SubmitTrailers(call);
   }
-  call.FailCallbacks(reason);
+  call.stream_->FailAll(reason);
 }
 
 void Http2Session::Expire(Call& call) { Cancel(call, DeadlineError()); }
 
 void Http2Session::Decide(Call& call, Error status) {
-  call.decided_ = true;
+  call.ending_ = Call::Ending::kDecided;
   call.status_ = std::move(status);
   per_loop_.loop.Disarm(call);
-  if (call.stream_ != nullptr) {
-    call.stream_->inbox = {};
-    call.stream_->inbox_used = 0;
-  }
-  buffered_bytes_ -= std::exchange(call.counted_bytes_, 0);
+  if (call.stream_ != nullptr) call.request_.DropKept();
+  held_.Forget(call.request_);
   RunEndHook(call);
   call.Done();
 }
 
 void Http2Session::Cancel(Call& call, Error reason) {
-  if (call.decided_) return;
+  if (call.decided()) return;
   if (call.http_ != nullptr) return CancelHttp(call, reason);
-  call.decided_ = true;
+  call.ending_ = Call::Ending::kDecided;
   call.status_ = std::move(reason);
   per_loop_.loop.Disarm(call);
-  buffered_bytes_ -= std::exchange(call.counted_bytes_, 0);
+  held_.Forget(call.request_);
   RunEndHook(call);
-  if (call.sending_) {
+  if (call.answer_body_.passing()) {
     Reset(call, NGHTTP2_CANCEL);  // a message cannot be broken off in any other way
   } else {
     SubmitTrailers(call);
   }
-  const std::shared_ptr<Call> keep = call.attached_;
+  const std::shared_ptr<Call> keep = call.owner();
   call.CallContext::Cancel(call.status_);
-  call.FailCallbacks(call.status_);
+  if (call.stream_ != nullptr) call.stream_->FailAll(call.status_);
 }
 
 void Http2Session::RunEndHook(Call& call) {
   if (!call.dispatched_ || !per_loop_.router.end_hook()) return;
-  call.end_.code = call.status_.code;
-  call.end_.message = call.status_.message;
-  call.end_.duration = per_loop_.loop.now() - call.started();
-  per_loop_.router.end_hook()(call, call.end_);
+  per_loop_.router.end_hook()(call, {.code = call.status_.code,
+                                     .message = call.status_.message,
+                                     .duration = per_loop_.loop.now() - call.started(),
+                                     .received_messages = call.request_.messages(),
+                                     .received_bytes = call.request_.received_bytes(),
+                                     .sent_messages = call.answer_body_.messages(),
+                                     .sent_bytes = call.answer_body_.message_bytes()});
 }
 
 void Http2Session::SendMessage(Call& call, ByteChain message) {
@@ -523,38 +316,20 @@ void Http2Session::SendMessage(Call& call, ByteChain message) {
 }
 
 void Http2Session::Send(Call& call, SharedBytes first, ByteChain rest) {
-  const std::size_t held_bytes = first.size() + SizeBytes(rest);
-  const std::size_t size_bytes = held_bytes + call.to_come_bytes();
   BeginResponse(call);
-  call.prefix_ = {0, static_cast<char>(size_bytes >> 24), static_cast<char>(size_bytes >> 16),
-                  static_cast<char>(size_bytes >> 8), static_cast<char>(size_bytes)};
-  call.prefix_sent_bytes_ = 0;
-  call.first_ = std::move(first);
-  call.rest_ = std::move(rest);
-  call.part_ = 0;
-  ++call.end_.sent_messages;
-  call.end_.sent_bytes += size_bytes;
-  SubmitUnsent(call, kMessagePrefixBytes + held_bytes);
+  call.answer_body_.Begin(std::move(first), std::move(rest), call.to_come_bytes());
+  SubmitUnsent(call);
 }
 
 void Http2Session::SendFrames(Call& call, ByteChain frames, std::size_t messages) {
-  const std::size_t size_bytes = SizeBytes(frames);
   BeginResponse(call);
-  call.prefix_sent_bytes_ = call.prefix_.size();  // the frames have their own
-  call.first_ = {};
-  call.rest_ = std::move(frames);
-  call.part_ = 1;  // the first of rest_
-  call.end_.sent_messages += messages;
-  call.end_.sent_bytes += size_bytes - messages * kMessagePrefixBytes;
-  SubmitUnsent(call, size_bytes);
+  call.answer_body_.BeginFramed(std::move(frames), messages);
+  SubmitUnsent(call);
 }
 
-void Http2Session::SubmitUnsent(Call& call, std::size_t size_bytes) {
-  call.part_sent_bytes_ = 0;
-  call.sending_ = true;
-  call.unsent_bytes_.store(size_bytes, std::memory_order_relaxed);
-  unsent_bytes_ += size_bytes;
-  if (unsent_bytes_ >= AnswerMemory::kStepBytes) host_.CountHeld();
+void Http2Session::SubmitUnsent(Call& call) {
+  held_.AddUnsent(call.buffered_bytes());
+  if (held_.unsent_counts()) host_.CountHeld();
   SubmitMessage(session_, call.stream_id_, call);
   host_.WantFlush();
 }
@@ -589,7 +364,7 @@ void Http2Session::SubmitTrailers(Call& call) {
 }
 
 void Http2Session::Refuse(Call& call, Error status, std::string_view http_status) {
-  call.decided_ = true;
+  call.ending_ = Call::Ending::kDecided;
   call.response_begun_ = true;
   call.status_ = std::move(status);
   const std::string text =
@@ -606,15 +381,15 @@ void Http2Session::Refuse(Call& call, Error status, std::string_view http_status
 
 void Http2Session::RefuseStream(Call& call, std::uint32_t error_code) {
   Reset(call, error_code);
-  if (call.decided_) return;
-  call.decided_ = true;
+  if (call.decided()) return;
+  call.ending_ = Call::Ending::kDecided;
   call.status_ = CanceledError();
   per_loop_.loop.Disarm(call);
-  buffered_bytes_ -= std::exchange(call.counted_bytes_, 0);
+  held_.Forget(call.request_);
   RunEndHook(call);
-  const std::shared_ptr<Call> keep = call.attached_;
+  const std::shared_ptr<Call> keep = call.owner();
   call.CallContext::Cancel(call.status_);
-  call.FailCallbacks(call.status_);
+  if (call.stream_ != nullptr) call.stream_->FailAll(call.status_);
 }
 
 void Http2Session::Reset(Call& call, std::uint32_t error_code) {
@@ -623,69 +398,36 @@ void Http2Session::Reset(Call& call, std::uint32_t error_code) {
 }
 
 void Http2Session::AppendMessage(Call& call, std::size_t size_bytes) {
-  const std::size_t left = call.unsent_bytes_.load(std::memory_order_relaxed) - size_bytes;
-  call.unsent_bytes_.store(left, std::memory_order_relaxed);
-  unsent_bytes_ -= size_bytes;
-  if (call.prefix_sent_bytes_ < call.prefix_.size() && size_bytes > 0) {
-    const std::size_t take = std::min(size_bytes, call.prefix_.size() - call.prefix_sent_bytes_);
-    batch_->Append(std::string_view(call.prefix_.data() + call.prefix_sent_bytes_, take));
-    call.prefix_sent_bytes_ += take;
-    size_bytes -= take;
-  }
-  while (size_bytes > 0) {
-    SharedBytes& part = call.part_ == 0 ? call.first_ : call.rest_[call.part_ - 1];
-    const std::size_t take = std::min(size_bytes, part.size() - call.part_sent_bytes_);
-    if (take < OutputBatch::kShareBytes) {
-      batch_->Append(part.view().substr(call.part_sent_bytes_, take));
-    } else {
-      batch_->Append(part.Slice(call.part_sent_bytes_, take));
-    }
-    size_bytes -= take;
-    call.part_sent_bytes_ += take;
-    if (call.part_sent_bytes_ == part.size()) {
-      part = {};
-      ++call.part_;
-      call.part_sent_bytes_ = 0;
-    }
-  }
+  held_.SubtractUnsent(size_bytes);
+  call.answer_body_.MoveTo(*batch_, size_bytes);
   if (call.to_come_bytes() > 0) return AskForPiece(call);
-  if (left == 0) OnMessageSent(call);
+  if (call.buffered_bytes() == 0) OnMessageSent(call);
 }
 
 void Http2Session::OnMessageSent(Call& call) {
-  call.sending_ = false;
-  call.first_ = {};
-  call.rest_ = {};
-  if (std::exchange(call.finish_waits_, false)) Decide(call, std::move(call.status_));
-  if (call.decided_ && call.http_ == nullptr) SubmitTrailers(call);
+  call.answer_body_.End();
+  if (call.finish_waits()) Decide(call, std::move(call.status_));
+  if (call.decided() && call.http_ == nullptr) SubmitTrailers(call);
   // The handler learns of it in the next wake-up: this one's hooks have run.
-  if (call.stream_ != nullptr && call.stream_->write_callback) call.Push();
+  if (call.stream_ != nullptr && call.stream_->has_writer()) call.Push();
 }
 
 void Http2Session::Detach(Call& call) {
-  const std::shared_ptr<Call> keep = std::move(call.attached_);
-  if (call.pieces_ != nullptr) call.pieces_->rest.reset();
-  if (call.waiting_) {
-    std::erase(waiting_, keep);
-    call.waiting_ = false;
-  }
-  unsent_bytes_ -= call.unsent_bytes_.exchange(0, std::memory_order_relaxed);
-  buffered_bytes_ -= std::exchange(call.counted_bytes_, 0);
+  const std::shared_ptr<Call> keep = calls_.Remove(call);
+  if (call.pieces_ != nullptr) call.pieces_->BreakOff();
+  if (std::exchange(call.waiting_, false)) std::erase(waiting_, keep);
+  held_.SubtractUnsent(call.answer_body_.Drop());
+  held_.Forget(call.request_);
   per_loop_.loop.Disarm(call);
-  if (call.previous_ != nullptr) call.previous_->next_ = call.next_;
-  if (call.next_ != nullptr) call.next_->previous_ = call.previous_;
-  if (calls_ == &call) calls_ = call.next_;
-  call.previous_ = nullptr;
-  call.next_ = nullptr;
-  --call_count_;
   call.session_ = nullptr;
-  if (!call.decided_) {
-    call.decided_ = true;
+  if (!call.decided()) {
+    call.ending_ = Call::Ending::kDecided;
     call.status_ = CanceledError();
     RunEndHook(call);
     call.CallContext::Cancel(call.status_);
   }
-  call.FailCallbacks(call.status_.code == Code::kOk ? CanceledError() : call.status_);
+  if (call.stream_ != nullptr)
+    call.stream_->FailAll(call.status_.code == Code::kOk ? CanceledError() : call.status_);
   // The handler may have left work for hooks that have already run, if this is a flush.
   if (batch_ != nullptr) per_loop_.loop.StayAwake();
 }

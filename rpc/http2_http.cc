@@ -30,7 +30,7 @@ class Http2Session::HttpAnswer final : public LoopHttpSink {
 
  private:
   void Deliver(HttpResponse response) override {
-    if (call_->session_ != nullptr && !call_->decided_)
+    if (call_->session_ != nullptr && !call_->decided())
       call_->session_->AnswerHttp(*call_, std::move(response));
   }
 
@@ -38,9 +38,11 @@ class Http2Session::HttpAnswer final : public LoopHttpSink {
 };
 
 void Http2Session::BeginHttp(Call& call, bool remote_ended) {
-  if (!head_.path_seen || !head_.method_seen) return RefuseStream(call, NGHTTP2_PROTOCOL_ERROR);
+  if (!head_.path_seen || head_.method == RequestHead::HttpMethod::kNone)
+    return RefuseStream(call, NGHTTP2_PROTOCOL_ERROR);
   auto request = std::make_unique<HttpRequest>();
-  request->method = head_.is_post ? "POST" : head_.wrong_http_method;
+  request->method =
+      head_.method == RequestHead::HttpMethod::kPost ? "POST" : head_.wrong_http_method;
   request->target = call.entry_ == nullptr ? head_.unknown_path : call.entry_->info.path;
   call.ForEachMetadata([&request](std::string_view name, std::string_view value) {
     request->headers.push_back(
@@ -57,19 +59,19 @@ void Http2Session::BeginHttp(Call& call, bool remote_ended) {
 
 void Http2Session::OnHttpData(Call& call, std::string_view bytes) {
   nghttp2_session_consume_stream(session_, call.stream_id_, bytes.size());
-  if (call.inbox_.size() + bytes.size() > per_loop_.options.http_max_body_bytes)
+  if (call.request_.kept_bytes() + bytes.size() > per_loop_.options.http_max_body_bytes)
     return AnswerHttp(call, HttpResponse::Text(413, "413 Request Entity Too Large"));
-  call.inbox_.append(bytes);
+  call.request_.Keep(bytes);
   CountBuffered(call);
 }
 
 void Http2Session::DispatchHttp(Call& call) {
   HttpRequest request = std::move(*call.http_);
-  request.body = SharedBytes::Own(std::exchange(call.inbox_, {}));
+  request.body = SharedBytes::Own(call.request_.TakeKept());
   call.http_->method = request.method;
   CountBuffered(call);
   per_loop_.http(std::move(request),
-                 HttpReply(std::make_shared<HttpAnswer>(call.attached_, per_loop_.loop)));
+                 HttpReply(std::make_shared<HttpAnswer>(call.owner(), per_loop_.loop)));
 }
 
 void Http2Session::AnswerHttp(Call& call, HttpResponse response) {
@@ -87,15 +89,12 @@ void Http2Session::AnswerHttp(Call& call, HttpResponse response) {
   call.response_begun_ = true;
   nghttp2_submit_headers(session_, has_body ? NGHTTP2_FLAG_NONE : NGHTTP2_FLAG_END_STREAM,
                          call.stream_id_, nullptr, fields.data(), fields.size(), nullptr);
-  call.inbox_ = {};
+  call.request_.DropKept();
   Decide(call, {Code::kOk, ""});
   host_.WantFlush();
   if (!has_body) return;
-  call.prefix_sent_bytes_ = call.prefix_.size();  // it has none
-  call.first_ = {};
-  call.rest_ = std::move(response.body);
-  call.part_ = 1;  // the first of rest_
-  SubmitUnsent(call, body_bytes);
+  call.answer_body_.BeginPlain(std::move(response.body));
+  SubmitUnsent(call);
 }
 
 void Http2Session::CancelHttp(Call& call, const Error& reason) {

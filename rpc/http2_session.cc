@@ -2,9 +2,8 @@
 
 #include <nghttp2/nghttp2.h>
 
-#include <algorithm>
+#include <array>
 #include <cstring>
-#include <limits>
 #include <utility>
 
 #include "base/check.h"
@@ -13,19 +12,19 @@
 namespace kvorum::rpc {
 namespace {
 
-// A client without streams may ping this often, and gets GOAWAY at the strike after these, as in
-// grpc-go.
-constexpr Duration kIdlePingInterval = std::chrono::hours(2);
-constexpr int kMaxPingStrikes = 2;
 // The time for the first GOAWAY to reach the client, if it does not answer our ping.
 constexpr Duration kDrainRoundTrip = std::chrono::seconds(1);
 // The bound of frames waiting for a client that does not read, mostly refusals of its requests:
 // past it its next requests are left in the socket.
 constexpr std::size_t kMaxQueuedFrames = 1024;
-// The number of reset streams that are remembered.
-constexpr std::size_t kRememberedResets = 128;
-constexpr std::int64_t kMaxWindowBytes = std::numeric_limits<std::int32_t>::max();
 constexpr std::array<std::uint8_t, 8> kDrainPing{'k', 'v', 'o', 'r', 'u', 'm', 'G', 'A'};
+
+struct StreamIsOpen {
+  nghttp2_session* session;
+  bool operator()(std::int32_t stream_id) const {
+    return nghttp2_session_find_stream(session, stream_id) != nullptr;
+  }
+};
 
 }  // namespace
 
@@ -36,11 +35,10 @@ Http2Session::Http2Session(PerLoop& per_loop, SessionHost& host, SharedBytes pee
       peer_(std::move(peer)),
       certificate_name_(std::move(certificate_name)),
       serves_(serves),
-      // Long ago, so that the first ping is in time.
-      last_ping_{std::numeric_limits<std::int64_t>::min() / 2},
-      last_input_(per_loop.loop.now()),
-      reset_tokens_(per_loop.options.reset_burst),
-      reset_refill_(per_loop.loop.now()) {
+      held_(per_loop.options, per_loop.answers),
+      floods_(per_loop.options, per_loop.loop.now()),
+      keepalive_(per_loop.options.ping_interval, per_loop.options.ping_timeout,
+                 per_loop.loop.now()) {
   session_ = NewServerSession(*this);
   StartSession();
 }
@@ -49,7 +47,7 @@ Http2Session::~Http2Session() {
   per_loop_.loop.Disarm(keepalive_timer_);
   per_loop_.loop.Disarm(dispatch_timer_);
   per_loop_.loop.Disarm(drain_timer_);
-  while (calls_ != nullptr) Detach(*calls_);
+  while (!calls_.empty()) Detach(*calls_.newest());
   nghttp2_session_del(session_);
 }
 
@@ -67,25 +65,25 @@ void Http2Session::StartSession() {
            "nghttp2 refused our settings");
   nghttp2_session_set_local_window_size(session_, NGHTTP2_FLAG_NONE, 0,
                                         static_cast<std::int32_t>(options.connection_window_bytes));
-  per_loop_.loop.Arm(keepalive_timer_, last_input_ + options.ping_interval);
+  per_loop_.loop.Arm(keepalive_timer_, keepalive_.next());
   host_.WantFlush();
 }
 
 void Http2Session::OnInput(std::string_view bytes) {
-  last_input_ = per_loop_.loop.now();
-  ping_unanswered_ = false;
-  if (ended_ || hanging_up_ || close_when_sent_) return;
-  const FrameHeads heads_before = heads_;
-  std::size_t data_frames = 0;
-  heads_.Scan(bytes, [&](std::uint8_t type, std::int32_t) { data_frames += type == NGHTTP2_DATA; });
-  taken_data_frames_ = 0;
+  keepalive_.OnInput(per_loop_.loop.now());
+  if (ending()) return;
+  late_frames_.Begin(bytes);
   const auto used = nghttp2_session_mem_recv(
       session_, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
-  if (taken_data_frames_ != data_frames) RefuseLateData(heads_before, bytes);
+  if (late_frames_.missed()) {
+    late_frames_.VisitLate(bytes, StreamIsOpen{session_}, [this](std::int32_t stream_id) {
+      nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream_id, NGHTTP2_STREAM_CLOSED);
+    });
+  }
   if (used == NGHTTP2_ERR_FLOODED) {
     HangUp(NGHTTP2_ENHANCE_YOUR_CALM, "too_many_frames");
   } else if (used < 0) {
-    ended_ = true;  // not HTTP/2, or out of memory: there is nothing useful to send
+    EndBy(Ending::kEnded);  // not HTTP/2, or out of memory: there is nothing useful to send
     host_.WantFlush();
   } else if (nghttp2_session_want_write(session_) != 0 ||
              nghttp2_session_want_read(session_) == 0) {
@@ -95,7 +93,7 @@ void Http2Session::OnInput(std::string_view bytes) {
 
 void Http2Session::OnInputEnd() {
   // A gRPC client that closed its half will not read answers either.
-  ended_ = true;
+  EndBy(Ending::kEnded);
   host_.WantFlush();
 }
 
@@ -103,31 +101,29 @@ void Http2Session::Produce(OutputBatch& batch) {
   batch_ = &batch;
   const int status = nghttp2_session_send(session_);
   batch_ = nullptr;
-  if (status != 0) ended_ = true;
+  if (status != 0) EndBy(Ending::kEnded);
   CheckEnd();
-  // Half the bound, so that waiting requests are not admitted one by one.
-  if (!waiting_.empty() && MayDispatch(per_loop_.options.max_unsent_bytes / 2))
+  if (!waiting_.empty() && held_.MayResume())
     per_loop_.loop.Arm(dispatch_timer_, per_loop_.loop.now());
 }
 
 bool Http2Session::pauses_input(bool blocked) const {
-  return blocked && (unsent_bytes_ > per_loop_.options.max_unsent_bytes ||
+  return blocked && (held_.stalls_input() ||
                      nghttp2_session_get_outbound_queue_size(session_) > kMaxQueuedFrames);
 }
 
 void Http2Session::CheckEnd() {
   if (nghttp2_session_want_write(session_) != 0) return;
-  if (nghttp2_session_want_read(session_) == 0 || close_when_sent_ ||
-      (final_goaway_sent_ && call_count_ == 0)) {
-    ended_ = true;
+  if (nghttp2_session_want_read(session_) == 0 || ending_ == Ending::kWhenSent ||
+      (phase_ == Phase::kLast && calls_.empty())) {
+    EndBy(Ending::kEnded);
   }
 }
 
 void Http2Session::Drain() {
-  if (draining_) return;
-  draining_ = true;
-  if (!established_) {
-    ended_ = true;
+  if (phase_ >= Phase::kDraining) return;
+  if (std::exchange(phase_, Phase::kDraining) == Phase::kNew) {
+    EndBy(Ending::kEnded);
     return host_.WantFlush();
   }
   // Streams that the client opens before it learns of this still count; a round trip later the last
@@ -138,17 +134,16 @@ void Http2Session::Drain() {
 }
 
 void Http2Session::OnGoAwaySent() {
-  if (hanging_up_) {
-    ended_ = true;
-  } else if (draining_ && !final_goaway_sent_) {
+  if (ending_ == Ending::kHangingUp) {
+    EndBy(Ending::kEnded);
+  } else if (phase_ == Phase::kDraining) {
     // Not submitted together with the notice: nghttp2 would send the ping first.
     nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, kDrainPing.data());
   }
 }
 
 void Http2Session::FinalGoAway() {
-  if (final_goaway_sent_) return;
-  final_goaway_sent_ = true;
+  if (std::exchange(phase_, Phase::kLast) == Phase::kLast) return;
   per_loop_.loop.Disarm(drain_timer_);
   nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE,
                         nghttp2_session_get_last_proc_stream_id(session_), NGHTTP2_NO_ERROR,
@@ -157,109 +152,74 @@ void Http2Session::FinalGoAway() {
 }
 
 void Http2Session::CancelAll(const Error& reason) {
-  for (Call* call = calls_; call != nullptr;) {
-    Call* next = call->next_;  // cancelling detaches nothing before the next Produce
-    Cancel(*call, reason);
-    call = next;
-  }
+  // Cancelling detaches nothing before the next Produce.
+  calls_.ForEach([&](Call& call) { Cancel(call, reason); });
   FinalGoAway();
-  close_when_sent_ = true;
+  EndBy(Ending::kWhenSent);
   host_.WantFlush();
 }
 
 void Http2Session::HangUp(std::uint32_t error_code, std::string_view debug_data) {
-  if (hanging_up_) return;
-  hanging_up_ = true;
+  if (ending_ >= Ending::kHangingUp) return;
+  EndBy(Ending::kHangingUp);
   nghttp2_submit_goaway(
       session_, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session_), error_code,
       reinterpret_cast<const std::uint8_t*>(debug_data.data()), debug_data.size());
   host_.WantFlush();
 }
 
-// nghttp2 ignores frames on streams that are gone.
-bool Http2Session::IsOver(std::int32_t stream_id) const {
-  const bool is_clients = stream_id % 2 == 1;
-  return is_clients && stream_id <= last_stream_id_ &&
-         nghttp2_session_find_stream(session_, stream_id) == nullptr &&
-         std::ranges::find(reset_streams_, stream_id) == reset_streams_.end();
-}
-
 void Http2Session::OnHeadersFrame(std::int32_t stream_id) {
-  if (IsOver(stream_id)) return HangUp(NGHTTP2_PROTOCOL_ERROR, "stream_id_not_new");
-  last_stream_id_ = std::max(last_stream_id_, stream_id);
-}
-
-void Http2Session::RefuseLateData(FrameHeads heads, std::string_view bytes) {
-  heads.Scan(bytes, [&](std::uint8_t type, std::int32_t stream_id) {
-    if (type != NGHTTP2_DATA || !IsOver(stream_id)) return;
-    nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream_id, NGHTTP2_STREAM_CLOSED);
-    RememberReset(stream_id);
-  });
-}
-
-void Http2Session::RememberReset(std::int32_t stream_id) {
-  if (reset_streams_.size() < kRememberedResets) return reset_streams_.push_back(stream_id);
-  reset_streams_[next_reset_] = stream_id;
-  next_reset_ = (next_reset_ + 1) % kRememberedResets;
+  if (!late_frames_.OnHeaders(stream_id, StreamIsOpen{session_}))
+    HangUp(NGHTTP2_PROTOCOL_ERROR, "stream_id_not_new");
 }
 
 void Http2Session::BeforeSettings() {
-  initial_window_bytes_ =
-      nghttp2_session_get_remote_settings(session_, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE);
-  widest_window_bytes_ = 0;
-  for (const Call* call = calls_; call != nullptr; call = call->next_) {
-    widest_window_bytes_ = std::max<std::int64_t>(
-        widest_window_bytes_,
-        nghttp2_session_get_stream_remote_window_size(session_, call->stream_id_));
-  }
+  window_change_.Begin(
+      nghttp2_session_get_remote_settings(session_, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE));
+  calls_.ForEach([this](const Call& call) {
+    window_change_.Add(nghttp2_session_get_stream_remote_window_size(session_, call.stream_id_));
+  });
 }
 
 void Http2Session::OnInitialWindow(std::uint32_t initial_window_bytes) {
-  // nghttp2 would only reset the streams.
-  if (widest_window_bytes_ + initial_window_bytes - initial_window_bytes_ > kMaxWindowBytes)
+  if (!window_change_.Fits(initial_window_bytes))
     HangUp(NGHTTP2_FLOW_CONTROL_ERROR, "window_too_large");
 }
 
+void Http2Session::OnEstablished() {
+  if (phase_ != Phase::kNew) return;
+  phase_ = Phase::kServing;
+  host_.OnEstablished();
+}
+
 void Http2Session::OnPing() {
-  const TimePoint now = per_loop_.loop.now();
-  const TimePoint previous = std::exchange(last_ping_, now);
-  if (std::exchange(activity_since_ping_, false)) {
-    ping_strikes_ = 0;
-    return;
-  }
-  const bool idle = call_count_ == 0 && !per_loop_.options.permit_pings_without_streams;
-  const Duration least = idle ? kIdlePingInterval : per_loop_.options.min_client_ping_interval;
-  if (previous + least > now) ++ping_strikes_;
-  if (ping_strikes_ > kMaxPingStrikes) HangUp(NGHTTP2_ENHANCE_YOUR_CALM, "too_many_pings");
+  if (!floods_.AllowPing(per_loop_.loop.now(), /*idle=*/calls_.empty()))
+    HangUp(NGHTTP2_ENHANCE_YOUR_CALM, "too_many_pings");
 }
 
 void Http2Session::OnPingAck(const std::uint8_t* opaque) {
-  if (draining_ && std::memcmp(opaque, kDrainPing.data(), kDrainPing.size()) == 0) FinalGoAway();
+  if (phase_ == Phase::kDraining && std::memcmp(opaque, kDrainPing.data(), kDrainPing.size()) == 0)
+    FinalGoAway();
 }
 
 void Http2Session::OnReset() {
-  const TimePoint now = per_loop_.loop.now();
-  const double elapsed_s = std::chrono::duration<double>(now - reset_refill_).count();
-  reset_refill_ = now;
-  reset_tokens_ = std::min<double>(per_loop_.options.reset_burst,
-                                   reset_tokens_ + elapsed_s * per_loop_.options.resets_per_second);
-  reset_tokens_ -= 1;
-  if (reset_tokens_ < 0) HangUp(NGHTTP2_ENHANCE_YOUR_CALM, "too_many_resets");
+  if (!floods_.AllowReset(per_loop_.loop.now()))
+    HangUp(NGHTTP2_ENHANCE_YOUR_CALM, "too_many_resets");
 }
 
 void Http2Session::OnKeepaliveTimer() {
-  const TimePoint now = per_loop_.loop.now();
-  const TimePoint next = last_input_ + per_loop_.options.ping_interval;
-  if (ping_unanswered_) {
-    ended_ = true;
-  } else if (now < next) {
-    return per_loop_.loop.Arm(keepalive_timer_, next);
-  } else {
-    ping_unanswered_ = true;
-    nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, nullptr);
-    per_loop_.loop.Arm(keepalive_timer_, now + per_loop_.options.ping_timeout);
+  switch (keepalive_.OnTimer(per_loop_.loop.now())) {
+    case Keepalive::Action::kGiveUp:
+      EndBy(Ending::kEnded);
+      return host_.WantFlush();
+    case Keepalive::Action::kPing:
+      nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, nullptr);
+      host_.WantFlush();
+      break;
+    case Keepalive::Action::kWait:
+      break;
   }
-  host_.WantFlush();
+  per_loop_.loop.Arm(keepalive_timer_, keepalive_.next());
 }
 
 }  // namespace kvorum::rpc

@@ -25,7 +25,7 @@ struct Http2Session::Callbacks {
                           void* user_data) {
     switch (head->type) {
       case NGHTTP2_DATA:
-        ++Self(user_data).taken_data_frames_;
+        Self(user_data).late_frames_.OnData();
         break;
       case NGHTTP2_HEADERS:
         Self(user_data).OnHeadersFrame(head->stream_id);
@@ -42,7 +42,7 @@ struct Http2Session::Callbacks {
   static int OnBeginHeaders(nghttp2_session* session, const nghttp2_frame* frame, void* user_data) {
     if (frame->hd.type != NGHTTP2_HEADERS) return 0;
     if (frame->headers.cat != NGHTTP2_HCAT_REQUEST) {
-      Self(user_data).head_ = {};
+      Self(user_data).head_.Clear();
       return 0;
     }
     Call* call = Self(user_data).NewCall(frame->hd.stream_id);
@@ -58,10 +58,13 @@ struct Http2Session::Callbacks {
                       std::size_t value_bytes, std::uint8_t /*flags*/, void* user_data) {
     Call* call = CallOf(session, frame->hd.stream_id);
     if (call == nullptr) return 0;
+    Http2Session& self = Self(user_data);
+    const std::size_t max_list_bytes = self.per_loop_.options.max_header_list_bytes;
     if (frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
-      Self(user_data).OnHeader(*call, View(name, name_bytes), View(value, value_bytes));
+      self.head_.OnField(View(name, name_bytes), View(value, value_bytes), self.per_loop_.router,
+                         *call, max_list_bytes);
     } else {
-      Self(user_data).OnTrailer(View(name, name_bytes), View(value, value_bytes));
+      self.head_.OnTrailer(View(name, name_bytes), View(value, value_bytes), max_list_bytes);
     }
     return 0;
   }
@@ -99,10 +102,7 @@ struct Http2Session::Callbacks {
           if (entry.settings_id == NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE)
             self.OnInitialWindow(entry.value);
         }
-        if (!self.established_) {
-          self.established_ = true;
-          self.host_.OnEstablished();
-        }
+        self.OnEstablished();
         break;
       case NGHTTP2_PING:
         if ((frame->hd.flags & NGHTTP2_FLAG_ACK) != 0) {
@@ -138,18 +138,18 @@ struct Http2Session::Callbacks {
     switch (frame->hd.type) {
       case NGHTTP2_HEADERS:
       case NGHTTP2_DATA:
-        self.activity_since_ping_ = true;
+        self.floods_.OnSent();
         if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) {
           // The answer is complete: further bytes from the client are not wanted.
           const Call* call = CallOf(session, frame->hd.stream_id);
-          if (call != nullptr && !call->remote_ended_) {
+          if (call != nullptr && !call->request_.ended()) {
             nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id,
                                       NGHTTP2_NO_ERROR);
           }
         }
         break;
       case NGHTTP2_RST_STREAM:
-        self.RememberReset(frame->hd.stream_id);
+        self.late_frames_.OnReset(frame->hd.stream_id);
         // Streams that we must reset for the client's fault cost us as much as those it resets.
         if (frame->rst_stream.error_code != NGHTTP2_NO_ERROR &&
             frame->rst_stream.error_code != NGHTTP2_CANCEL &&
@@ -179,7 +179,7 @@ struct Http2Session::Callbacks {
   static ssize_t Send(nghttp2_session* /*session*/, const std::uint8_t* data,
                       std::size_t size_bytes, int /*flags*/, void* user_data) {
     Http2Session& self = Self(user_data);
-    if (self.batch_->full() || self.ended_) return NGHTTP2_ERR_WOULDBLOCK;
+    if (self.batch_->full() || self.ended()) return NGHTTP2_ERR_WOULDBLOCK;
     self.batch_->Append(View(data, size_bytes));
     return static_cast<ssize_t>(size_bytes);
   }
@@ -190,7 +190,7 @@ struct Http2Session::Callbacks {
                              std::uint32_t* data_flags, nghttp2_data_source* source,
                              void* user_data) {
     Http2Session& self = Self(user_data);
-    if (self.batch_->full() || self.ended_) return NGHTTP2_ERR_PAUSE;
+    if (self.batch_->full() || self.ended()) return NGHTTP2_ERR_PAUSE;
     const std::size_t left = static_cast<Call*>(source->ptr)->buffered_bytes();
     const bool all = static_cast<Call*>(source->ptr)->to_come_bytes() == 0;
     if (left == 0 && !all) return NGHTTP2_ERR_DEFERRED;  // until TakePiece

@@ -1,0 +1,76 @@
+// Finds frames on streams that are over, which nghttp2 ignores silently: the peer must learn of
+// such DATA (RFC 9113, section 5.1), and such HEADERS are an error of the connection.
+//
+// Used by one thread. Input goes through Begin, then through nghttp2, which reports the DATA frames
+// that it takes (OnData), then, if it took fewer than came, through VisitLate. `is_open` says
+// whether nghttp2 still knows a stream.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "rpc/frame_heads.h"
+
+namespace kvorum::rpc {
+
+class LateFrames {
+ public:
+  // Counts the DATA frames in the received bytes.
+  void Begin(std::string_view bytes) {
+    before_ = heads_;
+    missing_ = 0;
+    heads_.Scan(bytes, [this](std::uint8_t type, std::int32_t) { missing_ += type == kData; });
+  }
+  void OnData() { --missing_; }
+  // True if nghttp2 has dropped a DATA frame of the bytes.
+  bool missed() const { return missing_ != 0; }
+
+  // Visits the streams of DATA frames that are over, and remembers these streams as reset.
+  template <class IsOpen, class Visitor>
+  void VisitLate(std::string_view bytes, IsOpen&& is_open, Visitor&& visit) {
+    before_.Scan(bytes, [&](std::uint8_t type, std::int32_t stream_id) {
+      if (type != kData || !IsOver(stream_id, is_open)) return;
+      visit(stream_id);
+      OnReset(stream_id);
+    });
+  }
+
+  // Takes the stream of a HEADERS frame; false if its id is neither new nor that of an open stream.
+  template <class IsOpen>
+  [[nodiscard]] bool OnHeaders(std::int32_t stream_id, IsOpen&& is_open) {
+    if (IsOver(stream_id, is_open)) return false;
+    last_stream_id_ = std::max(last_stream_id_, stream_id);
+    return true;
+  }
+
+  // We reset the stream: frames that the client sent before it knew are ignored.
+  void OnReset(std::int32_t stream_id) {
+    if (reset_streams_.size() < kRememberedResets) return reset_streams_.push_back(stream_id);
+    reset_streams_[next_reset_] = stream_id;
+    next_reset_ = (next_reset_ + 1) % kRememberedResets;
+  }
+
+ private:
+  static constexpr std::uint8_t kData = 0;
+  static constexpr std::size_t kRememberedResets = 128;
+
+  template <class IsOpen>
+  bool IsOver(std::int32_t stream_id, IsOpen& is_open) const {
+    const bool is_clients = stream_id % 2 == 1;
+    return is_clients && stream_id <= last_stream_id_ && !is_open(stream_id) &&
+           std::ranges::find(reset_streams_, stream_id) == reset_streams_.end();
+  }
+
+  FrameHeads heads_;
+  FrameHeads before_;  // the newest input
+  std::ptrdiff_t missing_ = 0;
+  std::int32_t last_stream_id_ = 0;  // of those opened by the client
+  // The latest streams that we reset, oldest overwritten first.
+  std::vector<std::int32_t> reset_streams_;
+  std::size_t next_reset_ = 0;
+};
+
+}  // namespace kvorum::rpc

@@ -1,0 +1,77 @@
+#include "rpc/held_bytes.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace kvorum::rpc {
+namespace {
+
+constexpr std::size_t kStep = AnswerMemory::kStepBytes;
+
+class HeldBytesTest : public testing::Test {
+ protected:
+  HeldBytesTest() {
+    options_.max_buffered_request_bytes = 100;
+    options_.max_unsent_bytes = 8 * kStep;
+  }
+  // Other connections take all memory.
+  void Fill() { EXPECT_TRUE(others_.Grow(1000)); }
+
+  Options options_;
+  AnswerMemory all_{1000};
+  AnswerMemory::Reservation others_{&all_};
+  HeldBytes held_{options_, all_};
+};
+
+TEST_F(HeldBytesTest, RequestsTogetherHaveABound) {
+  RequestBody one(1000);
+  RequestBody two(1000);
+  one.Keep(std::string(60, 'x'));
+  two.Keep(std::string(40, 'x'));
+  EXPECT_TRUE(held_.Count(one));
+  EXPECT_TRUE(held_.Count(two));
+  EXPECT_EQ(held_.size(), 100);
+  two.Keep("x");
+  EXPECT_FALSE(held_.Count(two));
+  held_.Forget(one);
+  EXPECT_TRUE(held_.Count(two));
+  EXPECT_EQ(held_.size(), 41);
+}
+
+TEST_F(HeldBytesTest, UnsentAnswersDelayFurtherRequests) {
+  held_.AddUnsent(8 * kStep);
+  EXPECT_TRUE(held_.MayStart());
+  EXPECT_FALSE(held_.MayResume());
+  EXPECT_FALSE(held_.stalls_input());
+  held_.AddUnsent(1);
+  EXPECT_FALSE(held_.MayStart());
+  EXPECT_TRUE(held_.stalls_input());
+  held_.SubtractUnsent(4 * kStep + 1);
+  EXPECT_TRUE(held_.MayResume());
+}
+
+TEST_F(HeldBytesTest, OnlyAConnectionThatHoldsLittleGoesOnWhenAllIsFull) {
+  Fill();
+  held_.AddUnsent(kStep - 1);
+  EXPECT_FALSE(held_.unsent_counts());
+  EXPECT_TRUE(held_.MayStart());
+  held_.AddUnsent(1);
+  EXPECT_TRUE(held_.unsent_counts());
+  EXPECT_FALSE(held_.MayStart());
+  others_.Release();
+  EXPECT_TRUE(held_.MayStart());
+}
+
+TEST_F(HeldBytesTest, WhenAllIsFullAConnectionGetsAMebibyteAndSmallAnswers) {
+  held_.AddUnsent(1024 * 1024 + 1);
+  EXPECT_TRUE(held_.HasRoomFor(1'000'000));
+  Fill();
+  EXPECT_FALSE(held_.HasRoomFor(4097));
+  EXPECT_TRUE(held_.HasRoomFor(4096));
+  held_.SubtractUnsent(1);
+  EXPECT_TRUE(held_.HasRoomFor(4097));
+}
+
+}  // namespace
+}  // namespace kvorum::rpc
