@@ -1,7 +1,5 @@
 #include "watch/hub.h"
 
-#include <utility>
-
 #include "base/rng.h"
 
 namespace kvorum::watch {
@@ -33,15 +31,7 @@ void Hub::Feed(const std::shared_ptr<const EventBatch>& batch, std::int64_t revi
     std::lock_guard lock(mutex_);
     last_revision_ = revision;
     for (Shard* shard : active_shards_) {
-      const bool full = shard->inbox_.size() >= options_.inbox_batches ||
-                        shard->inbox_bytes_ >= options_.inbox_bytes;
-      if (full) {
-        shard->inbox_.clear();
-        shard->inbox_bytes_ = 0;
-      }
-      shard->inbox_.push_back({.batch = full ? nullptr : batch, .revision = revision});
-      if (batch != nullptr && !full) shard->inbox_bytes_ += batch->record_bytes();
-      if (!std::exchange(shard->drain_posted_, true)) to_wake.push_back(shard);
+      if (shard->inbox_.Put(batch, revision)) to_wake.push_back(shard);
     }
   }
   for (Shard* shard : to_wake) shard->executor_.Post([shard] { shard->Drain(); });

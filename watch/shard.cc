@@ -25,7 +25,13 @@ std::string_view StorePreviousValues::Find(std::string_view key, std::int64_t re
 }
 
 Shard::Shard(Hub& hub, Executor& executor, std::uint64_t seed)
-    : hub_(hub), executor_(executor), rng_(seed), groups_(rng_()), previous_(hub.store_) {}
+    : hub_(hub),
+      executor_(executor),
+      rng_(seed),
+      groups_(rng_()),
+      previous_(hub.store_),
+      recent_(hub.options_.recent_bytes),
+      inbox_(hub.options_.inbox_batches, hub.options_.inbox_bytes) {}
 
 Shard::~Shard() = default;
 
@@ -41,8 +47,7 @@ void Shard::Drain() {
     std::lock_guard lock(hub_.mutex_);
     std::erase(hub_.active_shards_, this);
     hub_.active_.fetch_sub(1, std::memory_order_relaxed);
-    inbox_.clear();
-    inbox_bytes_ = 0;
+    inbox_.Clear();
     active_ = false;
   }
   FlushAll();
@@ -52,9 +57,7 @@ void Shard::TakeFeeds() {
   std::vector<Feed> feeds;
   {
     std::lock_guard lock(hub_.mutex_);
-    feeds.swap(inbox_);
-    inbox_bytes_ = 0;
-    drain_posted_ = false;
+    feeds = inbox_.Take();
   }
   for (const Feed& feed : feeds) {
     if (feed.batch != nullptr) {
@@ -81,38 +84,18 @@ std::int64_t Shard::ReachPresent() {
 void Shard::OnBatch(const std::shared_ptr<const EventBatch>& batch) {
   KV_CHECK(batch->first_revision() == revision_ + 1, "revisions for watchers have a gap");
   revision_ = batch->last_revision();
-  matched_.clear();
-  for (std::uint32_t i = 0; i < batch->size(); ++i) {
-    groups_.Match((*batch)[i].key, [&](WatchGroup& group) {
-      if (group.synced.empty()) return;
-      if (group.match == 0) {
-        matched_.push_back(&group);
-        group.match = static_cast<std::uint32_t>(matched_.size());
-        if (matches_.size() < matched_.size()) matches_.emplace_back();
-      }
-      matches_[group.match - 1].push_back(i);
-    });
-  }
-  for (std::size_t i = 0; i < matched_.size(); ++i) {
-    matched_[i]->match = 0;
-    Deliver(*matched_[i], *batch, matches_[i]);
-    matches_[i].clear();
-  }
-  if (catching_up_.empty()) return;
-  recent_.push_back(batch);
-  recent_bytes_ += batch->record_bytes();
-  while (!recent_.empty() && recent_bytes_ > hub_.options_.recent_bytes) {
-    recent_bytes_ -= recent_.front()->record_bytes();
-    recent_.pop_front();
-  }
+  matches_.Find(groups_, *batch);
+  matches_.TakeEach([&](WatchGroup& group, std::span<const std::uint32_t> places) {
+    Deliver(group, *batch, places);
+  });
+  if (!catching_up_.empty()) recent_.Add(batch);
 }
 
 void Shard::OnJump(std::int64_t revision) {
   if (revision <= revision_) return;
   const std::int64_t first_missed = revision_ + 1;
   revision_ = revision;
-  recent_.clear();
-  recent_bytes_ = 0;
+  recent_.Clear();
   for (const auto& [number, stream] : streams_) {
     for (const auto& [id, watcher] : stream->watchers_) {
       if (watcher->state != Watcher::State::kSynced || watcher->next > revision) continue;
@@ -204,7 +187,7 @@ bool Shard::Bridge(Watcher& watcher) {
     Sync(watcher);
     return true;
   }
-  if (recent_.empty() || recent_.front()->first_revision() > watcher.next) return false;
+  if (!recent_.ReachBackTo(watcher.next)) return false;
   const KeyRange range = watcher.group.range();
   std::vector<std::uint32_t> matches;
   for (const auto& batch : recent_) {
@@ -279,10 +262,7 @@ void Shard::Unlink(Watcher& watcher) {
       break;
     case Watcher::State::kCatchingUp:
       catching_up_.erase(watcher.ticket);
-      if (catching_up_.empty()) {
-        recent_.clear();
-        recent_bytes_ = 0;
-      }
+      if (catching_up_.empty()) recent_.Clear();
       break;
   }
   --watcher.stream.unsynced_;
@@ -352,41 +332,31 @@ void Shard::ScheduleProgress(Stream& stream) {
   const auto spread = static_cast<std::uint64_t>(std::max<std::int64_t>(interval.count() / 10, 1));
   stream.progress_interval_ = interval + Duration(rng_.Below(spread));
   stream.progress_due_ = executor_.clock().Now() + stream.progress_interval_;
-  progress_.emplace(stream.progress_due_, &stream);
+  progress_.Add(stream, stream.progress_due_);
   ArmProgressTimer();
 }
 
 void Shard::UnscheduleProgress(Stream& stream) {
   if (stream.progress_interval_ == Duration::zero()) return;
-  const auto [begin, end] = progress_.equal_range(stream.progress_due_);
-  for (auto it = begin; it != end; ++it) {
-    if (it->second != &stream) continue;
-    progress_.erase(it);
-    return;
-  }
+  progress_.Remove(stream, stream.progress_due_);
 }
 
 void Shard::ArmProgressTimer() {
-  if (progress_.empty()) return;
-  const TimePoint when = progress_.begin()->first;
-  if (progress_armed_ && *progress_armed_ <= when) return;
-  progress_armed_ = when;
-  executor_.PostAt(when, [this, when] {
-    if (progress_armed_ == when) OnProgressTimer();
+  const std::optional<TimePoint> when = progress_.NewTimer();
+  if (!when) return;
+  executor_.PostAt(*when, [this, when = *when] {
+    if (progress_.OnTimer(when)) OnProgressTimer();
   });
 }
 
 void Shard::OnProgressTimer() {
-  progress_armed_.reset();
   if (progress_.empty()) return;
   ReachPresent();
   const TimePoint now = executor_.clock().Now();
-  while (!progress_.empty() && progress_.begin()->first <= now) {
-    Stream& stream = *progress_.begin()->second;
-    progress_.erase(progress_.begin());
-    stream.NotifyProgress();
-    stream.progress_due_ = now + stream.progress_interval_;
-    progress_.emplace(stream.progress_due_, &stream);
+  while (Stream* stream = progress_.PopDue(now)) {
+    stream->NotifyProgress();
+    stream->progress_due_ = now + stream->progress_interval_;
+    progress_.Add(*stream, stream->progress_due_);
   }
   ArmProgressTimer();
   FlushAll();
@@ -431,12 +401,7 @@ void Shard::CheckInvariants() const {
     synced -= group.synced.size();
   });
   KV_CHECK(members == watchers && synced == 0, "groups and watchers differ");
-  for (std::size_t i = 1; i < recent_.size(); ++i) {
-    KV_CHECK(recent_[i]->first_revision() == recent_[i - 1]->last_revision() + 1,
-             "the batches that are kept have a gap");
-  }
-  KV_CHECK(recent_.empty() || recent_.back()->last_revision() == revision_,
-           "the batches that are kept end before the present");
+  recent_.CheckInvariants(revision_);
 }
 
 }  // namespace kvorum::watch

@@ -14,7 +14,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -25,9 +24,13 @@
 #include "base/executor.h"
 #include "base/rng.h"
 #include "mvcc/store.h"
+#include "watch/batch_matches.h"
 #include "watch/body.h"
 #include "watch/catch_up.h"
+#include "watch/due_list.h"
 #include "watch/event_batch.h"
+#include "watch/feed_box.h"
+#include "watch/kept_batches.h"
 #include "watch/range_index.h"
 #include "watch/stream.h"
 #include "watch/watcher.h"
@@ -69,11 +72,6 @@ class Shard {
   friend class Hub;
   friend class Stream;
 
-  // A batch, or (null) the news that the store reached this revision in another way.
-  struct Feed {
-    std::shared_ptr<const EventBatch> batch;
-    std::int64_t revision = 0;
-  };
   // Bodies of one group's matches, by Wanted.
   using BodyCache = std::vector<std::pair<Wanted, std::vector<Body>>>;
 
@@ -130,21 +128,13 @@ class Shard {
   std::uint64_t last_ticket_ = 0;
   std::unordered_map<std::uint64_t, Watcher*> catching_up_;
   std::vector<CatchUpJob> new_jobs_;
-  std::deque<std::shared_ptr<const EventBatch>> recent_;  // while catching_up_ is not empty
-  std::size_t recent_bytes_ = 0;
+  KeptBatches recent_;  // while catching_up_ is not empty
 
   std::vector<Stream*> flushes_;
-  std::multimap<TimePoint, Stream*> progress_;
-  std::optional<TimePoint> progress_armed_;
+  DueList<Stream> progress_;
+  BatchMatches matches_;
 
-  // The groups matched by one batch, kept to reuse the memory.
-  std::vector<WatchGroup*> matched_;
-  std::vector<std::vector<std::uint32_t>> matches_;
-
-  // Guarded by the hub's lock.
-  std::vector<Feed> inbox_;
-  std::size_t inbox_bytes_ = 0;
-  bool drain_posted_ = false;
+  FeedBox inbox_;  // guarded by the hub's lock
 };
 
 }  // namespace kvorum::watch

@@ -1,0 +1,54 @@
+// The published batches that wait for a shard. Past its bounds they give way to the news that the
+// store has reached a revision: the shard then reads what it missed.
+//
+// Guarded by the hub's lock. The batches are shared.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "watch/event_batch.h"
+
+namespace kvorum::watch {
+
+// A batch, or (null) the news that the store reached this revision in another way.
+struct Feed {
+  std::shared_ptr<const EventBatch> batch;
+  std::int64_t revision = 0;
+};
+
+class FeedBox {
+ public:
+  FeedBox(std::size_t max_batches, std::size_t max_bytes)
+      : max_batches_(max_batches), max_bytes_(max_bytes) {}
+
+  // Returns true if the shard is to be woken: it was not since it last took what was here.
+  bool Put(const std::shared_ptr<const EventBatch>& batch, std::int64_t revision) {
+    const bool full = feeds_.size() >= max_batches_ || bytes_ >= max_bytes_;
+    if (full) Clear();
+    feeds_.push_back({.batch = full ? nullptr : batch, .revision = revision});
+    if (batch != nullptr && !full) bytes_ += batch->record_bytes();
+    return !std::exchange(woken_, true);
+  }
+  std::vector<Feed> Take() {
+    woken_ = false;
+    bytes_ = 0;
+    return std::exchange(feeds_, {});
+  }
+  void Clear() {
+    feeds_.clear();
+    bytes_ = 0;
+  }
+
+ private:
+  const std::size_t max_batches_;
+  const std::size_t max_bytes_;
+  std::vector<Feed> feeds_;
+  std::size_t bytes_ = 0;
+  bool woken_ = false;
+};
+
+}  // namespace kvorum::watch
