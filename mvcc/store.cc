@@ -62,7 +62,7 @@ Store::Store(StoreOptions options, std::unique_ptr<Backend> backend, StoreExecut
                  [this] {
                    Committer::Options commit = options_.commit;
                    commit.on_commit = [this](const Committer::CommitStats& stats) {
-                     RefreshSizes(committer_.backend());
+                     sizes_.Refresh(committer_.backend());
                      if (options_.commit.on_commit) options_.commit.on_commit(stats);
                    };
                    return commit;
@@ -77,8 +77,8 @@ Result<std::unique_ptr<Store>> Store::Open(StoreOptions options, std::unique_ptr
                                            StoreExecutors executors) {
   std::unique_ptr<Store> store(new Store(std::move(options), std::move(backend), executors));
   KV_TRY(const Restored restored, Restore(store->options_, *store->state_));
-  store->GoOnFrom(restored);
-  store->RefreshSizes(*store->state_->backend);
+  store->GoOnFrom(restored, /*side_version=*/0);
+  store->sizes_.Refresh(*store->state_->backend);
   store->ResumeCompaction(restored);
   return store;
 }
@@ -112,16 +112,13 @@ Result<Store::Restored> Store::Restore(const StoreOptions& options, StoreState& 
   return restored;
 }
 
-void Store::GoOnFrom(const Restored& restored) {
+void Store::GoOnFrom(const Restored& restored, std::uint64_t side_version) {
   recovered_ = restored.recovered;
   consistent_index_ = recovered_.consistent_index;
   term_ = recovered_.term;
-  working_revision_ = restored.revision;
-  working_compact_revision_ = restored.compact_revision();
-  published_revision_.store(working_revision_, std::memory_order_release);
-  published_compact_revision_.store(working_compact_revision_, std::memory_order_release);
-  KV_INFO("kvstore restored", {"current-rev", working_revision_},
-          {"compact-rev", working_compact_revision_}, {"keys", state_->index->live_keys()});
+  revisions_.Begin(restored.revision, restored.compact_revision(), side_version);
+  KV_INFO("kvstore restored", {"current-rev", revisions_.working()},
+          {"compact-rev", revisions_.compacted()}, {"keys", state_->index->live_keys()});
 }
 
 void Store::ResumeCompaction(const Restored& restored) {
@@ -132,11 +129,6 @@ void Store::ResumeCompaction(const Restored& restored) {
   compactor_.Schedule(restored.scheduled_compact, restored.finished_compact,
                       /*store_hash=*/false, nullptr);
   executors_.apply.Post([this] { compactor_.OnPublished(); });
-}
-
-void Store::RefreshSizes(const Backend& backend) {
-  size_bytes_.store(backend.SizeBytes(), std::memory_order_relaxed);
-  size_in_use_bytes_.store(backend.SizeInUseBytes(), std::memory_order_relaxed);
 }
 
 std::int64_t Store::readable_revision() const {
@@ -174,7 +166,7 @@ Result<Store::DurableSnapshot> Store::OpenSnapshot() const {
 
 void Store::Defragment(std::move_only_function<void(Result<void>)> done) {
   committer_.Defragment([this, done = std::move(done)](Result<void> result) mutable {
-    RefreshSizes(committer_.backend());
+    sizes_.Refresh(committer_.backend());
     done(std::move(result));
   });
 }
@@ -234,18 +226,17 @@ void Store::PutCompactMark(std::string_view key, std::int64_t revision) {
 
 Result<void> Store::Compact(std::int64_t revision, std::move_only_function<void()> on_finished) {
   KV_CHECK(!txn_open_, "a compaction is an entry of its own");
-  if (revision <= working_compact_revision_) {
+  if (revision <= revisions_.compacted()) {
     compactor_.WhenIdle(std::move(on_finished));
     return kErrCompacted.Fail();
   }
-  if (revision > working_revision_) return kErrFutureRev.Fail();
+  if (revision > revisions_.working()) return kErrFutureRev.Fail();
 
   KV_FAILPOINT("compactBeforeCommitScheduledCompact");
   // HashKV(0) asks for the newest revision, so no hash may be stored under that number.
   const bool store_hash = compactor_.idle() && revision > 0;
-  compactor_.Schedule(revision, working_compact_revision_, store_hash, std::move(on_finished));
-  working_compact_revision_ = revision;
-  index_dirty_ = true;
+  compactor_.Schedule(revision, revisions_.compacted(), store_hash, std::move(on_finished));
+  revisions_.Compact(revision);
   PutCompactMark(meta_key::kScheduledCompact, revision);
   return {};
 }
@@ -264,14 +255,11 @@ void Store::Publish(std::uint64_t consistent_index, std::uint64_t term) {
   std::optional<WriteBuffer::View> records = RecordsForListener();
   committer_.Publish(consistent_index);  // first: the index may only name records that the buffer
                                          // shows
-  if (index_dirty_) ShowRevisions(std::move(records));
+  if (revisions_.hidden()) ShowRevisions(std::move(records));
   compactor_.OnPublished();
 }
 
-void Store::SetSideVersion(std::uint64_t version) {
-  side_version_ = version;
-  index_dirty_ = true;
-}
+void Store::SetSideVersion(std::uint64_t version) { revisions_.SetSideVersion(version); }
 
 std::uint64_t Store::shown_side_version() const {
   return State()->index->Snapshot().mark().side_version;
@@ -279,7 +267,7 @@ std::uint64_t Store::shown_side_version() const {
 
 std::optional<WriteBuffer::View> Store::RecordsForListener() const {
   const bool wanted =
-      listener_ != nullptr && working_revision_ != revision() && listener_->WantsRecords();
+      listener_ != nullptr && working_revision() != revision() && listener_->WantsRecords();
   if (!wanted) return std::nullopt;
   return state_->buffer.StagedView();
 }
@@ -287,9 +275,9 @@ std::optional<WriteBuffer::View> Store::RecordsForListener() const {
 void Store::ShowRevisions(std::optional<WriteBuffer::View> records) {
   const std::int64_t before = revision();
   PublishIndex();
-  if (listener_ == nullptr || working_revision_ == before) return;
+  if (listener_ == nullptr || working_revision() == before) return;
   listener_->OnPublished(
-      {.first = before + 1, .last = working_revision_, .records = std::move(records)});
+      {.first = before + 1, .last = working_revision(), .records = std::move(records)});
 }
 
 void Store::PublishCompactMark(std::string_view key, std::int64_t revision) {
@@ -299,17 +287,13 @@ void Store::PublishCompactMark(std::string_view key, std::int64_t revision) {
 }
 
 void Store::OnIndexCompacted() {
-  index_dirty_ = true;
+  revisions_.Hide();
   if (!dirty_ && !txn_open_) PublishIndex();
 }
 
 void Store::PublishIndex() {
-  state_->index->Publish({.current_revision = working_revision_,
-                          .compact_revision = working_compact_revision_,
-                          .side_version = side_version_});
-  index_dirty_ = false;
-  published_revision_.store(working_revision_, std::memory_order_release);
-  published_compact_revision_.store(working_compact_revision_, std::memory_order_release);
+  state_->index->Publish(revisions_.mark());
+  revisions_.Show();
   Reclaim();
 }
 
@@ -335,11 +319,9 @@ void Store::Fatal(const Error& error) const {
 
 void Store::CheckInvariants() const {
   state_->index->CheckInvariants();
-  KV_CHECK(revision() <= working_revision_, "readers are ahead of the writer");
-  KV_CHECK(compact_revision() <= working_compact_revision_, "readers are ahead of compactions");
-  KV_CHECK(working_compact_revision_ <= working_revision_, "the future is compacted");
-  KV_CHECK(compactor_.unfinished() <= working_compact_revision_, "a compaction ran ahead");
-  KV_CHECK(dirty_ || txn_open_ || revision() == working_revision_, "a published change is hidden");
+  revisions_.CheckInvariants();
+  KV_CHECK(compactor_.unfinished() <= revisions_.compacted(), "a compaction ran ahead");
+  KV_CHECK(dirty_ || txn_open_ || revision() == working_revision(), "a published change is hidden");
 }
 
 }  // namespace kvorum::mvcc

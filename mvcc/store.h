@@ -18,7 +18,6 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -33,6 +32,7 @@
 #include "base/error.h"
 #include "base/executor.h"
 #include "mvcc/backend.h"
+#include "mvcc/backend_sizes.h"
 #include "mvcc/committer.h"
 #include "mvcc/compaction.h"
 #include "mvcc/hash.h"
@@ -41,6 +41,7 @@
 #include "mvcc/requests.h"
 #include "mvcc/snapshot_stream.h"
 #include "mvcc/store_counters.h"
+#include "mvcc/store_revisions.h"
 #include "mvcc/store_state.h"
 #include "mvcc/store_txn.h"
 #include "mvcc/store_view.h"
@@ -97,10 +98,8 @@ class Store {
   Result<ReadView> Read();
 
   // The revision published last.
-  std::int64_t revision() const { return published_revision_.load(std::memory_order_acquire); }
-  std::int64_t compact_revision() const {
-    return published_compact_revision_.load(std::memory_order_acquire);
-  }
+  std::int64_t revision() const { return revisions_.shown(); }
+  std::int64_t compact_revision() const { return revisions_.shown_compact(); }
   // The revision that a Read now would see: at least revision(), and briefly ahead of it.
   std::int64_t readable_revision() const;
 
@@ -146,10 +145,8 @@ class Store {
   void Defragment(std::move_only_function<void(Result<void>)> done);
 
   // The size of the backend's file; see Backend.
-  std::uint64_t SizeBytes() const { return size_bytes_.load(std::memory_order_relaxed); }
-  std::uint64_t SizeInUseBytes() const {
-    return size_in_use_bytes_.load(std::memory_order_relaxed);
-  }
+  std::uint64_t SizeBytes() const { return sizes_.bytes(); }
+  std::uint64_t SizeInUseBytes() const { return sizes_.in_use_bytes(); }
   StoreCounters::Values counters() const { return counters_.Read(); }
   // The bytes waiting to become durable.
   std::uint64_t PendingBytes() const { return State()->buffer.PendingBytes(); }
@@ -219,8 +216,8 @@ class Store {
   void Install(InstallRequest request, Task done);
 
   // The revision after the entries so far, published or not.
-  std::int64_t working_revision() const { return working_revision_; }
-  std::int64_t working_compact_revision() const { return working_compact_revision_; }
+  std::int64_t working_revision() const { return revisions_.working(); }
+  std::int64_t working_compact_revision() const { return revisions_.compacted(); }
   std::int64_t live_keys() const { return state_->index->live_keys(); }
   KeyIndex::Stats index_stats() const { return state_->index->stats(); }
 
@@ -243,9 +240,8 @@ class Store {
   struct Installation;
   static Result<Restored> Restore(const StoreOptions& options, StoreState& state);
   // Starts writing on top of the restored content.
-  void GoOnFrom(const Restored& restored);
+  void GoOnFrom(const Restored& restored, std::uint64_t side_version);
   void ResumeCompaction(const Restored& restored);
-  void RefreshSizes(const Backend& backend);
   std::shared_ptr<StoreState> State() const {
     std::lock_guard lock(state_mutex_);
     return state_;
@@ -275,27 +271,20 @@ class Store {
   // Replaced by the apply executor under the lock, which others hold to copy it.
   std::shared_ptr<StoreState> state_;
   mutable std::mutex state_mutex_;
-  std::atomic<std::uint64_t> size_bytes_{0};
-  std::atomic<std::uint64_t> size_in_use_bytes_{0};
+  BackendSizes sizes_;
   Committer committer_;
   HashStorage hashes_;
   StoreCounters counters_;
   Recovered recovered_;
 
-  // Readers may see these before or after the index's own mark, which is authoritative for them.
-  std::atomic<std::int64_t> published_revision_{1};
-  std::atomic<std::int64_t> published_compact_revision_{-1};
+  StoreRevisions revisions_;
 
   // State of the apply executor.
-  std::int64_t working_revision_ = 1;
-  std::int64_t working_compact_revision_ = -1;
   std::uint64_t consistent_index_ = 0;
   std::uint64_t term_ = 0;
-  std::uint64_t side_version_ = 0;
   PublishListener* listener_ = nullptr;
   bool txn_open_ = false;
-  bool dirty_ = false;        // something waits for Publish
-  bool index_dirty_ = false;  // the index differs from what readers see
+  bool dirty_ = false;  // something waits for Publish
   bool reclaim_posted_ = false;
   bool installing_ = false;
   Compactor compactor_;

@@ -32,7 +32,7 @@ void Store::Install(InstallRequest request, Task done) {
   auto installation = std::make_shared<Installation>();
   installation->request = std::move(request);
   installation->done = std::move(done);
-  installation->at_least_revision = working_revision_;
+  installation->at_least_revision = working_revision();
   installation->compaction_waiters = compactor_.Abandon();
   executors_.copier.Post([this, installation = std::move(installation)]() mutable {
     const Result<void> built = BuildInstallation(*installation);
@@ -75,26 +75,24 @@ void Store::PlaceInstallation(std::shared_ptr<Installation> installation) {
   const Result<void> placed = state.backend->TakePlace(installation->request.path);
   if (!placed.has_value()) return Fatal(placed.error());
   committer_.Retarget(*state.backend, state.buffer, installation->state);
-  RefreshSizes(*state.backend);
+  sizes_.Refresh(*state.backend);
   executors_.apply.Post(
       [this, installation = std::move(installation)] { ShowInstallation(*installation); });
 }
 
 void Store::ShowInstallation(Installation& installation) {
   installing_ = false;
-  index_dirty_ = false;
   std::shared_ptr<StoreState> replaced = std::move(installation.state);
   {
     std::lock_guard lock(state_mutex_);
     state_.swap(replaced);
   }
   hashes_.Clear();
-  GoOnFrom(installation.restored);
-  side_version_ = installation.request.side_version;
+  GoOnFrom(installation.restored, installation.request.side_version);
   executors_.backend.Post(
       [this, replaced = std::move(replaced)]() mutable { CloseWhenUnused(std::move(replaced)); });
   ResumeCompaction(installation.restored);
-  if (listener_ != nullptr) listener_->OnInstalled(working_revision_);
+  if (listener_ != nullptr) listener_->OnInstalled(working_revision());
   for (Compactor::Callback& waiter : installation.compaction_waiters)
     compactor_.WhenIdle(std::move(waiter));
   installation.done();

@@ -26,14 +26,14 @@ T MustHave(Result<T> result) {
 }  // namespace
 
 WriteTxn::WriteTxn(Store& store, AnswerRoom* room)
-    : store_(store), room_(room), begin_revision_(store.working_revision_) {
+    : store_(store), room_(room), begin_revision_(store.revisions_.working()) {
   KV_CHECK(!store.txn_open_, "one write txn at a time");
   store.txn_open_ = true;
 }
 
 void WriteTxn::End() {
   if (std::exchange(ended_, true)) return;
-  store_.working_revision_ = revision();
+  store_.revisions_.Advance(revision());
   store_.txn_open_ = false;
   store_.counters_.AddTxn(ranges_, puts_, deletes_, put_bytes_);
   buffer_.reset();
@@ -44,7 +44,7 @@ RangeScope WriteTxn::Scope() {
   return {.index = store_.state_->index->working(),
           .records = this,
           .current_revision = revision(),
-          .compact_revision = store_.working_compact_revision_};
+          .compact_revision = store_.revisions_.compacted()};
 }
 
 Result<std::string_view> WriteTxn::Find(Revision revision) {
@@ -64,7 +64,7 @@ void WriteTxn::Append(const KeyValue& kv, bool tombstone) {
   if (store_.options_.attachments != nullptr) store_.options_.attachments->Attach(kv.key, kv.lease);
   ++changes_;
   store_.dirty_ = true;
-  store_.index_dirty_ = true;
+  store_.revisions_.Hide();
 }
 
 Result<PutResult> WriteTxn::Put(const PutRequest& request) {
