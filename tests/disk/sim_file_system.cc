@@ -364,6 +364,7 @@ Result<void> SimFileSystem::SyncDirectory(const std::string& raw_dir) {
   KV_RETURN_IF_ERROR(BeginWrite(Operation::kSync, dir));
   KV_RETURN_IF_ERROR(CheckPower());
   KV_RETURN_IF_ERROR(RequireFolder(dir));
+  if (left_out_syncs_ && left_out_syncs_(dir)) return {};
   std::erase_if(pending_names_, [&](const NameChange& change) {
     if (!change.Touches(dir)) return false;
     change.ApplyTo(durable_);
@@ -456,6 +457,7 @@ Result<void> SimFileSystem::Sync(SimFile& file) {
     inode->older_sectors.clear();
     return begun;
   }
+  if (left_out_syncs_ && left_out_syncs_(file.path())) return {};
   inode->older_sectors.clear();
   inode->older_sizes.clear();
   return {};
@@ -467,6 +469,7 @@ Result<void> SimFileSystem::SyncRange(File& file, std::uint64_t offset, std::uin
   KV_TRY(Inode * inode, static_cast<SimFile&>(file).inode(true));
   KV_RETURN_IF_ERROR(BeginWrite(Operation::kSync, file.path()));
   KV_RETURN_IF_ERROR(CheckPower());
+  if (left_out_syncs_ && left_out_syncs_(file.path())) return {};
   const std::uint64_t end = (offset + size_bytes + kSectorBytes - 1) / kSectorBytes;
   for (std::uint64_t number = offset / kSectorBytes; number < end; ++number)
     inode->older_sectors.erase(number);
@@ -645,6 +648,10 @@ void SimFileSystem::ClearFaults() {
   path_faults_.clear();
   fail_at_.clear();
   power_off_at_.reset();
+}
+
+void SimFileSystem::LeaveOutSyncs(std::function<bool(const std::string& path)> of_path) {
+  left_out_syncs_ = std::move(of_path);
 }
 
 void SimFileSystem::SetCapacity(std::optional<std::uint64_t> size_bytes) {

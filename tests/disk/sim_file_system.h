@@ -96,6 +96,9 @@ class SimFileSystem final : public FileSystem {
   // Every operation of the kind on a path that contains the text fails, until ClearFaults.
   void FailPath(Operation operation, std::string path_part, Fault fault);
   void ClearFaults();
+  // Syncs of the paths for which it returns true do nothing and succeed: those that a program has
+  // left out. A canary of a crash test shows by them that it would find the loss.
+  void LeaveOutSyncs(std::function<bool(const std::string& path)> of_path);
   // Bytes that all files may have together; nullopt for no limit.
   void SetCapacity(std::optional<std::uint64_t> size_bytes);
   // Flips the bits of the mask in one byte of a file. False if the file is shorter.
@@ -160,6 +163,7 @@ class SimFileSystem final : public FileSystem {
   std::vector<InjectedPathFault> path_faults_;
   std::optional<std::uint64_t> capacity_bytes_;
   std::function<void()> observer_;
+  std::function<bool(const std::string& path)> left_out_syncs_;
   Counters counters_;
 };
 

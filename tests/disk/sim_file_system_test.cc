@@ -188,6 +188,24 @@ TEST_F(SimFileSystemTest, ThePowerGoesAtTheNthOperation) {
   EXPECT_EQ(Content("/f"), "1");
 }
 
+TEST_F(SimFileSystemTest, ASyncThatIsLeftOutMakesNothingDurable) {
+  fs_.LeaveOutSyncs([](const std::string& path) { return path == "/f" || path == "/dir"; });
+  const auto file = MakeDurable("/f", "bytes");
+  EXPECT_EQ(Content(*fs_.CrashImage(Keep::kNothing, rng_), "/f"), "");
+  ASSERT_TRUE(fs_.SyncRange(*file, 0, 5).has_value());
+  EXPECT_EQ(Content(*fs_.CrashImage(Keep::kNothing, rng_), "/f"), "");
+  ASSERT_TRUE(fs_.MakeDirectories("/dir").has_value());
+  ASSERT_TRUE(fs_.SyncDirectory("/").has_value());
+  const auto named = MakeDurable("/dir/g", "bytes");
+  EXPECT_FALSE(fs_.CrashImage(Keep::kNothing, rng_)->Exists("/dir/g").value());
+  fs_.LeaveOutSyncs({});
+  ASSERT_TRUE(file->Sync().has_value());
+  ASSERT_TRUE(fs_.SyncDirectory("/dir").has_value());
+  const auto image = fs_.CrashImage(Keep::kNothing, rng_);
+  EXPECT_EQ(Content(*image, "/f"), "bytes");
+  EXPECT_EQ(Content(*image, "/dir/g"), "bytes");
+}
+
 TEST_F(SimFileSystemTest, AFailedSyncGivesItsBytesUpForEver) {
   const auto file = MakeDurable("/f", "old");
   ASSERT_TRUE(Write(*file, 0, "new").has_value());
