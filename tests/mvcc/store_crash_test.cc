@@ -4,6 +4,8 @@
 // following must hold: the store opens; its consistent index is one that was published, and none
 // below the one reported durable; contents, revision and hash are exactly those of that index; a
 // compaction that was cut off is finished and leaves exactly what it must.
+#include <gtest/gtest-spi.h>
+
 #include <map>
 
 #include "base/logging.h"
@@ -17,7 +19,9 @@ namespace {
 
 class CrashHistory {
  public:
-  explicit CrashHistory(std::uint64_t seed) : rng_(seed), model_(harness_.leases.leases) {
+  // `found`: the failures of a run that is to fail, which go there instead (gtest-spi.h).
+  explicit CrashHistory(std::uint64_t seed, const testing::TestPartResultArray* found = nullptr)
+      : found_(found), rng_(seed), model_(harness_.leases.leases) {
     harness_.leases.leases = {1, 2, 3};
     harness_.options.compaction = {
         .batch_limit = 4, .pause = std::chrono::milliseconds(1), .index_step = 5};
@@ -27,7 +31,7 @@ class CrashHistory {
 
   void Run(int operations) {
     harness_.files.SetObserver([this] { CrashHere(); });
-    for (int i = 0; i < operations && !testing::Test::HasFailure(); ++i) {
+    for (int i = 0; i < operations && !HasFailed(); ++i) {
       RandomRequests random(rng_(), model_.revision());
       Entry(random);
       if (rng_.OneIn(2)) Publish();
@@ -40,10 +44,15 @@ class CrashHistory {
     harness_.files.SetObserver(nullptr);
   }
 
+  SimFileSystem& files() { return harness_.files; }
   int crashes() const { return crashes_; }
   int resumed() const { return resumed_; }
 
  private:
+  bool HasFailed() const {
+    return testing::Test::HasFailure() || (found_ != nullptr && found_->size() > 0);
+  }
+
   void Entry(RandomRequests& random) {
     WriteTxn txn = harness_.store->Begin();
     switch (rng_.Below(4)) {
@@ -77,8 +86,8 @@ class CrashHistory {
   }
 
   void CrashHere() {
-    if (testing::Test::HasFailure()) return;
     for (const SimFileSystem::Keep keep : SimFileSystem::kAllKeeps) {
+      if (HasFailed()) return;
       Rng rng(rng_());
       Restart(*harness_.files.CrashImage(keep, rng));
       ++crashes_;
@@ -129,6 +138,7 @@ class CrashHistory {
     return records;
   }
 
+  const testing::TestPartResultArray* const found_;
   Rng rng_;
   StoreHarness harness_{CrashImages::kKind};
   CrashImages images_{harness_};
@@ -147,6 +157,20 @@ TEST_P(StoreCrash, LosesNothingThatWasDurableAtAnyWrite) {
   RecordProperty("crashes", history.crashes());
   EXPECT_GT(history.crashes(), 250);
   EXPECT_GT(history.resumed(), 0) << "no crash has cut a compaction off";
+}
+
+// The canary: were the syncs of the backend's file left out, a crash would show it.
+TEST(StoreCrashCanary, SyncsThatAreLeftOutAreFound) {
+  testing::TestPartResultArray found;
+  {
+    const testing::ScopedFakeTestPartResultReporter intercepted(
+        testing::ScopedFakeTestPartResultReporter::INTERCEPT_ONLY_CURRENT_THREAD, &found);
+    CrashHistory history(1, &found);
+    history.files().LeaveOutSyncs([](const std::string& path) { return path.contains("/db"); });
+    history.Run(150);
+  }
+  ASSERT_GT(found.size(), 0);
+  EXPECT_THAT(found.GetTestPartResult(0).message(), testing::HasSubstr("truncated"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, StoreCrash, testing::Range<std::uint64_t>(1, 9));
