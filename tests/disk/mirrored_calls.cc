@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -65,7 +66,7 @@ T Done(Result<T> result) {
 void MirrorOpen(const char* path, int flags, int fd, bool was_there) {
   Mirror& mirror = *Current();
   Descriptor opened{.path = path, .file = nullptr, .writes_through = (flags & O_DSYNC) != 0};
-  if (path != mirror.folder) {
+  if ((flags & O_DIRECTORY) == 0) {
     const auto mode = was_there ? FileSystem::OpenMode::kReadWrite : FileSystem::OpenMode::kCreate;
     opened.file = Done(mirror.disk.Open(path, mode));
     if (was_there && (flags & O_TRUNC) != 0) Done(opened.file->Truncate(0));
@@ -215,6 +216,13 @@ int posix_fallocate(int fd, off_t offset, off_t size) {
   static auto* const real = Real<int(int, off_t, off_t)>("posix_fallocate");
   MirrorAllocate(fd, offset + size);
   return real(fd, offset, size);
+}
+
+int mkdir(const char* path, mode_t mode) noexcept {
+  static auto* const real = Real<int(const char*, mode_t)>("mkdir");
+  if (Current().has_value() && Current()->Has(path))
+    kvorum::Done(Current()->disk.MakeDirectories(path));
+  return real(path, mode);
 }
 
 int rename(const char* from, const char* to) noexcept {

@@ -3,11 +3,11 @@
 // interface of ours. So a power cut can be taken at each of them (SimFileSystem::CrashImage).
 //
 // The program that links this has functions of these names in front of the C library's: open,
-// pwrite, write, writev, pwritev, fdatasync, fsync, ftruncate, fallocate, posix_fallocate, rename,
-// unlink, remove, close. The disk does each first, which is when its observer is called. A write
-// through a descriptor of O_DSYNC makes its own bytes durable and nothing before it. No sync of the
-// program reaches the machine's own disk: nothing needs to outlive a power cut. Writes through a
-// map are not seen: for LMDB, as we open it, that is its lock file alone.
+// pwrite, write, writev, pwritev, fdatasync, fsync, ftruncate, fallocate, posix_fallocate, mkdir,
+// rename, unlink, remove, close. The disk does each first, which is when its observer is called. A
+// write through a descriptor of O_DSYNC makes its own bytes durable and nothing before it. No sync
+// of the program reaches the machine's own disk: nothing needs to outlive a power cut. Writes
+// through a map are not seen: for LMDB, as we open it, that is its lock file alone.
 #pragma once
 
 #include <string>

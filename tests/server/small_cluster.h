@@ -58,11 +58,15 @@ class SmallCluster {
     return machines_.size() - 1;
   }
 
+  // The machine's files are on the real disk from its next start on, below `root`, with LMDB.
+  void UseLmdb(std::size_t i, std::string root) { machines_[i]->real_root = std::move(root); }
+
   Result<void> Start(std::size_t i) {
     Machine& machine = *machines_[i];
     Kill(i);
-    machine.member =
-        std::make_unique<SmallMember>(machine.disk, scheduler_, network_.PortOf(machine.id));
+    FileSystem& fs = machine.real_root.empty() ? machine.disk : PosixFileSystem();
+    machine.member = std::make_unique<SmallMember>(fs, scheduler_, network_.PortOf(machine.id));
+    if (!machine.real_root.empty()) machine.member->UseLmdb(machine.real_root);
     LocalMemberOptions& options = machine.member->options();
     options.name = NameOf(i);
     options.initial_cluster = machine.initial_cluster;
@@ -181,6 +185,7 @@ class SmallCluster {
     raft::MemberId id = raft::kNone;
     std::string initial_cluster;
     bool join_existing = false;
+    std::string real_root;  // empty: its files are on `disk`
     SimFileSystem disk;
     std::unique_ptr<SmallMember> member;  // destroyed before its disk
   };

@@ -1,6 +1,6 @@
-// A whole member in one process and one thread: the production LocalMember over a simulated disk,
-// the backend's in-memory twin, and lanes. Segments and batches are small, so that a short run
-// meets cuts, commits, snapshots and compaction.
+// A whole member in one process and one thread: the production LocalMember over a simulated disk
+// and the backend's in-memory twin, or over the machine's own disk and LMDB, with lanes. Segments
+// and batches are small, so that a short run meets cuts, commits, snapshots and compaction.
 #pragma once
 
 #include <memory>
@@ -39,21 +39,31 @@ class SmallMember {
     options_ = SmallOptions();
   }
 
+  // Its files are below `root` and its backend is LMDB's, for which the file system must be the
+  // machine's own. Before Start.
+  void UseLmdb(const std::string& root) {
+    root_ = root;
+    options_.wal_dir = root + "/member/wal";
+    options_.snap_dir = root + "/member/snap";
+    open_backend_ = [](const std::string& path) {
+      return mvcc::OpenLmdbBackend({.path = path, .map_size_bytes = std::uint64_t{1} << 30});
+    };
+  }
+
   // Read by Start.
   LocalMemberOptions& options() { return options_; }
 
   // Opens and starts; the error if the member refuses.
   Result<void> Start() {
-    KV_TRY(directory_, OpenDataDirectory(fs_, "/data", ""));
+    KV_TRY(directory_, OpenDataDirectory(fs_, root_, ""));
     KV_TRY(local_member_,
-           LocalMember::Open(
-               fs_, [this](const std::string& path) { return mvcc::OpenMemoryBackend(fs_, path); },
-               {.raft = lanes_.raft(),
-                .wal = lanes_.wal(),
-                .apply = lanes_.apply(),
-                .backend = lanes_.backend(),
-                .copier = lanes_.copier()},
-               options_, [this](const Error& error) { fatal_ = error; }));
+           LocalMember::Open(fs_, open_backend_,
+                             {.raft = lanes_.raft(),
+                              .wal = lanes_.wal(),
+                              .apply = lanes_.apply(),
+                              .backend = lanes_.backend(),
+                              .copier = lanes_.copier()},
+                             options_, [this](const Error& error) { fatal_ = error; }));
     local_member_->Start(*transport_);
     return {};
   }
@@ -130,6 +140,10 @@ class SmallMember {
   }
 
   FileSystem& fs_;
+  std::string root_ = "/data";
+  mvcc::BackendOpener open_backend_ = [this](const std::string& path) {
+    return mvcc::OpenMemoryBackend(fs_, path);
+  };
   LocalMemberOptions options_;
   DataDirectory directory_;
   std::optional<Error> fatal_;
