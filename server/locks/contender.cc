@@ -23,12 +23,6 @@ std::size_t BytesHeld(const Contender::Request& request) {
   return kFixedBytes + 4 * request.name.size() + request.value.size();
 }
 
-watch::CreateRequest WatchDeletion(std::string_view key, std::int64_t from_revision) {
-  watch::CreateRequest request{.key = key, .start_revision = from_revision};
-  request.wanted.no_put = true;
-  return request;
-}
-
 }  // namespace
 
 void Contender::Begin(LocalClient& client, WaitingCalls& waiting,
@@ -64,7 +58,7 @@ LocalClient::Callback<Value> Contender::Then(void (Contender::*next)(Result<Valu
   return [self = shared_from_this(), next](Result<Value> answer) {
     if (self->answered()) return self->Leave();
     if (!answer.has_value()) return self->Fail(std::move(answer).error());
-    if (self->own_is_gone_) return self->Lose();
+    if (self->watch_.own_is_gone()) return self->Lose();
     ((*self).*next)(std::move(answer));
   };
 }
@@ -140,29 +134,20 @@ void Contender::OnLooked(Result<RangeAnswer> older) {
 void Contender::Wait(std::string_view older_key, std::int64_t revision) {
   state_ = State::kWaiting;
   has_waited_ = true;
-  if (watch_ == nullptr) {
-    watch_ = LocalWatch::Open(shard_, [weak = weak_from_this()](const LocalWatch::News& news) {
+  if (!watch_.is_open()) {
+    watch_.Open(shard_, [weak = weak_from_this()](const LocalWatch::News& news) {
       if (const auto self = weak.lock()) self->OnNews(news);
     });
   }
-  if (own_watch_ == 0) own_watch_ = watch_->Add(WatchDeletion(key_, seen_revision_ + 1));
-  if (older_watch_ != 0) watch_->Remove(older_watch_);
-  older_watch_ = watch_->Add(WatchDeletion(older_key, revision + 1));
+  watch_.Follow({.key = key_, .revision = seen_revision_},
+                {.key = older_key, .revision = revision});
 }
 
 void Contender::OnNews(const LocalWatch::News& news) {
-  bool older_is_gone = false;
-  for (const LocalWatch::Event& event : news.events) {
-    own_is_gone_ |= event.watch_id == own_watch_;
-    older_is_gone |= event.watch_id == older_watch_;
-  }
-  for (const std::int64_t ended : news.ended) {
-    if (ended == own_watch_) own_watch_ = 0;
-    older_is_gone |= ended == older_watch_;
-  }
+  const bool older_is_gone = watch_.Take(news);
   if (state_ != State::kWaiting) return;  // requests made meanwhile come back here
-  if (own_is_gone_) return Lose();
-  if (own_watch_ == 0) return FindOwnAgain();
+  if (watch_.own_is_gone()) return Lose();
+  if (!watch_.sees_own()) return FindOwnAgain();
   if (older_is_gone) Look();
 }
 
@@ -238,7 +223,7 @@ void Contender::OnNoLeader() {
 
 void Contender::Leave() {
   state_ = State::kLeaving;
-  if (watch_ != nullptr) std::exchange(watch_, nullptr)->Close();
+  watch_.Close();
   if (!is_in_queue_) return OnLeft({});
   client_.Txn(*call_, LeaveQueue(place()),
               [self = shared_from_this()](Result<TxnAnswer> answer) { self->OnLeft(answer); });
@@ -260,7 +245,7 @@ void Contender::Answer(Result<Success> answer) {
 
 void Contender::End() {
   state_ = State::kEnded;
-  if (watch_ != nullptr) std::exchange(watch_, nullptr)->Close();
+  watch_.Close();
   call_ = nullptr;
   waiting_.reset();
 }

@@ -28,7 +28,7 @@
 #include "rpc/call_context.h"
 #include "server/call/leader_streams.h"
 #include "server/locks/local_client.h"
-#include "server/locks/local_watch.h"
+#include "server/locks/place_watch.h"
 #include "server/locks/queue_requests.h"
 #include "server/locks/waiting_calls.h"
 
@@ -131,10 +131,7 @@ class Contender final : public NeedsLeader, public std::enable_shared_from_this<
   ResponseHeader entered_header_;
   std::int64_t seen_revision_ = 0;  // at which the place was last known to exist
   bool has_waited_ = false;
-  bool own_is_gone_ = false;
-  std::shared_ptr<LocalWatch> watch_;
-  std::int64_t own_watch_ = 0;
-  std::int64_t older_watch_ = 0;
+  PlaceWatch watch_;
 
   std::optional<Error> failure_;  // to be returned when the queue was left
   int leave_attempts_ = 0;
