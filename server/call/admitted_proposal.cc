@@ -39,7 +39,7 @@ void AdmittedWaiter::Applied(ApplyResult result) {
     Propose(std::move(attempt), nullptr, caller, *request, std::move(waiter));
   };
   if (number == 1) return again();
-  context.timers->PostAt(next, std::move(again));
+  context.executors.timers->PostAt(next, std::move(again));
 }
 
 void AdmittedWaiter::Propose(Attempt attempt, rpc::Loop* loop, const rpc::Caller& caller,

@@ -35,7 +35,6 @@ void ServiceContext::Use(LocalMember& of) {
   store = &of.store();
   membership = &of.membership();
   alarms = &of.alarms();
-  quota = &of.quota();
   leases = &of.leases();
   lease_expiry = &of.lease_expiry();
   local_member = &of;
@@ -87,7 +86,8 @@ Result<mvcc::ReadView> ServiceContext::ReadFor(const rpc::Caller& caller,
 }
 
 bool ServiceContext::HasSpaceFor(std::uint64_t cost_bytes) const {
-  return cost_bytes == 0 || (quota->Fits(cost_bytes) && local_member->DiskTakesWrites());
+  return cost_bytes == 0 ||
+         (local_member->quota().Fits(cost_bytes) && local_member->DiskTakesWrites());
 }
 
 void ServiceContext::RefuseForSpace(rpc::Loop* loop,

@@ -33,7 +33,6 @@ class Leases;
 class Membership;
 class PeerPoster;
 class PromoteForwarder;
-class Quota;
 class Replica;
 class RequestBatcher;
 class RequestIdSource;
@@ -62,15 +61,21 @@ struct ServiceLimits {
   AnswerLimits answers = {};
 };
 
+// The executors for work that an I/O loop must not do.
+struct ServiceExecutors {
+  Executor* timers = nullptr;   // for short timed tasks
+  Executor* readers = nullptr;  // for reads too large for an I/O loop
+  Executor* hasher = nullptr;   // for reads of everything
+};
+
 struct ServiceContext {
   Replica* replica = nullptr;
   mvcc::Store* store = nullptr;
   Membership* membership = nullptr;
   Alarms* alarms = nullptr;
-  const Quota* quota = nullptr;
   Leases* leases = nullptr;
   LeaseExpiry* lease_expiry = nullptr;
-  LocalMember* local_member = nullptr;  // for its view of the disks
+  LocalMember* local_member = nullptr;  // for the space that it has
   RequestBatcher* batcher = nullptr;
   const Access* access = nullptr;
   RequestIdSource* ids = nullptr;
@@ -78,12 +83,10 @@ struct ServiceContext {
   PromoteForwarder* promote_forwarder = nullptr;  // may be null: then only the leader promotes
   PeerPoster* poster = nullptr;  // to the leader; may be null: then only the leader knows about
                                  // leases
-  Executor* timers = nullptr;    // for short timed tasks
   LeaderStreams* leader_streams = nullptr;  // may be null: then no stream is cut
   watch::Hub* watches = nullptr;            // one shard for each I/O loop
-  Executor* readers = nullptr;              // for reads too large for an I/O loop
-  Executor* hasher = nullptr;               // for reads of everything
-  rpc::AnswerMemory* answers = nullptr;     // may be null: then answers are not counted
+  ServiceExecutors executors;
+  rpc::AnswerMemory* answers = nullptr;  // may be null: then answers are not counted
   std::uint64_t cluster_id = 0;
   raft::MemberId member_id = raft::kNone;
   ServiceLimits limits;

@@ -154,9 +154,9 @@ void Process::Impl::FillContext() {
   context.poster = &transport;
   context.promote_forwarder = promote_forwarder.get();
   context.leader_streams = leader_streams.get();
-  context.timers = &threads.control;
-  context.readers = &threads.readers;
-  context.hasher = &threads.hasher;
+  context.executors.timers = &threads.control;
+  context.executors.readers = &threads.readers;
+  context.executors.hasher = &threads.hasher;
   context.answers = &client_server.answers();
   context.limits = LimitsOf(options);
 }

@@ -45,7 +45,7 @@ class AnswerPieces::Piece final : public mvcc::RowSink {
 };
 
 void AnswerPieces::MakeNext(Taker taker) {
-  context_.readers->Post([self = shared_from_this(), taker = std::move(taker)]() mutable {
+  context_.executors.readers->Post([self = shared_from_this(), taker = std::move(taker)]() mutable {
     self->Make(std::move(taker));
   });
 }
@@ -55,10 +55,10 @@ void AnswerPieces::Make(Taker taker) {
   const AnswerLimits& limits = context_.limits.answers;
   rpc::AnswerPiece made{.bytes = {}, .held = rpc::AnswerMemory::Reservation(context_.answers)};
   if (!made.held.Grow(limits.piece_bytes)) {
-    const TimePoint now = context_.readers->clock().Now();
+    const TimePoint now = context_.executors.readers->clock().Now();
     if (!waits_until_) waits_until_ = now + limits.piece_wait;
     if (now >= *waits_until_) return taker(kErrAnswersFull.Fail());
-    return context_.readers->PostAt(
+    return context_.executors.readers->PostAt(
         now + limits.piece_retry, [self = shared_from_this(), taker = std::move(taker)]() mutable {
           self->Make(std::move(taker));
         });

@@ -95,7 +95,7 @@ template <class Request>
 void RunRead(ServiceContext& context, const rpc::Caller& caller, Received<Request> read,
              rpc::UnaryReply reply) {
   if (FitsOnLoop(context, read.request) && ServedHere(context, caller, read.request, reply)) return;
-  context.readers->Post(
+  context.executors.readers->Post(
       [&context, caller, read = std::move(read), reply = std::move(reply)]() mutable {
         ServeLarge(context, caller, std::move(read.bytes), read.request, std::move(reply));
       });

@@ -55,7 +55,7 @@ bool LeaseAccess::IsHeldUp(std::unique_ptr<Renewing>& renewing) {
   const auto times = context_.leases->TimeToLive(renewing->id, /*keys=*/false);
   if (!times.has_value() || !times->has_value() || (*times)->ttl_s <= 0) return false;
   renewing->was_held_up = true;
-  context_.readers->Post([this, renewing = std::move(renewing)]() mutable {
+  context_.executors.readers->Post([this, renewing = std::move(renewing)]() mutable {
     KV_FAILPOINT("beforeCheckpointInLeaseRenew");
     RenewConfirmed(std::move(renewing));
   });
@@ -180,7 +180,7 @@ void LeaseAccess::AskLeader(std::shared_ptr<Query<Value>> query) {
 template <class Value>
 void LeaseAccess::AskAgain(std::shared_ptr<Query<Value>> query) {
   const TimePoint when = std::min(Now() + kRetryPause, query->deadline);
-  context_.timers->PostAt(when, [this, query = std::move(query)]() mutable {
+  context_.executors.timers->PostAt(when, [this, query = std::move(query)]() mutable {
     if (Now() >= query->deadline) return AskLeader(std::move(query));
     Ask(nullptr, std::move(query));
   });

@@ -75,14 +75,15 @@ void LeaseService::TimeToLive(const rpc::CallContext& call, Received<LeaseTimeTo
 void LeaseService::Leases(const rpc::CallContext& call, Received<EmptyMessage>,
                           Reply<std::vector<lease::LeaseId>> reply) {
   // Sorting a million of them takes a while.
-  context_.readers->Post([this, caller = call.caller, reply = std::move(reply)]() mutable {
-    std::vector<lease::LeaseId> ids = context_.leases->List();
-    if (context_.access != nullptr) {
-      if (auto allowed = context_.access->CheckReadable(caller, ids); !allowed.has_value())
-        return reply.Fail(std::move(allowed).error());
-    }
-    reply.Send(context_.Header(context_.store->revision()), std::move(ids));
-  });
+  context_.executors.readers->Post(
+      [this, caller = call.caller, reply = std::move(reply)]() mutable {
+        std::vector<lease::LeaseId> ids = context_.leases->List();
+        if (context_.access != nullptr) {
+          if (auto allowed = context_.access->CheckReadable(caller, ids); !allowed.has_value())
+            return reply.Fail(std::move(allowed).error());
+        }
+        reply.Send(context_.Header(context_.store->revision()), std::move(ids));
+      });
 }
 
 void LeaseService::KeepAlive(std::shared_ptr<rpc::ServerStream> stream) {

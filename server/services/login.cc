@@ -128,9 +128,9 @@ void Login::Entered(std::unique_ptr<Attempt> attempt, ApplyResult result) {
 
 void Login::Sign(std::unique_ptr<Attempt> attempt, raft::Term term, const LoginResult& result) {
   if (parts_.jwt == nullptr) return attempt->reply.Fail(kErrAuthFailed.ToError());
-  context_.readers->Post([this, term, revision = result.revision,
-                          auth_revision = result.auth_revision,
-                          attempt = std::move(attempt)]() mutable {
+  context_.executors.readers->Post([this, term, revision = result.revision,
+                                    auth_revision = result.auth_revision,
+                                    attempt = std::move(attempt)]() mutable {
     const std::int64_t now_s = context_.replica->clock().WallNanos() / kNanosPerSecond;
     auto token = parts_.jwt->Sign(attempt->name, auth_revision, now_s);
     if (!token.has_value()) return attempt->reply.Fail(token.error());

@@ -58,7 +58,7 @@ void MaintenanceService::Hash(const rpc::CallContext&, Received<EmptyMessage>,
   if (context_.store->CommitStalled()) return reply.Fail(kErrNoSpace.ToError());
   // Records that the backend does not have yet are not in its hash: let it catch up first.
   context_.store->Flush([this, reply = std::move(reply)]() mutable {
-    context_.hasher->Post([this, reply = std::move(reply)]() mutable {
+    context_.executors.hasher->Post([this, reply = std::move(reply)]() mutable {
       const auto hash = context_.store->HashBackend();
       if (!hash.has_value()) return reply.Fail(hash.error());
       reply.Send(context_.Header(hash->revision), hash->hash);
@@ -68,14 +68,15 @@ void MaintenanceService::Hash(const rpc::CallContext&, Received<EmptyMessage>,
 
 void MaintenanceService::HashKv(const rpc::CallContext&, Received<std::int64_t> revision,
                                 Reply<HashKvResponse> reply) {
-  context_.hasher->Post([this, revision = revision.request, reply = std::move(reply)]() mutable {
-    const auto hash = context_.store->HashKv(revision);
-    if (!hash.has_value()) return reply.Fail(hash.error());
-    reply.Send(context_.Header(context_.store->revision()),
-               {.hash = hash->hash,
-                .compact_revision = hash->compact_revision,
-                .hash_revision = hash->revision});
-  });
+  context_.executors.hasher->Post(
+      [this, revision = revision.request, reply = std::move(reply)]() mutable {
+        const auto hash = context_.store->HashKv(revision);
+        if (!hash.has_value()) return reply.Fail(hash.error());
+        reply.Send(context_.Header(context_.store->revision()),
+                   {.hash = hash->hash,
+                    .compact_revision = hash->compact_revision,
+                    .hash_revision = hash->revision});
+      });
 }
 
 void MaintenanceService::Defragment(const rpc::CallContext&, Received<EmptyMessage>,

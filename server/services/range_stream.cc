@@ -45,7 +45,7 @@ RangeStreamSession::RangeStreamSession(ServiceContext& context,
 }
 
 void RangeStreamSession::Start() {
-  context_.readers->Post([self = shared_from_this()] {
+  context_.executors.readers->Post([self = shared_from_this()] {
     if (self->request_.count_only) return self->SendCount();
     self->Step();
   });
@@ -113,7 +113,7 @@ void RangeStreamSession::Send(SharedBytes chunk, bool last) {
                  [self = shared_from_this(), last](Result<void> written) {
                    if (!written.has_value()) return;  // the client has left
                    if (last) return self->stream_->FinishOk();
-                   self->context_.readers->Post([self] { self->Step(); });
+                   self->context_.executors.readers->Post([self] { self->Step(); });
                  });
 }
 

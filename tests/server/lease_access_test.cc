@@ -66,8 +66,8 @@ class LeaseAccessTest : public ::testing::Test {
     context_.Use(cluster_.member(member).local_member());
     context_.batcher = batcher_.get();
     context_.poster = &posts_;
-    context_.timers = &cluster_.member(member).lanes().io();
-    context_.readers = &cluster_.member(member).lanes().readers();
+    context_.executors.timers = &cluster_.member(member).lanes().io();
+    context_.executors.readers = &cluster_.member(member).lanes().readers();
     context_.limits.request_timeout = seconds(7);
     access_ = std::make_unique<LeaseAccess>(context_);
   }

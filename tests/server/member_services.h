@@ -63,9 +63,9 @@ class MemberServices {
     context_.Use(cluster.member(i).local_member());
     context_.transport = &cluster.network().PortOf(cluster.id(i));
     context_.batcher = &batcher_;
-    context_.timers = &cluster.member(i).lanes().io();
-    context_.readers = &cluster.member(i).lanes().readers();
-    context_.hasher = context_.readers;
+    context_.executors.timers = &cluster.member(i).lanes().io();
+    context_.executors.readers = &cluster.member(i).lanes().readers();
+    context_.executors.hasher = context_.executors.readers;
     context_.limits = {.max_request_bytes = 1'572'864,
                        .max_txn_ops = 128,
                        .quota_bytes = 0,

@@ -196,9 +196,9 @@ class ServedMember {
     watches_->NewShard(lanes().io());
     store().SetPublishListener(watches_.get());
     context_.watches = watches_.get();
-    context_.timers = &lanes().io();
-    context_.readers = &lanes().readers();
-    context_.hasher = &lanes().readers();
+    context_.executors.timers = &lanes().io();
+    context_.executors.readers = &lanes().readers();
+    context_.executors.hasher = &lanes().readers();
     context_.limits = {.max_request_bytes = 1'572'864,
                        .max_txn_ops = 128,
                        .quota_bytes = static_cast<std::int64_t>(quota_bytes),

@@ -77,11 +77,11 @@ Services::Services(World& world, Machine& machine, server::PeerPoster& poster, E
   context_.access = &access_;
   context_.transport = &machine.transport();
   context_.poster = &poster;
-  context_.timers = &machine.lane(LaneKind::kIo);
+  context_.executors.timers = &machine.lane(LaneKind::kIo);
   context_.leader_streams = &leader_streams_;
   context_.watches = &hub_;
-  context_.readers = &machine.lane(LaneKind::kIo);
-  context_.hasher = context_.readers;
+  context_.executors.readers = &machine.lane(LaneKind::kIo);
+  context_.executors.hasher = context_.executors.readers;
   context_.limits = {.max_request_bytes = 1'572'864,
                      .max_txn_ops = 128,
                      .request_timeout = machine.options().replica.request_timeout,
