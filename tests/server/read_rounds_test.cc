@@ -39,14 +39,14 @@ class ReadRoundsTest : public ::testing::Test {
   }
 
   TimePoint now_{1};
-  std::uint64_t last_ = 0;  // the last question's id
+  std::uint64_t last_ = 0;  // the last request's id
   std::vector<std::string> confirmed_;
   std::vector<std::string> failed_;
   std::string error_;
   ReadRounds rounds_{[this] { return ++last_; }, kTimeout};
 };
 
-TEST_F(ReadRoundsTest, ReadsThatComeWhileAQuestionIsOutShareTheNext) {
+TEST_F(ReadRoundsTest, ReadsThatComeWhileARequestIsOutShareTheNext) {
   Add("a");
   Add("b");
   Add("c");
@@ -59,7 +59,7 @@ TEST_F(ReadRoundsTest, ReadsThatComeWhileAQuestionIsOutShareTheNext) {
   EXPECT_EQ(last_, 2u) << "nobody waits";
 }
 
-TEST_F(ReadRoundsTest, AQuestionWithoutAnAnswerIsAskedAgainUnderAnotherId) {
+TEST_F(ReadRoundsTest, ARequestWithoutAnAnswerIsRepeatedUnderAnotherId) {
   Add("a");
   Wait(kRetry - std::chrono::milliseconds(1));
   EXPECT_EQ(last_, 1u);
@@ -98,7 +98,7 @@ TEST_F(ReadRoundsTest, EachReadFailsAtItsOwnDeadline) {
   EXPECT_EQ(last_, asked) << "nothing is asked for nobody";
 }
 
-TEST_F(ReadRoundsTest, ReadsBehindAFailedQuestionGetOneOfTheirOwn) {
+TEST_F(ReadRoundsTest, ReadsBehindAFailedRequestGetOneOfTheirOwn) {
   Add("a");
   now_ = now_ + kTimeout - kRetry / 2;
   Add("b");
