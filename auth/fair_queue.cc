@@ -20,7 +20,7 @@ std::string HostOf(std::string_view remote) {
 
 }  // namespace
 
-Asker AskerOf(std::string_view remote, std::string_view user) {
+QueueKey QueueKeyOf(std::string_view remote, std::string_view user) {
   return {.address = std::hash<std::string>()(HostOf(remote)),
           .user = std::hash<std::string_view>()(user)};
 }

@@ -15,15 +15,15 @@
 
 namespace kvorum::auth {
 
-// Identifies an asker. Digests: askers that collide share their turns.
-struct Asker {
+// The queue in which an asker's entries wait. Digests: askers that collide share their turns.
+struct QueueKey {
   std::uint64_t address = 0;
   std::uint64_t user = 0;
 };
 
-// The asker for a connection from "host:port": its IPv4 address, or the first half of its IPv6
+// The key for a connection from "host:port": its IPv4 address, or the first half of its IPv6
 // address, since any host controls a whole second half.
-Asker AskerOf(std::string_view remote, std::string_view user);
+QueueKey QueueKeyOf(std::string_view remote, std::string_view user);
 
 // First come, first served.
 template <class T>
@@ -96,8 +96,8 @@ class FairQueue {
  public:
   std::size_t size() const { return addresses_.size(); }
   bool empty() const { return size() == 0; }
-  void Push(T value, const Asker& asker) {
-    addresses_.Push(std::move(value), asker.address, asker.user);
+  void Push(T value, const QueueKey& key) {
+    addresses_.Push(std::move(value), key.address, key.user);
   }
   // Pop and PopLast must not be called when it is empty.
   T Pop() { return addresses_.Pop(); }

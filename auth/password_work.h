@@ -22,7 +22,7 @@ struct PasswordJob {
   std::string hash{};             // kVerify: the user's, or DummyHash
   int cost = kDefaultBcryptCost;  // kHash
   BcryptSalt salt{};              // kHash
-  Asker asker{};                  // askers take turns
+  QueueKey queue_key{};           // askers take turns
 };
 
 struct PasswordOutcome {

@@ -99,8 +99,8 @@ class PasswordWorkers::Impl {
     {
       const std::lock_guard lock(mutex_);
       FairQueue<Assignment>& queue = queues_[job.kind == PasswordJob::Kind::kHash ? 0 : 1];
-      const Asker asker = job.asker;
-      queue.Push({std::move(job), std::move(done)}, asker);
+      const QueueKey key = job.queue_key;
+      queue.Push({std::move(job), std::move(done)}, key);
       if (queue.size() > options_.queue) refused = queue.PopLast();
     }
     if (refused.has_value()) return refused->done({.refused = true});

@@ -89,7 +89,7 @@ void Login::Verify(std::unique_ptr<Attempt> attempt) {
       .kind = auth::PasswordJob::Kind::kVerify,
       .password = attempt->password.Copy(),
       .hash = is_dummy ? auth::DummyHash(parts_.bcrypt_cost) : (*user)->password_hash(),
-      .asker = auth::AskerOf(attempt->remote, attempt->name)};
+      .queue_key = auth::QueueKeyOf(attempt->remote, attempt->name)};
   parts_.work->Submit(std::move(job), [this, attempt = std::move(attempt)](
                                           const auth::PasswordOutcome& outcome) mutable {
     if (outcome.refused) return attempt->reply.Fail(kErrTooManyRequests.ToError());

@@ -11,9 +11,9 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-constexpr Asker kAliceHere{.address = 1, .user = 1};
-constexpr Asker kBobHere{.address = 1, .user = 2};
-constexpr Asker kAliceThere{.address = 2, .user = 1};
+constexpr QueueKey kAliceHere{.address = 1, .user = 1};
+constexpr QueueKey kBobHere{.address = 1, .user = 2};
+constexpr QueueKey kAliceThere{.address = 2, .user = 1};
 
 Names PopAll(FairQueue<std::string>& queue) {
   Names names;
@@ -64,8 +64,8 @@ TEST(FairQueueTest, WhoHasTheMostLosesTheLast) {
   EXPECT_EQ(PopAll(queue), (Names{"a1", "c1", "b1"}));
 }
 
-TEST(AskerTest, AHostIsOneWhateverItsPortAndWhicheverOfItsIpv6Addresses) {
-  const auto address = [](std::string_view remote) { return AskerOf(remote, "alice").address; };
+TEST(QueueKeyTest, AHostIsOneWhateverItsPortAndWhicheverOfItsIpv6Addresses) {
+  const auto address = [](std::string_view remote) { return QueueKeyOf(remote, "alice").address; };
   EXPECT_EQ(address("192.0.2.1:1000"), address("192.0.2.1:2000"));
   EXPECT_NE(address("192.0.2.1:1000"), address("192.0.2.2:1000"));
   EXPECT_EQ(address("[2001:db8:1:2::1]:1000"), address("[2001:db8:1:2:ffff::9]:2000"));
@@ -73,7 +73,7 @@ TEST(AskerTest, AHostIsOneWhateverItsPortAndWhicheverOfItsIpv6Addresses) {
   EXPECT_NE(address("[::ffff:192.0.2.1]:1000"), address("[::ffff:192.0.2.2]:1000"));
   EXPECT_EQ(address("[fe80::1%eth0]:1000"), address("[fe80::2%eth0]:1000"));
   EXPECT_EQ(address("@"), address("@"));
-  EXPECT_NE(AskerOf("192.0.2.1:1000", "alice").user, AskerOf("192.0.2.1:1000", "bob").user);
+  EXPECT_NE(QueueKeyOf("192.0.2.1:1000", "alice").user, QueueKeyOf("192.0.2.1:1000", "bob").user);
 }
 
 }  // namespace

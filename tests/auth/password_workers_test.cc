@@ -147,9 +147,9 @@ TEST(PasswordWorkersTest, WhatIsToBeHashedHasPlacesOfItsOwnAndGoesFirst) {
 // Strangers who try passwords neither fill the queue for others nor hold them up.
 TEST(PasswordWorkersTest, WhoAsksForMuchKeepsNobodyOut) {
   HeldWorkers workers(8);
-  const auto ask = [&](const std::string& name, Asker asker) {
+  const auto ask = [&](const std::string& name, QueueKey key) {
     PasswordJob job = Verify("p", "no hash");
-    job.asker = asker;
+    job.queue_key = key;
     workers.Submit(std::move(job), name);
   };
   for (int i = 0; i < 100; ++i) ask("flood " + std::to_string(i), {.address = 1, .user = 1});
