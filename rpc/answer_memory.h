@@ -75,7 +75,8 @@ class AnswerMemory {
     std::shared_ptr<Entry> entry_;  // from the first step on
   };
 
-  // Room for an answer that is being made.
+  // Room for an answer that is being made. One that was moved from holds nothing, and may grow
+  // again.
   class Reservation {
    public:
     Reservation() = default;
@@ -84,8 +85,10 @@ class AnswerMemory {
     Reservation(Reservation&& other) noexcept
         : memory_(other.memory_), bytes_(std::exchange(other.bytes_, 0)) {}
     Reservation& operator=(Reservation&& other) noexcept {
-      std::swap(memory_, other.memory_);
-      std::swap(bytes_, other.bytes_);
+      if (this == &other) return *this;
+      Release();
+      memory_ = other.memory_;
+      bytes_ = std::exchange(other.bytes_, 0);
       return *this;
     }
     ~Reservation() { Release(); }

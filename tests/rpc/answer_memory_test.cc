@@ -102,6 +102,22 @@ TEST_F(AnswerMemoryTest, AReservationThatDoesNotFitChangesNothing) {
   EXPECT_EQ(memory.used_bytes(), 0);
 }
 
+TEST_F(AnswerMemoryTest, AReservationThatTakesAnothersPlaceGivesItsOwnUp) {
+  AnswerMemory& memory = Memory(1000);
+  AnswerMemory::Reservation first(&memory);
+  AnswerMemory::Reservation second(&memory);
+  ASSERT_TRUE(first.Grow(600));
+  ASSERT_TRUE(second.Grow(300));
+  first = std::move(second);
+  EXPECT_EQ(first.bytes(), 300);
+  EXPECT_EQ(memory.used_bytes(), 300);
+  EXPECT_EQ(second.bytes(), 0);  // NOLINT(bugprone-use-after-move)
+  AnswerMemory::Reservation& same = first;
+  first = std::move(same);
+  EXPECT_EQ(first.bytes(), 300);
+  EXPECT_EQ(memory.used_bytes(), 300);
+}
+
 TEST_F(AnswerMemoryTest, TheLargestThatTakesNothingIsCutAndNoMoreThanNeeded) {
   AnswerMemory& memory = Memory(10 * kStep, Duration::zero());
   Holding& small = Holder(memory, "small");
