@@ -1,4 +1,5 @@
 #include "base/failpoint.h"
+#include "base/letter_case.h"
 
 #ifdef KVORUM_FAILPOINTS
 
@@ -188,9 +189,7 @@ class Server final : public ControlServer {
     if (method_end == std::string::npos || path_end == std::string::npos) return false;
     request->method = head.substr(0, method_end);
     request->path = head.substr(method_end + 1, path_end - method_end - 1);
-    for (char& c : head) {
-      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    }
+    head = LowerCase(std::move(head));
     std::size_t length = 0;
     const std::string_view length_text = Header(head, "content-length");
     std::from_chars(length_text.data(), length_text.data() + length_text.size(), length);

@@ -1,12 +1,14 @@
 #include "base/uri.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <utility>
 
+#include "base/error.h"
 #include "base/go_quote.h"
 #include "base/ip_text.h"
+#include "base/letter_case.h"
+#include "base/words.h"
 
 namespace kvorum {
 namespace {
@@ -105,13 +107,6 @@ std::string Reencode(std::string_view written, std::string_view decoded, Part pa
   return is_encoded ? std::string(written) : Encode(decoded, part);
 }
 
-// The text before a mark, and the text after it if the mark is there.
-std::pair<std::string_view, std::optional<std::string_view>> Cut(std::string_view text, char mark) {
-  const std::size_t at = text.find(mark);
-  if (at == std::string_view::npos) return {text, std::nullopt};
-  return {text.substr(0, at), text.substr(at + 1)};
-}
-
 struct SchemeAndRest {
   std::string scheme;
   std::string_view rest;
@@ -125,16 +120,15 @@ std::expected<SchemeAndRest, std::string> CutScheme(std::string_view text) {
   const auto length = static_cast<std::size_t>(end - text.begin());
   if (end == text.end() || *end != ':') return SchemeAndRest{.scheme = {}, .rest = text};
   if (length == 0) return Failure("missing protocol scheme");
-  SchemeAndRest cut{.scheme = std::string(text.substr(0, length)), .rest = text.substr(length + 1)};
-  for (char& c : cut.scheme) c = IsLetter(c) ? static_cast<char>(c | 0x20) : c;
-  return cut;
+  return SchemeAndRest{.scheme = LowerCase(std::string(text.substr(0, length))),
+                       .rest = text.substr(length + 1)};
 }
 
-std::optional<std::string> PortProblem(std::string_view colon_port) {
+std::expected<void, std::string> CheckPort(std::string_view colon_port) {
   const bool is_port = colon_port.empty() || (colon_port.front() == ':' &&
                                               std::ranges::all_of(colon_port.substr(1), IsDigit));
-  if (is_port) return std::nullopt;
-  return "invalid port " + GoQuote(colon_port) + " after host";
+  if (is_port) return {};
+  return Failure("invalid port " + GoQuote(colon_port) + " after host");
 }
 
 // `[fe80::1%25eth0]:80`
@@ -142,18 +136,16 @@ Decoded ParseBracketed(std::string_view text) {
   const std::size_t end = text.rfind(']');
   if (end == std::string_view::npos) return Failure("missing ']' in host");
   const std::string_view colon_port = text.substr(end + 1);
-  if (auto problem = PortProblem(colon_port)) return Failure(*std::move(problem));
+  KV_RETURN_IF_ERROR(CheckPort(colon_port));
   const std::string_view inside = text.substr(1, end - 1);
   const std::size_t zone_at = std::min(inside.find("%25"), inside.size());
-  Decoded address = Decode(inside.substr(0, zone_at), Part::kHost);
-  if (!address.has_value()) return address;
-  const Decoded zone = Decode(inside.substr(zone_at), Part::kZone);
-  if (!zone.has_value()) return zone;
-  *address += *zone;
-  const auto kind = ClassifyIp(*address);
+  KV_TRY(std::string address, Decode(inside.substr(0, zone_at), Part::kHost));
+  KV_TRY(const std::string zone, Decode(inside.substr(zone_at), Part::kZone));
+  address += zone;
+  const auto kind = ClassifyIp(address);
   if (!kind.has_value()) return Failure("invalid host: " + kind.error());
   if (*kind == IpKind::kV4) return Failure("invalid IP-literal");
-  return "[" + *address + "]" + std::string(colon_port);
+  return "[" + address + "]" + std::string(colon_port);
 }
 
 Decoded ParseHost(std::string_view scheme, std::string_view text) {
@@ -163,9 +155,7 @@ Decoded ParseHost(std::string_view scheme, std::string_view text) {
   // Other schemes may have lists of hosts with colons between them.
   const bool is_strict = scheme == "http" || scheme == "https";
   const std::size_t colon = is_strict ? text.find(':') : text.rfind(':');
-  if (colon != std::string_view::npos) {
-    if (auto problem = PortProblem(text.substr(colon))) return Failure(*std::move(problem));
-  }
+  if (colon != std::string_view::npos) KV_RETURN_IF_ERROR(CheckPort(text.substr(colon)));
   return Decode(text, Part::kHost);
 }
 
@@ -176,63 +166,52 @@ std::expected<Uri::User, std::string> ParseUser(std::string_view text) {
   if (!is_valid) return Failure("net/url: invalid userinfo");
   const auto [name, password] = Cut(text, ':');
   Uri::User user;
-  Decoded decoded = Decode(name, Part::kUser);
-  if (!decoded.has_value()) return Failure(std::move(decoded).error());
-  user.name = *std::move(decoded);
-  if (password.has_value()) {
-    decoded = Decode(*password, Part::kUser);
-    if (!decoded.has_value()) return Failure(std::move(decoded).error());
-    user.password = *std::move(decoded);
-  }
+  KV_TRY(user.name, Decode(name, Part::kUser));
+  if (!password.has_value()) return user;
+  KV_TRY(user.password, Decode(*password, Part::kUser));
   return user;
 }
 
 // The host is checked before the user.
-std::optional<std::string> ParseAuthority(std::string_view text, Uri& uri) {
+std::expected<void, std::string> ParseAuthority(std::string_view text, Uri& uri) {
   const std::size_t at = text.rfind('@');
   const bool has_user = at != std::string_view::npos;
-  Decoded host = ParseHost(uri.scheme, has_user ? text.substr(at + 1) : text);
-  if (!host.has_value()) return std::move(host).error();
-  uri.host = *std::move(host);
+  KV_TRY(uri.host, ParseHost(uri.scheme, has_user ? text.substr(at + 1) : text));
   uri.has_authority = true;
-  if (!has_user) return std::nullopt;
-  auto user = ParseUser(text.substr(0, at));
-  if (!user.has_value()) return std::move(user).error();
-  uri.user = *std::move(user);
-  return std::nullopt;
+  if (!has_user) return {};
+  KV_TRY(uri.user, ParseUser(text.substr(0, at)));
+  return {};
 }
 
 // Parses everything but the fragment.
-std::optional<std::string> ParseBeforeFragment(std::string_view text, Uri& uri) {
+std::expected<void, std::string> ParseBeforeFragment(std::string_view text, Uri& uri) {
   const bool has_control = std::ranges::any_of(
       text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
-  if (has_control) return "net/url: invalid control character in URL";
-  auto cut = CutScheme(text);
-  if (!cut.has_value()) return std::move(cut).error();
-  uri.scheme = std::move(cut->scheme);
-  const auto [before_query, query] = Cut(cut->rest, '?');
+  if (has_control) return Failure("net/url: invalid control character in URL");
+  KV_TRY(SchemeAndRest cut, CutScheme(text));
+  uri.scheme = std::move(cut.scheme);
+  const auto [before_query, query] = Cut(cut.rest, '?');
   if (query.has_value()) uri.query = *query;
   std::string_view rest = before_query;
   if (!rest.starts_with('/')) {
     if (!uri.scheme.empty()) {
       uri.opaque = rest;
-      return std::nullopt;
+      return {};
     }
-    if (Cut(rest, '/').first.contains(':')) return "first path segment in URL cannot contain colon";
+    if (Cut(rest, '/').first.contains(':'))
+      return Failure("first path segment in URL cannot contain colon");
   }
   const bool has_authority =
       rest.starts_with("//") && (!uri.scheme.empty() || !rest.starts_with("///"));
   if (has_authority) {
     rest.remove_prefix(2);
     const std::size_t slash = std::min(rest.find('/'), rest.size());
-    if (auto problem = ParseAuthority(rest.substr(0, slash), uri)) return problem;
+    KV_RETURN_IF_ERROR(ParseAuthority(rest.substr(0, slash), uri));
     rest.remove_prefix(slash);
   }
-  Decoded path = Decode(rest, Part::kPath);
-  if (!path.has_value()) return std::move(path).error();
-  uri.path = *std::move(path);
+  KV_TRY(uri.path, Decode(rest, Part::kPath));
   uri.encoded_path = Reencode(rest, uri.path, Part::kPath);
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace
@@ -240,8 +219,8 @@ std::optional<std::string> ParseBeforeFragment(std::string_view text, Uri& uri) 
 std::expected<Uri, std::string> Uri::Parse(std::string_view text) {
   Uri uri;
   const auto [before, fragment] = Cut(text, '#');
-  if (const auto problem = ParseBeforeFragment(before, uri))
-    return Failure("parse " + GoQuote(before) + ": " + *problem);
+  if (const auto parsed = ParseBeforeFragment(before, uri); !parsed)
+    return Failure("parse " + GoQuote(before) + ": " + parsed.error());
   if (fragment.has_value()) {
     const Decoded decoded = Decode(*fragment, Part::kFragment);
     if (!decoded.has_value()) return Failure("parse " + GoQuote(text) + ": " + decoded.error());

@@ -7,6 +7,7 @@
 
 #include "base/ip_text.h"
 #include "base/uri.h"
+#include "base/words.h"
 
 namespace kvorum {
 namespace {
@@ -41,7 +42,7 @@ constexpr auto kSpaces = std::to_array<std::string_view>({" ",
                                                           "\xe2\x81\x9f",
                                                           "\xe3\x80\x80"});
 
-std::string_view Trim(std::string_view text) {
+std::string_view TrimSpace(std::string_view text) {
   const auto at_start = [&](std::string_view space) { return text.starts_with(space); };
   const auto at_end = [&](std::string_view space) { return text.ends_with(space); };
   for (auto it = std::ranges::find_if(kSpaces, at_start); it != kSpaces.end();
@@ -62,7 +63,7 @@ std::unexpected<Error> Refuse(std::string reason) {
 }  // namespace
 
 Result<Url> Url::Parse(std::string_view text) {
-  const std::string trimmed(Trim(text));
+  const std::string trimmed(TrimSpace(text));
   auto uri = Uri::Parse(trimmed);
   if (!uri.has_value()) return Refuse(std::move(uri).error());
   Url url;
@@ -120,14 +121,8 @@ Result<std::vector<Url>> ParseUrlList(const std::vector<std::string>& texts) {
 }
 
 Result<std::vector<Url>> ParseUrls(std::string_view list) {
-  std::vector<std::string> texts;
-  while (true) {
-    const std::size_t comma = list.find(',');
-    texts.emplace_back(list.substr(0, comma));
-    if (comma == std::string_view::npos) break;
-    list.remove_prefix(comma + 1);
-  }
-  KV_TRY(std::vector<Url> urls, ParseUrlList(texts));
+  const auto parts = Split(list, ',');
+  KV_TRY(std::vector<Url> urls, ParseUrlList({parts.begin(), parts.end()}));
   const auto again = std::ranges::unique(urls, {}, &Url::text);
   urls.erase(again.begin(), again.end());
   return urls;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/url.h"
+#include "base/words.h"
 #include "server/messages/member_id.h"
 
 namespace kvorum::server {
@@ -85,15 +86,11 @@ Result<Member> DecodeMemberJson(std::string_view text) {
 Result<std::vector<Member>> ParseInitialCluster(std::string_view initial_cluster,
                                                 std::string_view cluster_token) {
   std::map<std::string, std::vector<std::string>> texts_by_name;
-  while (!initial_cluster.empty()) {
-    const std::size_t comma = std::min(initial_cluster.find(','), initial_cluster.size());
-    const std::string_view pair = initial_cluster.substr(0, comma);
-    initial_cluster.remove_prefix(std::min(comma + 1, initial_cluster.size()));
+  for (const std::string_view pair : Split(initial_cluster, ',')) {
     if (pair.empty()) continue;
-    const std::size_t equals = std::min(pair.find('='), pair.size());
+    const auto [name, url] = Cut(pair, '=');
     // A bare name has an empty URL, which is invalid.
-    texts_by_name[std::string(pair.substr(0, equals))].emplace_back(
-        pair.substr(std::min(equals + 1, pair.size())));
+    texts_by_name[std::string(name)].emplace_back(url.value_or(""));
   }
   std::vector<Member> members;
   std::vector<std::string> pairs;

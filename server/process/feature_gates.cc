@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/go_number.h"
+#include "base/words.h"
 
 namespace kvorum::server {
 namespace {
@@ -38,12 +39,6 @@ constexpr Gate kGates[] = {
     {"TxnModeWriteWithSharedBuffer", Stage::kBeta, true},
 };
 
-std::string_view Trim(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(' ');
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(' ') - begin + 1);
-}
-
 using Chosen = std::map<std::string_view, bool>;
 
 bool IsOn(const Chosen& chosen, std::string_view name) {
@@ -57,15 +52,13 @@ bool IsOn(const Chosen& chosen, std::string_view name) {
 
 std::expected<FeatureGates, std::string> ParseFeatureGates(std::string_view text) {
   Chosen chosen;
-  while (!text.empty()) {
-    const std::size_t comma = text.find(',');
-    const std::string_view entry = Trim(text.substr(0, comma));
-    text = comma == std::string_view::npos ? std::string_view() : text.substr(comma + 1);
+  for (const std::string_view part : Split(text, ',')) {
+    const std::string_view entry = Trim(part, " ");
     if (entry.empty()) continue;
-    const std::size_t equals = entry.find('=');
-    const std::string name(Trim(entry.substr(0, equals)));
-    if (equals == std::string_view::npos) return std::unexpected("missing bool value for " + name);
-    const std::string value(Trim(entry.substr(equals + 1)));
+    const auto [before, after] = Cut(entry, '=');
+    const std::string name(Trim(before, " "));
+    if (!after.has_value()) return std::unexpected("missing bool value for " + name);
+    const std::string value(Trim(*after, " "));
     const auto on = ParseBool(value);
     if (!on)
       return std::unexpected(

@@ -8,15 +8,16 @@
 #include "base/go_number.h"
 #include "base/go_quote.h"
 #include "base/url.h"
+#include "base/words.h"
 #include "server/process/feature_gates.h"
 
 namespace kvorum::server {
 namespace {
 
 template <class T>
-ValueProblem ProblemOf(const std::expected<T, std::string>& parsed) {
+ValueProblem ProblemOf(const Result<T>& parsed) {
   if (parsed.has_value()) return std::nullopt;
-  return parsed.error();
+  return parsed.error().message;
 }
 
 bool IsOneOf(std::string_view text, std::span<const std::string_view> words) {
@@ -46,11 +47,7 @@ ValueProblem CheckUnsigned(std::string_view text) {
   return std::nullopt;
 }
 
-ValueProblem CheckUnsigned32(std::string_view text) {
-  const auto parsed = ParseUint(text, 0, 32);
-  if (!parsed) return parsed.error().message;
-  return std::nullopt;
-}
+ValueProblem CheckUnsigned32(std::string_view text) { return ProblemOf(ParseUint(text, 0, 32)); }
 
 ValueProblem CheckDuration(std::string_view text) {
   if (ParseDuration(text).has_value()) return std::nullopt;
@@ -59,19 +56,19 @@ ValueProblem CheckDuration(std::string_view text) {
 
 ValueProblem CheckUrls(std::string_view text) {
   if (text.empty()) return std::nullopt;
-  const auto urls = ParseUrls(text);
-  if (urls.has_value()) return std::nullopt;
-  return urls.error().message;
+  return ProblemOf(ParseUrls(text));
 }
 
 ValueProblem CheckOrigins(std::string_view text) {
   if (text == "*") return std::nullopt;
-  const auto urls = ParseUrls(text);
-  if (urls.has_value()) return std::nullopt;
-  return urls.error().message;
+  return ProblemOf(ParseUrls(text));
 }
 
-ValueProblem CheckFeatureGates(std::string_view text) { return ProblemOf(ParseFeatureGates(text)); }
+ValueProblem CheckFeatureGates(std::string_view text) {
+  const auto gates = ParseFeatureGates(text);
+  if (gates.has_value()) return std::nullopt;
+  return gates.error();
+}
 
 ValueProblem CheckClusterState(std::string_view text) {
   if (IsOneOf(text, kClusterStates)) return std::nullopt;
@@ -84,13 +81,9 @@ ValueProblem CheckDiscoveryFallback(std::string_view text) {
 }
 
 ValueProblem CheckV2Deprecation(std::string_view text) {
-  while (true) {
-    const std::size_t comma = text.find(',');
-    const std::string_view word = text.substr(0, comma);
+  for (const std::string_view word : Split(text, ','))
     if (!IsOneOf(word, kV2Deprecations)) return "invalid value " + GoQuote(word);
-    if (comma == std::string_view::npos) return std::nullopt;
-    text.remove_prefix(comma + 1);
-  }
+  return std::nullopt;
 }
 
 }  // namespace kvorum::server

@@ -1,7 +1,6 @@
 #include "server/process/options.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <optional>
 #include <variant>
@@ -10,6 +9,7 @@
 #include "base/go_number.h"
 #include "base/go_quote.h"
 #include "base/letter_case.h"
+#include "base/words.h"
 #include "server/process/feature_gates.h"
 #include "server/process/flag_table.h"
 #include "server/process/flag_value.h"
@@ -53,19 +53,13 @@ constexpr Deprecation kDeprecations[] = {
 
 std::string EnvironmentName(std::string_view flag) {
   std::string name = "ETCD_";
-  for (const char c : flag)
-    name += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  for (const char c : flag) name += c == '-' ? '_' : UpperCase(c);
   return name;
 }
 
 std::vector<std::string> SplitCommas(std::string_view text) {
-  std::vector<std::string> parts;
-  while (true) {
-    const std::size_t comma = text.find(',');
-    parts.emplace_back(text.substr(0, comma));
-    if (comma == std::string_view::npos) return parts;
-    text.remove_prefix(comma + 1);
-  }
+  const auto parts = Split(text, ',');
+  return {parts.begin(), parts.end()};
 }
 
 // Stores the text in the flag's field; returns the reason if it does not fit.
@@ -74,41 +68,30 @@ ValueProblem Assign(const Flag& flag, std::string_view text, Options& options) {
     if (auto problem = flag.check(text)) return problem;
   }
   if (flag.check == CheckUrls && text.empty()) return std::nullopt;
-  const auto assign = [&]<class T>(T Options::* field,
-                                   std::expected<T, std::string> value) -> ValueProblem {
-    if (!value.has_value()) return std::move(value).error();
-    options.*field = *std::move(value);
+  const auto store = [&](auto field, auto parsed) -> ValueProblem {
+    if (!parsed.has_value()) return NumberProblem(parsed.error());
+    options.*field = *parsed;
     return std::nullopt;
-  };
-  // The default reason of a refusal.
-  const auto or_refused = []<class T>(const auto& parsed) -> std::expected<T, std::string> {
-    if (!parsed) return std::unexpected("parse error");
-    return *parsed;
-  };
-  const auto number = []<class T>(const Result<T>& parsed) -> std::expected<T, std::string> {
-    if (!parsed) return std::unexpected(NumberProblem(parsed.error()));
-    return *parsed;
   };
   return std::visit(
       [&](auto field) -> ValueProblem {
         using T = decltype(field);
         if constexpr (std::is_same_v<T, Text>) {
           if (field.boolean && !ParseBool(text)) return "parse error";
-          return std::nullopt;
         } else if constexpr (std::is_same_v<T, std::string Options::*>) {
-          return assign(field, std::expected<std::string, std::string>(text));
+          options.*field = text;
         } else if constexpr (std::is_same_v<T, std::uint64_t Options::*>) {
-          return assign(field, number(ParseUint(text, 0)));
+          return store(field, ParseUint(text, 0));
         } else if constexpr (std::is_same_v<T, std::int64_t Options::*>) {
-          return assign(field, number(ParseInt(text, 0)));
+          return store(field, ParseInt(text, 0));
         } else if constexpr (std::is_same_v<T, bool Options::*>) {
-          return assign(field, or_refused.template operator()<bool>(ParseBool(text)));
+          return store(field, ParseBool(text));
         } else if constexpr (std::is_same_v<T, nanoseconds Options::*>) {
-          return assign(field, or_refused.template operator()<nanoseconds>(ParseDuration(text)));
+          return store(field, ParseDuration(text));
         } else {
-          return assign(field,
-                        std::expected<std::vector<std::string>, std::string>(SplitCommas(text)));
+          options.*field = SplitCommas(text);
         }
+        return std::nullopt;
       },
       flag.field);
 }
@@ -147,12 +130,7 @@ std::optional<UsageError> ReadArguments(std::span<const char* const> arguments, 
       return UsageError{1, "\"" + std::string(terminator ? arguments[i + 1] : argument) +
                                "\" is not a valid flag"};
     }
-    std::string_view name = argument.substr(argument[1] == '-' ? 2 : 1);
-    std::optional<std::string_view> value;
-    if (const std::size_t equals = name.find('='); equals != std::string_view::npos) {
-      value = name.substr(equals + 1);
-      name = name.substr(0, equals);
-    }
+    auto [name, value] = Cut(argument.substr(argument[1] == '-' ? 2 : 1), '=');
     if (name.empty() || name[0] == '-')
       return UsageError{2, "bad flag syntax: " + std::string(argument)};
     if (name == "h" || name == "help") {
@@ -191,10 +169,10 @@ std::optional<UsageError> ReadEnvironment(std::span<const char* const> environme
   for (const Flag& flag : Flags()) by_name[EnvironmentName(flag.name)] = &flag;
   for (const std::string_view entry : environment) {
     if (!entry.starts_with("ETCD_")) continue;
-    const std::size_t equals = entry.find('=');
-    if (equals == std::string_view::npos) continue;
-    const std::string name(entry.substr(0, equals));
-    const std::string_view value = entry.substr(equals + 1);
+    const auto [variable, set] = Cut(entry, '=');
+    if (!set.has_value()) continue;
+    const std::string name(variable);
+    const std::string_view value = *set;
     const auto it = by_name.find(name);
     if (it == by_name.end()) {
       if (name != "ETCD_UNSUPPORTED_ARCH")

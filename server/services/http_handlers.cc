@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/api_errors.h"
+#include "base/words.h"
 #include "server/call/leader_streams.h"
 #include "server/call/request_batcher.h"
 #include "server/messages/version.h"
@@ -25,16 +26,9 @@ constexpr const char* kNoLeaderReason = "RAFT NO LEADER";
 // Values of one name in a query string, undecoded: those we look for need no escapes.
 std::vector<std::string_view> QueryValues(std::string_view query, std::string_view name) {
   std::vector<std::string_view> values;
-  while (!query.empty()) {
-    const std::size_t amp = query.find('&');
-    const std::string_view pair = query.substr(0, amp);
-    const std::size_t equals = pair.find('=');
-    if (pair.substr(0, equals) == name) {
-      values.push_back(equals == std::string_view::npos ? std::string_view()
-                                                        : pair.substr(equals + 1));
-    }
-    if (amp == std::string_view::npos) break;
-    query.remove_prefix(amp + 1);
+  for (const std::string_view pair : Split(query, '&')) {
+    const auto [before, after] = Cut(pair, '=');
+    if (before == name) values.push_back(after.value_or(""));
   }
   return values;
 }
