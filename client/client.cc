@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/words.h"
 #include "client/caller.h"
 #include "client/watch_impl.h"
 #include "proto/rpc.pb.h"
@@ -36,12 +37,10 @@ bool IsReadOnly(const etcdserverpb::TxnRequest& txn) {
 
 // A token read from a file or a variable often ends with a newline.
 Result<std::string> TokenToShow(std::string_view given) {
-  constexpr std::string_view kBlanks = " \t\n\r\v\f";
   if (given.empty()) return std::string();
-  const std::size_t first = given.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos)
+  const std::string_view token = Trim(given);
+  if (token.empty())
     return Fail(Code::kInvalidArgument, "etcdclient: the token is nothing but white space");
-  const std::string_view token = given.substr(first, given.find_last_not_of(kBlanks) + 1 - first);
   if (!IsHeaderText(token))
     return Fail(Code::kInvalidArgument,
                 "etcdclient: the token has a character that is not printable ASCII");
@@ -70,11 +69,6 @@ Result<std::unique_ptr<Client>> Client::Connect(const Options& options) {
   auto caller = std::make_unique<Caller>(checked, std::move(connections));
   KV_RETURN_IF_ERROR(caller->LogIn());
   return std::unique_ptr<Client>(new Client(std::move(caller)));
-}
-
-Result<etcdserverpb::RangeResponse> Client::Range(const etcdserverpb::RangeRequest& request,
-                                                  const CallOptions& call) {
-  return caller_->Call(&Connection::kv, &KV::Stub::Range, Repeat::kRead, request, call);
 }
 
 // Retried until the first chunk has come.
@@ -106,30 +100,10 @@ std::unique_ptr<Watch> Client::NewWatch(const etcdserverpb::WatchCreateRequest& 
       std::make_unique<Watch::Impl>(*caller_, request, call.require_leader));
 }
 
-Result<etcdserverpb::PutResponse> Client::Put(const etcdserverpb::PutRequest& request,
-                                              const CallOptions& call) {
-  return caller_->Call(&Connection::kv, &KV::Stub::Put, Repeat::kWrite, request, call);
-}
-
-Result<etcdserverpb::DeleteRangeResponse> Client::DeleteRange(
-    const etcdserverpb::DeleteRangeRequest& request, const CallOptions& call) {
-  return caller_->Call(&Connection::kv, &KV::Stub::DeleteRange, Repeat::kWrite, request, call);
-}
-
 Result<etcdserverpb::TxnResponse> Client::Txn(const etcdserverpb::TxnRequest& request,
                                               const CallOptions& call) {
   return caller_->Call(&Connection::kv, &KV::Stub::Txn,
                        IsReadOnly(request) ? Repeat::kRead : Repeat::kWrite, request, call);
-}
-
-Result<etcdserverpb::CompactionResponse> Client::Compact(
-    const etcdserverpb::CompactionRequest& request, const CallOptions& call) {
-  return caller_->Call(&Connection::kv, &KV::Stub::Compact, Repeat::kWrite, request, call);
-}
-
-Result<etcdserverpb::LeaseGrantResponse> Client::LeaseGrant(
-    const etcdserverpb::LeaseGrantRequest& request, const CallOptions& call) {
-  return caller_->Call(&Connection::lease, &Lease::Stub::LeaseGrant, Repeat::kWrite, request, call);
 }
 
 Result<etcdserverpb::LeaseRevokeResponse> Client::LeaseRevoke(std::int64_t lease,
@@ -156,17 +130,6 @@ Result<etcdserverpb::LeaseKeepAliveResponse> Client::LeaseKeepAliveOnce(std::int
         return grpc::Status(grpc::StatusCode::UNAVAILABLE, "the stream ended without an answer");
       }));
   return response;
-}
-
-Result<etcdserverpb::LeaseTimeToLiveResponse> Client::LeaseTimeToLive(
-    const etcdserverpb::LeaseTimeToLiveRequest& request, const CallOptions& call) {
-  return caller_->Call(&Connection::lease, &Lease::Stub::LeaseTimeToLive, Repeat::kRead, request,
-                       call);
-}
-
-Result<etcdserverpb::LeaseLeasesResponse> Client::LeaseLeases(const CallOptions& call) {
-  return caller_->Call(&Connection::lease, &Lease::Stub::LeaseLeases, Repeat::kRead,
-                       etcdserverpb::LeaseLeasesRequest(), call);
 }
 
 std::vector<std::string> Client::endpoints() const { return caller_->connections().endpoints(); }

@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "base/api_errors.h"
-#include "client/error_text.h"
 
 namespace kvorum::client {
 namespace {

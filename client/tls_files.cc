@@ -4,7 +4,6 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
-#include <cctype>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
@@ -13,6 +12,7 @@
 #include <system_error>
 
 #include "base/freed_by.h"
+#include "base/letter_case.h"
 
 namespace kvorum::client {
 namespace {
@@ -28,7 +28,7 @@ std::unexpected<Error> Useless(std::string message) {
 
 std::unexpected<Error> NotRead(const std::string& path, int error) {
   std::string reason = std::generic_category().message(error);
-  reason.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(reason.front())));
+  reason.front() = LowerCase(reason.front());
   return Useless("open " + path + ": " + reason);
 }
 

@@ -10,15 +10,12 @@ using AlarmCall =
 
 Outcome<void> Run(Invocation& invocation, AlarmCall method) {
   if (!invocation.args.empty())
-    return Fail(ExitCode::kBadArguments, "alarm " + std::string(invocation.path.back()->name()) +
-                                             " command accepts no arguments");
-  const auto session = Session::Open(invocation);
-  if (!session) return std::unexpected(session.error());
-  const auto client = session->Connect();
-  if (!client) return std::unexpected(client.error());
-  const auto response = (**client.*method)(session->Call());
-  if (!response) return FailWith(response.error());
-  return session->printer().Alarm(*response);
+    return BadArguments("alarm " + std::string(invocation.path.back()->name()) +
+                        " command accepts no arguments");
+  KV_TRY(const auto session, Session::Open(invocation));
+  KV_TRY(const auto client, session.Connect());
+  KV_TRY(const auto response, (*client.*method)(session.Call()));
+  return session.printer().Alarm(response);
 }
 
 }  // namespace

@@ -10,8 +10,8 @@ namespace {
 
 Outcome<void> CheckNoArguments(const Invocation& invocation) {
   if (invocation.args.empty()) return {};
-  return Fail(ExitCode::kBadArguments, "auth " + std::string(invocation.path.back()->name()) +
-                                           " command does not accept any arguments");
+  return BadArguments("auth " + std::string(invocation.path.back()->name()) +
+                      " command does not accept any arguments");
 }
 
 // Gives the user root the role root, which enabling auth requires.
@@ -36,32 +36,26 @@ Result<void> Enable(client::Client& client, const client::CallOptions& call) {
 }
 
 Outcome<void> RunEnable(Invocation& invocation) {
-  if (auto none = CheckNoArguments(invocation); !none) return none;
-  const auto connected = Connect(invocation);
-  if (!connected) return std::unexpected(connected.error());
-  const auto enabled = Enable(*connected->client, connected->session.Call());
-  if (!enabled) return FailWith(enabled.error());
+  KV_RETURN_IF_ERROR(CheckNoArguments(invocation));
+  KV_TRY(const auto connected, Connect(invocation));
+  KV_RETURN_IF_ERROR(Enable(*connected.client, connected.session.Call()));
   invocation.world.out << "Authentication Enabled\n";
   return {};
 }
 
 Outcome<void> RunDisable(Invocation& invocation) {
-  if (auto none = CheckNoArguments(invocation); !none) return none;
-  const auto connected = Connect(invocation);
-  if (!connected) return std::unexpected(connected.error());
-  const auto disabled = connected->client->AuthDisable(connected->session.Call());
-  if (!disabled) return FailWith(disabled.error());
+  KV_RETURN_IF_ERROR(CheckNoArguments(invocation));
+  KV_TRY(const auto connected, Connect(invocation));
+  KV_RETURN_IF_ERROR(connected.client->AuthDisable(connected.session.Call()));
   invocation.world.out << "Authentication Disabled\n";
   return {};
 }
 
 Outcome<void> RunStatus(Invocation& invocation) {
-  if (auto none = CheckNoArguments(invocation); !none) return none;
-  const auto connected = Connect(invocation);
-  if (!connected) return std::unexpected(connected.error());
-  const auto status = connected->client->AuthStatus(connected->session.Call());
-  if (!status) return FailWith(status.error());
-  return connected->session.printer().AuthStatus(*status);
+  KV_RETURN_IF_ERROR(CheckNoArguments(invocation));
+  KV_TRY(const auto connected, Connect(invocation));
+  KV_TRY(const auto status, connected.client->AuthStatus(connected.session.Call()));
+  return connected.session.printer().AuthStatus(status);
 }
 
 }  // namespace

@@ -73,6 +73,20 @@ int ReportWithUsage(const Failure& failure, std::span<const Command* const> path
 
 }  // namespace
 
+Outcome<void> CheckCount(const Invocation& invocation, std::size_t count,
+                         std::string_view refusal) {
+  if (invocation.args.size() != count) return BadArguments(std::string(refusal));
+  return {};
+}
+
+Outcome<std::string> NameArgument(const Invocation& invocation) {
+  const std::string_view family = invocation.path[invocation.path.size() - 2]->name();
+  KV_RETURN_IF_ERROR(CheckCount(invocation, 1,
+                                fmt::format("{0} {1} command requires {0} name as its argument",
+                                            family, invocation.path.back()->name())));
+  return invocation.args.front();
+}
+
 std::string PathName(std::span<const Command* const> path) {
   std::string name;
   for (const Command* command : path) {

@@ -55,6 +55,12 @@ struct Command {
   std::string_view name() const { return std::string_view(use).substr(0, use.find(' ')); }
 };
 
+// Refuses a line with another number of arguments.
+Outcome<void> CheckCount(const Invocation& invocation, std::size_t count, std::string_view refusal);
+
+// The one argument of "user add", "role get" and the like.
+Outcome<std::string> NameArgument(const Invocation& invocation);
+
 // "kvorumctl endpoint status"
 std::string PathName(std::span<const Command* const> path);
 

@@ -28,20 +28,17 @@ Outcome<void> Listen(Invocation& invocation, Printer& printer, client::Client& c
 
 Outcome<void> Campaign(Invocation& invocation, Printer& printer, client::Client& client,
                        const std::stop_token& stop) {
-  const auto lease = client::LeaseSession::Open(client, {});
-  if (!lease) return FailWith(lease.error());
-  client::Election election(**lease, invocation.args[0]);
-  if (const auto elected = election.Campaign(invocation.args[1], stop); !elected)
-    return FailWith(elected.error());
+  KV_TRY(const auto lease, client::LeaseSession::Open(client, {}));
+  client::Election election(*lease, invocation.args[0]);
+  KV_RETURN_IF_ERROR(election.Campaign(invocation.args[1], stop));
   etcdserverpb::RangeRequest request;
   request.set_key(election.key());
-  const auto key = client.Range(request);
-  if (!key) return FailWith(key.error());
-  auto shown = printer.Get(*key);
+  KV_TRY(const auto key, client.Range(request));
+  auto shown = printer.Get(key);
   invocation.world.out.flush();
-  if (shown && (*lease)->WaitForEnd(stop)) return Fail(ExitCode::kError, "elect: session expired");
+  if (shown && lease->WaitForEnd(stop)) return Fail(ExitCode::kError, "elect: session expired");
   const auto resigned = election.Resign();
-  if (shown && !resigned) return FailWith(resigned.error());
+  if (shown) KV_RETURN_IF_ERROR(resigned);
   return shown;
 }
 
@@ -49,19 +46,15 @@ Outcome<void> Run(Invocation& invocation) {
   const bool listens = invocation.flags.Switch("listen");
   const std::size_t count = invocation.args.size();
   if (count != 1 && count != 2) {
-    return Fail(ExitCode::kBadArguments,
-                "elect takes one election name argument and an optional proposal argument");
+    return BadArguments("elect takes one election name argument and an optional proposal argument");
   }
-  if (count == 1 && !listens)
-    return Fail(ExitCode::kBadArguments, "no proposal argument but -l not set");
-  if (count == 2 && listens) return Fail(ExitCode::kBadArguments, "proposal given but -l is set");
+  if (count == 1 && !listens) return BadArguments("no proposal argument but -l not set");
+  if (count == 2 && listens) return BadArguments("proposal given but -l is set");
   const StopSignals signals;
-  const auto session = Session::Open(invocation);
-  if (!session) return std::unexpected(session.error());
-  const auto client = session->Connect();
-  if (!client) return std::unexpected(client.error());
+  KV_TRY(const auto session, Session::Open(invocation));
+  KV_TRY(const auto client, session.Connect());
   const auto act = listens ? Listen : Campaign;
-  return act(invocation, session->printer(), **client, signals.token());
+  return act(invocation, session.printer(), *client, signals.token());
 }
 
 }  // namespace

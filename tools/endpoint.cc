@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+
+#include <chrono>
 #include <mutex>
 #include <ostream>
 #include <thread>
@@ -61,24 +64,22 @@ EndpointHealth CheckHealth(const Session& session, const std::string& endpoint) 
 }
 
 Outcome<void> RunHealth(Invocation& invocation) {
-  const auto session = Session::Open(invocation);
-  if (!session) return std::unexpected(session.error());
-  const auto endpoints = session->Endpoints();
-  if (!endpoints) return std::unexpected(endpoints.error());
+  KV_TRY(const auto session, Session::Open(invocation));
+  KV_TRY(const auto endpoints, session.Endpoints());
 
   // In the order of the answers.
   std::mutex mutex;
   std::vector<EndpointHealth> results;
   {
     std::vector<std::jthread> checks;
-    for (const std::string& endpoint : *endpoints)
+    for (const std::string& endpoint : endpoints)
       checks.emplace_back([&] {
-        EndpointHealth health = CheckHealth(*session, endpoint);
+        EndpointHealth health = CheckHealth(session, endpoint);
         const std::lock_guard lock(mutex);
         results.push_back(std::move(health));
       });
   }
-  if (auto printed = session->printer().Health(results); !printed) return printed;
+  KV_RETURN_IF_ERROR(session.printer().Health(results));
   for (const EndpointHealth& health : results)
     if (!health.error.empty()) return Fail(ExitCode::kError, "unhealthy cluster");
   return {};
@@ -86,19 +87,16 @@ Outcome<void> RunHealth(Invocation& invocation) {
 
 // Asks each endpoint separately and shows the answers; endpoints without an answer are named on the
 // error stream. Returns the last error.
-template <class Item, class Ask, class Show>
+template <class Item, class Ask>
 Outcome<std::string> AskEach(Invocation& invocation, std::string_view what, const Ask& ask,
-                             const Show& show) {
-  const auto session = Session::Open(invocation);
-  if (!session) return std::unexpected(session.error());
-  const auto endpoints = session->Endpoints();
-  if (!endpoints) return std::unexpected(endpoints.error());
+                             Outcome<void> (Printer::*show)(const std::vector<Item>&)) {
+  KV_TRY(const auto session, Session::Open(invocation));
+  KV_TRY(const auto endpoints, session.Endpoints());
   std::vector<Item> answers;
   std::string last_error;
-  for (const std::string& endpoint : *endpoints) {
-    const auto client = session->ConnectTo(endpoint);
-    if (!client) return std::unexpected(client.error());
-    auto answer = ask(**client, session->Call());
+  for (const std::string& endpoint : endpoints) {
+    KV_TRY(const auto client, session.ConnectTo(endpoint));
+    auto answer = ask(*client, session.Call());
     if (answer) {
       answers.push_back({endpoint, *std::move(answer)});
     } else {
@@ -107,31 +105,49 @@ Outcome<std::string> AskEach(Invocation& invocation, std::string_view what, cons
                            << last_error << ")\n";
     }
   }
-  if (auto shown = show(session->printer(), answers); !shown) return std::unexpected(shown.error());
+  KV_RETURN_IF_ERROR((session.printer().*show)(answers));
   return last_error;
 }
 
 Outcome<void> RunStatus(Invocation& invocation) {
-  const auto error = AskEach<EndpointStatus>(
-      invocation, "status",
-      [](client::Client& client, const client::CallOptions& call) { return client.Status(call); },
-      [](Printer& printer, const auto& answers) { return printer.Status(answers); });
-  if (!error) return std::unexpected(error.error());
-  if (!error->empty()) return Fail(ExitCode::kError, "");
+  const auto ask = [](client::Client& client, const client::CallOptions& call) {
+    return client.Status(call);
+  };
+  KV_TRY(const auto error, AskEach(invocation, "status", ask, &Printer::Status));
+  if (!error.empty()) return Fail(ExitCode::kError, "");
   return {};
 }
 
 Outcome<void> RunHashKV(Invocation& invocation) {
   etcdserverpb::HashKVRequest request;
   request.set_revision(invocation.flags.Int("rev"));
-  const auto error = AskEach<EndpointHashKV>(
-      invocation, "hash",
-      [&](client::Client& client, const client::CallOptions& call) {
-        return client.HashKV(request, call);
-      },
-      [](Printer& printer, const auto& answers) { return printer.HashKV(answers); });
-  if (!error) return std::unexpected(error.error());
-  if (!error->empty()) return Fail(ExitCode::kError, *error);
+  const auto ask = [&](client::Client& client, const client::CallOptions& call) {
+    return client.HashKV(request, call);
+  };
+  KV_TRY(const auto error, AskEach(invocation, "hash", ask, &Printer::HashKV));
+  if (!error.empty()) return Fail(ExitCode::kError, error);
+  return {};
+}
+
+Outcome<void> RunDefrag(Invocation& invocation) {
+  KV_TRY(const auto session, Session::Open(invocation));
+  KV_TRY(const auto endpoints, session.Endpoints());
+  bool failed = false;
+  for (const std::string& endpoint : endpoints) {
+    KV_TRY(const auto client, session.ConnectTo(endpoint));
+    const auto start = std::chrono::steady_clock::now();
+    const auto response = client->Defragment(session.Call());
+    const std::string took = FormatDuration(std::chrono::steady_clock::now() - start);
+    if (response) {
+      invocation.world.out << fmt::format("Finished defragmenting etcd member[{}]. took {}\n",
+                                          endpoint, took);
+    } else {
+      failed = true;
+      invocation.world.err << fmt::format("Failed to defragment etcd member[{}]. took {}. ({})\n",
+                                          endpoint, took, client::ErrorText(response.error()));
+    }
+  }
+  if (failed) return Fail(ExitCode::kError, "");
   return {};
 }
 
@@ -164,6 +180,14 @@ errors, downgrade target version, downgrade enabled.
                           .help = "hash the history up to this revision (0: all of it)"}},
                .run = RunHashKV},
           }};
+}
+
+Command DefragCommand() {
+  return {.use = "defrag",
+          .brief = "Defragments the storage of the members with given endpoints",
+          .group = kClusterGroup,
+          .inherited_flags = {ClusterFlag()},
+          .run = RunDefrag};
 }
 
 }  // namespace kvorum::ctl

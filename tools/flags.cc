@@ -76,14 +76,13 @@ std::expected<void, std::string> FlagSet::Set(std::string_view name, std::string
   const auto it = entries_.find(name);
   KV_CHECK(it != entries_.end(), "a flag that nobody defined is set");
   Entry& entry = it->second;
-  auto value = ParseValue(entry.flag.type, text);
-  if (!value) return std::unexpected(std::move(value).error());
+  KV_TRY(auto value, ParseValue(entry.flag.type, text));
   if (entry.flag.type == FlagType::kStrings && entry.is_set) {
     auto& list = std::get<std::vector<std::string>>(entry.value);
-    for (std::string& item : std::get<std::vector<std::string>>(*value))
+    for (std::string& item : std::get<std::vector<std::string>>(value))
       list.push_back(std::move(item));
   } else {
-    entry.value = *std::move(value);
+    entry.value = std::move(value);
   }
   entry.is_set = true;
   return {};
@@ -115,7 +114,7 @@ Outcome<std::span<const std::string>> FlagSet::ParseLong(std::string_view arg,
     value = rest.front();
     rest = rest.subspan(1);
   }
-  if (auto set = SetFromArgument(*flag, value); !set) return std::unexpected(set.error());
+  KV_RETURN_IF_ERROR(SetFromArgument(*flag, value));
   return rest;
 }
 
@@ -143,7 +142,7 @@ Outcome<std::span<const std::string>> FlagSet::ParseShort(std::string_view lette
                                                   GoQuoteCharacter(letters.front()), letters));
       }
     }
-    if (auto set = SetFromArgument(*flag, value); !set) return std::unexpected(set.error());
+    KV_RETURN_IF_ERROR(SetFromArgument(*flag, value));
     letters = next_letters;
   }
   return rest;
@@ -164,10 +163,9 @@ Outcome<std::vector<std::string>> FlagSet::Parse(std::span<const std::string> ar
       positional.insert(positional.end(), args.begin(), args.end());
       break;
     }
-    auto rest =
-        arg[1] == '-' ? ParseLong(arg, args) : ParseShort(std::string_view(arg).substr(1), args);
-    if (!rest) return std::unexpected(std::move(rest).error());
-    args = *rest;
+    KV_TRY(auto rest, arg[1] == '-' ? ParseLong(arg, args)
+                                    : ParseShort(std::string_view(arg).substr(1), args));
+    args = rest;
   }
   return positional;
 }

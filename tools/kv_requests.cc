@@ -6,6 +6,7 @@
 
 #include "base/go_number.h"
 #include "base/key_range.h"
+#include "base/letter_case.h"
 
 namespace kvorum::ctl {
 namespace {
@@ -15,16 +16,10 @@ using etcdserverpb::RangeRequest;
 // As a range's end: no end. As a key: the first of all.
 const std::string kZeroByte(1, '\0');
 
-std::string UpperCase(std::string text) {
-  for (char& c : text)
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-  return text;
-}
-
 Outcome<void> RefuseBoth(const FlagSet& flags, std::string_view a, std::string_view b) {
   if (!flags.Switch(a) || !flags.Switch(b)) return {};
-  return Fail(ExitCode::kBadArguments,
-              fmt::format("`--{}` and `--{}` cannot be set at the same time, choose one", a, b));
+  return BadArguments(
+      fmt::format("`--{}` and `--{}` cannot be set at the same time, choose one", a, b));
 }
 
 // Sets the key and range_end of a get or del from its arguments, --prefix and --from-key.
@@ -34,9 +29,9 @@ Outcome<void> SetRange(const FlagSet& flags, const std::vector<std::string>& arg
   const bool prefix = flags.Switch("prefix");
   const bool from_key = flags.Switch("from-key");
   if (args.size() > 1 && (prefix || from_key))
-    return Fail(ExitCode::kBadArguments,
-                "too many arguments, only accept one argument when `--prefix` or `--from-key` is "
-                "set");
+    return BadArguments(
+        "too many arguments, only accept one argument when `--prefix` or `--from-key` is "
+        "set");
   const std::string& key = args.front();
   request.set_key(key.empty() && (prefix || from_key) ? kZeroByte : key);
   if (from_key)
@@ -83,8 +78,8 @@ Outcome<void> SetSort(const FlagSet& flags, RangeRequest& request) {
   };
   auto order = RangeRequest::NONE;
   auto target = RangeRequest::KEY;
-  if (auto found = find(kSortOrders, "order", order); !found) return found;
-  if (auto found = find(kSortTargets, "sort-by", target); !found) return found;
+  KV_RETURN_IF_ERROR(find(kSortOrders, "order", order));
+  KV_RETURN_IF_ERROR(find(kSortTargets, "sort-by", target));
   // Keys come in ascending order anyway; requesting it would make the server read the whole range
   // before it applies the limit.
   if (target == RangeRequest::KEY && order == RangeRequest::ASCEND) order = RangeRequest::NONE;
@@ -183,23 +178,22 @@ Outcome<etcdserverpb::PutRequest> MakePut(const FlagSet& flags,
                                           const ValueSource& value_source) {
   constexpr std::string_view kNeedsValue =
       "put command needs 1 argument and input from stdin or 2 arguments";
-  if (args.empty()) return Fail(ExitCode::kBadArguments, std::string(kNeedsValue));
+  if (args.empty()) return BadArguments(std::string(kNeedsValue));
   const bool ignore_value = flags.Switch("ignore-value");
   if (ignore_value && args.size() > 1)
-    return Fail(ExitCode::kBadArguments,
-                "put command needs only 1 argument when 'ignore-value' is set");
+    return BadArguments("put command needs only 1 argument when 'ignore-value' is set");
   etcdserverpb::PutRequest request;
   request.set_key(args.front());
   if (args.size() > 1) {
     request.set_value(args[1]);
   } else if (!ignore_value) {
     request.set_value(value_source());
-    if (request.value().empty()) return Fail(ExitCode::kBadArguments, std::string(kNeedsValue));
+    if (request.value().empty()) return BadArguments(std::string(kNeedsValue));
   }
   const auto lease = ParseInt(flags.String("lease"), 16);
   if (!lease)
-    return Fail(ExitCode::kBadArguments,
-                fmt::format("bad lease ID ({}), expecting ID in Hex", lease.error().message));
+    return BadArguments(
+        fmt::format("bad lease ID ({}), expecting ID in Hex", lease.error().message));
   request.set_lease(*lease);
   request.set_prev_kv(flags.Switch("prev-kv"));
   request.set_ignore_value(ignore_value);
@@ -209,20 +203,18 @@ Outcome<etcdserverpb::PutRequest> MakePut(const FlagSet& flags,
 
 Outcome<RangeRequest> MakeRange(const FlagSet& flags, const std::vector<std::string>& args) {
   if (args.empty())
-    return Fail(ExitCode::kBadArguments,
-                "get command needs one argument as key and an optional argument as range_end");
-  if (auto one = RefuseBoth(flags, "prefix", "from-key"); !one) return std::unexpected(one.error());
-  if (auto one = RefuseBoth(flags, "keys-only", "count-only"); !one)
-    return std::unexpected(one.error());
-  const auto serializable = IsSerializable(flags.String("consistency"));
-  if (!serializable) return std::unexpected(serializable.error());
+    return BadArguments(
+        "get command needs one argument as key and an optional argument as range_end");
+  KV_RETURN_IF_ERROR(RefuseBoth(flags, "prefix", "from-key"));
+  KV_RETURN_IF_ERROR(RefuseBoth(flags, "keys-only", "count-only"));
+  KV_TRY(const auto serializable, IsSerializable(flags.String("consistency")));
 
   RangeRequest request;
-  request.set_serializable(*serializable);
-  if (auto set = SetRange(flags, args, request); !set) return std::unexpected(set.error());
+  request.set_serializable(serializable);
+  KV_RETURN_IF_ERROR(SetRange(flags, args, request));
   request.set_limit(flags.Int("limit"));
   if (flags.Int("rev") > 0) request.set_revision(flags.Int("rev"));
-  if (auto set = SetSort(flags, request); !set) return std::unexpected(set.error());
+  KV_RETURN_IF_ERROR(SetSort(flags, request));
   request.set_keys_only(flags.Switch("keys-only"));
   request.set_count_only(flags.Switch("count-only"));
   const RevisionBounds create = {"min-create-rev",
@@ -238,18 +230,18 @@ Outcome<RangeRequest> MakeRange(const FlagSet& flags, const std::vector<std::str
                               &RangeRequest::set_min_mod_revision,
                               &RangeRequest::set_max_mod_revision};
   for (const RevisionBounds& bounds : {create, mod})
-    if (auto set = SetBounds(flags, bounds, request); !set) return std::unexpected(set.error());
+    KV_RETURN_IF_ERROR(SetBounds(flags, bounds, request));
   return request;
 }
 
 Outcome<etcdserverpb::DeleteRangeRequest> MakeDelete(const FlagSet& flags,
                                                      const std::vector<std::string>& args) {
   if (args.empty() || args.size() > 2)
-    return Fail(ExitCode::kBadArguments,
-                "del command needs one argument as key and an optional argument as range_end");
-  if (auto one = RefuseBoth(flags, "prefix", "from-key"); !one) return std::unexpected(one.error());
+    return BadArguments(
+        "del command needs one argument as key and an optional argument as range_end");
+  KV_RETURN_IF_ERROR(RefuseBoth(flags, "prefix", "from-key"));
   etcdserverpb::DeleteRangeRequest request;
-  if (auto set = SetRange(flags, args, request); !set) return std::unexpected(set.error());
+  KV_RETURN_IF_ERROR(SetRange(flags, args, request));
   request.set_prev_kv(flags.Switch("prev-kv"));
   return request;
 }

@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <ostream>
 
 #include "base/go_quote.h"
@@ -8,6 +6,19 @@
 #include "tools/session.h"
 
 namespace kvorum::ctl {
+
+Command VersionCommand() {
+  return {.use = "version",
+          .brief = "Prints the version of kvorumctl",
+          .group = kUtilityGroup,
+          .run = [](Invocation& invocation) -> Outcome<void> {
+            // Scripts look for etcdctl's two lines, so these come first and unchanged.
+            invocation.world.out << "etcdctl version: 3.7.1\n"
+                                    "API version: 3.7\n"
+                                    "kvorumctl version: " KVORUM_VERSION "\n";
+            return {};
+          }};
+}
 
 Command OptionsCommand() {
   return {.use = "options",

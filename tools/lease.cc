@@ -24,13 +24,7 @@ constexpr milliseconds kRetryPause(500);
 Outcome<std::int64_t> LeaseArgument(const Invocation& invocation) {
   const auto id = ParseInt(invocation.args.front(), 16);
   if (id) return *id;
-  return Fail(ExitCode::kBadArguments,
-              "bad lease ID arg (" + id.error().message + "), expecting ID in Hex");
-}
-
-Outcome<void> CheckOne(const Invocation& invocation, const char* refusal) {
-  if (invocation.args.size() == 1) return {};
-  return Fail(ExitCode::kBadArguments, refusal);
+  return BadArguments("bad lease ID arg (" + id.error().message + "), expecting ID in Hex");
 }
 
 // An error of the server about a lease, prefixed with the command's text.
@@ -44,52 +38,46 @@ std::unexpected<Failure> FailToAsk(const Error& error) {
 }
 
 Outcome<void> Grant(Invocation& invocation) {
-  if (auto one = CheckOne(invocation, "lease grant command needs TTL argument"); !one) return one;
+  KV_RETURN_IF_ERROR(CheckCount(invocation, 1, "lease grant command needs TTL argument"));
   const auto ttl_s = ParseInt(invocation.args.front(), 10);
-  if (!ttl_s) return Fail(ExitCode::kBadArguments, "bad TTL (" + ttl_s.error().message + ")");
-  const auto connected = Connect(invocation);
-  if (!connected) return std::unexpected(connected.error());
+  if (!ttl_s) return BadArguments("bad TTL (" + ttl_s.error().message + ")");
+  KV_TRY(const auto connected, Connect(invocation));
   etcdserverpb::LeaseGrantRequest request;
   request.set_ttl(*ttl_s);
-  const auto response = connected->client->LeaseGrant(request, connected->session.Call());
+  const auto response = connected.client->LeaseGrant(request, connected.session.Call());
   if (!response) return FailTo("grant lease", response.error());
-  return connected->session.printer().LeaseGrant(*response);
+  return connected.session.printer().LeaseGrant(*response);
 }
 
 Outcome<void> Revoke(Invocation& invocation) {
-  if (auto one = CheckOne(invocation, "lease revoke command needs 1 argument"); !one) return one;
-  const auto id = LeaseArgument(invocation);
-  if (!id) return std::unexpected(id.error());
-  const auto connected = Connect(invocation);
-  if (!connected) return std::unexpected(connected.error());
-  const auto response = connected->client->LeaseRevoke(*id, connected->session.Call());
+  KV_RETURN_IF_ERROR(CheckCount(invocation, 1, "lease revoke command needs 1 argument"));
+  KV_TRY(const auto id, LeaseArgument(invocation));
+  KV_TRY(const auto connected, Connect(invocation));
+  const auto response = connected.client->LeaseRevoke(id, connected.session.Call());
   if (!response) return FailTo("revoke lease", response.error());
-  return connected->session.printer().LeaseRevoke(*id, *response);
+  return connected.session.printer().LeaseRevoke(id, *response);
 }
 
 // This and the next two have no time-out.
 Outcome<void> TimeToLive(Invocation& invocation) {
-  if (auto one = CheckOne(invocation, "lease timetolive command needs lease ID as argument"); !one)
-    return one;
-  const auto id = LeaseArgument(invocation);
-  if (!id) return std::unexpected(id.error());
-  const auto connected = Connect(invocation);
-  if (!connected) return std::unexpected(connected.error());
+  KV_RETURN_IF_ERROR(
+      CheckCount(invocation, 1, "lease timetolive command needs lease ID as argument"));
+  KV_TRY(const auto id, LeaseArgument(invocation));
+  KV_TRY(const auto connected, Connect(invocation));
   const bool keys = invocation.flags.Switch("keys");
   etcdserverpb::LeaseTimeToLiveRequest request;
-  request.set_id(*id);
+  request.set_id(id);
   request.set_keys(keys);
-  const auto response = connected->client->LeaseTimeToLive(request);
+  const auto response = connected.client->LeaseTimeToLive(request);
   if (!response) return FailToAsk(response.error());
-  return connected->session.printer().LeaseTimeToLive(*response, keys);
+  return connected.session.printer().LeaseTimeToLive(*response, keys);
 }
 
 Outcome<void> List(Invocation& invocation) {
-  const auto connected = Connect(invocation);
-  if (!connected) return std::unexpected(connected.error());
-  const auto response = connected->client->LeaseLeases();
+  KV_TRY(const auto connected, Connect(invocation));
+  const auto response = connected.client->LeaseLeases();
   if (!response) return FailToAsk(response.error());
-  return connected->session.printer().LeaseList(*response);
+  return connected.session.printer().LeaseList(*response);
 }
 
 // Renews the lease after each third of its time to live until it is gone, or was not renewed for
@@ -104,7 +92,7 @@ Outcome<void> KeepRenewing(Invocation& invocation, const Connected& connected, s
       std::this_thread::sleep_for(kRetryPause);
       continue;
     }
-    if (auto shown = connected.session.printer().LeaseKeepAlive(*response); !shown) return shown;
+    KV_RETURN_IF_ERROR(connected.session.printer().LeaseKeepAlive(*response));
     invocation.world.out.flush();
     expires = steady_clock::now() + seconds(response->ttl());
     std::this_thread::sleep_for(milliseconds(seconds(response->ttl())) / 3);
@@ -116,18 +104,16 @@ Outcome<void> KeepRenewing(Invocation& invocation, const Connected& connected, s
 }
 
 Outcome<void> KeepAlive(Invocation& invocation) {
-  if (auto one = CheckOne(invocation, "lease keep-alive command needs lease ID as argument"); !one)
-    return one;
-  const auto id = LeaseArgument(invocation);
-  if (!id) return std::unexpected(id.error());
-  const auto connected = Connect(invocation);
-  if (!connected) return std::unexpected(connected.error());
-  if (!invocation.flags.Switch("once")) return KeepRenewing(invocation, *connected, *id);
-  const auto response = connected->client->LeaseKeepAliveOnce(*id);
+  KV_RETURN_IF_ERROR(
+      CheckCount(invocation, 1, "lease keep-alive command needs lease ID as argument"));
+  KV_TRY(const auto id, LeaseArgument(invocation));
+  KV_TRY(const auto connected, Connect(invocation));
+  if (!invocation.flags.Switch("once")) return KeepRenewing(invocation, connected, id);
+  const auto response = connected.client->LeaseKeepAliveOnce(id);
   if (!response) return FailToAsk(response.error());
   if (response->ttl() <= 0)
     return Fail(ExitCode::kBadConnection, std::string(kErrLeaseNotFound.message));
-  return connected->session.printer().LeaseKeepAlive(*response);
+  return connected.session.printer().LeaseKeepAlive(*response);
 }
 
 }  // namespace

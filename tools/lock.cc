@@ -32,7 +32,7 @@ Outcome<void> RunLocked(Invocation& invocation, client::Mutex& mutex) {
   const auto unlocked = mutex.Unlock();
   if (!ended) return Fail(ExitCode::kError, ended.error());
   if (!ended->reason.empty()) return Fail(static_cast<ExitCode>(ended->code), ended->reason);
-  if (!unlocked) return FailWith(unlocked.error());
+  KV_RETURN_IF_ERROR(unlocked);
   return {};
 }
 
@@ -41,33 +41,29 @@ Outcome<void> HoldLock(Invocation& invocation, Printer& printer, client::LeaseSe
                        client::Mutex& mutex, const std::stop_token& stop) {
   etcdserverpb::RangeRequest request;
   request.set_key(mutex.key());
-  const auto key = lease.client().Range(request);
-  if (!key) return FailWith(key.error());
-  if (key->kvs_size() == 0) return Fail(ExitCode::kError, "lock lost on init");
-  auto shown = printer.Get(*key);
+  KV_TRY(const auto key, lease.client().Range(request));
+  if (key.kvs_size() == 0) return Fail(ExitCode::kError, "lock lost on init");
+  auto shown = printer.Get(key);
   invocation.world.out.flush();
   if (shown && lease.WaitForEnd(stop)) return Fail(ExitCode::kError, "session expired");
   const auto unlocked = mutex.Unlock();
-  if (shown && !unlocked) return FailWith(unlocked.error());
+  if (shown) KV_RETURN_IF_ERROR(unlocked);
   return shown;
 }
 
 Outcome<void> Run(Invocation& invocation) {
   if (invocation.args.empty()) {
-    return Fail(ExitCode::kBadArguments,
-                "lock takes a lock name argument and an optional command to execute");
+    return BadArguments("lock takes a lock name argument and an optional command to execute");
   }
   const StopSignals signals;
-  const auto session = Session::Open(invocation);
-  if (!session) return std::unexpected(session.error());
-  const auto client = session->Connect();
-  if (!client) return std::unexpected(client.error());
-  const auto lease = client::LeaseSession::Open(**client, {.ttl_s = invocation.flags.Int("ttl")});
-  if (!lease) return FailWith(lease.error());
-  client::Mutex mutex(**lease, invocation.args.front());
-  if (const auto locked = mutex.Lock(signals.token()); !locked) return FailWith(locked.error());
+  KV_TRY(const auto session, Session::Open(invocation));
+  KV_TRY(const auto client, session.Connect());
+  KV_TRY(const auto lease,
+         client::LeaseSession::Open(*client, {.ttl_s = invocation.flags.Int("ttl")}));
+  client::Mutex mutex(*lease, invocation.args.front());
+  KV_RETURN_IF_ERROR(mutex.Lock(signals.token()));
   if (invocation.args.size() > 1) return RunLocked(invocation, mutex);
-  return HoldLock(invocation, session->printer(), **lease, mutex, signals.token());
+  return HoldLock(invocation, session.printer(), *lease, mutex, signals.token());
 }
 
 }  // namespace

@@ -1,12 +1,9 @@
-#include <fmt/format.h>
-
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <ostream>
 #include <string>
 #include <thread>
-#include <utility>
 
 #include "base/api_errors.h"
 #include "base/key_range.h"
@@ -136,40 +133,32 @@ Result<void> Mirror::Commit(etcdserverpb::TxnRequest& txn) {
 Outcome<void> Run(Invocation& invocation) {
   const FlagSet& flags = invocation.flags;
   if (invocation.args.size() != 1)
-    return Fail(ExitCode::kBadArguments, "make-mirror takes one destination argument");
+    return BadArguments("make-mirror takes one destination argument");
   const bool to_root = flags.Switch("no-dest-prefix");
   if (to_root && !flags.String("dest-prefix").empty())
-    return Fail(
-        ExitCode::kBadArguments,
+    return BadArguments(
         "`--dest-prefix` and `--no-dest-prefix` cannot be set at the same time, choose one");
-  if (flags.Int("max-txn-ops") < 1)
-    return Fail(ExitCode::kBadArguments, "--max-txn-ops must be at least 1");
-  const auto log_in = DestinationLogIn(invocation);
-  if (!log_in) return std::unexpected(log_in.error());
-  const auto session = Session::Open(invocation);
-  if (!session) return std::unexpected(session.error());
-  const auto destination = session->ConnectToDestination(invocation, *log_in);
-  if (!destination) return std::unexpected(destination.error());
-  const auto source = session->Connect();
-  if (!source) return std::unexpected(source.error());
+  if (flags.Int("max-txn-ops") < 1) return BadArguments("--max-txn-ops must be at least 1");
+  KV_TRY(const auto log_in, DestinationLogIn(invocation));
+  KV_TRY(const auto session, Session::Open(invocation));
+  KV_TRY(const auto destination, session.ConnectToDestination(invocation, log_in));
+  KV_TRY(const auto source, session.Connect());
 
   Reporter reporter(invocation.world.out);
   const std::string& prefix = flags.String("prefix");
   const std::string& renamed = flags.String("dest-prefix");
-  Mirror mirror{.source = **source,
-                .destination = **destination,
+  Mirror mirror{.source = *source,
+                .destination = *destination,
                 .reporter = reporter,
                 .prefix = prefix,
                 .destination_prefix = to_root || !renamed.empty() ? renamed : prefix,
                 .max_txn_ops = static_cast<std::size_t>(flags.Int("max-txn-ops"))};
   std::int64_t from = flags.Int("rev");
   if (from <= 1) {
-    const auto copied = mirror.CopyAll();
-    if (!copied) return FailWith(copied.error());
-    from = *copied + 1;
+    KV_TRY(const auto copied, mirror.CopyAll());
+    from = copied + 1;
   }
-  const auto followed = mirror.Follow(from);
-  if (!followed) return FailWith(followed.error());
+  KV_RETURN_IF_ERROR(mirror.Follow(from));
   return Fail(ExitCode::kError, "the watch was canceled");
 }
 

@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cctype>
 #include <ostream>
 
 #include "base/go_number.h"
 #include "base/go_quote.h"
+#include "base/letter_case.h"
 #include "base/url.h"
+#include "base/words.h"
 #include "proto/rpc.pb.h"
 #include "tools/commands.h"
 #include "tools/kv_requests.h"
@@ -15,52 +15,36 @@
 namespace kvorum::ctl {
 namespace {
 
-// As they are, empty ones too: those are refused like any other invalid URL.
-std::vector<std::string> SplitUrls(std::string_view list) {
-  std::vector<std::string> urls;
-  while (true) {
-    const std::size_t comma = list.find(',');
-    urls.emplace_back(list.substr(0, comma));
-    if (comma == std::string_view::npos) return urls;
-    list.remove_prefix(comma + 1);
-  }
-}
-
 Outcome<std::vector<std::string>> PeerUrls(const Invocation& invocation) {
   const std::string& urls = invocation.flags.String("peer-urls");
-  if (urls.empty()) return Fail(ExitCode::kBadArguments, "member peer urls not provided");
-  auto split = SplitUrls(urls);
+  if (urls.empty()) return BadArguments("member peer urls not provided");
+  const auto split = Split(urls, ',');
   // The server's answer would not say which of them is invalid.
-  for (const std::string& url : split) {
+  for (const std::string_view url : split) {
     if (const auto parsed = Url::Parse(url); !parsed.has_value())
       return Fail(ExitCode::kError, parsed.error().message);
   }
-  return split;
+  return std::vector<std::string>(split.begin(), split.end());
 }
 
 Outcome<std::uint64_t> MemberIdArgument(const Invocation& invocation) {
-  if (invocation.args.size() != 1)
-    return Fail(ExitCode::kBadArguments, "member ID is not provided");
+  if (invocation.args.size() != 1) return BadArguments("member ID is not provided");
   const auto id = ParseUint(invocation.args.front(), 16);
   if (!id) {
-    return Fail(ExitCode::kBadArguments,
-                "bad member ID arg (" + id.error().message + "), expecting ID in Hex");
+    return BadArguments("bad member ID arg (" + id.error().message + "), expecting ID in Hex");
   }
   return *id;
 }
 
-Outcome<std::string> NameArgument(const Invocation& invocation) {
+Outcome<std::string> NewName(const Invocation& invocation) {
   const auto& args = invocation.args;
-  if (args.empty()) return Fail(ExitCode::kBadArguments, "member name not provided");
+  if (args.empty()) return BadArguments("member name not provided");
   if (args.size() == 1) return args.front();
   std::string error = "too many arguments";
   for (const std::string& arg : args) {
-    std::string lower = arg.substr(0, 4);
-    std::ranges::transform(lower, lower.begin(),
-                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    if (lower == "http") error += ", did you mean --peer-urls=" + arg;
+    if (EqualsInAnyCase(arg.substr(0, 4), "http")) error += ", did you mean --peer-urls=" + arg;
   }
-  return Fail(ExitCode::kBadArguments, error);
+  return BadArguments(error);
 }
 
 // Prints the variables with which to start the new member.
@@ -79,100 +63,84 @@ void PrintStartVariables(std::ostream& out, const std::string& name, const std::
 }
 
 Outcome<void> RunAdd(Invocation& invocation) {
-  const auto name = NameArgument(invocation);
-  if (!name) return std::unexpected(name.error());
-  const auto urls = PeerUrls(invocation);
-  if (!urls) return std::unexpected(urls.error());
-  const auto session = Session::Open(invocation);
-  if (!session) return std::unexpected(session.error());
-  const auto client = session->Connect();
-  if (!client) return std::unexpected(client.error());
+  KV_TRY(const auto name, NewName(invocation));
+  KV_TRY(const auto urls, PeerUrls(invocation));
+  KV_TRY(const auto session, Session::Open(invocation));
+  KV_TRY(const auto client, session.Connect());
   etcdserverpb::MemberAddRequest request;
-  request.mutable_peerurls()->Assign(urls->begin(), urls->end());
+  request.mutable_peerurls()->Assign(urls.begin(), urls.end());
   request.set_islearner(invocation.flags.Switch("learner"));
-  const auto response = (*client)->MemberAdd(request, session->Call());
-  if (!response) return FailWith(response.error());
-  if (auto printed = session->printer().MemberAdd(*response); !printed) return printed;
-  if (session->printer().format() == "simple") {
-    PrintStartVariables(invocation.world.out, *name, invocation.flags.String("peer-urls"),
-                        *response);
+  KV_TRY(const auto response, client->MemberAdd(request, session.Call()));
+  KV_RETURN_IF_ERROR(session.printer().MemberAdd(response));
+  if (session.printer().format() == "simple") {
+    PrintStartVariables(invocation.world.out, name, invocation.flags.String("peer-urls"), response);
   }
   return {};
 }
 
-// The three commands on one member, named by its id.
-template <class Request, class Prepare, class Ask, class Show>
-Outcome<void> RunOnMember(Invocation& invocation, const Prepare& prepare, const Ask& ask,
-                          const Show& show) {
-  const auto id = MemberIdArgument(invocation);
-  if (!id) return std::unexpected(id.error());
-  Request request;
-  request.set_id(*id);
-  if (auto prepared = prepare(request); !prepared) return std::unexpected(prepared.error());
-  const auto session = Session::Open(invocation);
-  if (!session) return std::unexpected(session.error());
-  const auto client = session->Connect();
-  if (!client) return std::unexpected(client.error());
-  const auto response = ask(**client, request, session->Call());
-  if (!response) return FailWith(response.error());
-  return show(session->printer(), *id, *response);
+// Sends the request with the id on the line.
+template <class Request, class Response>
+Outcome<void> RunOnMember(Invocation& invocation, Request request,
+                          Result<Response> (client::Client::*method)(const Request&,
+                                                                     const client::CallOptions&),
+                          Outcome<void> (Printer::*show)(std::uint64_t, const Response&)) {
+  KV_TRY(const std::uint64_t id, MemberIdArgument(invocation));
+  request.set_id(id);
+  KV_TRY(const auto connected, Connect(invocation));
+  KV_TRY(const Response response, (*connected.client.*method)(request, connected.session.Call()));
+  return (connected.session.printer().*show)(id, response);
 }
 
 Outcome<void> RunRemove(Invocation& invocation) {
-  return RunOnMember<etcdserverpb::MemberRemoveRequest>(
-      invocation, [](auto&) -> Outcome<void> { return {}; },
-      [](client::Client& client, const auto& request, const auto& call) {
-        return client.MemberRemove(request, call);
-      },
-      [](Printer& printer, std::uint64_t id, const auto& response) {
-        return printer.MemberRemove(id, response);
-      });
+  return RunOnMember(invocation, etcdserverpb::MemberRemoveRequest(), &client::Client::MemberRemove,
+                     &Printer::MemberRemove);
 }
 
 Outcome<void> RunUpdate(Invocation& invocation) {
-  return RunOnMember<etcdserverpb::MemberUpdateRequest>(
-      invocation,
-      [&](auto& request) -> Outcome<void> {
-        const auto urls = PeerUrls(invocation);
-        if (!urls) return std::unexpected(urls.error());
-        request.mutable_peerurls()->Assign(urls->begin(), urls->end());
-        return {};
-      },
-      [](client::Client& client, const auto& request, const auto& call) {
-        return client.MemberUpdate(request, call);
-      },
-      [](Printer& printer, std::uint64_t id, const auto& response) {
-        return printer.MemberUpdate(id, response);
-      });
+  KV_RETURN_IF_ERROR(MemberIdArgument(invocation));
+  KV_TRY(const auto urls, PeerUrls(invocation));
+  etcdserverpb::MemberUpdateRequest request;
+  request.mutable_peerurls()->Assign(urls.begin(), urls.end());
+  return RunOnMember(invocation, request, &client::Client::MemberUpdate, &Printer::MemberUpdate);
 }
 
 Outcome<void> RunPromote(Invocation& invocation) {
-  return RunOnMember<etcdserverpb::MemberPromoteRequest>(
-      invocation, [](auto&) -> Outcome<void> { return {}; },
-      [](client::Client& client, const auto& request, const auto& call) {
-        return client.MemberPromote(request, call);
-      },
-      [](Printer& printer, std::uint64_t id, const auto& response) {
-        return printer.MemberPromote(id, response);
-      });
+  return RunOnMember(invocation, etcdserverpb::MemberPromoteRequest(),
+                     &client::Client::MemberPromote, &Printer::MemberPromote);
 }
 
 Outcome<void> RunList(Invocation& invocation) {
-  const auto serializable = IsSerializable(invocation.flags.String("consistency"));
-  if (!serializable) return std::unexpected(serializable.error());
-  const auto session = Session::Open(invocation);
-  if (!session) return std::unexpected(session.error());
-  const auto client = session->Connect();
-  if (!client) return std::unexpected(client.error());
+  KV_TRY(const auto serializable, IsSerializable(invocation.flags.String("consistency")));
+  KV_TRY(const auto session, Session::Open(invocation));
+  KV_TRY(const auto client, session.Connect());
   etcdserverpb::MemberListRequest request;
-  request.set_linearizable(!*serializable);
-  const auto response = (*client)->MemberList(request, session->Call());
-  if (!response) return FailWith(response.error());
-  return session->printer().MemberList(*response);
+  request.set_linearizable(!serializable);
+  KV_TRY(const auto response, client->MemberList(request, session.Call()));
+  return session.printer().MemberList(response);
 }
 
 Flag PeerUrlsFlag(std::string help) {
   return {.name = "peer-urls", .type = FlagType::kString, .help = std::move(help)};
+}
+
+// Asks the first of the given endpoints whose member says that it leads.
+Outcome<void> RunMoveLeader(Invocation& invocation) {
+  if (invocation.args.size() != 1) return BadArguments("move-leader command needs 1 argument");
+  const auto target = ParseUint(invocation.args.front(), 16);
+  if (!target) return BadArguments(target.error().message);
+  KV_TRY(const auto session, Session::Open(invocation));
+  KV_TRY(const auto endpoints, session.Endpoints());
+  const client::CallOptions call = session.Call();
+  for (const std::string& endpoint : endpoints) {
+    KV_TRY(const auto client, session.ConnectTo(endpoint));
+    KV_TRY(const auto status, client->Status(call));
+    if (status.header().member_id() != status.leader()) continue;
+    etcdserverpb::MoveLeaderRequest request;
+    request.set_targetid(*target);
+    KV_TRY(const auto moved, client->MoveLeader(request, call));
+    return session.printer().MoveLeader(status.leader(), *target, moved);
+  }
+  return BadArguments(fmt::format("no leader endpoint given at [{}]", fmt::join(endpoints, " ")));
 }
 
 }  // namespace
@@ -213,6 +181,13 @@ In the simple format each line is a member: ID, Status, Name, Peer Addrs, Client
                       .help = "l: linearizable; s: serializable, from this member alone",
                       .choices = {"l", "s"}}},
            .run = RunList}}};
+}
+
+Command MoveLeaderCommand() {
+  return {.use = "move-leader <transferee-member-id>",
+          .brief = "Transfers leadership to another etcd cluster member.",
+          .group = kClusterGroup,
+          .run = RunMoveLeader};
 }
 
 }  // namespace kvorum::ctl

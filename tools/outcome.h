@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "base/error.h"
+
 namespace kvorum::ctl {
 
 enum class ExitCode : int {
@@ -22,6 +24,10 @@ struct Failure {
   ExitCode code = ExitCode::kError;
   std::string message;  // empty: everything was printed already, only the code is left
 
+  Failure() = default;
+  Failure(ExitCode exit_code, std::string text) : code(exit_code), message(std::move(text)) {}
+  // An error of the client, in the client's words; implicit, for KV_TRY.
+  Failure(const Error& error);
   friend bool operator==(const Failure&, const Failure&) = default;
 };
 
@@ -29,7 +35,10 @@ template <class T = void>
 using Outcome = std::expected<T, Failure>;
 
 inline std::unexpected<Failure> Fail(ExitCode code, std::string message) {
-  return std::unexpected(Failure{code, std::move(message)});
+  return std::unexpected(Failure(code, std::move(message)));
+}
+inline std::unexpected<Failure> BadArguments(std::string message) {
+  return Fail(ExitCode::kBadArguments, std::move(message));
 }
 
 }  // namespace kvorum::ctl

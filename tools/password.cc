@@ -14,6 +14,8 @@
 #include <optional>
 #include <system_error>
 
+#include "base/words.h"
+
 namespace kvorum::ctl {
 namespace {
 
@@ -22,7 +24,6 @@ constexpr auto kEndings = std::to_array({SIGINT, SIGTERM, SIGHUP, SIGQUIT});
 // restored; afterwards a shell may have changed it in any way.
 constexpr auto kStops = std::to_array({SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT});
 constexpr std::size_t kSignals = kEndings.size() + kStops.size();
-constexpr std::string_view kBlanks = " \t\r\v\f";
 
 // The pipe to which a signal's handler writes its number.
 int signal_pipe = -1;
@@ -151,11 +152,10 @@ Outcome<Typed> ReadHiddenLine() {
 // repeated.
 Outcome<std::string> AskTerminal(std::string_view prompt, std::ostream& out) {
   while (true) {
-    auto typed = ReadHiddenLine();
-    if (!typed) return std::unexpected(typed.error());
-    if (!typed->signal) return std::move(typed->line);
-    ::raise(*typed->signal);
-    if (std::ranges::find(kStops, *typed->signal) == kStops.end())
+    KV_TRY(auto typed, ReadHiddenLine());
+    if (!typed.signal) return std::move(typed.line);
+    ::raise(*typed.signal);
+    if (std::ranges::find(kStops, *typed.signal) == kStops.end())
       return Fail(ExitCode::kError, "interrupted");
     out << prompt << std::flush;
   }
@@ -167,9 +167,8 @@ Outcome<std::string> AskPassword(std::string_view prompt, World& world) {
   world.out << prompt << std::flush;
   std::string line;
   if (&world.in == &std::cin && ::isatty(STDIN_FILENO) != 0) {
-    auto typed = AskTerminal(prompt, world.out);
-    if (!typed) return typed;
-    line = *std::move(typed);
+    KV_TRY(auto typed, AskTerminal(prompt, world.out));
+    line = std::move(typed);
   } else {
     std::getline(world.in, line);
   }
@@ -178,28 +177,23 @@ Outcome<std::string> AskPassword(std::string_view prompt, World& world) {
 }
 
 Outcome<std::string> AskNewPassword(std::string_view user, World& world) {
-  const auto refuse = [](std::string message) {
-    return Fail(ExitCode::kBadArguments, std::move(message));
-  };
   const auto first = AskPassword(fmt::format("Password of {}: ", user), world);
-  if (!first) return refuse("failed to ask password: " + first.error().message);
-  if (first->empty()) return refuse("empty password");
+  if (!first) return BadArguments("failed to ask password: " + first.error().message);
+  if (first->empty()) return BadArguments("empty password");
   const auto second =
       AskPassword(fmt::format("Type password of {} again for confirmation: ", user), world);
-  if (!second) return refuse("failed to ask password: " + second.error().message);
-  if (*first != *second) return refuse("given passwords are different");
+  if (!second) return BadArguments("failed to ask password: " + second.error().message);
+  if (*first != *second) return BadArguments("given passwords are different");
   return first;
 }
 
 Outcome<std::string> ReadPassword(World& world) {
   std::string line;
   std::getline(world.in, line);
-  const std::size_t begin = line.find_first_not_of(kBlanks);
-  if (begin == std::string::npos) return Fail(ExitCode::kBadArguments, "empty password");
-  const std::size_t end = line.find_last_not_of(kBlanks) + 1;
-  std::string password = line.substr(begin, end - begin);
+  std::string password(Trim(line));
+  if (password.empty()) return BadArguments("empty password");
   if (password.find_first_of(kBlanks) != std::string::npos)
-    return Fail(ExitCode::kBadArguments, "the password read has white space in it");
+    return BadArguments("the password read has white space in it");
   return password;
 }
 

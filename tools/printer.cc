@@ -2,6 +2,22 @@
 
 namespace kvorum::ctl {
 
+bool Printer::Operation(const etcdserverpb::ResponseOp& op) {
+  switch (op.response_case()) {
+    case etcdserverpb::ResponseOp::kResponseRange:
+      return Get(op.response_range()).has_value();
+    case etcdserverpb::ResponseOp::kResponsePut:
+      return Put(op.response_put()).has_value();
+    case etcdserverpb::ResponseOp::kResponseDeleteRange:
+      return Delete(op.response_delete_range()).has_value();
+    case etcdserverpb::ResponseOp::kResponseTxn:
+      return Txn(op.response_txn()).has_value();
+    case etcdserverpb::ResponseOp::RESPONSE_NOT_SET:
+      return false;
+  }
+  return false;
+}
+
 std::unique_ptr<Printer> MakePrinter(std::string_view format, PrinterOptions options,
                                      std::ostream& out, std::ostream& err) {
   if (format == "simple") return MakeSimplePrinter(options, out, err);

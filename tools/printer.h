@@ -36,59 +36,59 @@ class Printer {
   explicit Printer(std::string_view format) : format_(format) {}
   virtual ~Printer() = default;
 
-  virtual Outcome<void> Put(const etcdserverpb::PutResponse&) { return Refuse(); }
-  virtual Outcome<void> Get(const etcdserverpb::RangeResponse&) { return Refuse(); }
-  virtual Outcome<void> Delete(const etcdserverpb::DeleteRangeResponse&) { return Refuse(); }
-  virtual Outcome<void> Txn(const etcdserverpb::TxnResponse&) { return Refuse(); }
-  virtual Outcome<void> Watch(const etcdserverpb::WatchResponse&) { return Refuse(); }
-  virtual Outcome<void> LeaseGrant(const etcdserverpb::LeaseGrantResponse&) { return Refuse(); }
+  virtual Outcome<void> Put(const etcdserverpb::PutResponse& r) { return Whole(r); }
+  virtual Outcome<void> Get(const etcdserverpb::RangeResponse& r) { return Whole(r); }
+  virtual Outcome<void> Delete(const etcdserverpb::DeleteRangeResponse& r) { return Whole(r); }
+  virtual Outcome<void> Txn(const etcdserverpb::TxnResponse& r) { return Whole(r); }
+  virtual Outcome<void> Watch(const etcdserverpb::WatchResponse& r) { return Whole(r); }
+  virtual Outcome<void> LeaseGrant(const etcdserverpb::LeaseGrantResponse& r) { return Whole(r); }
   virtual Outcome<void> LeaseRevoke(std::int64_t /*lease*/,
-                                    const etcdserverpb::LeaseRevokeResponse&) {
-    return Refuse();
+                                    const etcdserverpb::LeaseRevokeResponse& r) {
+    return Whole(r);
   }
-  virtual Outcome<void> LeaseKeepAlive(const etcdserverpb::LeaseKeepAliveResponse&) {
-    return Refuse();
+  virtual Outcome<void> LeaseKeepAlive(const etcdserverpb::LeaseKeepAliveResponse& r) {
+    return Whole(r);
   }
   // `keys`: the keys were requested.
-  virtual Outcome<void> LeaseTimeToLive(const etcdserverpb::LeaseTimeToLiveResponse&,
+  virtual Outcome<void> LeaseTimeToLive(const etcdserverpb::LeaseTimeToLiveResponse& r,
                                         bool /*keys*/) {
-    return Refuse();
+    return Whole(r);
   }
-  virtual Outcome<void> LeaseList(const etcdserverpb::LeaseLeasesResponse&) { return Refuse(); }
-  virtual Outcome<void> Alarm(const etcdserverpb::AlarmResponse&) { return Refuse(); }
-  virtual Outcome<void> MemberAdd(const etcdserverpb::MemberAddResponse&) { return Refuse(); }
+  virtual Outcome<void> LeaseList(const etcdserverpb::LeaseLeasesResponse& r) { return Whole(r); }
+  virtual Outcome<void> Alarm(const etcdserverpb::AlarmResponse& r) { return Whole(r); }
+  virtual Outcome<void> MemberAdd(const etcdserverpb::MemberAddResponse& r) { return Whole(r); }
   // These take the requested id: the answers do not contain it.
-  virtual Outcome<void> MemberRemove(std::uint64_t, const etcdserverpb::MemberRemoveResponse&) {
-    return Refuse();
+  virtual Outcome<void> MemberRemove(std::uint64_t, const etcdserverpb::MemberRemoveResponse& r) {
+    return Whole(r);
   }
-  virtual Outcome<void> MemberUpdate(std::uint64_t, const etcdserverpb::MemberUpdateResponse&) {
-    return Refuse();
+  virtual Outcome<void> MemberUpdate(std::uint64_t, const etcdserverpb::MemberUpdateResponse& r) {
+    return Whole(r);
   }
-  virtual Outcome<void> MemberPromote(std::uint64_t, const etcdserverpb::MemberPromoteResponse&) {
-    return Refuse();
+  virtual Outcome<void> MemberPromote(std::uint64_t, const etcdserverpb::MemberPromoteResponse& r) {
+    return Whole(r);
   }
   virtual Outcome<void> MoveLeader(std::uint64_t /*from*/, std::uint64_t /*to*/,
-                                   const etcdserverpb::MoveLeaderResponse&) {
-    return Refuse();
+                                   const etcdserverpb::MoveLeaderResponse& r) {
+    return Whole(r);
   }
-  virtual Outcome<void> MemberList(const etcdserverpb::MemberListResponse&) { return Refuse(); }
+  virtual Outcome<void> MemberList(const etcdserverpb::MemberListResponse& r) { return Whole(r); }
   // `sentence` describes the change for a person.
   virtual Outcome<void> AuthChanged(const std::string& /*sentence*/,
                                     const etcdserverpb::ResponseHeader&,
-                                    const google::protobuf::Message& /*response*/) {
-    return Refuse();
+                                    const google::protobuf::Message& response) {
+    return Whole(response);
   }
-  virtual Outcome<void> AuthStatus(const etcdserverpb::AuthStatusResponse&) { return Refuse(); }
+  virtual Outcome<void> AuthStatus(const etcdserverpb::AuthStatusResponse& r) { return Whole(r); }
   virtual Outcome<void> UserGet(const std::string& /*name*/,
-                                const etcdserverpb::AuthUserGetResponse&) {
-    return Refuse();
+                                const etcdserverpb::AuthUserGetResponse& r) {
+    return Whole(r);
   }
-  virtual Outcome<void> UserList(const etcdserverpb::AuthUserListResponse&) { return Refuse(); }
+  virtual Outcome<void> UserList(const etcdserverpb::AuthUserListResponse& r) { return Whole(r); }
   virtual Outcome<void> RoleGet(const std::string& /*name*/,
-                                const etcdserverpb::AuthRoleGetResponse&) {
-    return Refuse();
+                                const etcdserverpb::AuthRoleGetResponse& r) {
+    return Whole(r);
   }
-  virtual Outcome<void> RoleList(const etcdserverpb::AuthRoleListResponse&) { return Refuse(); }
+  virtual Outcome<void> RoleList(const etcdserverpb::AuthRoleListResponse& r) { return Whole(r); }
   virtual Outcome<void> Health(const std::vector<EndpointHealth>&) { return Refuse(); }
   virtual Outcome<void> Status(const std::vector<EndpointStatus>&) { return Refuse(); }
   virtual Outcome<void> HashKV(const std::vector<EndpointHashKV>&) { return Refuse(); }
@@ -99,6 +99,10 @@ class Printer {
   Outcome<void> Refuse() const {
     return Fail(ExitCode::kBadFeature, std::string(format_) + " not supported as output format");
   }
+  // An answer that the format has no method for.
+  virtual Outcome<void> Whole(const google::protobuf::Message&) { return Refuse(); }
+  // The answer to an operation of a txn; false if it has none that is known.
+  bool Operation(const etcdserverpb::ResponseOp& op);
 
  private:
   std::string_view format_;

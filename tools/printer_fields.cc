@@ -41,23 +41,7 @@ class FieldsPrinter final : public Printer {
     Header(response.header());
     Line("Succeeded", response.succeeded());
     for (const etcdserverpb::ResponseOp& op : response.responses()) {
-      switch (op.response_case()) {
-        case etcdserverpb::ResponseOp::kResponseRange:
-          static_cast<void>(Get(op.response_range()));
-          break;
-        case etcdserverpb::ResponseOp::kResponsePut:
-          static_cast<void>(Put(op.response_put()));
-          break;
-        case etcdserverpb::ResponseOp::kResponseDeleteRange:
-          static_cast<void>(Delete(op.response_delete_range()));
-          break;
-        case etcdserverpb::ResponseOp::kResponseTxn:
-          static_cast<void>(Txn(op.response_txn()));
-          break;
-        case etcdserverpb::ResponseOp::RESPONSE_NOT_SET:
-          Line("Unknown", GoQuote(""));
-          break;
-      }
+      if (!Operation(op)) Line("Unknown", GoQuote(""));
     }
     return {};
   }

@@ -73,15 +73,6 @@ class JsonPrinter final : public Printer {
   JsonPrinter(PrinterOptions options, std::ostream& out)
       : Printer("json"), hex_(options.hex), out_(out) {}
 
-  Outcome<void> Put(const etcdserverpb::PutResponse& response) override {
-    return Write(JsonMessage(response));
-  }
-  Outcome<void> Get(const etcdserverpb::RangeResponse& response) override {
-    return Write(JsonMessage(response));
-  }
-  Outcome<void> Delete(const etcdserverpb::DeleteRangeResponse& response) override {
-    return Write(JsonMessage(response));
-  }
   Outcome<void> Txn(const etcdserverpb::TxnResponse& response) override {
     return Write(TxnJson(response));
   }
@@ -105,10 +96,6 @@ class JsonPrinter final : public Printer {
                      .Add("TTL", std::to_string(response.ttl()))
                      .Add("Error", JsonString(response.error()))
                      .Finish());
-  }
-  Outcome<void> LeaseRevoke(std::int64_t,
-                            const etcdserverpb::LeaseRevokeResponse& response) override {
-    return Write(JsonMessage(response));
   }
   Outcome<void> LeaseKeepAlive(const etcdserverpb::LeaseKeepAliveResponse& response) override {
     return Write(WithHeader(response.header())
@@ -136,12 +123,8 @@ class JsonPrinter final : public Printer {
     return Write(WithHeader(response.header()).Add("leases", leases).Finish());
   }
 
-  Outcome<void> Alarm(const etcdserverpb::AlarmResponse& response) override {
-    return Write(JsonMessage(response));
-  }
-
   Outcome<void> MemberAdd(const etcdserverpb::MemberAddResponse& response) override {
-    if (!hex_) return Write(JsonMessage(response));
+    if (!hex_) return Whole(response);
     return Write(JsonObject()
                      .Add("header", HexHeader(response.header()))
                      .Add("member", HexMember(response.member()))
@@ -162,32 +145,6 @@ class JsonPrinter final : public Printer {
   }
   Outcome<void> MemberList(const etcdserverpb::MemberListResponse& response) override {
     return WriteMembers(response);
-  }
-  Outcome<void> MoveLeader(std::uint64_t, std::uint64_t,
-                           const etcdserverpb::MoveLeaderResponse& response) override {
-    return Write(JsonMessage(response));
-  }
-
-  Outcome<void> AuthChanged(const std::string&, const etcdserverpb::ResponseHeader&,
-                            const google::protobuf::Message& response) override {
-    return Write(JsonMessage(response));
-  }
-  Outcome<void> AuthStatus(const etcdserverpb::AuthStatusResponse& response) override {
-    return Write(JsonMessage(response));
-  }
-  Outcome<void> UserGet(const std::string&,
-                        const etcdserverpb::AuthUserGetResponse& response) override {
-    return Write(JsonMessage(response));
-  }
-  Outcome<void> UserList(const etcdserverpb::AuthUserListResponse& response) override {
-    return Write(JsonMessage(response));
-  }
-  Outcome<void> RoleGet(const std::string&,
-                        const etcdserverpb::AuthRoleGetResponse& response) override {
-    return Write(JsonMessage(response));
-  }
-  Outcome<void> RoleList(const etcdserverpb::AuthRoleListResponse& response) override {
-    return Write(JsonMessage(response));
   }
 
   Outcome<void> Health(const std::vector<EndpointHealth>& endpoints) override {
@@ -228,11 +185,15 @@ class JsonPrinter final : public Printer {
 
   template <class Response>
   Outcome<void> WriteMembers(const Response& response) {
-    if (!hex_) return Write(JsonMessage(response));
+    if (!hex_) return Whole(response);
     return Write(JsonObject()
                      .Add("header", HexHeader(response.header()))
                      .Add("members", HexMembers(response))
                      .Finish());
+  }
+
+  Outcome<void> Whole(const google::protobuf::Message& message) override {
+    return Write(JsonMessage(message));
   }
 
   Outcome<void> Write(const std::string& json) {

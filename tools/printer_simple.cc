@@ -46,23 +46,7 @@ class SimplePrinter final : public Printer {
     out_ << (response.succeeded() ? "SUCCESS\n" : "FAILURE\n");
     for (const etcdserverpb::ResponseOp& op : response.responses()) {
       out_ << '\n';
-      switch (op.response_case()) {
-        case etcdserverpb::ResponseOp::kResponseRange:
-          static_cast<void>(Get(op.response_range()));
-          break;
-        case etcdserverpb::ResponseOp::kResponsePut:
-          static_cast<void>(Put(op.response_put()));
-          break;
-        case etcdserverpb::ResponseOp::kResponseDeleteRange:
-          static_cast<void>(Delete(op.response_delete_range()));
-          break;
-        case etcdserverpb::ResponseOp::kResponseTxn:
-          static_cast<void>(Txn(op.response_txn()));
-          break;
-        case etcdserverpb::ResponseOp::RESPONSE_NOT_SET:
-          out_ << "unexpected response\n";
-          break;
-      }
+      if (!Operation(op)) out_ << "unexpected response\n";
     }
     return {};
   }

@@ -1,10 +1,9 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cctype>
 #include <span>
 
 #include "base/key_range.h"
+#include "base/letter_case.h"
 #include "proto/auth.pb.h"
 #include "proto/rpc.pb.h"
 #include "tools/commands.h"
@@ -13,11 +12,6 @@
 
 namespace kvorum::ctl {
 namespace {
-
-Outcome<void> CheckCount(const Invocation& invocation, std::size_t count, const char* refusal) {
-  if (invocation.args.size() == count) return {};
-  return Fail(ExitCode::kBadArguments, refusal);
-}
 
 struct GrantedRange {
   std::string key;
@@ -32,95 +26,66 @@ Outcome<GrantedRange> PermissionRange(const FlagSet& flags, std::span<const std:
   const std::string zero(1, '\0');
   const bool has_both = prefix && from_key;
   if (has_both && (key.empty() || args.size() == 1))
-    return Fail(ExitCode::kBadArguments, "--from-key and --prefix flags are mutually exclusive");
+    return BadArguments("--from-key and --prefix flags are mutually exclusive");
   if (key.empty()) return GrantedRange{zero, prefix || from_key ? zero : ""};
   if (args.size() == 1) {
     if (prefix) return GrantedRange{key, PrefixEnd(key)};
     return GrantedRange{key, from_key ? zero : ""};
   }
-  if (prefix) return Fail(ExitCode::kBadArguments, "unexpected endkey argument with --prefix flag");
-  if (from_key)
-    return Fail(ExitCode::kBadArguments, "unexpected endkey argument with --from-key flag");
+  if (prefix) return BadArguments("unexpected endkey argument with --prefix flag");
+  if (from_key) return BadArguments("unexpected endkey argument with --from-key flag");
   return GrantedRange{key, args[1]};
 }
 
 Outcome<authpb::Permission::Type> PermissionType(const std::string& text) {
-  std::string upper = text;
-  std::ranges::transform(upper, upper.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   authpb::Permission::Type type{};
-  if (authpb::Permission::Type_Parse(upper, &type)) return type;
-  return Fail(ExitCode::kBadArguments, "invalid permission type: " + text);
+  if (authpb::Permission::Type_Parse(UpperCase(text), &type)) return type;
+  return BadArguments("invalid permission type: " + text);
 }
 
 Outcome<void> Add(Invocation& invocation) {
-  constexpr const char* kRefusal = "role add command requires role name as its argument";
-  if (auto one = CheckCount(invocation, 1, kRefusal); !one) return one;
-  const auto connected = Connect(invocation);
-  if (!connected) return std::unexpected(connected.error());
   etcdserverpb::AuthRoleAddRequest request;
-  request.set_name(invocation.args.front());
-  const auto response = connected->client->RoleAdd(request, connected->session.Call());
-  if (!response) return FailWith(response.error());
-  return connected->session.printer().AuthChanged(fmt::format("Role {} created", request.name()),
-                                                  response->header(), *response);
+  KV_TRY(*request.mutable_name(), NameArgument(invocation));
+  return ChangeAuth(invocation, &client::Client::RoleAdd, request,
+                    fmt::format("Role {} created", request.name()));
 }
 
 Outcome<void> Delete(Invocation& invocation) {
-  constexpr const char* kRefusal = "role delete command requires role name as its argument";
-  if (auto one = CheckCount(invocation, 1, kRefusal); !one) return one;
-  const auto connected = Connect(invocation);
-  if (!connected) return std::unexpected(connected.error());
   etcdserverpb::AuthRoleDeleteRequest request;
-  request.set_role(invocation.args.front());
-  const auto response = connected->client->RoleDelete(request, connected->session.Call());
-  if (!response) return FailWith(response.error());
-  return connected->session.printer().AuthChanged(fmt::format("Role {} deleted", request.role()),
-                                                  response->header(), *response);
+  KV_TRY(*request.mutable_role(), NameArgument(invocation));
+  return ChangeAuth(invocation, &client::Client::RoleDelete, request,
+                    fmt::format("Role {} deleted", request.role()));
 }
 
 Outcome<void> Get(Invocation& invocation) {
-  constexpr const char* kRefusal = "role get command requires role name as its argument";
-  if (auto one = CheckCount(invocation, 1, kRefusal); !one) return one;
-  const auto connected = Connect(invocation);
-  if (!connected) return std::unexpected(connected.error());
   etcdserverpb::AuthRoleGetRequest request;
-  request.set_role(invocation.args.front());
-  const auto response = connected->client->RoleGet(request, connected->session.Call());
-  if (!response) return FailWith(response.error());
-  return connected->session.printer().RoleGet(request.role(), *response);
+  KV_TRY(*request.mutable_role(), NameArgument(invocation));
+  KV_TRY(const auto connected, Connect(invocation));
+  KV_TRY(const auto response, connected.client->RoleGet(request, connected.session.Call()));
+  return connected.session.printer().RoleGet(request.role(), response);
 }
 
 Outcome<void> List(Invocation& invocation) {
-  if (auto none = CheckCount(invocation, 0, "role list command requires no arguments"); !none)
-    return none;
-  const auto connected = Connect(invocation);
-  if (!connected) return std::unexpected(connected.error());
-  const auto response = connected->client->RoleList(connected->session.Call());
-  if (!response) return FailWith(response.error());
-  return connected->session.printer().RoleList(*response);
+  KV_RETURN_IF_ERROR(CheckCount(invocation, 0, "role list command requires no arguments"));
+  KV_TRY(const auto connected, Connect(invocation));
+  KV_TRY(const auto response, connected.client->RoleList(connected.session.Call()));
+  return connected.session.printer().RoleList(response);
 }
 
 Outcome<void> GrantPermission(Invocation& invocation) {
   if (invocation.args.size() < 3)
-    return Fail(ExitCode::kBadArguments,
-                "role grant command requires role name, permission type, and key [endkey] as its "
-                "argument");
-  const auto type = PermissionType(invocation.args[1]);
-  if (!type) return std::unexpected(type.error());
-  const auto range = PermissionRange(invocation.flags, std::span(invocation.args).subspan(2));
-  if (!range) return std::unexpected(range.error());
-  const auto connected = Connect(invocation);
-  if (!connected) return std::unexpected(connected.error());
+    return BadArguments(
+        "role grant command requires role name, permission type, and key [endkey] as its argument");
+  KV_TRY(const auto type, PermissionType(invocation.args[1]));
+  KV_TRY(const auto range,
+         PermissionRange(invocation.flags, std::span(invocation.args).subspan(2)));
   etcdserverpb::AuthRoleGrantPermissionRequest request;
   request.set_name(invocation.args.front());
-  request.mutable_perm()->set_permtype(*type);
-  request.mutable_perm()->set_key(range->key);
-  request.mutable_perm()->set_range_end(range->end);
-  const auto response = connected->client->RoleGrantPermission(request, connected->session.Call());
-  if (!response) return FailWith(response.error());
-  return connected->session.printer().AuthChanged(fmt::format("Role {} updated", request.name()),
-                                                  response->header(), *response);
+  request.mutable_perm()->set_permtype(type);
+  request.mutable_perm()->set_key(range.key);
+  request.mutable_perm()->set_range_end(range.end);
+  return ChangeAuth(invocation, &client::Client::RoleGrantPermission, request,
+                    fmt::format("Role {} updated", request.name()));
 }
 
 std::string RevokedText(const std::string& role, const std::string& key, const std::string& end) {
@@ -132,21 +97,16 @@ std::string RevokedText(const std::string& role, const std::string& key, const s
 
 Outcome<void> RevokePermission(Invocation& invocation) {
   if (invocation.args.size() < 2)
-    return Fail(
-        ExitCode::kBadArguments,
+    return BadArguments(
         "role revoke-permission command requires role name and key [endkey] as its argument");
-  const auto range = PermissionRange(invocation.flags, std::span(invocation.args).subspan(1));
-  if (!range) return std::unexpected(range.error());
-  const auto connected = Connect(invocation);
-  if (!connected) return std::unexpected(connected.error());
+  KV_TRY(const auto range,
+         PermissionRange(invocation.flags, std::span(invocation.args).subspan(1)));
   etcdserverpb::AuthRoleRevokePermissionRequest request;
   request.set_role(invocation.args.front());
-  request.set_key(range->key);
-  request.set_range_end(range->end);
-  const auto response = connected->client->RoleRevokePermission(request, connected->session.Call());
-  if (!response) return FailWith(response.error());
-  return connected->session.printer().AuthChanged(
-      RevokedText(request.role(), invocation.args[1], range->end), response->header(), *response);
+  request.set_key(range.key);
+  request.set_range_end(range.end);
+  return ChangeAuth(invocation, &client::Client::RoleRevokePermission, request,
+                    RevokedText(request.role(), invocation.args[1], range.end));
 }
 
 std::vector<Flag> RangeFlags(std::string_view verb) {

@@ -8,9 +8,10 @@
 
 #include <cerrno>
 #include <cstring>
-#include <vector>
 
+#include "base/error.h"
 #include "base/go_quote.h"
+#include "proto/kv.pb.h"
 
 namespace kvorum::ctl {
 namespace {
@@ -80,6 +81,19 @@ std::expected<ProgramEnd, std::string> RunProgram(std::span<const std::string> c
   const int code = WEXITSTATUS(status);
   if (code == 0) return ProgramEnd{};
   return ProgramEnd{.code = code, .reason = "exit status " + std::to_string(code)};
+}
+
+std::expected<void, std::string> RunForEvent(std::span<const std::string> command,
+                                             std::vector<std::string> environment,
+                                             std::int64_t revision, const mvccpb::Event& event) {
+  environment.push_back("ETCD_WATCH_REVISION=" + std::to_string(revision));
+  environment.push_back("ETCD_WATCH_EVENT_TYPE=" +
+                        GoQuote(mvccpb::Event_EventType_Name(event.type())));
+  environment.push_back("ETCD_WATCH_KEY=" + GoQuote(event.kv().key()));
+  environment.push_back("ETCD_WATCH_VALUE=" + GoQuote(event.kv().value()));
+  KV_TRY(const auto ran, RunProgram(command, environment));
+  if (!ran.reason.empty()) return std::unexpected(ran.reason);
+  return {};
 }
 
 }  // namespace kvorum::ctl

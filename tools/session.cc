@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 #include <ostream>
 
 #include "base/go_quote.h"
+#include "base/letter_case.h"
+#include "base/words.h"
 #include "client/discovery.h"
 #include "client/error_text.h"
 #include "proto/rpc.pb.h"
@@ -20,8 +21,7 @@ constexpr std::string_view kEnvironmentPrefix = "ETCDCTL_";
 
 std::string EnvironmentName(std::string_view flag) {
   std::string name(kEnvironmentPrefix);
-  for (const char c : flag)
-    name += c == '-' ? '_' : (c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c);
+  for (const char c : flag) name += c == '-' ? '_' : UpperCase(c);
   return name;
 }
 
@@ -82,12 +82,6 @@ void PrintFlags(const Invocation& invocation) {
                          << ShownValue(invocation.flags, *flag) << '\n';
 }
 
-std::string Trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\n\r\v\f");
-  if (first == std::string_view::npos) return "";
-  return std::string(text.substr(first, text.find_last_not_of(" \t\n\r\v\f") - first + 1));
-}
-
 // The endpoints from DNS, if a domain is given; else, and if DNS has none, those of the line.
 Outcome<std::vector<std::string>> EndpointsFrom(const Invocation& invocation) {
   const FlagSet& flags = invocation.flags;
@@ -105,15 +99,14 @@ Outcome<std::vector<std::string>> EndpointsFrom(const Invocation& invocation) {
   }
   if (endpoints.empty())
     for (const std::string& endpoint : flags.Strings("endpoints"))
-      endpoints.push_back(Trimmed(endpoint));
+      endpoints.emplace_back(Trim(endpoint));
   return endpoints;
 }
 
 Outcome<client::TlsOptions> TlsFrom(const FlagSet& flags) {
   for (const std::string_view name : {"cert", "key", "cacert"})
     if (flags.IsSet(name) && flags.String(name).empty())
-      return Fail(ExitCode::kBadArguments,
-                  fmt::format("empty string is passed to --{} option", name));
+      return BadArguments(fmt::format("empty string is passed to --{} option", name));
   client::TlsOptions tls;
   tls.certificate_file = flags.String("cert");
   tls.key_file = flags.String("key");
@@ -134,20 +127,18 @@ Outcome<LogIn> TakeLogIn(const std::string& user, const std::string& password,
   if (!password.empty()) return LogIn{.user = user, .password = password};
   if (const std::size_t colon = user.find(':'); colon != std::string::npos)
     return LogIn{.user = user.substr(0, colon), .password = user.substr(colon + 1)};
-  auto asked = AskPassword(prompt, world);
-  if (!asked) return std::unexpected(asked.error());
-  return LogIn{.user = user, .password = *std::move(asked)};
+  KV_TRY(auto asked, AskPassword(prompt, world));
+  return LogIn{.user = user, .password = std::move(asked)};
 }
 
 Outcome<void> TakeCredentials(const Invocation& invocation, client::Options& options) {
   const FlagSet& flags = invocation.flags;
   options.token = flags.String("auth-jwt-token");
   if (!options.token.empty()) return {};
-  auto log_in =
-      TakeLogIn(flags.String("user"), flags.String("password"), "Password: ", invocation.world);
-  if (!log_in) return std::unexpected(log_in.error());
-  options.user = std::move(log_in->user);
-  options.password = std::move(log_in->password);
+  KV_TRY(auto log_in,
+         TakeLogIn(flags.String("user"), flags.String("password"), "Password: ", invocation.world));
+  options.user = std::move(log_in.user);
+  options.password = std::move(log_in.password);
   return {};
 }
 
@@ -157,7 +148,7 @@ Outcome<std::unique_ptr<client::Client>> NewClient(const client::Options& option
   const Error& error = connected.error();
   if (client::IsApiError(error.message) || error.code == Code::kDeadlineExceeded)
     return Fail(ExitCode::kBadConnection, client::ErrorText(error));
-  if (error.code == Code::kFailedPrecondition) return Fail(ExitCode::kBadArguments, error.message);
+  if (error.code == Code::kFailedPrecondition) return BadArguments(error.message);
   if (error.code == Code::kInvalidArgument) return Fail(ExitCode::kBadConnection, error.message);
   return Fail(ExitCode::kBadConnection, client::ErrorText(error));
 }
@@ -240,20 +231,17 @@ Flag ClusterFlag() {
   return {.name = "cluster", .help = "use the endpoints of every member of the cluster"};
 }
 
-std::unexpected<Failure> FailWith(const Error& error) {
-  return Fail(ExitCode::kError, client::ErrorText(error));
-}
+Failure::Failure(const Error& error) : Failure(ExitCode::kError, client::ErrorText(error)) {}
 
 Outcome<Session> Session::Open(Invocation& invocation) {
-  if (auto taken = TakeEnvironment(invocation); !taken) return std::unexpected(taken.error());
+  KV_RETURN_IF_ERROR(TakeEnvironment(invocation));
   const FlagSet& flags = invocation.flags;
   if (flags.Switch("debug")) PrintFlags(invocation);
 
   Session session;
   client::Options& options = session.options_;
-  auto endpoints = EndpointsFrom(invocation);
-  if (!endpoints) return std::unexpected(endpoints.error());
-  options.endpoints = *std::move(endpoints);
+  KV_TRY(auto endpoints, EndpointsFrom(invocation));
+  options.endpoints = std::move(endpoints);
   options.dial_timeout = flags.Duration("dial-timeout");
   options.keepalive_time = flags.Duration("keepalive-time");
   options.keepalive_timeout = flags.Duration("keepalive-timeout");
@@ -262,9 +250,8 @@ Outcome<Session> Session::Open(Invocation& invocation) {
     options.max_send_bytes = static_cast<int>(std::min(limit, kMost));
   if (const std::int64_t limit = flags.Int("max-recv-bytes"); limit > 0)
     options.max_receive_bytes = static_cast<int>(std::min(limit, kMost));
-  auto tls = TlsFrom(flags);
-  if (!tls) return std::unexpected(tls.error());
-  options.tls = *std::move(tls);
+  KV_TRY(auto tls, TlsFrom(flags));
+  options.tls = std::move(tls);
   options.on_unreachable = [&err = invocation.world.err](const std::string& why) {
     const std::string line = JsonObject()
                                  .Add("level", JsonString("warn"))
@@ -274,8 +261,7 @@ Outcome<Session> Session::Open(Invocation& invocation) {
                              "\n";
     err << line << std::flush;
   };
-  if (auto taken = TakeCredentials(invocation, options); !taken)
-    return std::unexpected(taken.error());
+  KV_RETURN_IF_ERROR(TakeCredentials(invocation, options));
 
   session.command_timeout_ = flags.Duration("command-timeout");
   session.whole_cluster_ = flags.Find("cluster") != nullptr && flags.Switch("cluster");
@@ -288,11 +274,9 @@ Outcome<Session> Session::Open(Invocation& invocation) {
 }
 
 Outcome<Connected> Connect(Invocation& invocation) {
-  auto session = Session::Open(invocation);
-  if (!session) return std::unexpected(session.error());
-  auto client = session->Connect();
-  if (!client) return std::unexpected(client.error());
-  return Connected{.session = *std::move(session), .client = *std::move(client)};
+  KV_TRY(auto session, Session::Open(invocation));
+  KV_TRY(auto client, session.Connect());
+  return Connected{.session = std::move(session), .client = std::move(client)};
 }
 
 Outcome<std::unique_ptr<client::Client>> Session::Connect() const { return NewClient(options_); }

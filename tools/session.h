@@ -60,10 +60,18 @@ struct Connected {
 // The start of most commands: the session and a client of all its endpoints.
 Outcome<Connected> Connect(Invocation& invocation);
 
+// Sends a request that changes users or roles, and shows the sentence about it.
+template <class Request, class Response>
+Outcome<void> ChangeAuth(Invocation& invocation,
+                         Result<Response> (client::Client::*method)(const Request&,
+                                                                    const client::CallOptions&),
+                         const Request& request, const std::string& sentence) {
+  KV_TRY(const auto connected, Connect(invocation));
+  KV_TRY(const Response response, (*connected.client.*method)(request, connected.session.Call()));
+  return connected.session.printer().AuthChanged(sentence, response.header(), response);
+}
+
 // The flag used by Session::Endpoints, for commands that have it.
 Flag ClusterFlag();
-
-// An error of the client as a command's failure.
-std::unexpected<Failure> FailWith(const Error& error);
 
 }  // namespace kvorum::ctl

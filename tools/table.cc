@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
 
+#include "base/letter_case.h"
+#include "base/words.h"
 #include "tools/display_width.h"
-#include "tools/human_bytes.h"
 
 namespace kvorum::ctl {
 namespace {
@@ -23,21 +27,14 @@ std::string FreePercentage(const etcdserverpb::StatusResponse& status) {
 }
 
 std::string HeaderText(std::string_view name) {
-  std::string text(name);
-  for (char& c : text) {
-    if (c == '_') c = ' ';
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-  }
+  std::string text = UpperCase(std::string(name));
+  std::ranges::replace(text, '_', ' ');
   return text;
 }
 
 std::string Spaces(std::size_t n) { return std::string(n, ' '); }
 
-std::string TrimmedSpace(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\n");
-  if (first == std::string_view::npos) return "";
-  return std::string(text.substr(first, text.find_last_not_of(" \t\n") - first + 1));
-}
+std::string TrimmedSpace(std::string_view text) { return std::string(Trim(text, " \t\n")); }
 
 // ┌─┬─┐ and its kind.
 std::string Rule(const std::vector<std::size_t>& widths, std::string_view left,
@@ -51,6 +48,21 @@ std::string Rule(const std::vector<std::size_t>& widths, std::string_view left,
 }
 
 }  // namespace
+
+std::string HumanBytes(std::uint64_t size_bytes) {
+  constexpr auto kSuffixes =
+      std::to_array<std::string_view>({"B", "kB", "MB", "GB", "TB", "PB", "EB"});
+  if (size_bytes < 10) return fmt::format("{} B", size_bytes);
+  auto suffix = kSuffixes.begin();
+  std::uint64_t unit = 1;
+  while (size_bytes / unit >= 1000) {
+    unit *= 1000;
+    ++suffix;
+  }
+  const double value =
+      std::floor(static_cast<double>(size_bytes) / static_cast<double>(unit) * 10 + 0.5) / 10;
+  return fmt::format("{:.{}f} {}", value, value < 10 ? 1 : 0, *suffix);
+}
 
 Table MemberTable(const etcdserverpb::MemberListResponse& response) {
   Table table{{"ID", "Status", "Name", "Peer Addrs", "Client Addrs", "Is Learner"}, {}};

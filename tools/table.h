@@ -18,6 +18,8 @@ Table HealthTable(const std::vector<EndpointHealth>& endpoints);
 Table StatusTable(const std::vector<EndpointStatus>& endpoints);
 Table HashKVTable(const std::vector<EndpointHashKV>& endpoints);
 
+std::string HumanBytes(std::uint64_t size_bytes);  // "20 kB": powers of 1000
+
 // Draws a frame of box-drawing characters: header centred in capitals, cells right-aligned.
 std::string DrawTable(const Table& table);
 

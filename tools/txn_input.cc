@@ -7,6 +7,7 @@
 
 #include "base/go_number.h"
 #include "base/go_quote.h"
+#include "base/words.h"
 #include "tools/command.h"
 #include "tools/kv_requests.h"
 
@@ -14,14 +15,6 @@ namespace kvorum::ctl {
 namespace {
 
 using etcdserverpb::Compare;
-
-constexpr std::string_view kSpace = " \t\n\r\v\f";
-
-std::string_view TrimSpace(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(kSpace);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
-}
 
 // The parts of a compare after its target, as far as the line has them.
 struct CompareParts {
@@ -42,7 +35,7 @@ std::optional<std::string> TakeQuoted(std::string_view& text) {
 
 // Removes spaces from the front; there must be some, unless the text ends.
 bool TakeSpace(std::string_view& text) {
-  const std::size_t end = std::min(text.find_first_not_of(kSpace), text.size());
+  const std::size_t end = std::min(text.find_first_not_of(kBlanks), text.size());
   const bool found = end > 0 || text.empty();
   text.remove_prefix(end);
   return found;
@@ -50,7 +43,7 @@ bool TakeSpace(std::string_view& text) {
 
 CompareParts SplitCompare(std::string_view text) {
   CompareParts parts;
-  text = text.substr(std::min(text.find_first_not_of(kSpace), text.size()));
+  text = text.substr(std::min(text.find_first_not_of(kBlanks), text.size()));
   auto key = TakeQuoted(text);
   if (!key) return parts;
   parts.key = *std::move(key);
@@ -58,7 +51,7 @@ CompareParts SplitCompare(std::string_view text) {
   if (!text.starts_with(')')) return parts;
   text.remove_prefix(1);
   if (!TakeSpace(text) || text.empty()) return parts;
-  parts.op = text.substr(0, text.find_first_of(kSpace));
+  parts.op = text.substr(0, text.find_first_of(kBlanks));
   text.remove_prefix(parts.op.size());
   parts.found = 2;
   if (!TakeSpace(text)) return parts;
@@ -107,8 +100,6 @@ void SetNumber(Compare& compare, std::int64_t number) {
   }
 }
 
-bool IsSpace(char c) { return kSpace.find(c) != std::string_view::npos; }
-
 // Reads one block: the lines up to an empty one. The end of the input within a block is an error:
 // half a transaction must not run.
 template <class Parse, class Add>
@@ -116,11 +107,10 @@ Outcome<void> ReadBlock(std::istream& in, const Parse& parse, const Add& add) {
   std::string line;
   while (true) {
     if (!std::getline(in, line) || in.eof()) return Fail(ExitCode::kInvalidInput, "EOF");
-    const std::string_view trimmed = TrimSpace(line);
+    const std::string_view trimmed = Trim(line);
     if (trimmed.empty()) return {};
-    auto parsed = parse(trimmed);
-    if (!parsed) return std::unexpected(parsed.error());
-    *add() = *std::move(parsed);
+    KV_TRY(auto parsed, parse(trimmed));
+    *add() = std::move(parsed);
   }
 }
 
@@ -164,7 +154,7 @@ Outcome<Compare> ParseCompare(std::string_view line) {
 Outcome<std::vector<std::string>> SplitWords(std::string_view line) {
   std::vector<std::string> words;
   while (!line.empty()) {
-    if (IsSpace(line.front())) {
+    if (kBlanks.contains(line.front())) {
       line.remove_prefix(1);
       continue;
     }
@@ -184,7 +174,7 @@ Outcome<std::vector<std::string>> SplitWords(std::string_view line) {
         continue;
       }
     } else {
-      const std::string_view word = line.substr(0, line.find_first_of(kSpace));
+      const std::string_view word = line.substr(0, line.find_first_of(kBlanks));
       words.emplace_back(word);
       line.remove_prefix(word.size());
       continue;
@@ -195,17 +185,15 @@ Outcome<std::vector<std::string>> SplitWords(std::string_view line) {
 }
 
 Outcome<etcdserverpb::RequestOp> ParseOp(std::string_view line) {
-  auto words = SplitWords(line);
-  if (!words) return std::unexpected(words.error());
-  if (words->size() < 2)
+  KV_TRY(auto words, SplitWords(line));
+  if (words.size() < 2)
     return Fail(ExitCode::kInvalidInput, fmt::format("invalid txn compare request: {}", line));
 
   etcdserverpb::RequestOp op;
   const auto run = [&op](auto make, auto set) {
     return [&op, make, set](Invocation& invocation) -> Outcome<void> {
-      auto request = make(invocation.flags, invocation.args);
-      if (!request) return std::unexpected(request.error());
-      set(op, *std::move(request));
+      KV_TRY(auto request, make(invocation.flags, invocation.args));
+      set(op, std::move(request));
       return {};
     };
   };
@@ -230,7 +218,7 @@ Outcome<etcdserverpb::RequestOp> ParseOp(std::string_view line) {
   const auto invalid = [&] {
     return Fail(ExitCode::kInvalidInput, fmt::format("invalid txn request: {}", line));
   };
-  auto found = FindCommand(grammar, *words);
+  auto found = FindCommand(grammar, words);
   if (!found || !found->path.back()->run) return invalid();
   FlagSet flags = KnownFlags(found->path);
   auto args = flags.Parse(found->rest);
@@ -239,7 +227,7 @@ Outcome<etcdserverpb::RequestOp> ParseOp(std::string_view line) {
   std::ostream no_output(nullptr);
   World world{no_input, no_output, no_output, {}};
   Invocation invocation{grammar, found->path, flags, *std::move(args), world};
-  if (auto made = found->path.back()->run(invocation); !made) return std::unexpected(made.error());
+  KV_RETURN_IF_ERROR(found->path.back()->run(invocation));
   return op;
 }
 
@@ -247,14 +235,11 @@ Outcome<etcdserverpb::TxnRequest> ReadTxn(std::istream& in,
                                           const std::function<void(std::string_view)>& prompt) {
   etcdserverpb::TxnRequest txn;
   prompt("compares:");
-  if (auto read = ReadBlock(in, ParseCompare, [&] { return txn.add_compare(); }); !read)
-    return std::unexpected(read.error());
+  KV_RETURN_IF_ERROR(ReadBlock(in, ParseCompare, [&] { return txn.add_compare(); }));
   prompt("success requests (get, put, del):");
-  if (auto read = ReadBlock(in, ParseOp, [&] { return txn.add_success(); }); !read)
-    return std::unexpected(read.error());
+  KV_RETURN_IF_ERROR(ReadBlock(in, ParseOp, [&] { return txn.add_success(); }));
   prompt("failure requests (get, put, del):");
-  if (auto read = ReadBlock(in, ParseOp, [&] { return txn.add_failure(); }); !read)
-    return std::unexpected(read.error());
+  KV_RETURN_IF_ERROR(ReadBlock(in, ParseOp, [&] { return txn.add_failure(); }));
   return txn;
 }
 

@@ -10,11 +10,6 @@
 namespace kvorum::ctl {
 namespace {
 
-Outcome<void> CheckCount(const Invocation& invocation, std::size_t count, const char* refusal) {
-  if (invocation.args.size() == count) return {};
-  return Fail(ExitCode::kBadArguments, refusal);
-}
-
 Outcome<std::string> NewPassword(Invocation& invocation) {
   if (!invocation.flags.Switch("interactive")) return ReadPassword(invocation.world);
   return AskNewPassword(invocation.args.front(), invocation.world);
@@ -35,42 +30,28 @@ Outcome<etcdserverpb::AuthUserAddRequest> UserToAdd(Invocation& invocation) {
   if (!from_flag.empty()) {
     request.set_password(from_flag);
   } else if (colon == std::string::npos) {
-    auto password = NewPassword(invocation);
-    if (!password) return std::unexpected(password.error());
-    request.set_password(*std::move(password));
+    KV_TRY(auto password, NewPassword(invocation));
+    request.set_password(std::move(password));
   } else {
-    if (colon == 0) return Fail(ExitCode::kBadArguments, "empty user name is not allowed");
+    if (colon == 0) return BadArguments("empty user name is not allowed");
     request.set_name(argument.substr(0, colon));
     request.set_password(argument.substr(colon + 1));
   }
   return request;
 }
 
-// These have no time-out: hashing a password may take long.
 Outcome<void> Add(Invocation& invocation) {
-  constexpr const char* kRefusal = "user add command requires user name as its argument";
-  if (auto one = CheckCount(invocation, 1, kRefusal); !one) return one;
-  const auto request = UserToAdd(invocation);
-  if (!request) return std::unexpected(request.error());
-  const auto connected = Connect(invocation);
-  if (!connected) return std::unexpected(connected.error());
-  const auto response = connected->client->UserAdd(*request, connected->session.Call());
-  if (!response) return FailWith(response.error());
-  return connected->session.printer().AuthChanged(fmt::format("User {} created", request->name()),
-                                                  response->header(), *response);
+  KV_RETURN_IF_ERROR(NameArgument(invocation));
+  KV_TRY(const auto request, UserToAdd(invocation));
+  return ChangeAuth(invocation, &client::Client::UserAdd, request,
+                    fmt::format("User {} created", request.name()));
 }
 
 Outcome<void> Delete(Invocation& invocation) {
-  constexpr const char* kRefusal = "user delete command requires user name as its argument";
-  if (auto one = CheckCount(invocation, 1, kRefusal); !one) return one;
-  const auto connected = Connect(invocation);
-  if (!connected) return std::unexpected(connected.error());
   etcdserverpb::AuthUserDeleteRequest request;
-  request.set_name(invocation.args.front());
-  const auto response = connected->client->UserDelete(request, connected->session.Call());
-  if (!response) return FailWith(response.error());
-  return connected->session.printer().AuthChanged(fmt::format("User {} deleted", request.name()),
-                                                  response->header(), *response);
+  KV_TRY(*request.mutable_name(), NameArgument(invocation));
+  return ChangeAuth(invocation, &client::Client::UserDelete, request,
+                    fmt::format("User {} deleted", request.name()));
 }
 
 // Shows each role's permissions, in the role's own form.
@@ -81,84 +62,54 @@ Outcome<void> ShowDetail(const Connected& connected, const std::string& name,
     out << '\n';
     etcdserverpb::AuthRoleGetRequest request;
     request.set_role(role);
-    const auto response = connected.client->RoleGet(request, connected.session.Call());
-    if (!response) return FailWith(response.error());
-    if (auto shown = connected.session.printer().RoleGet(role, *response); !shown) return shown;
+    KV_TRY(const auto response, connected.client->RoleGet(request, connected.session.Call()));
+    KV_RETURN_IF_ERROR(connected.session.printer().RoleGet(role, response));
   }
   return {};
 }
 
 Outcome<void> Get(Invocation& invocation) {
-  constexpr const char* kRefusal = "user get command requires user name as its argument";
-  if (auto one = CheckCount(invocation, 1, kRefusal); !one) return one;
-  const auto connected = Connect(invocation);
-  if (!connected) return std::unexpected(connected.error());
-  const std::string& name = invocation.args.front();
   etcdserverpb::AuthUserGetRequest request;
-  request.set_name(name);
-  const auto response = connected->client->UserGet(request, connected->session.Call());
-  if (!response) return FailWith(response.error());
+  KV_TRY(*request.mutable_name(), NameArgument(invocation));
+  KV_TRY(const auto connected, Connect(invocation));
+  KV_TRY(const auto response, connected.client->UserGet(request, connected.session.Call()));
   if (invocation.flags.Switch("detail"))
-    return ShowDetail(*connected, name, *response, invocation.world.out);
-  return connected->session.printer().UserGet(name, *response);
+    return ShowDetail(connected, request.name(), response, invocation.world.out);
+  return connected.session.printer().UserGet(request.name(), response);
 }
 
 Outcome<void> List(Invocation& invocation) {
-  if (auto none = CheckCount(invocation, 0, "user list command requires no arguments"); !none)
-    return none;
-  const auto connected = Connect(invocation);
-  if (!connected) return std::unexpected(connected.error());
-  const auto response = connected->client->UserList(connected->session.Call());
-  if (!response) return FailWith(response.error());
-  return connected->session.printer().UserList(*response);
+  KV_RETURN_IF_ERROR(CheckCount(invocation, 0, "user list command requires no arguments"));
+  KV_TRY(const auto connected, Connect(invocation));
+  KV_TRY(const auto response, connected.client->UserList(connected.session.Call()));
+  return connected.session.printer().UserList(response);
 }
 
 Outcome<void> ChangePassword(Invocation& invocation) {
-  constexpr const char* kRefusal = "user passwd command requires user name as its argument";
-  if (auto one = CheckCount(invocation, 1, kRefusal); !one) return one;
-  auto password = NewPassword(invocation);
-  if (!password) return std::unexpected(password.error());
-  const auto connected = Connect(invocation);
-  if (!connected) return std::unexpected(connected.error());
   etcdserverpb::AuthUserChangePasswordRequest request;
-  request.set_name(invocation.args.front());
-  request.set_password(*std::move(password));
-  const auto response = connected->client->UserChangePassword(request, connected->session.Call());
-  if (!response) return FailWith(response.error());
-  return connected->session.printer().AuthChanged("Password updated", response->header(),
-                                                  *response);
+  KV_TRY(*request.mutable_name(), NameArgument(invocation));
+  KV_TRY(*request.mutable_password(), NewPassword(invocation));
+  return ChangeAuth(invocation, &client::Client::UserChangePassword, request, "Password updated");
 }
 
 Outcome<void> GrantRole(Invocation& invocation) {
-  constexpr const char* kRefusal =
-      "user grant command requires user name and role name as its argument";
-  if (auto two = CheckCount(invocation, 2, kRefusal); !two) return two;
-  const auto connected = Connect(invocation);
-  if (!connected) return std::unexpected(connected.error());
+  KV_RETURN_IF_ERROR(CheckCount(
+      invocation, 2, "user grant command requires user name and role name as its argument"));
   etcdserverpb::AuthUserGrantRoleRequest request;
   request.set_user(invocation.args[0]);
   request.set_role(invocation.args[1]);
-  const auto response = connected->client->UserGrantRole(request, connected->session.Call());
-  if (!response) return FailWith(response.error());
-  return connected->session.printer().AuthChanged(
-      fmt::format("Role {} is granted to user {}", request.role(), request.user()),
-      response->header(), *response);
+  return ChangeAuth(invocation, &client::Client::UserGrantRole, request,
+                    fmt::format("Role {} is granted to user {}", request.role(), request.user()));
 }
 
 Outcome<void> RevokeRole(Invocation& invocation) {
-  constexpr const char* kRefusal =
-      "user revoke-role requires user name and role name as its argument";
-  if (auto two = CheckCount(invocation, 2, kRefusal); !two) return two;
-  const auto connected = Connect(invocation);
-  if (!connected) return std::unexpected(connected.error());
+  KV_RETURN_IF_ERROR(CheckCount(
+      invocation, 2, "user revoke-role requires user name and role name as its argument"));
   etcdserverpb::AuthUserRevokeRoleRequest request;
   request.set_name(invocation.args[0]);
   request.set_role(invocation.args[1]);
-  const auto response = connected->client->UserRevokeRole(request, connected->session.Call());
-  if (!response) return FailWith(response.error());
-  return connected->session.printer().AuthChanged(
-      fmt::format("Role {} is revoked from user {}", request.role(), request.name()),
-      response->header(), *response);
+  return ChangeAuth(invocation, &client::Client::UserRevokeRole, request,
+                    fmt::format("Role {} is revoked from user {}", request.role(), request.name()));
 }
 
 Flag InteractiveFlag() {

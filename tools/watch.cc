@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <cstdlib>
 #include <istream>
 #include <memory>
@@ -12,10 +10,10 @@
 #include "base/go_quote.h"
 #include "client/error_text.h"
 #include "tools/commands.h"
+#include "tools/run_program.h"
 #include "tools/session.h"
 #include "tools/txn_input.h"
 #include "tools/watch_args.h"
-#include "tools/watch_exec.h"
 
 namespace kvorum::ctl {
 namespace {
@@ -47,7 +45,7 @@ class WatchOutput {
     if (is_progress) world_.out << "progress notify: " << response.header().revision() << '\n';
     // A created response is not shown, as in etcdctl.
     if (!response.created() || response.canceled()) {
-      if (auto printed = printer_.Watch(response); !printed) return printed;
+      KV_RETURN_IF_ERROR(printer_.Watch(response));
     }
     world_.out.flush();
     if (command.empty()) return {};
@@ -94,21 +92,20 @@ Outcome<void> TakeLine(const std::string& text, Invocation& invocation,
                        const WatchEnvironment& environment, client::Client& client,
                        WatchOutput& output, std::vector<Running>& running) {
   World& world = invocation.world;
-  const auto words = SplitWords(text);
-  if (!words) return std::unexpected(words.error());
-  if (words->empty()) {
+  KV_TRY(const auto words, SplitWords(text));
+  if (words.empty()) {
     world.err << "Invalid command: " << text << " (watch and progress supported)" << std::endl;
     return {};
   }
-  if (words->front() == "progress") {
+  if (words.front() == "progress") {
     for (const Running& each : running) each.watch->RequestProgress();
     return {};
   }
-  if (words->front() != "watch") {
+  if (words.front() != "watch") {
     world.err << "Invalid command " << text << " (only support watch)" << std::endl;
     return {};
   }
-  if (words->size() < 2 && environment.key.empty()) {
+  if (words.size() < 2 && environment.key.empty()) {
     world.err << "Invalid command " << text << " (command type or key is not provided)"
               << std::endl;
     return {};
@@ -116,8 +113,8 @@ Outcome<void> TakeLine(const std::string& text, Invocation& invocation,
   FlagSet flags;
   for (const Flag& flag : WatchFlags()) flags.Add(flag);
   std::optional<std::size_t> separator;
-  const auto args = flags.Parse(std::span(*words).subspan(1), &separator);
-  if (!args) return Fail(ExitCode::kBadArguments, args.error().message);
+  const auto args = flags.Parse(std::span(words).subspan(1), &separator);
+  if (!args) return BadArguments(args.error().message);
   auto line = MakeWatch(flags, *args, separator, environment);
   if (!line && line.error().message == kRangeAndPrefix) {
     world.err << "Invalid command " << text << " (" << kRangeAndPrefix << ")" << std::endl;
@@ -158,21 +155,18 @@ Outcome<void> RunInteractive(Invocation& invocation, const WatchEnvironment& env
 }
 
 Outcome<void> Run(Invocation& invocation) {
-  const auto environment = ReadWatchEnvironment(invocation.world.environment);
-  if (!environment) return std::unexpected(environment.error());
+  KV_TRY(const auto environment, ReadWatchEnvironment(invocation.world.environment));
   const bool interactive = invocation.flags.Switch("interactive");
   Outcome<WatchLine> line;
   if (!interactive) {
-    line = MakeWatch(invocation.flags, invocation.args, invocation.separator, *environment);
+    line = MakeWatch(invocation.flags, invocation.args, invocation.separator, environment);
     if (!line) return std::unexpected(line.error());
   }
-  const auto session = Session::Open(invocation);
-  if (!session) return std::unexpected(session.error());
-  const auto client = session->Connect();
-  if (!client) return std::unexpected(client.error());
-  if (interactive) return RunInteractive(invocation, *environment, **client, session->printer());
-  WatchOutput output(invocation.world, session->printer());
-  const auto watch = (*client)->NewWatch(line->request, kWithLeader);
+  KV_TRY(const auto session, Session::Open(invocation));
+  KV_TRY(const auto client, session.Connect());
+  if (interactive) return RunInteractive(invocation, environment, *client, session.printer());
+  WatchOutput output(invocation.world, session.printer());
+  const auto watch = client->NewWatch(line->request, kWithLeader);
   return Follow(*watch, line->command, output, invocation.world);
 }
 

@@ -1,9 +1,6 @@
 #include "tools/watch_args.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <utility>
 
 #include "base/go_quote.h"
 #include "base/key_range.h"
@@ -20,7 +17,7 @@ std::string ValueOf(const std::vector<std::string>& environment, std::string_vie
 }
 
 std::unexpected<Failure> BadNumber(std::string_view detail) {
-  return Fail(ExitCode::kBadArguments, "bad number of arguments" + std::string(detail));
+  return BadArguments("bad number of arguments" + std::string(detail));
 }
 
 }  // namespace
@@ -42,9 +39,8 @@ Outcome<WatchEnvironment> ReadWatchEnvironment(const std::vector<std::string>& e
   WatchEnvironment found{.key = ValueOf(environment, "ETCDCTL_WATCH_KEY"),
                          .range_end = ValueOf(environment, "ETCDCTL_WATCH_RANGE_END")};
   if (found.key.empty() && !found.range_end.empty())
-    return Fail(
-        ExitCode::kBadArguments,
-        "ETCDCTL_WATCH_KEY is empty but got ETCDCTL_WATCH_RANGE_END=" + GoQuote(found.range_end));
+    return BadArguments("ETCDCTL_WATCH_KEY is empty but got ETCDCTL_WATCH_RANGE_END=" +
+                        GoQuote(found.range_end));
   return found;
 }
 
@@ -64,8 +60,7 @@ Outcome<WatchLine> MakeWatch(const FlagSet& flags, const std::vector<std::string
   if (keys.empty()) return BadNumber("");
 
   const bool prefix = flags.Switch("prefix");
-  if (keys.size() == 2 && prefix)
-    return Fail(ExitCode::kBadArguments, std::string(kRangeAndPrefix));
+  if (keys.size() == 2 && prefix) return BadArguments(std::string(kRangeAndPrefix));
   line.request.set_key(keys[0]);
   if (keys.size() == 2) line.request.set_range_end(keys[1]);
   if (prefix) line.request.set_range_end(PrefixEnd(keys[0]));

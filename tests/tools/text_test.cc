@@ -4,8 +4,8 @@
 #include "proto/rpc.pb.h"
 #include "tools/csv.h"
 #include "tools/display_width.h"
-#include "tools/human_bytes.h"
 #include "tools/json.h"
+#include "tools/table.h"
 
 namespace kvorum::ctl {
 namespace {

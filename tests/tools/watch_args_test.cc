@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/watch_exec.h"
+#include "tools/run_program.h"
 
 namespace kvorum::ctl {
 namespace {
