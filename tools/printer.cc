@@ -1,6 +1,61 @@
 #include "tools/printer.h"
 
+#include <ostream>
+
+#include "tools/table.h"
+
 namespace kvorum::ctl {
+namespace {
+
+// Writes the encoded answer and nothing else, for another program to read.
+class ProtobufPrinter final : public Printer {
+ public:
+  explicit ProtobufPrinter(std::ostream& out) : Printer("protobuf"), out_(out) {}
+
+  // Without its watch id: the watch is the command's own.
+  Outcome<void> Watch(const etcdserverpb::WatchResponse& response) override {
+    etcdserverpb::WatchResponse shown = response;
+    shown.clear_watch_id();
+    shown.clear_cancel_reason();
+    return Whole(shown);
+  }
+
+ private:
+  Outcome<void> Whole(const google::protobuf::Message& message) override {
+    out_ << message.SerializeAsString();
+    return {};
+  }
+
+  std::ostream& out_;
+};
+
+class TablePrinter final : public Printer {
+ public:
+  explicit TablePrinter(std::ostream& out) : Printer("table"), out_(out) {}
+
+  Outcome<void> MemberList(const etcdserverpb::MemberListResponse& response) override {
+    return Draw(MemberTable(response));
+  }
+  Outcome<void> Health(const std::vector<EndpointHealth>& endpoints) override {
+    return Draw(HealthTable(endpoints));
+  }
+  Outcome<void> Status(const std::vector<EndpointStatus>& endpoints) override {
+    return Draw(StatusTable(endpoints));
+  }
+  Outcome<void> HashKV(const std::vector<EndpointHashKV>& endpoints) override {
+    return Draw(HashKVTable(endpoints));
+  }
+
+ private:
+  Outcome<void> Draw(const Table& table) {
+    out_ << DrawTable(table);
+    return {};
+  }
+
+  std::ostream& out_;
+};
+
+}  // namespace
 
 bool Printer::Operation(const etcdserverpb::ResponseOp& op) {
   switch (op.response_case()) {
@@ -26,6 +81,14 @@ std::unique_ptr<Printer> MakePrinter(std::string_view format, PrinterOptions opt
   if (format == "protobuf") return MakeProtobufPrinter(out);
   if (format == "table") return MakeTablePrinter(out);
   return nullptr;
+}
+
+std::unique_ptr<Printer> MakeProtobufPrinter(std::ostream& out) {
+  return std::make_unique<ProtobufPrinter>(out);
+}
+
+std::unique_ptr<Printer> MakeTablePrinter(std::ostream& out) {
+  return std::make_unique<TablePrinter>(out);
 }
 
 const std::vector<std::string>& PrinterFormats() {
