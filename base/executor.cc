@@ -22,12 +22,7 @@ std::thread NamedThread(std::string_view name, Run run) {
 
 }  // namespace
 
-ThreadExecutor::ThreadExecutor(std::string_view name)
-    : thread_(NamedThread(name, [this] { Run(); })) {}
-
-ThreadExecutor::~ThreadExecutor() { Stop(); }
-
-void ThreadExecutor::Stop() {
+void OwnThread::Stop() {
   {
     std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -35,6 +30,33 @@ void ThreadExecutor::Stop() {
   wake_.notify_one();
   if (thread_.joinable()) thread_.join();
 }
+
+void OwnThread::PostAt(TimePoint when, Task task) {
+  {
+    std::lock_guard lock(mutex_);
+    if (stopping_) return;
+    timed_.emplace(when, std::move(task));
+  }
+  wake_.notify_one();
+}
+
+void OwnThread::TakeDue() {
+  while (!timed_.empty() && timed_.begin()->first <= SystemClock().Now()) {
+    queue_.push_back(std::move(timed_.begin()->second));
+    timed_.erase(timed_.begin());
+  }
+}
+
+void OwnThread::Sleep(std::unique_lock<std::mutex>& lock) {
+  if (timed_.empty() || stopping_) return wake_.wait(lock);
+  wake_.wait_for(lock, timed_.begin()->first - SystemClock().Now());
+}
+
+ThreadExecutor::ThreadExecutor(std::string_view name) {
+  thread_ = NamedThread(name, [this] { Run(); });
+}
+
+ThreadExecutor::~ThreadExecutor() { Stop(); }
 
 void ThreadExecutor::Post(Task task) {
   bool first = false;
@@ -47,30 +69,14 @@ void ThreadExecutor::Post(Task task) {
   if (first) wake_.notify_one();
 }
 
-void ThreadExecutor::PostAt(TimePoint when, Task task) {
-  {
-    std::lock_guard lock(mutex_);
-    if (stopping_) return;
-    timed_.emplace(when, std::move(task));
-  }
-  wake_.notify_one();
-}
-
 void ThreadExecutor::Run() {
   std::vector<Task> batch;
   std::unique_lock lock(mutex_);
   while (true) {
-    while (!timed_.empty() && timed_.begin()->first <= SystemClock().Now()) {
-      queue_.push_back(std::move(timed_.begin()->second));
-      timed_.erase(timed_.begin());
-    }
+    TakeDue();
     if (queue_.empty()) {
       if (stopping_) return;
-      if (timed_.empty()) {
-        wake_.wait(lock);
-      } else {
-        wake_.wait_for(lock, timed_.begin()->first - SystemClock().Now());
-      }
+      Sleep(lock);
       continue;
     }
     batch.swap(queue_);
@@ -81,19 +87,11 @@ void ThreadExecutor::Run() {
   }
 }
 
-CombiningExecutor::CombiningExecutor(std::string_view name)
-    : thread_(NamedThread(name, [this] { RunThread(); })) {}
+CombiningExecutor::CombiningExecutor(std::string_view name) {
+  thread_ = NamedThread(name, [this] { RunThread(); });
+}
 
 CombiningExecutor::~CombiningExecutor() { Stop(); }
-
-void CombiningExecutor::Stop() {
-  {
-    std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  wake_.notify_one();
-  if (thread_.joinable()) thread_.join();
-}
 
 void CombiningExecutor::Post(Task task) {
   std::unique_lock lock(mutex_);
@@ -103,22 +101,6 @@ void CombiningExecutor::Post(Task task) {
   RunQueued(lock, kPosterRounds);
   handed_over_ = running_;
   if (handed_over_ || stopping_) wake_.notify_one();
-}
-
-void CombiningExecutor::PostAt(TimePoint when, Task task) {
-  {
-    std::lock_guard lock(mutex_);
-    if (stopping_) return;
-    timed_.emplace(when, std::move(task));
-  }
-  wake_.notify_one();
-}
-
-void CombiningExecutor::TakeDue() {
-  while (!timed_.empty() && timed_.begin()->first <= SystemClock().Now()) {
-    queue_.push_back(std::move(timed_.begin()->second));
-    timed_.erase(timed_.begin());
-  }
 }
 
 void CombiningExecutor::RunQueued(std::unique_lock<std::mutex>& lock, int rounds) {
@@ -144,10 +126,8 @@ void CombiningExecutor::RunThread() {
       RunQueued(lock, std::numeric_limits<int>::max());
     } else if (stopping_ && !running_) {
       return;
-    } else if (timed_.empty() || stopping_) {
-      wake_.wait(lock);
     } else {
-      wake_.wait_for(lock, timed_.begin()->first - SystemClock().Now());
+      Sleep(lock);
     }
   }
 }

@@ -27,30 +27,44 @@ class Executor {
   virtual const Clock& clock() const = 0;
 };
 
-// One thread, named after its role as `ps -T` shows it. The destructor runs tasks given to Post,
-// drops tasks that wait for their time, and joins; a task must not destroy its own executor.
-class ThreadExecutor final : public Executor {
+// An executor with a thread of its own, named after its role as `ps -T` shows it. The destructors
+// run tasks given to Post, drop tasks that wait for their time, and join; a task must not destroy
+// its own executor.
+class OwnThread : public Executor {
  public:
-  explicit ThreadExecutor(std::string_view name);
-  ~ThreadExecutor() override;
-  ThreadExecutor(const ThreadExecutor&) = delete;
-  ThreadExecutor& operator=(const ThreadExecutor&) = delete;
+  OwnThread(const OwnThread&) = delete;
+  OwnThread& operator=(const OwnThread&) = delete;
 
-  void Post(Task task) override;
   void PostAt(TimePoint when, Task task) override;
   const Clock& clock() const override { return SystemClock(); }
   // Runs the tasks posted before the call, then ends the thread. Later posts are dropped.
   void Stop();
 
- private:
-  void Run();
+ protected:
+  OwnThread() = default;
+  // Queues the timed tasks whose time has come.
+  void TakeDue();
+  // Waits for a post, or for the next timed task.
+  void Sleep(std::unique_lock<std::mutex>& lock);
 
   std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<Task> queue_;
   std::multimap<TimePoint, Task> timed_;
   bool stopping_ = false;
-  std::thread thread_;
+  std::thread
+      thread_;  // started by the class that runs the tasks, which stops it in its destructor
+};
+
+// Runs its tasks on its thread.
+class ThreadExecutor final : public OwnThread {
+ public:
+  explicit ThreadExecutor(std::string_view name);
+  ~ThreadExecutor() override;
+  void Post(Task task) override;
+
+ private:
+  void Run();
 };
 
 // An executor for short tasks that never wait. A task runs on the thread that posts it, unless
@@ -58,33 +72,19 @@ class ThreadExecutor final : public Executor {
 // combining, Hendler et al. 2010). This saves a thread wake-up per hand-off. A poster runs tasks
 // for a few rounds at most; then the executor's own thread, which also runs the timed tasks, takes
 // over. A poster must hold no lock that a task may take.
-class CombiningExecutor final : public Executor {
+class CombiningExecutor final : public OwnThread {
  public:
   explicit CombiningExecutor(std::string_view name);
   ~CombiningExecutor() override;
-  CombiningExecutor(const CombiningExecutor&) = delete;
-  CombiningExecutor& operator=(const CombiningExecutor&) = delete;
-
   void Post(Task task) override;
-  void PostAt(TimePoint when, Task task) override;
-  const Clock& clock() const override { return SystemClock(); }
-  // Like ThreadExecutor::Stop.
-  void Stop();
 
  private:
   void RunThread();
-  void TakeDue();
   // Runs the queued tasks, in at most `rounds` rounds, with the lock released meanwhile.
   void RunQueued(std::unique_lock<std::mutex>& lock, int rounds);
 
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::vector<Task> queue_;
-  std::multimap<TimePoint, Task> timed_;
   bool running_ = false;      // a thread is running tasks, or the own thread was told to
   bool handed_over_ = false;  // the own thread was told to run tasks
-  bool stopping_ = false;
-  std::thread thread_;
 };
 
 }  // namespace kvorum
