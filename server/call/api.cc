@@ -31,8 +31,10 @@ SharedBytes EncodeMembers(const ResponseHeader& header, const Members& members) 
   return EncodeMembersResponse(header, *members);
 }
 
-SharedBytes EncodeNameList(const ResponseHeader& header, const Names& names) {
-  return EncodeNames(header, names);
+// A response that its encoder takes in another form.
+template <auto encode, class Response>
+SharedBytes EncodeAs(const ResponseHeader& header, const Response& response) {
+  return encode(header, response);
 }
 
 // The store's rule for a request, if it needs no limits.
@@ -42,6 +44,8 @@ constexpr auto kRule = [](const auto& request, std::size_t) { return rule(reques
 }  // namespace
 
 namespace api {
+
+// Rows without field names: service, name, decode, encode, admits.
 
 // ---- etcdserverpb.KV ----
 
@@ -81,11 +85,8 @@ constinit const Method<mvcc::TxnRequest, mvcc::TxnResult> kTxn{
     .admits = AdmitsTxn,
     .cost_bytes = EntryKind<RequestKind::kTxn>::CostBytes,
     .check = mvcc::CheckTxn};
-constinit const Method<CompactionRequest, CompactionResult> kCompact{.service = kKvService,
-                                                                     .name = "Compact",
-                                                                     .decode = DecodeCompaction,
-                                                                     .encode = EncodeHeaderAlone,
-                                                                     .admits = kRoot};
+constinit const Method<CompactionRequest, CompactionResult> kCompact{
+    kKvService, "Compact", DecodeCompaction, EncodeHeaderAlone, kRoot};
 
 // ---- etcdserverpb.Watch ----
 
@@ -105,119 +106,73 @@ constinit const Method<LeaseGrantRequest, LeaseGrantResult> kLeaseGrant{
         },
     .admits = kLoggedIn,
     .cost_bytes = EntryKind<RequestKind::kLeaseGrant>::CostBytes};
-constinit const Method<lease::LeaseId, LeaseRevokeResult> kLeaseRevoke{.service = kLeaseService,
-                                                                       .name = "LeaseRevoke",
-                                                                       .decode = DecodeLeaseId,
-                                                                       .encode = EncodeHeaderAlone,
-                                                                       .admits = AdmitsLease};
+constinit const Method<lease::LeaseId, LeaseRevokeResult> kLeaseRevoke{
+    kLeaseService, "LeaseRevoke", DecodeLeaseId, EncodeHeaderAlone, AdmitsLease};
 // Each renewal is checked.
 constinit const StreamMethod kLeaseKeepAlive{kLeaseService, "LeaseKeepAlive",
                                              rpc::MethodKind::kBidiStream, nullptr};
 // So is the reading of the lease's keys.
 constinit const Method<LeaseTimeToLiveRequest, LeaseTimeToLiveResponse> kLeaseTimeToLive{
-    .service = kLeaseService,
-    .name = "LeaseTimeToLive",
-    .decode = DecodeLeaseTimeToLive,
-    .encode =
-        [](const ResponseHeader& header, const LeaseTimeToLiveResponse& response) {
-          return EncodeLeaseTimeToLiveResponse(header, response.id, response.times);
-        },
-    .admits = kLoggedIn};
+    kLeaseService, "LeaseTimeToLive", DecodeLeaseTimeToLive,
+    [](const ResponseHeader& header, const LeaseTimeToLiveResponse& response) {
+      return EncodeLeaseTimeToLiveResponse(header, response.id, response.times);
+    },
+    kLoggedIn};
 // So is the reading of all leases' keys.
 constinit const Method<EmptyMessage, std::vector<lease::LeaseId>> kLeaseLeases{
-    .service = kLeaseService,
-    .name = "LeaseLeases",
-    .decode = DecodeEmptyMessage,
-    .encode =
-        [](const ResponseHeader& header, const std::vector<lease::LeaseId>& ids) {
-          return EncodeLeaseLeasesResponse(header, ids);
-        },
-    .admits = kLoggedIn};
+    kLeaseService, "LeaseLeases", DecodeEmptyMessage, EncodeAs<EncodeLeaseLeasesResponse>,
+    kLoggedIn};
 
 // ---- etcdserverpb.Cluster ----
 
 constinit const Method<MemberRequest, MemberAddResponse> kMemberAdd{
-    .service = kClusterService,
-    .name = "MemberAdd",
-    .decode = DecodeMemberAddRequest,
-    .encode =
-        [](const ResponseHeader& header, const MemberAddResponse& response) {
-          return EncodeMemberAddResponse(header, response.added, *response.members);
-        },
-    .admits = kRoot};
-constinit const Method<raft::MemberId, Members> kMemberRemove{.service = kClusterService,
-                                                              .name = "MemberRemove",
-                                                              .decode = DecodeMemberId,
-                                                              .encode = EncodeMembers,
-                                                              .admits = kRoot};
-constinit const Method<MemberRequest, Members> kMemberUpdate{.service = kClusterService,
-                                                             .name = "MemberUpdate",
-                                                             .decode = DecodeMemberUpdateRequest,
-                                                             .encode = EncodeMembers,
-                                                             .admits = kRoot};
-constinit const Method<raft::MemberId, Members> kMemberPromote{.service = kClusterService,
-                                                               .name = "MemberPromote",
-                                                               .decode = DecodeMemberId,
-                                                               .encode = EncodeMembers,
-                                                               .admits = kRoot};
-constinit const Method<bool, Members> kMemberList{.service = kClusterService,
-                                                  .name = "MemberList",
-                                                  .decode = DecodeMemberListRequest,
-                                                  .encode = EncodeMembers,
-                                                  .admits = kLoggedIn};
+    kClusterService, "MemberAdd", DecodeMemberAddRequest,
+    [](const ResponseHeader& header, const MemberAddResponse& response) {
+      return EncodeMemberAddResponse(header, response.added, *response.members);
+    },
+    kRoot};
+constinit const Method<raft::MemberId, Members> kMemberRemove{kClusterService, "MemberRemove",
+                                                              DecodeMemberId, EncodeMembers, kRoot};
+constinit const Method<MemberRequest, Members> kMemberUpdate{
+    kClusterService, "MemberUpdate", DecodeMemberUpdateRequest, EncodeMembers, kRoot};
+constinit const Method<raft::MemberId, Members> kMemberPromote{
+    kClusterService, "MemberPromote", DecodeMemberId, EncodeMembers, kRoot};
+constinit const Method<bool, Members> kMemberList{
+    kClusterService, "MemberList", DecodeMemberListRequest, EncodeMembers, kLoggedIn};
 
 // ---- etcdserverpb.Maintenance ----
 
 constinit const Method<AlarmRequest, AlarmResult> kAlarm{
-    .service = kMaintenanceService,
-    .name = "Alarm",
-    .decode = DecodeAlarmRequest,
-    .encode = [](const ResponseHeader& header,
-                 const AlarmResult& result) { return EncodeAlarmResponse(header, result.alarms); },
-    .admits = AdmitsAlarm};
+    kMaintenanceService, "Alarm", DecodeAlarmRequest,
+    [](const ResponseHeader& header, const AlarmResult& result) {
+      return EncodeAlarmResponse(header, result.alarms);
+    },
+    AdmitsAlarm};
 constinit const Method<EmptyMessage, Status> kStatus{
     .service = kMaintenanceService,
     .name = "Status",
     .decode = DecodeEmptyMessage,
-    .encode = [](const ResponseHeader& header,
-                 const Status& status) { return EncodeStatusResponse(header, status); },
+    .encode = EncodeAs<EncodeStatusResponse>,
     .admits = kLoggedIn,
     .learner_serves = [](const EmptyMessage&) { return true; }};
-constinit const Method<EmptyMessage, EmptyMessage> kDefragment{.service = kMaintenanceService,
-                                                               .name = "Defragment",
-                                                               .decode = DecodeEmptyMessage,
-                                                               .encode = EncodeNothing,
-                                                               .admits = kRoot};
+constinit const Method<EmptyMessage, EmptyMessage> kDefragment{
+    kMaintenanceService, "Defragment", DecodeEmptyMessage, EncodeNothing, kRoot};
 constinit const Method<EmptyMessage, std::uint32_t> kHash{
-    .service = kMaintenanceService,
-    .name = "Hash",
-    .decode = DecodeEmptyMessage,
-    .encode = [](const ResponseHeader& header,
-                 const std::uint32_t& hash) { return EncodeHashResponse(header, hash); },
-    .admits = kRoot};
+    kMaintenanceService, "Hash", DecodeEmptyMessage, EncodeAs<EncodeHashResponse>, kRoot};
 constinit const Method<std::int64_t, HashKvResponse> kHashKv{
-    .service = kMaintenanceService,
-    .name = "HashKV",
-    .decode = DecodeHashKvRequest,
-    .encode =
-        [](const ResponseHeader& header, const HashKvResponse& response) {
-          return EncodeHashKvResponse(header, response.hash, response.compact_revision,
-                                      response.hash_revision);
-        },
-    .admits = kRoot};
+    kMaintenanceService, "HashKV", DecodeHashKvRequest,
+    [](const ResponseHeader& header, const HashKvResponse& response) {
+      return EncodeHashKvResponse(header, response.hash, response.compact_revision,
+                                  response.hash_revision);
+    },
+    kRoot};
 constinit const StreamMethod kSnapshot{kMaintenanceService, "Snapshot",
                                        rpc::MethodKind::kServerStream, kRoot};
-constinit const Method<raft::MemberId, EmptyMessage> kMoveLeader{.service = kMaintenanceService,
-                                                                 .name = "MoveLeader",
-                                                                 .decode = DecodeMoveLeaderRequest,
-                                                                 .encode = EncodeNothing,
-                                                                 .admits = kRoot};
+constinit const Method<raft::MemberId, EmptyMessage> kMoveLeader{
+    kMaintenanceService, "MoveLeader", DecodeMemberId, EncodeNothing, kRoot};
 // Not served: its fields are not used.
-constinit const Method<EmptyMessage, EmptyMessage> kDowngrade{.service = kMaintenanceService,
-                                                              .name = "Downgrade",
-                                                              .decode = DecodeEmptyMessage,
-                                                              .encode = EncodeNothing,
-                                                              .admits = kRoot};
+constinit const Method<EmptyMessage, EmptyMessage> kDowngrade{
+    kMaintenanceService, "Downgrade", DecodeEmptyMessage, EncodeNothing, kRoot};
 
 // ---- etcdserverpb.Auth ----
 
@@ -255,33 +210,20 @@ constinit const AuthChange<EmptyMessage> kAuthEnable =
 constinit const AuthChange<EmptyMessage> kAuthDisable =
     ChangeByRoot("AuthDisable", DecodeEmptyMessage);
 constinit const Method<EmptyMessage, AuthStatusResponse> kAuthStatus{
-    .service = kAuthService,
-    .name = "AuthStatus",
-    .decode = DecodeEmptyMessage,
-    .encode =
-        [](const ResponseHeader& header, const AuthStatusResponse& status) {
-          return EncodeAuthStatusResponse(header, status.enabled, status.revision);
-        },
-    .admits = kAnyone};
+    kAuthService, "AuthStatus", DecodeEmptyMessage,
+    [](const ResponseHeader& header, const AuthStatusResponse& status) {
+      return EncodeAuthStatusResponse(header, status.enabled, status.revision);
+    },
+    kAnyone};
 constinit const Method<AuthenticateRequest, std::string> kAuthenticate{
-    .service = kAuthService,
-    .name = "Authenticate",
-    .decode = DecodeAuthenticate,
-    .encode = [](const ResponseHeader& header,
-                 const std::string& token) { return EncodeAuthenticateResponse(header, token); },
-    .admits = nullptr};
+    kAuthService, "Authenticate", DecodeAuthenticate, EncodeAs<EncodeAuthenticateResponse>,
+    nullptr};
 constinit const AuthChange<UserPasswordRequest> kUserAdd =
     ChangeByRoot("UserAdd", DecodeUserAdd, CheckNewUser);
-constinit const Method<std::string_view, Names> kUserGet{.service = kAuthService,
-                                                         .name = "UserGet",
-                                                         .decode = DecodeName,
-                                                         .encode = EncodeNameList,
-                                                         .admits = AdmitsUserGet};
-constinit const Method<EmptyMessage, Names> kUserList{.service = kAuthService,
-                                                      .name = "UserList",
-                                                      .decode = DecodeEmptyMessage,
-                                                      .encode = EncodeNameList,
-                                                      .admits = kRoot};
+constinit const Method<std::string_view, Names> kUserGet{kAuthService, "UserGet", DecodeName,
+                                                         EncodeAs<EncodeNames>, AdmitsUserGet};
+constinit const Method<EmptyMessage, Names> kUserList{kAuthService, "UserList", DecodeEmptyMessage,
+                                                      EncodeAs<EncodeNames>, kRoot};
 constinit const AuthChange<std::string_view> kUserDelete = ChangeByRoot("UserDelete", DecodeName);
 constinit const AuthChange<UserPasswordRequest> kUserChangePassword =
     ChangeByRoot("UserChangePassword", DecodeChangePassword);
@@ -292,17 +234,9 @@ constinit const AuthChange<UserRoleRequest> kUserRevokeRole =
 constinit const AuthChange<std::string_view> kRoleAdd =
     ChangeByRoot("RoleAdd", DecodeName, CheckNewRole);
 constinit const Method<std::string_view, Permissions> kRoleGet{
-    .service = kAuthService,
-    .name = "RoleGet",
-    .decode = DecodeName,
-    .encode = [](const ResponseHeader& header,
-                 const Permissions& shown) { return EncodeRoleGetResponse(header, shown); },
-    .admits = AdmitsRoleGet};
-constinit const Method<EmptyMessage, Names> kRoleList{.service = kAuthService,
-                                                      .name = "RoleList",
-                                                      .decode = DecodeEmptyMessage,
-                                                      .encode = EncodeNameList,
-                                                      .admits = kRoot};
+    kAuthService, "RoleGet", DecodeName, EncodeAs<EncodeRoleGetResponse>, AdmitsRoleGet};
+constinit const Method<EmptyMessage, Names> kRoleList{kAuthService, "RoleList", DecodeEmptyMessage,
+                                                      EncodeAs<EncodeNames>, kRoot};
 constinit const AuthChange<std::string_view> kRoleDelete = ChangeByRoot("RoleDelete", DecodeName);
 constinit const AuthChange<GrantPermissionRequest> kRoleGrantPermission =
     ChangeByRoot("RoleGrantPermission", DecodeGrantPermission);
@@ -311,49 +245,27 @@ constinit const AuthChange<RevokePermissionRequest> kRoleRevokePermission =
 
 // ---- v3lockpb.Lock, v3electionpb.Election: keys are checked where they are read and written ----
 
-constinit const Method<LockRequest, std::string> kLock{
-    .service = kLockService,
-    .name = "Lock",
-    .decode = DecodeLock,
-    .encode = [](const ResponseHeader& header,
-                 const std::string& key) { return EncodeLockResponse(header, key); },
-    .admits = kLoggedIn};
-constinit const Method<std::string_view, EmptyMessage> kUnlock{.service = kLockService,
-                                                               .name = "Unlock",
-                                                               .decode = DecodeOnlyBytes,
-                                                               .encode = EncodeHeaderAlone,
-                                                               .admits = kLoggedIn};
+constinit const Method<LockRequest, std::string> kLock{kLockService, "Lock", DecodeLock,
+                                                       EncodeAs<EncodeLockResponse>, kLoggedIn};
+constinit const Method<std::string_view, EmptyMessage> kUnlock{
+    kLockService, "Unlock", DecodeOnlyBytes, EncodeHeaderAlone, kLoggedIn};
 constinit const Method<CampaignRequest, Elected> kCampaign{
-    .service = kElectionService,
-    .name = "Campaign",
-    .decode = DecodeCampaign,
-    .encode =
-        [](const ResponseHeader& header, const Elected& elected) {
-          return EncodeCampaignResponse(header, {.name = elected.name,
-                                                 .key = elected.key,
-                                                 .created = elected.created,
-                                                 .lease = elected.lease});
-        },
-    .admits = kLoggedIn};
-constinit const Method<LeadershipRequest, EmptyMessage> kProclaim{.service = kElectionService,
-                                                                  .name = "Proclaim",
-                                                                  .decode = DecodeProclaim,
-                                                                  .encode = EncodeHeaderAlone,
-                                                                  .admits = kLoggedIn};
+    kElectionService, "Campaign", DecodeCampaign,
+    [](const ResponseHeader& header, const Elected& elected) {
+      return EncodeCampaignResponse(header, {.name = elected.name,
+                                             .key = elected.key,
+                                             .created = elected.created,
+                                             .lease = elected.lease});
+    },
+    kLoggedIn};
+constinit const Method<LeadershipRequest, EmptyMessage> kProclaim{
+    kElectionService, "Proclaim", DecodeProclaim, EncodeHeaderAlone, kLoggedIn};
 constinit const Method<std::string_view, std::string> kLeader{
-    .service = kElectionService,
-    .name = "Leader",
-    .decode = DecodeOnlyBytes,
-    .encode = [](const ResponseHeader& header,
-                 const std::string& kv) { return EncodeLeaderResponse(header, kv); },
-    .admits = kLoggedIn};
+    kElectionService, "Leader", DecodeOnlyBytes, EncodeAs<EncodeLeaderResponse>, kLoggedIn};
 constinit const StreamMethod kObserve{kElectionService, "Observe", rpc::MethodKind::kServerStream,
                                       kLoggedIn};
-constinit const Method<LeadershipRequest, EmptyMessage> kResign{.service = kElectionService,
-                                                                .name = "Resign",
-                                                                .decode = DecodeResign,
-                                                                .encode = EncodeHeaderAlone,
-                                                                .admits = kLoggedIn};
+constinit const Method<LeadershipRequest, EmptyMessage> kResign{
+    kElectionService, "Resign", DecodeResign, EncodeHeaderAlone, kLoggedIn};
 
 }  // namespace api
 

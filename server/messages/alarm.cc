@@ -5,9 +5,6 @@
 namespace kvorum::server {
 namespace {
 
-using wire::Describe;
-using wire::Field;
-
 // On the wire an alarm's fields are part of the request itself.
 struct FlatRequest {
   AlarmAction action = AlarmAction::kGet;

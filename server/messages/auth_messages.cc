@@ -1,6 +1,5 @@
 #include "server/messages/auth_messages.h"
 
-#include <utility>
 #include <vector>
 
 #include "server/messages/tables.h"
@@ -8,11 +7,7 @@
 namespace kvorum::server {
 namespace {
 
-using wire::Describe;
 using wire::Encoded;
-using wire::Field;
-using wire::Nested;
-using wire::Text;
 
 struct Name {
   std::string_view name;
@@ -35,7 +30,7 @@ constexpr auto kUserAdd =
     Describe<UserPasswordRequest, Text<1, &UserPasswordRequest::name>,
              Text<2, &UserPasswordRequest::password>, Encoded<3, &UserPasswordRequest::options>,
              Text<4, &UserPasswordRequest::hashed_password>>("etcdserverpb.AuthUserAddRequest");
-constexpr auto kNoPassword = Describe<bool, wire::Only<1, bool>>("authpb.UserAddOptions");
+constexpr auto kNoPassword = Describe<bool, Only<1, bool>>("authpb.UserAddOptions");
 
 constexpr auto kChangePassword = Describe<UserPasswordRequest, Text<1, &UserPasswordRequest::name>,
                                           Text<2, &UserPasswordRequest::password>,

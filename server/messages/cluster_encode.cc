@@ -7,12 +7,6 @@
 namespace kvorum::server {
 namespace {
 
-using wire::Describe;
-using wire::Field;
-using wire::Nested;
-using wire::Only;
-using wire::Text;
-
 constexpr auto kAddRequest =
     Describe<MemberRequest, Text<1, &MemberRequest::peer_urls>,
              Field<2, &MemberRequest::is_learner>>("etcdserverpb.MemberAddRequest");

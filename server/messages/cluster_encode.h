@@ -20,7 +20,7 @@ struct MemberRequest {
 };
 Result<MemberRequest> DecodeMemberAddRequest(std::string_view bytes);
 Result<MemberRequest> DecodeMemberUpdateRequest(std::string_view bytes);
-// Decodes MemberRemoveRequest and MemberPromoteRequest, which consist of an id.
+// Decodes MemberRemoveRequest, MemberPromoteRequest and MoveLeaderRequest, which consist of an id.
 Result<raft::MemberId> DecodeMemberId(std::string_view bytes);
 // Returns MemberListRequest.linearizable.
 Result<bool> DecodeMemberListRequest(std::string_view bytes);

@@ -5,7 +5,7 @@
 namespace kvorum::server {
 namespace {
 
-constexpr auto kEmpty = wire::Describe<EmptyMessage>(
+constexpr auto kEmpty = Describe<EmptyMessage>(
     "etcdserverpb.LeaseLeasesRequest etcdserverpb.StatusRequest etcdserverpb.DefragmentRequest "
     "etcdserverpb.HashRequest etcdserverpb.AuthEnableRequest etcdserverpb.AuthDisableRequest "
     "etcdserverpb.AuthStatusRequest etcdserverpb.AuthUserListRequest "

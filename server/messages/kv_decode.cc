@@ -23,7 +23,6 @@ using mvcc::CompareTarget;
 using mvcc::DeleteRangeRequest;
 using mvcc::PutRequest;
 using mvcc::RangeRequest;
-using wire::Field;
 
 using RangeFields =
     wire::Fields<Field<1, &RangeRequest::key>, Field<2, &RangeRequest::range_end>,
@@ -148,8 +147,8 @@ bool ReadTxn(mvcc::TxnRequest& request, std::string_view bytes, int depth) {
 }
 
 constexpr auto kCompaction =
-    wire::Describe<CompactionRequest, wire::Field<1, &CompactionRequest::revision>,
-                   wire::Field<2, &CompactionRequest::physical>>("etcdserverpb.CompactionRequest");
+    Describe<CompactionRequest, Field<1, &CompactionRequest::revision>,
+             Field<2, &CompactionRequest::physical>>("etcdserverpb.CompactionRequest");
 
 constexpr const wire::Table* kKvTables[] = {&kResponseHeader, &kRangeRequest, &kPutRequest,
                                             &kDeleteRangeRequest, &kCompaction};

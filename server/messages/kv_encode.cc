@@ -155,11 +155,10 @@ SharedBytes EncodeResponse(const ResponseHeader& header, const T& result) {
 
 // For the answers off the hot path, which have tables; KV's are written by hand.
 constexpr wire::Message<ResponseHeader> kResponseHeader =
-    wire::Describe<ResponseHeader, wire::Field<kClusterId, &ResponseHeader::cluster_id>,
-                   wire::Field<kMemberId, &ResponseHeader::member_id>,
-                   wire::Field<kHeaderRevision, &ResponseHeader::revision>,
-                   wire::Field<kRaftTerm, &ResponseHeader::raft_term>>(
-        "etcdserverpb.ResponseHeader");
+    Describe<ResponseHeader, Field<kClusterId, &ResponseHeader::cluster_id>,
+             Field<kMemberId, &ResponseHeader::member_id>,
+             Field<kHeaderRevision, &ResponseHeader::revision>,
+             Field<kRaftTerm, &ResponseHeader::raft_term>>("etcdserverpb.ResponseHeader");
 
 void AppendHeader(std::string& out, const ResponseHeader& header) {
   const std::size_t size = wire::UintFieldSize(kClusterId, header.cluster_id) +

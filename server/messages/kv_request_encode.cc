@@ -1,7 +1,6 @@
 #include "server/messages/kv_request_encode.h"
 
 #include <string>
-#include <string_view>
 #include <variant>
 
 #include "proto/wire.h"

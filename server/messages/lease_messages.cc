@@ -8,11 +8,6 @@
 namespace kvorum::server {
 namespace {
 
-using wire::Describe;
-using wire::Field;
-using wire::Nested;
-using wire::Only;
-
 constexpr auto kGrantRequest =
     Describe<LeaseGrantRequest, Field<1, &LeaseGrantRequest::ttl_s>,
              Field<2, &LeaseGrantRequest::id>>("etcdserverpb.LeaseGrantRequest");

@@ -5,14 +5,10 @@
 namespace kvorum::server {
 namespace {
 
-using wire::Describe;
-using wire::Field;
-using wire::Nested;
-
 constexpr auto kLock =
     Describe<LockRequest, Field<1, &LockRequest::name>, Field<2, &LockRequest::lease>>(
         "v3lockpb.LockRequest");
-constexpr auto kOnlyBytes = Describe<std::string_view, wire::Only<1, std::string_view>>(
+constexpr auto kOnlyBytes = Describe<std::string_view, Only<1, std::string_view>>(
     "v3lockpb.UnlockRequest v3electionpb.LeaderRequest");
 
 constexpr auto kCampaign =

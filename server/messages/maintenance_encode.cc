@@ -2,18 +2,10 @@
 
 #include <utility>
 
-#include "server/messages/cluster_encode.h"
 #include "server/messages/tables.h"
 
 namespace kvorum::server {
 namespace {
-
-using wire::Describe;
-using wire::Field;
-using wire::Nested;
-using wire::Only;
-using wire::Text;
-using wire::UncheckedText;
 
 constexpr auto kDowngradeInfo =
     Describe<DowngradeInfo, Field<1, &DowngradeInfo::enabled>,
@@ -109,10 +101,6 @@ SharedBytes EncodeAlarmResponse(const ResponseHeader& header, const std::vector<
 
 Result<std::int64_t> DecodeHashKvRequest(std::string_view bytes) {
   return wire::DecodeRequest(kHashKvRequest, bytes);
-}
-
-Result<raft::MemberId> DecodeMoveLeaderRequest(std::string_view bytes) {
-  return DecodeMemberId(bytes);
 }
 
 std::string EncodeMemberAttributes(const MemberAttributes& attributes) {

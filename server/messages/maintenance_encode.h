@@ -42,8 +42,6 @@ SharedBytes EncodeAlarmResponse(const ResponseHeader& header, const std::vector<
 
 // Returns HashKVRequest.revision.
 Result<std::int64_t> DecodeHashKvRequest(std::string_view bytes);
-// Returns MoveLeaderRequest.targetID.
-Result<raft::MemberId> DecodeMoveLeaderRequest(std::string_view bytes);
 
 // membershippb.ClusterMemberAttrSetRequest and ClusterVersionSetRequest, as in log entries.
 struct MemberAttributes {

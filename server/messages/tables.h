@@ -11,6 +11,13 @@
 
 namespace kvorum::server {
 
+using wire::Describe;
+using wire::Field;
+using wire::Nested;
+using wire::Only;
+using wire::Text;
+using wire::UncheckedText;
+
 extern const wire::Message<ResponseHeader> kResponseHeader;
 extern const wire::Message<Alarm> kAlarm;
 extern const wire::Message<mvcc::RangeRequest> kRangeRequest;

@@ -9,8 +9,6 @@
 namespace kvorum::server {
 namespace {
 
-using wire::Describe;
-using wire::Field;
 using wire::OneOf;
 
 // WatchResponse, which is written with each batch of events
