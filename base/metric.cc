@@ -20,10 +20,11 @@ Histogram::Histogram(std::vector<double> bounds, std::uint64_t ticks_per_unit)
   }
 }
 
-void Histogram::Observe(std::uint64_t ticks) {
+void Histogram::Observe(std::uint64_t ticks, std::uint64_t times) {
   const auto bucket = std::ranges::lower_bound(tick_bounds_, ticks) - tick_bounds_.begin();
-  cells_.Add(static_cast<std::size_t>(bucket), 1);
-  cells_.Add(bounds_.size() + 1, ticks);
+  ThreadCells::Mine mine = cells_.Here();
+  mine.Add(static_cast<std::size_t>(bucket), times);
+  mine.Add(bounds_.size() + 1, ticks * times);
 }
 
 HistogramValues Histogram::values() const {

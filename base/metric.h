@@ -46,7 +46,8 @@ class Histogram {
     Observe(static_cast<std::uint64_t>(
         std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count()));
   }
-  void Observe(std::uint64_t ticks);
+  // `times` values of this size.
+  void Observe(std::uint64_t ticks, std::uint64_t times = 1);
   HistogramValues values() const;
 
  private:

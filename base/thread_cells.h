@@ -38,16 +38,30 @@ class ThreadCells {
   ThreadCells(const ThreadCells&) = delete;
   ThreadCells& operator=(const ThreadCells&) = delete;
 
-  void Add(std::size_t cell, std::uint64_t n) {
+  // The cells of the running thread, for several additions; not kept.
+  class Mine {
+   public:
+    void Add(std::size_t cell, std::uint64_t n) {
+      if (is_shared_) {
+        row_[cell].fetch_add(n, std::memory_order_relaxed);
+      } else {
+        row_[cell].store(row_[cell].load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+      }
+    }
+
+   private:
+    friend class ThreadCells;
+    Mine(std::atomic<std::uint64_t>* row, bool is_shared) : row_(row), is_shared_(is_shared) {}
+    std::atomic<std::uint64_t>* row_;
+    bool is_shared_;
+  };
+  Mine Here() {
     const std::uint8_t place = ThreadPlace::Here();
     Cell* row = rows_[place].load(std::memory_order_acquire);
     if (row == nullptr) row = NewRow(place);
-    if (place == ThreadPlace::kShared) {
-      row[cell].fetch_add(n, std::memory_order_relaxed);
-    } else {
-      row[cell].store(row[cell].load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
-    }
+    return {row, place == ThreadPlace::kShared};
   }
+  void Add(std::size_t cell, std::uint64_t n) { Here().Add(cell, n); }
   // Modulo 2^64, so that what is added may be taken away by another thread.
   std::uint64_t Sum(std::size_t cell) const;
 

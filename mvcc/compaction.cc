@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/failpoint.h"
 #include "base/logging.h"
+#include "base/metric.h"
 #include "mvcc/bucket.h"
 #include "mvcc/key_value.h"
 #include "mvcc/store.h"
@@ -96,7 +97,12 @@ void Compactor::StartNext() {
 
 void Compactor::StepIndex(const std::shared_ptr<Job>& job) {
   if (job->abandoned) return;
-  job->state->index->CompactStep(job->revision, store_.options_.compaction.index_step, job->index);
+  {
+    const ObservedTime pause(store_.counters_.index_compaction_pause,
+                             store_.executors_.apply.clock());
+    job->state->index->CompactStep(job->revision, store_.options_.compaction.index_step,
+                                   job->index);
+  }
   store_.OnIndexCompacted();
   if (!job->index.done) {
     store_.executors_.apply.Post([this, job] { StepIndex(job); });
@@ -112,6 +118,7 @@ void Compactor::StepIndex(const std::shared_ptr<Job>& job) {
 // On the backend executor.
 void Compactor::DeleteBatch(const std::shared_ptr<Job>& job) {
   if (job->abandoned) return;
+  const ObservedTime pause(store_.counters_.compaction_pause, store_.executors_.backend.clock());
   const Result<bool> at_end = CollectBatch(*job);
   if (!at_end) {
     store_.Fatal(at_end.error());
@@ -183,9 +190,12 @@ void Compactor::Finish(const std::shared_ptr<Job>& job) {
   running_ = false;
   const KvHash hash = job->hasher->Finish();
   if (job->store_hash) store_.hashes_.Store(hash);
+  const Clock& clock = store_.executors_.apply.clock();
   store_.counters_.AddCompacted(job->deleted);
+  store_.counters_.compaction.Observe(clock.Now() - job->started);
+  store_.counters_.last_compaction_unix_s = clock.WallNanos() / 1'000'000'000;
   KV_INFO("finished scheduled compaction", {"compact-revision", job->revision},
-          {"took", DurationText(store_.executors_.apply.clock().Now() - job->started)},
+          {"took", DurationText(clock.Now() - job->started)},
           {"number-of-keys-compacted", job->deleted}, {"hash", hash.hash},
           {"current-db-size-bytes", store_.SizeBytes()},
           {"current-db-size-in-use-bytes", store_.SizeInUseBytes()});

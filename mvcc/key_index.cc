@@ -74,6 +74,8 @@ KeyIndex::Stats KeyIndex::stats() const {
           .height = tree_->height()};
 }
 
+std::size_t KeyIndex::reserved_bytes() const { return tree_->arena().bytes_reserved(); }
+
 void KeyIndex::CheckInvariants() const { tree_->CheckInvariants(); }
 
 }  // namespace kvorum::mvcc

@@ -128,6 +128,7 @@ class KeyIndex {
     int height = 0;
   };
   Stats stats() const;
+  std::size_t reserved_bytes() const;  // of the same, alone
 
   // Aborts with the broken invariant. O(n): for tests and the simulation.
   void CheckInvariants() const;

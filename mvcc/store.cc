@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/failpoint.h"
 #include "base/logging.h"
+#include "base/metric.h"
 #include "mvcc/bucket.h"
 #include "mvcc/restore.h"
 #include "mvcc/revision.h"
@@ -63,6 +64,8 @@ Store::Store(StoreOptions options, std::unique_ptr<Backend> backend, StoreExecut
                    Committer::Options commit = options_.commit;
                    commit.on_commit = [this](const Committer::CommitStats& stats) {
                      sizes_.Refresh(committer_.backend());
+                     counters_.commit.Observe(stats.duration);
+                     counters_.commit_bytes.Observe(stats.bytes);
                      if (options_.commit.on_commit) options_.commit.on_commit(stats);
                    };
                    return commit;
@@ -165,13 +168,18 @@ Result<Store::DurableSnapshot> Store::OpenSnapshot() const {
 }
 
 void Store::Defragment(std::move_only_function<void(Result<void>)> done) {
-  committer_.Defragment([this, done = std::move(done)](Result<void> result) mutable {
+  counters_.defragmentations_running.fetch_add(1);
+  committer_.Defragment([this, started = executors_.backend.clock().Now(),
+                         done = std::move(done)](Result<void> result) mutable {
     sizes_.Refresh(committer_.backend());
+    counters_.defragmentations_running.fetch_sub(1);
+    counters_.defragment.Observe(executors_.backend.clock().Now() - started);
     done(std::move(result));
   });
 }
 
 Result<KvHash> Store::HashKv(std::int64_t revision) {
+  const ObservedTime time(counters_.hash_kv, executors_.backend.clock());
   // Each time that it is told to end, the map has doubled.
   while (true) {
     if (revision > 0) {
@@ -184,6 +192,7 @@ Result<KvHash> Store::HashKv(std::int64_t revision) {
 }
 
 Result<Store::BackendHash> Store::HashBackend() {
+  const ObservedTime time(counters_.hash, executors_.backend.clock());
   while (true) {
     KV_TRY(ReadView view, Read());
     const Result<std::uint32_t> hash = view.HashBackend();
@@ -294,6 +303,8 @@ void Store::OnIndexCompacted() {
 void Store::PublishIndex() {
   state_->index->Publish(revisions_.mark());
   revisions_.Show();
+  counters_.live_keys.store(live_keys(), std::memory_order_relaxed);
+  counters_.index_bytes.store(state_->index->reserved_bytes(), std::memory_order_relaxed);
   Reclaim();
 }
 

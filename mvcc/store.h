@@ -148,6 +148,7 @@ class Store {
   std::uint64_t SizeBytes() const { return sizes_.bytes(); }
   std::uint64_t SizeInUseBytes() const { return sizes_.in_use_bytes(); }
   StoreCounters::Values counters() const { return counters_.Read(); }
+  const StoreCounters& metrics() const { return counters_; }
   // The bytes waiting to become durable.
   std::uint64_t PendingBytes() const { return State()->buffer.PendingBytes(); }
 

@@ -1,9 +1,13 @@
-// Counts of the store's operations since it was opened, for the metrics. Thread-safe, relaxed: a
+// Counts and times of the store's operations since it was opened, for the metrics. Thread-safe; a
 // reading may be some calls behind.
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+
+#include "base/metric.h"
+#include "base/thread_cells.h"
 
 namespace kvorum::mvcc {
 
@@ -20,36 +24,42 @@ class StoreCounters {
 
   void AddTxn(std::uint64_t ranges, std::uint64_t puts, std::uint64_t deletes,
               std::uint64_t put_bytes) {
-    if (ranges + puts + deletes > 1) Add(txns_, 1);
-    Add(ranges_, ranges);
-    Add(puts_, puts);
-    Add(deletes_, deletes);
-    Add(put_bytes_, put_bytes);
+    ThreadCells::Mine mine = cells_.Here();
+    if (ranges + puts + deletes > 1) mine.Add(kTxns, 1);
+    if (ranges > 0) mine.Add(kRanges, ranges);
+    if (puts > 0) mine.Add(kPuts, puts);
+    if (deletes > 0) mine.Add(kDeletes, deletes);
+    if (put_bytes > 0) mine.Add(kPutBytes, put_bytes);
   }
-  void AddRange() { Add(ranges_, 1); }
-  void AddCompacted(std::uint64_t records) { Add(compacted_records_, records); }
+  void AddRange() { cells_.Add(kRanges, 1); }
+  void AddCompacted(std::uint64_t records) { cells_.Add(kCompactedRecords, records); }
 
   Values Read() const {
-    return {.ranges = ranges_.load(std::memory_order_relaxed),
-            .puts = puts_.load(std::memory_order_relaxed),
-            .deletes = deletes_.load(std::memory_order_relaxed),
-            .txns = txns_.load(std::memory_order_relaxed),
-            .put_bytes = put_bytes_.load(std::memory_order_relaxed),
-            .compacted_records = compacted_records_.load(std::memory_order_relaxed)};
+    return {.ranges = cells_.Sum(kRanges),
+            .puts = cells_.Sum(kPuts),
+            .deletes = cells_.Sum(kDeletes),
+            .txns = cells_.Sum(kTxns),
+            .put_bytes = cells_.Sum(kPutBytes),
+            .compacted_records = cells_.Sum(kCompactedRecords)};
   }
+
+  Histogram commit{DoublingBounds(0.001, 14)};
+  Histogram commit_bytes{DoublingBounds(1024, 16), 1};
+  Histogram defragment{DoublingBounds(0.1, 13)};
+  Histogram hash{DoublingBounds(0.01, 15)};     // of everything
+  Histogram hash_kv{DoublingBounds(0.01, 15)};  // of a revision
+  Histogram index_compaction_pause{DoublingBounds(0.5, 14), Histogram::kMilliseconds};
+  Histogram compaction_pause{DoublingBounds(1, 13), Histogram::kMilliseconds};
+  Histogram compaction{DoublingBounds(100, 14), Histogram::kMilliseconds};
+  std::atomic<std::int64_t> last_compaction_unix_s{0};
+  std::atomic<int> defragmentations_running{0};
+  // Facts of the apply executor as of the last publish.
+  std::atomic<std::int64_t> live_keys{0};
+  std::atomic<std::size_t> index_bytes{0};  // taken from the system
 
  private:
-  using Counter = std::atomic<std::uint64_t>;
-  static void Add(Counter& counter, std::uint64_t n) {
-    if (n > 0) counter.fetch_add(n, std::memory_order_relaxed);
-  }
-
-  Counter ranges_{0};
-  Counter puts_{0};
-  Counter deletes_{0};
-  Counter txns_{0};
-  Counter put_bytes_{0};
-  Counter compacted_records_{0};
+  enum Cell : std::size_t { kRanges, kPuts, kDeletes, kTxns, kPutBytes, kCompactedRecords, kCells };
+  ThreadCells cells_{kCells};
 };
 
 }  // namespace kvorum::mvcc

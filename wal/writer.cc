@@ -123,6 +123,7 @@ Result<void> Writer::WriteBatch() {
   KV_FAILPOINT("walAfterWrite");
   position_.sealed = seal_only && synced_offset_ == position_.offset;
   position_.offset += batch_.size_bytes();
+  written_bytes_.Add(batch_.size_bytes());
   position_.checksums = batch_.checksums();
   if (position_.offset > capacity_bytes_ / 2) spares_->Prepare();
   return {};

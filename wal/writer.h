@@ -27,6 +27,7 @@
 #include "base/error.h"
 #include "base/executor.h"
 #include "base/file_system.h"
+#include "base/metric.h"
 #include "proto/raft_types.h"
 #include "wal/batch.h"
 #include "wal/marker.h"
@@ -105,6 +106,11 @@ class Writer {
   // damaged record cannot pass for a torn one. The Writer is unusable afterwards.
   Result<void> Close();
 
+  // True if Sync has something to do.
+  bool HasUnsynced() const { return synced_offset_ != position_.offset; }
+  // Since it was opened; any thread.
+  std::uint64_t written_bytes() const { return written_bytes_.value(); }
+
   raft::Index last_index() const { return position_.last_index; }
   std::size_t segment_count() const { return position_.segments.size(); }
   // The last hard state appended.
@@ -129,6 +135,7 @@ class Writer {
   std::uint64_t capacity_bytes_;  // of the tail; writes stay within it
   Position position_;
   std::uint64_t synced_offset_;  // of the tail
+  Counter written_bytes_;
   raft::Index released_index_ = 0;
   Batch batch_;  // kept to reuse its memory
   std::shared_ptr<SpareSegments> spares_;

@@ -38,6 +38,7 @@ class FeedBox {
     bytes_ = 0;
     return std::exchange(feeds_, {});
   }
+  std::size_t bytes() const { return bytes_; }
   void Clear() {
     feeds_.clear();
     bytes_ = 0;

@@ -25,6 +25,13 @@ void Hub::OnPublished(Published published) {
 
 void Hub::OnInstalled(std::int64_t revision) { Feed(nullptr, revision); }
 
+std::size_t Hub::WaitingBytes() {
+  std::lock_guard lock(mutex_);
+  std::size_t bytes = 0;
+  for (const Shard* shard : active_shards_) bytes += shard->inbox_.bytes();
+  return bytes;
+}
+
 void Hub::Feed(const std::shared_ptr<const EventBatch>& batch, std::int64_t revision) {
   std::vector<Shard*> to_wake;
   {

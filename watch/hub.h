@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "base/executor.h"
+#include "base/thread_cells.h"
 #include "mvcc/publish_listener.h"
 #include "mvcc/store.h"
 #include "watch/body.h"
@@ -41,6 +42,18 @@ struct HubOptions {
   std::size_t recent_bytes = std::size_t{4} << 20;
 };
 
+// For the metrics; gauges are sums of what was added and taken away.
+class WatchCounters {
+ public:
+  enum What : std::size_t { kStreams, kWatchers, kUnsynced, kEvents, kWhats };
+  void Add(What what, std::uint64_t n = 1) { cells_.Add(what, n); }
+  void Subtract(What what) { cells_.Add(what, static_cast<std::uint64_t>(-1)); }
+  std::uint64_t Read(What what) const { return cells_.Sum(what); }
+
+ private:
+  ThreadCells cells_{kWhats};
+};
+
 class Hub final : public mvcc::PublishListener {
  public:
   Hub(mvcc::Store& store, Executor& watch, HubOptions options);
@@ -51,6 +64,10 @@ class Hub final : public mvcc::PublishListener {
   Shard& NewShard(Executor& executor);
   std::size_t shards() const { return shards_.size(); }
   Shard& shard(std::size_t i) { return *shards_[i]; }
+  // Any thread.
+  const WatchCounters& counters() const { return counters_; }
+  // The bytes of batches that shards have not handled yet. Takes the lock.
+  std::size_t WaitingBytes();
 
   // ---- mvcc::PublishListener ----
   bool WantsRecords() const override { return active_.load(std::memory_order_relaxed) != 0; }
@@ -66,6 +83,7 @@ class Hub final : public mvcc::PublishListener {
   mvcc::Store& store_;
   const HubOptions options_;
   CatchUp catch_up_;
+  WatchCounters counters_;
   std::vector<std::unique_ptr<Shard>> shards_;
   std::atomic<std::size_t> active_{0};  // shards that have watchers
 

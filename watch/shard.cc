@@ -141,6 +141,7 @@ bool Shard::DeliverTo(Watcher& watcher, std::span<const Body> bodies) {
 
 void Shard::SendEvents(Watcher& watcher, const Body& body, std::int64_t header_revision) {
   watcher.quiet = false;
+  hub_.counters_.Add(WatchCounters::kEvents, body.events);
   watcher.stream.sink_.Send({.watch_id = watcher.id,
                              .revision = header_revision,
                              .fragment = body.more && watcher.wanted.fragment},
@@ -224,6 +225,7 @@ void Shard::AddWatcher(Stream& stream, const CreateRequest& request, const KeyRa
   WatchGroup& group = groups_.Add(range);
   ++group.members;
   ++watchers_;
+  hub_.counters_.Add(WatchCounters::kWatchers);
   // Linked into its group first, like a synced watcher.
   auto made = std::make_unique<Watcher>(Watcher{.stream = stream,
                                                 .group = group,
@@ -266,12 +268,14 @@ void Shard::Unlink(Watcher& watcher) {
       break;
   }
   --watcher.stream.unsynced_;
+  hub_.counters_.Subtract(WatchCounters::kUnsynced);
 }
 
 void Shard::Remove(Watcher& watcher) {
   Unlink(watcher);
   if (--watcher.group.members == 0) groups_.Remove(watcher.group);
   --watchers_;
+  hub_.counters_.Subtract(WatchCounters::kWatchers);
 }
 
 void Shard::Sync(Watcher& watcher) {
@@ -290,6 +294,7 @@ void Shard::Lag(Watcher& watcher, std::int64_t next) {
   watcher.place = static_cast<std::uint32_t>(stream.lagging_.size());
   stream.lagging_.push_back(&watcher);
   ++stream.unsynced_;
+  hub_.counters_.Add(WatchCounters::kUnsynced);
 }
 
 void Shard::ReadFor(Watcher& watcher) {
@@ -302,6 +307,7 @@ void Shard::ReadFor(Watcher& watcher) {
   watcher.ticket = ++last_ticket_;
   catching_up_.emplace(watcher.ticket, &watcher);
   ++stream.unsynced_;
+  hub_.counters_.Add(WatchCounters::kUnsynced);
   new_jobs_.push_back({.shard = this,
                        .ticket = watcher.ticket,
                        .account = stream.account_,

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/api_errors.h"
+#include "watch/hub.h"
 #include "watch/shard.h"
 
 namespace kvorum::watch {
@@ -18,6 +19,7 @@ Stream::Stream(Shard& shard, StreamSink& sink)
       sink_(sink),
       account_(std::make_shared<CatchUpAccount>()) {
   shard_.streams_.emplace(number_, this);
+  shard_.hub_.counters_.Add(WatchCounters::kStreams);
 }
 
 Stream::~Stream() {
@@ -26,6 +28,7 @@ Stream::~Stream() {
   shard_.UnscheduleProgress(*this);
   if (flush_queued_) std::erase(shard_.flushes_, this);
   shard_.streams_.erase(number_);
+  shard_.hub_.counters_.Subtract(WatchCounters::kStreams);
 }
 
 std::int64_t Stream::ChooseId() {

@@ -106,6 +106,7 @@ Result<void> Applier::ApplyNormal(const raft::Entry& entry) {
       value.error() != kErrCorrupt.ToError()) {
     return std::unexpected(value.error());
   }
+  times_.Count(request->kind, value.has_value());
   if (std::exchange(is_answered_later_, false)) return {};
   outcome.is_over_quota = std::exchange(is_over_quota_, false) && value.has_value();
   // It is written, as on every replica, whatever the size of its own database.

@@ -26,6 +26,7 @@
 #include "mvcc/store.h"
 #include "proto/raft_types.h"
 #include "server/apply/apply_result.h"
+#include "server/apply/apply_times.h"
 #include "server/apply/auth_applier.h"
 #include "server/apply/committed_request.h"
 #include "server/apply/wait_table.h"
@@ -80,6 +81,7 @@ class Applier {
   raft::Index applied_index() const { return applied_index_; }
   // The term of the last applied entry: everything of earlier terms is applied.
   raft::Term applied_term() const { return applied_term_; }
+  ApplyTimes& times() { return times_; }
 
  private:
   using Answer = Result<ApplyResult::Value>;
@@ -151,6 +153,7 @@ class Applier {
   raft::Index applied_index_ = 0;
   raft::Term applied_term_ = 0;
   bool failed_ = false;
+  ApplyTimes times_;
   std::vector<Outcome> outcomes_;
   // About the entry being applied.
   bool is_over_quota_ = false;

@@ -66,7 +66,9 @@ void ApplyLoop::Drain() {
     if (!store_.HasRoom()) return store_.WhenRoom([this] { Drain(); });
     Item item = Next();
     if (item.snapshot != nullptr) {
+      status_.counters().installations.Add();
       return install_(item.snapshot, [this, index = item.snapshot->metadata.index] {
+        status_.counters().installed.Add();
         SetApplied(index);
         Drain();
       });
@@ -75,6 +77,7 @@ void ApplyLoop::Drain() {
     const TimePoint begin = apply_.clock().Now();
     const std::size_t applied = applier_.Apply(item.entries);
     if (applier_.failed()) return Stop();
+    applier_.times().Observe(apply_.clock().Now() - begin);
     WarnIfSlow(begin, item.entries);
     left_.assign(std::move_iterator(item.entries.begin() + static_cast<std::ptrdiff_t>(applied)),
                  std::move_iterator(item.entries.end()));
@@ -91,6 +94,7 @@ void ApplyLoop::SetApplied(raft::Index applied) {
 void ApplyLoop::WarnIfSlow(TimePoint begin, const std::vector<raft::Entry>& batch) const {
   const Duration took = apply_.clock().Now() - begin;
   if (slow_apply_ <= Duration::zero() || took <= slow_apply_) return;
+  status_.counters().slow_applies.Add();
   const auto millis = [](Duration duration) {
     return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
   };

@@ -1,6 +1,8 @@
 #include "server/call/call_counters.h"
 
+#include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "base/logging.h"
 
@@ -11,32 +13,53 @@ double Seconds(Duration duration) { return std::chrono::duration<double>(duratio
 
 }  // namespace
 
-CallCounters::CallCounters(std::size_t methods) : rows_(std::make_unique<Counters[]>(methods)) {}
-
-void CallCounters::Ended(std::uint32_t method, Code code) {
-  Row(method).by_code[static_cast<std::size_t>(code)].fetch_add(1, std::memory_order_relaxed);
+void CallCounters::TimeAll() {
+  // Those of Go's client library, unless others are chosen.
+  const std::vector<double> bounds{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10};
+  for (std::size_t i = 0; i < methods_; ++i) times_.push_back(std::make_unique<Histogram>(bounds));
 }
 
-std::uint64_t CallCounters::started(std::uint32_t method) const {
-  return rows_[method].started.load(std::memory_order_relaxed);
+// The name in etcd's log entries, where it is another one.
+void CallCounters::TimeRequests(const rpc::MethodInfo& method) {
+  requests_.resize(std::max<std::size_t>(requests_.size(), method.index + 1));
+  auto times = std::make_unique<RequestTimes>();
+  const bool is_of_auth = method.name.starts_with("User") || method.name.starts_with("Role");
+  times->type = method.name == "Compact" ? "Compaction" : (is_of_auth ? "Auth" : "") + method.name;
+  requests_[method.index] = std::move(times);
 }
 
-std::uint64_t CallCounters::ended(std::uint32_t method, Code code) const {
-  return rows_[method].by_code[static_cast<std::size_t>(code)].load(std::memory_order_relaxed);
+void CallCounters::StreamEnded(std::uint32_t method, const rpc::CallEnd& end) {
+  ThreadCells::Mine mine = cells_.Here();
+  mine.Add(Cell(method, kReceived), end.received_messages);
+  mine.Add(Cell(method, kSent), end.sent_messages);
 }
 
 void ObserveCalls(rpc::Router& router, CallCounters& counters, Duration slow) {
   router.SetStartHook(
       [&counters](rpc::CallContext& call) { counters.Started(call.method()->index); });
-  router.SetEndHook([&counters, slow](const rpc::CallContext& call, const rpc::CallEnd& end) {
-    const rpc::MethodInfo& method = *call.method();
-    counters.Ended(method.index, end.code);
-    if (method.kind != rpc::MethodKind::kUnary || end.duration <= slow) return;
-    KV_WARN("request stats", {"time spent", Seconds(end.duration)}, {"remote", call.peer()},
-            {"response type", method.path}, {"request size", end.received_bytes},
-            {"response size", end.sent_bytes}, {"code", static_cast<int>(end.code)},
-            {"error", end.message});
-  });
+  for (const auto& method : router.methods()) {
+    const rpc::MethodInfo& info = method->info;
+    const bool goes_through_log = info.service == "etcdserverpb.KV" ||
+                                  info.service == "etcdserverpb.Auth" ||
+                                  info.service == "etcdserverpb.Lease" || info.name == "Alarm";
+    if (goes_through_log && info.kind == rpc::MethodKind::kUnary) counters.TimeRequests(info);
+  }
+  const rpc::Router::Method* const range = router.Find("/etcdserverpb.KV/Range");
+  const rpc::MethodInfo* const range_info = range == nullptr ? nullptr : &range->info;
+  router.SetEndHook(
+      [&counters, slow, range_info](const rpc::CallContext& call, const rpc::CallEnd& end) {
+        const rpc::MethodInfo& method = *call.method();
+        counters.Ended(method.index, end.code);
+        counters.Took(method.index, end.duration);
+        counters.RequestEnded(method.index, end);
+        if (&method == range_info) counters.RangeTook(end);
+        if (method.kind != rpc::MethodKind::kUnary) counters.StreamEnded(method.index, end);
+        if (method.kind != rpc::MethodKind::kUnary || end.duration <= slow) return;
+        KV_WARN("request stats", {"time spent", Seconds(end.duration)}, {"remote", call.peer()},
+                {"response type", method.path}, {"request size", end.received_bytes},
+                {"response size", end.sent_bytes}, {"code", static_cast<int>(end.code)},
+                {"error", end.message});
+      });
 }
 
 }  // namespace kvorum::server

@@ -1,37 +1,88 @@
 // Calls counted by method and outcome, and the log of slow ones.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/metric.h"
+#include "base/thread_cells.h"
 #include "rpc/service.h"
 
 namespace kvorum::server {
 
-// Calls by method and status code, for the metrics. Thread-safe; one relaxed increment per call.
+// Calls by method and status code, for the metrics. Thread-safe; two additions to the thread's own
+// cells per call, two more for a Range.
 class CallCounters {
  public:
-  explicit CallCounters(std::size_t methods);
-  void Started(std::uint32_t method) {
-    Row(method).started.fetch_add(1, std::memory_order_relaxed);
+  static constexpr std::size_t kCodes = 17;
+
+  explicit CallCounters(std::size_t methods) : methods_(methods), cells_(methods * kPerMethod) {}
+  // Times the calls of every method from now on. Called before the first call.
+  void TimeAll();
+
+  void Started(std::uint32_t method) { cells_.Add(Cell(method, kStarted), 1); }
+  void Ended(std::uint32_t method, Code code) {
+    cells_.Add(Cell(method, static_cast<std::size_t>(code)), 1);
   }
-  void Ended(std::uint32_t method, Code code);
-  std::uint64_t started(std::uint32_t method) const;
-  std::uint64_t ended(std::uint32_t method, Code code) const;
+  void StreamEnded(std::uint32_t method, const rpc::CallEnd& end);
+  void Took(std::uint32_t method, Duration duration) {
+    if (!times_.empty()) times_[method]->Observe(duration);
+  }
+  // Times the calls of this unary method by their success, under the name of its kind of entry.
+  void TimeRequests(const rpc::MethodInfo& method);
+  void RequestEnded(std::uint32_t method, const rpc::CallEnd& end) {
+    if (method < requests_.size() && requests_[method] != nullptr)
+      requests_[method]->times[end.code == Code::kOk ? 1 : 0].Observe(end.duration);
+  }
+  void RangeTook(const rpc::CallEnd& end) {
+    (end.code == Code::kOk ? ranges_ : failed_ranges_).Observe(end.duration);
+  }
+
+  std::uint64_t started(std::uint32_t method) const { return Sum(method, kStarted); }
+  std::uint64_t ended(std::uint32_t method, Code code) const {
+    return Sum(method, static_cast<std::size_t>(code));
+  }
+  // Messages of a stream's calls that have ended.
+  std::uint64_t received(std::uint32_t method) const { return Sum(method, kReceived); }
+  std::uint64_t sent(std::uint32_t method) const { return Sum(method, kSent); }
+  // Null unless all are timed.
+  const Histogram* times(std::uint32_t method) const {
+    return times_.empty() ? nullptr : times_[method].get();
+  }
+  struct RequestTimes {
+    std::string type;  // "Put"
+    Histogram times[2]{Histogram(DoublingBounds(0.001, 14)),
+                       Histogram(DoublingBounds(0.001, 14))};  // by success
+  };
+  // By method; null for those that are not timed.
+  const std::vector<std::unique_ptr<RequestTimes>>& requests() const { return requests_; }
+  const Histogram& ranges() const { return ranges_; }
+  const Histogram& failed_ranges() const { return failed_ranges_; }
 
  private:
-  static constexpr std::size_t kCodes = 17;
-  struct alignas(64) Counters {
-    std::atomic<std::uint64_t> started{0};
-    std::atomic<std::uint64_t> by_code[kCodes]{};
-  };
-  Counters& Row(std::uint32_t method) { return rows_[method]; }
+  // After those of the codes.
+  static constexpr std::size_t kStarted = kCodes;
+  static constexpr std::size_t kReceived = kCodes + 1;
+  static constexpr std::size_t kSent = kCodes + 2;
+  static constexpr std::size_t kPerMethod = kCodes + 3;
+  static std::size_t Cell(std::uint32_t method, std::size_t what) {
+    return method * kPerMethod + what;
+  }
+  std::uint64_t Sum(std::uint32_t method, std::size_t what) const {
+    return cells_.Sum(Cell(method, what));
+  }
 
-  std::unique_ptr<Counters[]> rows_;
+  const std::size_t methods_;
+  ThreadCells cells_;
+  std::vector<std::unique_ptr<Histogram>> times_;
+  std::vector<std::unique_ptr<RequestTimes>> requests_;
+  Histogram ranges_{DoublingBounds(0.0001, 20)};
+  Histogram failed_ranges_{DoublingBounds(0.0001, 20)};
 };
 
 // Counts every call, and logs one that took longer than `slow` with its caller's address. Called

@@ -5,6 +5,7 @@
 #include "base/api_errors.h"
 #include "base/utf8.h"
 #include "server/call/access.h"
+#include "server/call/client_versions.h"
 #include "server/call/leader_streams.h"
 #include "server/replica/replica.h"
 #include "server/state/membership.h"
@@ -25,6 +26,10 @@ Result<void> CheckCall(const ServiceContext& context, const rpc::CallContext& ca
   if (const auto version = call.Metadata(kClientApiVersion);
       version.has_value() && !IsValidUtf8(*version)) {
     return kErrInvalidClientApiVersion.Fail();
+  } else if (context.client_versions != nullptr) {
+    const bool is_stream =
+        call.method() != nullptr && call.method()->kind != rpc::MethodKind::kUnary;
+    context.client_versions->Count(version.value_or("unknown"), is_stream);
   }
   if (WantsLeader(call) && context.replica->leader() == raft::kNone) return kErrNoLeader.Fail();
   return {};

@@ -26,6 +26,7 @@ namespace kvorum::server {
 class Access;
 class AdmittedWaiter;
 class Alarms;
+class ClientVersions;
 class LocalMember;
 class LeaderStreams;
 class LeaseExpiry;
@@ -86,7 +87,8 @@ struct ServiceContext {
   LeaderStreams* leader_streams = nullptr;  // may be null: then no stream is cut
   watch::Hub* watches = nullptr;            // one shard for each I/O loop
   ServiceExecutors executors;
-  rpc::AnswerMemory* answers = nullptr;  // may be null: then answers are not counted
+  rpc::AnswerMemory* answers = nullptr;       // may be null: then answers are not counted
+  ClientVersions* client_versions = nullptr;  // may be null
   std::uint64_t cluster_id = 0;
   raft::MemberId member_id = raft::kNone;
   ServiceLimits limits;

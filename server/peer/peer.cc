@@ -33,7 +33,9 @@ Peer::Peer(PeerLinks& links, raft::MemberId id, std::vector<Url> urls, Hooks hoo
 }
 
 Peer::~Peer() {
-  if (snapshot_ != nullptr) links_.receiver->SnapshotSent(id_, false);
+  if (snapshot_ == nullptr) return;
+  links_.metrics[id_].sent.running.fetch_sub(1);
+  links_.receiver->SnapshotSent(id_, false);
 }
 
 void Peer::BecomeMember() {
@@ -101,11 +103,17 @@ void Peer::SendSnapshot(raft::Message message, std::unique_ptr<mvcc::SnapshotSou
     return links_.receiver->SnapshotSent(id_, false);
   }
   const raft::Index index = message.snapshot == nullptr ? 0 : message.snapshot->metadata.index;
+  PeerMetrics::Snapshots& metrics = links_.metrics[id_].sent;
+  metrics.running.fetch_add(1);
   snapshot_ = std::make_unique<SnapshotSender>(
       links_, urls_, std::move(message), std::move(content),
-      [this, index](const Result<std::uint64_t>& sent) {
+      [this, index, &metrics,
+       begun = links_.loop.clock().Now()](const Result<std::uint64_t>& sent) {
         snapshot_.reset();
         const bool succeeded = sent.has_value();
+        metrics.running.fetch_sub(1);
+        (succeeded ? metrics.succeeded : metrics.failed).Add();
+        if (succeeded) metrics.times.Observe(links_.loop.clock().Now() - begun);
         if (succeeded) {
           links_.counters.sent_snapshots.fetch_add(1, std::memory_order_relaxed);
           KV_INFO("sent database snapshot", {"snapshot-index", index},
@@ -122,11 +130,20 @@ void Peer::SendSnapshot(raft::Message message, std::unique_ptr<mvcc::SnapshotSou
 void Peer::OnState(bool stands) {
   const int before = standing_readers_;
   standing_readers_ += stands ? 1 : -1;
-  if ((before == 0) != (standing_readers_ == 0)) hooks_.on_activity(standing_readers_ > 0);
+  if ((before == 0) == (standing_readers_ == 0)) return;
+  PeerMetrics::Of& metrics = links_.metrics[id_];
+  metrics.is_active = standing_readers_ > 0;
+  if (standing_readers_ > 0) {
+    metrics.was_active = true;
+  } else {
+    metrics.disconnections.Add();
+  }
+  hooks_.on_activity(standing_readers_ > 0);
 }
 
 void Peer::Lost(std::uint64_t messages) {
   links_.counters.dropped_messages.fetch_add(messages, std::memory_order_relaxed);
+  links_.metrics[id_].send_failures.Add();
   if (!std::exchange(is_losing_, true)) links_.receiver->Unreachable(id_);
 }
 

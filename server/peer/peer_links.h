@@ -17,6 +17,7 @@
 #include "server/peer/peer_dialer.h"
 #include "server/peer/peer_identity.h"
 #include "server/peer/peer_loop.h"
+#include "server/peer/peer_metrics.h"
 #include "server/peer/transport.h"
 
 namespace kvorum::rpc {
@@ -81,6 +82,7 @@ struct PeerLinks {
   // Called when a member says that we were removed from the cluster.
   std::function<void()> on_removed{};
   PeerCounters counters{};
+  PeerMetrics metrics{};
 };
 
 // A member's URLs: after a failure the next one is used. Not empty.

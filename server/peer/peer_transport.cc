@@ -136,7 +136,11 @@ std::unique_ptr<Peer> PeerTransport::Impl::MakePeer(raft::MemberId id, std::vect
           .on_messages =
               [this, id](std::vector<raft::Message> messages) { Deliver(id, std::move(messages)); },
           .on_activity = [this, id](bool is_active) { SetActive(id, is_active); },
-          .on_round_trip = [this, id](Duration round_trip) { SetRoundTrip(id, round_trip); }});
+          .on_round_trip =
+              [this, id](Duration round_trip) {
+                links.metrics[id].round_trips.Observe(round_trip);
+                SetRoundTrip(id, round_trip);
+              }});
 }
 
 void PeerTransport::Impl::UseMembers(std::shared_ptr<const MembershipView> next) {
@@ -344,6 +348,7 @@ rpc::HttpResponse PeerTransport::Impl::TakePosted(raft::MemberId sender, const S
   if (message->to != links.identity.member_id)
     return refuse(HttpError(403, "cannot process message to mismatch member"));
   links.counters.received_bytes.fetch_add(body.size(), std::memory_order_relaxed);
+  links.metrics[sender].received_bytes.Add(body.size());
   std::vector<raft::Message> messages;
   messages.push_back(*std::move(message));
   Deliver(sender, std::move(messages));
@@ -478,5 +483,6 @@ std::optional<Duration> PeerTransport::RoundTrip(raft::MemberId peer) const {
 }
 
 const PeerCounters& PeerTransport::counters() const { return impl_->links.counters; }
+const PeerMetrics& PeerTransport::metrics() const { return impl_->links.metrics; }
 
 }  // namespace kvorum::server

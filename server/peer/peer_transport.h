@@ -61,6 +61,7 @@ class PeerTransport final : public Transport, public PeerPoster {
 
   // Any thread.
   const PeerCounters& counters() const;
+  const PeerMetrics& metrics() const;
   const PeerServerStats& server_stats() const;
   // The round trip of the last answered probe.
   std::optional<Duration> RoundTrip(raft::MemberId peer) const;

@@ -45,10 +45,12 @@ void Pipeline::Post(HttpClient& client, const raft::Message& message) {
         if (answer.has_value() && answer->head.status == 204) {
           links_.counters.sent_messages.fetch_add(1, std::memory_order_relaxed);
           links_.counters.sent_bytes.fetch_add(size_bytes, std::memory_order_relaxed);
+          links_.metrics[peer_].sent_bytes.Add(size_bytes);
           hooks_.on_written();
           return Next();
         }
         links_.counters.dropped_messages.fetch_add(1, std::memory_order_relaxed);
+        links_.metrics[peer_].send_failures.Add();
         urls_.Failed(text);
         const bool was_answered = answer.has_value();
         if (was_answered && SaysRemoved(answer->head, answer->body, links_.identity.cluster_id))

@@ -46,13 +46,17 @@ struct SnapshotReceiver::Incoming {
   raft::Message message;
   TransportReceiver* receiver = nullptr;
   std::unique_ptr<mvcc::SnapshotSink> sink;
+  std::atomic<bool> is_whole{false};  // read by the loop too
 
   Result<void> Take(std::string_view bytes, bool last) {
     if (sink == nullptr) {
       KV_TRY(sink, receiver->ReceiveSnapshot(std::move(message)));
     }
     if (!bytes.empty()) KV_RETURN_IF_ERROR(sink->Write(bytes));
-    if (last) KV_RETURN_IF_ERROR(sink->Finish());
+    if (last) {
+      KV_RETURN_IF_ERROR(sink->Finish());
+      is_whole = true;
+    }
     return {};
   }
 };
@@ -63,7 +67,12 @@ SnapshotReceiver::SnapshotReceiver(PeerLinks& links, raft::MemberId sender,
 
 SnapshotReceiver::~SnapshotReceiver() {
   // After its present work.
-  if (incoming_ != nullptr) links_.disk.Post([incoming = std::move(incoming_)] {});
+  if (incoming_ == nullptr) return;
+  PeerMetrics::Snapshots& metrics = links_.metrics[sender_].received;
+  metrics.running.fetch_sub(1);
+  (incoming_->is_whole ? metrics.succeeded : metrics.failed).Add();
+  if (incoming_->is_whole) metrics.times.Observe(links_.loop.clock().Now() - begun_);
+  links_.disk.Post([incoming = std::move(incoming_)] {});
 }
 
 std::optional<rpc::HttpResponse> SnapshotReceiver::TakeMessage(std::string& bytes) {
@@ -94,6 +103,8 @@ std::optional<rpc::HttpResponse> SnapshotReceiver::TakeMessage(std::string& byte
   incoming_ = std::make_shared<Incoming>();
   incoming_->message = *std::move(message);
   incoming_->receiver = links_.receiver;
+  begun_ = links_.loop.clock().Now();
+  links_.metrics[sender_].received.running.fetch_add(1);
   return std::nullopt;
 }
 

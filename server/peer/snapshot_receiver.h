@@ -35,6 +35,7 @@ class SnapshotReceiver final : public BodyReceiver {
   std::optional<rpc::HttpResponse> refusal_;
   std::string head_;                    // of the body, until the message is whole
   std::shared_ptr<Incoming> incoming_;  // once the message is complete
+  TimePoint begun_;                     // then
 };
 
 // The length of the message at the front of a body, including its length field. nullopt: more bytes

@@ -144,6 +144,7 @@ Result<void> StreamReader::OnAnswer() {
 Result<void> StreamReader::TakeBody(std::string_view bytes) {
   Connection& connection = *connection_;
   links_.counters.received_bytes.fetch_add(bytes.size(), std::memory_order_relaxed);
+  links_.metrics[peer_].received_bytes.Add(bytes.size());
   if (connection.parser.head().chunked) {
     std::string input = connection.chunk_rest.append(bytes);
     connection.body.clear();
@@ -164,6 +165,7 @@ void StreamReader::Failed(const Error& error) {
   const bool stood = stands();
   const std::string url = connection_->url;
   Close();
+  if (stood) links_.metrics[peer_].receive_failures.Add();
   urls_.Failed(url);
   if (failures_.Allows(links_.loop.clock().Now()) || stood) {
     KV_WARN(stood ? "lost the stream at a peer" : "cannot open a stream at a peer",

@@ -98,6 +98,7 @@ void StreamWriter::Write(ByteChain chain) {
 void StreamWriter::OnWritten(const Result<std::size_t>& written) {
   if (!written.has_value()) return Broken(written.error());
   links_.counters.sent_bytes.fetch_add(*written, std::memory_order_relaxed);
+  links_.metrics[peer_].sent_bytes.Add(*written);
   connection_->is_writing = false;
   hooks_.on_written();
   Flush();

@@ -212,6 +212,8 @@ void LocalMember::Start(Transport& transport) {
   space_watch_->Start();
 }
 
+const ApplyTimes& LocalMember::apply_times() const { return applier_->times(); }
+
 void LocalMember::Receive(raft::Message message) {
   if (IsSnapshot(message)) return;
   replica_->Receive(std::move(message));

@@ -27,6 +27,7 @@ namespace kvorum::server {
 
 class Applier;
 class ApplyLoop;
+class ApplyTimes;
 class DatabaseSender;
 class KnownPeers;
 class LeaseExpiry;
@@ -88,6 +89,8 @@ class LocalMember final : public TransportReceiver {
   Leases& leases() { return state_->leases(); }
   LeaseExpiry& lease_expiry() { return *lease_expiry_; }
   const AuthStates& auth_states() const { return state_->auth_states(); }
+  const LogWriter& log() const { return *log_; }
+  const ApplyTimes& apply_times() const;
 
  private:
   LocalMember(mvcc::BackendOpener open_backend, LocalMemberExecutors executors,

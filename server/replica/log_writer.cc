@@ -73,6 +73,8 @@ bool LogWriter::WriteAll(std::vector<Write>& writes) {
 
 Result<void> LogWriter::Sync() {
   if (options_.unsafe_no_fsync) return {};
+  std::optional<ObservedTime> time;
+  if (writer_->HasUnsynced()) time.emplace(times_.sync, wal_.clock());
   return writer_->Sync();
 }
 
@@ -95,6 +97,7 @@ Result<void> LogWriter::AppendAll(std::vector<Write>& writes) {
   const auto append_up_to = [&](std::size_t end) -> Result<void> {
     if (!entries.empty() || state != nullptr) {
       KV_RETURN_IF_ERROR(Sync());  // the writes of an earlier part
+      const ObservedTime time(times_.write, wal_.clock());
       KV_RETURN_IF_ERROR(writer_->Append(entries, state));
     }
     // Entries already in the log are not written again when the next part meets a full disk.
@@ -161,6 +164,7 @@ void LogWriter::SaveSnapshot(raft::SnapshotMetadata metadata) {
     if (!WriteUnwritten()) return hooks_.on_snapshot_ended(0);
     if (metadata.index < received_index_) return hooks_.on_snapshot_ended(0);  // overtaken
     KV_FAILPOINT("raftBeforeSaveSnap");
+    const ObservedTime time(times_.snapshot, wal_.clock());
     if (const auto saved = SaveSnapshotFile(fs_, options_.snap_dir, metadata); !saved.has_value()) {
       if (saved.error().code != Code::kResourceExhausted) return Fatal(saved.error());
       KV_WARN("no space for a snapshot of the log; keeping more of it",

@@ -20,6 +20,7 @@
 #include "base/executor.h"
 #include "base/file_system.h"
 #include "base/inbox.h"
+#include "base/metric.h"
 #include "proto/raft_types.h"
 #include "wal/wal.h"
 
@@ -50,6 +51,13 @@ class LogWriter {
     bool must_sync = false;
   };
 
+  // For the metrics.
+  struct Times {
+    Histogram sync{DoublingBounds(0.001, 14)};
+    Histogram write{DoublingBounds(0.001, 14)};
+    Histogram snapshot{DoublingBounds(0.001, 14)};  // a marker and its file
+  };
+
   LogWriter(FileSystem& fs, std::unique_ptr<wal::Writer> writer, Executor& wal, Options options,
             Hooks hooks);
 
@@ -61,6 +69,8 @@ class LogWriter {
   void Close(Task done);
   // Thread-safe.
   bool SpaceLow() const { return writer_->SpaceLow(); }
+  const Times& times() const { return times_; }
+  std::uint64_t written_bytes() const { return writer_->written_bytes(); }
   // Checks the space every second until there is enough. Any thread.
   void WatchSpace();
 
@@ -87,6 +97,7 @@ class LogWriter {
 
   Inbox<std::vector<Write>> inbox_;
   std::atomic<bool> watching_space_ = false;
+  Times times_;
 
   // State of the wal executor.
   std::vector<Write> unwritten_;  // not yet in the log: a hard state that may wait, or everything

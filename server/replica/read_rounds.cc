@@ -23,6 +23,7 @@ void ReadRounds::AskNext(TimePoint now) {
   if (!asked_.empty() || next_.empty()) return;
   asked_ = std::exchange(next_, {});
   asked_at_ = now;
+  counts_.rounds.Add();
   context_ = ask_();
 }
 
@@ -36,6 +37,7 @@ void ReadRounds::AskAgain(TimePoint now) {
   std::ranges::move(next_, std::back_inserter(asked_));
   next_.clear();
   asked_at_ = now;
+  counts_.rounds.Add();
   context_ = ask_();
 }
 
@@ -49,6 +51,7 @@ void ReadRounds::Tick(TimePoint now) {
       expired.push_back(std::move(read));
       return true;
     });
+    counts_.expired.Add(expired.size());
     for (Read& read : expired) read.task(kErrTimeout.Fail());
   };
   fail_expired(asked_);
@@ -56,6 +59,7 @@ void ReadRounds::Tick(TimePoint now) {
   if (asked_.empty()) {
     AskNext(now);
   } else if (now >= asked_at_ + kRetry) {
+    counts_.repeated.Add();
     AskAgain(now);
   }
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/metric.h"
 #include "server/apply/read_task.h"
 
 namespace kvorum::server {
@@ -38,11 +39,20 @@ class ReadRounds {
   void Tick(TimePoint now);
   void FailAll(const Error& error);
 
+  // For the metrics; any thread.
+  struct Counts {
+    Counter rounds;    // asked for
+    Counter repeated;  // of them, for want of an answer
+    Counter expired;   // reads
+  };
+  const Counts& counts() const { return counts_; }
+
  private:
   void AskAgain(TimePoint now);
 
   const Ask ask_;
   const Duration timeout_;
+  Counts counts_;
   std::vector<Read> asked_;  // waiting for the outstanding request; there is none if empty
   std::uint64_t context_ = 0;
   TimePoint asked_at_;

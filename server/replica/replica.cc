@@ -328,7 +328,10 @@ void Replica::CheckLearner(raft::MemberId id, Callback callback) {
     const auto self = progress.find(node_->id());
     if (learner == progress.end()) return callback(kErrMemberNotFound.Fail());
     const raft::Index own = self == progress.end() ? node_->log().persisted() : self->second.match;
-    if (learner->second.match * 10 < own * 9) return callback(kErrLearnerNotReady.Fail());
+    const bool is_ready = learner->second.match * 10 >= own * 9;
+    RaftCounters& counters = status_.counters();
+    (is_ready ? counters.promotions : counters.refused_promotions).Add();
+    if (!is_ready) return callback(kErrLearnerNotReady.Fail());
     callback({});
   });
 }
@@ -393,6 +396,9 @@ void Replica::OnTick() {
   if (proposals_.HasHeldForLeader() && node_->leader() != raft::kNone)
     ProposeAll(proposals_.TakeHeldForLeader());
   if (proposals_.HasHeldForChange()) ProposeAll(proposals_.TakeHeldForChange());
+  const bool is_late = last_tick_.ns != 0 && now - last_tick_ > 2 * options_.tick;
+  if (is_late && node_->role() == raft::Role::kLeader) status_.counters().late_ticks.Add();
+  last_tick_ = now;
   reads_.Tick(now);
   apply_.ExpireWaiting(now);
   snapshots_.Tick(now);

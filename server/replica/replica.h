@@ -134,6 +134,9 @@ class Replica {
   std::uint64_t refused_messages() const { return status_.refused_messages(); }
   std::uint64_t repeated_proposals() const { return status_.repeated_proposals(); }
   const Clock& clock() const { return raft_.clock(); }
+  const WaitingProposals& waiting_proposals() const { return proposals_; }
+  const ReadRounds::Counts& read_counts() const { return reads_.counts(); }
+  std::size_t waiting_reads() const { return waiting_reads_.load(std::memory_order_relaxed); }
 
   // ---- raft executor ----
   const raft::Node& node() const { return *node_; }
@@ -206,6 +209,7 @@ class Replica {
   std::unique_ptr<raft::Node> node_;
   Transport* transport_ = nullptr;
   bool stopped_ = false;
+  TimePoint last_tick_;
   ReadRounds reads_;
   LeadershipMoves moves_;
   FirstElection first_election_;

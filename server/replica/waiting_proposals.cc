@@ -35,11 +35,13 @@ void WaitingProposals::Fail(std::uint64_t id, const Error& error) {
   for (auto& waiter : waiters_.Take({id})) {
     if (waiter != nullptr) waiter->Failed(error);
   }
+  failed_.Add();
 }
 
 void WaitingProposals::FailExpired(TimePoint now, const std::function<Error()>& error) {
   if (auto expired = waiters_.TakeExpired(now); !expired.empty()) {
     const Error told = error();
+    failed_.Add(expired.size());
     for (auto& waiter : expired) waiter->Failed(told);
   }
   DropExpired(for_leader_, now);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/metric.h"
 #include "server/apply/wait_table.h"
 #include "server/replica/proposal.h"
 
@@ -46,6 +47,11 @@ class WaitingProposals {
   void FailExpired(TimePoint now, const std::function<Error()>& error);
   void FailAll(const Error& error);
 
+  // For the metrics; any thread.
+  std::uint64_t failed() const { return failed_.value(); }
+  std::size_t pending() const { return waiters_.size(); }
+  std::size_t pending_bytes() const { return bytes_.load(std::memory_order_relaxed); }
+
  private:
   void Hold(std::vector<Proposal>& held, Proposal proposal);
   void DropExpired(std::vector<Proposal>& held, TimePoint now);
@@ -53,6 +59,7 @@ class WaitingProposals {
   WaitTable& waiters_;
   const Bounds bounds_;
   std::atomic<std::size_t> bytes_{0};
+  Counter failed_;
   std::vector<Proposal> for_leader_;
   std::vector<Proposal> for_change_;
 };

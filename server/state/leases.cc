@@ -42,6 +42,7 @@ Result<lease::LeaseRecord> Leases::Grant(lease::LeaseId id, std::int64_t ttl_s) 
   lock.unlock();
   if (!granted.refusal.has_value()) {
     counters_.granted.fetch_add(1, std::memory_order_relaxed);
+    counters_.ttl_s.Observe(static_cast<std::uint64_t>(granted.record.ttl_s));
     return granted.record;
   }
   switch (*granted.refusal) {

@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/executor.h"
+#include "base/metric.h"
 #include "lease/lessor.h"
 #include "mvcc/backend.h"
 #include "mvcc/txn.h"
@@ -33,7 +34,8 @@ struct LeaseCounters {
   std::atomic<std::uint64_t> granted{0};
   std::atomic<std::uint64_t> revoked{0};  // including expired ones
   std::atomic<std::uint64_t> renewed{0};
-  std::atomic<std::uint64_t> expired{0};  // revoked by this member, as the leader
+  std::atomic<std::uint64_t> expired{0};      // revoked by this member, as the leader
+  Histogram ttl_s{DoublingBounds(1, 24), 1};  // of those granted
 };
 
 class Leases final : public mvcc::LeaseChecker, public mvcc::LeaseAttachments {

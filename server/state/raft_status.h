@@ -9,9 +9,21 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/metric.h"
 #include "proto/raft_types.h"
 
 namespace kvorum::server {
+
+// For the metrics.
+struct RaftCounters {
+  Counter leader_changes;
+  Counter late_ticks;     // of a leader, whose heartbeats were due long before
+  Counter slow_applies;   // batches
+  Counter installations;  // snapshots that began to be installed
+  Counter installed;
+  Counter promotions;  // of learners, by this member as the leader
+  Counter refused_promotions;
+};
 
 class RaftStatus {
  public:
@@ -48,12 +60,15 @@ class RaftStatus {
     return repeated_proposals_.load(std::memory_order_relaxed);
   }
 
+  const RaftCounters& counters() const { return counters_; }
+
   // ---- for the publishers ----
   // Returns true if leading_term() has changed.
   bool Publish(const Values& values) {
     commit_index_.store(values.commit_index, std::memory_order_release);
     term_.store(values.term, std::memory_order_release);
-    leader_.store(values.leader, std::memory_order_release);
+    const raft::MemberId before = leader_.exchange(values.leader, std::memory_order_acq_rel);
+    if (values.leader != raft::kNone && values.leader != before) counters_.leader_changes.Add();
     const raft::Term leading = values.is_leading ? values.term : 0;
     return leading_term_.exchange(leading, std::memory_order_acq_rel) != leading;
   }
@@ -61,12 +76,14 @@ class RaftStatus {
     is_leader_overdue_.store(is_overdue, std::memory_order_release);
   }
   void SetApplied(raft::Index index) { applied_index_.store(index, std::memory_order_release); }
+  RaftCounters& counters() { return counters_; }
   void CountRefusedMessage() { refused_messages_.fetch_add(1, std::memory_order_relaxed); }
   void CountRepeatedProposals(std::uint64_t count) {
     repeated_proposals_.fetch_add(count, std::memory_order_relaxed);
   }
 
  private:
+  RaftCounters counters_;
   std::atomic<raft::Index> applied_index_;
   std::atomic<raft::Index> commit_index_{0};
   std::atomic<raft::Term> term_{0};
