@@ -19,6 +19,15 @@ void MetricsRegistry::Zero(std::string_view name, MetricType type, std::string_v
              .collect = [](Samples& out) { out.Add({}, 0.0); }});
 }
 
+void MetricsRegistry::Empty(std::string_view name, MetricType type, std::vector<std::string> labels,
+                            std::string_view help, std::string_view because) {
+  Add(name, {.type = type,
+             .help = help,
+             .labels = std::move(labels),
+             .zero_because = because,
+             .collect = [](Samples&) {}});
+}
+
 void MetricsRegistry::ZeroHistogram(std::string_view name, std::vector<double> bounds,
                                     std::string_view help, std::string_view because) {
   HistogramValues none{.bounds = std::move(bounds), .counts = {}, .sum = 0};

@@ -62,6 +62,9 @@ class MetricsRegistry {
   }
   void Zero(std::string_view name, MetricType type, std::string_view help,
             std::string_view because);
+  // The same for one with labels: it has no series.
+  void Empty(std::string_view name, MetricType type, std::vector<std::string> labels,
+             std::string_view help, std::string_view because);
   void ZeroHistogram(std::string_view name, std::vector<double> bounds, std::string_view help,
                      std::string_view because);
 

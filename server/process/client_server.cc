@@ -27,6 +27,8 @@ ClientServer::~ClientServer() = default;
 Result<void> ClientServer::Bind(rpc::Router router, rpc::HttpHandler handler) {
   health_.Register(router);
   counters_ = std::make_unique<CallCounters>(router.methods().size());
+  if (options_.metrics == "extensive") counters_->TimeAll();
+  for (const auto& method : router.methods()) methods_.push_back(method->info);
   ObserveCalls(router, *counters_, options_.warning_unary_request_duration);
   server_ = std::make_unique<rpc::Server>(ClientServerOptions(options_, answers_),
                                           std::move(router), std::move(handler));
@@ -34,7 +36,8 @@ Result<void> ClientServer::Bind(rpc::Router router, rpc::HttpHandler handler) {
 }
 
 Result<void> ClientServer::Listen() {
-  KV_TRY(const auto tls, OpenClientTls(PosixFileSystem(), options_, std::time(nullptr)));
+  KV_TRY(tls_, OpenClientTls(PosixFileSystem(), options_, std::time(nullptr)));
+  const std::shared_ptr<rpc::TlsContext>& tls = tls_;
   if (tls != nullptr) tls->LoadLargeFilesOn(tls_files_);
   KV_RETURN_IF_ERROR(CheckClientUrls(options_, tls.get()));
   KV_TRY(const std::vector<ClientListener> planned, PlanClientListeners(options_));

@@ -13,6 +13,7 @@
 #include "rpc/answer_memory.h"
 #include "rpc/health.h"
 #include "rpc/server.h"
+#include "rpc/service.h"
 
 namespace kvorum::server {
 
@@ -31,6 +32,11 @@ class ClientServer {
 
   rpc::Server& server() { return *server_; }
   rpc::AnswerMemory& answers() { return answers_; }
+  // All methods that are served, and their counters.
+  const std::vector<rpc::MethodInfo>& methods() const { return methods_; }
+  const CallCounters& counters() const { return *counters_; }
+  // Null without a certificate.
+  const std::shared_ptr<rpc::TlsContext>& tls() const { return tls_; }
 
  private:
   struct Listener {
@@ -44,7 +50,9 @@ class ClientServer {
   ThreadExecutor tls_files_{"tls-files"};  // outlives the connections
   rpc::AnswerMemory answers_;              // outlives the calls
   rpc::Health health_;
+  std::vector<rpc::MethodInfo> methods_;
   std::unique_ptr<CallCounters> counters_;
+  std::shared_ptr<rpc::TlsContext> tls_;
   std::unique_ptr<rpc::Server> server_;
   std::vector<Listener> listeners_;
 };

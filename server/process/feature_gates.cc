@@ -70,6 +70,11 @@ std::expected<FeatureGates, std::string> ParseFeatureGates(std::string_view text
   FeatureGates gates{.lease_checkpoint = IsOn(chosen, kLeaseCheckpoint),
                      .lease_checkpoint_persist = IsOn(chosen, kLeaseCheckpointPersist)};
   for (const Gate& gate : kGates) {
+    const bool is_alpha = gate.stage == Stage::kAlpha || gate.name == kAllAlpha;
+    const bool is_on = gate.stage == Stage::kAllOfAStage
+                           ? chosen.contains(gate.name) && chosen.at(gate.name)
+                           : IsOn(chosen, gate.name);
+    gates.all.push_back({.name = gate.name, .stage = is_alpha ? "ALPHA" : "BETA", .is_on = is_on});
     if (!gate.has_effect && IsOn(chosen, gate.name) != gate.by_default)
       gates.without_effect.push_back(gate.name);
   }

@@ -9,11 +9,18 @@
 
 namespace kvorum::server {
 
+struct FeatureGate {
+  std::string_view name;
+  std::string_view stage;  // "ALPHA", "BETA"
+  bool is_on = false;
+};
+
 struct FeatureGates {
   bool lease_checkpoint = false;          // the remaining time of long leases goes through the log
   bool lease_checkpoint_persist = false;  // always on here; requires the one above
   // The names of gates that are set to anything but their default and have no effect.
   std::vector<std::string_view> without_effect = {};
+  std::vector<FeatureGate> all = {};
 };
 
 // "Name=true,Other=false"; AllAlpha and AllBeta apply to gates that are not named themselves. The

@@ -27,6 +27,7 @@ struct Options {
   std::uint64_t election_ms = 1'000;
   std::string listen_peer_urls = "http://localhost:2380";
   std::string listen_client_urls = "http://localhost:2379";
+  std::string listen_metrics_urls;
   std::uint64_t max_wals = 5;
   std::uint64_t max_snapshots = 5;
   std::int64_t quota_backend_bytes = 0;  // 0: the default of 2 GiB; negative: no quota
@@ -90,6 +91,7 @@ struct Options {
   std::chrono::nanoseconds compaction_sleep_interval{0};       // 0 and below: 10 ms
   std::chrono::nanoseconds watch_progress_notify_interval{0};  // 0 and below: 10 minutes
   bool force_new_cluster = false;
+  std::string metrics = "basic";
 
   // Checked, and without effect.
   std::string logger = "zap";

@@ -5,23 +5,31 @@
 #include <chrono>
 #include <cstdlib>
 #include <ctime>
+#include <fstream>
 #include <future>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/file_system.h"
 #include "base/logging.h"
+#include "server/call/client_versions.h"
 #include "server/call/leader_streams.h"
 #include "server/call/request_batcher.h"
 #include "server/messages/member_id.h"
+#include "server/metrics/metrics_http.h"
+#include "server/metrics/sources.h"
 #include "server/peer/peer_request.h"
 #include "server/peer/peer_transport.h"
 #include "server/process/authentication.h"
 #include "server/process/client_server.h"
 #include "server/process/data_directory.h"
+#include "server/process/feature_gates.h"
 #include "server/process/freed_memory.h"
 #include "server/process/machine_memory.h"
 #include "server/process/member_tls.h"
+#include "server/process/metrics_server.h"
 #include "server/process/notify.h"
 #include "server/process/part_options.h"
 #include "server/process/process_threads.h"
@@ -31,6 +39,7 @@
 #include "server/process/version_monitor.h"
 #include "server/replica/local_member.h"
 #include "server/replica/replica.h"
+#include "server/services/health.h"
 #include "server/services/http_handlers.h"
 #include "server/services/peer_http.h"
 #include "server/services/promote_forwarder.h"
@@ -49,6 +58,14 @@ constexpr Duration kTransferLimit = std::chrono::milliseconds(500);
   std::_Exit(1);
 }
 
+// The arguments of this process, the program first.
+std::vector<std::string> CommandLine() {
+  std::ifstream file("/proc/self/cmdline");
+  std::vector<std::string> arguments;
+  for (std::string argument; std::getline(file, argument, '\0');) arguments.push_back(argument);
+  return arguments;
+}
+
 }  // namespace
 
 // In this order: what stands further down uses what stands above, and is destroyed before it.
@@ -59,6 +76,7 @@ struct Process::Impl {
         requester(peer_tls.has_value() ? &*peer_tls : nullptr) {}
 
   Result<void> Bind();
+  Result<void> BindMetrics();
   Result<void> Open();
   void FillContext();
   void WatchMemory();
@@ -70,7 +88,14 @@ struct Process::Impl {
   std::unique_ptr<watch::Hub> watches;
   std::unique_ptr<LeaderStreams> leader_streams;
   std::unique_ptr<Authentication> authentication;
+  Health health{context};
+  ClientVersions client_versions;
+  MetricSources metric_sources;
+  MetricsRegistry metrics;
+  MetricsHttp metrics_http{metrics, threads.metrics};
+  const std::vector<std::string> arguments = CommandLine();
   ClientServer client_server{options};
+  MetricsServer metrics_server;
 
   PeerTransport transport;
   std::vector<std::string> peer_addresses;
@@ -93,13 +118,40 @@ Result<void> Process::Impl::Bind() {
   services.Register(router);
   authentication->Register(router);
   RegisterUnimplemented(router, context);
-  KV_RETURN_IF_ERROR(client_server.Bind(std::move(router), MakeHttpHandler(context)));
+  rpc::HttpMux routes = ClientRoutes(context, health);
+  metrics_http.AddRoutes(routes);
+  AddDebugVars(routes, context, arguments);
+  KV_RETURN_IF_ERROR(
+      client_server.Bind(std::move(router), rpc::HttpMux::ToHandler(std::move(routes))));
+  KV_RETURN_IF_ERROR(BindMetrics());
   KV_TRY(const std::vector<Url> peer_urls, ParseUrls(options.listen_peer_urls));
   for (const Url& url : peer_urls) {
     KV_TRY(std::string address, transport.Bind(url));
     peer_addresses.push_back(std::move(address));
   }
   return {};
+}
+
+Result<void> Process::Impl::BindMetrics() {
+  metric_sources = {.context = &context,
+                    .methods = client_server.methods(),
+                    .calls = &client_server.counters(),
+                    .versions = &client_versions,
+                    .health = &health,
+                    .peers = &transport,
+                    .client_port = [this] { return client_server.server().stats(); },
+                    .features = {},
+                    .times_calls = options.metrics == "extensive"};
+  if (const auto gates = ParseFeatureGates(options.feature_gates); gates.has_value()) {
+    for (const auto& [name, stage, is_on] : gates->all)
+      metric_sources.features.push_back({.name = name, .stage = stage, .is_on = is_on});
+  }
+  AddAllMetrics(metrics, metric_sources);
+  rpc::HttpMux routes;
+  health.AddRoutes(routes);
+  metrics_http.AddRoutes(routes);
+  return metrics_server.Bind(options, client_server.tls(),
+                             rpc::HttpMux::ToHandler(std::move(routes)));
 }
 
 Result<void> Process::Impl::Open() {
@@ -158,6 +210,7 @@ void Process::Impl::FillContext() {
   context.executors.readers = &threads.readers;
   context.executors.hasher = &threads.hasher;
   context.answers = &client_server.answers();
+  context.client_versions = &client_versions;
   context.limits = LimitsOf(options);
 }
 
@@ -208,6 +261,7 @@ void Process::Start(std::function<void()> on_end) {
                        {.http = MakePeerHttpHandler(impl.context, impl.services.cluster,
                                                     impl.services.lease.access()),
                         .on_removed = [&impl] { impl.removal.Begin(); }});
+  impl.metrics_server.Serve();
   impl.version_monitor->Start();
   impl.leader_streams->Start();
   impl.freed_memory->Start();
@@ -226,6 +280,7 @@ void Process::Stop() {
   impl.local_member->replica().GiveUpLeadership(kTransferLimit, [&] { handed_over.set_value(); });
   handed_over.get_future().wait();
   impl.client_server.Shutdown();
+  impl.metrics_server.Shutdown();
   std::promise<void> stopped;
   impl.local_member->Stop([&] { stopped.set_value(); });
   stopped.get_future().wait();

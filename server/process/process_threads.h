@@ -25,10 +25,12 @@ struct ProcessThreads {
   ThreadExecutor watch{"watch"};
   ThreadExecutor members{"members"};  // asks peers, and waits for them
   ThreadExecutor control{"control"};
+  ThreadExecutor metrics{"metrics"};
   auth::PasswordWorkers passwords{auth::PasswordWorkers::Options{}};
 
   // Stops those that work for the member, once it has stopped.
   void StopMember() {
+    metrics.Stop();
     readers.Stop();
     hasher.Stop();
     watch.Stop();

@@ -1,10 +1,12 @@
-// The port's answers over HTTP/1.1: GET /health and GET /version.
+// The client port's own answers over HTTP: the version, and the health of the member (health.h).
 #pragma once
 
 #include "rpc/http.h"
 #include "server/call/service_context.h"
 
 namespace kvorum::server {
+
+class Health;
 
 // True if it is a GET; otherwise it was answered with 405.
 bool MethodIsGet(const rpc::HttpRequest& request, rpc::HttpReply& reply);
@@ -13,7 +15,7 @@ bool MethodIsGet(const rpc::HttpRequest& request, rpc::HttpReply& reply);
 void ServeVersion(const ServiceContext& context, const rpc::HttpRequest& request,
                   rpc::HttpReply reply);
 
-// The context outlives the handler.
-rpc::HttpHandler MakeHttpHandler(ServiceContext& context);
+// /version and those of Health; both arguments outlive the handlers.
+rpc::HttpMux ClientRoutes(const ServiceContext& context, Health& health);
 
 }  // namespace kvorum::server

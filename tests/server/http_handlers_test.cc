@@ -9,6 +9,7 @@
 #include <string>
 
 #include "server/messages/maintenance_encode.h"
+#include "server/services/health.h"
 #include "server/services/peer_http.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/served_member.h"
@@ -53,7 +54,8 @@ class HttpHandlersTest : public testing::Test {
   }
 
   ServedMember served_;
-  rpc::HttpHandler client_ = MakeHttpHandler(served_.context());
+  Health health_{served_.context()};
+  rpc::HttpHandler client_ = rpc::HttpMux::ToHandler(ClientRoutes(served_.context(), health_));
   rpc::HttpHandler peer_ =
       MakePeerHttpHandler(served_.context(), served_.cluster(), served_.lease().access());
 };
@@ -110,9 +112,73 @@ TEST_F(HttpHandlersTest, TheClusterVersionIsToldOnceItIsDecided) {
   EXPECT_EQ(Join(Ask(peer_, "/version").body), decided);
 }
 
+TEST_F(HttpHandlersTest, AMemberThatServesIsLiveAndReady) {
+  Start();
+  EXPECT_EQ(Get("/livez"), "200 ok\n");
+  EXPECT_EQ(Get("/readyz"), "200 ok\n");
+  EXPECT_EQ(Get("/livez?verbose"), "200 [+]serializable_read ok\nok\n");
+  EXPECT_EQ(Get("/readyz?verbose"),
+            "200 [+]data_corruption ok\n[+]serializable_read ok\n[+]linearizable_read ok\n"
+            "[+]non_learner ok\nok\n");
+  const rpc::HttpResponse response = Ask(client_, "/livez");
+  EXPECT_EQ(response.content_type, "text/plain; charset=utf-8");
+  ASSERT_EQ(response.headers.size(), 1u);
+  EXPECT_EQ(response.headers[0].name, "X-Content-Type-Options");
+  EXPECT_EQ(response.headers[0].value, "nosniff");
+}
+
+TEST_F(HttpHandlersTest, EachCheckHasAPathOfItsOwn) {
+  Start();
+  EXPECT_EQ(Get("/readyz/non_learner?verbose"), "200 [+]non_learner ok\nok\n");
+  EXPECT_EQ(Get("/readyz/linearizable_read?verbose&exclude=linearizable_read"),
+            "200 [+]linearizable_read ok\nok\n");
+  EXPECT_EQ(Get("/livez/serializable_read"), "200 ok\n");
+  EXPECT_EQ(Get("/livez/non_learner"), "404 404 page not found\n");
+}
+
+TEST_F(HttpHandlersTest, AFailedCheckIsTold) {
+  Start();
+  Alarm(AlarmType::kNoSpace);
+  EXPECT_EQ(Get("/readyz"), "200 ok\n");
+  Alarm(AlarmType::kCorrupt);
+  EXPECT_EQ(Get("/readyz"),
+            "503 [-]data_corruption failed: alarm activated: CORRUPT\n"
+            "[+]serializable_read ok\n[+]linearizable_read ok\n[+]non_learner ok\n\n");
+  EXPECT_EQ(Get("/readyz/data_corruption"),
+            "503 [-]data_corruption failed: alarm activated: CORRUPT\n\n");
+  EXPECT_EQ(Get("/readyz?exclude=data_corruption&exclude=nothing&verbose"),
+            "200 [+]serializable_read ok\n[+]linearizable_read ok\n[+]non_learner ok\nok\n");
+  EXPECT_EQ(Get("/livez"), "200 ok\n");
+  const auto& corruption = health_.checks()[1];
+  EXPECT_EQ(corruption.name, "data_corruption");
+  EXPECT_EQ(corruption.passed.value(), 1u);
+  EXPECT_EQ(corruption.failed.value(), 2u);
+  EXPECT_FALSE(corruption.last_passed);
+}
+
+TEST_F(HttpHandlersTest, AMemberWhoseReadsFailIsLiveButNotReady) {
+  Start();
+  served_.member().local_member().Stop([] {});
+  served_.lanes().RunFor(std::chrono::seconds(1));
+  EXPECT_EQ(Get("/livez"), "200 ok\n");
+  EXPECT_EQ(Get("/readyz/linearizable_read"),
+            "503 [-]linearizable_read failed: etcdserver: server stopped\n\n");
+}
+
+TEST_F(HttpHandlersTest, HealthIsCounted) {
+  ASSERT_TRUE(served_.Open().has_value());
+  Get("/health?serializable=true");
+  Get("/health");
+  Get("/health");
+  EXPECT_EQ(health_.successes(), 1u);
+  EXPECT_EQ(health_.failures(), 2u);
+  EXPECT_FALSE(health_.checks()[0].is_known);
+}
+
 TEST_F(HttpHandlersTest, OnlyGetIsAllowed) {
   Start();
-  for (const char* target : {"/health", "/version"}) {
+  for (const char* target :
+       {"/health", "/version", "/livez", "/readyz", "/readyz/linearizable_read"}) {
     const rpc::HttpResponse response = Ask(client_, target, "POST");
     EXPECT_EQ(response.status, 405);
     EXPECT_EQ(Join(response.body), "Method Not Allowed\n");

@@ -10,6 +10,7 @@
 
 #include "base/api_errors.h"
 #include "server/call/leader_streams.h"
+#include "server/services/health.h"
 #include "server/services/http_handlers.h"
 #include "tests/server/live_stream.h"
 #include "tests/server/member_services.h"
@@ -60,7 +61,8 @@ class LeaderKnowledge : public testing::TestWithParam<int> {
     streams.Start();
     const auto stream = std::make_shared<LiveStream>(io);
     streams.Add(std::static_pointer_cast<rpc::ServerStream>(stream));
-    const rpc::HttpHandler http = MakeHttpHandler(services.context());
+    Health checks(services.context());
+    const rpc::HttpHandler http = rpc::HttpMux::ToHandler(ClientRoutes(services.context(), checks));
     const auto health = std::make_shared<KeepingSink>();
     cluster_.Isolate(i);
     rpc::HttpRequest request;

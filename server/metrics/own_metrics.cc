@@ -1,0 +1,59 @@
+// What etcd has no name for.
+#include "mvcc/store.h"
+#include "rpc/answer_memory.h"
+#include "server/metrics/sources.h"
+#include "server/peer/peer_transport.h"
+#include "server/replica/replica.h"
+#include "watch/hub.h"
+
+namespace kvorum::server {
+
+void AddOwnMetrics(MetricsRegistry& registry, const MetricSources& of) {
+  const auto store = [&of]() -> const mvcc::Store& { return *of.context->store; };
+  const auto replica = [&of]() -> const Replica& { return *of.context->replica; };
+  registry.Gauge("kvorum_write_buffer_bytes", "Bytes published and not yet in the database.",
+                 [store] { return store().PendingBytes(); });
+  registry.Histogram("kvorum_commit_bytes", "Bytes of a commit.",
+                     [store]() -> const Histogram& { return store().metrics().commit_bytes; });
+  registry.Gauge("kvorum_index_memory_bytes", "Memory of the key index.",
+                 [store] { return store().metrics().index_bytes.load(); });
+  registry.Counter("kvorum_read_rounds_total", "Rounds that confirmed linearizable reads.",
+                   [replica] { return replica().read_counts().rounds.value(); });
+  registry.Gauge("kvorum_reads_waiting", "Batches of linearizable reads not yet answered.",
+                 [replica] { return replica().waiting_reads(); });
+  registry.Gauge("kvorum_proposal_bytes_waiting", "Bytes of proposals that Raft has not taken.",
+                 [replica] { return replica().waiting_proposals().pending_bytes(); });
+  registry.Gauge("kvorum_apply_lag_entries", "Entries committed and not yet applied.", [replica] {
+    const auto applied = static_cast<std::uint64_t>(replica().applied_index());
+    const auto committed = static_cast<std::uint64_t>(replica().commit_index());
+    return committed > applied ? committed - applied : 0;
+  });
+  registry.Counter("kvorum_refused_messages_total", "Messages of peers that were refused.",
+                   [replica] { return replica().refused_messages(); });
+  registry.Counter("kvorum_repeated_proposals_total", "Forwarded proposals that came again.",
+                   [replica] { return replica().repeated_proposals(); });
+  registry.Gauge("kvorum_watch_inbox_bytes", "Bytes of events that no I/O loop has matched yet.",
+                 [&of] { return of.context->watches->WaitingBytes(); });
+  registry.Gauge("kvorum_answer_memory_bytes", "Memory of answers that clients have not read.",
+                 [&of] { return of.context->answers->used_bytes(); });
+  registry.Gauge("kvorum_answer_memory_limit_bytes", "The bound of that.",
+                 [&of] { return of.context->answers->limit_bytes(); });
+  registry.Gauge("kvorum_client_connections", "Open connections of the client port.",
+                 [&of] { return of.client_port().open_connections; });
+  registry.Counter("kvorum_client_connections_accepted_total", "Connections accepted there.",
+                   [&of] { return of.client_port().accepted_connections; });
+  registry.Counter("kvorum_client_connections_cut_total",
+                   "Connections closed because their client did not read.",
+                   [&of] { return of.client_port().cut_connections; });
+  registry.Counter("kvorum_tls_handshakes_total", "Handshakes with clients that succeeded.",
+                   [&of] { return of.client_port().tls_handshakes; });
+  registry.Counter("kvorum_peer_messages_dropped_total",
+                   "Messages to members without room or connection.",
+                   [&of] { return of.peers->counters().dropped_messages.load(); });
+  registry.Gauge("kvorum_peer_connections", "Open connections of the peer port.",
+                 [&of] { return of.peers->server_stats().open.load(); });
+  registry.Gauge("kvorum_peer_body_bytes", "Bytes of bodies being posted to the peer port.",
+                 [&of] { return of.peers->server_stats().gathered_bytes.load(); });
+}
+
+}  // namespace kvorum::server

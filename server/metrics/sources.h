@@ -1,0 +1,51 @@
+// The parts of a process that the metrics read, and the tables that name what they know.
+//
+// Ownership: everything outlives the registry, and is there by the first scrape.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rpc/server.h"
+#include "rpc/service.h"
+#include "server/call/service_context.h"
+#include "server/metrics/registry.h"
+
+namespace kvorum::server {
+
+class CallCounters;
+class ClientVersions;
+class Health;
+class PeerTransport;
+
+// A feature gate.
+struct Feature {
+  std::string_view name;
+  std::string_view stage;  // "ALPHA", "BETA"
+  bool is_on = false;
+};
+
+struct MetricSources {
+  ServiceContext* context = nullptr;
+  std::vector<rpc::MethodInfo> methods;
+  const CallCounters* calls = nullptr;
+  const ClientVersions* versions = nullptr;
+  const Health* health = nullptr;
+  const PeerTransport* peers = nullptr;
+  std::function<rpc::Stats()> client_port;
+  std::vector<Feature> features;
+  bool times_calls = false;  // --metrics=extensive
+};
+
+// The rows. `of` outlives the registry.
+void AddServerMetrics(MetricsRegistry& registry, const MetricSources& of);   // etcd_server_*
+void AddStoreMetrics(MetricsRegistry& registry, const MetricSources& of);    // etcd_mvcc_*, _disk_*
+void AddNetworkMetrics(MetricsRegistry& registry, const MetricSources& of);  // etcd_network_*
+void AddCallMetrics(MetricsRegistry& registry, const MetricSources& of);     // grpc_server_*
+void AddProcessMetrics(MetricsRegistry& registry);                       // process_*, go_*, os_*
+void AddOwnMetrics(MetricsRegistry& registry, const MetricSources& of);  // kvorum_*
+void AddAllMetrics(MetricsRegistry& registry, const MetricSources& of);
+
+}  // namespace kvorum::server

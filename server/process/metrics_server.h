@@ -1,0 +1,35 @@
+// The listeners of --listen-metrics-urls: metrics and health only, for probes and scrapers that
+// must not reach the data. Served from the start, before the member is ready.
+//
+// Ownership: the handler's parts and the TLS context outlive it. Bind is called before any data is
+// touched; nothing is accepted until Serve.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "rpc/http.h"
+#include "rpc/server.h"
+#include "rpc/tls_context.h"
+
+namespace kvorum::server {
+
+struct Options;
+
+class MetricsServer {
+ public:
+  // `tls` is the clients', for https; null: there is none, and https is refused. The handler gets
+  // requests without a loop.
+  Result<void> Bind(const Options& options, const std::shared_ptr<rpc::TlsContext>& tls,
+                    rpc::HttpHandler handler);
+  void Serve();
+  void Shutdown();
+
+ private:
+  std::unique_ptr<rpc::Server> server_;  // null without URLs
+  std::vector<std::string> addresses_;
+};
+
+}  // namespace kvorum::server

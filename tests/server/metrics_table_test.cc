@@ -1,0 +1,77 @@
+// The metrics that the tables name, beside those of the API level and those of the manual.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+
+#include "server/metrics/metrics_http.h"
+#include "server/metrics/sources.h"
+
+namespace kvorum::server {
+namespace {
+
+std::string Joined(const std::vector<std::string>& labels) {
+  std::string text;
+  for (const std::string& label : labels) text += (text.empty() ? "" : ",") + label;
+  return text.empty() ? "-" : text;
+}
+
+class MetricsTableTest : public testing::Test {
+ protected:
+  MetricsTableTest() {
+    sources_.times_calls = true;
+    AddAllMetrics(registry_, sources_);
+  }
+
+  MetricSources sources_;
+  MetricsRegistry registry_;
+  ThreadExecutor executor_{"metrics"};
+  MetricsHttp http_{registry_, executor_};
+};
+
+TEST_F(MetricsTableTest, HasEveryMetricOfTheApiLevel) {
+  std::ifstream file(KVORUM_METRICS_OF_API_LEVEL);
+  std::size_t count = 0;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with('#')) continue;
+    std::istringstream fields(line);
+    std::string name;
+    std::string type;
+    std::string labels;
+    fields >> name >> type >> labels;
+    ++count;
+    const auto row = registry_.rows().find(name);
+    ASSERT_NE(row, registry_.rows().end()) << name;
+    EXPECT_EQ(Name(row->second.type), type) << name;
+    EXPECT_EQ(Joined(row->second.labels), labels) << name;
+  }
+  EXPECT_GT(count, 150u);
+}
+
+// The manual lists each with its state, one row each.
+TEST_F(MetricsTableTest, IsTheManuals) {
+  std::ifstream file(KVORUM_METRICS_MANUAL);
+  std::map<std::string, std::string> listed;
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("| `")) continue;
+    const std::size_t end = line.find('`', 3);
+    listed[line.substr(3, end - 3)] = line;
+  }
+  for (const auto& [name, row] : registry_.rows()) {
+    const std::string labels = row.labels.empty() ? "" : " `" + Joined(row.labels) + "`";
+    const std::string state =
+        row.zero_because.empty()
+            ? std::string(row.help)
+            : (row.labels.empty() ? "0: " : "no series: ") + std::string(row.zero_because);
+    const std::string expected = "| `" + std::string(name) + "`" + labels + " | " +
+                                 std::string(Name(row.type)) + " | " + state + " |";
+    EXPECT_EQ(listed[std::string(name)], expected);
+    listed.erase(std::string(name));
+  }
+  EXPECT_EQ(listed.size(), 0u) << listed.begin()->first;
+}
+
+}  // namespace
+}  // namespace kvorum::server
