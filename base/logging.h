@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/strong_number.h"
 
 namespace kvorum {
 
@@ -48,6 +49,8 @@ struct LogField {
       unsigned_integer = value;
     }
   }
+  template <class Tag>
+  LogField(std::string_view n, StrongNumber<Tag> value) : LogField(n, value.value()) {}
 };
 
 struct LogOptions {

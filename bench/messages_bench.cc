@@ -20,7 +20,7 @@ constexpr auto kPutAnswer =
                    wire::Encoded<2, &PutAnswer::prev_kv>>("etcdserverpb.PutResponse");
 
 constexpr ResponseHeader kHeader = {.cluster_id = 0xcdf8181e3b7e1f1c,
-                                    .member_id = 0x8e9e05c52164694d,
+                                    .member_id = raft::MemberId{0x8e9e05c52164694d},
                                     .revision = 1'000'000,
                                     .raft_term = 3};
 

@@ -21,11 +21,11 @@ class Cluster {
  public:
   explicit Cluster(std::size_t size) {
     std::vector<FirstMember> members(size);
-    for (std::size_t i = 0; i < size; ++i) members[i] = {.id = i + 1, .context = {}};
+    for (std::size_t i = 0; i < size; ++i) members[i] = {.id = MemberId{i + 1}, .context = {}};
     const Bootstrap bootstrap = MakeBootstrap(members);
     for (const FirstMember& member : members) {
       nodes_.push_back(
-          Node::Create({.id = member.id, .seed = member.id},
+          Node::Create({.id = member.id, .seed = member.id.value()},
                        {.hard_state = bootstrap.hard_state, .entries = bootstrap.entries})
               .value());
     }
@@ -51,7 +51,7 @@ class Cluster {
         Ready ready = node->TakeReady();
         for (Message& message : ready.messages) {
           Count(message);
-          (void)nodes_[message.to - 1]->Step(std::move(message));
+          (void)nodes_[message.to.value() - 1]->Step(std::move(message));
         }
         if (ready.must_sync) node->Persisted(ready.number);
         for (const Entry& entry : ready.committed) {

@@ -38,7 +38,7 @@ std::vector<raft::Entry> MakeEntries(std::size_t count, std::size_t data_bytes) 
   std::vector<raft::Entry> entries;
   for (std::size_t i = 0; i < count; ++i) {
     entries.push_back({.term = 3,
-                       .index = i + 1,
+                       .index = raft::Index{i + 1},
                        .type = raft::EntryType::kNormal,
                        .data = SharedBytes::Own(std::string(data_bytes, 'v'))});
   }

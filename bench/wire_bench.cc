@@ -17,8 +17,8 @@ Entry MakeEntry(std::size_t data_size_bytes) {
 
 Message MakeMessage(std::size_t data_size_bytes) {
   Message message{.type = MessageType::kApp,
-                  .to = 0x8e9e05c52164694d,
-                  .from = 0x91bc3c398fb3c146,
+                  .to = raft::MemberId{0x8e9e05c52164694d},
+                  .from = raft::MemberId{0x91bc3c398fb3c146},
                   .term = 3,
                   .log_term = 3,
                   .index = 1234567,

@@ -11,10 +11,10 @@
 //   std::string bytes = wire::Encode(kGrant, request);
 //   wire::Decoded outcome = wire::Decode(kGrant, bytes, request);
 //
-// A member is an integer, an enum, a bool, a string, a string_view (into the decoded bytes), a
-// SharedBytes (a slice of the decoded block) or another described struct, Nested. A std::vector of
-// these is a repeated field. A std::optional is written if it is set; any other member unless it is
-// zero or empty, but a struct is always written.
+// A member is an integer, a StrongNumber, an enum, a bool, a string, a string_view (into the
+// decoded bytes), a SharedBytes (a slice of the decoded block) or another described struct, Nested.
+// A std::vector of these is a repeated field. A std::optional is written if it is set; any other
+// member unless it is zero or empty, but a struct is always written.
 //
 // Threading: constants and functions. Errors: decoding ends at the first field that is malformed,
 // by the rules of wire::Reader, and leaves the message half filled. Unknown fields are skipped; a
@@ -41,6 +41,7 @@
 
 #include "base/error.h"
 #include "base/shared_bytes.h"
+#include "base/strong_number.h"
 
 namespace kvorum::wire {
 
@@ -115,7 +116,8 @@ template <class Member>
 struct Held {
   using Value = Member;
   static constexpr bool kRepeated = false;
-  static constexpr bool kWritesZero = std::is_class_v<Value> && !kIsBytes<Value>;
+  static constexpr bool kWritesZero =
+      std::is_class_v<Value> && !kIsBytes<Value> && !kIsStrongNumber<Value>;
   static const Value* Get(const Value& value, std::size_t i) { return i == 0 ? &value : nullptr; }
   static Value* Place(Value& value) { return &value; }
 };
@@ -186,6 +188,11 @@ consteval Access AccessOf() {
             },
             .set_bytes = [](void* value, std::string_view bytes,
                             const SharedBytes*) { *static_cast<Value*>(value) = bytes; }};
+  } else if constexpr (kIsStrongNumber<Value>) {
+    return {
+        .number = [](const void* value) { return static_cast<const Value*>(value)->value(); },
+        .set_number = [](void* value,
+                         std::uint64_t number) { *static_cast<Value*>(value) = Value{number}; }};
   } else if constexpr (std::is_class_v<Value>) {
     return {};
   } else {  // a number that does not fit is cut, and a negative one takes ten bytes, as in protobuf
@@ -203,6 +210,7 @@ consteval Access AccessOf() {
 template <class Value>
 consteval FieldType TypeOf() {
   if (kIsBytes<Value>) return FieldType::kBytes;
+  if (kIsStrongNumber<Value>) return FieldType::kUint64;
   if (std::is_class_v<Value>) return FieldType::kMessage;
   if (std::is_enum_v<Value>) return FieldType::kEnum;
   if (std::is_same_v<Value, bool>) return FieldType::kBool;

@@ -55,10 +55,10 @@ bool ReadEntry(const SharedBytes& block, std::string_view bytes, Entry& out) {
         out.type = ReadEnum(reader, EntryType::kConfChangeV2);
         break;
       case field::entry::kTerm:
-        out.term = reader.Varint();
+        out.term = Term{reader.Varint()};
         break;
       case field::entry::kIndex:
-        out.index = reader.Varint();
+        out.index = Index{reader.Varint()};
         break;
       case field::entry::kData:
         out.data = wire::SliceOf(block, reader.Bytes());
@@ -75,24 +75,24 @@ bool ReadEntry(const SharedBytes& block, std::string_view bytes, Entry& out) {
 void AppendFieldsBeforeEntries(std::string& out, const Message& message) {
   namespace f = field::message;
   wire::AppendUint(out, f::kType, Number(message.type));
-  wire::AppendUint(out, f::kTo, message.to);
-  wire::AppendUint(out, f::kFrom, message.from);
-  wire::AppendUint(out, f::kTerm, message.term);
-  wire::AppendUint(out, f::kLogTerm, message.log_term);
-  wire::AppendUint(out, f::kIndex, message.index);
+  wire::AppendUint(out, f::kTo, message.to.value());
+  wire::AppendUint(out, f::kFrom, message.from.value());
+  wire::AppendUint(out, f::kTerm, message.term.value());
+  wire::AppendUint(out, f::kLogTerm, message.log_term.value());
+  wire::AppendUint(out, f::kIndex, message.index.value());
 }
 
 void AppendFieldsBehindSnapshot(std::string& out, const Message& message) {
   namespace f = field::message;
   wire::AppendBool(out, f::kReject, message.reject);
-  wire::AppendUint(out, f::kRejectHint, message.reject_hint);
+  wire::AppendUint(out, f::kRejectHint, message.reject_hint.value());
   wire::AppendBytes(out, f::kContext, message.context.view());
-  wire::AppendUint(out, f::kVote, message.vote);
+  wire::AppendUint(out, f::kVote, message.vote.value());
 }
 
 void AppendFieldsBehindEntries(std::string& out, const Message& message) {
   namespace f = field::message;
-  wire::AppendUint(out, f::kCommit, message.commit);
+  wire::AppendUint(out, f::kCommit, message.commit.value());
   if (message.snapshot != nullptr) {
     wire::AppendLengthDelimitedHeader(out, f::kSnapshot, EncodedSize(*message.snapshot));
     AppendTo(out, *message.snapshot);
@@ -220,7 +220,8 @@ std::size_t EncodedHeaderSize(const Entry& entry) {
   namespace f = field::entry;
   const std::size_t data_size_bytes = entry.data.size();
   return wire::UintFieldSize(f::kType, Number(entry.type)) +
-         wire::UintFieldSize(f::kTerm, entry.term) + wire::UintFieldSize(f::kIndex, entry.index) +
+         wire::UintFieldSize(f::kTerm, entry.term.value()) +
+         wire::UintFieldSize(f::kIndex, entry.index.value()) +
          wire::BytesFieldSize(f::kData, data_size_bytes) - data_size_bytes;
 }
 
@@ -229,8 +230,8 @@ std::size_t EncodedSize(const Entry& entry) { return EncodedHeaderSize(entry) + 
 void AppendHeaderTo(std::string& out, const Entry& entry) {
   namespace f = field::entry;
   wire::AppendUint(out, f::kType, Number(entry.type));
-  wire::AppendUint(out, f::kTerm, entry.term);
-  wire::AppendUint(out, f::kIndex, entry.index);
+  wire::AppendUint(out, f::kTerm, entry.term.value());
+  wire::AppendUint(out, f::kIndex, entry.index.value());
   if (!entry.data.empty()) wire::AppendLengthDelimitedHeader(out, f::kData, entry.data.size());
 }
 
@@ -242,16 +243,16 @@ void AppendTo(std::string& out, const Entry& entry) {
 std::size_t EncodedSize(const Message& message) {
   namespace f = field::message;
   std::size_t size_bytes = wire::UintFieldSize(f::kType, Number(message.type)) +
-                           wire::UintFieldSize(f::kTo, message.to) +
-                           wire::UintFieldSize(f::kFrom, message.from) +
-                           wire::UintFieldSize(f::kTerm, message.term) +
-                           wire::UintFieldSize(f::kLogTerm, message.log_term) +
-                           wire::UintFieldSize(f::kIndex, message.index) +
-                           wire::UintFieldSize(f::kCommit, message.commit) +
+                           wire::UintFieldSize(f::kTo, message.to.value()) +
+                           wire::UintFieldSize(f::kFrom, message.from.value()) +
+                           wire::UintFieldSize(f::kTerm, message.term.value()) +
+                           wire::UintFieldSize(f::kLogTerm, message.log_term.value()) +
+                           wire::UintFieldSize(f::kIndex, message.index.value()) +
+                           wire::UintFieldSize(f::kCommit, message.commit.value()) +
                            wire::UintFieldSize(f::kReject, message.reject ? 1 : 0) +
-                           wire::UintFieldSize(f::kRejectHint, message.reject_hint) +
+                           wire::UintFieldSize(f::kRejectHint, message.reject_hint.value()) +
                            wire::BytesFieldSize(f::kContext, message.context.size()) +
-                           wire::UintFieldSize(f::kVote, message.vote);
+                           wire::UintFieldSize(f::kVote, message.vote.value());
   for (const Entry& entry : message.entries)
     size_bytes += wire::LengthDelimitedSize(f::kEntries, EncodedSize(entry));
   if (message.snapshot != nullptr)
@@ -290,7 +291,7 @@ ByteChain EncodeChain(const Message& message) {
   }
   if (message.snapshot != nullptr && message.snapshot->data.size() >= kShareFromBytes) {
     const Snapshot& snapshot = *message.snapshot;
-    wire::AppendUint(copied, f::kCommit, message.commit);
+    wire::AppendUint(copied, f::kCommit, message.commit.value());
     wire::AppendLengthDelimitedHeader(copied, f::kSnapshot, EncodedSize(snapshot));
     wire::AppendLengthDelimitedHeader(copied, kSnapshotDataField, snapshot.data.size());
     cuts.push_back({copied.size(), &snapshot.data});
@@ -331,19 +332,19 @@ Result<Message> DecodeMessage(const SharedBytes& bytes) {
         message.type = ReadEnum(reader, MessageType::kForgetLeader);
         break;
       case f::kTo:
-        message.to = reader.Varint();
+        message.to = MemberId{reader.Varint()};
         break;
       case f::kFrom:
-        message.from = reader.Varint();
+        message.from = MemberId{reader.Varint()};
         break;
       case f::kTerm:
-        message.term = reader.Varint();
+        message.term = Term{reader.Varint()};
         break;
       case f::kLogTerm:
-        message.log_term = reader.Varint();
+        message.log_term = Term{reader.Varint()};
         break;
       case f::kIndex:
-        message.index = reader.Varint();
+        message.index = Index{reader.Varint()};
         break;
       case f::kEntries:
         if (message.entries.size() == kMaxMessageEntries) {
@@ -353,7 +354,7 @@ Result<Message> DecodeMessage(const SharedBytes& bytes) {
         if (!ReadEntry(bytes, reader.Bytes(), message.entries.emplace_back())) reader.Stop();
         break;
       case f::kCommit:
-        message.commit = reader.Varint();
+        message.commit = Index{reader.Varint()};
         break;
       case f::kSnapshot: {
         auto snapshot = std::make_shared<Snapshot>();
@@ -367,13 +368,13 @@ Result<Message> DecodeMessage(const SharedBytes& bytes) {
         message.reject = reader.Bool();
         break;
       case f::kRejectHint:
-        message.reject_hint = reader.Varint();
+        message.reject_hint = Index{reader.Varint()};
         break;
       case f::kContext:
         message.context = wire::SliceOf(bytes, reader.Bytes());
         break;
       case f::kVote:
-        message.vote = reader.Varint();
+        message.vote = MemberId{reader.Varint()};
         break;
       default:
         reader.Skip();

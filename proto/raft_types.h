@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "base/shared_bytes.h"
+#include "base/strong_number.h"
 
 namespace kvorum::wire {
 struct Table;
@@ -24,9 +25,9 @@ struct Table;
 
 namespace kvorum::raft {
 
-using Term = std::uint64_t;
-using Index = std::uint64_t;     // the first entry ever has 1
-using MemberId = std::uint64_t;  // 0, kNone, is not a member
+using Term = StrongNumber<struct TermTag>;
+using Index = StrongNumber<struct IndexTag>;        // the first entry ever has 1
+using MemberId = StrongNumber<struct MemberIdTag>;  // 0, kNone, is not a member
 
 inline constexpr MemberId kNone = 0;
 // A message with more entries is refused as malformed: an empty entry takes two bytes on the wire

@@ -12,7 +12,7 @@ namespace {
 // A term so far ahead of ours is nonsense too, except to a member that knows nothing yet: it would
 // take seven weeks of an election every millisecond. A forged one would use up the remaining
 // numbers, for the whole cluster.
-constexpr Term kMaxTermLead = Term{1} << 32;
+constexpr std::uint64_t kMaxTermLead = std::uint64_t{1} << 32;
 
 // The contexts of members' reads: 8 bytes, as far as we know.
 constexpr std::size_t kMaxContextBytes = 64;
@@ -27,7 +27,7 @@ Result<void> CheckAddress(const Message& message, const Receiver& receiver) {
 }
 
 Result<void> CheckNumbers(const Message& message, const Receiver& receiver) {
-  if (message.term > kMaxNumber || message.index > kMaxNumber)
+  if (message.term.value() > kMaxNumber || message.index.value() > kMaxNumber)
     return BadMessage(message, "a term or index that cannot be");
   const bool is_ahead = message.term > receiver.term && message.term - receiver.term > kMaxTermLead;
   if (is_ahead && !receiver.knows_nothing) return BadMessage(message, "a term too far ahead");
@@ -46,7 +46,7 @@ Result<void> CheckSnapshot(const Message& message) {
   if (message.snapshot == nullptr || message.snapshot->empty())
     return BadMessage(message, "no snapshot");
   const SnapshotMetadata& metadata = message.snapshot->metadata;
-  if (metadata.term > message.term || metadata.index > kMaxNumber)
+  if (metadata.term > message.term || metadata.index.value() > kMaxNumber)
     return BadMessage(message, "a snapshot that cannot be");
   if (metadata.conf_state.voters.empty()) return BadMessage(message, "nobody votes in it");
   KV_RETURN_IF_ERROR(CheckConfState(metadata.conf_state));

@@ -34,7 +34,7 @@ Result<void> CheckConfig(const Config& config) {
 
 Result<void> CheckRestart(const Restart& restart) {
   const Index last_index = restart.snapshot_index + restart.entries.size();
-  if (restart.snapshot_index > kMaxNumber || restart.hard_state.term > kMaxNumber)
+  if (restart.snapshot_index.value() > kMaxNumber || restart.hard_state.term.value() > kMaxNumber)
     return BadRestart("a term or index that cannot be");
   if (!AreConsecutive(restart.entries, restart.snapshot_index, restart.snapshot_term))
     return BadRestart("the entries do not follow the snapshot and each other");

@@ -41,7 +41,8 @@ Progress* Tracker::Find(MemberId id) {
 }
 
 Index Tracker::QuorumMatch() const {
-  return QuorumValue(conf_state_, [&](MemberId id) { return progress_.at(id).match; });
+  return Index{
+      QuorumValue(conf_state_, [&](MemberId id) { return progress_.at(id).match.value(); })};
 }
 
 std::uint64_t Tracker::QuorumHeardAt(MemberId self, std::uint64_t now) const {

@@ -19,7 +19,7 @@ namespace kvorum::wal {
 
 // The head of every segment, the same throughout a log.
 struct Metadata {
-  std::uint64_t node_id = 0;
+  raft::MemberId node_id = raft::kNone;
   std::uint64_t cluster_id = 0;
 
   friend bool operator==(const Metadata&, const Metadata&) = default;

@@ -27,7 +27,7 @@ std::string SegmentName::FileName() const {
   std::array<char, 2 * kHexDigits + 2> buffer;
   std::snprintf(buffer.data(), buffer.size(), "%016llx-%016llx",
                 static_cast<unsigned long long>(sequence),
-                static_cast<unsigned long long>(first_index));
+                static_cast<unsigned long long>(first_index.value()));
   return std::string(buffer.data()).append(kSuffix);
 }
 
@@ -39,7 +39,7 @@ std::optional<SegmentName> SegmentName::Parse(std::string_view file_name) {
   const std::optional<std::uint64_t> sequence = ParseHex(file_name.substr(0, kHexDigits));
   const std::optional<std::uint64_t> first = ParseHex(file_name.substr(kHexDigits + 1, kHexDigits));
   if (!sequence.has_value() || !first.has_value()) return std::nullopt;
-  return SegmentName{*sequence, *first};
+  return SegmentName{*sequence, raft::Index{*first}};
 }
 
 Result<std::vector<SegmentName>> ListSegments(FileSystem& fs, const std::string& dir) {

@@ -91,15 +91,15 @@ class ContentsReader {
   Result<Contents> Finish(const std::string& dir) {
     if (!marker_found_) {
       return Fail(Code::kNotFound, "the WAL in " + dir + " has no snapshot marker for index " +
-                                       std::to_string(from_.index) + ", term " +
-                                       std::to_string(from_.term));
+                                       std::to_string(from_.index.value()) + ", term " +
+                                       std::to_string(from_.term.value()));
     }
     const raft::Index last = previous_.index + entries_.size();
     if (contents_.hard_state.commit > last) {
       return Fail(Code::kDataLoss, "the WAL in " + dir + " ends with entry " +
-                                       std::to_string(last) +
+                                       std::to_string(last.value()) +
                                        ", but its hard state says that entry " +
-                                       std::to_string(contents_.hard_state.commit) +
+                                       std::to_string(contents_.hard_state.commit.value()) +
                                        " is committed: entries are missing");
     }
     // The hard state that followed the entry was torn off. Its term has begun all the same; no vote
@@ -128,12 +128,14 @@ class ContentsReader {
       // It replaces an entry that was left out, which was therefore not committed.
       Clear();
       if (entry.index > from_.index + 1)
-        previous_ = {.index = entry.index - 1, .term = view_.TermAt(entry.index - 1).value_or(0)};
+        previous_ = {.index = entry.index - 1,
+                     .term = view_.TermAt(entry.index - 1).value_or(raft::Term{})};
     }
     const std::uint64_t position = entry.index - previous_.index - 1;
     if (position > entries_.size()) {
-      return Fail(Code::kDataLoss, "entry " + std::to_string(entry.index) + " follows on entry " +
-                                       std::to_string(previous_.index + entries_.size()));
+      return Fail(Code::kDataLoss, "entry " + std::to_string(entry.index.value()) +
+                                       " follows on entry " +
+                                       std::to_string((previous_.index + entries_.size()).value()));
     }
     while (entries_.size() > position) {
       size_bytes_ -= SizeBytes(entries_.back());
@@ -169,16 +171,17 @@ class ContentsReader {
       Clear();
       if (marker.index > from_.index) {
         return Fail(Code::kDataLoss, "from here on the log follows a received snapshot at index " +
-                                         std::to_string(marker.index) +
+                                         std::to_string(marker.index.value()) +
                                          "; it cannot be read from index " +
-                                         std::to_string(from_.index));
+                                         std::to_string(from_.index.value()));
       }
     }
     if (marker.index != from_.index) return {};
     if (marker.term != from_.term) {
-      return Fail(Code::kDataLoss, "the snapshot marker for index " + std::to_string(marker.index) +
-                                       " has term " + std::to_string(marker.term) +
-                                       ", the snapshot has " + std::to_string(from_.term));
+      return Fail(Code::kDataLoss, "the snapshot marker for index " +
+                                       std::to_string(marker.index.value()) + " has term " +
+                                       std::to_string(marker.term.value()) + ", the snapshot has " +
+                                       std::to_string(from_.term.value()));
     }
     marker_found_ = true;
     return {};
@@ -218,8 +221,9 @@ Result<LogContents> ReadContents(FileSystem& fs, const std::string& dir, const S
       log.segments, [&](const SegmentName& name) { return name.first_index > from.index; });
   if (after == log.segments.begin()) {
     return Fail(Code::kNotFound, "the WAL in " + dir + " begins with entry " +
-                                     std::to_string(log.segments.front().first_index) +
-                                     ", behind the snapshot at " + std::to_string(from.index));
+                                     std::to_string(log.segments.front().first_index.value()) +
+                                     ", behind the snapshot at " +
+                                     std::to_string(from.index.value()));
   }
   const auto first = static_cast<std::size_t>(after - log.segments.begin()) - 1;
   ContentsReader reader(from, log.segments[first].first_index, needs);
@@ -237,8 +241,8 @@ Result<void> CheckTorn(const LogContents& log, const Options& options) {
   if (durable <= log.last_index) return {};
   return FailDamaged(log.end.torn->file, log.end.torn->offset,
                      log.end.torn->reason + "; the entries before it end at " +
-                         std::to_string(log.last_index) + ", and entry " + std::to_string(durable) +
-                         " has been applied");
+                         std::to_string(log.last_index.value()) + ", and entry " +
+                         std::to_string(durable.value()) + " has been applied");
 }
 
 // For a person to inspect; the log does not need it, so errors are ignored.

@@ -44,9 +44,9 @@ std::size_t Applier::Apply(std::span<const raft::Entry> entries) {
   std::size_t applied = 0;
   for (const raft::Entry& entry : entries) {
     if (const auto done = ApplyEntry(entry); !done.has_value()) {
-      hooks_.on_fatal(Error{
-          done.error().code,
-          "cannot apply log entry " + std::to_string(entry.index) + ": " + done.error().message});
+      hooks_.on_fatal(Error{done.error().code, "cannot apply log entry " +
+                                                   std::to_string(entry.index.value()) + ": " +
+                                                   done.error().message});
       failed_ = true;
       return applied;
     }
@@ -61,7 +61,7 @@ std::size_t Applier::Apply(std::span<const raft::Entry> entries) {
 
 void Applier::EndBatch() {
   if (applied_index_ > consistent_index_) {
-    store_.Publish(applied_index_, applied_term_);
+    store_.Publish(applied_index_.value(), applied_term_.value());
     consistent_index_ = applied_index_;
   }
   AnswerAll();

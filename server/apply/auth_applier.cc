@@ -49,7 +49,7 @@ Result<ApplyResult::Value> AuthApplier::Execute(EntryKind<RequestKind::kAuthenti
                      .simple_token = {}};
   if (tokens_ != nullptr && !login.token_prefix.empty()) {
     // All members must compute the same one: etcd's use the index applied before.
-    result.simple_token = auth::MakeSimpleToken(login.token_prefix, entry.index - 1);
+    result.simple_token = auth::MakeSimpleToken(login.token_prefix, entry.index.value() - 1);
     tokens_->Assign(result.simple_token, login.name);
   }
   return result;

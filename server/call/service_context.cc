@@ -14,7 +14,7 @@ namespace kvorum::server {
 namespace {
 
 // The lag of the applied index behind the commit index at which new writes are refused.
-constexpr raft::Index kMaxGapEntries = 5'000;
+constexpr std::uint64_t kMaxGapEntries = 5'000;
 
 // Refuses a write whatever the outcome of the alarm.
 class RefusalWaiter final : public Waiter {

@@ -34,7 +34,7 @@ Result<Alarm> DecodeAlarm(std::string_view bytes) {
 
 std::string AlarmText(const Alarm& alarm) {
   std::string text;
-  if (alarm.member != raft::kNone) text = "memberID:" + std::to_string(alarm.member);
+  if (alarm.member != raft::kNone) text = "memberID:" + std::to_string(alarm.member.value());
   if (alarm.type == AlarmType::kNone) return text;
   if (!text.empty()) text += ' ';
   return text + "alarm:" + AlarmName(alarm.type);

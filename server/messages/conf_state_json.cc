@@ -10,14 +10,20 @@ std::unexpected<Error> Malformed() {
   return Fail(Code::kDataLoss, "membership: the stored configuration is malformed");
 }
 
+nlohmann::ordered_json ToJson(const std::vector<raft::MemberId>& ids) {
+  auto json = nlohmann::ordered_json::array();
+  for (const raft::MemberId id : ids) json.push_back(id.value());
+  return json;
+}
+
 }  // namespace
 
 std::string EncodeConfStateJson(const raft::ConfState& state) {
   nlohmann::ordered_json json;
-  json["voters"] = state.voters;
-  if (!state.learners.empty()) json["learners"] = state.learners;
-  if (!state.voters_outgoing.empty()) json["voters_outgoing"] = state.voters_outgoing;
-  if (!state.learners_next.empty()) json["learners_next"] = state.learners_next;
+  json["voters"] = ToJson(state.voters);
+  if (!state.learners.empty()) json["learners"] = ToJson(state.learners);
+  if (!state.voters_outgoing.empty()) json["voters_outgoing"] = ToJson(state.voters_outgoing);
+  if (!state.learners_next.empty()) json["learners_next"] = ToJson(state.learners_next);
   json["auto_leave"] = state.auto_leave;
   return json.dump();
 }
@@ -35,7 +41,7 @@ Result<raft::ConfState> DecodeConfStateJson(std::string_view text) {
     if (!it->is_array()) return Malformed();
     for (const auto& id : *it) {
       if (!id.is_number_unsigned()) return Malformed();
-      ids->push_back(id.get<raft::MemberId>());
+      ids->push_back(raft::MemberId{id.get<std::uint64_t>()});
     }
   }
   if (const auto it = json.find("auto_leave"); it != json.end()) {

@@ -162,14 +162,14 @@ constexpr wire::Message<ResponseHeader> kResponseHeader =
 
 void AppendHeader(std::string& out, const ResponseHeader& header) {
   const std::size_t size = wire::UintFieldSize(kClusterId, header.cluster_id) +
-                           wire::UintFieldSize(kMemberId, header.member_id) +
+                           wire::UintFieldSize(kMemberId, header.member_id.value()) +
                            wire::IntFieldSize(kHeaderRevision, header.revision) +
-                           wire::UintFieldSize(kRaftTerm, header.raft_term);
+                           wire::UintFieldSize(kRaftTerm, header.raft_term.value());
   wire::AppendLengthDelimitedHeader(out, kHeader, size);
   wire::AppendUint(out, kClusterId, header.cluster_id);
-  wire::AppendUint(out, kMemberId, header.member_id);
+  wire::AppendUint(out, kMemberId, header.member_id.value());
   wire::AppendInt(out, kHeaderRevision, header.revision);
-  wire::AppendUint(out, kRaftTerm, header.raft_term);
+  wire::AppendUint(out, kRaftTerm, header.raft_term.value());
 }
 
 std::size_t FramedSize(const mvcc::Row& row) {

@@ -8,14 +8,15 @@
 #include "base/shared_bytes.h"
 #include "mvcc/range.h"
 #include "mvcc/txn.h"
+#include "proto/raft_types.h"
 
 namespace kvorum::server {
 
 struct ResponseHeader {
   std::uint64_t cluster_id = 0;
-  std::uint64_t member_id = 0;
+  raft::MemberId member_id = raft::kNone;
   std::int64_t revision = 0;
-  std::uint64_t raft_term = 0;
+  raft::Term raft_term = 0;
 };
 
 // The header as field 1 of a response, with which every response starts.

@@ -41,7 +41,7 @@ std::string EscapeAsGo(std::string_view json) {
 
 std::string EncodeMemberJson(const Member& member) {
   nlohmann::ordered_json json;
-  json["id"] = member.id;
+  json["id"] = member.id.value();
   json["peerURLs"] = member.peer_urls;
   if (member.peer_urls.empty()) json["peerURLs"] = nullptr;  // Go has no list then
   if (member.is_learner) json["isLearner"] = true;
@@ -69,7 +69,7 @@ Result<Member> DecodeMemberJson(std::string_view text) {
   };
   const auto id = json.find("id");
   if (id == json.end() || !id->is_number_unsigned()) return refuse();
-  member.id = id->get<std::uint64_t>();
+  member.id = raft::MemberId{id->get<std::uint64_t>()};
   if (!strings("peerURLs", member.peer_urls) || !strings("clientURLs", member.client_urls))
     return refuse();
   if (const auto it = json.find("isLearner"); it != json.end()) {

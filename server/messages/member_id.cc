@@ -26,14 +26,14 @@ raft::MemberId ComputeMemberId(std::vector<std::string> peer_urls, std::string_v
   for (const std::string& url : peer_urls) bytes += url;
   bytes += cluster_token;
   if (added_at_unix_s.has_value()) bytes += std::to_string(*added_at_unix_s);
-  return FirstEightBytesOfSha1(bytes);
+  return raft::MemberId{FirstEightBytesOfSha1(bytes)};
 }
 
 std::uint64_t ComputeClusterId(std::vector<raft::MemberId> members) {
   std::ranges::sort(members);
   std::string bytes;
   for (const raft::MemberId id : members) {
-    for (int shift = 56; shift >= 0; shift -= 8) bytes += static_cast<char>(id >> shift);
+    for (int shift = 56; shift >= 0; shift -= 8) bytes += static_cast<char>(id.value() >> shift);
   }
   return FirstEightBytesOfSha1(bytes);
 }
@@ -44,11 +44,17 @@ std::string IdText(std::uint64_t id) {
   return {digits.data(), end};
 }
 
+std::string IdText(raft::MemberId id) { return IdText(id.value()); }
+
 std::optional<std::uint64_t> ParseIdText(std::string_view text) {
   std::uint64_t id = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id, 16);
   if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
   return id;
+}
+
+std::optional<raft::MemberId> ParseMemberId(std::string_view text) {
+  return ParseIdText(text).transform([](std::uint64_t id) { return raft::MemberId{id}; });
 }
 
 }  // namespace kvorum::server

@@ -22,7 +22,9 @@ std::uint64_t ComputeClusterId(std::vector<raft::MemberId> members);
 
 // Lower-case hex without padding, the form in which ids are shown.
 std::string IdText(std::uint64_t id);
+std::string IdText(raft::MemberId id);
 // Parses the whole text; nullopt for anything else, such as digits followed by something.
 std::optional<std::uint64_t> ParseIdText(std::string_view text);
+std::optional<raft::MemberId> ParseMemberId(std::string_view text);
 
 }  // namespace kvorum::server

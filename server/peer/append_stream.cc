@@ -28,7 +28,7 @@ void AppendStreamEncoder::Encode(const raft::Message& message, ChainWriter& out)
     raft::AppendHeaderTo(out.tail(), entry);
     out.Add(entry.data);
   }
-  AppendBig64(out.tail(), message.commit);
+  AppendBig64(out.tail(), message.commit.value());
   position_.index += message.entries.size();
 }
 
@@ -130,7 +130,7 @@ Result<std::size_t> AppendStreamDecoder::DecodeContinued(const SharedBytes& fram
     message.entries.push_back(std::move(entry));
     position += kLengthBytes + length;
   }
-  message.commit = ReadBig64(frames.view().substr(position));
+  message.commit = raft::Index{ReadBig64(frames.view().substr(position))};
   position_.index += count;
   return position + kLengthBytes;
 }

@@ -244,7 +244,7 @@ rpc::HttpResponse PeerTransport::Impl::Refused(const rpc::HttpHead& head,
                                                rpc::HttpResponse answer) {
   std::ranges::move(OwnHeaders(), std::back_inserter(answer.headers));
   links.counters.refused_requests.fetch_add(1, std::memory_order_relaxed);
-  LogLimit& limit = RefusalsOf(ParseIdText(head.Header("x-server-from")).value_or(raft::kNone));
+  LogLimit& limit = RefusalsOf(ParseMemberId(head.Header("x-server-from")).value_or(raft::kNone));
   if (limit.Allows(loop.clock().Now())) {
     KV_WARN("refused a request of a peer", {"from", head.Header("x-server-from").substr(0, 64)},
             {"path", head.Path().substr(0, 200)}, {"status", answer.status},
@@ -283,7 +283,7 @@ std::expected<raft::MemberId, rpc::HttpResponse> PeerTransport::Impl::SenderOfPo
     const rpc::HttpHead& head) {
   if (auto refusal = RefuseRequest(head, "POST", links.identity.cluster_id))
     return std::unexpected(*std::move(refusal));
-  const auto sender = ParseIdText(head.Header("x-server-from"));
+  const auto sender = ParseMemberId(head.Header("x-server-from"));
   if (!sender.has_value()) return std::unexpected(HttpError(400, "invalid X-Server-From"));
   return *sender;
 }

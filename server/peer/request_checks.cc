@@ -87,7 +87,7 @@ std::expected<StreamRequest, StreamRefusal> CheckStreamRequest(const rpc::HttpHe
     return refuse(404, "invalid path");
   }
   request.kind = kind == PathName(StreamKind::kAppend) ? StreamKind::kAppend : StreamKind::kMessage;
-  const auto from = ParseIdText(path.substr(slash + 1));
+  const auto from = ParseMemberId(path.substr(slash + 1));
   if (!from.has_value()) return refuse(404, "invalid from");
   request.from = *from;
   if (view.removed.contains(*from)) return refuse(410, "removed member");

@@ -11,11 +11,11 @@ Result<raft::Index> AppliedIndex(FileSystem& fs, const mvcc::BackendOpener& open
                                  const std::string& snap_dir) {
   const std::string path = DatabasePath(snap_dir);
   KV_TRY(const bool has_database, fs.Exists(path));
-  if (!has_database) return 0;
+  if (!has_database) return raft::Index{};
   KV_TRY(const auto backend, open(path));
   KV_TRY(const mvcc::Reader reader, backend->NewReader());
   KV_TRY(const mvcc::Store::Recovered content, mvcc::Store::ReadRecovered(*reader));
-  return content.consistent_index;
+  return raft::Index{content.consistent_index};
 }
 
 Result<std::unique_ptr<mvcc::Backend>> OpenMemberBackend(FileSystem& fs,

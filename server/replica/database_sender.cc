@@ -14,14 +14,15 @@ namespace {
 
 Result<raft::SnapshotMetadata> MetadataOf(const mvcc::Store::Recovered& content,
                                           raft::Index at_least) {
-  if (content.consistent_index < at_least) {
+  if (raft::Index{content.consistent_index} < at_least) {
     return Fail(Code::kUnknown, "the database is at index " +
                                     std::to_string(content.consistent_index) +
-                                    ", the follower needs " + std::to_string(at_least));
+                                    ", the follower needs " + std::to_string(at_least.value()));
   }
   KV_TRY(raft::ConfState conf_state, DecodeConfStateJson(content.conf_state));
-  return raft::SnapshotMetadata{
-      .conf_state = std::move(conf_state), .index = content.consistent_index, .term = content.term};
+  return raft::SnapshotMetadata{.conf_state = std::move(conf_state),
+                                .index = raft::Index{content.consistent_index},
+                                .term = raft::Term{content.term}};
 }
 
 }  // namespace

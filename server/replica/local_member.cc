@@ -70,7 +70,7 @@ Result<std::unique_ptr<LocalMember>> LocalMember::Open(FileSystem& fs,
   const auto members = local_member->membership().View();
   KV_RETURN_IF_ERROR(local_member->peers_->Check(*members, log.metadata.cluster_id, options));
   if (options.force_new_cluster) {
-    const raft::Index applied = local_member->store().recovered().consistent_index;
+    const raft::Index applied{local_member->store().recovered().consistent_index};
     KV_TRY(const raft::Index last,
            ForceNewCluster(log, *members, applied, options.advertise_peer_urls));
     local_member->peers_->ForceAlone(last);
@@ -90,7 +90,7 @@ Result<void> LocalMember::OpenState(FileSystem& fs, const RecoveredLog& log,
           options, {.on_fatal = on_fatal_, .on_durable = [this](raft::Index index) {
                       if (replica_ != nullptr) replica_->BackendDurable(index);
                     }}));
-  KV_RETURN_IF_ERROR(CheckFitsBackend(log, store().recovered().consistent_index));
+  KV_RETURN_IF_ERROR(CheckFitsBackend(log, raft::Index{store().recovered().consistent_index}));
   return state_->Load(log.metadata.node_id, options.simple_tokens);
 }
 

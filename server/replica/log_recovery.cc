@@ -123,7 +123,7 @@ Result<RecoveredLog> OpenLog(FileSystem& fs, const mvcc::BackendOpener& open_bac
   // Entries that the database has are read for lagging followers, so only as many as are kept for
   // them. Any fault of the database is found when it is opened for good.
   const wal::Needs needs{.size_bytes = options.raft.catch_up_size_bytes,
-                         .not_up_to = [&] { return applied().value_or(0); }};
+                         .not_up_to = [&] { return applied().value_or(raft::Index{}); }};
   wal::Options wal_options = options.wal;
   wal_options.durable_index = applied;
   KV_TRY(wal::Opened opened, wal::Open(fs, options.wal_dir, from, wal_options, needs));
@@ -165,22 +165,24 @@ Result<void> CheckFitsBackend(const RecoveredLog& log, raft::Index consistent_in
     return Fail(Code::kDataLoss,
                 "failed to find database snapshot file (snap: snapshot file doesn't exist): the "
                 "database is at log index " +
-                    std::to_string(consistent_index) + ", older than the log's snapshot at " +
-                    std::to_string(log.snapshot_index) +
+                    std::to_string(consistent_index.value()) +
+                    ", older than the log's snapshot at " +
+                    std::to_string(log.snapshot_index.value()) +
                     ": it was replaced by an old copy; restore this member from a backup");
   }
   if (consistent_index > last) {
-    return Fail(Code::kDataLoss, "the log ends at index " + std::to_string(last) +
+    return Fail(Code::kDataLoss, "the log ends at index " + std::to_string(last.value()) +
                                      ", but the database is at " +
-                                     std::to_string(consistent_index) +
+                                     std::to_string(consistent_index.value()) +
                                      ": log files are missing; restore this member from a backup");
   }
   return {};
 }
 
 Result<void> StartAtBackend(raft::Restart& restart, const mvcc::Store::Recovered& backend) {
-  if (backend.consistent_index <= restart.applied) return {};
-  restart.applied = backend.consistent_index;
+  const raft::Index consistent_index{backend.consistent_index};
+  if (consistent_index <= restart.applied) return {};
+  restart.applied = consistent_index;
   KV_TRY(restart.conf_state, DecodeConfStateJson(backend.conf_state));
   return {};
 }
@@ -189,7 +191,7 @@ Result<raft::Index> ForceNewCluster(RecoveredLog& log, const MembershipView& app
                                     raft::Index consistent_index,
                                     const std::vector<std::string>& own_peer_urls) {
   raft::Restart& restart = log.restart;
-  const raft::Index applied = std::max<raft::Index>(restart.applied, consistent_index);
+  const raft::Index applied = std::max(restart.applied, consistent_index);
   const raft::Index committed = std::max(restart.hard_state.commit, applied);
   const std::size_t found = restart.entries.size();
   std::erase_if(restart.entries, [&](const raft::Entry& entry) { return entry.index > committed; });
@@ -204,7 +206,7 @@ Result<raft::Index> ForceNewCluster(RecoveredLog& log, const MembershipView& app
           {"local-member-id", IdText(log.metadata.node_id)},
           {"cluster-id", IdText(log.metadata.cluster_id)}, {"commit-index", committed},
           {"dropped-entries", found - restart.entries.size()}, {"changes", changes.size()});
-  if (changes.empty()) return 0;
+  if (changes.empty()) return raft::Index{};
   restart.hard_state.commit = changes.back().index;
   KV_RETURN_IF_ERROR(log.writer->Append(changes, &restart.hard_state));
   KV_RETURN_IF_ERROR(log.writer->Sync());

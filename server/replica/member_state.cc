@@ -48,7 +48,11 @@ Result<void> MemberState::OpenStore(std::unique_ptr<mvcc::Backend> backend,
   store_options.commit.on_commit = [this](const mvcc::Committer::CommitStats&) {
     disk_space_->Refresh();
   };
-  store_options.commit.on_durable = std::move(hooks.on_durable);
+  if (hooks.on_durable) {
+    store_options.commit.on_durable = [told = std::move(hooks.on_durable)](std::uint64_t index) {
+      told(raft::Index{index});
+    };
+  }
   KV_TRY(store_, mvcc::Store::Open(std::move(store_options), std::move(backend), executors));
   leases_->Install(std::exchange(restored_leases_, {}));
   const std::string& version = store_->recovered().storage_version;
@@ -88,7 +92,7 @@ void MemberState::Install(const raft::SnapshotMetadata& metadata, mvcc::BackendO
                    },
                    .snapshot_path = ReceivedSnapshotPath(snap_dir_, metadata.index),
                    .path = DatabasePath(snap_dir_),
-                   .consistent_index = metadata.index,
+                   .consistent_index = metadata.index.value(),
                    .side_version = auth_version,
                    .load = [this, loaded, auth_version](mvcc::Snapshot& content) -> Result<void> {
                      KV_TRY(*loaded, LoadReplicatedState(content));

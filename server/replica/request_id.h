@@ -20,7 +20,7 @@ namespace kvorum::server {
 class RequestIdSource {
  public:
   RequestIdSource(raft::MemberId member, std::int64_t wall_ns)
-      : prefix_(member << 48),
+      : prefix_(member.value() << 48),
         suffix_((static_cast<std::uint64_t>(wall_ns / 1'000'000) & kTimeMask) << 8) {}
 
   // Called before the first Next with the log that an earlier process left. Ids begin far beyond

@@ -18,8 +18,8 @@ constexpr std::string_view kReceivedSuffix = ".snap.db";
 std::string FileName(const raft::SnapshotMetadata& metadata) {
   std::array<char, 40> name{};
   const int length = std::snprintf(name.data(), name.size(), "%016llx-%016llx.snap",
-                                   static_cast<unsigned long long>(metadata.term),
-                                   static_cast<unsigned long long>(metadata.index));
+                                   static_cast<unsigned long long>(metadata.term.value()),
+                                   static_cast<unsigned long long>(metadata.index.value()));
   return {name.data(), static_cast<std::size_t>(length)};
 }
 
@@ -86,7 +86,8 @@ Result<void> SetNewerSnapshotFilesAside(FileSystem& fs, const std::string& dir,
 
 std::string ReceivedSnapshotPath(const std::string& dir, raft::Index index) {
   std::array<char, 32> name{};
-  std::snprintf(name.data(), name.size(), "/%016llx", static_cast<unsigned long long>(index));
+  std::snprintf(name.data(), name.size(), "/%016llx",
+                static_cast<unsigned long long>(index.value()));
   return (dir + name.data()).append(kReceivedSuffix);
 }
 

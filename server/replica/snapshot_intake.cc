@@ -69,10 +69,10 @@ class SnapshotIntake::Sink final : public mvcc::SnapshotSink {
   // The content must be what the message says.
   Result<void> Check(mvcc::Snapshot& content) const {
     KV_TRY(const mvcc::Store::Recovered recovered, mvcc::Store::ReadRecovered(content));
-    if (recovered.consistent_index == index_) return {};
+    if (recovered.consistent_index == index_.value()) return {};
     return Fail(Code::kDataLoss, "the snapshot's content is of index " +
                                      std::to_string(recovered.consistent_index) +
-                                     ", its message of index " + std::to_string(index_));
+                                     ", its message of index " + std::to_string(index_.value()));
   }
 
   const std::shared_ptr<Shared> shared_;

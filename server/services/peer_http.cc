@@ -32,13 +32,14 @@ void ServePromote(ServiceContext& context, ClusterService& cluster, const rpc::H
     return reply.Send(WithClusterId(context, std::move(refusal)));
   }
   const std::string_view text = request.Path().substr(kPromotePrefix.size());
-  raft::MemberId id = raft::kNone;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (text.empty() || error != std::errc{} || end != text.data() + text.size()) {
     return reply.Send(WithClusterId(
         context,
         rpc::HttpResponse::Text(404, "member " + std::string(text) + " not found in cluster\n")));
   }
+  const raft::MemberId id{number};
   const TimePoint deadline = context.replica->clock().Now() + context.limits.request_timeout;
   cluster.PromoteAsLeader(
       id, deadline,

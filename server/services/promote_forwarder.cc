@@ -71,8 +71,9 @@ void PromoteForwarder::Try(raft::MemberId id, TimePoint deadline, Callback callb
   const auto view = membership_.View();
   if (const auto member = view->members.find(leader); member != view->members.end()) {
     for (const std::string& url : member->second.peer_urls) {
-      const auto answer = requester_.Ask("POST", url, "/members/promote/" + std::to_string(id),
-                                         deadline - executor_.clock().Now());
+      const auto answer =
+          requester_.Ask("POST", url, "/members/promote/" + std::to_string(id.value()),
+                         deadline - executor_.clock().Now());
       if (!answer.has_value()) {
         KV_WARN("failed to reach the leader", {"error", answer.error().message});
         continue;

@@ -50,7 +50,7 @@ Result<ReplicatedState> LoadReplicatedState(mvcc::Snapshot& content) {
                                 }));
   KV_RETURN_IF_ERROR(LoadBucket(content, mvcc::Bucket::kMembersRemoved,
                                 [&](std::string_view key, std::string_view) -> Result<void> {
-                                  const auto id = ParseIdText(key);
+                                  const auto id = ParseMemberId(key);
                                   if (!id.has_value()) {
                                     return Fail(Code::kDataLoss,
                                                 "the database names a removed member \"" +

@@ -153,12 +153,12 @@ class Random {
   }
   std::vector<MemberId> Ids() {
     std::vector<MemberId> ids(rng_.Below(4));
-    for (MemberId& id : ids) id = Number();
+    for (MemberId& id : ids) id = MemberId{Number()};
     return ids;
   }
   raft::Entry Entry() {
-    return {.term = Number(),
-            .index = Number(),
+    return {.term = Term{Number()},
+            .index = Index{Number()},
             .type = static_cast<EntryType>(rng_.Below(3)),
             .data = Data()};
   }
@@ -172,19 +172,20 @@ class Random {
   raft::Message Message() {
     raft::Message message{.type = static_cast<MessageType>(rng_.Below(24)),
                           .reject = rng_.OneIn(2),
-                          .to = Number(),
-                          .from = Number(),
-                          .term = Number(),
-                          .log_term = Number(),
-                          .index = Number(),
-                          .commit = Number(),
-                          .reject_hint = Number(),
-                          .vote = Number(),
+                          .to = MemberId{Number()},
+                          .from = MemberId{Number()},
+                          .term = Term{Number()},
+                          .log_term = Term{Number()},
+                          .index = Index{Number()},
+                          .commit = Index{Number()},
+                          .reject_hint = Index{Number()},
+                          .vote = MemberId{Number()},
                           .context = Data()};
     for (std::uint64_t i = rng_.Below(4); i > 0; --i) message.entries.push_back(Entry());
     if (message.type == MessageType::kSnap && !rng_.OneIn(3)) {
       message.snapshot = std::make_shared<Snapshot>(Snapshot{
-          .data = Data(), .metadata = {.conf_state = Conf(), .index = Number(), .term = Number()}});
+          .data = Data(),
+          .metadata = {.conf_state = Conf(), .index = Index{Number()}, .term = Term{Number()}}});
     }
     return message;
   }
@@ -192,7 +193,7 @@ class Random {
     raft::ConfChangeV2 change{.transition = static_cast<ConfChangeTransition>(rng_.Below(3)),
                               .context = Data()};
     for (std::uint64_t i = rng_.Below(4); i > 0; --i)
-      change.changes.push_back({static_cast<ConfChangeType>(rng_.Below(4)), Number()});
+      change.changes.push_back({static_cast<ConfChangeType>(rng_.Below(4)), MemberId{Number()}});
     return change;
   }
   Rng& rng() { return rng_; }
@@ -245,7 +246,9 @@ TEST(RaftTypesTest, TheProtobufLibraryAgrees) {
     RoundTrip<raftpb::Entry>(
         random.Entry(), [](const std::string& bytes) { return DecodeEntry(Bytes(bytes)).value(); });
     RoundTrip<raftpb::HardState>(
-        HardState{.term = random.Number(), .vote = random.Number(), .commit = random.Number()},
+        HardState{.term = Term{random.Number()},
+                  .vote = MemberId{random.Number()},
+                  .commit = Index{random.Number()}},
         [](const std::string& bytes) { return DecodeHardState(bytes).value(); });
     RoundTrip<raftpb::ConfState>(
         random.Conf(), [](const std::string& bytes) { return DecodeConfState(bytes).value(); });
@@ -256,7 +259,8 @@ TEST(RaftTypesTest, TheProtobufLibraryAgrees) {
       return DecodeMessage(Bytes(bytes)).value();
     });
     RoundTrip<raftpb::ConfChange>(
-        ConfChange{.id = random.Number(), .node_id = random.Number(), .context = random.Data()},
+        ConfChange{
+            .id = random.Number(), .node_id = MemberId{random.Number()}, .context = random.Data()},
         [](const std::string& bytes) { return DecodeConfChange(Bytes(bytes)).value(); });
     RoundTrip<raftpb::ConfChangeV2>(random.ConfChangeV2(), [](const std::string& bytes) {
       return DecodeConfChangeV2(Bytes(bytes)).value();

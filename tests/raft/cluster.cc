@@ -43,7 +43,7 @@ Ready Member::TakeReady() {
       sent.snapshot = std::make_shared<Snapshot>(
           Snapshot{.metadata = {.conf_state = cluster_.ConfAt(index),
                                 .index = index,
-                                .term = cluster_.history()[index - 1].term}});
+                                .term = cluster_.history()[index.value() - 1].term}});
     }
     cluster_.network().push_back(std::move(sent));
   }
@@ -154,9 +154,10 @@ void Member::Crash(std::size_t surviving_steps) {
 
 void Member::CheckHolds(const std::vector<Entry>& history) const {
   const Log& log = node_->log();
-  KV_CHECK(log.last_index() >= history.size(), "what was committed is lost");
-  for (Index index = log.first_index(); index <= history.size(); ++index)
-    KV_CHECK(log.Range(index, index).front() == history[index - 1], "what was committed changed");
+  KV_CHECK(log.last_index().value() >= history.size(), "what was committed is lost");
+  for (Index index = log.first_index(); index.value() <= history.size(); ++index)
+    KV_CHECK(log.Range(index, index).front() == history[index.value() - 1],
+             "what was committed changed");
 }
 
 // --- Cluster -----------------------------------------------------------------------------------
@@ -182,7 +183,7 @@ Result<void> Cluster::Deliver(const Message& message) {
 
 Dropped Cluster::Read(MemberId id) {
   const std::uint64_t context = ++last_read_;
-  reads_[context] = history_.size();
+  reads_[context] = Index{history_.size()};
   return members_.at(id).node().ReadIndex(context);
 }
 
@@ -204,8 +205,8 @@ void Cluster::OnReady(Member& member, const Ready& ready) {
 
 void Cluster::OnApplied(Member& member, const Entry& entry) {
   KV_CHECK(entry.index == member.node().log().applied() + 1, "entries are applied out of order");
-  if (entry.index == history_.size() + 1) {
-    ConfState conf = ConfAt(history_.size());
+  if (entry.index.value() == history_.size() + 1) {
+    ConfState conf = ConfAt(Index{history_.size()});
     if (entry.type != EntryType::kNormal) {
       // An impossible change is refused alike by every member.
       const auto change = DecodeConfChangeEntry(entry.type, entry.data);
@@ -215,13 +216,13 @@ void Cluster::OnApplied(Member& member, const Entry& entry) {
     confs_.push_back(std::move(conf));
     return;
   }
-  KV_CHECK(entry.index <= history_.size(), "an entry is applied behind a gap");
-  KV_CHECK(entry == history_[entry.index - 1],
+  KV_CHECK(entry.index.value() <= history_.size(), "an entry is applied behind a gap");
+  KV_CHECK(entry == history_[entry.index.value() - 1],
            "state machine safety: members apply different entries");
 }
 
 ConfState Cluster::ConfAt(Index index) const {
-  return index == 0 ? ConfState{} : confs_[index - 1];
+  return index == 0 ? ConfState{} : confs_[index.value() - 1];
 }
 
 void Cluster::CheckInvariants() {

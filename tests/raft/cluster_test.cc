@@ -68,10 +68,10 @@ class History {
                   .catch_up_entries = rng_.Below(10)};
     std::vector<FirstMember> first(voters_);
     for (std::size_t i = 0; i < voters_; ++i)
-      first[i] = {.id = i + 1, .context = SharedBytes::Static("{}")};
+      first[i] = {.id = MemberId{i + 1}, .context = SharedBytes::Static("{}")};
     const Bootstrap bootstrap = MakeBootstrap(first);
     for (std::size_t i = 0; i < voters_ + spares; ++i) {
-      config.id = i + 1;
+      config.id = MemberId{i + 1};
       config.seed = rng_();
       // The others begin with nothing, as members that are yet to be added.
       cluster_.Add(config, i < voters_ ? Disk{.hard_state = bootstrap.hard_state,
@@ -125,7 +125,7 @@ class History {
   void KeepText() { keeps_text_ = true; }
 
  private:
-  Member& Any() { return cluster_.member(1 + rng_.Below(cluster_.members().size())); }
+  Member& Any() { return cluster_.member(MemberId{1 + rng_.Below(cluster_.members().size())}); }
 
   Member* Leader() {
     Member* leader = nullptr;
@@ -149,7 +149,7 @@ class History {
     if (!member.node().HasReady()) return;
     const bool was_leader = member.node().role() == Role::kLeader;
     const Ready ready = member.TakeReady();
-    if (keeps_text_) text_ += std::to_string(member.id()) + ": " + Describe(ready);
+    if (keeps_text_) text_ += std::to_string(member.id().value()) + ": " + Describe(ready);
     for (const Event& event : ready.events) {
       coverage_.snapshots += event.type == EventType::kSnapshotRestored ? 1 : 0;
       coverage_.truncations += event.type == EventType::kLogTruncated ? 1 : 0;
@@ -166,7 +166,7 @@ class History {
 
   // True if messages pass between two members.
   bool IsConnected(MemberId a, MemberId b) const {
-    return groups_.empty() || groups_[a - 1] == groups_[b - 1];
+    return groups_.empty() || groups_[a.value() - 1] == groups_[b.value() - 1];
   }
 
   void Deliver(std::size_t position) {
@@ -272,7 +272,7 @@ class History {
     ++coverage_.crashes;
     if (surviving != 0 && surviving != steps) ++coverage_.torn_writes;
     member.Crash(surviving);
-    if (keeps_text_) text_ += std::to_string(member.id()) + " crashes\n";
+    if (keeps_text_) text_ += std::to_string(member.id().value()) + " crashes\n";
   }
 
   void Partition() {

@@ -24,13 +24,13 @@ std::string NumberIfAny(std::string_view name, std::uint64_t value) {
 }
 
 std::string Position(Term term, Index index) {
-  return Join(std::to_string(term), "/", std::to_string(index));
+  return Join(std::to_string(term.value()), "/", std::to_string(index.value()));
 }
 
 std::string List(std::string_view name, const std::vector<MemberId>& ids) {
   if (ids.empty()) return "";
   std::string text = Join(" ", name, "=(");
-  for (const MemberId id : ids) text += Join(std::to_string(id), " ");
+  for (const MemberId id : ids) text += Join(std::to_string(id.value()), " ");
   text.back() = ')';
   return text;
 }
@@ -44,7 +44,7 @@ std::string DescribeChange(const ConfChangeV2& change) {
     constexpr std::string_view kLetters = "vrul";
     text += ' ';
     text += kLetters[static_cast<std::size_t>(single.type)];
-    text += std::to_string(single.node_id);
+    text += std::to_string(single.node_id.value());
   }
   return text;
 }
@@ -74,13 +74,14 @@ std::string Describe(const ConfState& conf) {
 }
 
 std::string Describe(const HardState& state) {
-  return Join("term=", std::to_string(state.term), Number("vote", state.vote),
-              Number("commit", state.commit));
+  return Join("term=", std::to_string(state.term.value()), Number("vote", state.vote.value()),
+              Number("commit", state.commit.value()));
 }
 
 std::string Describe(const Message& message) {
-  std::string text = Join(std::to_string(message.from), "->", std::to_string(message.to), " ",
-                          Name(message.type), NumberIfAny("term", message.term));
+  std::string text =
+      Join(std::to_string(message.from.value()), "->", std::to_string(message.to.value()), " ",
+           Name(message.type), NumberIfAny("term", message.term.value()));
   switch (message.type) {
     case MessageType::kApp:
     case MessageType::kVote:
@@ -88,11 +89,12 @@ std::string Describe(const Message& message) {
       text += Join(" log=", Position(message.log_term, message.index));
       break;
     default:
-      text += NumberIfAny("log_term", message.log_term) + NumberIfAny("index", message.index);
+      text += NumberIfAny("log_term", message.log_term.value()) +
+              NumberIfAny("index", message.index.value());
   }
-  text += NumberIfAny("commit", message.commit);
+  text += NumberIfAny("commit", message.commit.value());
   if (message.reject) text += " reject";
-  text += NumberIfAny("hint", message.reject_hint);
+  text += NumberIfAny("hint", message.reject_hint.value());
   if (message.context.size() == sizeof(std::uint64_t)) {
     text += Number("round", DecodeContext(message.context));
   } else if (!message.context.empty()) {
@@ -107,8 +109,8 @@ std::string Describe(const Message& message) {
 }
 
 std::string Describe(const Event& event) {
-  return Join(Name(event.type), Number("term", event.term), NumberIfAny("peer", event.peer),
-              NumberIfAny("index", event.index));
+  return Join(Name(event.type), Number("term", event.term.value()),
+              NumberIfAny("peer", event.peer.value()), NumberIfAny("index", event.index.value()));
 }
 
 std::string Describe(const Ready& ready) {
@@ -117,7 +119,7 @@ std::string Describe(const Ready& ready) {
   for (const Event& event : ready.events) text += Join("  event: ", Describe(event), "\n");
   if (ready.soft_state.has_value()) {
     text += Join("  soft state: ", Name(ready.soft_state->role),
-                 Number("leader", ready.soft_state->leader), "\n");
+                 Number("leader", ready.soft_state->leader.value()), "\n");
   }
   if (ready.snapshot != nullptr) text += Join("  write: ", DescribeSnapshot(*ready.snapshot), "\n");
   for (const Entry& entry : ready.entries) text += Join("  write: ", Describe(entry), "\n");
@@ -125,23 +127,27 @@ std::string Describe(const Ready& ready) {
   for (const Message& message : ready.messages) text += Join("  send: ", Describe(message), "\n");
   for (const Entry& entry : ready.committed) text += Join("  apply: ", Describe(entry), "\n");
   for (const ReadState& state : ready.read_states)
-    text += Join("  read:", Number("context", state.context), Number("index", state.index), "\n");
+    text += Join("  read:", Number("context", state.context), Number("index", state.index.value()),
+                 "\n");
   return text;
 }
 
 std::string DescribeStatus(const Node& node) {
   const Log& log = node.log();
   std::string text =
-      Join(Name(node.role()), Number("term", node.term()), Number("leader", node.leader()),
-           "\n  log:", Number("first", log.first_index()), Number("last", log.last_index()),
-           Number("persisted", log.persisted()), Number("committed", log.committed()),
-           Number("applied", log.applied()), "\n  conf: ", Describe(node.conf_state()), "\n");
+      Join(Name(node.role()), Number("term", node.term().value()),
+           Number("leader", node.leader().value()),
+           "\n  log:", Number("first", log.first_index().value()),
+           Number("last", log.last_index().value()), Number("persisted", log.persisted().value()),
+           Number("committed", log.committed().value()), Number("applied", log.applied().value()),
+           "\n  conf: ", Describe(node.conf_state()), "\n");
   if (node.role() != Role::kLeader) return text;
   for (const auto& [id, progress] : node.tracker().progress()) {
     text +=
-        Join("  ", std::to_string(id), ": ", Name(progress.state), Number("match", progress.match),
-             Number("next", progress.next), NumberIfAny("inflight", progress.inflights.size()),
-             NumberIfAny("snapshot", progress.pending_snapshot),
+        Join("  ", std::to_string(id.value()), ": ", Name(progress.state),
+             Number("match", progress.match.value()), Number("next", progress.next.value()),
+             NumberIfAny("inflight", progress.inflights.size()),
+             NumberIfAny("snapshot", progress.pending_snapshot.value()),
              progress.is_probe_sent ? " waiting" : "", progress.is_active ? "" : " inactive", "\n");
   }
   return text;

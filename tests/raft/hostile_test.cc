@@ -19,32 +19,33 @@ namespace {
 constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
 
 // A number that is around one that means something.
-std::uint64_t Around(Rng& rng, std::vector<std::uint64_t> known) {
+template <class Number>
+Number Around(Rng& rng, std::initializer_list<Number> known) {
   switch (rng.Below(12)) {
     case 0:
       return 0;
     case 1:
-      return kMax - rng.Below(3);
+      return Number{kMax - rng.Below(3)};
     case 2:
-      return kMax / 2 - 1 + rng.Below(3);
+      return Number{kMax / 2 - 1 + rng.Below(3)};
     case 3:
-      return std::uint64_t{1} << rng.Below(64);
+      return Number{std::uint64_t{1} << rng.Below(64)};
     default:
-      return known[rng.Below(known.size())] + rng.Below(5) - 2;
+      return known.begin()[rng.Below(known.size())] + rng.Below(5) - 2;
   }
 }
 
 SharedBytes SomeData(Rng& rng, EntryType type) {
   if (rng.OneIn(5)) return SharedBytes::Own(std::string(rng.Below(400), 'x'));
   if (type == EntryType::kNormal) return SharedBytes::Static("data");
-  const auto id = rng.Below(7);
+  const MemberId id{rng.Below(7)};
   const auto change = static_cast<ConfChangeType>(rng.Below(4));
   if (type == EntryType::kConfChange)
     return SharedBytes::Own(Encode(ConfChange{.type = change, .node_id = id}));
   ConfChangeV2 joint{.transition = static_cast<ConfChangeTransition>(rng.Below(3))};
   for (std::uint64_t i = rng.Below(4); i > 0; --i)
     joint.changes.push_back(
-        {.type = static_cast<ConfChangeType>(rng.Below(4)), .node_id = rng.Below(7)});
+        {.type = static_cast<ConfChangeType>(rng.Below(4)), .node_id = MemberId{rng.Below(7)}});
   return SharedBytes::Own(Encode(joint));
 }
 
@@ -57,8 +58,8 @@ std::vector<Entry> SomeEntries(Rng& rng, const Message& message) {
     if (rng.OneIn(3)) term += rng.Below(3);
     entry.term = term;
     if (rng.OneIn(4)) entry.type = static_cast<EntryType>(rng.Below(3));
-    if (rng.OneIn(15)) entry.index = rng();
-    if (rng.OneIn(15)) entry.term = rng();
+    if (rng.OneIn(15)) entry.index = Index{rng()};
+    if (rng.OneIn(15)) entry.term = Term{rng()};
     entry.data = SomeData(rng, entry.type);
   }
   return entries;
@@ -66,7 +67,7 @@ std::vector<Entry> SomeEntries(Rng& rng, const Message& message) {
 
 std::vector<MemberId> SomeMembers(Rng& rng) {
   std::vector<MemberId> ids(rng.Below(4));
-  for (MemberId& id : ids) id = rng.Below(6);
+  for (MemberId& id : ids) id = MemberId{rng.Below(6)};
   return ids;
 }
 
@@ -75,11 +76,11 @@ Message SomeMessage(Rng& rng, const Node& node) {
   Message message;
   message.type = static_cast<MessageType>(rng.Below(24));
   message.reject = rng.OneIn(3);
-  message.to = rng.OneIn(20) ? rng.Below(6) : Victim::kId;
-  message.from = rng.OneIn(20) ? rng() : rng.Below(6);
+  message.to = rng.OneIn(20) ? MemberId{rng.Below(6)} : Victim::kId;
+  message.from = MemberId{rng.OneIn(20) ? rng() : rng.Below(6)};
   message.term = rng.OneIn(4) ? Around(rng, {node.term()}) : node.term() + rng.Below(2);
   message.index = Around(rng, {log.last_index(), log.committed(), log.applied(), log.persisted(),
-                               log.snapshot_index(), 0});
+                               log.snapshot_index(), Index{}});
   message.log_term =
       rng.OneIn(4) ? Around(rng, {node.term()}) : log.TermAt(message.index).value_or(node.term());
   message.commit = Around(rng, {log.last_index(), log.committed(), message.index});
@@ -137,9 +138,9 @@ void RandomStep(Rng& rng, Victim& victim, std::uint64_t& reads) {
       victim.node().ReadIndex(++reads);
       return;
     case 10:
-      if (rng.OneIn(4)) victim.node().TransferLeadership(rng.Below(6));
-      if (rng.OneIn(4)) victim.node().ReportUnreachable(rng.Below(6));
-      if (rng.OneIn(4)) victim.node().ReportSnapshot(rng.Below(6), rng.OneIn(2));
+      if (rng.OneIn(4)) victim.node().TransferLeadership(MemberId{rng.Below(6)});
+      if (rng.OneIn(4)) victim.node().ReportUnreachable(MemberId{rng.Below(6)});
+      if (rng.OneIn(4)) victim.node().ReportSnapshot(MemberId{rng.Below(6)}, rng.OneIn(2));
       return;
     case 11:
       if (rng.OneIn(10)) victim.Restart();
@@ -223,7 +224,7 @@ void MakeLeader(Victim& victim) {
 TEST(RaftHostileTest, AHeartbeatThatCommitsBeyondTheLogCommitsWhatThereIs) {
   Victim victim(1);
   Message heartbeat = FromLeader(victim, MessageType::kHeartbeat);
-  heartbeat.commit = kMax;
+  heartbeat.commit = Index{kMax};
   victim.Receive(heartbeat);
   victim.Work();
   EXPECT_EQ(victim.node().log().committed(), victim.node().log().last_index());
@@ -234,7 +235,7 @@ TEST(RaftHostileTest, AnAppendThatCommitsBeyondItsEntriesCommitsThoseOnly) {
   Message append = FromLeader(victim, MessageType::kApp);
   append.index = 3;
   append.log_term = 2;
-  append.commit = kMax;
+  append.commit = Index{kMax};
   EXPECT_TRUE(victim.Receive(append));
   EXPECT_EQ(victim.node().log().committed(), 3U);
 }
@@ -283,7 +284,7 @@ TEST(RaftHostileTest, OnlyTheLeaderMayTellAFollowerToStand) {
 TEST(RaftHostileTest, LeadershipGoesToNoStranger) {
   Victim victim(1);
   MakeLeader(victim);
-  for (const MemberId stranger : {MemberId{4}, MemberId{9}, kMax}) {  // 4 is a learner
+  for (const MemberId stranger : {MemberId{4}, MemberId{9}, MemberId{kMax}}) {  // 4 is a learner
     victim.Receive({.type = MessageType::kTransferLeader,
                     .to = Victim::kId,
                     .from = stranger,
@@ -319,7 +320,8 @@ TEST(RaftHostileTest, AnAbsurdTermIsRefusedAndALaterOneIsNot) {
   MakeLeader(victim);
   const Term term = victim.node().term();
   Message append{.type = MessageType::kHeartbeat, .to = Victim::kId, .from = 3};
-  for (const Term absurd : {kMax, kMax / 2, kMax / 2 + 1, term + (Term{1} << 33)}) {
+  for (const Term absurd :
+       {Term{kMax}, Term{kMax / 2}, Term{kMax / 2 + 1}, term + (std::uint64_t{1} << 33)}) {
     append.term = absurd;
     EXPECT_FALSE(victim.Receive(append));
     EXPECT_EQ(victim.node().role(), Role::kLeader);
@@ -331,10 +333,12 @@ TEST(RaftHostileTest, AnAbsurdTermIsRefusedAndALaterOneIsNot) {
 
 TEST(RaftHostileTest, AMemberThatKnowsNothingTakesAnyTerm) {
   const auto node = Node::Create({.id = 9}, {}).value();
-  EXPECT_TRUE(
-      node->Step({.type = MessageType::kHeartbeat, .to = 9, .from = 3, .term = (Term{1} << 40)})
-          .has_value());
-  EXPECT_EQ(node->term(), Term{1} << 40);
+  EXPECT_TRUE(node->Step({.type = MessageType::kHeartbeat,
+                          .to = 9,
+                          .from = 3,
+                          .term = Term{std::uint64_t{1} << 40}})
+                  .has_value());
+  EXPECT_EQ(node->term(), Term{std::uint64_t{1} << 40});
 }
 
 TEST(RaftHostileTest, AnswersAndRequestsOfARemovedMemberChangeNothing) {
@@ -470,7 +474,7 @@ TEST(RaftHostileTest, ASnapshotThatNobodyCouldHaveSentIsRefused) {
     message.snapshot = std::move(snapshot);
     return victim.Receive(message);
   };
-  EXPECT_FALSE(receive({.conf_state = {.voters = {1, 2, 3}}, .index = kMax, .term = 4}));
+  EXPECT_FALSE(receive({.conf_state = {.voters = {1, 2, 3}}, .index = Index{kMax}, .term = 4}));
   EXPECT_FALSE(receive({.conf_state = {.voters = {1, 2, 3}}, .index = 9, .term = 5}));
   EXPECT_FALSE(receive({.conf_state = {}, .index = 9, .term = 4})) << "without voters";
   EXPECT_FALSE(receive({.conf_state = {.voters = {1, 1}}, .index = 9, .term = 4}));

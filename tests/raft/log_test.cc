@@ -58,11 +58,11 @@ TEST(RaftLogTest, FindsWhereLogsMayAgree) {
     const Log::Position position = log.FindConflictByTerm(index, term);
     return std::pair(position.index, position.term);
   };
-  EXPECT_EQ(find(5, 5), std::pair(5UL, 5UL));
-  EXPECT_EQ(find(5, 4), std::pair(4UL, 3UL));
-  EXPECT_EQ(find(5, 2), std::pair(2UL, 1UL));
-  EXPECT_EQ(find(5, 0), std::pair(0UL, 0UL));
-  EXPECT_EQ(find(99, 9), std::pair(5UL, 5UL));
+  EXPECT_EQ(find(5, 5), std::pair(Index{5}, Term{5}));
+  EXPECT_EQ(find(5, 4), std::pair(Index{4}, Term{3}));
+  EXPECT_EQ(find(5, 2), std::pair(Index{2}, Term{1}));
+  EXPECT_EQ(find(5, 0), std::pair(Index{0}, Term{0}));
+  EXPECT_EQ(find(99, 9), std::pair(Index{5}, Term{5}));
   const Log compacted(5, 3, {MakeEntry(6, 3)});
   EXPECT_EQ(compacted.FindConflictByTerm(6, 2).index, 4U);
   EXPECT_EQ(compacted.FindConflictByTerm(6, 2).term, 0U) << "unknown";
@@ -109,7 +109,7 @@ TEST(RaftLogTest, GivesOutWhatIsCommittedAndDurable) {
 
 TEST(RaftLogTest, CompactionCountsEntriesAndBytes) {
   Log log(0, 0, {});
-  for (Index index = 1; index <= 10; ++index) log.Append(MakeEntry(index, index, 10));
+  for (Index index = 1; index <= 10; ++index) log.Append(MakeEntry(index, Term{index.value()}, 10));
   ApplyUpTo(log, 8);
   const std::size_t each = SizeBytes(MakeEntry(1, 1, 10));
   log.Compact(5, 7, 1 << 20);
@@ -149,9 +149,10 @@ TEST(RaftLogTest, StaysInOrderWhateverIsCompacted) {
   Log log(0, 0, {});
   for (int round = 0; round < 1000; ++round) {
     for (std::uint64_t i = rng.Below(5); i > 0; --i)
-      log.Append(MakeEntry(log.last_index() + 1, static_cast<Term>(round), rng.Below(20)));
+      log.Append(
+          MakeEntry(log.last_index() + 1, Term{static_cast<std::uint64_t>(round)}, rng.Below(20)));
     ApplyUpTo(log, log.last_index());
-    log.Compact(rng.Below(log.last_index() + 1), rng.Below(20), rng.Below(2000));
+    log.Compact(Index{rng.Below(log.last_index().value() + 1)}, rng.Below(20), rng.Below(2000));
     log.CheckInvariants();
   }
 }

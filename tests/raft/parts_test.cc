@@ -240,10 +240,10 @@ TEST_F(MessageCheckTest, RefusesWrongAddresses) {
 
 TEST_F(MessageCheckTest, RefusesTermsAndIndexesThatCannotBe) {
   Message message = Append();
-  message.index = kMaxNumber + 1;
+  message.index = Index{kMaxNumber + 1};
   EXPECT_EQ(Refusal(message), "raft: refused App: a term or index that cannot be");
   message = Append();
-  message.term = 5 + (Term{1} << 32) + 1;
+  message.term = Term{5 + (std::uint64_t{1} << 32) + 1};
   EXPECT_EQ(Refusal(message), "raft: refused App: a term too far ahead");
   EXPECT_EQ(Refusal(message, {.id = 1, .knows_nothing = true}), "");
   message.term = 0;

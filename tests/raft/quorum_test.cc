@@ -20,8 +20,8 @@ namespace {
 TEST(QuorumTest, TheMajoritysValueIsWhatMoreThanHalfHave) {
   const auto value = [](const std::vector<std::uint64_t>& values) {
     std::vector<MemberId> members(values.size());
-    for (std::size_t i = 0; i < members.size(); ++i) members[i] = i;
-    return MajorityValue(members, [&](MemberId id) { return values[id]; });
+    for (std::size_t i = 0; i < members.size(); ++i) members[i] = MemberId{i};
+    return MajorityValue(members, [&](MemberId id) { return values[id.value()]; });
   };
   EXPECT_EQ(value({}), UINT64_MAX);
   EXPECT_EQ(value({7}), 7U);
@@ -36,7 +36,8 @@ TEST(QuorumTest, TheMajoritysValueIsThatOfItsDefinition) {
   for (int round = 0; round < 2000; ++round) {
     std::vector<MemberId> members(1 + rng.Below(7));
     std::map<MemberId, std::uint64_t> values;
-    for (std::size_t i = 0; i < members.size(); ++i) values[members[i] = i] = rng.Below(5);
+    for (std::size_t i = 0; i < members.size(); ++i)
+      values[members[i] = MemberId{i}] = rng.Below(5);
     std::uint64_t expected = 0;
     for (std::uint64_t v = 0; v < 5; ++v) {
       const auto have = std::ranges::count_if(values, [&](auto& item) { return item.second >= v; });
@@ -48,10 +49,11 @@ TEST(QuorumTest, TheMajoritysValueIsThatOfItsDefinition) {
 
 TEST(QuorumTest, BothHalvesOfAJointConfigurationMustAgree) {
   const ConfState conf{.voters = {1, 2, 3}, .voters_outgoing = {3, 4, 5}};
-  std::map<MemberId, std::uint64_t> values = {{1, 9}, {2, 9}, {3, 1}, {4, 1}, {5, 1}};
+  std::map<MemberId, std::uint64_t> values = {
+      {MemberId{1}, 9}, {MemberId{2}, 9}, {MemberId{3}, 1}, {MemberId{4}, 1}, {MemberId{5}, 1}};
   const auto value_of = [&](MemberId id) { return values[id]; };
   EXPECT_EQ(QuorumValue(conf, value_of), 1U);
-  values[3] = values[4] = 8;
+  values.at(3) = values.at(4) = 8;
   EXPECT_EQ(QuorumValue(conf, value_of), 8U);
 }
 

@@ -63,7 +63,7 @@ class Script {
   using Args = std::vector<std::string>;
 
   static std::uint64_t Number(const std::string& text) { return std::stoull(text); }
-  Member& member(const Args& args) { return cluster_.member(Number(args.at(0))); }
+  Member& member(const Args& args) { return cluster_.member(MemberId{Number(args.at(0))}); }
   Node& node(const Args& args) { return member(args).node(); }
   static std::uint64_t OptionalNumber(const Args& args, std::size_t i, std::uint64_t otherwise) {
     return i < args.size() ? Number(args[i]) : otherwise;
@@ -103,11 +103,11 @@ class Script {
     } else if (name == "start") {
       member(args).Start();
     } else if (name == "transfer") {
-      Print(node(args).TransferLeadership(Number(args.at(1))));
+      Print(node(args).TransferLeadership(MemberId{Number(args.at(1))}));
     } else if (name == "unreachable") {
-      node(args).ReportUnreachable(Number(args.at(1)));
+      node(args).ReportUnreachable(MemberId{Number(args.at(1))});
     } else if (name == "snapshot") {
-      node(args).ReportSnapshot(Number(args.at(1)), args.at(2) == "ok");
+      node(args).ReportSnapshot(MemberId{Number(args.at(1))}, args.at(2) == "ok");
     } else {
       out_ = "unknown command\n";
     }
@@ -117,12 +117,12 @@ class Script {
     Config config;
     std::vector<FirstMember> members;
     for (const std::string& arg : args) {
-      if (!SetOption(config, arg)) members.push_back({.id = Number(arg), .context = {}});
+      if (!SetOption(config, arg)) members.push_back({.id = MemberId{Number(arg)}, .context = {}});
     }
     const Bootstrap bootstrap = MakeBootstrap(members);
     for (const FirstMember& first : members) {
       config.id = first.id;
-      config.seed = first.id;
+      config.seed = first.id.value();
       config.takes_conf_change_v2 = first.id != refuses_v2_;
       cluster_.Add(config, is_bootstrap ? Disk{.hard_state = bootstrap.hard_state,
                                                .entries = bootstrap.entries}
@@ -131,18 +131,18 @@ class Script {
   }
 
   void AddWithLog(const Args& args) {
-    const MemberId id = Number(args.at(0));
+    const MemberId id = MemberId{Number(args.at(0))};
     Config config{.id = id,
-                  .seed = id,
+                  .seed = id.value(),
                   .pre_vote = false,
                   .check_quorum = false,
                   .takes_conf_change_v2 = true};
     Disk disk;
-    for (MemberId voter = 1; voter <= Number(args.at(1)); ++voter)
+    for (MemberId voter = 1; voter.value() <= Number(args.at(1)); ++voter)
       disk.conf_state.voters.push_back(voter);
     for (std::size_t i = 2; i < args.size(); ++i) {
       if (SetOption(config, args[i])) continue;
-      disk.entries.push_back({.term = Number(args[i]), .index = i - 1});
+      disk.entries.push_back({.term = Term{Number(args[i])}, .index = Index{i - 1}});
     }
     disk.hard_state.term = disk.entries.back().term;
     cluster_.Add(config, std::move(disk));
@@ -162,7 +162,7 @@ class Script {
     } else if (name == "check_quorum") {
       config.check_quorum = value != 0;
     } else if (name == "refuses_v2") {
-      refuses_v2_ = value;
+      refuses_v2_ = MemberId{value};
     } else if (name == "lease_reads") {
       config.read_mode = value != 0 ? ReadMode::kLease : ReadMode::kQuorum;
     } else if (name == "max_append") {
@@ -198,7 +198,7 @@ class Script {
         const ConfChangeType type = args[i][0] == 'v'   ? ConfChangeType::kAddNode
                                     : args[i][0] == 'l' ? ConfChangeType::kAddLearnerNode
                                                         : ConfChangeType::kRemoveNode;
-        change.changes.push_back({.type = type, .node_id = Number(args[i].substr(1))});
+        change.changes.push_back({.type = type, .node_id = MemberId{Number(args[i].substr(1))}});
       }
     }
     Print(node(args)
@@ -209,7 +209,7 @@ class Script {
   // Prints only the non-empty parts.
   void TakeReady(Member& member) {
     if (!member.node().HasReady()) return;
-    out_ += std::to_string(member.id()) + ": " + Describe(member.TakeReady());
+    out_ += std::to_string(member.id().value()) + ": " + Describe(member.TakeReady());
   }
 
   // The messages to a member, in their order.
@@ -223,7 +223,7 @@ class Script {
   }
   std::set<MemberId> Ids(const Args& args) {
     std::set<MemberId> ids;
-    for (const std::string& arg : args) ids.insert(Number(arg));
+    for (const std::string& arg : args) ids.insert(MemberId{Number(arg)});
     if (!ids.empty()) return ids;
     for (auto& [id, member] : cluster_.members()) ids.insert(id);
     return ids;

@@ -15,18 +15,18 @@
 namespace kvorum::raft {
 namespace {
 
-constexpr MemberId kMembers = 5;
+constexpr std::size_t kMembers = 5;
 
 // The Readys of the first member, which leads; the others answer at once.
 class SharingTest : public testing::Test {
  protected:
   void SetUp() override {
     std::vector<FirstMember> members(kMembers);
-    for (MemberId i = 0; i < kMembers; ++i) members[i] = {.id = i + 1, .context = {}};
+    for (std::size_t i = 0; i < kMembers; ++i) members[i] = {.id = MemberId{i + 1}, .context = {}};
     const Bootstrap bootstrap = MakeBootstrap(members);
     for (const FirstMember& member : members) {
       nodes_.push_back(
-          Node::Create({.id = member.id, .seed = member.id},
+          Node::Create({.id = member.id, .seed = member.id.value()},
                        {.hard_state = bootstrap.hard_state, .entries = bootstrap.entries})
               .value());
     }
@@ -46,7 +46,7 @@ class SharingTest : public testing::Test {
         is_busy = true;
         Ready ready = node->TakeReady();
         for (const Message& message : ready.messages)
-          ASSERT_TRUE(nodes_[message.to - 1]->Step(message).has_value());
+          ASSERT_TRUE(nodes_[message.to.value() - 1]->Step(message).has_value());
         if (ready.must_sync) node->Persisted(ready.number);
         for (const Entry& entry : ready.committed) {
           if (entry.type == EntryType::kConfChange) {

@@ -262,7 +262,7 @@ TEST_F(SingleVoterTest, APeersNonsenseIsRefusedAndChangesNothing) {
     };
     EXPECT_FALSE(step({.term = 1})) << "no sender";
     EXPECT_FALSE(step({.to = 99, .from = 3, .term = 1})) << "another receiver";
-    EXPECT_FALSE(step({.from = 3, .term = UINT64_MAX})) << "a term that cannot be";
+    EXPECT_FALSE(step({.from = 3, .term = Term{UINT64_MAX}})) << "a term that cannot be";
     node().CheckInvariants();
   }
   EXPECT_FALSE(node().Step({.type = MessageType::kSnap, .from = 3, .term = 9}).has_value());

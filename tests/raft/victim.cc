@@ -23,9 +23,9 @@ Victim::Victim(std::uint64_t seed)
               .catch_up_entries = 4} {
   disk_.hard_state = {.term = 3, .vote = kNone, .commit = 2};
   for (Index index = 1; index <= 5; ++index) {
-    disk_.entries.push_back({.term = 1 + index / 2,
+    disk_.entries.push_back({.term = Term{1 + index.value() / 2},
                              .index = index,
-                             .data = SharedBytes::Own("entry " + std::to_string(index))});
+                             .data = SharedBytes::Own("entry " + std::to_string(index.value()))});
   }
   disk_.conf_state = {.voters = {1, 2, 3}, .learners = {4}};
   Restart();
@@ -78,10 +78,11 @@ void Victim::Keep(const Ready& ready) {
   for (const Message& message : ready.messages) output_ += Encode(message);
   for (const Entry& entry : ready.committed) output_ += Encode(entry);
   for (const ReadState& state : ready.read_states)
-    output_ += std::to_string(state.context) + "=" + std::to_string(state.index) + "\n";
+    output_ += std::to_string(state.context) + "=" + std::to_string(state.index.value()) + "\n";
   for (const Event& event : ready.events) {
-    output_ += std::string(Name(event.type)) + " " + std::to_string(event.term) + " " +
-               std::to_string(event.peer) + " " + std::to_string(event.index) + "\n";
+    output_ += std::string(Name(event.type)) + " " + std::to_string(event.term.value()) + " " +
+               std::to_string(event.peer.value()) + " " + std::to_string(event.index.value()) +
+               "\n";
   }
 }
 

@@ -49,7 +49,7 @@ TEST(AlarmsTest, HaveTheBytesOfTheBucketsKeys) {
   EXPECT_EQ(EncodeAlarm({}), "");
   for (const Alarm& alarm :
        {kOneFull, kOneCorrupt, kTwoFull,
-        Alarm{.member = ~raft::MemberId{0}, .type = static_cast<AlarmType>(9)}})
+        Alarm{.member = raft::MemberId{UINT64_MAX}, .type = static_cast<AlarmType>(9)}})
     EXPECT_EQ(DecodeAlarm(EncodeAlarm(alarm)), alarm);
   EXPECT_EQ(DecodeAlarm("\x08"), Fail(Code::kDataLoss, "alarm: a stored alarm is malformed"));
 }

@@ -19,7 +19,7 @@ class AppliedReadsTest : public ::testing::Test {
  protected:
   void Wait(raft::Index index, TimePoint deadline = {100}) {
     reads_.Wait(index, deadline, [this, index](const Result<void>& result) {
-      told_.push_back(std::to_string(index) +
+      told_.push_back(std::to_string(index.value()) +
                       (result.has_value() ? "" : ": " + result.error().message));
     });
   }

@@ -83,7 +83,7 @@ class ApplierTest : public testing::Test, public mvcc::StoreHarness {
     return {.term = 3,
             .index = ++last_index_,
             .type = raft::EntryType::kNormal,
-            .data = EncodeInternalRequest(last_index_, kind, body)};
+            .data = EncodeInternalRequest(last_index_.value(), kind, body)};
   }
   raft::Entry ConfEntry(raft::ConfChangeType type, const Member& member) {
     const raft::ConfChange change{.id = 1,
@@ -110,7 +110,7 @@ class ApplierTest : public testing::Test, public mvcc::StoreHarness {
     auto waiter = std::make_unique<Keep>();
     auto kept = waiter->kept;
     std::vector<PendingProposal> one;
-    one.push_back({.id = index, .deadline = {}, .waiter = std::move(waiter)});
+    one.push_back({.id = index.value(), .deadline = {}, .waiter = std::move(waiter)});
     waiters_.Register(std::move(one));
     return kept;
   }

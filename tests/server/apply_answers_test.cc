@@ -95,7 +95,7 @@ TEST_F(ApplierTest, AnswersThatAreLargeTogetherAreGivenOutBeforeTheBatchEnds) {
     const mvcc::Store& store;
   };
   for (const raft::Entry& entry : entries) {
-    waiting.push_back({.id = entry.index,
+    waiting.push_back({.id = entry.index.value(),
                        .deadline = {},
                        .waiter = std::make_unique<Note>(seen_revisions, *store)});
   }

@@ -56,7 +56,7 @@ class ApplyTurnsTest : public ::testing::Test {
         Applier::Bounds{.batch_bytes = 1'000'000});
     loop_ = std::make_unique<ApplyLoop>(
         state_->store(), *applier_, threads_.apply, status_, Duration::zero(),
-        [this](raft::Index applied) { told_.push_back(applied); },
+        [this](raft::Index applied) { told_.push_back(applied.value()); },
         [this](const std::shared_ptr<const raft::Snapshot>& snapshot, Task done) {
           installing_ = snapshot->metadata.index;
           installed_ = std::move(done);
@@ -76,7 +76,7 @@ class ApplyTurnsTest : public ::testing::Test {
       entries.push_back(
           {.term = 1,
            .index = last_,
-           .data = EncodeInternalRequest(last_, RequestKind::kPut,
+           .data = EncodeInternalRequest(last_.value(), RequestKind::kPut,
                                          PutBody("key", std::string(value_bytes, 'v')))});
     }
     loop_->Push(std::move(entries));
@@ -94,7 +94,7 @@ class ApplyTurnsTest : public ::testing::Test {
   void Read(raft::Index index) {
     loop_->WaitApplied(
         index, TimePoint{} + std::chrono::seconds(7), [this, index](const Result<void>& result) {
-          reads_.push_back(std::to_string(index) + (result.has_value() ? "" : " failed"));
+          reads_.push_back(std::to_string(index.value()) + (result.has_value() ? "" : " failed"));
         });
   }
 
@@ -106,7 +106,7 @@ class ApplyTurnsTest : public ::testing::Test {
   RaftStatus status_;
   std::unique_ptr<ApplyLoop> loop_;
   raft::Index last_ = 0;
-  std::vector<raft::Index> told_;
+  std::vector<std::uint64_t> told_;
   std::vector<std::string> reads_;
   std::optional<raft::Index> installing_;
   Task installed_;
@@ -237,7 +237,7 @@ TEST_F(ApplyLoopTest, BehindAnEntryThatCannotBeAppliedNothingIsAppliedOrAnswered
   ProposeGarbage();
   ASSERT_TRUE(member_.lanes().RunUntil([&] { return member_.fatal().has_value(); }));
   EXPECT_THAT(member_.fatal()->message,
-              HasSubstr("cannot apply log entry " + std::to_string(applied + 1)));
+              HasSubstr("cannot apply log entry " + std::to_string((applied + 1).value())));
 
   // The owner ends the process; until then the loop does nothing.
   for (int i = 0; i < 20; ++i) Put("after");

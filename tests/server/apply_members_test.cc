@@ -19,7 +19,7 @@ using testing::IsEmpty;
 TEST_F(ApplierTest, AConfigurationChangeIsStoredAndTold) {
   ApplyAll({ConfEntry(raft::ConfChangeType::kAddNode, MemberSeven())});
   EXPECT_EQ(membership_->View()->members.at(7), MemberSeven());
-  EXPECT_THAT(conf_changes_, ElementsAre(std::pair(1, 7)));
+  EXPECT_THAT(conf_changes_, ElementsAre(testing::Pair(raft::Index{1}, raft::MemberId{7})));
   EXPECT_EQ(Bucket(mvcc::Bucket::kMembers),
             (std::map<std::string, std::string>{{"7", R"({"id":7,"peerURLs":["http://a:1"]})"}}));
   Restart();
@@ -34,7 +34,7 @@ TEST_F(ApplierTest, ALearnerIsNoVoterAndARemovedMemberIsRemembered) {
             R"({"voters":[],"learners":[7],"auto_leave":false})");
   ApplyAll({ConfEntry(raft::ConfChangeType::kRemoveNode, learner)});
   EXPECT_THAT(membership_->View()->members, IsEmpty());
-  EXPECT_THAT(membership_->View()->removed, ElementsAre(7));
+  EXPECT_THAT(membership_->View()->removed, ElementsAre(raft::MemberId{7}));
   EXPECT_THAT(Bucket(mvcc::Bucket::kMembers), IsEmpty());
   EXPECT_EQ(Bucket(mvcc::Bucket::kMembersRemoved),
             (std::map<std::string, std::string>{{"7", "removed"}}));

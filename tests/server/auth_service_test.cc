@@ -236,7 +236,7 @@ TEST_F(AuthServiceTest, TokensEndWithTheirUserAndItsPassword) {
 TEST_F(AuthServiceTest, ATokensNumberIsThatOfTheEntryBeforeItsLogin) {
   const std::string token = *Login("alice", "of alice");
   const raft::Index applied = served_.member().local_member().replica().applied_index();
-  EXPECT_EQ(token.substr(16), "." + std::to_string(applied - 1));
+  EXPECT_EQ(token.substr(16), "." + std::to_string((applied - 1).value()));
 }
 
 TEST_F(AuthServiceTest, TokensMayComeAsBearersOfAnAuthorization) {

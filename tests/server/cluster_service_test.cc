@@ -43,7 +43,7 @@ std::string AddBody(std::vector<std::string> urls, bool is_learner = false) {
 
 std::string IdBody(raft::MemberId id, std::vector<std::string> urls = {}) {
   etcdserverpb::MemberUpdateRequest request;
-  request.set_id(id);
+  request.set_id(id.value());
   request.mutable_peerurls()->Assign(urls.begin(), urls.end());
   return request.SerializeAsString();
 }
@@ -105,7 +105,7 @@ class ClusterServiceTest : public testing::Test {
     for (std::size_t i = 0; i <= number; ++i) {
       initial += (i == 0 ? "" : ",") + SmallCluster::NameOf(i) + "=" + SmallCluster::PeerUrlOf(i);
     }
-    cluster_->AddMachine(added.member().id(), initial, true);
+    cluster_->AddMachine(raft::MemberId{added.member().id()}, initial, true);
     const auto started = cluster_->Start(number);
     EXPECT_TRUE(started.has_value()) << started.error().message;
     return number;
@@ -136,7 +136,7 @@ TEST_F(ClusterServiceTest, AnAddedMemberIsInTheAnswerAndInEveryonesList) {
     const auto list = ServicesOf(i).Call<MemberListResponse>(kList, NumberBody(1));
     ASSERT_TRUE(list.has_value());
     EXPECT_EQ(list->members_size(), 4) << "a linearizable list knows it at once";
-    EXPECT_TRUE(View(i).members.contains(added->member().id()));
+    EXPECT_TRUE(View(i).members.contains(raft::MemberId{added->member().id()}));
   }
 }
 
@@ -317,7 +317,7 @@ TEST_F(ClusterServiceTest, ALearnerJoinsCatchesUpAndIsPromoted) {
       ServicesOf(leader).Call<MemberAddResponse>(kAdd, AddBody({"http://10.0.0.4:2380"}, true));
   ASSERT_TRUE(added.has_value()) << added.error().message;
   EXPECT_TRUE(added->member().islearner());
-  const raft::MemberId id = added->member().id();
+  const raft::MemberId id{added->member().id()};
   EXPECT_EQ(ErrorOf(ServicesOf(leader).Call<MemberAddResponse>(
                 kAdd, AddBody({"http://10.0.0.5:2380"}, true))),
             kErrTooManyLearners.ToError());
@@ -361,7 +361,7 @@ TEST_F(ClusterServiceTest, ALearnerServesItsOwnStateOnly) {
   EXPECT_TRUE(refused(kList, ""));
   EXPECT_TRUE(refused(kList, NumberBody(1)));
   EXPECT_TRUE(refused(kAdd, AddBody({"http://10.0.0.5:2380"})));
-  EXPECT_TRUE(refused(kPromote, IdBody(added->member().id())));
+  EXPECT_TRUE(refused(kPromote, IdBody(raft::MemberId{added->member().id()})));
   EXPECT_TRUE(refused(kMoveLeader, NumberBody(1)));
   EXPECT_TRUE(
       services
@@ -372,9 +372,10 @@ TEST_F(ClusterServiceTest, ALearnerServesItsOwnStateOnly) {
   EXPECT_TRUE(status->islearner());
 
   cluster_->RunFor(std::chrono::seconds(1));
-  ASSERT_TRUE(ServicesOf(0)
-                  .Call<MemberPromoteResponse>(kPromote, IdBody(added->member().id()))
-                  .has_value());
+  ASSERT_TRUE(
+      ServicesOf(0)
+          .Call<MemberPromoteResponse>(kPromote, IdBody(raft::MemberId{added->member().id()}))
+          .has_value());
   ASSERT_TRUE(cluster_->CatchUp());
   EXPECT_FALSE(refused(kRange, RangeBody({.key = "k"})));
 }

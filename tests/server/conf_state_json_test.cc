@@ -7,8 +7,9 @@ namespace {
 
 TEST(ConfStateJson, IsAsEtcdWritesIt) {
   EXPECT_EQ(EncodeConfStateJson({.voters = {1, 2}}), R"({"voters":[1,2],"auto_leave":false})");
-  EXPECT_EQ(EncodeConfStateJson({.voters = {18446744073709551615U}, .learners = {7}}),
-            R"({"voters":[18446744073709551615],"learners":[7],"auto_leave":false})");
+  EXPECT_EQ(
+      EncodeConfStateJson({.voters = {raft::MemberId{18446744073709551615U}}, .learners = {7}}),
+      R"({"voters":[18446744073709551615],"learners":[7],"auto_leave":false})");
 }
 
 TEST(ConfStateJson, GivesBackEveryField) {

@@ -71,7 +71,7 @@ class DatabaseSenderTest : public ::testing::Test {
     sender_ = std::make_unique<DatabaseSender>(
         state_->store(), state_->disk_space(), threads_.clock,
         [this](raft::MemberId peer, bool succeeded) {
-          told_.push_back(std::to_string(peer) + (succeeded ? " has it" : " failed"));
+          told_.push_back(std::to_string(peer.value()) + (succeeded ? " has it" : " failed"));
         });
     sender_->Start(transport_);
   }
@@ -103,7 +103,7 @@ TEST_F(DatabaseSenderTest, AllThatIsAppliedIsSentOnceItIsDurable) {
   const raft::SnapshotMetadata& metadata = transport_.messages[0].snapshot->metadata;
   EXPECT_EQ(metadata.index, 1U);
   EXPECT_EQ(metadata.term, 1U);
-  EXPECT_THAT(metadata.conf_state.voters, ElementsAre(1));
+  EXPECT_EQ(metadata.conf_state.voters, std::vector<raft::MemberId>({1}));
   EXPECT_THAT(told_, IsEmpty());
   sender_->Ended(2, true);
   EXPECT_THAT(told_, ElementsAre("2 has it"));

@@ -22,7 +22,7 @@ using testing::IsEmpty;
 Member MemberOf(raft::MemberId id, bool is_learner = false) {
   Member member;
   member.id = id;
-  member.peer_urls = {"http://h" + std::to_string(id) + ":1"};
+  member.peer_urls = {"http://h" + std::to_string(id.value()) + ":1"};
   member.is_learner = is_learner;
   return member;
 }
@@ -49,8 +49,8 @@ std::vector<std::string> Changes(const Result<std::vector<raft::Entry>>& entries
     const std::string verb = change.type == raft::ConfChangeType::kRemoveNode ? "remove"
                              : change.is_promote                              ? "promote"
                                                                               : "add";
-    words.push_back(std::to_string(entry.index) + "@" + std::to_string(entry.term) + " " + verb +
-                    " " + std::to_string(change.id));
+    words.push_back(std::to_string(entry.index.value()) + "@" + std::to_string(entry.term.value()) +
+                    " " + verb + " " + std::to_string(change.id.value()));
   }
   return words;
 }

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
 constexpr ResponseHeader kHeader{.cluster_id = 0xcdf818194e3a8c32,
-                                 .member_id = 0x8e9e05c52164694d,
+                                 .member_id = raft::MemberId{0x8e9e05c52164694d},
                                  .revision = 300,
                                  .raft_term = 4};
 
@@ -181,7 +181,7 @@ TEST(MaintenanceEncodeTest, AStatusHasAllItsFields) {
                       .db_size_bytes = 1,
                       .db_size_in_use_bytes = 2,
                       .db_size_quota_bytes = -1,
-                      .leader = ~raft::MemberId{0},
+                      .leader = raft::MemberId{UINT64_MAX},
                       .commit_index = 3,
                       .applied_index = 4,
                       .term = 5,
@@ -195,7 +195,7 @@ TEST(MaintenanceEncodeTest, AStatusHasAllItsFields) {
   EXPECT_EQ(parsed.dbsize(), 1);
   EXPECT_EQ(parsed.dbsizeinuse(), 2);
   EXPECT_EQ(parsed.dbsizequota(), -1);
-  EXPECT_EQ(parsed.leader(), ~raft::MemberId{0});
+  EXPECT_EQ(parsed.leader(), UINT64_MAX);
   EXPECT_EQ(parsed.raftindex(), 3);
   EXPECT_EQ(parsed.raftappliedindex(), 4);
   EXPECT_EQ(parsed.raftterm(), 5);

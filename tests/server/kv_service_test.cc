@@ -207,8 +207,8 @@ TEST_F(KvServiceTest, WritesWaitForTheApplyLoopAtAGapOfFiveThousand) {
   const raft::Index applied = replica.applied_index();
   const auto commit_up_to = [&](raft::Index index) {
     while (replica.commit_index() < index) {
-      const raft::Index missing = index - replica.commit_index();
-      for (raft::Index i = 0; i < missing; ++i) {
+      const std::uint64_t missing = index - replica.commit_index();
+      for (std::uint64_t i = 0; i < missing; ++i) {
         served_.member().Propose(RequestKind::kPut, PutBody("k", "v"),
                                  [](const Result<ApplyResult::Value>&) {});
       }
@@ -260,9 +260,9 @@ TEST_F(KvServiceTest, AWritePastTheQuotaRaisesTheAlarmAndIsRefused) {
   Put("k");
   EXPECT_EQ(ErrorOf(kPut, PutBody("k", std::string(60'000, 'v'))), kErrNoSpace.ToError());
   EXPECT_EQ(served_.store().revision(), 2);
-  EXPECT_THAT(
-      served_.context().alarms->List(),
-      testing::ElementsAre(Alarm{.member = 0x8e9e05c52164694d, .type = AlarmType::kNoSpace}));
+  EXPECT_THAT(served_.context().alarms->List(),
+              testing::ElementsAre(Alarm{.member = raft::MemberId{0x8e9e05c52164694d},
+                                         .type = AlarmType::kNoSpace}));
   EXPECT_EQ(Outcome(kPut, PutBody("k", "v")), kNoSpaceText) << "while the alarm stands";
   EXPECT_EQ(Outcome(kTxn, PutTxnBody({"k"}, "v")), kNoSpaceText);
   EXPECT_EQ(Outcome(kTxn, TxnBody({}, {OpBody(2, PutBody("k", "v"))})), kNoSpaceText)

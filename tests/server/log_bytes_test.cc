@@ -23,8 +23,8 @@ namespace kvorum::server {
 namespace {
 
 // The member, the one that joined it, and the id of the first request.
-constexpr raft::MemberId kSelf = 1064708284746764119U;
-constexpr raft::MemberId kOther = 10886332213907358567U;
+constexpr raft::MemberId kSelf{1064708284746764119U};
+constexpr raft::MemberId kOther{10886332213907358567U};
 constexpr std::uint64_t kFirstId = 1105530384301355777U;
 
 constexpr std::string_view kBootstrap =
@@ -128,7 +128,9 @@ TEST(LogBytesTest, TheHeadOfALog) {
 
 TEST(LogBytesTest, AMarkerOfASnapshot) {
   const wal::SnapshotMarker marker{
-      .index = 11, .term = 2, .conf_state = raft::ConfState{.voters = {9265619892315062708U}}};
+      .index = 11,
+      .term = 2,
+      .conf_state = raft::ConfState{.voters = {raft::MemberId{9265619892315062708U}}}};
   EXPECT_EQ(Hex(wal::Encode(marker)), "080b10021a0d08b483ee89b68686cb80012800");
   // The end of the file `.snap`, which there has the v2 store before it.
   EXPECT_EQ(

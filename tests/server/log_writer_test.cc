@@ -40,10 +40,10 @@ class LogWriterTest : public ::testing::Test {
             .on_persisted = [this](std::uint64_t number) { persisted_.push_back(number); },
             .on_snapshot_durable =
                 [this](const std::shared_ptr<const raft::Snapshot>& snapshot) {
-                  received_.push_back(snapshot->metadata.index);
+                  received_.push_back(snapshot->metadata.index.value());
                   persisted_before_received_ = persisted_;
                 },
-            .on_snapshot_ended = [this](raft::Index index) { snapshots_.push_back(index); },
+            .on_snapshot_ended = [this](raft::Index index) { snapshots_.push_back(index.value()); },
             .on_fatal = [this](const Error& error) { fatal_.push_back(error.message); }});
   }
 
@@ -51,7 +51,7 @@ class LogWriterTest : public ::testing::Test {
   LogWriter::Write Next(std::size_t size_bytes) {
     ++index_;
     LogWriter::Write write;
-    write.ready_number = index_;
+    write.ready_number = index_.value();
     write.must_sync = true;
     raft::Entry& entry = write.entries.emplace_back();
     entry.term = 1;
@@ -112,8 +112,8 @@ class LogWriterTest : public ::testing::Test {
   std::unique_ptr<LogWriter> log_;
   raft::Index index_ = 0;
   std::vector<std::uint64_t> persisted_;
-  std::vector<raft::Index> snapshots_;
-  std::vector<raft::Index> received_;
+  std::vector<std::uint64_t> snapshots_;
+  std::vector<std::uint64_t> received_;
   std::vector<std::uint64_t> persisted_before_received_;
   std::vector<std::string> fatal_;
 };
@@ -375,7 +375,7 @@ TEST_F(LogWriterTest, ANameThatTheFullDiskHasNoRoomForIsWaitedOut) {
     RunDue();
     ASSERT_LT(index_, 100u);
   }
-  EXPECT_LT(persisted_.back(), index_);
+  EXPECT_LT(persisted_.back(), index_.value());
   fs_.ClearFaults();
   Wait(std::chrono::seconds(1));
   EXPECT_THAT(fatal_, IsEmpty());

@@ -25,7 +25,7 @@ constexpr std::string_view kHash = "/etcdserverpb.Maintenance/Hash";
 constexpr std::string_view kHashKv = "/etcdserverpb.Maintenance/HashKV";
 constexpr std::string_view kDefragment = "/etcdserverpb.Maintenance/Defragment";
 constexpr std::string_view kMemberList = "/etcdserverpb.Cluster/MemberList";
-constexpr raft::MemberId kSelf = 0x8e9e05c52164694d;
+constexpr raft::MemberId kSelf{0x8e9e05c52164694d};
 
 class MaintenanceTest : public testing::Test {
  protected:

@@ -32,8 +32,9 @@ Member Learner(raft::MemberId id, std::string url) {
 // Voters 1 and 2, learner 3; 9 was removed.
 MembershipView Three() {
   MembershipView view;
-  view.members = {
-      {1, Voter(1, "http://a:1")}, {2, Voter(2, "http://b:2")}, {3, Learner(3, "http://c:3")}};
+  view.members = {{raft::MemberId{1}, Voter(1, "http://a:1")},
+                  {raft::MemberId{2}, Voter(2, "http://b:2")},
+                  {raft::MemberId{3}, Learner(3, "http://c:3")}};
   view.removed = {9};
   return view;
 }
@@ -102,7 +103,7 @@ TEST(MemberChangeTest, ChangesOnlyWhatTheySay) {
   EXPECT_THAT(promoted.members.at(3).peer_urls, ElementsAre("http://c:3"));
   const MembershipView removed = ApplyMemberChange(start, MemberChange::Remove(1));
   EXPECT_EQ(removed.members.size(), 2);
-  EXPECT_THAT(removed.removed, ElementsAre(1, 9));
+  EXPECT_THAT(removed.removed, ElementsAre(raft::MemberId{1}, raft::MemberId{9}));
   EXPECT_EQ(removed.cluster_version, "3.7.0");
   const MembershipView added =
       ApplyMemberChange(start, MemberChange::Add(Learner(4, "http://d:4")));

@@ -32,8 +32,8 @@ TEST(MemberIdTest, AClustersIdIsOfItsMembersInAnyOrder) {
 }
 
 TEST(MemberIdTest, IsShownInHexWithoutPadding) {
-  EXPECT_EQ(IdText(0), "0");
-  EXPECT_EQ(IdText(0xabc), "abc");
+  EXPECT_EQ(IdText(raft::MemberId{}), "0");
+  EXPECT_EQ(IdText(raft::MemberId{0xabc}), "abc");
   EXPECT_EQ(IdText(0x8e9e05c52164694d), "8e9e05c52164694d");
   EXPECT_EQ(IdText(~std::uint64_t{0}), "ffffffffffffffff");
 }

@@ -78,11 +78,13 @@ class MemberStateTest : public ::testing::Test {
     batch.Put(Bucket::kMeta, mvcc::meta_key::kConsistentIndex, BigEndian(number));
     batch.Put(Bucket::kLease, lease::View(lease::EncodeLeaseKey(id)),
               lease::EncodeLease({.id = id, .ttl_s = 60}));
-    batch.Put(Bucket::kAlarm, EncodeAlarm({.member = number, .type = AlarmType::kNoSpace}), "");
-    batch.Put(
-        Bucket::kMembers, IdText(number),
-        EncodeMemberJson(
-            {.id = number, .peer_urls = {"http://10.0.0.1:2380"}, .name = {}, .client_urls = {}}));
+    batch.Put(Bucket::kAlarm,
+              EncodeAlarm({.member = raft::MemberId{number}, .type = AlarmType::kNoSpace}), "");
+    batch.Put(Bucket::kMembers, IdText(number),
+              EncodeMemberJson({.id = raft::MemberId{number},
+                                .peer_urls = {"http://10.0.0.1:2380"},
+                                .name = {},
+                                .client_urls = {}}));
     batch.Put(Bucket::kAuth, auth::kRevisionKey, BigEndian(number));
     batch.Put(Bucket::kAuthUsers, "user" + std::to_string(number),
               auth::EncodeUser({.name = "user" + std::to_string(number),
@@ -100,7 +102,7 @@ class MemberStateTest : public ::testing::Test {
                {.apply = threads_.apply, .backend = threads_.backend, .copier = threads_.copier},
                options_,
                {.on_fatal = [this](const Error& error) { fatal_ = error; },
-                .on_durable = [this](raft::Index index) { durable_.push_back(index); }}));
+                .on_durable = [this](raft::Index index) { durable_.push_back(index.value()); }}));
     return state_->Load(1, nullptr);
   }
   // The numbers of WriteDatabase that are found in its parts.
@@ -108,9 +110,9 @@ class MemberStateTest : public ::testing::Test {
     const auto id = static_cast<lease::LeaseId>(number);
     const auto view = state_->membership().View();
     EXPECT_EQ(view->members.size(), 1U);
-    EXPECT_TRUE(view->members.contains(number));
+    EXPECT_TRUE(view->members.contains(raft::MemberId{number}));
     EXPECT_THAT(state_->alarms().List(),
-                ElementsAre(Alarm{.member = number, .type = AlarmType::kNoSpace}));
+                ElementsAre(Alarm{.member = raft::MemberId{number}, .type = AlarmType::kNoSpace}));
     EXPECT_THAT(state_->leases().List(), ElementsAre(id));
     EXPECT_THAT(state_->leases().CopyKeysOf(id), ElementsAre("key" + std::to_string(number)));
     // By the view's number: the newest state may be ahead of what the store shows.
@@ -121,7 +123,7 @@ class MemberStateTest : public ::testing::Test {
     EXPECT_EQ(state_->store().recovered().consistent_index, number);
   }
   void Install(std::uint64_t number) {
-    state_->Install({.conf_state = {}, .index = number, .term = 1}, Opener(),
+    state_->Install({.conf_state = {}, .index = raft::Index{number}, .term = 1}, Opener(),
                     [this] { ++installed_; });
   }
 
@@ -129,7 +131,7 @@ class MemberStateTest : public ::testing::Test {
   ManualExecutors threads_;
   LocalMemberOptions options_;
   std::unique_ptr<MemberState> state_;
-  std::vector<raft::Index> durable_;
+  std::vector<std::uint64_t> durable_;
   std::optional<Error> fatal_;
   int installed_ = 0;
 };

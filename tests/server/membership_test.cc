@@ -11,7 +11,7 @@ namespace {
 using testing::ElementsAre;
 
 Member Full() {
-  return {.id = 0x8e9e05c52164694d,
+  return {.id = raft::MemberId{0x8e9e05c52164694d},
           .peer_urls = {"http://a:1", "http://b:2"},
           .is_learner = true,
           .name = "n\"1\"",
@@ -19,7 +19,7 @@ Member Full() {
 }
 
 TEST(MemberJsonTest, HasTheFieldsThatTheLogHasInTheirOrder) {
-  EXPECT_EQ(EncodeMemberJson({.id = 10276657743932975437U,
+  EXPECT_EQ(EncodeMemberJson({.id = raft::MemberId{10276657743932975437U},
                               .peer_urls = {"http://localhost:2380"},
                               .is_learner = false,
                               .name = {},
@@ -66,7 +66,7 @@ TEST(MemberJsonTest, EachLengthCutIsRefused) {
 TEST(InitialClusterTest, MembersHaveIdsOfUrlsAndToken) {
   const auto members = ParseInitialCluster("default=http://localhost:2380", "etcd-cluster");
   ASSERT_TRUE(members.has_value());
-  EXPECT_THAT(*members, ElementsAre(Member{.id = 0x8e9e05c52164694d,
+  EXPECT_THAT(*members, ElementsAre(Member{.id = raft::MemberId{0x8e9e05c52164694d},
                                            .peer_urls = {"http://localhost:2380"},
                                            .is_learner = false,
                                            .name = "default",
@@ -150,7 +150,7 @@ TEST(MembershipTest, AttributesAreOfMembersOnly) {
   EXPECT_TRUE(membership.View()->members.empty());
   Member member{
       .id = 1, .peer_urls = {"http://a:1"}, .is_learner = false, .name = {}, .client_urls = {}};
-  membership.Set({.members = {{1, member}}, .removed = {}, .cluster_version = {}});
+  membership.Set({.members = {{raft::MemberId{1}, member}}, .removed = {}, .cluster_version = {}});
   EXPECT_FALSE(membership.View()->members.at(1).started());
   EXPECT_TRUE(membership.SetAttributes(1, "n", {"http://c:3"}));
   member.name = "n";

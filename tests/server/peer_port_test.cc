@@ -173,7 +173,7 @@ TEST_F(PeerPortTest, NonsenseIsToldBeforeItsSenderIsLookedAt) {
                               "Content-Length: " + std::to_string(body.size()) + "\r\n") +
                   body);
   };
-  for (const raft::MemberId from : {2UL, 3UL, 77UL}) {
+  for (const raft::MemberId from : {raft::MemberId{2}, raft::MemberId{3}, raft::MemberId{77}}) {
     EXPECT_EQ(post("\xff\xff\xff", from), "400 error unmarshalling raft message") << from;
     // An entry that claims to be 2 GiB long.
     EXPECT_EQ(post("\x08\x03\x3a\xff\xff\xff\xff\x07", from),
@@ -238,7 +238,7 @@ TEST_F(PeerSnapshotPortTest, NonsenseIsToldBeforeItsSenderIsLookedAt) {
   const std::string huge = std::string("\0\0\0\0\0\0\0\x08", 8) +
                            "\x08\x07\x4a\xff\xff\xff\xff\x07";  // a snapshot of 2 GiB
   const std::string garbage = std::string("\0\0\0\0\0\0\0\x03", 8) + "\xff\xff\xff";
-  for (const raft::MemberId from : {2UL, 3UL, 77UL}) {
+  for (const raft::MemberId from : {raft::MemberId{2}, raft::MemberId{3}, raft::MemberId{77}}) {
     EXPECT_TRUE(Post(garbage, from).starts_with("400 failed to decode raft message (")) << from;
     EXPECT_TRUE(Post(huge, from).starts_with("400 failed to decode raft message (")) << from;
     EXPECT_EQ(Post(Frame(Vote(from, 1)), from), "400 wrong raft message type");

@@ -100,7 +100,7 @@ class StreamChecksTest : public testing::Test {
       unknown_ = request.error().unknown_sender;
       return Text(request.error().response);
     }
-    return std::string(PathName(request->kind)) + " from " + std::to_string(request->from);
+    return std::string(PathName(request->kind)) + " from " + std::to_string(request->from.value());
   }
 
   MembershipView view_;

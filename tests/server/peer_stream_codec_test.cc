@@ -182,17 +182,18 @@ Message RandomMessage(Rng& rng, StreamKind kind, raft::Index& index) {
             .reject = rng.Below(2) == 0,
             .to = 2,
             .from = 1,
-            .term = 1 + rng.Below(3),
-            .index = rng.Below(1000),
+            .term = raft::Term{1 + rng.Below(3)},
+            .index = raft::Index{rng.Below(1000)},
             .context = SharedBytes::Copy(std::string(rng.Below(20), 'c'))};
   }
-  const raft::Term term = 7 + rng.Below(5) / 4;
+  const raft::Term term{7 + rng.Below(5) / 4};
   std::vector<std::string> data;
   for (std::uint64_t i = rng.Below(4); i > 0; --i)
     data.push_back(std::string(rng.Below(8) == 0 ? 3000 : rng.Below(40), 'd'));
-  const raft::Index before = rng.Below(4) == 0 ? rng.Below(100) : index;
+  const raft::Index before = rng.Below(4) == 0 ? raft::Index{rng.Below(100)} : index;
   index = before + data.size();
-  return App(term, rng.Below(4) == 0 ? term - 1 : term, before, std::move(data), rng.Below(200));
+  return App(term, rng.Below(4) == 0 ? term - 1 : term, before, std::move(data),
+             raft::Index{rng.Below(200)});
 }
 
 TEST(PeerStreamCodecTest, WhatIsWrittenIsReadBackHoweverItIsCut) {

@@ -96,10 +96,10 @@ TEST_P(PeerTransportTest, MessagesArriveInOrderOnEitherStream) {
   StartBoth();
   AwaitStreams();
   AwaitDelivery(a_, b_);
-  constexpr raft::Index kCount = 1000;
-  for (raft::Index i = 1; i <= kCount; ++i) {
-    std::vector<Message> messages = {App(1, 2, i, std::string(i * 7 % 3000, 'e'))};
-    messages.push_back(Heartbeat(1, 2, i));
+  constexpr std::size_t kCount = 1000;
+  for (std::size_t i = 1; i <= kCount; ++i) {
+    std::vector<Message> messages = {App(1, 2, raft::Index{i}, std::string(i * 7 % 3000, 'e'))};
+    messages.push_back(Heartbeat(1, 2, raft::Term{i}));
     a_.transport().Send(std::move(messages));
   }
   std::vector<raft::Index> appended;
@@ -110,7 +110,8 @@ TEST_P(PeerTransportTest, MessagesArriveInOrderOnEitherStream) {
     for (const Message& message : b_.receiver().messages) {
       if (message.term == 99 && message.type == MessageType::kHeartbeat && beats.empty()) continue;
       if (message.type == MessageType::kApp) {
-        EXPECT_EQ(message, App(1, 2, message.index, std::string(message.index * 7 % 3000, 'e')));
+        EXPECT_EQ(message,
+                  App(1, 2, message.index, std::string(message.index.value() * 7 % 3000, 'e')));
         appended.push_back(message.index);
       } else {
         beats.push_back(message.term);

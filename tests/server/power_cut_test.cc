@@ -172,7 +172,7 @@ class PowerCuts {
     if (images_ % 2 == 0) member.options().raft.catch_up_size_bytes = 300;
     if (const auto started = member.Start(); !started.has_value())
       return "it does not start: " + started.error().message;
-    const raft::Index index = member.store().recovered().consistent_index;
+    const raft::Index index{member.store().recovered().consistent_index};
     std::string difference = DifferenceFrom(history_, member.store(), index);
     if (!difference.empty()) return "the database differs: " + difference;
     const Result<raft::Index> applied = catch_up_(member);

@@ -415,16 +415,19 @@ TEST_F(ReplicaTest, NonsenseOfAPeerKeepsNobodyFromBeingServed) {
   Rng rng(3);
   for (int round = 0; round < 200; ++round) {
     for (std::size_t i = 0; i < 3; ++i) {
-      raft::Message message{.type = static_cast<raft::MessageType>(rng.Below(24)),
-                            .reject = rng.OneIn(2),
-                            .to = cluster_->id(i),
-                            .from = rng.OneIn(2) ? cluster_->id((i + 1) % 3) : rng(),
-                            .term = rng.OneIn(2) ? rng.Below(2) : kMax / 2 + rng.Below(9)};
-      message.log_term = rng.Below(3);
-      message.index = kMax - rng.Below(10);
-      message.commit = kMax - rng.Below(10);
-      message.reject_hint = kMax;
-      if (rng.OneIn(2)) message.entries.push_back({.term = kMax, .index = kMax, .data = {}});
+      raft::Message message{
+          .type = static_cast<raft::MessageType>(rng.Below(24)),
+          .reject = rng.OneIn(2),
+          .to = cluster_->id(i),
+          .from = rng.OneIn(2) ? cluster_->id((i + 1) % 3) : raft::MemberId{rng()},
+          .term = raft::Term{rng.OneIn(2) ? rng.Below(2) : kMax / 2 + rng.Below(9)}};
+      message.log_term = raft::Term{rng.Below(3)};
+      message.index = raft::Index{kMax - rng.Below(10)};
+      message.commit = raft::Index{kMax - rng.Below(10)};
+      message.reject_hint = raft::Index{kMax};
+      if (rng.OneIn(2))
+        message.entries.push_back(
+            {.term = raft::Term{kMax}, .index = raft::Index{kMax}, .data = {}});
       cluster_->member(i).local_member().Receive(std::move(message));
     }
     if (round % 10 == 0) {

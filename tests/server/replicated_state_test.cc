@@ -41,7 +41,7 @@ TEST_F(ReplicatedStateTest, HoldsMembersRemovedOnesAndTheVersion) {
   const auto state = Load();
   ASSERT_TRUE(state.has_value()) << state.error().message;
   EXPECT_EQ(state->members.members.at(42).name, "m");
-  EXPECT_TRUE(state->members.removed.contains(0x8e9e05c52164694d));
+  EXPECT_TRUE(state->members.removed.contains(raft::MemberId{0x8e9e05c52164694d}));
   EXPECT_EQ(state->members.removed.size(), 1u);
   EXPECT_EQ(state->members.cluster_version, "3.7.0");
 }

@@ -16,11 +16,12 @@
 namespace kvorum::server {
 namespace {
 
-constexpr raft::MemberId kSelf = 0xaaaa'0000'0000'0007;
+constexpr raft::MemberId kSelf{0xaaaa'0000'0000'0007};
 constexpr std::int64_t kStart = 1'000'000 * std::int64_t{5'000'000};
 
 TEST(RequestIdTest, CountsUpFromMemberAndStartTime) {
-  RequestIdSource ids(0x1234'5678'9abc'beef, 0x01'0203'0405 * std::int64_t{1'000'000} + 999'999);
+  RequestIdSource ids(raft::MemberId{0x1234'5678'9abc'beefU},
+                      0x01'0203'0405 * std::int64_t{1'000'000} + 999'999);
   EXPECT_EQ(ids.Next(), 0xbeef'0102'0304'0500);
   EXPECT_EQ(ids.Next(), 0xbeef'0102'0304'0501);
   for (int i = 2; i < 256; ++i) ids.Next();

@@ -273,7 +273,7 @@ TEST_P(SnapshotClusterTest, AContentOfAnotherIndexThanItsMessageIsRefused) {
   ASSERT_NO_FATAL_FAILURE(t_.LeaveOneBehind());
   auto content = t_.leader().store().OpenSnapshot().value();
   auto sink = t_.behind().local_member().ReceiveSnapshot(
-      SnapMessage(t_, content.content.consistent_index + 1));
+      SnapMessage(t_, raft::Index{content.content.consistent_index} + 1));
   ASSERT_TRUE(sink.has_value());
   while (true) {
     const SharedBytes chunk = content.source->Next().value();
@@ -312,7 +312,7 @@ TEST_P(SnapshotClusterTest, TheSameSnapshotAgainWhileItIsInstalledChangesNothing
 TEST_P(SnapshotClusterTest, ASnapshotThatRaftIgnoresLeavesNoFile) {
   ASSERT_NO_FATAL_FAILURE(t_.LeaveOneBehind());
   auto content = t_.leader().store().OpenSnapshot().value();
-  raft::Message message = SnapMessage(t_, content.content.consistent_index);
+  raft::Message message = SnapMessage(t_, raft::Index{content.content.consistent_index});
   message.term = 1;
   {
     auto sink = t_.behind().local_member().ReceiveSnapshot(std::move(message));

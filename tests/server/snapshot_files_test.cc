@@ -164,7 +164,7 @@ TEST_F(SnapshotFilesTest, APowerCutLeavesTheOldOneOrTheNewOne) {
   });
   Save(1, 20);
   fs_.SetObserver(nullptr);
-  EXPECT_THAT(found, ElementsAre(10, 20));
+  EXPECT_THAT(found, ElementsAre(raft::Index{10}, raft::Index{20}));
   EXPECT_EQ(Newest(*fs_.CrashImage(SimFileSystem::Keep::kNothing, rng)), 20);
 }
 

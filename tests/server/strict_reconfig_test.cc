@@ -30,10 +30,11 @@ class FixedTransport final : public Transport {
 // 1, which has been connected to 2 up to `connected` for long enough.
 struct Cluster {
   Cluster(std::size_t voters, std::size_t connected, std::size_t unstarted = 0) {
-    for (raft::MemberId id = 1; id <= voters; ++id) {
+    for (std::size_t i = 1; i <= voters; ++i) {
+      const raft::MemberId id{i};
       view.members[id] = {.id = id, .peer_urls = {}, .name = {}, .client_urls = {}};
-      if (id <= voters - unstarted) view.members[id].name = "m" + std::to_string(id);
-      if (id > 1 && id <= connected) transport.since[id] = kLongAgo;
+      if (i <= voters - unstarted) view.members[id].name = "m" + std::to_string(i);
+      if (i > 1 && i <= connected) transport.since[id] = kLongAgo;
     }
   }
   Connections connections() const { return {.self = 1, .transport = &transport, .now = kNow}; }

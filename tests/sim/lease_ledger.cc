@@ -100,7 +100,8 @@ void LeaseLedger::AfterApply(Machine& machine) {
     view.primary_since = world_.scheduler.Now();
   const raft::Index applied = local_member.replica().applied_index();
   // Until the log has caught up with the backend, index and leases do not belong together.
-  if (applied <= view.applied || applied < local_member.store().recovered().consistent_index)
+  if (applied <= view.applied ||
+      applied.value() < local_member.store().recovered().consistent_index)
     return;
   view.applied = applied;
   Observe(machine, applied);

@@ -306,9 +306,11 @@ void LogModel::AfterApply(Machine& machine) {
   const raft::Index applied = local_member.replica().applied_index();
   View& view = ViewOf(machine);
   // Until the log has caught up with the backend, index and state do not belong together.
-  if (applied <= view.applied || applied < local_member.store().recovered().consistent_index)
+  if (applied <= view.applied ||
+      applied.value() < local_member.store().recovered().consistent_index)
     return;
-  if (view.applied == 0) view.heard_since = local_member.store().recovered().consistent_index;
+  if (view.applied == 0)
+    view.heard_since = raft::Index{local_member.store().recovered().consistent_index};
   if (std::exchange(view.installs, machine.services().installs()) !=
       machine.services().installs()) {
     view.heard_since = applied;

@@ -37,7 +37,7 @@ class LogModel {
   void AfterApply(Machine& machine);
 
   // Everything that is committed, as far as anybody knows.
-  raft::Index last() const { return points_.size(); }
+  raft::Index last() const { return raft::Index{points_.size()}; }
   // After the entry of an index; 0: before the first.
   std::int64_t RevisionAt(raft::Index index) const { return At(index).revision; }
   const AuthModel& AuthAt(raft::Index index) const { return *At(index).auth; }
@@ -85,7 +85,9 @@ class LogModel {
   using Rows = std::map<std::string, Row>;
   using Entry = etcdserverpb::InternalRaftRequest;
 
-  const Point& At(raft::Index index) const { return index == 0 ? first_ : points_[index - 1]; }
+  const Point& At(raft::Index index) const {
+    return index == 0 ? first_ : points_[index.value() - 1];
+  }
   void Apply(const Entry& entry);
   bool IsRefusedAsCorrupt(const Entry& entry) const;
   void ApplyAuth(const Entry& entry);

@@ -159,7 +159,7 @@ bool Operator::KnowsMembers(Machine& machine) const {
   const auto looked =
       machine.local_member().store().LookAtDurable([&](mvcc::Snapshot& content) -> Result<void> {
         KV_TRY(const auto recovered, mvcc::Store::ReadRecovered(content));
-        durable = recovered.consistent_index;
+        durable = raft::Index{recovered.consistent_index};
         return {};
       });
   return looked.has_value() && durable >= oracle_.members_index();

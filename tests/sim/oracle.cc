@@ -83,23 +83,23 @@ void Oracle::CheckCommitted(const Machine& machine, const raft::Log& log, raft::
   for (raft::Index index = std::max(from, log.first_index()); index <= to; ++index) {
     const raft::Entry& entry = log.Range(index, index).front();
     const CommittedEntry digest = Digest(entry);
-    if (index <= committed_.size()) {
-      if (committed_[index - 1] != digest) {
+    if (index <= committed()) {
+      if (committed_[index.value() - 1] != digest) {
         world_.Fail("{}: another entry is committed at index {} (term {}) than elsewhere (term {})",
-                    machine.name(), index, digest.term, committed_[index - 1].term);
+                    machine.name(), index, digest.term, committed_[index.value() - 1].term);
       }
       continue;
     }
-    if (index != committed_.size() + 1) {
+    if (index != committed() + 1) {
       return world_.Fail("{}: entries up to {} are committed, and nobody has seen those from {}",
-                         machine.name(), to, committed_.size() + 1);
+                         machine.name(), to, committed() + 1);
     }
     committed_.push_back(digest);
     on_committed(entry);
   }
-  if (to > committed_.size()) {
+  if (to > committed()) {
     world_.Fail("{}: entries up to {} are committed, and nobody has seen those from {}",
-                machine.name(), to, committed_.size() + 1);
+                machine.name(), to, committed() + 1);
   }
 }
 
@@ -112,12 +112,12 @@ void Oracle::CheckLeader(Machine& machine, const raft::Node& node) {
   // late that a later one has led already need not have what that one committed.
   if (leaders_.rbegin()->first != node.term()) return;
   const raft::Log& log = node.log();
-  if (log.last_index() < committed_.size()) {
+  if (log.last_index() < committed()) {
     world_.Fail("{} leads in term {} with a log that ends at {}, though {} is committed",
-                machine.name(), node.term(), log.last_index(), committed_.size());
+                machine.name(), node.term(), log.last_index(), committed());
     return;
   }
-  CheckCommitted(machine, log, log.first_index(), committed_.size());
+  CheckCommitted(machine, log, log.first_index(), committed());
 }
 
 void Oracle::AfterApply(Machine& machine) {
@@ -138,7 +138,8 @@ void Oracle::AfterApply(Machine& machine) {
   }
   // Entries already in the backend are applied again without an effect: until the log has caught up
   // with it, index and revision do not belong together.
-  if (applied > view.applied && applied >= local_member.store().recovered().consistent_index) {
+  if (applied > view.applied &&
+      applied.value() >= local_member.store().recovered().consistent_index) {
     const auto [known, is_new] = revision_at_.emplace(applied, revision);
     if (!is_new && known->second != revision) {
       world_.Fail("{} has revision {} at applied index {}, another member had {}", machine.name(),
@@ -184,7 +185,7 @@ void Oracle::CheckMembers(Machine& machine, raft::Index applied) {
 void Oracle::CheckConfState(Machine& machine) {
   const raft::Node& node = machine.local_member().replica().node();
   if (node.log().applied() != machine.local_member().replica().applied_index() ||
-      node.log().applied() < machine.local_member().store().recovered().consistent_index)
+      node.log().applied().value() < machine.local_member().store().recovered().consistent_index)
     return;
   const raft::ConfState counted = ConfStateOf(*machine.local_member().membership().View());
   if (node.conf_state() != counted) {

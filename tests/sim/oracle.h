@@ -46,7 +46,7 @@ class Oracle {
   // The index at which they were first seen.
   raft::Index members_index() const { return newest_members_index_; }
   const StateHistory& states() const { return states_; }
-  raft::Index committed() const { return committed_.size(); }
+  raft::Index committed() const { return raft::Index{committed_.size()}; }
   std::uint64_t elections() const { return leaders_.size(); }
 
  private:

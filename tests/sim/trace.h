@@ -12,6 +12,14 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/strong_number.h"
+
+template <class Tag>
+struct fmt::formatter<kvorum::StrongNumber<Tag>> : fmt::formatter<std::uint64_t> {
+  auto format(kvorum::StrongNumber<Tag> number, fmt::format_context& context) const {
+    return fmt::formatter<std::uint64_t>::format(number.value(), context);
+  }
+};
 
 namespace kvorum::sim {
 

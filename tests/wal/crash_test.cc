@@ -80,7 +80,7 @@ class Workload {
     raft::HardState state = now_.state;
     if (state.term == 0 || rng_.OneIn(10)) {
       ++state.term;
-      state.vote = 1 + rng_.Below(3);
+      state.vote = raft::MemberId{1 + rng_.Below(3)};
     }
     raft::Index first = last() + 1;
     if (rng_.OneIn(6) && last() > state.commit) {

@@ -137,7 +137,7 @@ TEST_F(DamageTest, AChangedByteOfACrashedLogCostsAtMostTheLastBatch) {
 TEST_F(DamageTest, AChangedByteOfABatchThatHasBeenAppliedIsRefusedAndNothingIsChanged) {
   MakeLog();
   int torn_before = 0;
-  for (const raft::Index applied : {8u, 10u}) {
+  for (const raft::Index applied : {raft::Index{8}, raft::Index{10}}) {
     options_.durable_index = [applied] { return applied; };
     int torn = 0;
     for (std::size_t offset = last_batch_at_; offset < end_; ++offset) {
@@ -327,7 +327,7 @@ TEST_F(DamageTest, AnEntryFarPastTheLogsEndIsRefused) {
   }
   ASSERT_EQ(reader->offset(), end);
   batch.Begin(reader->checksums(), 4096);
-  batch.AddEntry(MakeEntry(13'038'096'702'221'461'992u, 1, "far"));
+  batch.AddEntry(MakeEntry(raft::Index{13'038'096'702'221'461'992u}, 1, "far"));
   std::string bytes;
   for (const std::string_view part : batch.Parts()) bytes += part;
   Overwrite(SegmentFiles()[0], end, bytes);

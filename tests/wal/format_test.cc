@@ -144,7 +144,7 @@ TEST_F(FormatTest, ABatchAndItsSealAreTheseBytes) {
 }
 
 TEST(SegmentNameTest, ReadsWhatItWrites) {
-  const SegmentName name = {.sequence = 0x12ab, .first_index = UINT64_MAX};
+  const SegmentName name = {.sequence = 0x12ab, .first_index = raft::Index{UINT64_MAX}};
   EXPECT_EQ(name.FileName(), "00000000000012ab-ffffffffffffffff.wal");
   EXPECT_EQ(SegmentName::Parse(name.FileName()), name);
 }

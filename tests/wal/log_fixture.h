@@ -14,7 +14,7 @@
 namespace kvorum::wal {
 
 inline constexpr const char* kDir = "/data/member/wal";
-inline constexpr Metadata kMetadata = {.node_id = 0x8e9e05c52164694d,
+inline constexpr Metadata kMetadata = {.node_id = raft::MemberId{0x8e9e05c52164694d},
                                        .cluster_id = 0xcdf818194e3a8c32};
 
 // Small segments, so that a few entries fill one; no zeroing, no reserve: they add operations to
@@ -39,8 +39,9 @@ inline std::vector<raft::Entry> MakeEntries(raft::Index first, std::size_t count
   std::vector<raft::Entry> entries;
   for (std::size_t i = 0; i < count; ++i) {
     const raft::Index index = first + i;
-    std::string data = "entry " + std::to_string(index) + " of term " + std::to_string(term) + " ";
-    data.resize(std::max(data.size(), data_bytes), static_cast<char>('a' + index % 26));
+    std::string data =
+        "entry " + std::to_string(index.value()) + " of term " + std::to_string(term.value()) + " ";
+    data.resize(std::max(data.size(), data_bytes), static_cast<char>('a' + index.value() % 26));
     entries.push_back(MakeEntry(index, term, std::move(data)));
   }
   return entries;

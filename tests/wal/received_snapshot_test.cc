@@ -16,7 +16,7 @@ using testing::HasSubstr;
 class ReceivedSnapshotTest : public LogFixture {
  protected:
   // Entries 1 to `last` of term 1, of which `commit` are committed.
-  void Begin(raft::Index last, raft::Index commit) {
+  void Begin(std::size_t last, raft::Index commit) {
     Create();
     AppendAndSync(MakeEntries(1, last, 1), {.term = 1, .vote = 1, .commit = commit});
   }
@@ -32,10 +32,10 @@ class ReceivedSnapshotTest : public LogFixture {
     ASSERT_OK(writer_->SaveReceivedSnapshot(MakeMarker(index, term),
                                             {.term = term, .vote = 0, .commit = index}));
   }
-  std::vector<raft::Index> MarkedIndexes() {
+  std::vector<std::uint64_t> MarkedIndexes() {
     const std::vector<SnapshotMarker> markers = ListMarkers(fs_, kDir).value();
-    std::vector<raft::Index> indexes;
-    for (const SnapshotMarker& marker : markers) indexes.push_back(marker.index);
+    std::vector<std::uint64_t> indexes;
+    for (const SnapshotMarker& marker : markers) indexes.push_back(marker.index.value());
     return indexes;
   }
 };
@@ -160,7 +160,7 @@ TEST_F(ReceivedSnapshotTest, AMarkerBelowItsSegmentsFirstEntryLeavesNothingOfThe
   EXPECT_EQ(contents_.entries, MakeEntries(101, 50, 3));
 
   AppendAndSync(MakeEntries(151, 200, 3), {.term = 3, .vote = 0, .commit = 340});
-  for (const raft::Index marked : {310u, 340u}) {
+  for (const raft::Index marked : {raft::Index{310}, raft::Index{340}}) {
     ASSERT_OK(writer_->SaveSnapshot(MakeMarker(marked, 3)));
     writer_->ReleaseTo(marked);
     ASSERT_OK(writer_->Purge(1));
@@ -200,7 +200,8 @@ TEST_F(ReceivedSnapshotTest, GoesOnOverSegmentsPurgesAndReopens) {
     AppendAndSync(MakeEntries(next, 1, 2, 300), {.term = 2, .vote = 1, .commit = next});
   Reopen(MakeMarker(40, 2));
   EXPECT_EQ(contents_.entries, MakeEntries(41, 80, 2, 300));
-  for (const raft::Index own : {45UL, 58UL, 70UL, 100UL}) {
+  for (const raft::Index own :
+       {raft::Index{45}, raft::Index{58}, raft::Index{70}, raft::Index{100}}) {
     ASSERT_OK(writer_->SaveSnapshot(MakeMarker(own, 2)));
     Reopen(MakeMarker(own, 2));
     ASSERT_EQ(contents_.entries, MakeEntries(own + 1, 120 - own, 2, 300)) << own;

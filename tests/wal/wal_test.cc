@@ -41,7 +41,7 @@ TEST_F(WalTest, TakesEntriesOfAllSizesAndTypes) {
   std::vector<raft::Entry> entries;
   for (const std::size_t size : std::initializer_list<std::size_t>{
            0, 1, 7, 8, 9, 500, 1023, 1024, 1025, 4096, 100'000, 1'500'000}) {
-    raft::Entry entry = MakeEntry(entries.size() + 1, 3, std::string(size, '\xa5'));
+    raft::Entry entry = MakeEntry(raft::Index{entries.size() + 1}, 3, std::string(size, '\xa5'));
     entry.type = static_cast<raft::EntryType>(entries.size() % 3);
     entries.push_back(entry);
   }
@@ -57,7 +57,7 @@ TEST_F(WalTest, GoesOnAfterEachReopen) {
     const auto entries = MakeEntries(next, 3, 1, 100);
     all.insert(all.end(), entries.begin(), entries.end());
     AppendAndSync(entries, {.term = 1, .vote = 1, .commit = next - 1});
-    if (next % 2 == 0) EXPECT_OK(writer_->Close());
+    if (next.value() % 2 == 0) EXPECT_OK(writer_->Close());
     Reopen();
     ASSERT_EQ(contents_.entries, all);
     ASSERT_EQ(contents_.hard_state.commit, next - 1);
@@ -127,12 +127,13 @@ TEST_F(WalTest, BeginsAtTheMarkerThatIsAskedFor) {
   Create();
   for (raft::Index next = 1; next <= 40; ++next) {
     AppendAndSync(MakeEntries(next, 1, 2, 300), {.term = 2, .vote = 1, .commit = next});
-    if (next % 10 == 0) ASSERT_OK(writer_->SaveSnapshot(MakeMarker(next, 2)));
+    if (next.value() % 10 == 0) ASSERT_OK(writer_->SaveSnapshot(MakeMarker(next, 2)));
   }
   EXPECT_THAT(ListMarkers(fs_, kDir).value(),
               ElementsAre(SnapshotMarker{}, MakeMarker(10, 2), MakeMarker(20, 2), MakeMarker(30, 2),
                           MakeMarker(40, 2)));
-  for (const raft::Index from : {0UL, 10UL, 20UL, 30UL, 40UL}) {
+  for (const raft::Index from :
+       {raft::Index{0}, raft::Index{10}, raft::Index{20}, raft::Index{30}, raft::Index{40}}) {
     Reopen(from == 0 ? SnapshotMarker{} : MakeMarker(from, 2));
     ASSERT_EQ(contents_.entries.size(), 40 - from);
     if (from < 40) {
@@ -432,14 +433,14 @@ TEST_F(FullDiskTest, IsToldWhileThereIsRoomLeft) {
   writer_->RetrySpace();
   EXPECT_FALSE(writer_->SpaceLow());
   Reopen();
-  EXPECT_EQ(contents_.entries, MakeEntries(1, next_, 1, 300));
+  EXPECT_EQ(contents_.entries, MakeEntries(1, next_.value(), 1, 300));
 }
 
 TEST_F(FullDiskTest, AFullDiskLeavesALogThatOpens) {
   fs_.SetCapacity(kSegment + kReserve);
   Fill();
   Reopen();
-  EXPECT_EQ(contents_.entries, MakeEntries(1, next_ - 1, 1, 300));
+  EXPECT_EQ(contents_.entries, MakeEntries(1, next_.value() - 1, 1, 300));
   EXPECT_TRUE(writer_->SpaceLow());
   EXPECT_EQ(Fill().code, Code::kResourceExhausted);
 }
