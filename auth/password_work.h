@@ -1,9 +1,7 @@
 // Hashes and verifies passwords where that may take its time. In production a pool of threads
-// (password_workers.h), in tests and the simulation an executor.
+// (password_workers.h), in tests an executor (tests/auth/executor_password_work.h).
 #pragma once
 
-#include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -11,7 +9,6 @@
 #include "auth/fair_queue.h"
 #include "auth/password.h"
 #include "auth/secret.h"
-#include "base/executor.h"
 
 namespace kvorum::auth {
 
@@ -41,23 +38,6 @@ class PasswordWork {
   // of room, on the submitting thread. It should post, and return. Jobs not started when the pool
   // ends are dropped, their `done` never called.
   virtual void Submit(PasswordJob job, PasswordDone done) = 0;
-};
-
-// Does the job at once. Not ok for a password that CheckPassword refuses.
-PasswordOutcome RunPasswordJob(const PasswordJob& job);
-
-// Runs jobs on an executor, which calls `done` too; at most `limit` wait at a time. The executor is
-// drained before this is destroyed.
-class ExecutorPasswordWork final : public PasswordWork {
- public:
-  ExecutorPasswordWork(Executor& executor, std::size_t limit)
-      : executor_(executor), limit_(limit) {}
-  void Submit(PasswordJob job, PasswordDone done) override;
-
- private:
-  Executor& executor_;
-  const std::size_t limit_;
-  std::atomic<std::size_t> waiting_ = 0;
 };
 
 }  // namespace kvorum::auth

@@ -1,7 +1,7 @@
 // The store's durable half: ten buckets of sorted keys and values in one file, changed by atomic
 // commits and read through snapshots. Two implementations keep the same contract: LMDB
-// (backend_lmdb.cc) for production, and an in-memory twin over a FileSystem (backend_memory.cc) for
-// tests and the simulation.
+// (backend_lmdb.cc), and for tests and the simulation an in-memory twin over a FileSystem
+// (tests/disk/memory_backend.h).
 //
 // Threads: Commit, StartDefragment and FinishDefragment belong to the backend executor; everything
 // else is thread-safe. The backend outlives its readers. Durability: a batch for which Commit
@@ -164,8 +164,5 @@ struct LmdbOptions {
 // whole or absent). Refuses with kDataLoss a file that is truncated or of another kind or version,
 // and with kFailedPrecondition one that another process has open, and leaves it as it was.
 Result<std::unique_ptr<Backend>> OpenLmdbBackend(const LmdbOptions& options);
-
-// The twin: all data in memory, each commit a synced frame of the log at `path`.
-Result<std::unique_ptr<Backend>> OpenMemoryBackend(FileSystem& file_system, std::string path);
 
 }  // namespace kvorum::mvcc

@@ -17,6 +17,8 @@
 #include <thread>
 #include <vector>
 
+#include "tests/auth/executor_password_work.h"
+
 namespace kvorum::auth {
 namespace {
 

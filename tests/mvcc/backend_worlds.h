@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "mvcc/backend.h"
+#include "tests/disk/memory_backend.h"
 #include "tests/disk/sim_file_system.h"
 
 namespace kvorum::mvcc {

@@ -13,6 +13,7 @@
 
 #include "base/failpoint.h"
 #include "base/rng.h"
+#include "tests/disk/memory_backend.h"
 #include "tests/mvcc/backend_worlds.h"
 
 namespace kvorum::mvcc {

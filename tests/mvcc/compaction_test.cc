@@ -1,6 +1,7 @@
 // Compaction: its refusals, the revisions it drops and keeps, its resumption after a crash.
 #include "mvcc/compaction.h"
 
+#include "tests/disk/memory_backend.h"
 #include "tests/mvcc/store_fixture.h"
 
 namespace kvorum::mvcc {

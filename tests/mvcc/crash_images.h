@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "tests/disk/memory_backend.h"
 #include "tests/mvcc/store_fixture.h"
 #ifdef KVORUM_MIRRORED_LMDB
 #include "tests/disk/mirrored_calls.h"

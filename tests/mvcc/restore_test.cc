@@ -5,6 +5,7 @@
 #include <map>
 
 #include "mvcc/write_batch.h"
+#include "tests/disk/memory_backend.h"
 #include "tests/mvcc/store_fixture.h"
 
 namespace kvorum::mvcc {

@@ -9,6 +9,7 @@
 
 #include "base/rng.h"
 #include "mvcc/snapshot_format.h"
+#include "tests/disk/memory_backend.h"
 #include "tests/eventually.h"
 #include "tests/mvcc/backend_worlds.h"
 

@@ -19,6 +19,7 @@
 #include "base/logging.h"
 #include "mvcc/key_value.h"
 #include "mvcc/store.h"
+#include "tests/disk/memory_backend.h"
 #include "tests/disk/sim_file_system.h"
 #include "tests/mvcc/manual_executor.h"
 #include "tests/mvcc/store_requests.h"

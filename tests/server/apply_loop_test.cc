@@ -19,6 +19,7 @@
 #include "server/replica/local_member_options.h"
 #include "server/replica/member_state.h"
 #include "server/state/raft_status.h"
+#include "tests/disk/memory_backend.h"
 #include "tests/disk/sim_file_system.h"
 #include "tests/mvcc/manual_executor.h"
 #include "tests/server/request_bodies.h"

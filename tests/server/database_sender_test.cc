@@ -16,6 +16,7 @@
 #include "server/replica/local_member_options.h"
 #include "server/replica/member_state.h"
 #include "server/state/member_change.h"
+#include "tests/disk/memory_backend.h"
 #include "tests/disk/sim_file_system.h"
 #include "tests/mvcc/manual_executor.h"
 

@@ -18,6 +18,7 @@
 #include "server/replica/local_member_options.h"
 #include "server/replica/log_recovery.h"
 #include "server/replica/snapshot_files.h"
+#include "tests/disk/memory_backend.h"
 #include "tests/disk/sim_file_system.h"
 
 namespace kvorum::server {

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "tests/disk/memory_backend.h"
 #include "tests/disk/sim_file_system.h"
 
 namespace kvorum::server {

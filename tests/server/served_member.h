@@ -31,6 +31,7 @@
 #include "server/services/maintenance_service.h"
 #include "server/services/unimplemented.h"
 #include "server/services/watch_service.h"
+#include "tests/auth/executor_password_work.h"
 #include "tests/server/small_member.h"
 #include "watch/hub.h"
 

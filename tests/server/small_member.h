@@ -17,6 +17,7 @@
 #include "server/replica/local_member_options.h"
 #include "server/replica/replica.h"
 #include "server/replica/request_id.h"
+#include "tests/disk/memory_backend.h"
 #include "tests/disk/sim_file_system.h"
 #include "tests/server/lanes.h"
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "server/messages/internal_request.h"
+#include "tests/disk/memory_backend.h"
 
 namespace kvorum::sim {
 namespace {

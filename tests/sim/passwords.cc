@@ -1,5 +1,7 @@
 #include "tests/sim/passwords.h"
 
+#include "tests/auth/executor_password_work.h"
+
 namespace kvorum::sim {
 
 bool Passwords::Fit(const std::string& password, const std::string& hash) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "auth/password_work.h"
+#include "base/executor.h"
 
 namespace kvorum::sim {
 

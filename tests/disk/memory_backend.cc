@@ -1,14 +1,5 @@
-// The in-memory twin: ordered maps, and a log in one file that makes commits durable. For tests and
-// the simulation; it keeps the contract of backend.h with as little machinery as possible.
-//
-// File: two header slots of kSlotBytes, then frames. A slot: magic, commit number, end of the log,
-// CRC-32C of these. A frame: payload size (4 bytes), CRC-32C of the payload (4), payload: commit
-// number (8), then changes {put or removed (1), bucket (1), key size (4), value size (4), key,
-// value}, and one byte that is not zero: a disk may lose the zero bytes of a sector that is
-// rewritten. Numbers are little-endian. A commit writes its frame, syncs, writes the slot that the
-// last commit did not write, syncs. After a crash the newest sound slot tells up to where every
-// frame must be sound (a bad one there is damage, not a crash); sound and consecutive frames after
-// it belong to a commit that was cut off before its slot was written, and count.
+#include "tests/disk/memory_backend.h"
+
 #include <fmt/format.h>
 
 #include <array>
@@ -17,12 +8,10 @@
 #include <cstring>
 #include <map>
 #include <mutex>
-#include <vector>
 
 #include "base/check.h"
 #include "base/crc32c.h"
 #include "base/failpoint.h"
-#include "mvcc/backend.h"
 
 namespace kvorum::mvcc {
 namespace {
