@@ -1,6 +1,5 @@
 #include "auth/auth_content.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>

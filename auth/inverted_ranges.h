@@ -7,7 +7,6 @@
 // Immutable once made; holds copies of the ranges. Making one costs O(n log n), a check O(n).
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <span>
 #include <string>

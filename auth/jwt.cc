@@ -1,7 +1,6 @@
 #include "auth/jwt.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>

@@ -6,7 +6,6 @@
 // unknown type grant nothing. Cost: making one O(n log n); a check O(log n), no allocation.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>

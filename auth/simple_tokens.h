@@ -8,7 +8,6 @@
 // table) is dropped, so that memory is bounded.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>

@@ -3,7 +3,6 @@
 #include <bit>
 #include <cstddef>
 #include <cstring>
-#include <span>
 
 #include "auth/random_bytes.h"
 

@@ -1,7 +1,6 @@
 #include "auth/token_options.h"
 
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "base/api_errors.h"

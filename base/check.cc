@@ -1,7 +1,6 @@
 #include "base/check.h"
 
 #include <cstdlib>
-#include <string>
 
 #include "base/logging.h"
 

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <climits>
 #include <condition_variable>
 #include <cstdlib>
 #include <deque>

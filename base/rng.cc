@@ -1,6 +1,5 @@
 #include "base/rng.h"
 
-#include <bit>
 #include <random>
 
 namespace kvorum {

@@ -7,7 +7,6 @@
 // attached to one lease, and is in that lease's list.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -16,7 +15,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/clock.h"
 #include "base/indexed_heap.h"
 #include "lease/lease_record.h"
 

@@ -7,7 +7,6 @@
 //   the process.
 // - Changing the map's size requires every read transaction to have ended
 //   (LmdbEnvironment::GrowMap).
-#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>

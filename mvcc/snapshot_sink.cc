@@ -1,4 +1,3 @@
-#include <span>
 #include <utility>
 #include <vector>
 

@@ -1,7 +1,6 @@
 #include "mvcc/txn_plan.h"
 
 #include <memory>
-#include <string_view>
 #include <utility>
 #include <variant>
 

@@ -1,6 +1,5 @@
 #include "wal/batch.h"
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 

@@ -1,7 +1,5 @@
 #include "wal/log_scan.h"
 
-#include <utility>
-
 namespace kvorum::wal {
 namespace {
 

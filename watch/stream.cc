@@ -1,7 +1,5 @@
 #include "watch/stream.h"
 
-#include <utility>
-
 #include "base/api_errors.h"
 #include "watch/hub.h"
 #include "watch/shard.h"

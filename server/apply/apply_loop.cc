@@ -5,7 +5,6 @@
 #include <iterator>
 #include <utility>
 
-#include "base/api_errors.h"
 #include "base/logging.h"
 #include "server/state/raft_status.h"
 

@@ -1,9 +1,6 @@
 #include "server/apply/auth_applier.h"
 
-#include <optional>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "base/api_errors.h"
 #include "base/logging.h"

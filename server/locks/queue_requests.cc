@@ -1,7 +1,6 @@
 #include "server/locks/queue_requests.h"
 
 #include <charconv>
-#include <utility>
 
 #include "base/check.h"
 #include "base/key_range.h"
