@@ -16,7 +16,6 @@
 #include "server/call/method.h"
 #include "server/messages/auth_messages.h"
 #include "server/messages/cluster_encode.h"
-#include "server/messages/empty_message.h"
 #include "server/messages/kv_decode.h"
 #include "server/messages/lease_messages.h"
 #include "server/messages/lock_messages.h"

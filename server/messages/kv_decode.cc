@@ -3,7 +3,6 @@
 #include "base/api_errors.h"
 #include "proto/inline_fields.h"
 #include "server/messages/tables.h"
-#include "server/messages/txn_fields.h"
 
 namespace kvorum::server {
 namespace {
@@ -150,8 +149,14 @@ constexpr auto kCompaction =
     Describe<CompactionRequest, Field<1, &CompactionRequest::revision>,
              Field<2, &CompactionRequest::physical>>("etcdserverpb.CompactionRequest");
 
-constexpr const wire::Table* kKvTables[] = {&kResponseHeader, &kRangeRequest, &kPutRequest,
-                                            &kDeleteRangeRequest, &kCompaction};
+constexpr auto kEmpty = Describe<EmptyMessage>(
+    "etcdserverpb.LeaseLeasesRequest etcdserverpb.StatusRequest etcdserverpb.DefragmentRequest "
+    "etcdserverpb.HashRequest etcdserverpb.AuthEnableRequest etcdserverpb.AuthDisableRequest "
+    "etcdserverpb.AuthStatusRequest etcdserverpb.AuthUserListRequest "
+    "etcdserverpb.AuthRoleListRequest");
+
+constexpr const wire::Table* kKvTables[] = {&kResponseHeader,     &kRangeRequest, &kPutRequest,
+                                            &kDeleteRangeRequest, &kCompaction,   &kEmpty};
 
 }  // namespace
 
@@ -188,6 +193,10 @@ Result<mvcc::TxnRequest> DecodeTxn(std::string_view bytes) {
 
 Result<CompactionRequest> DecodeCompaction(std::string_view bytes) {
   return wire::DecodeRequest(kCompaction, bytes);
+}
+
+Result<EmptyMessage> DecodeEmptyMessage(std::string_view bytes) {
+  return wire::DecodeRequest(kEmpty, bytes);
 }
 
 }  // namespace kvorum::server

@@ -26,6 +26,10 @@ struct CompactionRequest {
 };
 Result<CompactionRequest> DecodeCompaction(std::string_view bytes);
 
+// A request or an answer without fields, of any service; unknown fields are skipped.
+struct EmptyMessage {};
+Result<EmptyMessage> DecodeEmptyMessage(std::string_view bytes);
+
 // The errors for a request that is not a message of its type, and for one with a string that is not
 // UTF-8.
 std::unexpected<Error> MalformedRequest();

@@ -5,7 +5,6 @@
 
 #include "proto/wire.h"
 #include "server/messages/tables.h"
-#include "server/messages/txn_fields.h"
 
 namespace kvorum::server {
 namespace {

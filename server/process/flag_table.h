@@ -4,16 +4,33 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
-#include "server/process/flag_value.h"
+#include "base/error.h"
 #include "server/process/options.h"
 
 namespace kvorum::server {
+
+// The fault of a value, as Go's package flag words it after the flag's name; nothing if it is fine.
+using ValueProblem = std::optional<std::string>;
+
+// For a number that could not be read: syntax or size.
+std::string NumberProblem(const Error& error);
+ValueProblem CheckSigned(std::string_view text);
+ValueProblem CheckUnsigned(std::string_view text);
+ValueProblem CheckUnsigned32(std::string_view text);
+ValueProblem CheckDuration(std::string_view text);
+ValueProblem CheckUrls(std::string_view text);  // an empty list keeps the default
+ValueProblem CheckOrigins(std::string_view text);
+ValueProblem CheckFeatureGates(std::string_view text);
+ValueProblem CheckClusterState(std::string_view text);
+ValueProblem CheckDiscoveryFallback(std::string_view text);
+ValueProblem CheckV2Deprecation(std::string_view text);
 
 enum class Support : std::uint8_t {
   kEffective,

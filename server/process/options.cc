@@ -12,7 +12,6 @@
 #include "base/words.h"
 #include "server/process/feature_gates.h"
 #include "server/process/flag_table.h"
-#include "server/process/flag_value.h"
 #include "server/process/options_check.h"
 
 namespace kvorum::server {
