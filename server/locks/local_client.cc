@@ -118,8 +118,11 @@ void LocalClient::TimeToLive(const rpc::CallContext& call, lease::LeaseId lease,
                              Callback<std::int64_t> callback) {
   lease_.TimeToLive(
       call, {.request = {.id = lease}, .bytes = {}},
-      ReplyTo<LeaseTimeToLiveResponse>(call, std::move(callback),
-                                       [](const auto& told) { return told.response.times.ttl_s; }));
+      ReplyTo<LeaseTimeToLiveResponse>(call, std::move(callback), [](const auto& told) {
+        const LeaseTimes& times = told.response.times;
+        // A lease of one second is never seen with a whole one left.
+        return times.granted_s == 1 ? 1 : times.ttl_s;
+      }));
 }
 
 }  // namespace kvorum::server

@@ -98,6 +98,16 @@ TEST_F(ContenderTest, OneWhosePlaceGoesIsToldAtOnceAndTheNextGoesOnWaiting) {
   EXPECT_TRUE(third->has_won());
 }
 
+TEST_F(ContenderTest, ALeaseOfOneSecondIsGoodEnoughForOneThatHasWaited) {
+  Begin(1);
+  Grant(100, 1);
+  const auto second = Begin(100);
+  EXPECT_FALSE(second->told.has_value());
+  Delete("name/1");
+  Settle();
+  EXPECT_TRUE(second->has_won());
+}
+
 TEST_F(ContenderTest, ACandidateOfAnElectionLosesInItsOwnWords) {
   Begin(1, Contender::Kind::kElection);
   const auto second = Begin(2, Contender::Kind::kElection);
