@@ -80,13 +80,12 @@ void AddDebugVars(rpc::HttpMux& mux, const ServiceContext& context,
                                            {"HeapSys", heap.arena + heap.hblkhd},
                                            {"HeapIdle", heap.fordblks},
                                            {"HeapInuse", heap.uordblks}};
-    const nlohmann::ordered_json raft = {
-        {"id", IdText(context.member_id)},
-        {"term", static_cast<std::uint64_t>(replica.term())},
-        {"commit", static_cast<std::uint64_t>(replica.commit_index())},
-        {"lead", IdText(replica.leader())},
-        {"raftState", leads ? "StateLeader" : "StateFollower"},
-        {"applied", static_cast<std::uint64_t>(replica.applied_index())}};
+    const nlohmann::ordered_json raft = {{"id", IdText(context.member_id)},
+                                         {"term", replica.term().value()},
+                                         {"commit", replica.commit_index().value()},
+                                         {"lead", IdText(replica.leader())},
+                                         {"raftState", leads ? "StateLeader" : "StateFollower"},
+                                         {"applied", replica.applied_index().value()}};
     const auto line = [](const char* name, const nlohmann::ordered_json& value) {
       return "\"" + std::string(name) +
              "\": " + value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);

@@ -24,8 +24,8 @@ void AddOwnMetrics(MetricsRegistry& registry, const MetricSources& of) {
   registry.Gauge("kvorum_proposal_bytes_waiting", "Bytes of proposals that Raft has not taken.",
                  [replica] { return replica().waiting_proposals().pending_bytes(); });
   registry.Gauge("kvorum_apply_lag_entries", "Entries committed and not yet applied.", [replica] {
-    const auto applied = static_cast<std::uint64_t>(replica().applied_index());
-    const auto committed = static_cast<std::uint64_t>(replica().commit_index());
+    const raft::Index applied = replica().applied_index();
+    const raft::Index committed = replica().commit_index();
     return committed > applied ? committed - applied : 0;
   });
   registry.Counter("kvorum_refused_messages_total", "Messages of peers that were refused.",

@@ -30,9 +30,9 @@ void AddRaftRows(MetricsRegistry& registry, const MetricSources& of) {
   registry.Counter("etcd_server_leader_changes_seen_total", "Leaders that this member has seen.",
                    [raft] { return raft().counters().leader_changes.value(); });
   registry.Gauge("etcd_server_proposals_committed_total", "The commit index.",
-                 [raft] { return static_cast<std::uint64_t>(raft().commit_index()); });
+                 [raft] { return raft().commit_index().value(); });
   registry.Gauge("etcd_server_proposals_applied_total", "The applied index.",
-                 [raft] { return static_cast<std::uint64_t>(raft().applied_index()); });
+                 [raft] { return raft().applied_index().value(); });
   registry.Gauge("etcd_server_proposals_pending", "Proposals of this member without an answer yet.",
                  [&of] { return of.context->replica->waiting_proposals().pending(); });
   registry.Counter("etcd_server_proposals_failed_total", "Proposals of this member that failed.",

@@ -287,7 +287,9 @@ raft::Index LogModel::LoginOf(const std::string& token) const {
 raft::Index LogModel::HeardSince(const Machine& machine) const {
   const auto found = views_.find(machine.number());
   // A snapshot that was installed in the task that is still running is not seen yet.
-  const bool is_known = found != views_.end() && found->second.life == machine.life() &&
+  // Nor is what a process did last that has ended.
+  const bool is_known = found != views_.end() && machine.up() &&
+                        found->second.life == machine.life() &&
                         found->second.installs == machine.services().installs();
   return is_known ? found->second.heard_since : last();
 }
