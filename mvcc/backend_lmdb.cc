@@ -208,11 +208,12 @@ Result<void> LmdbBackend::Commit(const WriteBatch& batch) {
 
 // A write that found no room ends the transaction before its meta page: the previous state is
 // intact, and a retry writes each of its pages again. After a failed sync, its data may be lost for
-// good.
+// good; after a meta page that found no room, as a file system that copies on write may have it,
+// LMDB does nothing more.
 std::unexpected<Error> LmdbBackend::CommitFailed(int code) {
   Error error = LmdbError(code, "commit to", current_->path());
   const bool is_full = error.code == Code::kResourceExhausted;
-  if (is_full && !current_->SyncHasFailed()) return Fail(std::move(error));
+  if (is_full && !current_->SyncHasFailed() && !current_->HasEnded()) return Fail(std::move(error));
   if (is_full) error.code = Code::kDataLoss;
   failed_ = std::move(error);
   return Fail(*failed_);

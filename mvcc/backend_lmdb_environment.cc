@@ -372,6 +372,13 @@ bool LmdbEnvironment::growing() const {
 
 bool LmdbEnvironment::SyncHasFailed() const { return ::fdatasync(file_lock_.fd()) != 0; }
 
+bool LmdbEnvironment::HasEnded() const {
+  MDB_txn* transaction = nullptr;
+  const int code = mdb_txn_begin(env_, nullptr, 0, &transaction);
+  if (code == 0) mdb_txn_abort(transaction);
+  return code == MDB_PANIC;
+}
+
 Result<void> LmdbEnvironment::SyncEachCommitFromNow() {
   int code = mdb_env_set_flags(env_, MDB_NOSYNC, 0);
   if (code == 0) code = mdb_env_sync(env_, 1);

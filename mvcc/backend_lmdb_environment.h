@@ -131,6 +131,9 @@ class LmdbEnvironment {
   // True if a sync lost a write to the file since the last call. LMDB reports a full disk and a
   // failed sync by the same codes; the kernel reports a failed sync to each open descriptor once.
   bool SyncHasFailed() const;
+  // True once LMDB refuses everything until the file is opened again: a meta page could not be
+  // written, and whether the file has the old one or the new one is not known. On the writer.
+  bool HasEnded() const;
   // The file was renamed.
   void Renamed(std::string path) { options_.path = std::move(path); }
 

@@ -30,6 +30,8 @@ namespace {
 // This many of the next syncs fail as they do if space is found missing only when data is written
 // back.
 std::atomic<int> failing_syncs = 0;
+// The next write of a meta page, which are the first two pages of the file, finds no room.
+std::atomic<bool> no_room_for_meta_page = false;
 }  // namespace
 
 // LMDB's, and ours.
@@ -38,6 +40,14 @@ extern "C" int fdatasync(int fd) {
   --failing_syncs;
   errno = ENOSPC;
   return -1;
+}
+
+extern "C" ssize_t pwrite(int fd, const void* bytes, size_t count, off_t offset) {
+  if (offset < off_t{2} * 4096 && no_room_for_meta_page.exchange(false)) {
+    errno = ENOSPC;
+    return -1;
+  }
+  return ::syscall(SYS_pwrite64, fd, bytes, count, offset);
 }
 
 namespace kvorum::mvcc {
@@ -489,6 +499,22 @@ TEST_F(LmdbBackendTest, AFailedSyncIsNotTakenForAFullDisk) {
   const Result<void> later = backend->Commit(OwnedBatch().Append({3, 0}, "lost").batch());
   ASSERT_FALSE(later.has_value()) << "a failed sync is never tried again";
   EXPECT_EQ(later.error(), done.error());
+}
+
+// A retry could not succeed, and until then every read would fail.
+TEST_F(LmdbBackendTest, AMetaPageWithoutRoomIsNotTakenForAFullDisk) {
+  auto backend = MustOpen();
+  Commit(*backend, OwnedBatch().Append({2, 0}, "durable"));
+  no_room_for_meta_page = true;
+  const Result<void> done = backend->Commit(OwnedBatch().Append({3, 0}, "lost").batch());
+  EXPECT_FALSE(no_room_for_meta_page);
+  ASSERT_FALSE(done.has_value());
+  EXPECT_EQ(done.error().code, Code::kDataLoss) << done.error().message;
+  EXPECT_EQ(backend->Commit(OwnedBatch().Append({3, 0}, "lost").batch()).error(), done.error());
+  backend.reset();
+  backend = MustOpen();
+  EXPECT_EQ(ContentOf(*backend).size(), 1U);
+  Commit(*backend, OwnedBatch().Append({3, 0}, "written again"));
 }
 
 // ---- killed while it defragments ----

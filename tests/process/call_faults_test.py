@@ -106,6 +106,12 @@ class CallFaultsTest(unittest.TestCase):
         self.start()
         self.check()
 
+    def test_a_full_disk_under_a_meta_page_ends_it(self):
+        """As a file system may have it that copies what is written again."""
+        self.start("pwrite", DATABASE, 20, 20, "META")
+        self.put_until_it_ends()
+        self.check_after_its_end(DATABASE.encode(), b"No space left on device")
+
     def test_a_full_disk_of_the_database_leaves_all_in_the_log(self):
         """Writes are refused with an alarm, until it is disarmed."""
         self.start("pwrite", DATABASE, 20, 60, "ENOSPC")

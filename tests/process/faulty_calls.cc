@@ -3,7 +3,8 @@
 //   KVORUM_FAULT="CALL PATH FIRST LAST ERROR": of the calls on files whose path contains PATH,
 //     those from the FIRST to the LAST, counted from 1, fail with EIO or ENOSPC, or write half of
 //     what they are given (SHORT). CALL: pread, pwrite (its kinds with vectors, too), sync
-//     (fdatasync and fsync). The first that fails is reported on stderr.
+//     (fdatasync and fsync). The first that fails is reported on stderr. ENOSPC is for new pages:
+//     writes to the first two, LMDB's meta pages, neither fail nor count; with META only they do.
 //   KVORUM_CLOCK=FILE: its first 8 bytes, at any moment, are a number of seconds by which
 //     CLOCK_REALTIME and everything derived from it are ahead.
 #include <dlfcn.h>
@@ -25,7 +26,9 @@
 
 namespace {
 
-enum class Error : std::uint8_t { kIo, kNoSpace, kShort };
+enum class Error : std::uint8_t { kIo, kNoSpace, kNoSpaceForMeta, kShort };
+
+constexpr off_t kMetaBytes = off_t{2} * 4096;
 
 struct Fault {
   std::array<char, 16> call = {};
@@ -52,12 +55,13 @@ std::optional<Fault> FaultOfEnvironment() {
     abort();
   fault.error = strcmp(error.data(), "EIO") == 0      ? Error::kIo
                 : strcmp(error.data(), "ENOSPC") == 0 ? Error::kNoSpace
+                : strcmp(error.data(), "META") == 0   ? Error::kNoSpaceForMeta
                                                       : Error::kShort;
   return fault;
 }
 
 // The error that this call must have.
-std::optional<Error> Injected(const char* call, int fd) {
+std::optional<Error> Injected(const char* call, int fd, off_t offset = kMetaBytes) {
   static const std::optional<Fault> fault = FaultOfEnvironment();
   static std::atomic<std::uint64_t> calls = 0;
   if (!fault.has_value() || strcmp(fault->call.data(), call) != 0) return std::nullopt;
@@ -66,6 +70,8 @@ std::optional<Error> Injected(const char* call, int fd) {
   snprintf(link.data(), link.size(), "/proc/self/fd/%d", fd);
   if (readlink(link.data(), path.data(), path.size() - 1) < 0) return std::nullopt;
   if (strstr(path.data(), fault->path.data()) == nullptr) return std::nullopt;
+  if (fault->error == (offset < kMetaBytes ? Error::kNoSpace : Error::kNoSpaceForMeta))
+    return std::nullopt;
   const std::uint64_t number = ++calls;
   if (number < fault->first || number > fault->last) return std::nullopt;
   if (number == fault->first) dprintf(STDERR_FILENO, "injected: %s of %s\n", call, path.data());
@@ -73,7 +79,7 @@ std::optional<Error> Injected(const char* call, int fd) {
 }
 
 int Fail(Error error) {
-  errno = error == Error::kNoSpace ? ENOSPC : EIO;
+  errno = error == Error::kIo ? EIO : ENOSPC;
   return -1;
 }
 
@@ -102,14 +108,14 @@ ssize_t pread(int fd, void* out, std::size_t count, off_t offset) {
 
 ssize_t pwrite(int fd, const void* bytes, std::size_t count, off_t offset) {
   static auto* const real = Real<ssize_t(int, const void*, std::size_t, off_t)>("pwrite");
-  const auto error = Injected("pwrite", fd);
+  const auto error = Injected("pwrite", fd, offset);
   if (error == Error::kShort) return real(fd, bytes, (count + 1) / 2, offset);
   return error.has_value() ? Fail(*error) : real(fd, bytes, count, offset);
 }
 
 ssize_t pwritev(int fd, const iovec* parts, int count, off_t offset) {
   static auto* const real = Real<ssize_t(int, const iovec*, int, off_t)>("pwritev");
-  const auto error = Injected("pwrite", fd);
+  const auto error = Injected("pwrite", fd, offset);
   if (error == Error::kShort) {
     const iovec half{parts->iov_base, (parts->iov_len + 1) / 2};
     return real(fd, &half, 1, offset);
