@@ -26,7 +26,7 @@ class Counter {
 // Upper bounds of buckets: `first`, then each twice the one before.
 std::vector<double> DoublingBounds(double first, std::size_t count);
 
-// What is exported of a histogram.
+// The values of a histogram that are exported.
 struct HistogramValues {
   std::vector<double> bounds;
   std::vector<std::uint64_t> counts;  // of each bucket alone; the last is of values past all bounds

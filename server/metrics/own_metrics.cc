@@ -1,4 +1,4 @@
-// What etcd has no name for.
+// The metrics that etcd has no name for.
 #include "mvcc/store.h"
 #include "rpc/answer_memory.h"
 #include "server/metrics/sources.h"

@@ -72,7 +72,7 @@ struct Traffic {
   double received = 0;
   double sent = 0;
 };
-// Of the host's interfaces, or the container's, as in Go's library.
+// The bytes of all interfaces of the host, or of the container, as in Go's library.
 Traffic NetworkTraffic() {
   std::istringstream lines(ReadAll("/proc/self/net/netstat"));
   Traffic traffic;

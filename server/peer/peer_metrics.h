@@ -17,7 +17,7 @@ namespace kvorum::server {
 
 class PeerMetrics {
  public:
-  // Of snapshots in one direction.
+  // The counts and times of snapshots in one direction.
   struct Snapshots {
     Counter succeeded;
     Counter failed;

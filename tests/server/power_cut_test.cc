@@ -331,7 +331,7 @@ class Follower {
   std::size_t snapshots() { return cluster_.network().snapshots_delivered(); }
 
  private:
-  // What the follower has said that it has is committed, as its leader would tell it.
+  // The leader would tell it that all is committed that the follower has said it has.
   Result<raft::Index> HearOfLeader(SmallMember& member) {
     const raft::Index acknowledged = cuts_.history().acknowledged;
     const Replica& replica = member.local_member().replica();
