@@ -123,8 +123,7 @@ void Contender::Look() {
 void Contender::OnLooked(Result<RangeAnswer> older) {
   if (older->response.rows.empty()) {
     if (has_waited_) return AskLease();
-    if (kind_ == Kind::kLock) return AskKey();  // the predecessor may have gone since we entered
-    return Succeed(entered_header_);
+    return AskKey();  // the predecessor may have gone since we entered, and our own place as well
   }
   const auto kv = mvcc::DecodeKeyValue(older->response.rows[0]);
   if (!kv.has_value()) return Fail(kv.error());
