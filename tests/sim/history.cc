@@ -1,9 +1,11 @@
 #include "tests/sim/history.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
 #include "tests/linearizability/checker.h"
+#include "tests/sim/queue_history.h"
 
 namespace kvorum::sim {
 
@@ -18,18 +20,26 @@ void StateHistory::Observe(const std::string& who, std::int64_t revision,
 
 namespace {
 
-linearizability::Operation EndOfLease(const EventHistory& events, std::int64_t revision) {
-  linearizability::Operation ended;
-  ended.client = "leases";
-  ended.acknowledged = true;
-  ended.is_txn = true;
-  ended.revision = revision;
-  ended.returned = events.PublishedAt(revision).ns;
+// An operation without a client that made this revision.
+linearizability::Operation OperationAt(const EventHistory& events, std::int64_t revision) {
+  linearizability::Operation made;
+  made.client = "leases and locks";
+  made.acknowledged = true;
+  made.is_txn = true;
+  made.revision = revision;
+  made.returned = events.PublishedAt(revision).ns;
+  using Kind = linearizability::Request::Kind;
   for (const PublishedEvent& event : events.At(revision)) {
-    ended.success.push_back({.kind = linearizability::Request::Kind::kDelete, .key = event.key});
-    ended.answers.push_back({.kvs = {}, .deleted = 1});
+    if (event.is_delete) {
+      made.success.push_back({.kind = Kind::kDelete, .key = event.key});
+      made.answers.push_back({.kvs = {}, .deleted = 1});
+    } else {
+      made.success.push_back(
+          {.kind = Kind::kPut, .key = event.key, .value = KeyValueOf(event.record).value});
+      made.answers.emplace_back();
+    }
   }
-  return ended;
+  return made;
 }
 
 }  // namespace
@@ -51,8 +61,15 @@ void Judge(World& world, const std::vector<Request>& requests, const StateHistor
     }
   }
   for (const auto& [revision, lease] : events.ends_of_leases()) {
-    if (leases.IsGone(lease) && !acknowledged.contains(revision))
-      history.operations.push_back(EndOfLease(events, revision));
+    if (leases.IsGone(lease) && acknowledged.insert(revision).second)
+      history.operations.push_back(OperationAt(events, revision));
+  }
+  for (std::int64_t revision = 2; world.has_locks && revision <= events.last_revision();
+       ++revision) {
+    const auto is_in_queue = [](const PublishedEvent& event) { return IsInQueue(event.key); };
+    if (std::ranges::all_of(events.At(revision), is_in_queue) &&
+        acknowledged.insert(revision).second)
+      history.operations.push_back(OperationAt(events, revision));
   }
   for (const auto& [revision, rows] : states.states()) {
     linearizability::Operation seen = ReadOfAll(true).operation;

@@ -289,8 +289,8 @@ void LeaseHolders::Settle() {
 
 std::set<lease::LeaseId> LeaseHolders::Kept() const {
   std::set<lease::LeaseId> kept;
-  for (const Holder& holder : holders_) {
-    if (holder.keeps && holder.id != lease::kNoLease) kept.insert(holder.id);
+  for (std::size_t i = 0; i < holders_.size(); ++i) {
+    if (Keeps(i)) kept.insert(LeaseOf(i));
   }
   return kept;
 }

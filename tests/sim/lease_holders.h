@@ -31,6 +31,14 @@ class LeaseHolders {
   void Start();
   // Some go on renewing their leases; nothing else happens.
   void Settle();
+  // The lease that one of them has now, or none.
+  lease::LeaseId LeaseOf(std::size_t holder) const { return holders_[holder].id; }
+  // It renews that to the end. One whose user cannot log in any more does not learn that it is
+  // gone.
+  bool Keeps(std::size_t holder) const {
+    const Holder& one = holders_[holder];
+    return one.keeps && one.id != lease::kNoLease && !ledger_.IsGone(one.id);
+  }
   // The leases that are renewed.
   std::set<lease::LeaseId> Kept() const;
 

@@ -192,6 +192,12 @@ void LeaseLedger::CheckOverdue(const std::set<lease::LeaseId>& kept) {
   }
 }
 
+TimePoint LeaseLedger::decided_since() const {
+  TimePoint last{};
+  for (const View& view : views_) last = std::max(last, view.primary_since);
+  return last;
+}
+
 bool LeaseLedger::HasOthers(Machine& machine, const std::set<lease::LeaseId>& kept) const {
   bool has = false;
   machine.local_member().leases().table().ForEach(

@@ -51,6 +51,8 @@ class LeaseLedger {
   void Settle() { settled_ = world_.scheduler.Now(); }
   // By a member that decides; `kept` are renewed.
   void CheckOverdue(const std::set<lease::LeaseId>& kept);
+  // When somebody last began to decide.
+  TimePoint decided_since() const;
   // Leases that some member has.
   bool HasOthers(Machine& machine, const std::set<lease::LeaseId>& kept) const;
 

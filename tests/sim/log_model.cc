@@ -171,7 +171,17 @@ void LogModel::Delete(const Entry& entry) {
 
 void LogModel::Txn(const Entry& entry) {
   if (!alarms_.empty() && HasPut(entry.txn())) return;
-  if (IsAllowed(entry, NeedsOf(entry.txn()))) Run(entry.txn());
+  if (IsAllowed(entry, NeedsOf(entry.txn())) && HasLeases(entry.txn())) Run(entry.txn());
+}
+
+// The leases of what it puts, in the branch that it takes.
+bool LogModel::HasLeases(const etcdserverpb::TxnRequest& txn) const {
+  const auto& taken = Holds(txn) ? txn.success() : txn.failure();
+  return std::ranges::all_of(taken, [&](const etcdserverpb::RequestOp& op) {
+    if (op.has_request_txn()) return HasLeases(op.request_txn());
+    const std::int64_t lease = op.request_put().lease();
+    return lease == 0 || leases_.contains(lease);
+  });
 }
 
 // A lease has no owner; a user that may not write its keys may not end it. Leases that nobody

@@ -100,6 +100,7 @@ class LogModel {
   void RevokeLease(const Entry& entry);
   std::vector<KeyNeed> NeedsOfLease(std::int64_t lease) const;
   bool Holds(const etcdserverpb::TxnRequest& txn) const;
+  bool HasLeases(const etcdserverpb::TxnRequest& txn) const;
   void Run(const etcdserverpb::TxnRequest& txn);
   void PutRow(const etcdserverpb::PutRequest& put);
   void DeleteRows(const std::string& key, const std::string& range_end);

@@ -140,8 +140,10 @@ void Machine::End() {
   files_->Die();
   watcher_.OnEnding(*this);
   for (auto& lane : lanes_) lane->Stop();
-  if (services_ != nullptr) services_->BreakStreams();
+  if (services_ != nullptr) services_->BreakCalls();
   local_member_.reset();
+  if (services_ != nullptr && services_->waiting_calls() != 0)
+    world_.Fail("{} has ended, and {} calls wait there", name_, services_->waiting_calls());
   services_.reset();
   directory_ = {};
 }

@@ -68,10 +68,7 @@ Services::Services(World& world, Machine& machine, server::PeerPoster& poster, E
                             },
                         .bcrypt_cost = auth::kMinBcryptCost,
                         .gives_simple_tokens = true}),
-      kv_(context_),
-      auth_(context_, login_),
-      lease_(context_),
-      watch_(context_) {
+      auth_(context_, login_) {
   context_.Use(machine.local_member());
   context_.batcher = &batcher_;
   context_.access = &access_;
@@ -89,20 +86,16 @@ Services::Services(World& world, Machine& machine, server::PeerPoster& poster, E
                      .watch_window_bytes = options.watch_window_bytes};
   hub_.NewShard(machine.lane(LaneKind::kIo));
   machine.local_member().store().SetPublishListener(tee_.get());
-  kv_.Register(router_);
+  services_.Register(router_);
   auth_.Register(router_);
-  lease_.Register(router_);
-  watch_.Register(router_);
-  server::HandleLeases(peers_, lease_.access());
+  server::HandleLeases(peers_, services_.lease.access());
   leader_streams_.Start();
 }
 
 Services::~Services() = default;
 
-void Services::Call(std::string_view path, std::string_view request, std::string_view token,
-                    rpc::UnaryReply reply) {
-  auto call = std::make_shared<rpc::CallContext>();
-  if (!token.empty()) call->AddMetadata("token", token);
+void Services::Call(std::shared_ptr<rpc::CallContext> call, std::string_view path,
+                    std::string_view request, rpc::UnaryReply reply) {
   router_.Find(path)->unary(std::move(call), SharedBytes::Copy(request), std::move(reply));
 }
 
@@ -123,8 +116,17 @@ void Services::Adopt(const std::shared_ptr<ClientStream>& stream) {
   streams_.push_back(stream);
 }
 
-void Services::BreakStreams() {
+void Services::Adopt(const std::shared_ptr<rpc::CallContext>& call) {
+  std::erase_if(calls_, [](const auto& each) { return each.expired(); });
+  calls_.push_back(call);
+}
+
+void Services::BreakCalls() {
   for (const auto& stream : std::exchange(streams_, {})) stream->Break();
+  for (const auto& each : std::exchange(calls_, {})) {
+    if (const auto call = each.lock(); call != nullptr)
+      call->Cancel({Code::kUnavailable, "the process has ended"});
+  }
 }
 
 }  // namespace kvorum::sim

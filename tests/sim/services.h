@@ -1,8 +1,8 @@
-// The services of one simulated process, as production puts them over a member: KV, Watch with
-// its hub, Lease with its way to the leader, Auth with its logins. Requests come on the process's
-// I/O executor.
+// The services of one simulated process, as production puts them over a member: Watch with its hub,
+// Lease with its way to the leader, Auth with its logins. Requests come on the process's I/O
+// executor.
 //
-// Destroyed after the local_member; BreakStreams before it, when the executors have ended.
+// Destroyed after the local_member; BreakCalls before it, when the executors have ended.
 #pragma once
 
 #include <memory>
@@ -16,12 +16,9 @@
 #include "server/call/access.h"
 #include "server/call/leader_streams.h"
 #include "server/call/request_batcher.h"
-#include "server/call/service_context.h"
+#include "server/process/services.h"
 #include "server/services/auth_service.h"
-#include "server/services/kv_service.h"
-#include "server/services/lease_service.h"
 #include "server/services/login.h"
-#include "server/services/watch_service.h"
 #include "tests/sim/client_stream.h"
 #include "tests/sim/event_history.h"
 #include "tests/sim/passwords.h"
@@ -45,18 +42,22 @@ class Services {
   Services(const Services&) = delete;
   Services& operator=(const Services&) = delete;
 
-  // A caller without a token has an empty one.
-  void Call(std::string_view path, std::string_view request, std::string_view token,
+  void Call(std::shared_ptr<rpc::CallContext> call, std::string_view path, std::string_view request,
             rpc::UnaryReply reply);
   void Serve(std::string_view path, std::shared_ptr<ClientStream> stream);
   // Requests of other members.
   void ServePeer(std::string path, SharedBytes body, rpc::HttpReply reply);
 
-  // The stream ends with the process.
+  // The stream, or the call, ends with the process.
   void Adopt(const std::shared_ptr<ClientStream>& stream);
-  void BreakStreams();
+  void Adopt(const std::shared_ptr<rpc::CallContext>& call);
+  void BreakCalls();
 
   const watch::Shard& watchers() { return hub_.shard(0); }
+  // Those for a lock or an election.
+  std::size_t waiting_calls() const {
+    return services_.lock.waiting().calls() + services_.election.waiting().calls();
+  }
   // The number of snapshots that have replaced this process's content.
   std::uint64_t installs() const { return installs_; }
 
@@ -64,20 +65,19 @@ class Services {
   class Tee;
 
   server::RequestBatcher batcher_;
-  server::ServiceContext context_;
+  server::Services services_;
+  server::ServiceContext& context_ = services_.context;
   watch::Hub hub_;
   std::unique_ptr<Tee> tee_;
   server::LeaderStreams leader_streams_;
   server::Access access_;
   LanePasswordWork password_work_;
   server::Login login_;
-  server::KvService kv_;
   server::AuthService auth_;
-  server::LeaseService lease_;
-  server::WatchService watch_;
   rpc::Router router_;
   rpc::HttpMux peers_;
   std::vector<std::shared_ptr<ClientStream>> streams_;
+  std::vector<std::weak_ptr<rpc::CallContext>> calls_;
   std::uint64_t installs_ = 0;
 };
 

@@ -11,6 +11,8 @@
 #include "tests/sim/auth_judge.h"
 #include "tests/sim/lease_holders.h"
 #include "tests/sim/lease_ledger.h"
+#include "tests/sim/lock_clients.h"
+#include "tests/sim/lock_judge.h"
 #include "tests/sim/log_model.h"
 #include "tests/sim/operator.h"
 #include "tests/sim/peer_ports.h"
@@ -55,6 +57,8 @@ class Simulation final : public MachineWatcher {
         clients_(world_, machines_, judge_, users_, ClientOptions()),
         watchers_(world_, machines_, events_, judge_, users_, WatcherOptions()),
         holders_(world_, machines_, clients_, ledger_, judge_, users_, HolderOptions()),
+        lock_judge_(world_, events_, ledger_),
+        locks_(world_, machines_, holders_, lock_judge_, users_, LockOptions()),
         administrator_(world_, machines_, log_, judge_, users_),
         nemesis_(world_, machines_, network_, [this](Machine& machine) { StartLater(machine); }) {
     running = &world_;
@@ -78,6 +82,7 @@ class Simulation final : public MachineWatcher {
     clients_.Start();
     watchers_.Start();
     holders_.Start();
+    locks_.Start();
     administrator_.Start();
     world_.scheduler.After(seconds(2), [this] {
       nemesis_.Start();
@@ -248,7 +253,19 @@ class Simulation final : public MachineWatcher {
 
   LeaseHolders::Options HolderOptions() {
     Rng& rng = world_.scheduler.rng();
-    return {.holders = 1 + rng.Below(4), .longest_s = 1 + rng.Below(6)};
+    LeaseHolders::Options options{.holders = 1 + rng.Below(4), .longest_s = 1 + rng.Below(6)};
+    if (world_.has_locks) options.holders = LockClients::kMost;
+    return options;
+  }
+
+  LockClients::Options LockOptions() {
+    if (!world_.has_locks) return {};
+    Rng& rng = world_.scheduler.rng();
+    constexpr std::array kThinking = {milliseconds(100), milliseconds(500), milliseconds(2'000)};
+    return {.clients = 2 + rng.Below(LockClients::kMost - 1),
+            .locks = 1 + rng.Below(2),
+            .observers = 1 + rng.Below(2),
+            .most_thinking = kThinking[rng.Below(kThinking.size())]};
   }
 
   // The operator's supervisor.
@@ -279,6 +296,7 @@ class Simulation final : public MachineWatcher {
       oracle_.CheckAll();
       ledger_.CheckAll();
       ledger_.CheckOverdue(holders_.Kept());
+      locks_.CheckOverdue(std::max(quiet_since_, ledger_.decided_since()));
       Periodically();
     });
   }
@@ -304,14 +322,18 @@ class Simulation final : public MachineWatcher {
     watchers_.Settle([this] { return LiveVoters(); });
     holders_.Settle();
     ledger_.Settle();
+    quiet_since_ = world_.scheduler.Now() + Nemesis::kLongestPause +
+                   machines_.front()->options().replica.request_timeout;
+    locks_.Settle([this] { return LiveVoters(); });
     for (const auto& machine : machines_) WriteAndRead(*machine);
     const TimePoint end = world_.scheduler.Now() + kLivenessBound;
     std::vector<Machine*> live;
     raft::Index applied = 0;
     // Members that have just started still publish their names: the compared state must not change.
     do {
-      const bool converged =
-          RunUntil(end, [&] { return clients_.pending() == 0 && AreEqual(Live()) && AreOver(); });
+      const bool converged = RunUntil(end, [&] {
+        return clients_.pending() == 0 && AreEqual(Live()) && AreOver() && locks_.AreOver();
+      });
       if (world_.failed()) return;
       if (!converged) return FailToConverge();
       live = Live();
@@ -344,6 +366,25 @@ class Simulation final : public MachineWatcher {
                        [&] { return watchers_.KnowTheEnd(); });
     }
     if (!knows) world_.Fail("watchers are not told of the end: {}", watchers_.Behind());
+    if (world_.has_locks && !world_.failed()) FinishObserving(end);
+  }
+
+  // All observers of the election are told of one more leader.
+  void FinishObserving(TimePoint end) {
+    PutLastLeader();
+    const auto is_seen = [&] {
+      const auto& leaders = lock_judge_.queues().Now(LockClients::kElection);
+      return !leaders.empty() && locks_.HaveSeen(leaders.begin()->second.created);
+    };
+    if (!RunUntil(end, is_seen)) world_.Fail("observers are not told of the last leader");
+  }
+
+  void PutLastLeader() {
+    const std::vector<Machine*> live = LiveVoters();
+    clients_.Ask(live.front()->number(), PutOf(LockClients::LastLeader(), clients_.NewValue()),
+                 [this](bool answered) {
+                   if (!answered) PutLastLeader();
+                 });
   }
 
   void KillMinority() {
@@ -450,6 +491,7 @@ class Simulation final : public MachineWatcher {
 
   World world_;
   const TimePoint began_ = world_.scheduler.Now();
+  TimePoint quiet_since_{};  // no fault is left from then on
   std::vector<bool> stays_down_;
   std::set<raft::MemberId> proven_;
   Network network_;
@@ -468,6 +510,8 @@ class Simulation final : public MachineWatcher {
   Clients clients_;
   Watchers watchers_;
   LeaseHolders holders_;
+  LockJudge lock_judge_;
+  LockClients locks_;
   Administrator administrator_;
   Nemesis nemesis_;
 };

@@ -82,7 +82,7 @@ TEST(Faults, OfEveryKindHappen) {
 }
 
 TEST(Replay, AnEqualSeedMakesAnEqualTrace) {
-  for (const std::uint64_t seed : {1001U, 1002U, 1003U}) {
+  for (const std::uint64_t seed : {1001U, 1002U, 1003U, 1008U}) {
     Options options = OptionsOf(seed);
     options.keep_trace = true;
     const Report first = RunSeed(options);

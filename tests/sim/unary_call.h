@@ -15,6 +15,10 @@ struct UnaryCall {
   std::string path;
   std::string request;
   std::string token = {};  // empty: none is shown
+  // Not 0: the call may wait. It is cancelled when this has passed, and with its process; it must
+  // be answered then.
+  Duration deadline{};
+  bool wants_leader = false;
   // The member has taken it; the answer has left; the client has it, or has lost its patience. All
   // may be empty.
   std::function<void()> on_taken = {};

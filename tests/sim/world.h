@@ -44,12 +44,17 @@ inline bool HasPosts(std::uint64_t seed) { return seed % 13 == 5 || seed % 13 ==
 inline bool HasUpkeep(std::uint64_t seed) { return seed % 13 == 3 || seed % 13 == 9; }
 // In two of thirteen what is between the members repeats proposals and questions, too.
 inline bool HasRepeatedProposals(std::uint64_t seed) { return seed % 13 == 7 || seed % 13 == 12; }
+// In three of seventeen some clients lock, campaign and observe.
+inline bool HasLocks(std::uint64_t seed) {
+  return seed % 17 == 5 || seed % 17 == 7 || seed % 17 == 14;
+}
 
 struct World {
   explicit World(const Options& run)
       : options(run),
         has_auth(HasAuth(run.seed)),
         has_posts(run.posts || HasPosts(run.seed)),
+        has_locks(HasLocks(run.seed)),
         has_repeated_proposals(run.repeated_proposals || HasRepeatedProposals(run.seed)),
         scheduler(run.seed),
         auth_rng(run.seed ^ 0x617574685f736565),
@@ -72,6 +77,7 @@ struct World {
   const Options options;
   const bool has_auth;
   const bool has_posts;
+  const bool has_locks;
   const bool has_repeated_proposals;
   Scheduler scheduler;
   // Choices of runs with auth only, so that runs without stay the same.
