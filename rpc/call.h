@@ -61,7 +61,7 @@ class Call final : public CallContext,
  private:
   friend class Http2Session;
 
-  // How the call ends for its handler; status_ tells with what.
+  // The way in which the call ends for its handler; status_ tells with what.
   enum class Ending : std::uint8_t {
     kOpen,
     kFinishWaits,  // it has finished; the status follows the message that is being sent

@@ -84,7 +84,7 @@ class Http2Session final : public Session {
     kDraining,  // the client was told to open no more streams
     kLast,      // the final GOAWAY names the last one
   };
-  // How the connection ends. Only rises.
+  // The ways in which a connection ends, in the order in which they may follow each other.
   enum class Ending : std::uint8_t {
     kNone,
     kWhenSent,   // no more frames follow the queued ones

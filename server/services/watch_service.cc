@@ -18,7 +18,7 @@
 namespace kvorum::server {
 namespace {
 
-// As in the connection's output: smaller slices are cheaper to copy.
+// Smaller slices are cheaper to copy, as in the output of a connection.
 constexpr std::size_t kShareBytes = 4096;
 
 // The start of a watch of the key "".
