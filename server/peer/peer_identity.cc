@@ -16,7 +16,7 @@ std::string RequestHead(const PeerIdentity& identity, std::string_view method,
   line("X-Server-From", IdText(identity.member_id));
   line("X-Server-Version", kApiVersion);
   line("X-Min-Cluster-Version", kMinClusterVersion);
-  line("X-Etcd-Cluster-ID", IdText(identity.cluster_id));
+  line("X-Etcd-Cluster-Id", IdText(identity.cluster_id));
   if (!identity.peer_urls.empty()) line("X-PeerURLs", identity.peer_urls);
   head.append(more).append("\r\n");
   return head;

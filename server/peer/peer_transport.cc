@@ -226,7 +226,7 @@ void PeerTransport::Impl::Deliver(raft::MemberId sender, std::vector<raft::Messa
 }
 
 std::vector<rpc::HttpHeader> PeerTransport::Impl::OwnHeaders() const {
-  return {{"X-Etcd-Cluster-ID", IdText(links.identity.cluster_id)},
+  return {{"X-Etcd-Cluster-Id", IdText(links.identity.cluster_id)},
           {"X-Server-Version", std::string(kApiVersion)},
           {std::string(kSnapshotFormatHeader), std::string(kSnapshotFormat)}};
 }

@@ -50,19 +50,9 @@ bool IsCompatible(const rpc::HttpHead& head) {
 
 }  // namespace
 
-rpc::HttpResponse HttpError(unsigned status, std::string_view text) {
-  rpc::HttpResponse response = rpc::HttpResponse::Text(status, std::string(text) + "\n");
-  response.headers.push_back({"X-Content-Type-Options", "nosniff"});
-  return response;
-}
-
 std::optional<rpc::HttpResponse> RefuseRequest(const rpc::HttpHead& head, std::string_view method,
                                                std::uint64_t cluster_id) {
-  if (head.method != method) {
-    rpc::HttpResponse refusal = HttpError(405, "Method Not Allowed");
-    refusal.headers.push_back({"Allow", std::string(method)});
-    return refusal;
-  }
+  if (head.method != method) return rpc::WrongMethod(method);
   if (!IsCompatible(head)) return HttpError(412, "incompatible version");
   if (head.Header("x-etcd-cluster-id") != IdText(cluster_id))
     return HttpError(412, "cluster ID mismatch");

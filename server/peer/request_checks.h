@@ -9,14 +9,14 @@
 
 #include "rpc/http.h"
 #include "rpc/http1_parser.h"
+#include "rpc/http_error.h"
 #include "server/messages/member.h"
 #include "server/peer/peer_identity.h"
 #include "server/peer/stream_codec.h"
 
 namespace kvorum::server {
 
-// A plain answer, as from Go's http.Error.
-rpc::HttpResponse HttpError(unsigned status, std::string_view text);
+using rpc::HttpError;
 
 // 405 with Allow, then 412 for a version or cluster that differs from ours.
 std::optional<rpc::HttpResponse> RefuseRequest(const rpc::HttpHead& head, std::string_view method,

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "rpc/http_error.h"
 #include "server/messages/version.h"
 #include "server/services/health.h"
 #include "server/state/membership.h"
@@ -12,10 +13,7 @@ namespace kvorum::server {
 
 bool MethodIsGet(const rpc::HttpRequest& request, rpc::HttpReply& reply) {
   if (request.method == "GET") return true;
-  rpc::HttpResponse refusal = rpc::HttpResponse::Text(405, "Method Not Allowed\n");
-  refusal.headers.push_back({"Allow", "GET"});
-  refusal.headers.push_back({"X-Content-Type-Options", "nosniff"});
-  reply.Send(std::move(refusal));
+  reply.Send(rpc::WrongMethod("GET"));
   return false;
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/api_errors.h"
+#include "rpc/http_error.h"
 #include "server/messages/lease_messages.h"
 
 namespace kvorum::server {
@@ -12,14 +13,10 @@ namespace {
 // An id and a flag need no more.
 constexpr std::size_t kMaxBodyBytes = std::size_t{64} << 10;
 
-rpc::HttpResponse Refusal(unsigned status, std::string_view text) {
-  return rpc::HttpResponse::Text(status, std::string(text) + "\n");
-}
-
 rpc::HttpResponse RefusalOf(const Error& error) {
-  if (error == kErrLeaseNotFound) return Refusal(404, kLeaseNotFoundText);
-  if (error == kErrNotPrimary.ToError()) return Refusal(400, error.message);
-  return Refusal(500, error.message);
+  if (error == kErrLeaseNotFound) return rpc::HttpError(404, kLeaseNotFoundText);
+  if (error == kErrNotPrimary.ToError()) return rpc::HttpError(400, error.message);
+  return rpc::HttpError(500, error.message);
 }
 
 rpc::HttpResponse Message(std::string bytes) {
@@ -31,11 +28,11 @@ rpc::HttpResponse Message(std::string bytes) {
 
 bool IsRefused(const rpc::HttpRequest& request, rpc::HttpReply& reply) {
   if (request.method != "POST") {
-    reply.Send(Refusal(405, "Method Not Allowed"));
+    reply.Send(rpc::HttpError(405, "Method Not Allowed"));
     return true;
   }
   if (request.body.size() > kMaxBodyBytes) {
-    reply.Send(Refusal(413, "request body too large"));
+    reply.Send(rpc::HttpError(413, "request body too large"));
     return true;
   }
   return false;
@@ -44,7 +41,7 @@ bool IsRefused(const rpc::HttpRequest& request, rpc::HttpReply& reply) {
 void ServeRenewal(LeaseAccess& access, const rpc::HttpRequest& request, rpc::HttpReply reply) {
   if (IsRefused(request, reply)) return;
   const auto id = DecodeLeaseId(request.body.view());
-  if (!id.has_value()) return reply.Send(Refusal(400, "error unmarshalling request"));
+  if (!id.has_value()) return reply.Send(rpc::HttpError(400, "error unmarshalling request"));
   access.RenewHere(nullptr, *id,
                    [id = *id, reply = std::move(reply)](const Result<std::int64_t>& ttl_s) mutable {
                      reply.Send(ttl_s.has_value() ? Message(EncodeForwardedKeepAlive(id, *ttl_s))
@@ -55,7 +52,7 @@ void ServeRenewal(LeaseAccess& access, const rpc::HttpRequest& request, rpc::Htt
 void ServeTimeToLive(LeaseAccess& access, const rpc::HttpRequest& request, rpc::HttpReply reply) {
   if (IsRefused(request, reply)) return;
   const auto asked = DecodeInternalTimeToLive(request.body.view());
-  if (!asked.has_value()) return reply.Send(Refusal(400, "error unmarshalling request"));
+  if (!asked.has_value()) return reply.Send(rpc::HttpError(400, "error unmarshalling request"));
   access.TimeToLiveHere(
       nullptr, *asked,
       [id = asked->id, reply = std::move(reply)](const Result<LeaseTimes>& times) mutable {

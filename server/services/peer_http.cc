@@ -5,9 +5,12 @@
 #include <utility>
 
 #include "base/logging.h"
+#include "rpc/http_error.h"
+#include "server/call/request_batcher.h"
 #include "server/messages/member_id.h"
 #include "server/replica/joining.h"
 #include "server/replica/replica.h"
+#include "server/services/hash_http.h"
 #include "server/services/http_handlers.h"
 #include "server/services/lease_http.h"
 #include "server/services/promote_forwarder.h"
@@ -19,25 +22,20 @@ namespace {
 constexpr std::string_view kPromotePrefix = "/members/promote/";
 
 rpc::HttpResponse WithClusterId(const ServiceContext& context, rpc::HttpResponse response) {
-  response.headers.push_back({"X-Etcd-Cluster-ID", IdText(context.cluster_id)});
+  response.headers.push_back({"X-Etcd-Cluster-Id", IdText(context.cluster_id)});
   return response;
 }
 
 // A follower sends its client's promotion here.
 void ServePromote(ServiceContext& context, ClusterService& cluster, const rpc::HttpRequest& request,
                   rpc::HttpReply reply) {
-  if (request.method != "POST") {
-    rpc::HttpResponse refusal = rpc::HttpResponse::Text(405, "Method Not Allowed\n");
-    refusal.headers.push_back({"Allow", "POST"});
-    return reply.Send(WithClusterId(context, std::move(refusal)));
-  }
+  if (request.method != "POST") return reply.Send(rpc::WrongMethod("POST"));
   const std::string_view text = request.Path().substr(kPromotePrefix.size());
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (text.empty() || error != std::errc{} || end != text.data() + text.size()) {
     return reply.Send(WithClusterId(
-        context,
-        rpc::HttpResponse::Text(404, "member " + std::string(text) + " not found in cluster\n")));
+        context, rpc::HttpError(404, "member " + std::string(text) + " not found in cluster")));
   }
   const raft::MemberId id{number};
   const TimePoint deadline = context.replica->clock().Now() + context.limits.request_timeout;
@@ -51,10 +49,26 @@ void ServePromote(ServiceContext& context, ClusterService& cluster, const rpc::H
         }
         KV_WARN("failed to promote a member", {"member-id", IdText(id)},
                 {"error", members.error().message});
-        reply.Send(
-            WithClusterId(context, rpc::HttpResponse::Text(PromoteStatusOf(members.error()),
-                                                           PromoteTextOf(members.error()) + "\n")));
+        reply.Send(WithClusterId(context, rpc::HttpError(PromoteStatusOf(members.error()),
+                                                         PromoteTextOf(members.error()))));
       });
+}
+
+// Asked by members that want to know how old a version may join. Downgrades do not exist here, so
+// that none is ever under way.
+void ServeDowngradeEnabled(ServiceContext& context, const rpc::HttpRequest& request,
+                           rpc::HttpReply reply) {
+  if (!MethodIsGet(request, reply)) return;
+  context.batcher->Read(nullptr, [&context,
+                                  reply = std::move(reply)](const Result<void>& confirmed) mutable {
+    if (!confirmed.has_value()) {
+      return reply.Send(WithClusterId(
+          context, rpc::HttpError(500, "failed linearized read: " + confirmed.error().message)));
+    }
+    rpc::HttpResponse response = rpc::HttpResponse::Text(200, "false");
+    response.content_type = "text/plain";
+    reply.Send(WithClusterId(context, std::move(response)));
+  });
 }
 
 }  // namespace
@@ -63,6 +77,11 @@ rpc::HttpHandler MakePeerHttpHandler(ServiceContext& context, ClusterService& cl
                                      LeaseAccess& leases) {
   rpc::HttpMux mux;
   HandleLeases(mux, leases);
+  HandleHashKv(mux, context);
+  mux.Handle("/downgrade/enabled",
+             [&context](const rpc::HttpRequest& request, rpc::HttpReply reply) {
+               ServeDowngradeEnabled(context, request, std::move(reply));
+             });
   mux.Handle("/version", [&context](rpc::HttpRequest request, rpc::HttpReply reply) {
     ServeVersion(context, request, std::move(reply));
   });

@@ -1,5 +1,5 @@
 // The peer port's answers outside of the peer protocol (server/peer/): GET /version, GET /members,
-// POST /members/promote/<id>, and those of lease_http.h.
+// GET /downgrade/enabled, POST /members/promote/<id>, and those of lease_http.h and hash_http.h.
 #pragma once
 
 #include "rpc/http.h"

@@ -42,13 +42,14 @@ class Server:
             "--data-dir", self.data_dir,
             "--listen-client-urls", f"http://127.0.0.1:{self.port}",
             "--advertise-client-urls", f"http://127.0.0.1:{self.port}",
-            "--listen-peer-urls", f"http://127.0.0.1:{ports.free_port()}",
+            "--listen-peer-urls", f"http://127.0.0.1:{self.peer_port}",
             *self.flags,
             *more,
         ]
 
     def start(self, *more, timeout=30):
         self.port = ports.free_port()
+        self.peer_port = ports.free_port()
         self.starts += 1
         self.log_path = os.path.join(self.folder, f"log.{self.starts}")
         with open(self.log_path, "wb") as log:
@@ -67,6 +68,7 @@ class Server:
     def refuse(self, *more, timeout=20):
         """Starts it, expects it to refuse, returns (exit code, what it said)."""
         self.port = ports.free_port()
+        self.peer_port = ports.free_port()
         done = subprocess.run(
             self.command(*more), capture_output=True, stdin=subprocess.DEVNULL, timeout=timeout,
             env=self.environment, cwd=self.folder, check=False)

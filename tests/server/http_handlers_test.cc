@@ -7,8 +7,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "server/messages/maintenance_encode.h"
+#include "server/services/hash_http.h"
 #include "server/services/health.h"
 #include "server/services/peer_http.h"
 #include "tests/server/request_bodies.h"
@@ -26,11 +29,14 @@ class HttpHandlersTest : public testing::Test {
  protected:
   void Start() { ASSERT_TRUE(served_.Start().has_value()); }
   rpc::HttpResponse Ask(const rpc::HttpHandler& handler, const std::string& target,
-                        const std::string& method = "GET") {
+                        const std::string& method = "GET", const std::string& body = "",
+                        std::vector<rpc::HttpHeader> headers = {}) {
     const auto sink = std::make_shared<KeepingSink>();
     rpc::HttpRequest request;
     request.method = method;
     request.target = target;
+    request.headers = std::move(headers);
+    request.body = SharedBytes::Copy(body);
     handler(std::move(request), rpc::HttpReply(sink));
     EXPECT_TRUE(served_.lanes().RunUntil([&] { return sink->kept.has_value(); }));
     return sink->kept.value_or(rpc::HttpResponse{});
@@ -38,6 +44,11 @@ class HttpHandlersTest : public testing::Test {
   // "200 body"
   std::string Get(const std::string& target) {
     const rpc::HttpResponse response = Ask(client_, target);
+    return std::to_string(response.status) + " " + Join(response.body);
+  }
+  // The same for the hash of a member's keys.
+  std::string Hash(const std::string& body) {
+    const rpc::HttpResponse response = Ask(peer_, "/members/hashkv", "GET", body);
     return std::to_string(response.status) + " " + Join(response.body);
   }
   void Alarm(AlarmType type, AlarmAction action = AlarmAction::kActivate) {
@@ -183,7 +194,7 @@ TEST_F(HttpHandlersTest, OnlyGetIsAllowed) {
     EXPECT_EQ(response.status, 405);
     EXPECT_EQ(Join(response.body), "Method Not Allowed\n");
     ASSERT_FALSE(response.headers.empty());
-    EXPECT_EQ(response.headers[0].name + ": " + response.headers[0].value, "Allow: GET");
+    EXPECT_EQ(response.headers.back().name + ": " + response.headers.back().value, "Allow: GET");
   }
   EXPECT_EQ(Ask(client_, "/nothing").status, 404);
 }
@@ -196,9 +207,86 @@ TEST_F(HttpHandlersTest, ThePeerPortListsTheMembers) {
             R"([{"id":10276657743932975437,"peerURLs":["http://localhost:2380"],"name":"default"}])"
             "\n");
   ASSERT_EQ(response.headers.size(), 1);
-  EXPECT_EQ(response.headers[0].name, "X-Etcd-Cluster-ID");
+  EXPECT_EQ(response.headers[0].name, "X-Etcd-Cluster-Id");
   EXPECT_EQ(response.headers[0].value, "cdf818194e3a8c32");
   EXPECT_EQ(Ask(peer_, "/health").status, 404);
+}
+
+TEST_F(HttpHandlersTest, ThePeerPortHashesTheKeys) {
+  Start();
+  const std::string of_nothing =
+      R"({"header":{"revision":1},"hash":1084519789,"compact_revision":-1,"hash_revision":1})";
+  EXPECT_EQ(Hash(R"({"revision":1})"), "200 " + of_nothing);
+  EXPECT_EQ(Hash("null"), "200 " + of_nothing);
+  EXPECT_EQ(Hash(R"({"revision":99})"), "400 mvcc: required revision is a future revision\n");
+  EXPECT_EQ(Hash("x"), "400 error unmarshalling request\n");
+  const rpc::HttpResponse response = Ask(peer_, "/members/hashkv", "GET", "{}");
+  EXPECT_EQ(response.content_type, "application/json");
+  ASSERT_EQ(response.headers.size(), 1);
+  EXPECT_EQ(response.headers[0].name, "X-Etcd-Cluster-Id");
+}
+
+TEST_F(HttpHandlersTest, AHashIsNotToldToAnotherCluster) {
+  Start();
+  const rpc::HttpResponse refused =
+      Ask(peer_, "/members/hashkv", "GET", "{}", {{"x-etcd-cluster-id", "12"}});
+  EXPECT_EQ(refused.status, 412);
+  EXPECT_EQ(Join(refused.body), "cluster ID mismatch\n");
+  EXPECT_EQ(Ask(peer_, "/members/hashkv", "GET", "{}", {{"x-etcd-cluster-id", "cdf818194e3a8c32"}})
+                .status,
+            200);
+  EXPECT_EQ(Ask(peer_, "/members/hashkv", "POST", "{}").status, 405);
+}
+
+TEST_F(HttpHandlersTest, HashesThatWaitAreBounded) {
+  Start();
+  std::vector<std::shared_ptr<KeepingSink>> sinks;
+  for (int i = 0; i < 65; ++i) {
+    sinks.push_back(std::make_shared<KeepingSink>());
+    rpc::HttpRequest request;
+    request.method = "GET";
+    request.target = "/members/hashkv";
+    request.body = SharedBytes::Copy("{}");
+    peer_(std::move(request), rpc::HttpReply(sinks.back()));
+  }
+  ASSERT_TRUE(sinks.back()->kept.has_value());
+  EXPECT_EQ(sinks.back()->kept->status, 503);
+  EXPECT_TRUE(served_.lanes().RunUntil([&] { return sinks.front()->kept.has_value(); }));
+  EXPECT_EQ(sinks.front()->kept->status, 200);
+  served_.lanes().RunFor(std::chrono::seconds(1));
+  EXPECT_EQ(Ask(peer_, "/members/hashkv", "GET", "{}").status, 200);
+}
+
+TEST_F(HttpHandlersTest, ThePeerPortTellsThatNoDowngradeIsUnderWay) {
+  Start();
+  const rpc::HttpResponse response = Ask(peer_, "/downgrade/enabled");
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(response.content_type, "text/plain");
+  EXPECT_EQ(Join(response.body), "false");
+  EXPECT_EQ(Ask(peer_, "/downgrade/enabled", "POST").status, 405);
+  served_.member().local_member().Stop([] {});
+  served_.lanes().RunFor(std::chrono::seconds(1));
+  EXPECT_EQ(Ask(peer_, "/downgrade/enabled").status, 500);
+}
+
+TEST(HashKvRequest, IsReadByTheRulesOfGo) {
+  EXPECT_EQ(DecodeHashKvJson("{}"), 0);
+  EXPECT_EQ(DecodeHashKvJson(" null\n"), 0);
+  EXPECT_EQ(DecodeHashKvJson(R"({"revision":7})"), 7);
+  EXPECT_EQ(DecodeHashKvJson(R"({"revision":-7})"), -7);
+  EXPECT_EQ(DecodeHashKvJson(R"({"revision":9223372036854775807})"), INT64_MAX);
+  EXPECT_EQ(DecodeHashKvJson(R"({"revision":9,"REVISION":1})"), 1);
+  EXPECT_EQ(DecodeHashKvJson(R"({"Revision":1,"revision":9})"), 9);
+  EXPECT_EQ(DecodeHashKvJson(R"({"revision":9,"revision":null})"), 9);
+  EXPECT_EQ(DecodeHashKvJson(R"({"x":{"revision":[1,{"revision":"y"}]},"revision":3})"), 3);
+  EXPECT_EQ(DecodeHashKvJson(R"({"revi\u0073ion":9})"), 9);
+  for (const char* malformed :
+       {"", "[]", "1", "true", "\"a\"", "{", R"({"revision":1}x)", R"({"revision":1,})",
+        R"({"revision":"1"})", R"({"revision":1.0})", R"({"revision":1e0})", R"({"revision":true})",
+        R"({"revision":{}})", R"({"revision":[]})", R"({"revision":01})",
+        R"({"revision":9223372036854775808})", R"({"revision":"x","revision":1})"}) {
+    EXPECT_EQ(DecodeHashKvJson(malformed), std::nullopt) << malformed;
+  }
 }
 
 }  // namespace

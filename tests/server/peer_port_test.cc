@@ -101,7 +101,7 @@ TEST_F(PeerPortTest, ChecksComeInOrderWithTheirAnswers) {
   EXPECT_EQ(Answer(stream(3, "1")), "410 removed member");
   EXPECT_EQ(Answer(stream(4, "1")), "404 error sender not found");
   EXPECT_EQ(Answer(stream(2, "7")), "412 to field mismatch");
-  EXPECT_EQ(Header(stream(2, "7"), "X-Etcd-Cluster-ID"), "c1");
+  EXPECT_EQ(Header(stream(2, "7"), "X-Etcd-Cluster-Id"), "c1");
   EXPECT_EQ(Header(stream(2, "7"), "X-Server-Version"), "3.7.1");
   EXPECT_EQ(Answer(PostOf(Vote(3, 1), 3)), "403 cannot process message from removed member");
   EXPECT_EQ(Answer(PostOf(Vote(3, 1), 2)), "403 cannot process message from removed member");
