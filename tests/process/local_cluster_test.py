@@ -80,7 +80,10 @@ class LocalClusterTest(unittest.TestCase):
         # Started again it has its data, and refuses ports that are taken.
         blocker = socket.socket()
         self.addCleanup(blocker.close)
+        # Remains of the members' connections do not keep it from listening.
+        blocker.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         blocker.bind(("127.0.0.1", self.port + 20000))
+        blocker.listen()
         done = subprocess.run([SCRIPT], env=self.environment, capture_output=True, check=False, timeout=60)
         self.assertEqual(done.returncode, 1)
         self.assertIn(f"port {self.port + 20000} is in use".encode(), done.stderr)
