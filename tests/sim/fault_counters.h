@@ -18,6 +18,8 @@ enum class Fault : std::uint8_t {
   kPostUnanswered,    // it arrived, and its sender was told that it was lost
   kProposalRepeated,  // one that was forwarded to the leader
   kProposalNotTaken,  // a repeated one that the leader knew
+  kChangeForged,      // a joint configuration change in a message that its receiver got
+  kSnapshotForged,    // a snapshot of a joint configuration
   kPartition,         // messages stopped by a cut in both directions
   kOneWayPartition,   // messages stopped by a cut in one direction only
   kKill,              // kill -9: written data stays
@@ -120,7 +122,7 @@ enum class Fault : std::uint8_t {
   kLeaderTold,
   kLeaderObserved,
 };
-inline constexpr std::array<std::string_view, 106> kFaultNames = {"message-lost",
+inline constexpr std::array<std::string_view, 108> kFaultNames = {"message-lost",
                                                                   "message-delayed",
                                                                   "message-duplicated",
                                                                   "message-reordered",
@@ -128,6 +130,8 @@ inline constexpr std::array<std::string_view, 106> kFaultNames = {"message-lost"
                                                                   "post-unanswered",
                                                                   "proposal-repeated",
                                                                   "proposal-not-taken",
+                                                                  "change-forged",
+                                                                  "snapshot-forged",
                                                                   "partition",
                                                                   "one-way-partition",
                                                                   "kill",

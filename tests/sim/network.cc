@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tests/sim/forged_changes.h"
+
 namespace kvorum::sim {
 namespace {
 
@@ -18,6 +20,9 @@ constexpr std::size_t kMostPosts = 64;
 constexpr Duration kPostTimeout = std::chrono::seconds(5);
 // The bound of a part of a snapshot's stream, so that one of a few revisions has several, too.
 constexpr std::size_t kMostPartBytes = 8192;
+// Where joint configuration changes are forged.
+constexpr std::uint64_t kForgedMessagePermille = 20;
+constexpr std::uint64_t kForgedSnapshotPermille = 150;
 
 std::string Describe(const raft::Message& message) {
   return fmt::format("{} term {} log {}/{} commit {}{}{}", raft::Name(message.type), message.term,
@@ -151,6 +156,7 @@ void Network::Send(std::size_t from, raft::Message message) {
                 Describe(message));
     return;
   }
+  ForgeChange(from, *to, message);
   const Posted sent{.type = message.type,
                     .receiver = message.to,
                     .bytes = SharedBytes::Own(raft::Encode(message))};
@@ -162,6 +168,25 @@ void Network::Send(std::size_t from, raft::Message message) {
   }
   pipeline.waiting.push_back(sent);
   PostWaiting(from, *to);
+}
+
+void Network::ForgeChange(std::size_t from, std::size_t to, const raft::Message& message) {
+  if (!world_.has_forged_changes || !world_.scheduler.Chance(kForgedMessagePermille)) return;
+  const auto forged = WithForgedChange(message, world_.scheduler.rng());
+  if (!forged.has_value()) return;
+  world_.faults.Add(Fault::kChangeForged);
+  world_.scheduler.After(Delay(),
+                         [this, from, to, bytes = SharedBytes::Own(raft::Encode(*forged))] {
+                           if (!IsCut(from, to, true))
+                             Deliver(from, to, links_[{from, to}].last_delivered, bytes);
+                         });
+}
+
+raft::Message Network::ForgeConfiguration(const raft::Message& message) {
+  if (!world_.has_forged_changes || !world_.scheduler.Chance(kForgedSnapshotPermille))
+    return message;
+  world_.faults.Add(Fault::kSnapshotForged);
+  return WithForgedConfiguration(message, world_.scheduler.rng());
 }
 
 TimePoint Network::ArrivalByStream(Link& link) {
@@ -295,7 +320,7 @@ void Network::SendSnapshot(std::size_t from, const raft::Message& message,
   stream->to = to.value_or(from);
   stream->from_life = machines_[from]->life();
   stream->to_life = machines_[stream->to]->life();
-  stream->message = SharedBytes::Own(raft::Encode(message));
+  stream->message = SharedBytes::Own(raft::Encode(ForgeConfiguration(message)));
   stream->receiver = message.to;
   stream->source = std::move(source);
   streams_.push_back(stream);

@@ -97,6 +97,9 @@ class Network {
   };
 
   void Send(std::size_t from, raft::Message message);
+  // Now and then a forged message beside this one, and a forged snapshot instead of the real one.
+  void ForgeChange(std::size_t from, std::size_t to, const raft::Message& message);
+  raft::Message ForgeConfiguration(const raft::Message& message);
   TimePoint ArrivalByStream(Link& link);
   bool IsRepeated(raft::MessageType type);
   void Arrive(std::size_t from, std::size_t to, const Posted& message, TimePoint when);

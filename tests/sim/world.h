@@ -44,6 +44,8 @@ inline bool HasPosts(std::uint64_t seed) { return seed % 13 == 5 || seed % 13 ==
 inline bool HasUpkeep(std::uint64_t seed) { return seed % 13 == 3 || seed % 13 == 9; }
 // In two of thirteen what is between the members repeats proposals and questions, too.
 inline bool HasRepeatedProposals(std::uint64_t seed) { return seed % 13 == 7 || seed % 13 == 12; }
+// In two of thirteen somebody forges joint configuration changes.
+inline bool HasForgedChanges(std::uint64_t seed) { return seed % 13 == 2 || seed % 13 == 8; }
 // In three of seventeen some clients lock, campaign and observe.
 inline bool HasLocks(std::uint64_t seed) {
   return seed % 17 == 5 || seed % 17 == 7 || seed % 17 == 14;
@@ -55,6 +57,7 @@ struct World {
         has_auth(HasAuth(run.seed)),
         has_posts(run.posts || HasPosts(run.seed)),
         has_locks(HasLocks(run.seed)),
+        has_forged_changes(HasForgedChanges(run.seed)),
         has_repeated_proposals(run.repeated_proposals || HasRepeatedProposals(run.seed)),
         scheduler(run.seed),
         auth_rng(run.seed ^ 0x617574685f736565),
@@ -78,6 +81,7 @@ struct World {
   const bool has_auth;
   const bool has_posts;
   const bool has_locks;
+  const bool has_forged_changes;
   const bool has_repeated_proposals;
   Scheduler scheduler;
   // Choices of runs with auth only, so that runs without stay the same.
