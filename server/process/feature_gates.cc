@@ -18,6 +18,7 @@ struct Gate {
   Stage stage;
   bool by_default;
   bool has_effect = false;
+  std::string_view reason = "the feature does not exist";  // for one without effect
 };
 
 constexpr std::string_view kAllAlpha = "AllAlpha";
@@ -29,14 +30,18 @@ constexpr Gate kGates[] = {
     {kAllAlpha, Stage::kAllOfAStage, false, true},
     {kAllBeta, Stage::kAllOfAStage, false, true},
     {"CompactHashCheck", Stage::kAlpha, false},
-    {"FastLeaseKeepAlive", Stage::kBeta, true},
+    {"FastLeaseKeepAlive", Stage::kBeta, true, false,
+     "renewals never wait for entries to be applied"},
     {"InitialCorruptCheck", Stage::kAlpha, false},
     {kLeaseCheckpoint, Stage::kAlpha, false, true},
     {kLeaseCheckpointPersist, Stage::kAlpha, false, true},
-    {"PriorityRequest", Stage::kAlpha, false},
+    {"PriorityRequest", Stage::kAlpha, false, false,
+     "revocations of leases and member changes are never refused under load"},
     {"SetMemberLocalAddr", Stage::kAlpha, false},
-    {"StopGRPCServiceOnDefrag", Stage::kAlpha, false},
-    {"TxnModeWriteWithSharedBuffer", Stage::kBeta, true},
+    {"StopGRPCServiceOnDefrag", Stage::kAlpha, false, false,
+     "defragmentation does not hold up requests, so that this member goes on serving"},
+    {"TxnModeWriteWithSharedBuffer", Stage::kBeta, true, false,
+     "reads take no lock, so that none of their buffers is copied or shared"},
 };
 
 using Chosen = std::map<std::string_view, bool>;
@@ -76,7 +81,7 @@ std::expected<FeatureGates, std::string> ParseFeatureGates(std::string_view text
                            : IsOn(chosen, gate.name);
     gates.all.push_back({.name = gate.name, .stage = is_alpha ? "ALPHA" : "BETA", .is_on = is_on});
     if (!gate.has_effect && IsOn(chosen, gate.name) != gate.by_default)
-      gates.without_effect.push_back(gate.name);
+      gates.without_effect.push_back({.name = gate.name, .reason = gate.reason});
   }
   return gates;
 }

@@ -15,11 +15,16 @@ struct FeatureGate {
   bool is_on = false;
 };
 
+struct GateWithoutEffect {
+  std::string_view name;
+  std::string_view reason;
+};
+
 struct FeatureGates {
   bool lease_checkpoint = false;          // the remaining time of long leases goes through the log
   bool lease_checkpoint_persist = false;  // always on here; requires the one above
-  // The names of gates that are set to anything but their default and have no effect.
-  std::vector<std::string_view> without_effect = {};
+  // Those that are set to anything but their default and have no effect.
+  std::vector<GateWithoutEffect> without_effect = {};
   std::vector<FeatureGate> all = {};
 };
 

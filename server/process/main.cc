@@ -11,6 +11,7 @@
 #include "base/failpoint.h"
 #include "base/logging.h"
 #include "server/messages/version.h"
+#include "server/process/memory_lock.h"
 #include "server/process/options.h"
 #include "server/process/process.h"
 #include "server/process/startup_log.h"
@@ -75,6 +76,10 @@ int Run(const ParsedCommandLine& command_line) {
   for (const std::string& warning : command_line.warnings) KV_WARN(warning);
   LogStartup(options);
   if (options.unsafe_no_fsync) KV_WARN("--unsafe-no-fsync: a power cut loses acknowledged writes");
+
+  if (options.memory_mlock) {
+    if (const auto locked = LockMemory(); !locked.has_value()) return Refuse(locked.error());
+  }
 
   auto process = Process::Create(options);
   if (!process.has_value()) return Refuse(process.error());

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "server/process/settings.h"
 
 namespace kvorum::server {
 
@@ -93,7 +94,12 @@ struct Options {
   bool force_new_cluster = false;
   std::string metrics = "basic";
 
+  bool memory_mlock = false;
+  std::chrono::nanoseconds raft_read_timeout = std::chrono::seconds(5);
+
   // Checked, and without effect.
+  bool distributed_tracing = false;
+  std::int64_t tracing_sampling_rate = 0;  // per million
   std::string logger = "zap";
   std::string auto_compaction_mode = "periodic";
   std::string discovery_fallback = "exit";
@@ -123,6 +129,7 @@ enum class ParseOutcome : std::uint8_t { kRun, kVersion, kHelp };
 struct ParsedCommandLine {
   ParseOutcome outcome = ParseOutcome::kRun;
   Options options;
+  GivenFlags given;
   std::vector<std::string> warnings;  // to be logged once logging is set up
 };
 
@@ -133,7 +140,15 @@ struct UsageError {
   std::string message;
 };
 
+struct Reading {
+  ParsedCommandLine parsed;
+  std::vector<UsageError> faults;  // a start reports the first
+};
+
 // argv without the program's name; environment entries as NAME=value. Pure.
+Reading ReadSettings(std::span<const char* const> arguments,
+                     std::span<const char* const> environment);
+// The same for a start, which goes by the first fault.
 std::expected<ParsedCommandLine, UsageError> ParseCommandLine(
     std::span<const char* const> arguments, std::span<const char* const> environment);
 

@@ -1,8 +1,9 @@
 #include "server/process/options_check.h"
 
 #include <algorithm>
-#include <cctype>
 #include <chrono>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,12 @@ Result<void> CheckTls(const Options& options) {
 
 // In etcd's order of checks; each returns the reason or nothing.
 
-std::optional<std::string> LoggingProblem(const Options& options) {
+std::optional<std::string> FallbackProblem(const Options& options, const GivenFlags&) {
+  if (options.discovery_fallback != "proxy") return std::nullopt;
+  return "v2 proxy is deprecated, and --discovery-fallback can't be configured as \"proxy\"";
+}
+
+std::optional<std::string> LoggingProblem(const Options& options, const GivenFlags&) {
   if (options.logger == "capnslog") return "--logger=capnslog is removed in v3.5";
   if (options.logger != "zap") return "unknown logger option " + GoQuote(options.logger);
   const auto& outputs = options.log_outputs;
@@ -48,10 +54,12 @@ std::optional<std::string> LoggingProblem(const Options& options) {
   return std::nullopt;
 }
 
-bool IsLogLevel(std::string level) {
+std::optional<std::string> LogLevelProblem(const Options& options, const GivenFlags&) {
   static constexpr std::string_view kLevels[] = {"",      "debug", "info",   "warn",
                                                  "error", "panic", "dpanic", "fatal"};
-  return std::ranges::find(kLevels, LowerCase(std::move(level))) != std::end(kLevels);
+  if (std::ranges::find(kLevels, LowerCase(options.log_level)) != std::end(kLevels))
+    return std::nullopt;
+  return "unrecognized level: " + GoQuote(options.log_level);
 }
 
 std::optional<std::string> BindProblem(const std::string& list) {
@@ -79,14 +87,20 @@ std::optional<std::string> AdvertiseProblem(std::string_view flag, const std::st
   return std::nullopt;
 }
 
-std::optional<std::string> UrlProblem(const Options& options, const GivenFlags& given) {
-  for (const std::string* list : {&options.listen_peer_urls, &options.listen_client_urls}) {
-    if (auto problem = BindProblem(*list)) return problem;
-  }
-  if (auto problem = AdvertiseProblem("initial-advertise-peer-urls",
-                                      options.initial_advertise_peer_urls, "\"host:port\"")) {
-    return problem;
-  }
+std::optional<std::string> ListenPeerProblem(const Options& options, const GivenFlags&) {
+  return BindProblem(options.listen_peer_urls);
+}
+
+std::optional<std::string> ListenClientProblem(const Options& options, const GivenFlags&) {
+  return BindProblem(options.listen_client_urls);
+}
+
+std::optional<std::string> AdvertisePeerProblem(const Options& options, const GivenFlags&) {
+  return AdvertiseProblem("initial-advertise-peer-urls", options.initial_advertise_peer_urls,
+                          "\"host:port\"");
+}
+
+std::optional<std::string> AdvertiseClientProblem(const Options& options, const GivenFlags& given) {
   // The default does not apply together with a flag of listening URLs.
   if (!given.contains("advertise-client-urls")) return std::nullopt;
   return AdvertiseProblem("advertise-client-urls", options.advertise_client_urls,
@@ -94,7 +108,13 @@ std::optional<std::string> UrlProblem(const Options& options, const GivenFlags& 
                           "\"unixs:/path/to/socket\"");
 }
 
-std::optional<std::string> TimeProblem(const Options& options) {
+std::optional<std::string> DiscoveryProblem(const Options&, const GivenFlags& given) {
+  if (given.contains("discovery-endpoints"))
+    return "both --discovery-token and --discovery-endpoints must be set";
+  return std::nullopt;
+}
+
+std::optional<std::string> TimeProblem(const Options& options, const GivenFlags&) {
   if (options.heartbeat_ms == 0) return "--heartbeat-interval must be >0 (set to 0ms)";
   if (options.election_ms == 0) return "--election-timeout must be >0 (set to 0ms)";
   if (options.heartbeat_ms > options.election_ms / 5) {
@@ -109,54 +129,108 @@ std::optional<std::string> TimeProblem(const Options& options) {
   return std::nullopt;
 }
 
-std::optional<std::string> FeatureProblem(const Options& options) {
+std::optional<std::string> MissingAdvertiseProblem(const Options&, const GivenFlags& given) {
+  if (!given.contains("listen-client-urls") || given.contains("advertise-client-urls"))
+    return std::nullopt;
+  return "--advertise-client-urls is required when --listen-client-urls is set explicitly";
+}
+
+std::optional<std::string> CompactionModeProblem(const Options& options, const GivenFlags&) {
   if (options.auto_compaction_mode.empty()) return "undefined auto-compaction-mode";
   if (options.auto_compaction_mode != "periodic" && options.auto_compaction_mode != "revision")
     return "unknown auto-compaction-mode " + GoQuote(options.auto_compaction_mode);
+  return std::nullopt;
+}
+
+std::optional<std::string> TracingProblem(const Options& options, const GivenFlags&) {
+  constexpr std::int64_t kMostPerMillion = 1'000'000;
+  if (!options.distributed_tracing) return std::nullopt;
+  if (options.tracing_sampling_rate < 0)
+    return "distributed tracing configurition is not valid: (tracing sampling rate must be "
+           "positive)";
+  if (options.tracing_sampling_rate > kMostPerMillion) {
+    return "distributed tracing configurition is not valid: (tracing sampling rate must be less "
+           "than " +
+           std::to_string(kMostPerMillion) + ")";
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> GatesProblem(const Options& options, const GivenFlags&) {
   const auto gates = ParseFeatureGates(options.feature_gates);
-  if (gates.has_value() && gates->lease_checkpoint_persist && !gates->lease_checkpoint) {
+  if (!gates.has_value()) return gates.error();
+  if (gates->lease_checkpoint_persist && !gates->lease_checkpoint) {
     return "enabling feature gate LeaseCheckpointPersist requires enabling feature gate "
            "LeaseCheckpoint";
   }
-  if (options.compact_hash_check_time <= std::chrono::nanoseconds(0)) {
-    return "--compact-hash-check-time must be >0 (set to " +
-           FormatDuration(options.compact_hash_check_time) + ")";
-  }
+  return std::nullopt;
+}
+
+std::optional<std::string> HashCheckProblem(const Options& options, const GivenFlags&) {
+  if (options.compact_hash_check_time > std::chrono::nanoseconds(0)) return std::nullopt;
+  return "--compact-hash-check-time must be >0 (set to " +
+         FormatDuration(options.compact_hash_check_time) + ")";
+}
+
+std::optional<std::string> TlsProblem(const Options& options, const GivenFlags&) {
   if (const auto tls = CheckTls(options); !tls.has_value()) return tls.error().message;
+  return std::nullopt;
+}
+
+std::optional<std::string> LearnersProblem(const Options& options, const GivenFlags&) {
   if (options.max_learners < 0) return "membership: too many learner members in cluster";
   return std::nullopt;
 }
 
 // Settings with which etcd starts, though it cannot serve, and our own flags.
-std::optional<std::string> OwnProblem(const Options& options) {
+
+std::optional<std::string> NameProblem(const Options& options, const GivenFlags&) {
   if (options.name.empty()) return "--name must not be empty";
+  return std::nullopt;
+}
+
+std::optional<std::string> RequestBytesProblem(const Options& options, const GivenFlags&) {
   if (options.max_request_bytes == 0) return "--max-request-bytes must be >0";
+  return std::nullopt;
+}
+
+std::optional<std::string> IoThreadsProblem(const Options& options, const GivenFlags&) {
   if (options.io_threads > 64) return "--io-threads must be <=64";
   return std::nullopt;
 }
 
+using Check = std::optional<std::string> (*)(const Options&, const GivenFlags&);
+
+// In etcd's order.
+constexpr Check kChecks[] = {FallbackProblem,
+                             LoggingProblem,
+                             LogLevelProblem,
+                             ListenPeerProblem,
+                             ListenClientProblem,
+                             AdvertisePeerProblem,
+                             AdvertiseClientProblem,
+                             DiscoveryProblem,
+                             TimeProblem,
+                             MissingAdvertiseProblem,
+                             CompactionModeProblem,
+                             TracingProblem,
+                             GatesProblem,
+                             HashCheckProblem,
+                             TlsProblem,
+                             LearnersProblem,
+                             NameProblem,
+                             RequestBytesProblem,
+                             IoThreadsProblem};
+
 }  // namespace
 
-std::optional<UsageError> CheckOptions(const Options& options, const GivenFlags& given) {
-  if (options.discovery_fallback == "proxy") {
-    return UsageError{1,
-                      "v2 proxy is deprecated, and --discovery-fallback can't be configured as "
-                      "\"proxy\""};
+std::vector<UsageError> CheckOptions(const Options& options, const GivenFlags& given) {
+  std::vector<UsageError> faults;
+  for (const Check check : kChecks) {
+    if (auto problem = check(options, given))
+      faults.push_back({check == LogLevelProblem ? 2 : 1, *std::move(problem)});
   }
-  if (auto problem = LoggingProblem(options)) return UsageError{1, *std::move(problem)};
-  if (!IsLogLevel(options.log_level))
-    return UsageError{2, "unrecognized level: " + GoQuote(options.log_level)};
-  if (auto problem = UrlProblem(options, given)) return UsageError{1, *std::move(problem)};
-  if (given.contains("discovery-endpoints"))
-    return UsageError{1, "both --discovery-token and --discovery-endpoints must be set"};
-  if (auto problem = TimeProblem(options)) return UsageError{1, *std::move(problem)};
-  if (given.contains("listen-client-urls") && !given.contains("advertise-client-urls")) {
-    return UsageError{
-        1, "--advertise-client-urls is required when --listen-client-urls is set explicitly"};
-  }
-  if (auto problem = FeatureProblem(options)) return UsageError{1, *std::move(problem)};
-  if (auto problem = OwnProblem(options)) return UsageError{1, *std::move(problem)};
-  return std::nullopt;
+  return faults;
 }
 
 }  // namespace kvorum::server

@@ -1,18 +1,14 @@
 // Checks of the options as a whole, each of which is valid by itself. Internal to options.cc.
 #pragma once
 
-#include <map>
-#include <optional>
-#include <string>
-#include <string_view>
+#include <vector>
 
 #include "server/process/options.h"
+#include "server/process/settings.h"
 
 namespace kvorum::server {
 
-// The given values, by flag name; the last one wins.
-using GivenFlags = std::map<std::string_view, std::string>;
-
-std::optional<UsageError> CheckOptions(const Options& options, const GivenFlags& given);
+// All faults, in etcd's order of checks: the first is the one that it reports.
+std::vector<UsageError> CheckOptions(const Options& options, const GivenFlags& given);
 
 }  // namespace kvorum::server

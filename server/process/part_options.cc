@@ -108,6 +108,8 @@ PeerTransport::Options MakeTransportOptions(const Options& options,
   transport.tls = tls;
   // A dead peer's address is given up by the time an election may be over.
   transport.peers.dial_timeout = kPeerDialTimeout + std::chrono::milliseconds(options.election_ms);
+  transport.peers.read_timeout =
+      std::max<Duration>(transport.peers.read_timeout, options.raft_read_timeout);
   transport.peers.max_frame_bytes =
       std::max<std::size_t>(transport.peers.max_frame_bytes, 4 * options.max_request_bytes);
   return transport;

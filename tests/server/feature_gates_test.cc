@@ -36,7 +36,13 @@ TEST(FeatureGatesTest, OthersAreRefused) {
 
 TEST(FeatureGatesTest, OnesThatAreSetAndDoNothingAreNamed) {
   const auto without_effect = [](std::string_view text) {
-    return ParseFeatureGates(text)->without_effect;
+    std::vector<std::string_view> names;
+    const FeatureGates gates = ParseFeatureGates(text).value();
+    for (const GateWithoutEffect& gate : gates.without_effect) {
+      EXPECT_NE(gate.reason, "");
+      names.push_back(gate.name);
+    }
+    return names;
   };
   EXPECT_THAT(without_effect(""), IsEmpty());
   EXPECT_THAT(without_effect("LeaseCheckpoint=true,LeaseCheckpointPersist=true"), IsEmpty());

@@ -422,11 +422,12 @@ TEST(OptionsTest, UnknownVariablesOnlyWarn) {
             std::vector<std::string>{"unrecognized environment variable ETCD_NONSENSE"});
 }
 
-// As kubeadm passes it.
 TEST(OptionsTest, AFeatureGateWithoutEffectWarns) {
   EXPECT_EQ(
-      Parse({"--feature-gates=InitialCorruptCheck=true,LeaseCheckpoint=true"})->warnings,
-      std::vector<std::string>{"feature gate InitialCorruptCheck has no effect in this server"});
+      Parse({"--feature-gates=TxnModeWriteWithSharedBuffer=false,LeaseCheckpoint=true"})->warnings,
+      std::vector<std::string>{
+          "feature gate TxnModeWriteWithSharedBuffer has no effect here: reads take no lock, "
+          "so that none of their buffers is copied or shared"});
 }
 
 TEST(OptionsTest, FlagsThatAreDeprecatedWarn) {
@@ -668,8 +669,7 @@ TEST(OptionsTest, WhatIsNotThereIsRefusedUnlessItAsksForNothing) {
   EXPECT_EQ(Refusal({"--listen-client-http-urls=http://localhost:1"}),
             refused("listen-client-http-urls"));
   EXPECT_EQ(Refusal({"--corrupt-check-time=12s"}), refused("corrupt-check-time"));
-  for (const std::string name :
-       {"memory-mlock", "socket-reuse-port", "enable-distributed-tracing", "enable-log-rotation"}) {
+  for (const std::string name : {"socket-reuse-port", "enable-log-rotation"}) {
     EXPECT_EQ(Refusal({("--" + name).c_str()}), refused(name));
     EXPECT_EQ(Refusal({("--" + name + "=0").c_str()}), "accepted");
   }
@@ -710,6 +710,44 @@ TEST(OptionsTest, TlsLimitsThatCannotBeAreRefused) {
                      "--cipher-suites=TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"}),
             "1: cipher suites cannot be configured when only TLS1.3 is enabled");
   EXPECT_EQ(Refusal({"--cipher-suites="}), "1: unexpected TLS cipher suite \"\"");
+}
+
+TEST(OptionsTest, AFlagWithoutEffectSaysWhyOnceItIsSet) {
+  using Warnings = std::vector<std::string>;
+  EXPECT_EQ(Parse({"--backend-bbolt-freelist-type=array", "--logger=zap"})->warnings,
+            Warnings{"--backend-bbolt-freelist-type has no effect here: There is no bbolt, and no "
+                     "list of free pages to choose."});
+  EXPECT_EQ(Parse({}, {"ETCD_ENABLE_DISTRIBUTED_TRACING=true"})->warnings,
+            Warnings{"--enable-distributed-tracing has no effect here: This server sends no spans "
+                     "to a collector."});
+  EXPECT_EQ(
+      Parse({"--enable-distributed-tracing=false", "--downgrade-check-time=5000ms"})->warnings,
+      Warnings{})
+      << "as they are by default";
+}
+
+TEST(OptionsTest, RatesOfTracingAreCheckedOnlyWhereItIsAskedFor) {
+  EXPECT_EQ(Refusal({"--distributed-tracing-sampling-rate=-1"}), "accepted");
+  EXPECT_EQ(Refusal({"--enable-distributed-tracing", "--distributed-tracing-sampling-rate=-1"}),
+            "1: distributed tracing configurition is not valid: (tracing sampling rate must be "
+            "positive)");
+  EXPECT_EQ(
+      Refusal({"--enable-distributed-tracing", "--distributed-tracing-sampling-rate=1000001"}),
+      "1: distributed tracing configurition is not valid: (tracing sampling rate must be less than "
+      "1000000)");
+}
+
+TEST(OptionsTest, EveryFaultIsFound) {
+  const Words arguments = {"--name=", "--max-txn-ops=x", "--no-such-flag",
+                           "--heartbeat-interval=0"};
+  const Reading reading = ReadSettings(std::span(arguments.begin(), arguments.size()), {});
+  std::vector<std::string> faults;
+  for (const UsageError& fault : reading.faults) faults.push_back(fault.message);
+  EXPECT_EQ(faults,
+            (std::vector<std::string>{"invalid value \"x\" for flag -max-txn-ops: parse error",
+                                      "flag provided but not defined: -no-such-flag",
+                                      "--heartbeat-interval must be >0 (set to 0ms)",
+                                      "--name must not be empty"}));
 }
 
 TEST(OptionsTest, WhatHasNoSubjectHereIsAccepted) {

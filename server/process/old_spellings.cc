@@ -1,0 +1,65 @@
+#include "server/process/old_spellings.h"
+
+#include <algorithm>
+
+namespace kvorum::server {
+namespace {
+
+constexpr OldSpelling kOldSpellings[] = {
+    {.name = "experimental-backend-bbolt-freelist-type", .flag = "backend-bbolt-freelist-type"},
+    {.name = "experimental-bootstrap-defrag-threshold-megabytes",
+     .flag = "bootstrap-defrag-threshold-megabytes"},
+    {.name = "experimental-compact-hash-check-enabled", .gate = "CompactHashCheck"},
+    {.name = "experimental-compact-hash-check-time", .flag = "compact-hash-check-time"},
+    {.name = "experimental-compaction-batch-limit", .flag = "compaction-batch-limit"},
+    {.name = "experimental-compaction-sleep-interval", .flag = "compaction-sleep-interval"},
+    {.name = "experimental-corrupt-check-time", .flag = "corrupt-check-time"},
+    {.name = "experimental-distributed-tracing-address", .flag = "distributed-tracing-address"},
+    {.name = "experimental-distributed-tracing-instance-id",
+     .flag = "distributed-tracing-instance-id"},
+    {.name = "experimental-distributed-tracing-sampling-rate",
+     .flag = "distributed-tracing-sampling-rate"},
+    {.name = "experimental-distributed-tracing-service-name",
+     .flag = "distributed-tracing-service-name"},
+    {.name = "experimental-downgrade-check-time", .flag = "downgrade-check-time"},
+    {.name = "experimental-enable-distributed-tracing", .flag = "enable-distributed-tracing"},
+    {.name = "experimental-enable-lease-checkpoint", .gate = "LeaseCheckpoint"},
+    {.name = "experimental-enable-lease-checkpoint-persist", .gate = "LeaseCheckpointPersist"},
+    {.name = "experimental-enable-v2v3", .reason = "there is no v2 API"},
+    {.name = "experimental-initial-corrupt-check", .gate = "InitialCorruptCheck"},
+    {.name = "experimental-max-learners", .flag = "max-learners"},
+    {.name = "experimental-memory-mlock", .flag = "memory-mlock"},
+    {.name = "experimental-peer-skip-client-san-verification",
+     .flag = "peer-skip-client-san-verification"},
+    // The key of the configuration file of 3.5 and 3.6.
+    {.name = "experimental-snapshot-catch-up-entries", .flag = "snapshot-catchup-entries"},
+    {.name = "experimental-snapshot-catchup-entries", .flag = "snapshot-catchup-entries"},
+    {.name = "experimental-stop-grpc-service-on-defrag", .gate = "StopGRPCServiceOnDefrag"},
+    {.name = "experimental-txn-mode-write-with-shared-buffer",
+     .gate = "TxnModeWriteWithSharedBuffer"},
+    {.name = "experimental-warning-apply-duration", .flag = "warning-apply-duration"},
+    {.name = "experimental-warning-unary-request-duration",
+     .flag = "warning-unary-request-duration"},
+    {.name = "experimental-watch-progress-notify-interval",
+     .flag = "watch-progress-notify-interval"},
+};
+
+}  // namespace
+
+std::span<const OldSpelling> OldSpellings() { return kOldSpellings; }
+
+const OldSpelling* FindOldSpelling(std::string_view name) {
+  const auto* const it = std::ranges::find(kOldSpellings, name, &OldSpelling::name);
+  return it == std::end(kOldSpellings) ? nullptr : it;
+}
+
+std::string WarningOf(const OldSpelling& old, std::string_view value) {
+  std::string text = "--" + std::string(old.name) + " is a spelling that ended with 3.7";
+  if (!old.flag.empty()) return text + ": use --" + std::string(old.flag);
+  if (!old.gate.empty()) {
+    return text + ": use --feature-gates=" + std::string(old.gate) + "=" + std::string(value);
+  }
+  return text + "; it has no effect: " + std::string(old.reason);
+}
+
+}  // namespace kvorum::server
