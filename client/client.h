@@ -66,6 +66,8 @@ class DefragmentRequest;
 class DefragmentResponse;
 class DeleteRangeRequest;
 class DeleteRangeResponse;
+class DowngradeRequest;
+class DowngradeResponse;
 class HashKVRequest;
 class HashKVResponse;
 class HashRequest;
@@ -211,6 +213,10 @@ class Client {
   // Works on the leader only.
   Result<etcdserverpb::MoveLeaderResponse> MoveLeader(
       const etcdserverpb::MoveLeaderRequest& request, const CallOptions& call = {});
+
+  // Asks about, starts or cancels a downgrade of the cluster.
+  Result<etcdserverpb::DowngradeResponse> Downgrade(const etcdserverpb::DowngradeRequest& request,
+                                                    const CallOptions& call = {});
 
   // The alarms in force.
   Result<etcdserverpb::AlarmResponse> AlarmList(const CallOptions& call = {});

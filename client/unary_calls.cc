@@ -45,6 +45,7 @@ KV_EMPTY_CALL(Maintenance, maintenance, Hash, Hash, kRead)
 KV_CALL(Maintenance, maintenance, HashKV, HashKV, kRead)
 KV_EMPTY_CALL(Maintenance, maintenance, Defragment, Defragment, kWrite)
 KV_CALL(Maintenance, maintenance, MoveLeader, MoveLeader, kWrite)
+KV_CALL(Maintenance, maintenance, Downgrade, Downgrade, kWrite)
 
 KV_EMPTY_CALL(Auth, auth, AuthEnable, AuthEnable, kWrite)
 KV_EMPTY_CALL(Auth, auth, AuthDisable, AuthDisable, kWrite)

@@ -21,6 +21,9 @@ struct World {
   std::ostream& out;
   std::ostream& err;
   std::vector<std::string> environment;  // NAME=value
+  // Progress, colours and redrawing are for people: they go to terminals only.
+  bool out_is_terminal = false;
+  bool err_is_terminal = false;
 };
 
 struct Command;

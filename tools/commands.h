@@ -26,10 +26,12 @@ Command AlarmCommand();
 Command DefragCommand();
 Command MemberCommand();
 Command MoveLeaderCommand();
+Command DowngradeCommand();
 Command AuthCommand();
 Command UserCommand();
 Command RoleCommand();
 Command MakeMirrorCommand();
+Command CheckCommand();
 Command VersionCommand();
 Command CompletionCommand();
 Command CompleteCommand();  // hidden: called by the completion scripts

@@ -55,11 +55,36 @@ end
 complete -c kvorumctl -f -a '(__kvorumctl_complete)'
 )";
 
+// The words of the line up to the cursor, the one under it cut off there or empty.
+constexpr std::string_view kPowerShell = R"(# powershell completion for kvorumctl
+Register-ArgumentCompleter -Native -CommandName 'kvorumctl' -ScriptBlock {
+  param($wordToComplete, $commandAst, $cursorPosition)
+  $words = @($commandAst.CommandElements |
+      Where-Object { $_.Extent.StartOffset -lt $cursorPosition } |
+      ForEach-Object {
+        $length = [Math]::Min($_.Extent.EndOffset, $cursorPosition) - $_.Extent.StartOffset
+        $_.Extent.Text.Substring(0, $length)
+      })
+  if ($wordToComplete -eq '') { $words += '' }
+  $program = $words[0]
+  # PowerShell before 7.3 drops empty arguments unless they are quoted.
+  $quotes = $PSVersionTable.PSVersion -lt [version]'7.3' -or
+      $PSNativeCommandArgumentPassing -eq 'Legacy'
+  $rest = @($words | Select-Object -Skip 1 | ForEach-Object { if ($quotes -and $_ -eq '') { '""' } else { $_ } })
+  & $program __complete -- @rest 2>$null | ForEach-Object {
+    $word, $about = $_ -split "`t", 2
+    if (-not $about) { $about = $word }
+    [System.Management.Automation.CompletionResult]::new($word, $word, 'ParameterValue', $about)
+  }
+}
+)";
+
 struct Shell {
   std::string_view name;
   std::string_view script;
 };
-constexpr auto kShells = std::to_array<Shell>({{"bash", kBash}, {"zsh", kZsh}, {"fish", kFish}});
+constexpr auto kShells = std::to_array<Shell>(
+    {{"bash", kBash}, {"zsh", kZsh}, {"fish", kFish}, {"powershell", kPowerShell}});
 
 std::vector<std::string> ShellNames() {
   std::vector<std::string> names;
@@ -145,7 +170,7 @@ std::vector<Candidate> CompleteLine(const Command& root, std::span<const std::st
 }
 
 Command CompletionCommand() {
-  return {.use = "completion [bash|zsh|fish]",
+  return {.use = "completion [bash|zsh|fish|powershell]",
           .brief = "Generate completion script",
           .description = R"(Generates a script that completes commands, flags and values.
 
@@ -153,6 +178,7 @@ bash:  source <(kvorumctl completion bash)
        kvorumctl completion bash > /etc/bash_completion.d/kvorumctl
 zsh:   kvorumctl completion zsh > "${fpath[1]}/_kvorumctl"
 fish:  kvorumctl completion fish > ~/.config/fish/completions/kvorumctl.fish
+powershell:  kvorumctl completion powershell | Out-String | Invoke-Expression
 )",
           .group = kUtilityGroup,
           .argument_choices = ShellNames(),

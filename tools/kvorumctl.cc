@@ -19,7 +19,12 @@ int main(int argc, char** argv) {
   // until then.
   OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
   const std::vector<std::string> line(argv + 1, argv + argc);
-  kvorum::ctl::World world{std::cin, std::cout, std::cerr, {}};
+  kvorum::ctl::World world{.in = std::cin,
+                           .out = std::cout,
+                           .err = std::cerr,
+                           .environment = {},
+                           .out_is_terminal = isatty(STDOUT_FILENO) == 1,
+                           .err_is_terminal = isatty(STDERR_FILENO) == 1};
   for (char** variable = environ; *variable != nullptr; ++variable)
     world.environment.emplace_back(*variable);
   return kvorum::ctl::Execute(kvorum::ctl::KvorumctlCommand(), line, world);

@@ -71,6 +71,11 @@ class Printer {
                                    const etcdserverpb::MoveLeaderResponse& r) {
     return Whole(r);
   }
+  // `action` is validate, enable or cancel.
+  virtual Outcome<void> Downgrade(const std::string& /*action*/,
+                                  const etcdserverpb::DowngradeResponse& r) {
+    return Whole(r);
+  }
   virtual Outcome<void> MemberList(const etcdserverpb::MemberListResponse& r) { return Whole(r); }
   // `sentence` describes the change for a person.
   virtual Outcome<void> AuthChanged(const std::string& /*sentence*/,

@@ -124,6 +124,11 @@ class SimplePrinter final : public Printer {
                               const etcdserverpb::MemberPromoteResponse& response) override {
     return Changed(id, "promoted in", response.header());
   }
+  Outcome<void> Downgrade(const std::string& action,
+                          const etcdserverpb::DowngradeResponse& response) override {
+    out_ << "Downgrade " << action << " success, cluster version " << response.version() << '\n';
+    return {};
+  }
   Outcome<void> MoveLeader(std::uint64_t from, std::uint64_t to,
                            const etcdserverpb::MoveLeaderResponse&) override {
     out_ << fmt::format("Leadership transferred from {:x} to {:x}\n", from, to);

@@ -43,6 +43,8 @@ class Session {
 
   client::CallOptions Call() const { return client::CallOptions::Within(command_timeout_); }
   Printer& printer() const { return *printer_; }
+  // The endpoints, TLS files and time-outs of the line.
+  const client::Options& options() const { return options_; }
 
  private:
   Session() = default;

@@ -135,6 +135,22 @@ TEST(ExecuteTest, VersionBeginsWithTheLinesThatScriptsLookFor) {
               StartsWith("etcdctl version: 3.7.1\nAPI version: 3.7\nkvorumctl version: "));
 }
 
+TEST(ExecuteTest, ADowngradeNeedsOneTarget) {
+  EXPECT_EQ(RunLine({"downgrade", "validate"}).err, "Error: TARGET_VERSION not provided\n");
+  EXPECT_EQ(RunLine({"downgrade", "enable", ""}).err, "Error: target version not provided\n");
+  const Ended several = RunLine({"downgrade", "enable", "3.6", "x"});
+  EXPECT_EQ(several.code, 128);
+  EXPECT_EQ(several.err, "Error: too many arguments\n");
+}
+
+TEST(ExecuteTest, ACheckKnowsItsLoads) {
+  const Ended ended = RunLine({"check", "perf", "--load", "huge"});
+  EXPECT_EQ(ended.code, 4);
+  EXPECT_EQ(ended.err, "Error: unknown load option huge\n");
+  EXPECT_EQ(RunLine({"check", "datascale", "--load", ""}).code, 4);
+  EXPECT_EQ(RunLine({"check", "perf", "--duration", "0s"}).code, 128);
+}
+
 TEST(EnvironmentTest, AVariableStandsForItsFlag) {
   const Ended ended = RunLine({"get", "a"}, {"ETCDCTL_WRITE_OUT=nonsense"});
   EXPECT_EQ(ended.code, 4);
@@ -190,7 +206,7 @@ TEST(CompletionTest, CommandsFlagsAndValues) {
   EXPECT_THAT(Completed({"get", "--min"}), ElementsAre("--min-create-rev", "--min-mod-rev"));
   EXPECT_THAT(Completed({"get", "a", "-w", "j"}), ElementsAre("json"));
   EXPECT_THAT(Completed({"get", "--order=D"}), ElementsAre("--order=DESCEND"));
-  EXPECT_THAT(Completed({"completion", ""}), ElementsAre("bash", "zsh", "fish"));
+  EXPECT_THAT(Completed({"completion", ""}), ElementsAre("bash", "zsh", "fish", "powershell"));
   EXPECT_THAT(Completed({"get", "--", "--"}), ElementsAre());
   EXPECT_THAT(Completed({"frobnicate", ""}), ElementsAre());
   EXPECT_THAT(Completed({"__"}), ElementsAre()) << "what is hidden is not offered";
@@ -200,6 +216,9 @@ TEST(CompletionTest, ThereIsAScriptForEachShell) {
   EXPECT_THAT(RunLine({"completion", "bash"}).out, HasSubstr("complete -o default -F _kvorumctl"));
   EXPECT_THAT(RunLine({"completion", "zsh"}).out, StartsWith("#compdef kvorumctl"));
   EXPECT_THAT(RunLine({"completion", "fish"}).out, HasSubstr("complete -c kvorumctl"));
+  EXPECT_THAT(RunLine({"completion", "powershell"}).out,
+              AllOf(HasSubstr("Register-ArgumentCompleter -Native -CommandName 'kvorumctl'"),
+                    HasSubstr(" __complete -- ")));
   const Ended other = RunLine({"completion", "cmd"});
   EXPECT_EQ(other.code, 1);
   EXPECT_THAT(other.err,

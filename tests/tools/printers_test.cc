@@ -361,5 +361,17 @@ TEST(PrintersTest, AnUnknownFormatHasNoPrinter) {
     EXPECT_EQ(MakePrinter(format, {}, stream, stream)->format(), format);
 }
 
+TEST(DowngradePrinterTest, OnlyTheFormatsOfEtcdctlShowIt) {
+  etcdserverpb::DowngradeResponse response;
+  response.set_version("3.7");
+  const auto print = [&](Printer& printer) { return printer.Downgrade("validate", response); };
+  EXPECT_EQ(PrintWith("simple", {}, print).out,
+            "Downgrade validate success, cluster version 3.7\n");
+  EXPECT_EQ(PrintWith("json", {}, print).out, "{\"version\":\"3.7\"}\n");
+  EXPECT_EQ(PrintWith("table", {}, print).outcome.error().message,
+            "table not supported as output format");
+  EXPECT_EQ(PrintWith("fields", {}, print).outcome.error().code, ExitCode::kBadFeature);
+}
+
 }  // namespace
 }  // namespace kvorum::ctl

@@ -1,0 +1,50 @@
+#include "client/client.h"
+#include "proto/rpc.pb.h"
+#include "tools/commands.h"
+#include "tools/session.h"
+
+namespace kvorum::ctl {
+namespace {
+
+using etcdserverpb::DowngradeRequest;
+
+Outcome<void> Ask(Invocation& invocation, DowngradeRequest::DowngradeAction action,
+                  const std::string& version) {
+  KV_TRY(const auto connected, Connect(invocation));
+  DowngradeRequest request;
+  request.set_action(action);
+  request.set_version(version);
+  KV_TRY(const auto response, connected.client->Downgrade(request, connected.session.Call()));
+  return connected.session.printer().Downgrade(std::string(invocation.path.back()->name()),
+                                               response);
+}
+
+Outcome<void> AskWithTarget(Invocation& invocation, DowngradeRequest::DowngradeAction action) {
+  if (invocation.args.empty()) return BadArguments("TARGET_VERSION not provided");
+  if (invocation.args.size() > 1) return BadArguments("too many arguments");
+  if (invocation.args.front().empty()) return BadArguments("target version not provided");
+  return Ask(invocation, action, invocation.args.front());
+}
+
+}  // namespace
+
+Command DowngradeCommand() {
+  return {
+      .use = "downgrade <TARGET_VERSION>",
+      .brief = "Downgrade related commands. Use `kvorumctl downgrade --help` to see subcommands",
+      .description = "Downgrade related commands",
+      .group = kClusterGroup,
+      .children = {
+          {.use = "validate <TARGET_VERSION>",
+           .brief = "Asks if the cluster could be downgraded to the version, and changes nothing",
+           .run = [](Invocation& i) { return AskWithTarget(i, DowngradeRequest::VALIDATE); }},
+          {.use = "enable <TARGET_VERSION>",
+           .brief = "Starts a downgrade of the cluster to the version",
+           .run = [](Invocation& i) { return AskWithTarget(i, DowngradeRequest::ENABLE); }},
+          {.use = "cancel",
+           .brief = "Cancels the downgrade that is under way",
+           .run = [](Invocation& i) { return Ask(i, DowngradeRequest::CANCEL, ""); }},
+      }};
+}
+
+}  // namespace kvorum::ctl

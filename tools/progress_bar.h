@@ -1,0 +1,40 @@
+// A line on the terminal that shows how far a command is, drawn anew on a thread of its own.
+//
+// Nothing is drawn where the error stream is no terminal. Nobody else may write to that stream
+// while the bar exists.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "tools/command.h"
+
+namespace kvorum::ctl {
+
+class ProgressBar {
+ public:
+  struct State {
+    double share = 0;  // of the whole: 0 to 1
+    std::string text;  // what stands behind the bar
+  };
+  // `state` is called on the bar's thread.
+  ProgressBar(World& world, std::function<State()> state);
+  // Leaves the finished line behind.
+  ~ProgressBar();
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
+
+ private:
+  void Draw() const;
+
+  std::ostream& out_;
+  const std::function<State()> state_;
+  std::optional<std::jthread> thread_;
+};
+
+// "[=====>    ]  50% of 10 keys": one line without its end.
+std::string ProgressLine(const ProgressBar::State& state);
+
+}  // namespace kvorum::ctl
