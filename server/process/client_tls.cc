@@ -34,7 +34,8 @@ Result<rpc::TlsOptions> SelfSignedServer(FileSystem& fs, const Options& options,
          KeepSelfSigned(fs, options.data_dir + "/fixtures/client", urls,
                         options.self_signed_cert_validity_years, now_s));
   if (!options.trusted_ca_file.empty() || options.client_cert_auth ||
-      !options.client_crl_file.empty() || !options.client_cert_allowed_hostname.empty()) {
+      !options.client_crl_file.empty() || !options.client_cert_allowed_cn.empty() ||
+      !options.client_cert_allowed_hostname.empty()) {
     KV_WARN("clients are not verified with --auto-tls: ignoring the flags for that");
   }
   rpc::TlsOptions tls = TlsLimits(options);
@@ -44,6 +45,11 @@ Result<rpc::TlsOptions> SelfSignedServer(FileSystem& fs, const Options& options,
 }
 
 void WarnOfNames(const rpc::TlsOptions& tls) {
+  if (!tls.allowed_cns.empty() && tls.trusted_ca_file.empty() && !tls.client_cert_auth) {
+    KV_WARN(
+        "clients show no certificate without --trusted-ca-file or --client-cert-auth: ignoring "
+        "--client-cert-allowed-cn");
+  }
   if (tls.allowed_hostnames.empty()) return;
   if (tls.trusted_ca_file.empty() && !tls.client_cert_auth) {
     KV_WARN(
@@ -90,6 +96,7 @@ Result<std::shared_ptr<rpc::TlsContext>> OpenClientTls(FileSystem& fs, const Opt
   tls.trusted_ca_file = options.trusted_ca_file;
   tls.crl_file = options.client_crl_file;
   tls.client_cert_auth = options.client_cert_auth;
+  tls.allowed_cns = options.client_cert_allowed_cn;
   tls.allowed_hostnames = options.client_cert_allowed_hostname;
   const bool has_certificate = !tls.certificate_file.empty() || !tls.key_file.empty();
   if (options.auto_tls && has_certificate) KV_WARN("ignoring client auto TLS since certs given");

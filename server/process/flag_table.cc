@@ -213,6 +213,8 @@ std::span<const Flag> Flags() {
        "Ask clients for a certificate, whose CN names the user."},
       {"client-crl-file", "Security", kEffective, &Options::client_crl_file, "",
        "Revocation lists for clients: PEM, or one list in DER."},
+      {"client-cert-allowed-cn", "Security", kEffective, &Options::client_cert_allowed_cn, "",
+       "Common names, one of which a client's certificate must have, comma-separated."},
       {"client-cert-allowed-hostname", "Security", kEffective,
        &Options::client_cert_allowed_hostname, "",
        "Host names, one of which a client's certificate must be for, comma-separated."},
@@ -315,7 +317,8 @@ std::span<const Flag> Flags() {
        "Make a one-member cluster of this data."},
       {"unsafe-no-fsync", "Unsafe", kEffective, &Options::unsafe_no_fsync, "false",
        "Never sync the log: a power cut loses acknowledged writes."},
-      {"config-file", "Configuration", kNotYet, kText, "", "Path to a YAML configuration file."},
+      {"config-file", "Configuration", kEffective, kText, "",
+       "Path to a YAML configuration file; other flags and the environment do not count then."},
   };
   return flags;
 }

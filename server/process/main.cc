@@ -73,6 +73,12 @@ int Run(const ParsedCommandLine& command_line) {
   if (const auto points = failpoint::StartFromEnvironment(); !points.has_value()) {
     return Refuse(points.error());
   }
+  if (!command_line.config_file.empty()) {
+    KV_INFO(
+        "loaded server configuration, other configuration command line flags and environment "
+        "variables will be ignored if provided",
+        {"path", command_line.config_file});
+  }
   for (const std::string& warning : command_line.warnings) KV_WARN(warning);
   LogStartup(options);
   if (options.unsafe_no_fsync) KV_WARN("--unsafe-no-fsync: a power cut loses acknowledged writes");

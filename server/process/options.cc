@@ -5,6 +5,7 @@
 
 #include "base/letter_case.h"
 #include "base/words.h"
+#include "server/process/config_file.h"
 #include "server/process/feature_gates.h"
 #include "server/process/flag_table.h"
 #include "server/process/flag_value.h"
@@ -66,6 +67,8 @@ void AddWarnings(ParsedCommandLine& parsed) {
 // The values that stand for others.
 void Complete(Options& options) {
   if (options.data_dir.empty()) options.data_dir = options.name + ".etcd";
+  if (options.warning_unary_request_duration == nanoseconds(0))
+    options.warning_unary_request_duration = Options().warning_unary_request_duration;
   if (options.snapshot_count == 0) options.snapshot_count = Options().snapshot_count;
   std::string& level = options.log_level;
   level = LowerCase(std::move(level));
@@ -110,13 +113,39 @@ nanoseconds Options::EffectiveWatchProgressInterval() const {
   return std::max<nanoseconds>(watch_progress_notify_interval, std::chrono::milliseconds(100));
 }
 
+namespace {
+
+std::string ConfigFileOf(const ParsedCommandLine& parsed,
+                         std::span<const char* const> environment) {
+  constexpr std::string_view kVariable = "ETCD_CONFIG_FILE=";
+  if (const auto given = parsed.given.find("config-file"); given != parsed.given.end()) {
+    if (!given->second.text.empty()) return given->second.text;
+  }
+  for (const std::string_view entry : environment) {
+    if (entry.starts_with(kVariable)) return std::string(entry.substr(kVariable.size()));
+  }
+  return {};
+}
+
+}  // namespace
+
 Reading ReadSettings(std::span<const char* const> arguments,
                      std::span<const char* const> environment) {
   Reading reading;
   ParsedCommandLine& parsed = reading.parsed;
   SettingsReader reader(reading);
   if (!reader.ReadArguments(arguments) || parsed.outcome == ParseOutcome::kVersion) return reading;
-  reader.ReadEnvironment(environment);
+  if (std::string file = ConfigFileOf(parsed, environment); !file.empty()) {
+    const auto text = ReadConfigText(file);
+    reader.BeginFile(std::move(file));
+    if (!text.has_value()) {
+      reading.faults.push_back({1, text.error().message});
+      return reading;
+    }
+    ReadConfigFile(*text, reader);
+  } else {
+    reader.ReadEnvironment(environment);
+  }
   reader.MergeOldGates();
   for (const auto& [name, value] : parsed.given) {
     if (auto error = Refuse(*FindFlag(name), value.text)) reading.faults.push_back(*error);

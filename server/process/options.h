@@ -59,6 +59,7 @@ struct Options {
   bool client_cert_auth = false;
   std::string trusted_ca_file;
   std::string client_crl_file;
+  std::vector<std::string> client_cert_allowed_cn;
   std::vector<std::string> client_cert_allowed_hostname;
   std::vector<std::string> cipher_suites;
   std::string tls_min_version = "TLS1.2";
@@ -130,6 +131,7 @@ struct ParsedCommandLine {
   ParseOutcome outcome = ParseOutcome::kRun;
   Options options;
   GivenFlags given;
+  std::string config_file;            // where the settings came from; empty: not from a file
   std::vector<std::string> warnings;  // to be logged once logging is set up
 };
 
@@ -145,7 +147,8 @@ struct Reading {
   std::vector<UsageError> faults;  // a start reports the first
 };
 
-// argv without the program's name; environment entries as NAME=value. Pure.
+// argv without the program's name; environment entries as NAME=value. Reads nothing but the
+// configuration file, where one is named.
 Reading ReadSettings(std::span<const char* const> arguments,
                      std::span<const char* const> environment);
 // The same for a start, which goes by the first fault.

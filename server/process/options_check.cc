@@ -130,8 +130,12 @@ std::optional<std::string> TimeProblem(const Options& options, const GivenFlags&
 }
 
 std::optional<std::string> MissingAdvertiseProblem(const Options&, const GivenFlags& given) {
-  if (!given.contains("listen-client-urls") || given.contains("advertise-client-urls"))
+  const auto listens = given.find("listen-client-urls");
+  // With a file the default remains.
+  if (listens == given.end() || listens->second.source == SettingSource::kFile ||
+      given.contains("advertise-client-urls")) {
     return std::nullopt;
+  }
   return "--advertise-client-urls is required when --listen-client-urls is set explicitly";
 }
 

@@ -1,5 +1,7 @@
 #include "server/process/settings_reader.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -159,10 +161,42 @@ void SettingsReader::ReadEnvironment(std::span<const char* const> environment) {
   }
 }
 
-void SettingsReader::SetFromFile(std::string_view key, std::string_view flag,
-                                 std::string_view text) {
-  if (const auto reason = Store(Find(flag), text, SettingSource::kFile))
-    Fault(1, "invalid value " + GoQuote(text) + " for " + std::string(key) + ": " + *reason);
+void SettingsReader::BeginFile(std::string path) {
+  reading_.parsed.options = {};
+  reading_.parsed.given.clear();
+  reading_.parsed.warnings.clear();
+  reading_.parsed.config_file = std::move(path);
+  old_gates_.clear();
+}
+
+std::string SettingsReader::Place(std::size_t line) const {
+  const std::string& path = reading_.parsed.config_file;
+  return line == 0 ? path + ": " : fmt::format("{}:{}: ", path, line);
+}
+
+void SettingsReader::FileFault(std::size_t line, const std::string& message) {
+  Fault(1, Place(line) + message);
+}
+
+void SettingsReader::FileWarning(std::size_t line, const std::string& message) {
+  reading_.parsed.warnings.push_back(Place(line) + message);
+}
+
+void SettingsReader::SetFromFile(std::string_view key, std::string_view flag, std::string_view text,
+                                 std::size_t line) {
+  const Target target = Find(flag);
+  if (target.flag != nullptr) {
+    // An empty text stands for the default where it would not be a value; the file of etcd takes
+    // any stage of the v2 store, and replaces this one number.
+    if (text.empty() && target.flag->check != nullptr) return;
+    if (target.flag->check == CheckV2Deprecation) text = target.flag->default_text;
+    if (text == "0" && target.flag->name == "self-signed-cert-validity") return;
+  }
+  const auto reason = Store(target, text, SettingSource::kFile);
+  if (!reason.has_value()) return;
+  if (target.flag != nullptr && target.flag->check == CheckUrls)
+    return FileFault(line, fmt::format("unexpected error setting up {}: {}", key, *reason));
+  FileFault(line, fmt::format("invalid value {} for {}: {}", GoQuote(text), key, *reason));
 }
 
 void SettingsReader::MergeOldGates() {
@@ -170,9 +204,9 @@ void SettingsReader::MergeOldGates() {
   const std::string asked = gates;
   for (const auto& [gate, old] : old_gates_) {
     if (asked.find(gate) != std::string::npos) {
-      const std::string modern = "--feature-gates=" + gate + "=";
-      Fault(1, "--" + old.spelling + "=" + old.value + " and --feature-gates (" + asked +
-                   ") are both set; keep " + modern + "true or " + modern + "false alone");
+      Fault(1, fmt::format("--{}={} and --feature-gates ({}) are both set; keep "
+                           "--feature-gates={}=true or --feature-gates={}=false alone",
+                           old.spelling, old.value, asked, gate, gate));
       continue;
     }
     gates += (gates.empty() ? "" : ",") + gate + "=" + old.value;

@@ -4,6 +4,7 @@
 // first. Each value is checked in its turn, also one that a later one replaces.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <span>
 #include <string>
@@ -23,9 +24,14 @@ class SettingsReader {
   // Returns false where reading ends: at --help.
   bool ReadArguments(std::span<const char* const> arguments);
   void ReadEnvironment(std::span<const char* const> environment);
-  // One setting of a configuration file, under its flag's name or an old spelling of it; `key` is
-  // the name to report.
-  void SetFromFile(std::string_view key, std::string_view flag, std::string_view text);
+  // From here on settings come from this file: what was read before does not count, but its faults.
+  void BeginFile(std::string path);
+  // One setting of the file, under its flag's name or an old spelling of it; `key` is the name to
+  // report. Lines count from 1; 0 is the whole file.
+  void SetFromFile(std::string_view key, std::string_view flag, std::string_view text,
+                   std::size_t line);
+  void FileFault(std::size_t line, const std::string& message);
+  void FileWarning(std::size_t line, const std::string& message);
   // The gates that old switches set go into --feature-gates.
   void MergeOldGates();
 
@@ -48,6 +54,8 @@ class SettingsReader {
   void Fault(int exit_code, std::string message);
   void BadArgument(std::string_view name, bool is_switch, std::string_view text,
                    const std::string& reason);
+
+  std::string Place(std::size_t line) const;
 
   Reading& reading_;
   std::map<std::string, OldGate> old_gates_;

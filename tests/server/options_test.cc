@@ -82,6 +82,7 @@ const std::map<std::string, std::string> kDefaults = {
     {"client-key-file", ""},
     {"client-crl-file", ""},
     {"peer-crl-file", ""},
+    {"client-cert-allowed-cn", ""},  // ours
     {"client-cert-allowed-hostname", ""},
     {"auto-tls", "false"},
     {"peer-auto-tls", "false"},
@@ -444,8 +445,6 @@ TEST(OptionsTest, FlagsThatAreDeprecatedWarn) {
 TEST(OptionsTest, AVariablesBadValueIsRefused) {
   EXPECT_EQ(Refusal({}, {"ETCD_MAX_TXN_OPS=many"}),
             "1: invalid value \"many\" for ETCD_MAX_TXN_OPS: parse error");
-  EXPECT_EQ(Refusal({}, {"ETCD_CONFIG_FILE=/x"}),
-            "1: kvorum: --config-file is not supported by this version; refusing to ignore it");
 }
 
 // --- refusals ----------------------------------------------------------------------------------
@@ -662,8 +661,7 @@ TEST(OptionsTest, WhatIsNotThereIsRefusedUnlessItAsksForNothing) {
   };
   for (const std::string name :
        {"discovery-srv", "discovery-srv-name", "discovery-token", "discovery-endpoints",
-        "auto-compaction-retention", "host-whitelist", "bootstrap-defrag-threshold-megabytes",
-        "config-file"}) {
+        "auto-compaction-retention", "host-whitelist", "bootstrap-defrag-threshold-megabytes"}) {
     EXPECT_EQ(Refusal({("--" + name + "=12").c_str()}), refused(name));
   }
   EXPECT_EQ(Refusal({"--listen-client-http-urls=http://localhost:1"}),
