@@ -80,15 +80,15 @@ Result<nanoseconds> ParseDuration(std::string_view text) {
     if (has_point) rest.remove_prefix(1);
     const std::string_view fraction = has_point ? TakeWhile(rest, IsDigit) : std::string_view();
     if (whole.empty() && fraction.empty()) return refuse(kInvalid);
+    std::uint64_t count = 0;
+    const auto [end, error] = std::from_chars(whole.data(), whole.data() + whole.size(), count);
+    if (error == std::errc::result_out_of_range || count > kLongest + 1) return refuse(kInvalid);
     const std::string_view name = TakeWhile(rest, [](char c) { return c != '.' && !IsDigit(c); });
     if (name.empty()) return refuse("missing unit in duration");
     const auto unit = std::ranges::find(kUnits, name, &Unit::name);
     if (unit == std::end(kUnits))
       return refuse(fmt::format("unknown unit {} in duration", GoQuote(name)));
-    std::uint64_t count = 0;
-    const auto [end, error] = std::from_chars(whole.data(), whole.data() + whole.size(), count);
-    if (error == std::errc::result_out_of_range || count > kLongest / unit->ns)
-      return refuse(kInvalid);
+    if (count > kLongest / unit->ns) return refuse(kInvalid);
     total_ns += count * unit->ns + FractionOf(unit->ns, fraction);
     if (total_ns > kLongest) return refuse(kInvalid);
   }

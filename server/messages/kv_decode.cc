@@ -145,18 +145,14 @@ bool ReadTxn(mvcc::TxnRequest& request, std::string_view bytes, int depth) {
   return reader.ok();
 }
 
-constexpr auto kCompaction =
-    Describe<CompactionRequest, Field<1, &CompactionRequest::revision>,
-             Field<2, &CompactionRequest::physical>>("etcdserverpb.CompactionRequest");
-
 constexpr auto kEmpty = Describe<EmptyMessage>(
     "etcdserverpb.LeaseLeasesRequest etcdserverpb.StatusRequest etcdserverpb.DefragmentRequest "
     "etcdserverpb.HashRequest etcdserverpb.AuthEnableRequest etcdserverpb.AuthDisableRequest "
     "etcdserverpb.AuthStatusRequest etcdserverpb.AuthUserListRequest "
     "etcdserverpb.AuthRoleListRequest");
 
-constexpr const wire::Table* kKvTables[] = {&kResponseHeader,     &kRangeRequest, &kPutRequest,
-                                            &kDeleteRangeRequest, &kCompaction,   &kEmpty};
+constexpr const wire::Table* kKvTables[] = {&kResponseHeader,     &kRangeRequest,      &kPutRequest,
+                                            &kDeleteRangeRequest, &kCompactionRequest, &kEmpty};
 
 }  // namespace
 
@@ -167,6 +163,9 @@ constexpr wire::Message<PutRequest> kPutRequest =
 constexpr wire::Message<DeleteRangeRequest> kDeleteRangeRequest =
     wire::DescribeFields<DeleteRangeRequest>(DeleteRangeFields(),
                                              "etcdserverpb.DeleteRangeRequest");
+constexpr wire::Message<CompactionRequest> kCompactionRequest =
+    Describe<CompactionRequest, Field<1, &CompactionRequest::revision>,
+             Field<2, &CompactionRequest::physical>>("etcdserverpb.CompactionRequest");
 
 MessageTables KvTables() { return kKvTables; }
 
@@ -192,7 +191,7 @@ Result<mvcc::TxnRequest> DecodeTxn(std::string_view bytes) {
 }
 
 Result<CompactionRequest> DecodeCompaction(std::string_view bytes) {
-  return wire::DecodeRequest(kCompaction, bytes);
+  return wire::DecodeRequest(kCompactionRequest, bytes);
 }
 
 Result<EmptyMessage> DecodeEmptyMessage(std::string_view bytes) {

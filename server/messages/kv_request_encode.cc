@@ -75,4 +75,8 @@ SharedBytes EncodeDeleteRange(const DeleteRangeRequest& request) {
   return wire::EncodeShared(kDeleteRangeRequest, request);
 }
 
+SharedBytes EncodeCompaction(const CompactionRequest& request) {
+  return wire::EncodeShared(kCompactionRequest, request);
+}
+
 }  // namespace kvorum::server

@@ -7,7 +7,10 @@
 
 namespace kvorum::server {
 
+struct CompactionRequest;
+
 SharedBytes EncodeTxn(const mvcc::TxnRequest& request);
 SharedBytes EncodeDeleteRange(const mvcc::DeleteRangeRequest& request);
+SharedBytes EncodeCompaction(const CompactionRequest& request);
 
 }  // namespace kvorum::server

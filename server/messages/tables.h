@@ -7,6 +7,7 @@
 #include "mvcc/requests.h"
 #include "proto/fields.h"
 #include "server/messages/alarm.h"
+#include "server/messages/kv_decode.h"
 #include "server/messages/kv_encode.h"
 
 namespace kvorum::server {
@@ -23,6 +24,7 @@ extern const wire::Message<Alarm> kAlarm;
 extern const wire::Message<mvcc::RangeRequest> kRangeRequest;
 extern const wire::Message<mvcc::PutRequest> kPutRequest;
 extern const wire::Message<mvcc::DeleteRangeRequest> kDeleteRangeRequest;
+extern const wire::Message<CompactionRequest> kCompactionRequest;
 
 // The field numbers of a txn around its operations, which kv_decode.cc decodes and
 // kv_request_encode.cc encodes.

@@ -89,8 +89,12 @@ struct Options {
   std::chrono::nanoseconds warning_unary_request_duration = std::chrono::milliseconds(300);
   std::chrono::nanoseconds warning_apply_duration = std::chrono::milliseconds(100);
 
-  std::int64_t compaction_batch_limit = 0;                     // 0 and below: 1,000 revisions
-  std::chrono::nanoseconds compaction_sleep_interval{0};       // 0 and below: 10 ms
+  std::int64_t compaction_batch_limit = 0;                // 0 and below: 1,000 revisions
+  std::chrono::nanoseconds compaction_sleep_interval{0};  // 0 and below: 10 ms
+  std::string auto_compaction_mode = "periodic";
+  std::string auto_compaction_retention = "0";  // ParseCompactionRetention
+  // Ours: the time between two compactions of mode "revision".
+  std::chrono::nanoseconds auto_compaction_revision_interval = std::chrono::minutes(5);
   std::chrono::nanoseconds watch_progress_notify_interval{0};  // 0 and below: 10 minutes
   bool force_new_cluster = false;
   std::string metrics = "basic";
@@ -102,7 +106,6 @@ struct Options {
   bool distributed_tracing = false;
   std::int64_t tracing_sampling_rate = 0;  // per million
   std::string logger = "zap";
-  std::string auto_compaction_mode = "periodic";
   std::string discovery_fallback = "exit";
   std::chrono::nanoseconds compact_hash_check_time = std::chrono::minutes(1);
 

@@ -12,6 +12,7 @@
 #include "base/letter_case.h"
 #include "base/url.h"
 #include "rpc/tls_context.h"
+#include "server/process/compaction_retention.h"
 #include "server/process/feature_gates.h"
 
 namespace kvorum::server {
@@ -181,6 +182,13 @@ std::optional<std::string> TlsProblem(const Options& options, const GivenFlags&)
   return std::nullopt;
 }
 
+std::optional<std::string> RetentionProblem(const Options& options, const GivenFlags&) {
+  const auto policy =
+      ParseCompactionRetention(options.auto_compaction_mode, options.auto_compaction_retention);
+  if (!policy.has_value()) return policy.error().message;
+  return std::nullopt;
+}
+
 std::optional<std::string> LearnersProblem(const Options& options, const GivenFlags&) {
   if (options.max_learners < 0) return "membership: too many learner members in cluster";
   return std::nullopt;
@@ -203,6 +211,12 @@ std::optional<std::string> IoThreadsProblem(const Options& options, const GivenF
   return std::nullopt;
 }
 
+std::optional<std::string> CompactionIntervalProblem(const Options& options, const GivenFlags&) {
+  if (options.auto_compaction_revision_interval <= std::chrono::nanoseconds(0))
+    return "--auto-compaction-revision-interval must be >0";
+  return std::nullopt;
+}
+
 using Check = std::optional<std::string> (*)(const Options&, const GivenFlags&);
 
 // In etcd's order.
@@ -221,10 +235,12 @@ constexpr Check kChecks[] = {FallbackProblem,
                              GatesProblem,
                              HashCheckProblem,
                              TlsProblem,
+                             RetentionProblem,
                              LearnersProblem,
                              NameProblem,
                              RequestBytesProblem,
-                             IoThreadsProblem};
+                             IoThreadsProblem,
+                             CompactionIntervalProblem};
 
 }  // namespace
 

@@ -9,6 +9,7 @@
 #include "base/rng.h"
 #include "base/url.h"
 #include "rpc/answer_memory.h"
+#include "server/process/compaction_retention.h"
 #include "server/process/feature_gates.h"
 #include "server/process/machine_memory.h"
 
@@ -81,6 +82,13 @@ LocalMemberOptions MakeLocalMemberOptions(const Options& options, const DataDire
   local_member.replica.hurry_first_election = options.initial_election_tick_advance;
   local_member.replica.snapshot_count = options.snapshot_count;
   local_member.replica.request_timeout = options.RequestTimeout();
+  if (const auto policy =
+          ParseCompactionRetention(options.auto_compaction_mode, options.auto_compaction_retention);
+      policy.has_value()) {
+    local_member.housekeeping.compaction = *policy;
+    local_member.housekeeping.compaction.revision_interval =
+        options.auto_compaction_revision_interval;
+  }
   local_member.lease.min_ttl_s = options.MinLeaseTtlSeconds();
   if (const auto gates = ParseFeatureGates(options.feature_gates); gates.has_value())
     local_member.lease.checkpoints = gates->lease_checkpoint;

@@ -8,15 +8,26 @@
 #include "base/duration_text.h"
 #include "base/logging.h"
 #include "server/messages/version.h"
+#include "server/process/compaction_retention.h"
 
 namespace kvorum::server {
 namespace {
 
 std::string Milliseconds(std::uint64_t ms) { return FormatDuration(std::chrono::milliseconds(ms)); }
 
+std::string RetentionText(const Options& options) {
+  const auto policy =
+      ParseCompactionRetention(options.auto_compaction_mode, options.auto_compaction_retention);
+  if (!policy.has_value()) return options.auto_compaction_retention;  // refused before
+  return FormatDuration(policy->mode == CompactionPolicy::Mode::kRevision
+                            ? Duration(policy->kept_revisions)
+                            : policy->period);
+}
+
 }  // namespace
 
 void LogStartup(const Options& options) {
+  const std::string retention = RetentionText(options);
   KV_INFO("starting an etcd server", {"etcd-version", kApiVersion}, {"server", "kvorum"},
           {"max-cpu-available", std::uint64_t{std::thread::hardware_concurrency()}},
           {"name", options.name}, {"data-dir", options.data_dir}, {"wal-dir", options.wal_dir},
@@ -38,6 +49,8 @@ void LogStartup(const Options& options) {
           {"max-request-bytes", options.max_request_bytes},
           {"max-concurrent-streams", options.max_concurrent_streams},
           {"pre-vote", options.pre_vote}, {"feature-gates", options.feature_gates},
+          {"auto-compaction-mode", options.auto_compaction_mode},
+          {"auto-compaction-retention", retention}, {"auto-compaction-interval", retention},
           {"max-learners", options.max_learners},
           {"v2-deprecation", "write-only"});  // whatever was requested, as in etcd
 }

@@ -13,6 +13,7 @@
 #include "server/replica/backend_recovery.h"
 #include "server/replica/database_sender.h"
 #include "server/replica/disk_space.h"
+#include "server/replica/housekeeping.h"
 #include "server/replica/known_peers.h"
 #include "server/replica/lease_expiry.h"
 #include "server/replica/local_member_options.h"
@@ -21,24 +22,10 @@
 #include "server/replica/replica.h"
 #include "server/replica/request_id.h"
 #include "server/replica/snapshot_intake.h"
-#include "server/replica/space_watch.h"
 #include "server/state/raft_status.h"
 
 namespace kvorum::server {
 namespace {
-
-constexpr Duration kAlarmTimeout = std::chrono::seconds(7);
-
-// Continues once the entry was applied, or failed.
-class TaskWaiter final : public Waiter {
- public:
-  explicit TaskWaiter(Task task) : task_(std::move(task)) {}
-  void Applied(ApplyResult) override { task_(); }
-  void Failed(const Error&) override { task_(); }
-
- private:
-  Task task_;
-};
 
 // A kSnap among the other messages lacks its content.
 bool IsSnapshot(const raft::Message& message) { return message.type == raft::MessageType::kSnap; }
@@ -141,6 +128,7 @@ Result<void> LocalMember::BuildReplica(FileSystem& fs, RecoveredLog log,
               [this](std::vector<Proposal> proposals) { replica_->Propose(std::move(proposals)); },
           .confirm = [this](ReadTask task) { replica_->ReadIndex(std::move(task)); },
           .applied_term = [this] { return applier_->applied_term(); }});
+  BuildHousekeeping(options);
   BuildSnapshots(fs, options.snap_dir);
   return {};
 }
@@ -151,7 +139,7 @@ void LocalMember::BuildApplier(const LocalMemberOptions& options) {
       Applier::Hooks{
           .on_conf_change = [this](raft::Index index,
                                    const raft::ConfChange& change) { ConfChanged(index, change); },
-          .on_no_space = [this](Task answer) { RaiseNoSpace(std::move(answer)); },
+          .on_no_space = [this](Task answer) { housekeeping_->RaiseNoSpace(std::move(answer)); },
           .on_fatal = on_fatal_},
       options.apply);
 }
@@ -172,17 +160,23 @@ void LocalMember::BuildLogWriter(FileSystem& fs, RecoveredLog& log,
           .on_fatal = on_fatal_});
 }
 
-// Builds the disks' watch and the exchange of snapshots with other members.
+void LocalMember::BuildHousekeeping(LocalMemberOptions& options) {
+  options.housekeeping.request_timeout = options.replica.request_timeout;
+  housekeeping_ = std::make_unique<Housekeeping>(Housekeeping::Parts{.executor = executors_.backend,
+                                                                     .store = store(),
+                                                                     .alarms = alarms(),
+                                                                     .status = *status_,
+                                                                     .replica = *replica_,
+                                                                     .ids = *ids_,
+                                                                     .self = member_id_},
+                                                 options.housekeeping, [this] {
+                                                   state_->disk_space()->Refresh();
+                                                   return DiskTakesWrites();
+                                                 });
+}
+
+// Builds the exchange of snapshots with other members.
 void LocalMember::BuildSnapshots(FileSystem& fs, const std::string& snap_dir) {
-  space_watch_ = std::make_unique<SpaceWatch>(
-      executors_.backend,
-      SpaceWatch::Hooks{.has_space =
-                            [this] {
-                              state_->disk_space()->Refresh();
-                              return DiskTakesWrites();
-                            },
-                        .alarm_stands = [this] { return alarms().Stands(OwnNoSpace()); },
-                        .raise = [this](Task answered) { RaiseNoSpace(std::move(answered)); }});
   intake_ = std::make_unique<SnapshotIntake>(
       fs, snap_dir, open_backend_,
       [this](raft::Message message) { return replica_->Receive(std::move(message)); });
@@ -209,7 +203,7 @@ void LocalMember::Start(Transport& transport) {
   TellTransport();
   replica_->Start(transport);
   lease_expiry_->Start();
-  space_watch_->Start();
+  housekeeping_->Start();
 }
 
 const ApplyTimes& LocalMember::apply_times() const { return applier_->times(); }
@@ -273,21 +267,9 @@ bool LocalMember::DiskTakesWrites() {
          state_->disk_space()->TakesBackendBytes(store().PendingBytes());
 }
 
-void LocalMember::RaiseNoSpace(Task answer) {
-  const AlarmRequest raise{.action = AlarmAction::kActivate, .alarm = OwnNoSpace()};
-  const std::uint64_t id = ids_->Next();
-  std::vector<Proposal> proposals;
-  proposals.push_back(
-      {.id = id,
-       .data = EncodeInternalRequest(id, RequestKind::kAlarm, EncodeAlarmRequest(raise)),
-       .deadline = replica_->clock().Now() + kAlarmTimeout,
-       .waiter = std::make_unique<TaskWaiter>(std::move(answer))});
-  replica_->Propose(std::move(proposals));
-}
-
 void LocalMember::Stop(Task done) {
   lease_expiry_->Stop();
-  space_watch_->Stop();
+  housekeeping_->Stop();
   replica_->Stop([this, done = std::move(done)]() mutable {
     log_->Close([this, done = std::move(done)]() mutable { store().Close(std::move(done)); });
   });

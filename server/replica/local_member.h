@@ -29,6 +29,7 @@ class Applier;
 class ApplyLoop;
 class ApplyTimes;
 class DatabaseSender;
+class Housekeeping;
 class KnownPeers;
 class LeaseExpiry;
 class LogWriter;
@@ -36,7 +37,6 @@ class RaftStatus;
 class Replica;
 class RequestIdSource;
 class SnapshotIntake;
-class SpaceWatch;
 class WaitTable;
 struct LocalMemberOptions;
 struct RecoveredLog;
@@ -102,10 +102,8 @@ class LocalMember final : public TransportReceiver {
   void BuildApplier(const LocalMemberOptions& options);
   void BuildLogWriter(FileSystem& fs, RecoveredLog& log, const LocalMemberOptions& options);
   void BuildSnapshots(FileSystem& fs, const std::string& snap_dir);
+  void BuildHousekeeping(LocalMemberOptions& options);
   void TellTransport();
-  // The alarm in this member's name.
-  Alarm OwnNoSpace() const { return {.member = member_id_, .type = AlarmType::kNoSpace}; }
-  void RaiseNoSpace(Task answer);
   // Runs on the apply executor.
   void ConfChanged(raft::Index index, const raft::ConfChange& change);
   void InstallSnapshot(const std::shared_ptr<const raft::Snapshot>& snapshot, Task done);
@@ -127,7 +125,7 @@ class LocalMember final : public TransportReceiver {
   std::unique_ptr<ApplyLoop> apply_loop_;
   std::unique_ptr<Replica> replica_;
   std::unique_ptr<LeaseExpiry> lease_expiry_;
-  std::unique_ptr<SpaceWatch> space_watch_;
+  std::unique_ptr<Housekeeping> housekeeping_;
   std::unique_ptr<SnapshotIntake> intake_;
   std::unique_ptr<DatabaseSender> sender_;
   Transport* transport_ = nullptr;

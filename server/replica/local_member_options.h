@@ -11,6 +11,7 @@
 #include "mvcc/store.h"
 #include "raft/config.h"
 #include "server/apply/applier.h"
+#include "server/replica/housekeeping.h"
 #include "server/replica/lease_expiry.h"
 #include "server/replica/log_writer.h"
 #include "server/replica/replica.h"
@@ -54,7 +55,8 @@ struct LocalMemberOptions {
   wal::Options wal;
   mvcc::StoreOptions store;  // hooks are set by the member
   lease::Lessor::Options lease;
-  LeaseExpiry::Options lease_expiry;  // its time-outs are set by the member
+  LeaseExpiry::Options lease_expiry;   // its time-outs are set by the member
+  Housekeeping::Options housekeeping;  // its time-out is set by the member
   // The users' sessions; outlives the local_member. Null: this member issues no simple tokens.
   auth::SimpleTokens* simple_tokens = nullptr;
 

@@ -158,8 +158,9 @@ const std::map<std::string, std::string> kDefaults = {
     {"force-new-cluster", "false"},
     {"unsafe-no-fsync", "false"},
     {"config-file", ""},
-    {"io-threads", "0"},               // ours
-    {"max-answer-memory-bytes", "0"},  // ours
+    {"io-threads", "0"},                            // ours
+    {"max-answer-memory-bytes", "0"},               // ours
+    {"auto-compaction-revision-interval", "5m0s"},  // ours
 };
 
 // "  --name 'default'" lines of --help.
@@ -661,7 +662,7 @@ TEST(OptionsTest, WhatIsNotThereIsRefusedUnlessItAsksForNothing) {
   };
   for (const std::string name :
        {"discovery-srv", "discovery-srv-name", "discovery-token", "discovery-endpoints",
-        "auto-compaction-retention", "host-whitelist", "bootstrap-defrag-threshold-megabytes"}) {
+        "host-whitelist", "bootstrap-defrag-threshold-megabytes"}) {
     EXPECT_EQ(Refusal({("--" + name + "=12").c_str()}), refused(name));
   }
   EXPECT_EQ(Refusal({"--listen-client-http-urls=http://localhost:1"}),
@@ -672,7 +673,6 @@ TEST(OptionsTest, WhatIsNotThereIsRefusedUnlessItAsksForNothing) {
     EXPECT_EQ(Refusal({("--" + name + "=0").c_str()}), "accepted");
   }
   EXPECT_EQ(Refusal({"--corrupt-check-time=0h"}), "accepted");
-  EXPECT_EQ(Refusal({"--auto-compaction-retention=0s"}), "accepted");
 }
 
 TEST(OptionsTest, TlsFlagsReachTheirFields) {

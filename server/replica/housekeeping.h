@@ -1,0 +1,61 @@
+// A member's care for its own space: the watch over its disks, automatic compaction.
+//
+// Works on the backend executor, where nothing of it takes longer than a proposal. Ownership: the
+// owner stops it before the replica, and the executors before it destroys this.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "base/executor.h"
+#include "proto/raft_types.h"
+#include "server/messages/alarm.h"
+#include "server/replica/compaction_schedule.h"
+#include "server/replica/own_requests.h"
+
+namespace kvorum::mvcc {
+class Store;
+}  // namespace kvorum::mvcc
+
+namespace kvorum::server {
+
+class Alarms;
+class AutoCompaction;
+class RaftStatus;
+class SpaceWatch;
+
+class Housekeeping {
+ public:
+  struct Parts {
+    Executor& executor;
+    mvcc::Store& store;
+    const Alarms& alarms;
+    const RaftStatus& status;
+    Replica& replica;
+    RequestIdSource& ids;
+    raft::MemberId self;
+  };
+  struct Options {
+    CompactionPolicy compaction;
+    Duration request_timeout = std::chrono::seconds(7);
+  };
+  // `disks_have_room` asks the file systems, and is called once a second.
+  Housekeeping(const Parts& parts, const Options& options, std::function<bool()> disks_have_room);
+  ~Housekeeping();
+
+  void Start();
+  // Nothing is proposed from now on. Any thread.
+  void Stop();
+  // Proposes the alarm in this member's name; `answered` runs on any thread when it was applied, or
+  // failed. Any thread.
+  void RaiseNoSpace(Task answered);
+
+ private:
+  OwnRequests requests_;
+  const Alarm no_space_;  // in this member's name
+  const Duration request_timeout_;
+  std::unique_ptr<SpaceWatch> space_watch_;
+  std::unique_ptr<AutoCompaction> auto_compaction_;
+};
+
+}  // namespace kvorum::server
