@@ -36,6 +36,7 @@
 #include "server/process/publication.h"
 #include "server/process/removal.h"
 #include "server/process/services.h"
+#include "server/process/supervision.h"
 #include "server/process/version_monitor.h"
 #include "server/replica/local_member.h"
 #include "server/replica/replica.h"
@@ -81,6 +82,7 @@ struct Process::Impl {
   void FillContext();
   void WatchMemory();
   void Serve();
+  void Supervise();
 
   const Options options;
   Services services;
@@ -108,6 +110,7 @@ struct Process::Impl {
   Removal removal{threads.control};
   std::unique_ptr<RequestBatcher> batcher;
   std::optional<FreedMemory> freed_memory;
+  std::optional<Supervision> supervision;
   ProcessThreads threads;
 };
 
@@ -232,6 +235,22 @@ void Process::Impl::WatchMemory() {
 void Process::Impl::Serve() {
   client_server.Serve();
   NotifySupervisor("READY=1");
+  Supervise();
+}
+
+void Process::Impl::Supervise() {
+  if (std::getenv("NOTIFY_SOCKET") == nullptr) return;
+  std::vector<Executor*> working = {&threads.raft, &threads.apply};
+  rpc::Server& clients = client_server.server();
+  for (std::size_t i = 0; i < clients.loop_count(); ++i) working.push_back(&clients.loop(i));
+  supervision.emplace(
+      threads.control,
+      Supervision::Parts{
+          .threads = std::move(working),
+          .status = [this] { return StatusText(local_member->status()); },
+          .notify = NotifySupervisor,
+          .watchdog = WatchdogOf(std::getenv("WATCHDOG_USEC"), std::getenv("WATCHDOG_PID"))});
+  supervision->Start();
 }
 
 Process::Process(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -250,6 +269,7 @@ Result<std::unique_ptr<Process>> Process::Create(const Options& options) {
 
 void Process::Start(std::function<void()> on_end) {
   Impl& impl = *impl_;
+  NotifySupervisor("STATUS=joining the cluster");
   impl.removal.Watch(
       [&impl] { return impl.local_member->replica().leader() == impl.context.member_id; },
       std::move(on_end));
@@ -271,7 +291,7 @@ void Process::Start(std::function<void()> on_end) {
 
 void Process::Stop() {
   KV_INFO("stopping");
-  NotifySupervisor("STOPPING=1");
+  NotifySupervisor("STOPPING=1\nSTATUS=stopping");
   Impl& impl = *impl_;
   impl.threads.control.Stop();  // from here on this thread owns the servers
   impl.requester.Stop();

@@ -44,12 +44,15 @@ class Supervisor:
         self.socket.bind(path)
         self.told = b""
 
-    def ready(self):
+    def was_told(self, word):
         try:
             while True:
                 self.told += self.socket.recv(4096) + b"\n"
         except BlockingIOError:
-            return b"READY=1" in self.told
+            return word in self.told
+
+    def ready(self):
+        return self.was_told(b"READY=1")
 
 
 class DeployTest(unittest.TestCase):
@@ -80,7 +83,8 @@ class DeployTest(unittest.TestCase):
         self.assertEqual(self.service["Type"], "notify")
         supervisor = Supervisor(os.path.join(self.folder, f"notify{number}"))
         self.addCleanup(supervisor.socket.close)
-        settings.update(PATH=os.environ["PATH"], NOTIFY_SOCKET=supervisor.path)
+        settings.update(PATH=os.environ["PATH"], NOTIFY_SOCKET=supervisor.path,
+                        WATCHDOG_USEC=str(int(self.service["WatchdogSec"].removesuffix("s")) * 1_000_000))
         with open(os.path.join(self.folder, f"log{number}"), "wb") as log:
             self.processes.append(subprocess.Popen(
                 [*self.network.inside(self.hosts[f"10.0.0.1{number}"]), server.BINARY, *arguments], env=settings,
@@ -99,6 +103,11 @@ class DeployTest(unittest.TestCase):
         others = [self.start(2), self.start(3)]
         for supervisor in (first, *others):
             cluster.wait_until(supervisor.ready, "a member to be ready")
+        # It is alive, and systemctl status shows its part.
+        for supervisor in (first, *others):
+            cluster.wait_until(lambda told=supervisor: told.was_told(b"WATCHDOG=1"), "a word to the watchdog")
+        cluster.wait_until(lambda: sum(s.was_told(b"STATUS=leader in term ") for s in (first, *others)) == 1,
+                           "one to say that it leads")
         endpoints = [f"{host}:2379" for host in self.hosts.values()]
         for endpoint in endpoints:
             with cluster.channel_to(endpoint) as channel:
