@@ -20,7 +20,7 @@ constexpr std::size_t kMostPosts = 64;
 constexpr Duration kPostTimeout = std::chrono::seconds(5);
 // The bound of a part of a snapshot's stream, so that one of a few revisions has several, too.
 constexpr std::size_t kMostPartBytes = 8192;
-// Where joint configuration changes are forged.
+// In runs that forge joint configuration changes.
 constexpr std::uint64_t kForgedMessagePermille = 20;
 constexpr std::uint64_t kForgedSnapshotPermille = 150;
 
