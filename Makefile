@@ -1,7 +1,7 @@
 # The commands of a working day; `make help` lists them. The work is in scripts/.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build run cluster test test-tsan fuzz lint format bench clean
+.PHONY: help setup build install deb run cluster test test-tsan fuzz lint format bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -14,6 +14,16 @@ build: ## release build: build/release/bin/kvorum and build/release/bin/kvorumct
 	@scripts/setup build
 	@scripts/build release kvorum kvorumctl
 	@echo "build: build/release/bin/kvorum build/release/bin/kvorumctl"
+
+install: build ## build, then install the server, its unit and the ctl (PREFIX=/usr/local, DESTDIR=)
+	@for part in server ctl; do \
+	  cmake --install build/release --prefix $(or $(PREFIX),/usr/local) --component $$part --strip || exit 1; \
+	done
+
+deb: build ## build, then make the Debian packages of server, ctl and client library in build/packages
+	@scripts/setup build package
+	@scripts/build release kvorum_client
+	@scripts/package
 
 run: ## build the server, serve one node on 2379/2380 in the foreground; kvorumctl is built meanwhile
 	@scripts/setup build
