@@ -94,7 +94,7 @@ class PackagesTest(unittest.TestCase):
                     while b"READY=1" not in supervisor.recv(4096):
                         self.assertLess(time.monotonic(), end)
                     answer = self.run_inside("kvorumctl", "--endpoints", settings["ETCD_ADVERTISE_CLIENT_URLS"],
-                                             "put", "installed", "yes")
+                                             "--dial-timeout=60s", "--command-timeout=60s", "put", "installed", "yes")
                     self.assertEqual(answer, "OK\n")
                     process.send_signal(signal.SIGTERM)
                     self.assertEqual(process.wait(60), 0)
@@ -103,7 +103,7 @@ class PackagesTest(unittest.TestCase):
         notify.unlink()
 
     def test_install_serve_upgrade_and_purge(self):
-        self.run_inside("dpkg", "--install", *self.make("0.1.0"))
+        self.run_inside("dpkg", "--force-unsafe-io", "--install", *self.make("0.1.0"))
         data = self.root / "var" / "lib" / "kvorum"
         self.assertEqual((data.stat().st_mode & 0o777, data.stat().st_uid),
                          (0o700, int(self.run_inside("id", "-u", "kvorum"))))
@@ -115,7 +115,7 @@ class PackagesTest(unittest.TestCase):
         content = sorted(str(path) for path in data.rglob("*"))
         self.assertIn(str(data / "member" / "snap" / "db"), content)
 
-        self.run_inside("dpkg", "--install", *self.make("0.1.1"))
+        self.run_inside("dpkg", "--force-unsafe-io", "--install", *self.make("0.1.1"))
         self.assertIn(settings["ETCD_LISTEN_CLIENT_URLS"], self.run_inside("cat", "/etc/kvorum/kvorum.env"),
                       "the operator's settings stay")
         self.assertEqual(sorted(str(path) for path in data.rglob("*")), content)
