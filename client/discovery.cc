@@ -1,60 +1,10 @@
 #include "client/discovery.h"
 
-#include <arpa/nameser.h>
-#include <netdb.h>
-#include <resolv.h>
-
-#include <algorithm>
 #include <array>
-#include <tuple>
+
+#include "base/srv_records.h"
 
 namespace kvorum::client {
-namespace {
-
-// Returns the records of one service, or the reason why there are none.
-Result<std::vector<SrvRecord>> LookUp(std::string_view service, std::string_view domain) {
-  const std::string name = std::string("_").append(service).append("._tcp.").append(domain);
-  struct __res_state resolver{};
-  if (res_ninit(&resolver) != 0)
-    return Fail(Code::kUnavailable, "lookup " + name + ": no resolver configuration");
-  std::array<std::uint8_t, NS_MAXMSG> answer{};
-  const int size = res_nquery(&resolver, name.c_str(), ns_c_in, ns_t_srv, answer.data(),
-                              static_cast<int>(answer.size()));
-  const std::string reason = size < 0 ? hstrerror(resolver.res_h_errno) : "";
-  res_nclose(&resolver);
-  if (size < 0) return Fail(Code::kUnavailable, "lookup " + name + ": " + reason);
-  return ParseSrvAnswer(std::span(answer).first(static_cast<std::size_t>(size)));
-}
-
-}  // namespace
-
-Result<std::vector<SrvRecord>> ParseSrvAnswer(std::span<const std::uint8_t> message) {
-  constexpr std::size_t kFixedSize = 6;  // priority, weight, port
-  const auto malformed = [] { return Fail(Code::kDataLoss, "malformed DNS answer"); };
-  ns_msg parsed{};
-  if (ns_initparse(message.data(), static_cast<int>(message.size()), &parsed) != 0)
-    return malformed();
-  std::vector<SrvRecord> records;
-  for (int i = 0; i < ns_msg_count(parsed, ns_s_an); ++i) {
-    ns_rr record{};
-    if (ns_parserr(&parsed, ns_s_an, i, &record) != 0) return malformed();
-    if (ns_rr_type(record) != ns_t_srv) continue;
-    if (ns_rr_rdlen(record) <= kFixedSize) return malformed();
-    const std::uint8_t* data = ns_rr_rdata(record);
-    std::array<char, NS_MAXDNAME> target{};
-    if (ns_name_uncompress(ns_msg_base(parsed), ns_msg_end(parsed), data + kFixedSize,
-                           target.data(), target.size()) < 0)
-      return malformed();
-    const auto number = [data](std::size_t at) {
-      return static_cast<std::uint16_t>(data[at] << 8U | data[at + 1]);
-    };
-    records.push_back({number(0), number(2), number(4), target.data()});
-  }
-  std::ranges::stable_sort(records, {}, [](const SrvRecord& r) {
-    return std::tuple(r.priority, -static_cast<int>(r.weight));
-  });
-  return records;
-}
 
 Result<std::vector<std::string>> DiscoverEndpoints(std::string_view domain,
                                                    std::string_view service_name) {
@@ -70,7 +20,7 @@ Result<std::vector<std::string>> DiscoverEndpoints(std::string_view domain,
   std::string reasons;
   std::size_t failed = 0;
   for (const auto& [name, scheme] : kServices) {
-    const auto records = LookUp(std::string(name) + suffix, domain);
+    const auto records = LookUpSrv(std::string(name) + suffix, domain);
     if (!records) {
       reasons += (failed++ == 0 ? "" : " and ") + records.error().message;
       continue;

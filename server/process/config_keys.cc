@@ -99,8 +99,8 @@ std::vector<ConfigKey> MakeKeys() {
   // The file of 3.4 to 3.6 has the old spellings.
   for (const OldSpelling& old : OldSpellings()) {
     const Flag* const flag = FindFlag(old.flag);
-    const ConfigType of_none = old.gate.empty() ? kString : kBool;
-    keys.push_back({"", old.name, old.name, flag == nullptr ? of_none : TypeOf(*flag)});
+    if (flag == nullptr && old.gate.empty()) continue;  // an unknown key, as others of that time
+    keys.push_back({"", old.name, old.name, flag == nullptr ? kBool : TypeOf(*flag)});
   }
   keys.insert(keys.end(), std::begin(kInSections), std::end(kInSections));
   return keys;

@@ -9,12 +9,16 @@
 #include <vector>
 
 #include "base/failpoint.h"
+#include "base/file_system.h"
 #include "base/logging.h"
 #include "server/messages/version.h"
+#include "server/process/config_check.h"
 #include "server/process/memory_lock.h"
 #include "server/process/options.h"
 #include "server/process/process.h"
+#include "server/process/srv_bootstrap.h"
 #include "server/process/startup_log.h"
+#include "wal/wal.h"
 
 namespace kvorum::server {
 namespace {
@@ -59,8 +63,23 @@ int Refuse(const Error& error) {
   return 1;
 }
 
+// The members of a new cluster, where DNS has them.
+Result<void> FindCluster(Options& options) {
+  if (options.discovery_srv.empty()) return {};
+  const std::string log =
+      options.wal_dir.empty() ? options.data_dir + "/member/wal" : options.wal_dir;
+  KV_TRY(const bool has_begun, wal::Exists(PosixFileSystem(), log));
+  if (has_begun && !options.force_new_cluster) return {};
+  auto cluster = InitialClusterFromDns(options, SystemNames());
+  if (!cluster.has_value())
+    return Fail(cluster.error().code,
+                "error setting up initial cluster: " + cluster.error().message);
+  options.initial_cluster = *std::move(cluster);
+  return {};
+}
+
 int Run(const ParsedCommandLine& command_line) {
-  const Options& options = command_line.options;
+  Options options = command_line.options;
   const sigset_t ends = BlockSignals();
   signal(SIGBUS, ReportBusError);
   if (const auto logging = InitLogging({.level = LevelOf(options.log_level),
@@ -87,6 +106,7 @@ int Run(const ParsedCommandLine& command_line) {
     if (const auto locked = LockMemory(); !locked.has_value()) return Refuse(locked.error());
   }
 
+  if (const auto found = FindCluster(options); !found.has_value()) return Refuse(found.error());
   auto process = Process::Create(options);
   if (!process.has_value()) return Refuse(process.error());
   (*process)->Start([] { kill(getpid(), kEndedByItself); });
@@ -109,22 +129,30 @@ int main(int argc, char** argv) {
   using namespace kvorum::server;
   std::vector<const char*> environment;
   for (char** entry = environ; *entry != nullptr; ++entry) environment.push_back(*entry);
-  const auto parsed = ParseCommandLine(
+  const Reading reading = ReadSettings(
       std::span<const char* const>(argv + 1, static_cast<std::size_t>(argc - 1)), environment);
-  if (!parsed.has_value()) {
-    std::fprintf(stderr, "%s\n", parsed.error().message.c_str());
-    if (parsed.error().exit_code == 2) std::fprintf(stderr, "Run 'kvorum --help' for usage.\n");
-    return parsed.error().exit_code;
+  if (reading.parsed.outcome == ParseOutcome::kCheck) {
+    SetLogLevel(kvorum::LogLevel::kWarn);  // the report says the rest
+    const CheckReport report = CheckSettings(reading);
+    std::fputs(report.text.c_str(), stdout);
+    return report.exit_code;
   }
-  switch (parsed->outcome) {
+  if (!reading.faults.empty()) {
+    const UsageError& fault = reading.faults.front();
+    std::fprintf(stderr, "%s\n", fault.message.c_str());
+    if (fault.exit_code == 2) std::fprintf(stderr, "Run 'kvorum --help' for usage.\n");
+    return fault.exit_code;
+  }
+  switch (reading.parsed.outcome) {
     case ParseOutcome::kVersion:
       std::fputs(VersionText().c_str(), stdout);
       return 0;
     case ParseOutcome::kHelp:
       std::fputs(HelpText().c_str(), stdout);
       return 0;
+    case ParseOutcome::kCheck:
     case ParseOutcome::kRun:
-      return Run(*parsed);
+      return Run(reading.parsed);
   }
   return 2;
 }

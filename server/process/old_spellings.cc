@@ -1,9 +1,14 @@
 #include "server/process/old_spellings.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace kvorum::server {
 namespace {
+
+constexpr std::string_view kNoV2 = "there is no v2 API";
+constexpr std::string_view kNoProxy = "there is no v2 proxy";
 
 constexpr OldSpelling kOldSpellings[] = {
     {.name = "experimental-backend-bbolt-freelist-type", .flag = "backend-bbolt-freelist-type"},
@@ -25,7 +30,7 @@ constexpr OldSpelling kOldSpellings[] = {
     {.name = "experimental-enable-distributed-tracing", .flag = "enable-distributed-tracing"},
     {.name = "experimental-enable-lease-checkpoint", .gate = "LeaseCheckpoint"},
     {.name = "experimental-enable-lease-checkpoint-persist", .gate = "LeaseCheckpointPersist"},
-    {.name = "experimental-enable-v2v3", .reason = "there is no v2 API"},
+    {.name = "experimental-enable-v2v3", .reason = kNoV2},
     {.name = "experimental-initial-corrupt-check", .gate = "InitialCorruptCheck"},
     {.name = "experimental-max-learners", .flag = "max-learners"},
     {.name = "experimental-memory-mlock", .flag = "memory-mlock"},
@@ -42,6 +47,13 @@ constexpr OldSpelling kOldSpellings[] = {
      .flag = "warning-unary-request-duration"},
     {.name = "experimental-watch-progress-notify-interval",
      .flag = "watch-progress-notify-interval"},
+    // Flags of 3.5 that mean nothing without its v2 API; `proxy` itself and `discovery` would.
+    {.name = "enable-v2", .reason = kNoV2, .is_switch = true},
+    {.name = "proxy-dial-timeout", .reason = kNoProxy},
+    {.name = "proxy-failure-wait", .reason = kNoProxy},
+    {.name = "proxy-read-timeout", .reason = kNoProxy},
+    {.name = "proxy-refresh-interval", .reason = kNoProxy},
+    {.name = "proxy-write-timeout", .reason = kNoProxy},
 };
 
 }  // namespace
@@ -54,12 +66,11 @@ const OldSpelling* FindOldSpelling(std::string_view name) {
 }
 
 std::string WarningOf(const OldSpelling& old, std::string_view value) {
-  std::string text = "--" + std::string(old.name) + " is a spelling that ended with 3.7";
-  if (!old.flag.empty()) return text + ": use --" + std::string(old.flag);
-  if (!old.gate.empty()) {
-    return text + ": use --feature-gates=" + std::string(old.gate) + "=" + std::string(value);
-  }
-  return text + "; it has no effect: " + std::string(old.reason);
+  if (old.flag.empty() && old.gate.empty())
+    return fmt::format("--{} has no effect here: {}", old.name, old.reason);
+  const std::string modern = old.gate.empty() ? std::string(old.flag)
+                                              : fmt::format("feature-gates={}={}", old.gate, value);
+  return fmt::format("--{} is a spelling that ended with 3.7: use --{}", old.name, modern);
 }
 
 }  // namespace kvorum::server

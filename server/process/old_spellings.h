@@ -1,6 +1,6 @@
-// The --experimental-* flags of etcd 3.4 to 3.6, each of which has another name in 3.7, where the
-// old one no longer exists. Manifests and unit files still have them, so here they are taken, with
-// a warning. They are environment variables and keys of the configuration file as well.
+// The flags of etcd 3.4 to 3.6 that ended with 3.7, above all --experimental-*, each of which has
+// another name there. Manifests and unit files still have them, so here they are taken, with a
+// warning. They are environment variables and keys of the configuration file as well.
 #pragma once
 
 #include <span>
@@ -17,6 +17,7 @@ struct OldSpelling {
   std::string_view gate = {};
   // The reason why a name that stands for neither has no effect.
   std::string_view reason = {};
+  bool is_switch = false;  // of those; a gate always is
 };
 
 std::span<const OldSpelling> OldSpellings();

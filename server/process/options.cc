@@ -169,6 +169,9 @@ std::string HelpText() {
       "Usage:\n\n  kvorum [flags]\n    Start a kvorum server.\n\n  kvorum --version\n    Show the "
       "version.\n\n"
       "  kvorum -h | --help\n    Show this help.\n\n"
+      "  kvorum --config-check [flags]\n    Show every setting with its value and where it came "
+      "from, and all that is\n    wrong with them, without starting; the exit code is 1 with a "
+      "fault.\n\n"
       "Every flag can be set by an environment variable: ETCD_ and its name in capitals, '-' as "
       "'_'.\n";
   std::string_view section;

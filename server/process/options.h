@@ -46,6 +46,8 @@ struct Options {
   std::string initial_cluster;  // empty: <name>=<initial_advertise_peer_urls>
   std::string initial_cluster_state = "new";
   std::string initial_cluster_token = "etcd-cluster";
+  std::string discovery_srv;
+  std::string discovery_srv_name;
   std::string advertise_client_urls = "http://localhost:2379";
   bool strict_reconfig_check = true;
   bool initial_election_tick_advance = true;
@@ -128,7 +130,7 @@ struct Options {
   std::chrono::nanoseconds EffectiveWatchProgressInterval() const;
 };
 
-enum class ParseOutcome : std::uint8_t { kRun, kVersion, kHelp };
+enum class ParseOutcome : std::uint8_t { kRun, kVersion, kHelp, kCheck };
 
 struct ParsedCommandLine {
   ParseOutcome outcome = ParseOutcome::kRun;

@@ -109,7 +109,13 @@ std::optional<std::string> AdvertiseClientProblem(const Options& options, const 
                           "\"unixs:/path/to/socket\"");
 }
 
-std::optional<std::string> DiscoveryProblem(const Options&, const GivenFlags& given) {
+std::optional<std::string> DiscoveryProblem(const Options& options, const GivenFlags& given) {
+  if (!options.discovery_srv.empty() && !options.initial_cluster.empty()) {
+    return "multiple discovery or bootstrap flags are set. Choose one of \"initial-cluster\", "
+           "\"discovery-endpoints\" or \"discovery-srv\"";
+  }
+  if (options.discovery_srv.empty() && !options.discovery_srv_name.empty())
+    return "--discovery-srv-name needs --discovery-srv";
   if (given.contains("discovery-endpoints"))
     return "both --discovery-token and --discovery-endpoints must be set";
   return std::nullopt;

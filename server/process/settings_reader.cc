@@ -38,7 +38,8 @@ struct Instead {
   std::string_view name;
   ParseOutcome outcome;
 };
-constexpr Instead kInstead[] = {{"version", ParseOutcome::kVersion}};
+constexpr Instead kInstead[] = {{"version", ParseOutcome::kVersion},
+                                {"config-check", ParseOutcome::kCheck}};
 
 }  // namespace
 
@@ -54,8 +55,9 @@ SettingsReader::Target SettingsReader::Find(std::string_view name) {
   if (target.flag == nullptr) target.old = FindOldSpelling(name);
   if (target.old != nullptr && !target.old->flag.empty()) target.flag = FindFlag(target.old->flag);
   target.is_forgotten = std::ranges::find(kForgotten, name) != std::end(kForgotten);
-  target.is_switch = target.is_forgotten || (target.flag != nullptr && IsBoolean(*target.flag)) ||
-                     (target.old != nullptr && !target.old->gate.empty());
+  target.is_switch =
+      target.is_forgotten || (target.flag != nullptr && IsBoolean(*target.flag)) ||
+      (target.old != nullptr && (target.old->is_switch || !target.old->gate.empty()));
   return target;
 }
 

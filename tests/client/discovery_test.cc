@@ -1,6 +1,6 @@
-#include "client/discovery.h"
-
 #include <gtest/gtest.h>
+
+#include "base/srv_records.h"
 
 namespace kvorum::client {
 namespace {

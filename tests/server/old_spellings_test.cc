@@ -27,7 +27,8 @@ std::string Refusal(Words arguments, Words environment = {}) {
   return parsed.has_value() ? "accepted" : parsed.error().message;
 }
 
-// The flags of 3.4.45, 3.5.33 and 3.6.14 that begin so, and two keys of their configuration files.
+// The flags of 3.4.45, 3.5.33 and 3.6.14 that are --experimental-*, a key of their configuration
+// files, and those of 3.5's v2 that mean nothing without it.
 const std::set<std::string> kOfOldVersions = {"experimental-backend-bbolt-freelist-type",
                                               "experimental-bootstrap-defrag-threshold-megabytes",
                                               "experimental-compact-hash-check-enabled",
@@ -54,7 +55,13 @@ const std::set<std::string> kOfOldVersions = {"experimental-backend-bbolt-freeli
                                               "experimental-txn-mode-write-with-shared-buffer",
                                               "experimental-warning-apply-duration",
                                               "experimental-warning-unary-request-duration",
-                                              "experimental-watch-progress-notify-interval"};
+                                              "experimental-watch-progress-notify-interval",
+                                              "enable-v2",
+                                              "proxy-dial-timeout",
+                                              "proxy-failure-wait",
+                                              "proxy-read-timeout",
+                                              "proxy-refresh-interval",
+                                              "proxy-write-timeout"};
 
 TEST(OldSpellingsTest, EveryOneIsKnownAndStandsForSomethingThatExists) {
   std::set<std::string> names;
@@ -133,8 +140,16 @@ TEST(OldSpellingsTest, OneThatStandsForNothingIsTakenWithItsValue) {
   const auto parsed = Parse({"--experimental-enable-v2v3", "/v2", "--name=a"});
   ASSERT_TRUE(parsed.has_value()) << parsed.error().message;
   EXPECT_EQ(parsed->options.name, "a");
-  EXPECT_EQ(parsed->warnings, Warnings{"--experimental-enable-v2v3 is a spelling that ended with "
-                                       "3.7; it has no effect: there is no v2 API"});
+  EXPECT_EQ(parsed->warnings,
+            Warnings{"--experimental-enable-v2v3 has no effect here: there is no v2 API"});
+}
+
+// A flag that minikube gives to etcd 3.5.
+TEST(OldSpellingsTest, TimesOfTheOldProxyAreTaken) {
+  EXPECT_EQ(Parse({"--proxy-refresh-interval=70000"})->warnings,
+            Warnings{"--proxy-refresh-interval has no effect here: there is no v2 proxy"});
+  EXPECT_EQ(Parse({"--enable-v2", "--name=a"})->options.name, "a");
+  EXPECT_EQ(Refusal({"--proxy=on"}), "flag provided but not defined: -proxy");
 }
 
 }  // namespace

@@ -660,9 +660,8 @@ TEST(OptionsTest, WhatIsNotThereIsRefusedUnlessItAsksForNothing) {
   const auto refused = [](const std::string& name) {
     return "1: kvorum: --" + name + " is not supported by this version; refusing to ignore it";
   };
-  for (const std::string name :
-       {"discovery-srv", "discovery-srv-name", "discovery-token", "discovery-endpoints",
-        "host-whitelist", "bootstrap-defrag-threshold-megabytes"}) {
+  for (const std::string name : {"discovery-token", "discovery-endpoints", "host-whitelist",
+                                 "bootstrap-defrag-threshold-megabytes"}) {
     EXPECT_EQ(Refusal({("--" + name + "=12").c_str()}), refused(name));
   }
   EXPECT_EQ(Refusal({"--listen-client-http-urls=http://localhost:1"}),
@@ -673,6 +672,15 @@ TEST(OptionsTest, WhatIsNotThereIsRefusedUnlessItAsksForNothing) {
     EXPECT_EQ(Refusal({("--" + name + "=0").c_str()}), "accepted");
   }
   EXPECT_EQ(Refusal({"--corrupt-check-time=0h"}), "accepted");
+}
+
+TEST(OptionsTest, OneWayToTheFirstMembersIsEnough) {
+  EXPECT_EQ(Parsed({"--discovery-srv=example.com", "--discovery-srv-name=x"}).discovery_srv,
+            "example.com");
+  EXPECT_EQ(Refusal({"--discovery-srv=example.com", "--initial-cluster=default=http://h:1"}),
+            "1: multiple discovery or bootstrap flags are set. Choose one of \"initial-cluster\", "
+            "\"discovery-endpoints\" or \"discovery-srv\"");
+  EXPECT_EQ(Refusal({"--discovery-srv-name=x"}), "1: --discovery-srv-name needs --discovery-srv");
 }
 
 TEST(OptionsTest, TlsFlagsReachTheirFields) {
