@@ -31,7 +31,7 @@ def build_go(folder):
 
 def build_rust(folder):
     target = os.path.join(folder, "rust")
-    subprocess.run(["cargo", "build", "--quiet", "--locked", "--target-dir", target], cwd=os.path.join(HERE, "rust"),
+    subprocess.run(["cargo", "build", "--quiet", "--target-dir", target], cwd=os.path.join(HERE, "rust"),
                    check=True)
     return [os.path.join(target, "debug", "clients")]
 
