@@ -52,6 +52,7 @@ class Member:
         self.advertised_peer_port = None  # if it is another one
         self.data_dir = os.path.join(cluster.folder, name)
         self.binary = server.BINARY
+        self.environment = {}
         self.process = None
         self.starts = 0
         self.paused = False
@@ -107,7 +108,8 @@ class Member:
             command = self.cluster.network.inside(self.host) + command
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
-                                            env={"PATH": os.environ["PATH"]}, cwd=self.cluster.folder)
+                                            env={"PATH": os.environ["PATH"], **self.environment},
+                                            cwd=self.cluster.folder)
         self.paused = False
 
     def ready(self):

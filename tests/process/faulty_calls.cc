@@ -5,6 +5,8 @@
 //     what they are given (SHORT). CALL: pread, pwrite (its kinds with vectors, too), sync
 //     (fdatasync and fsync). The first that fails is reported on stderr. ENOSPC is for new pages:
 //     writes to the first two, LMDB's meta pages, neither fail nor count; with META only they do.
+//   KVORUM_STALL=FILE: writes and syncs of files below .../member/ wait for as long as FILE exists,
+//     as they do on a disk that stalls. The first that waits is reported on stderr.
 //   KVORUM_CLOCK=FILE: its first 8 bytes, at any moment, are a number of seconds by which
 //     CLOCK_REALTIME and everything derived from it are ahead.
 #include <dlfcn.h>
@@ -60,16 +62,31 @@ std::optional<Fault> FaultOfEnvironment() {
   return fault;
 }
 
+bool IsBelow(int fd, const char* wanted, std::array<char, 4096>& path) {
+  std::array<char, 64> link = {};
+  snprintf(link.data(), link.size(), "/proc/self/fd/%d", fd);
+  return readlink(link.data(), path.data(), path.size() - 1) >= 0 &&
+         strstr(path.data(), wanted) != nullptr;
+}
+
+void WaitForDisk(const char* call, int fd) {
+  static const char* const file = getenv("KVORUM_STALL");
+  static std::atomic_flag reported;
+  if (file == nullptr || strcmp(call, "pread") == 0 || access(file, F_OK) != 0) return;
+  std::array<char, 4096> path = {};
+  if (!IsBelow(fd, "/member/", path)) return;
+  if (!reported.test_and_set()) dprintf(STDERR_FILENO, "stalled: %s of %s\n", call, path.data());
+  while (access(file, F_OK) == 0) usleep(1000);
+}
+
 // The error that this call must have.
 std::optional<Error> Injected(const char* call, int fd, off_t offset = kMetaBytes) {
   static const std::optional<Fault> fault = FaultOfEnvironment();
   static std::atomic<std::uint64_t> calls = 0;
+  WaitForDisk(call, fd);
   if (!fault.has_value() || strcmp(fault->call.data(), call) != 0) return std::nullopt;
-  std::array<char, 64> link = {};
   std::array<char, 4096> path = {};
-  snprintf(link.data(), link.size(), "/proc/self/fd/%d", fd);
-  if (readlink(link.data(), path.data(), path.size() - 1) < 0) return std::nullopt;
-  if (strstr(path.data(), fault->path.data()) == nullptr) return std::nullopt;
+  if (!IsBelow(fd, fault->path.data(), path)) return std::nullopt;
   if (fault->error == (offset < kMetaBytes ? Error::kNoSpace : Error::kNoSpaceForMeta))
     return std::nullopt;
   const std::uint64_t number = ++calls;
