@@ -29,6 +29,11 @@ class DiskSpace {
     Refresh();
     return free_bytes_.load(std::memory_order_relaxed) >= needed;
   }
+  // True if an alarm that was raised for a full disk may end: the next writes do not raise it again
+  // at once.
+  bool HasRoomToSpare(std::uint64_t pending_bytes) {
+    return TakesBackendBytes(pending_bytes + kSpareBytes);
+  }
 
  private:
   static constexpr std::uint64_t kSpareBytes = std::uint64_t{16} << 20;

@@ -1,5 +1,6 @@
 #include "server/replica/housekeeping.h"
 
+#include <optional>
 #include <utility>
 
 #include "mvcc/store.h"
@@ -8,21 +9,45 @@
 #include "server/replica/auto_compaction.h"
 #include "server/replica/space_watch.h"
 #include "server/state/alarms.h"
+#include "server/state/membership.h"
+#include "server/state/quota.h"
 #include "server/state/raft_status.h"
 
 namespace kvorum::server {
 
-Housekeeping::Housekeeping(const Parts& parts, const Options& options,
-                           std::function<bool()> disks_have_room)
+namespace {
+
+// Nobody is left to disarm it by himself.
+std::optional<Alarm> AlarmOfRemoved(const Alarms& alarms, const Membership& membership) {
+  if (!alarms.Stands(AlarmType::kNoSpace)) return std::nullopt;
+  const auto view = membership.View();
+  for (const Alarm& alarm : alarms.List(AlarmType::kNoSpace)) {
+    if (view->removed.contains(alarm.member)) return alarm;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Housekeeping::Housekeeping(const Parts& parts, const Options& options, Disks disks)
     : requests_(parts.replica, parts.ids),
       no_space_{.member = parts.self, .type = AlarmType::kNoSpace},
       request_timeout_(options.request_timeout) {
   space_watch_ = std::make_unique<SpaceWatch>(
-      parts.executor,
+      parts.executor, no_space_,
       SpaceWatch::Hooks{
-          .has_space = std::move(disks_have_room),
+          .has_space = std::move(disks.have_space),
+          .has_room_to_spare = [has_room = std::move(disks.have_room_to_spare),
+                                &quota =
+                                    parts.quota] { return has_room() && quota.HasRoomToSpare(); },
           .alarm_stands = [this, &alarms = parts.alarms] { return alarms.Stands(no_space_); },
-          .raise = [this](Task answered) { RaiseNoSpace(std::move(answered)); }});
+          .orphan = [&status = parts.status, &alarms = parts.alarms,
+                     &membership = parts.membership]() -> std::optional<Alarm> {
+            if (status.leading_term() == 0) return std::nullopt;
+            return AlarmOfRemoved(alarms, membership);
+          },
+          .propose = [this](AlarmAction action, const Alarm& alarm,
+                            Task answered) { Propose(action, alarm, std::move(answered)); }});
   auto_compaction_ = std::make_unique<AutoCompaction>(
       parts.executor, options.compaction,
       AutoCompaction::Hooks{
@@ -49,8 +74,12 @@ void Housekeeping::Stop() {
 }
 
 void Housekeeping::RaiseNoSpace(Task answered) {
-  const AlarmRequest raise{.action = AlarmAction::kActivate, .alarm = no_space_};
-  requests_.Propose(RequestKind::kAlarm, EncodeAlarmRequest(raise), request_timeout_,
+  Propose(AlarmAction::kActivate, no_space_, std::move(answered));
+}
+
+void Housekeeping::Propose(AlarmAction action, const Alarm& alarm, Task answered) {
+  requests_.Propose(RequestKind::kAlarm, EncodeAlarmRequest({.action = action, .alarm = alarm}),
+                    request_timeout_,
                     [answered = std::move(answered)](const Result<void>&) mutable { answered(); });
 }
 

@@ -1,4 +1,4 @@
-// A member's care for its own space: the watch over its disks, automatic compaction.
+// A member's care for its own space: the watch over its disks and quota, automatic compaction.
 //
 // Works on the backend executor, where nothing of it takes longer than a proposal. Ownership: the
 // owner stops it before the replica, and the executors before it destroys this.
@@ -21,6 +21,8 @@ namespace kvorum::server {
 
 class Alarms;
 class AutoCompaction;
+class Membership;
+class Quota;
 class RaftStatus;
 class SpaceWatch;
 
@@ -30,6 +32,8 @@ class Housekeeping {
     Executor& executor;
     mvcc::Store& store;
     const Alarms& alarms;
+    const Membership& membership;
+    const Quota& quota;
     const RaftStatus& status;
     Replica& replica;
     RequestIdSource& ids;
@@ -39,8 +43,14 @@ class Housekeeping {
     CompactionPolicy compaction;
     Duration request_timeout = std::chrono::seconds(7);
   };
-  // `disks_have_room` asks the file systems, and is called once a second.
-  Housekeeping(const Parts& parts, const Options& options, std::function<bool()> disks_have_room);
+  // Called once a second.
+  struct Disks {
+    // Asks the file systems: true if accepted writes and some more find room.
+    std::function<bool()> have_space;
+    // True if a full disk's alarm may end.
+    std::function<bool()> have_room_to_spare;
+  };
+  Housekeeping(const Parts& parts, const Options& options, Disks disks);
   ~Housekeeping();
 
   void Start();
@@ -51,6 +61,8 @@ class Housekeeping {
   void RaiseNoSpace(Task answered);
 
  private:
+  void Propose(AlarmAction action, const Alarm& alarm, Task answered);
+
   OwnRequests requests_;
   const Alarm no_space_;  // in this member's name
   const Duration request_timeout_;

@@ -162,17 +162,25 @@ void LocalMember::BuildLogWriter(FileSystem& fs, RecoveredLog& log,
 
 void LocalMember::BuildHousekeeping(LocalMemberOptions& options) {
   options.housekeeping.request_timeout = options.replica.request_timeout;
-  housekeeping_ = std::make_unique<Housekeeping>(Housekeeping::Parts{.executor = executors_.backend,
-                                                                     .store = store(),
-                                                                     .alarms = alarms(),
-                                                                     .status = *status_,
-                                                                     .replica = *replica_,
-                                                                     .ids = *ids_,
-                                                                     .self = member_id_},
-                                                 options.housekeeping, [this] {
-                                                   state_->disk_space()->Refresh();
-                                                   return DiskTakesWrites();
-                                                 });
+  housekeeping_ = std::make_unique<Housekeeping>(
+      Housekeeping::Parts{.executor = executors_.backend,
+                          .store = store(),
+                          .alarms = alarms(),
+                          .membership = membership(),
+                          .quota = quota(),
+                          .status = *status_,
+                          .replica = *replica_,
+                          .ids = *ids_,
+                          .self = member_id_},
+      options.housekeeping,
+      Housekeeping::Disks{
+          .have_space =
+              [this] {
+                state_->disk_space()->Refresh();
+                return DiskTakesWrites();
+              },
+          .have_room_to_spare =
+              [this] { return state_->disk_space()->HasRoomToSpare(store().PendingBytes()); }});
 }
 
 // Builds the exchange of snapshots with other members.

@@ -91,6 +91,20 @@ TEST_F(FullDiskCluster, AFollowerWhoseDiskIsNearlyFullHasTheClusterRefuseWrites)
   ExpectRecovered();
 }
 
+TEST_F(FullDiskCluster, TheAlarmOfAFullDiskEndsByItselfOnceTheDiskHasRoomToSpare) {
+  Begin();
+  disk().SetCapacity(10 * kMiB);
+  ASSERT_TRUE(WaitForAlarm());
+  disk().SetCapacity(40 * kMiB);
+  cluster_->RunFor(std::chrono::seconds(30));
+  EXPECT_TRUE(victim().local_member().alarms().Stands(VictimsAlarm()))
+      << "the next writes would raise it again";
+  disk().SetCapacity(60 * kMiB);
+  ASSERT_TRUE(cluster_->RunUntil(
+      [&] { return !victim().local_member().alarms().Stands(AlarmType::kNoSpace); }));
+  EXPECT_TRUE(Put("b", "2").has_value());
+}
+
 TEST_F(FullDiskCluster, AFollowerWithoutRoomForItsDatabaseStaysUpAndShowsWhatItHasApplied) {
   Begin();
   disk().FailPath(SimFileSystem::Operation::kWrite, kDatabaseFile, SimFileSystem::Fault::kNoSpace);
