@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <string_view>
 
 #include "base/letter_case.h"
@@ -48,21 +46,6 @@ std::string Rule(const std::vector<std::size_t>& widths, std::string_view left,
 }
 
 }  // namespace
-
-std::string HumanBytes(std::uint64_t size_bytes) {
-  constexpr auto kSuffixes =
-      std::to_array<std::string_view>({"B", "kB", "MB", "GB", "TB", "PB", "EB"});
-  if (size_bytes < 10) return fmt::format("{} B", size_bytes);
-  auto suffix = kSuffixes.begin();
-  std::uint64_t unit = 1;
-  while (size_bytes / unit >= 1000) {
-    unit *= 1000;
-    ++suffix;
-  }
-  const double value =
-      std::floor(static_cast<double>(size_bytes) / static_cast<double>(unit) * 10 + 0.5) / 10;
-  return fmt::format("{:.{}f} {}", value, value < 10 ? 1 : 0, *suffix);
-}
 
 Table MemberTable(const etcdserverpb::MemberListResponse& response) {
   Table table{{"ID", "Status", "Name", "Peer Addrs", "Client Addrs", "Is Learner"}, {}};

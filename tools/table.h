@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/human_bytes.h"
 #include "tools/printer.h"
 
 namespace kvorum::ctl {
@@ -17,8 +18,6 @@ Table MemberTable(const etcdserverpb::MemberListResponse& response);
 Table HealthTable(const std::vector<EndpointHealth>& endpoints);
 Table StatusTable(const std::vector<EndpointStatus>& endpoints);
 Table HashKVTable(const std::vector<EndpointHashKV>& endpoints);
-
-std::string HumanBytes(std::uint64_t size_bytes);  // "20 kB": powers of 1000
 
 // Draws a frame of box-drawing characters: header centred in capitals, cells right-aligned.
 std::string DrawTable(const Table& table);

@@ -97,6 +97,8 @@ struct Options {
   std::string auto_compaction_retention = "0";  // ParseCompactionRetention
   // Ours: the time between two compactions of mode "revision".
   std::chrono::nanoseconds auto_compaction_revision_interval = std::chrono::minutes(5);
+  std::uint64_t bootstrap_defrag_threshold_megabytes = 0;      // 0: never
+  std::uint64_t auto_defrag_threshold_percent = 0;             // ours; 0: never
   std::chrono::nanoseconds watch_progress_notify_interval{0};  // 0 and below: 10 minutes
   bool force_new_cluster = false;
   std::string metrics = "basic";

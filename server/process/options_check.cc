@@ -223,6 +223,12 @@ std::optional<std::string> CompactionIntervalProblem(const Options& options, con
   return std::nullopt;
 }
 
+std::optional<std::string> DefragProblem(const Options& options, const GivenFlags&) {
+  if (options.auto_defrag_threshold_percent > 99)
+    return "--auto-defrag-threshold-percent must be <=99";
+  return std::nullopt;
+}
+
 using Check = std::optional<std::string> (*)(const Options&, const GivenFlags&);
 
 // In etcd's order.
@@ -246,7 +252,8 @@ constexpr Check kChecks[] = {FallbackProblem,
                              NameProblem,
                              RequestBytesProblem,
                              IoThreadsProblem,
-                             CompactionIntervalProblem};
+                             CompactionIntervalProblem,
+                             DefragProblem};
 
 }  // namespace
 

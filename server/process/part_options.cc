@@ -18,6 +18,7 @@ namespace {
 
 // The overhead of a request's message over the largest entry before the transport refuses it.
 constexpr std::uint64_t kMessageOverheadBytes = 512 * 1024;
+constexpr std::uint64_t kMostMegabytes = UINT64_MAX >> 20;
 // Descriptors that are kept for files and peers.
 constexpr std::uint64_t kReservedDescriptors = 150;
 
@@ -72,6 +73,8 @@ LocalMemberOptions MakeLocalMemberOptions(const Options& options, const DataDire
   local_member.wal_dir = directory.wal;
   local_member.snap_dir = directory.snap;
   local_member.quota_bytes = options.EffectiveQuotaBytes();
+  local_member.start_defragment_bytes =
+      std::min(options.bootstrap_defrag_threshold_megabytes, kMostMegabytes) << 20;
   local_member.seed = EntropySeed();
   local_member.raft.heartbeat_ticks = 1;
   local_member.raft.election_ticks = static_cast<int>(options.election_ms / options.heartbeat_ms);
@@ -121,6 +124,10 @@ PeerTransport::Options MakeTransportOptions(const Options& options,
   transport.peers.max_frame_bytes =
       std::max<std::size_t>(transport.peers.max_frame_bytes, 4 * options.max_request_bytes);
   return transport;
+}
+
+AutoDefragment::Options AutoDefragmentOptions(const Options& options) {
+  return {.threshold_percent = options.auto_defrag_threshold_percent};
 }
 
 watch::HubOptions MakeHubOptions(const Options& options) {

@@ -9,6 +9,7 @@
 #include "server/peer/peer_transport.h"
 #include "server/process/data_directory.h"
 #include "server/process/options.h"
+#include "server/replica/auto_defragment.h"
 #include "server/replica/local_member_options.h"
 #include "watch/hub.h"
 
@@ -22,6 +23,7 @@ rpc::Options ClientServerOptions(const Options& options, rpc::AnswerMemory& answ
 LocalMemberOptions MakeLocalMemberOptions(const Options& options, const DataDirectory& directory);
 PeerTransport::Options MakeTransportOptions(const Options& options,
                                             const std::optional<PeerTls>& tls);
+AutoDefragment::Options AutoDefragmentOptions(const Options& options);
 watch::HubOptions MakeHubOptions(const Options& options);
 ServiceLimits LimitsOf(const Options& options);
 

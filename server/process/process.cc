@@ -38,8 +38,11 @@
 #include "server/process/services.h"
 #include "server/process/supervision.h"
 #include "server/process/version_monitor.h"
+#include "server/replica/auto_defragment.h"
+#include "server/replica/defragment_turns.h"
 #include "server/replica/local_member.h"
 #include "server/replica/replica.h"
+#include "server/services/defragment_turn_http.h"
 #include "server/services/health.h"
 #include "server/services/http_handlers.h"
 #include "server/services/peer_http.h"
@@ -81,6 +84,7 @@ struct Process::Impl {
   Result<void> Open();
   void FillContext();
   void WatchMemory();
+  void WatchFreePages();
   void Serve();
   void Supervise();
 
@@ -106,6 +110,8 @@ struct Process::Impl {
   std::unique_ptr<LocalMember> local_member;
   std::unique_ptr<PromoteForwarder> promote_forwarder;
   std::unique_ptr<VersionMonitor> version_monitor;
+  DefragmentTurns defragment_turns;
+  std::unique_ptr<AutoDefragment> auto_defragment;
   Publication publication{options, context, threads.control, [this] { Serve(); }};
   Removal removal{threads.control};
   std::unique_ptr<RequestBatcher> batcher;
@@ -180,6 +186,7 @@ Result<void> Process::Impl::Open() {
                                          std::move(instance_options), ExitOnFatal));
   FillContext();
   WatchMemory();
+  WatchFreePages();
   return {};
 }
 
@@ -232,6 +239,23 @@ void Process::Impl::WatchMemory() {
           .trim = TrimHeaps});
 }
 
+void Process::Impl::WatchFreePages() {
+  mvcc::Store& store = local_member->store();
+  auto_defragment = std::make_unique<AutoDefragment>(
+      threads.members, AutoDefragmentOptions(options),
+      AutoDefragment::Hooks{.size_bytes = [&store] { return store.SizeBytes(); },
+                            .in_use_bytes = [&store] { return store.SizeInUseBytes(); },
+                            .ask =
+                                [this](DefragmentTurns::Request request) {
+                                  return AskForDefragmentTurn(requester, context, defragment_turns,
+                                                              request);
+                                },
+                            .defragment =
+                                [&store](std::move_only_function<void(Result<void>)> done) {
+                                  store.Defragment(std::move(done));
+                                }});
+}
+
 void Process::Impl::Serve() {
   client_server.Serve();
   NotifySupervisor("READY=1");
@@ -274,17 +298,19 @@ void Process::Start(std::function<void()> on_end) {
       [&impl] { return impl.local_member->replica().leader() == impl.context.member_id; },
       std::move(on_end));
   impl.local_member->Start(impl.transport);
-  impl.transport.Start({.member_id = impl.context.member_id,
-                        .cluster_id = impl.context.cluster_id,
-                        .peer_urls = impl.options.initial_advertise_peer_urls},
-                       *impl.local_member,
-                       {.http = MakePeerHttpHandler(impl.context, impl.services.cluster,
-                                                    impl.services.lease.access()),
-                        .on_removed = [&impl] { impl.removal.Begin(); }});
+  impl.transport.Start(
+      {.member_id = impl.context.member_id,
+       .cluster_id = impl.context.cluster_id,
+       .peer_urls = impl.options.initial_advertise_peer_urls},
+      *impl.local_member,
+      {.http = MakePeerHttpHandler(impl.context, impl.services.cluster,
+                                   impl.services.lease.access(), impl.defragment_turns),
+       .on_removed = [&impl] { impl.removal.Begin(); }});
   impl.metrics_server.Serve();
   impl.version_monitor->Start();
   impl.leader_streams->Start();
   impl.freed_memory->Start();
+  impl.auto_defragment->Start();
   impl.publication.Start();
   impl.authentication->Start();
 }

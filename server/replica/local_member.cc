@@ -22,6 +22,7 @@
 #include "server/replica/replica.h"
 #include "server/replica/request_id.h"
 #include "server/replica/snapshot_intake.h"
+#include "server/replica/start_defragment.h"
 #include "server/state/raft_status.h"
 
 namespace kvorum::server {
@@ -69,6 +70,7 @@ Result<std::unique_ptr<LocalMember>> LocalMember::Open(FileSystem& fs,
 Result<void> LocalMember::OpenState(FileSystem& fs, const RecoveredLog& log,
                                     const LocalMemberOptions& options) {
   KV_TRY(auto backend, OpenMemberBackend(fs, open_backend_, options.snap_dir, log.snapshot_index));
+  KV_RETURN_IF_ERROR(DefragmentAtStart(*backend, options.start_defragment_bytes));
   KV_TRY(
       state_,
       MemberState::Open(

@@ -45,6 +45,7 @@ struct LocalMemberOptions {
   std::string wal_dir;
   std::string snap_dir;
   std::uint64_t quota_bytes = 0;
+  std::uint64_t start_defragment_bytes = 0;  // DefragmentAtStart
   std::uint64_t seed = 0;
 
   raft::Config raft;  // id and seed are set by the member

@@ -10,6 +10,7 @@
 #include "server/messages/member_id.h"
 #include "server/replica/joining.h"
 #include "server/replica/replica.h"
+#include "server/services/defragment_turn_http.h"
 #include "server/services/hash_http.h"
 #include "server/services/http_handlers.h"
 #include "server/services/lease_http.h"
@@ -74,9 +75,10 @@ void ServeDowngradeEnabled(ServiceContext& context, const rpc::HttpRequest& requ
 }  // namespace
 
 rpc::HttpHandler MakePeerHttpHandler(ServiceContext& context, ClusterService& cluster,
-                                     LeaseAccess& leases) {
+                                     LeaseAccess& leases, DefragmentTurns& turns) {
   rpc::HttpMux mux;
   HandleLeases(mux, leases);
+  HandleDefragmentTurns(mux, context, turns);
   HandleHashKv(mux, context);
   mux.Handle("/downgrade/enabled",
              [&context](const rpc::HttpRequest& request, rpc::HttpReply reply) {

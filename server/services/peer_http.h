@@ -1,5 +1,6 @@
 // The peer port's answers outside of the peer protocol (server/peer/): GET /version, GET /members,
-// GET /downgrade/enabled, POST /members/promote/<id>, and those of lease_http.h and hash_http.h.
+// GET /downgrade/enabled, POST /members/promote/<id>, and those of lease_http.h, hash_http.h and
+// defragment_turn_http.h.
 #pragma once
 
 #include "rpc/http.h"
@@ -9,8 +10,10 @@
 
 namespace kvorum::server {
 
+class DefragmentTurns;
+
 // All outlive the handler.
 rpc::HttpHandler MakePeerHttpHandler(ServiceContext& context, ClusterService& cluster,
-                                     LeaseAccess& leases);
+                                     LeaseAccess& leases, DefragmentTurns& turns);
 
 }  // namespace kvorum::server

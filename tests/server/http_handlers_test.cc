@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "server/messages/maintenance_encode.h"
+#include "server/replica/defragment_turns.h"
 #include "server/services/hash_http.h"
 #include "server/services/health.h"
 #include "server/services/peer_http.h"
@@ -66,9 +67,10 @@ class HttpHandlersTest : public testing::Test {
 
   ServedMember served_;
   Health health_{served_.context()};
+  DefragmentTurns turns_;
   rpc::HttpHandler client_ = rpc::HttpMux::ToHandler(ClientRoutes(served_.context(), health_));
   rpc::HttpHandler peer_ =
-      MakePeerHttpHandler(served_.context(), served_.cluster(), served_.lease().access());
+      MakePeerHttpHandler(served_.context(), served_.cluster(), served_.lease().access(), turns_);
 };
 
 const std::string kHealthy = R"(200 {"health":"true","reason":""})";

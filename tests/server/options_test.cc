@@ -160,6 +160,7 @@ const std::map<std::string, std::string> kDefaults = {
     {"config-file", ""},
     {"io-threads", "0"},                            // ours
     {"max-answer-memory-bytes", "0"},               // ours
+    {"auto-defrag-threshold-percent", "0"},         // ours
     {"auto-compaction-revision-interval", "5m0s"},  // ours
 };
 
@@ -660,8 +661,7 @@ TEST(OptionsTest, WhatIsNotThereIsRefusedUnlessItAsksForNothing) {
   const auto refused = [](const std::string& name) {
     return "1: kvorum: --" + name + " is not supported by this version; refusing to ignore it";
   };
-  for (const std::string name : {"discovery-token", "discovery-endpoints", "host-whitelist",
-                                 "bootstrap-defrag-threshold-megabytes"}) {
+  for (const std::string name : {"discovery-token", "discovery-endpoints", "host-whitelist"}) {
     EXPECT_EQ(Refusal({("--" + name + "=12").c_str()}), refused(name));
   }
   EXPECT_EQ(Refusal({"--listen-client-http-urls=http://localhost:1"}),
