@@ -1,36 +1,37 @@
-// A destination of log lines: a standard stream or a file.
+// A destination of log lines: a standard stream, a file, a file that is rotated, or the journal.
 //
 // Used by one thread at a time. A write blocks until its reader has room.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "base/error.h"
 
 namespace kvorum {
 
+struct LogRotation;
+
 class LogOutput {
  public:
-  // "stderr", "default" (stderr too), "stdout", or the path of a file, which is appended to; the
-  // file and its directories are created if missing.
-  static Result<LogOutput> Open(const std::string& name);
+  LogOutput() = default;
+  LogOutput(const LogOutput&) = delete;
+  LogOutput& operator=(const LogOutput&) = delete;
+  virtual ~LogOutput() = default;
 
-  LogOutput(LogOutput&& other) noexcept
-      : descriptor_(other.descriptor_), is_ours_(std::exchange(other.is_ours_, false)) {}
-  LogOutput& operator=(LogOutput&&) = delete;
-  ~LogOutput();
+  // "stderr", "default" (stderr too), "stdout", "systemd/journal", or the path of a file, which is
+  // appended to, and rotated unless `rotation` is null; the file and its directories are created if
+  // missing.
+  static Result<std::unique_ptr<LogOutput>> Open(const std::string& name,
+                                                 const LogRotation* rotation = nullptr);
 
-  // Output that cannot be written is lost: a full disk or a closed pipe under the log is no reason
-  // to stop serving, and there is no other place to report it.
-  void Write(std::string_view text) const;
-
- private:
-  LogOutput(int descriptor, bool is_ours) : descriptor_(descriptor), is_ours_(is_ours) {}
-
-  int descriptor_;
-  bool is_ours_;
+  // Takes whole lines. Output that cannot be written is lost: a full disk or a closed pipe under
+  // the log is no reason to stop serving, and there is no other place to report it.
+  virtual void Write(std::string_view lines) = 0;
 };
+
+// Writes everything, whatever it takes; false if the descriptor takes no more.
+bool WriteAll(int descriptor, std::string_view text);
 
 }  // namespace kvorum

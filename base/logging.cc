@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/log_output.h"
+#include "base/rotating_file.h"
 
 namespace kvorum {
 namespace {
@@ -24,12 +25,13 @@ constexpr std::size_t kMaxQueuedLines = 16'384;
 constexpr std::size_t kMaxQueuedBytes = std::size_t{8} << 20;
 constexpr std::chrono::milliseconds kExitLimit(1000);
 
-using Outputs = std::vector<LogOutput>;
+using Outputs = std::vector<std::unique_ptr<LogOutput>>;
 
-Result<Outputs> OpenOutputs(const std::vector<std::string>& names) {
+Result<Outputs> OpenOutputs(const std::vector<std::string>& names,
+                            const LogRotation* rotation = nullptr) {
   Outputs outputs;
   for (const std::string& name : names) {
-    KV_TRY(LogOutput output, LogOutput::Open(name));
+    KV_TRY(std::unique_ptr<LogOutput> output, LogOutput::Open(name, rotation));
     outputs.push_back(std::move(output));
   }
   return outputs;
@@ -100,7 +102,7 @@ class AsyncLog {
       const std::size_t count = TakeBatch(batch);
       const std::shared_ptr<Outputs> outputs = outputs_;
       lock.unlock();
-      for (const LogOutput& output : *outputs) output.Write(batch);
+      for (const auto& output : *outputs) output->Write(batch);
       lock.lock();
       written_ += count;
       written_changed_.notify_all();
@@ -163,6 +165,13 @@ void WriteToStderrWithoutBlocking(std::string_view text) {
 
 Result<void> InitLogging(const LogOptions& options) {
   KV_TRY(Outputs outputs, OpenOutputs(options.outputs));
+  TheLog().Replace(std::move(outputs), options.json);
+  SetLogLevel(options.level);
+  return {};
+}
+
+Result<void> InitLogging(const LogOptions& options, const LogRotation& rotation) {
+  KV_TRY(Outputs outputs, OpenOutputs(options.outputs, &rotation));
   TheLog().Replace(std::move(outputs), options.json);
   SetLogLevel(options.level);
   return {};

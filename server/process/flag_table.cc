@@ -287,15 +287,17 @@ std::span<const Flag> Flags() {
 
       {"logger", "Logging", kIgnored, &Options::logger, "zap", "There is one logger."},
       {"log-outputs", "Logging", kEffective, &Options::log_outputs, "default",
-       "'stdout', 'stderr', 'default' or files, comma-separated."},
+       "'stdout', 'stderr', 'default', 'systemd/journal' or files, comma-separated."},
       {"log-level", "Logging", kEffective, &Options::log_level, "info",
        "debug, info, warn, error, panic or fatal."},
       {"log-format", "Logging", kEffective, &Options::log_format, "json", "'json' or 'console'."},
-      {"enable-log-rotation", "Logging", kNotYet, kSwitch, "false", "Rotate log files."},
-      {"log-rotation-config-json", "Logging", kIgnored, kText,
+      {"enable-log-rotation", "Logging", kEffective, &Options::log_rotation, "false",
+       "Set the log file aside when it is full, and begin another."},
+      {"log-rotation-config-json", "Logging", kEffective, &Options::log_rotation_rules,
        "{\"maxsize\": 100, \"maxage\": 0, \"maxbackups\": 0, \"localtime\": false, \"compress\": "
        "false}",
-       "Options of log rotation."},
+       "When a log file is set aside (MiB), and how long (days) and how many of the old ones are "
+       "kept."},
       {"warning-unary-request-duration", "Logging", kEffective,
        &Options::warning_unary_request_duration, "300ms", "A request that takes longer is logged."},
 

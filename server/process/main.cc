@@ -13,6 +13,7 @@
 #include "base/logging.h"
 #include "server/messages/version.h"
 #include "server/process/config_check.h"
+#include "server/process/log_settings.h"
 #include "server/process/memory_lock.h"
 #include "server/process/options.h"
 #include "server/process/process.h"
@@ -63,6 +64,15 @@ int Refuse(const Error& error) {
   return 1;
 }
 
+Result<void> StartLogging(const Options& options) {
+  const LogOptions log{.level = LevelOf(options.log_level),
+                       .json = options.log_format == "json",
+                       .outputs = options.log_outputs};
+  if (!options.log_rotation) return InitLogging(log);
+  KV_TRY(const LogRotation rotation, ParseLogRotation(options.log_rotation_rules));
+  return InitLogging(log, rotation);
+}
+
 // The members of a new cluster, where DNS has them.
 Result<void> FindCluster(Options& options) {
   if (options.discovery_srv.empty()) return {};
@@ -82,10 +92,7 @@ int Run(const ParsedCommandLine& command_line) {
   Options options = command_line.options;
   const sigset_t ends = BlockSignals();
   signal(SIGBUS, ReportBusError);
-  if (const auto logging = InitLogging({.level = LevelOf(options.log_level),
-                                        .json = options.log_format == "json",
-                                        .outputs = options.log_outputs});
-      !logging.has_value()) {
+  if (const auto logging = StartLogging(options); !logging.has_value()) {
     std::fprintf(stderr, "kvorum: cannot log: %s\n", logging.error().message.c_str());
     return 1;
   }

@@ -86,6 +86,9 @@ struct Options {
   std::uint64_t auth_token_ttl_s = 300;  // of simple tokens, after their last use; 0: 300
 
   std::vector<std::string> log_outputs = {"default"};
+  bool log_rotation = false;
+  std::string log_rotation_rules =
+      R"({"maxsize": 100, "maxage": 0, "maxbackups": 0, "localtime": false, "compress": false})";
   std::string log_level = "info";
   std::string log_format = "json";
   std::chrono::nanoseconds warning_unary_request_duration = std::chrono::milliseconds(300);

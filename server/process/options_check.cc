@@ -14,6 +14,7 @@
 #include "rpc/tls_context.h"
 #include "server/process/compaction_retention.h"
 #include "server/process/feature_gates.h"
+#include "server/process/log_settings.h"
 
 namespace kvorum::server {
 namespace {
@@ -39,14 +40,21 @@ std::optional<std::string> LoggingProblem(const Options& options, const GivenFla
   if (std::ranges::any_of(outputs, is_default) && !std::ranges::all_of(outputs, is_default))
     return "multi logoutput for \"default\" is not supported yet";
   for (const std::string& output : outputs) {
-    if (output == "systemd/journal") {
-      return "--log-outputs=systemd/journal is not supported; what is written to stderr goes there "
-             "under systemd";
+    if (output == "systemd/journal" && outputs.size() > 1) {
+      std::string all;
+      for (const std::string& each : outputs) all += (all.empty() ? "" : " ") + GoQuote(each);
+      return "running with systemd/journal but other '--log-outputs' values ([" + all +
+             "]) are configured with 'default'; override 'default' value with something else";
     }
     if (const std::size_t scheme = output.find("://"); scheme != std::string::npos) {
       return "open sink " + GoQuote(output) + ": no sink found for scheme " +
              GoQuote(output.substr(0, scheme));
     }
+  }
+  if (options.log_rotation) {
+    if (const auto fit = CheckRotatedOutputs(outputs); !fit.has_value()) return fit.error().message;
+    if (const auto rules = ParseLogRotation(options.log_rotation_rules); !rules.has_value())
+      return rules.error().message;
   }
   if (!options.log_format.empty() && options.log_format != "json" &&
       options.log_format != "console") {

@@ -20,7 +20,7 @@ TEST(LogOutputTest, MakesItsFoldersAndAppends) {
   for (const char* line : {"one\n", "two\n"}) {
     const auto output = LogOutput::Open(path);
     ASSERT_TRUE(output.has_value()) << output.error().message;
-    output->Write(line);
+    (*output)->Write(line);
   }
   std::ostringstream content;
   content << std::ifstream(path).rdbuf();
@@ -50,7 +50,7 @@ TEST(LogOutputTest, WaitsForAReaderOfAStreamThatDoesNotBlock) {
   const std::string text(1 << 20, 'x');
   const int own_stdout = ::dup(STDOUT_FILENO);
   ASSERT_EQ(::dup2(ends[1], STDOUT_FILENO), STDOUT_FILENO);
-  LogOutput::Open("stdout")->Write(text);
+  (*LogOutput::Open("stdout"))->Write(text);
   ::dup2(own_stdout, STDOUT_FILENO);
   ::close(own_stdout);
   ::close(ends[1]);

@@ -559,10 +559,34 @@ TEST(OptionsTest, ABadValueIsRefusedAlsoIfAnotherFollows) {
 TEST(OptionsTest, LogsGoNowhereThatIsNotThere) {
   EXPECT_EQ(Refusal({"--log-outputs=stderr,bogus://x"}),
             "1: open sink \"bogus://x\": no sink found for scheme \"bogus\"");
+  EXPECT_EQ(Refusal({"--log-outputs=systemd/journal"}), "accepted");
   EXPECT_EQ(
-      Refusal({"--log-outputs=systemd/journal"}),
-      "1: --log-outputs=systemd/journal is not supported; what is written to stderr goes there "
-      "under systemd");
+      Refusal({"--log-outputs=systemd/journal,stderr"}),
+      "1: running with systemd/journal but other '--log-outputs' values ([\"systemd/journal\" "
+      "\"stderr\"]) are configured with 'default'; override 'default' value with something "
+      "else");
+}
+
+TEST(OptionsTest, RotationNeedsOneFileAndItsRules) {
+  const std::string one_file =
+      "1: --log-outputs requires a single file path when --log-rotate-config-json is defined";
+  EXPECT_EQ(Refusal({"--enable-log-rotation"}), one_file);
+  EXPECT_EQ(Refusal({"--enable-log-rotation", "--log-outputs=/a,/b"}), one_file);
+  EXPECT_EQ(Refusal({"--enable-log-rotation", "--log-outputs=stderr,/tmp/a"}), "accepted");
+  const auto rules = [](const std::string& json) {
+    return Refusal({"--enable-log-rotation", "--log-outputs=/tmp/a",
+                    ("--log-rotation-config-json=" + json).c_str()});
+  };
+  EXPECT_EQ(rules(R"({"maxsize": 1, "MaxAge": 2, "maxbackups": 3, "localtime": true, "x": 5})"),
+            "accepted");
+  EXPECT_EQ(rules("{"), "1: improperly formatted log rotation config: it is no JSON object");
+  EXPECT_EQ(rules("[]"), "1: invalid log rotation config: it is no JSON object");
+  EXPECT_EQ(rules(R"({"maxsize": "1"})"),
+            "1: invalid log rotation config: maxsize must be a whole number without a sign");
+  EXPECT_EQ(rules(R"({"maxage": -1})"),
+            "1: invalid log rotation config: maxage must be a whole number without a sign");
+  EXPECT_EQ(rules(R"({"compress": 1})"),
+            "1: invalid log rotation config: compress must be true or false");
 }
 
 TEST(OptionsTest, SpellingsOfOneValueAreOne) {
@@ -667,7 +691,7 @@ TEST(OptionsTest, WhatIsNotThereIsRefusedUnlessItAsksForNothing) {
   EXPECT_EQ(Refusal({"--listen-client-http-urls=http://localhost:1"}),
             refused("listen-client-http-urls"));
   EXPECT_EQ(Refusal({"--corrupt-check-time=12s"}), refused("corrupt-check-time"));
-  for (const std::string name : {"socket-reuse-port", "enable-log-rotation"}) {
+  for (const std::string name : {"socket-reuse-port"}) {
     EXPECT_EQ(Refusal({("--" + name).c_str()}), refused(name));
     EXPECT_EQ(Refusal({("--" + name + "=0").c_str()}), "accepted");
   }

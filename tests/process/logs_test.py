@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Where log lines go: several outputs, a file that is rotated, the journal.
+
+The journal is a socket of the test's own, at the usual place within a namespace of mounts.
+"""
+
+import glob
+import gzip
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import unittest
+
+import ports
+import server
+
+INSIDE = "KVORUM_TEST_LOGS"
+
+
+class LogsTest(unittest.TestCase):
+    def setUp(self):
+        self.member = server.Server()
+        self.addCleanup(self.member.close)
+
+    def path(self, name):
+        return os.path.join(self.member.folder, name)
+
+    @staticmethod
+    def read(path):
+        with open(path, "rb") as file:
+            return file.read()
+
+    def wait(self, condition):
+        end = time.monotonic() + 30
+        while not condition():
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
+
+    def test_every_output_has_every_line(self):
+        self.member.start(f"--log-outputs=stderr,{self.path('logs/a')},{self.path('b')}")
+        self.assertEqual(self.member.stop()[0], 0)
+        self.assertEqual(self.member.log(), self.read(self.path("logs/a")))
+        self.assertEqual(self.member.log(), self.read(self.path("b")))
+        for line in self.member.log().splitlines():
+            json.loads(line)
+
+    def test_a_full_file_is_set_aside_and_packed(self):
+        log = self.path("server.log")
+        before = b"x" * (2**20 - 300) + b"\n"
+        with open(log, "wb") as file:
+            file.write(before)
+        self.member.start(f"--log-outputs=stderr,{log}", "--enable-log-rotation",
+                          '--log-rotation-config-json={"maxsize": 1, "maxbackups": 3, "compress": true}')
+        self.wait(lambda: glob.glob(self.path("server-*.log.gz")) and not glob.glob(self.path("server-*.log")))
+        self.assertEqual(self.member.stop()[0], 0)
+        packed, = glob.glob(self.path("server-*.log.gz"))
+        with gzip.open(packed) as file:
+            old = file.read()
+        self.assertTrue(old.startswith(before))
+        self.assertEqual(old[len(before):] + self.read(log), self.member.log())
+
+    def test_rotation_of_a_stream_is_refused(self):
+        code, said = self.member.refuse("--enable-log-rotation")
+        self.assertEqual(code, 1)
+        self.assertIn("--log-outputs requires a single file path when --log-rotate-config-json is defined", said)
+
+    def test_the_journal_takes_the_lines(self):
+        os.makedirs("/run/systemd/journal")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as journal:
+            journal.bind("/run/systemd/journal/socket")
+            journal.settimeout(60)
+            self.member.port, self.member.peer_port = ports.free_ports(2)
+            process = subprocess.Popen(self.member.command("--log-outputs=systemd/journal"), stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                       env=self.member.environment, cwd=self.member.folder)
+            try:
+                entry = b""
+                while server.READY not in entry:
+                    entry = journal.recv(65536)
+                fields = dict(field.split(b"=", 1) for field in entry.splitlines())
+                self.assertEqual(fields[b"PRIORITY"], b"6")
+                self.assertEqual(fields[b"SYSLOG_IDENTIFIER"], b"kvorum")
+                self.assertEqual(fields[b"PACKAGE"], b"process")
+                self.assertEqual(json.loads(fields[b"MESSAGE"])["level"], "info")
+            finally:
+                process.terminate()
+                said, _ = process.communicate(timeout=30)
+        self.assertEqual(said.count(server.READY), 0, said)
+        os.remove("/run/systemd/journal/socket")
+
+    def test_without_a_journal_it_ends(self):
+        code, said = self.member.refuse("--log-outputs=systemd/journal")
+        self.assertEqual(code, 1)
+        self.assertIn("can't find journal", said)
+
+
+def run_isolated():
+    if os.environ.get(INSIDE):
+        subprocess.run(["mount", "-t", "tmpfs", "none", "/run"], check=True)
+        unittest.main()
+        return
+    for flags in (["--mount"], ["--map-root-user", "--mount"]):
+        probe = subprocess.run(["unshare", *flags, "mount", "-t", "tmpfs", "none", "/run"], capture_output=True,
+                               check=False)
+        if probe.returncode == 0:
+            os.execvpe("unshare", ["unshare", *flags, sys.executable, "-B", *sys.argv], {**os.environ, INSIDE: "1"})
+    print("SKIPPED: namespaces are not permitted here: " + probe.stderr.decode().strip())
+
+
+if __name__ == "__main__":
+    run_isolated()
