@@ -32,6 +32,11 @@ Command UserCommand();
 Command RoleCommand();
 Command MakeMirrorCommand();
 Command CheckCommand();
+Command ExportCommand();
+Command ImportCommand();
+Command DiffCommand();
+Command TreeCommand();
+Command DuCommand();
 Command VersionCommand();
 Command CompletionCommand();
 Command CompleteCommand();  // hidden: called by the completion scripts

@@ -141,7 +141,8 @@ Outcome<void> Run(Invocation& invocation) {
   if (flags.Int("max-txn-ops") < 1) return BadArguments("--max-txn-ops must be at least 1");
   KV_TRY(const auto log_in, DestinationLogIn(invocation));
   KV_TRY(const auto session, Session::Open(invocation));
-  KV_TRY(const auto destination, session.ConnectToDestination(invocation, log_in));
+  KV_TRY(const auto destination, Session::ConnectWith(session.DestinationOptions(
+                                     invocation, {invocation.args.front()}, log_in)));
   KV_TRY(const auto source, session.Connect());
 
   Reporter reporter(invocation.world.out);
@@ -162,6 +163,25 @@ Outcome<void> Run(Invocation& invocation) {
   return Fail(ExitCode::kError, "the watch was canceled");
 }
 
+std::vector<Flag> MirrorFlags() {
+  std::vector<Flag> flags = {
+      {.name = "prefix", .type = FlagType::kString, .help = "mirror only the keys that begin so"},
+      {.name = "rev",
+       .type = FlagType::kInt,
+       .default_value = "0",
+       .help = "do not copy what is there, but every change from this revision on"},
+      {.name = "max-txn-ops",
+       .type = FlagType::kInt,
+       .default_value = "128",
+       .help = "at most so many changes in one transaction"},
+      {.name = "dest-prefix",
+       .type = FlagType::kString,
+       .help = "put this in the prefix's place in the destination"},
+      {.name = "no-dest-prefix", .help = "drop the prefix in the destination"}};
+  for (Flag& flag : DestinationFlags()) flags.push_back(std::move(flag));
+  return flags;
+}
+
 }  // namespace
 
 Command MakeMirrorCommand() {
@@ -174,40 +194,7 @@ What one transaction changes here, one transaction changes there. Leases are not
 destination's own revisions are its own. Every 30 seconds the number of keys written is printed.
 )",
       .group = kUtilityGroup,
-      .flags = {{.name = "prefix",
-                 .type = FlagType::kString,
-                 .help = "mirror only the keys that begin so"},
-                {.name = "rev",
-                 .type = FlagType::kInt,
-                 .default_value = "0",
-                 .help = "do not copy what is there, but every change from this revision on"},
-                {.name = "max-txn-ops",
-                 .type = FlagType::kInt,
-                 .default_value = "128",
-                 .help = "at most so many changes in one transaction"},
-                {.name = "dest-prefix",
-                 .type = FlagType::kString,
-                 .help = "put this in the prefix's place in the destination"},
-                {.name = "no-dest-prefix", .help = "drop the prefix in the destination"},
-                {.name = "dest-cert",
-                 .type = FlagType::kString,
-                 .help = "file of our TLS certificate for the destination"},
-                {.name = "dest-key",
-                 .type = FlagType::kString,
-                 .help = "file of that certificate's key"},
-                {.name = "dest-cacert",
-                 .type = FlagType::kString,
-                 .help = "file of the authorities that the destination's certificate is checked "
-                         "against"},
-                {.name = "dest-insecure-transport",
-                 .default_value = "true",
-                 .help = "no TLS to the destination, where other flags don't ask for it"},
-                {.name = "dest-user",
-                 .type = FlagType::kString,
-                 .help = "name[:password] to log in with at the destination"},
-                {.name = "dest-password",
-                 .type = FlagType::kString,
-                 .help = "password to log in with at the destination"}},
+      .flags = MirrorFlags(),
       .run = Run};
 }
 

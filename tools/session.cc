@@ -168,6 +168,7 @@ std::vector<Flag> GlobalFlags() {
        .default_value = "simple",
        .help = "set the output format (fields, json, protobuf, simple, table)",
        .choices = PrinterFormats()},
+      {.name = "no-color", .help = "no colours, also on a terminal (as with NO_COLOR)"},
       {.name = "hex", .help = "print keys and values, or ids, in hexadecimal"},
       {.name = "dial-timeout",
        .type = FlagType::kDuration,
@@ -292,11 +293,35 @@ Outcome<LogIn> DestinationLogIn(const Invocation& invocation) {
                    "Destination Password: ", invocation.world);
 }
 
-Outcome<std::unique_ptr<client::Client>> Session::ConnectToDestination(const Invocation& invocation,
-                                                                       const LogIn& log_in) const {
+Outcome<std::unique_ptr<client::Client>> Session::ConnectWith(const client::Options& options) {
+  return NewClient(options);
+}
+
+std::vector<Flag> DestinationFlags() {
+  return {{.name = "dest-cert",
+           .type = FlagType::kString,
+           .help = "file of our TLS certificate for the destination"},
+          {.name = "dest-key", .type = FlagType::kString, .help = "file of that certificate's key"},
+          {.name = "dest-cacert",
+           .type = FlagType::kString,
+           .help = "file of the authorities that the destination's certificate is checked against"},
+          {.name = "dest-insecure-transport",
+           .default_value = "true",
+           .help = "no TLS to the destination, where other flags don't ask for it"},
+          {.name = "dest-user",
+           .type = FlagType::kString,
+           .help = "name[:password] to log in with at the destination"},
+          {.name = "dest-password",
+           .type = FlagType::kString,
+           .help = "password to log in with at the destination"}};
+}
+
+client::Options Session::DestinationOptions(const Invocation& invocation,
+                                            std::vector<std::string> endpoints,
+                                            const LogIn& log_in) const {
   const FlagSet& flags = invocation.flags;
   client::Options options = options_;
-  options.endpoints = {invocation.args.front()};
+  options.endpoints = std::move(endpoints);
   options.tls = {};
   options.tls.certificate_file = flags.String("dest-cert");
   options.tls.key_file = flags.String("dest-key");
@@ -307,7 +332,7 @@ Outcome<std::unique_ptr<client::Client>> Session::ConnectToDestination(const Inv
   options.token.clear();
   options.user = log_in.user;
   options.password = log_in.password;
-  return NewClient(options);
+  return options;
 }
 
 Outcome<std::vector<std::string>> Session::Endpoints() const {

@@ -21,6 +21,8 @@ struct LogIn {
   std::string user;  // empty: nobody
   std::string password;
 };
+// The flags for a second cluster: certificates and user. They begin with dest-.
+std::vector<Flag> DestinationFlags();
 // From --dest-user and --dest-password; asks for the password if neither has it.
 Outcome<LogIn> DestinationLogIn(const Invocation& invocation);
 
@@ -34,9 +36,12 @@ class Session {
   Outcome<std::unique_ptr<client::Client>> Connect() const;
   Outcome<std::unique_ptr<client::Client>> ConnectTo(const std::string& endpoint) const;
 
-  // A client of another cluster's endpoint, as the flags that begin with dest- say.
-  Outcome<std::unique_ptr<client::Client>> ConnectToDestination(const Invocation& invocation,
-                                                                const LogIn& log_in) const;
+  // A client with other options than the line's, which options() has.
+  static Outcome<std::unique_ptr<client::Client>> ConnectWith(const client::Options& options);
+
+  // The options for another cluster's endpoints, as the flags that begin with dest- say.
+  client::Options DestinationOptions(const Invocation& invocation,
+                                     std::vector<std::string> endpoints, const LogIn& log_in) const;
 
   // The given endpoints, or with --cluster the client URLs of the members.
   Outcome<std::vector<std::string>> Endpoints() const;

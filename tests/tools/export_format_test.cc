@@ -1,0 +1,67 @@
+#include "tools/export_format.h"
+
+#include <gtest/gtest.h>
+
+namespace kvorum::ctl {
+namespace {
+
+using namespace std::string_literals;
+
+std::string ErrorOf(std::string_view text) {
+  const auto line = ReadExportLine(text);
+  return line ? "none" : line.error().message;
+}
+
+TEST(ExportFormatTest, LinesAreWrittenAsTheHeaderTells) {
+  EXPECT_EQ(WriteExportLine(ExportHead{.cluster = 255, .revision = 7, .prefix = "a", .keys = 2}),
+            R"({"format":"kvorum-export-1","cluster":"ff","revision":7,"prefix":"YQ==","keys":2})");
+  EXPECT_EQ(WriteExportLine(ExportedKey{.key = "k",
+                                        .value = "v",
+                                        .create_revision = 2,
+                                        .mod_revision = 3,
+                                        .version = 2,
+                                        .lease = 0x694d77aa9e38260f,
+                                        .ttl_s = 60}),
+            R"({"key":"aw==","value":"dg==","create_revision":2,"mod_revision":3,"version":2,)"
+            R"("lease":"694d77aa9e38260f","ttl":60})");
+  EXPECT_EQ(WriteExportLine(ExportEnd{.keys = 2}), R"({"end":true,"keys":2})");
+}
+
+TEST(ExportFormatTest, WhatIsWrittenIsRead) {
+  const ExportedKey key{.key = "\0\xff\n"s,
+                        .value = "",
+                        .create_revision = 2,
+                        .mod_revision = 3,
+                        .version = 2,
+                        .lease = -5,
+                        .ttl_s = 9};
+  for (const ExportLine& line :
+       {ExportLine(
+            ExportHead{.cluster = UINT64_MAX, .revision = INT64_MAX, .prefix = "", .keys = 0}),
+        ExportLine(key), ExportLine(ExportEnd{.keys = 1})})
+    EXPECT_EQ(ReadExportLine(WriteExportLine(line)), line);
+}
+
+TEST(ExportFormatTest, KeyAndValueAreEnough) {
+  EXPECT_EQ(ReadExportLine(R"({"key":"aw==","value":"dg=="})"),
+            ExportLine(ExportedKey{.key = "k", .value = "v"}));
+}
+
+TEST(ExportFormatTest, WhatIsWrongIsNamed) {
+  EXPECT_EQ(ErrorOf(""), "not a JSON object");
+  EXPECT_EQ(ErrorOf("[1]"), "not a JSON object");
+  EXPECT_EQ(ErrorOf(R"({"key":"aw==","value":"dg==")"), "not a JSON object");
+  EXPECT_EQ(ErrorOf(R"({"format":"other"})"), "not an export of this format");
+  EXPECT_EQ(ErrorOf(R"({"key":"aw=="})"), "\"value\" is missing or wrong");
+  EXPECT_EQ(ErrorOf(R"({"key":"aw==","value":"d"})"), "\"value\" is missing or wrong");
+  EXPECT_EQ(ErrorOf(R"({"key":"","value":"dg=="})"), "\"key\" is missing or wrong");
+  EXPECT_EQ(ErrorOf(R"({"key":7,"value":"dg=="})"), "\"key\" is missing or wrong");
+  EXPECT_EQ(ErrorOf(R"({"key":"aw==","value":"dg==","lease":"xyz"})"),
+            "\"lease\" is missing or wrong");
+  EXPECT_EQ(ErrorOf(R"({"key":"aw==","value":"dg==","version":"2"})"),
+            "\"version\" is missing or wrong");
+  EXPECT_EQ(ErrorOf(R"({"end":true})"), "\"keys\" is missing or wrong");
+}
+
+}  // namespace
+}  // namespace kvorum::ctl
