@@ -37,6 +37,8 @@ Command ImportCommand();
 Command DiffCommand();
 Command TreeCommand();
 Command DuCommand();
+Command DoctorCommand();
+Command TopCommand();
 Command VersionCommand();
 Command CompletionCommand();
 Command CompleteCommand();  // hidden: called by the completion scripts

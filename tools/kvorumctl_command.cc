@@ -50,20 +50,22 @@ Command HelpCommand() {
 }
 
 Command KvorumctlCommand() {
-  return {
-      .use = "kvorumctl",
-      .brief = "A command line client for kvorum and etcd.",
-      .inherited_flags = GlobalFlags(),
-      .children = {GetCommand(),     PutCommand(),        DelCommand(),        TxnCommand(),
-                   WatchCommand(),   CompactionCommand(), LeaseCommand(),      AlarmCommand(),
-                   DefragCommand(),  EndpointCommand(),   MemberCommand(),     MoveLeaderCommand(),
-                   LockCommand(),    ElectCommand(),      AuthCommand(),       UserCommand(),
-                   RoleCommand(),    CheckCommand(),      DowngradeCommand(),  MakeMirrorCommand(),
-                   TreeCommand(),    DuCommand(),         ExportCommand(),     ImportCommand(),
-                   DiffCommand(),    VersionCommand(),    CompletionCommand(), CompleteCommand(),
-                   OptionsCommand(), HelpCommand()},
-      .group_order = {kKeyValueGroup, kClusterGroup, kConcurrencyGroup, kAuthenticationGroup,
-                      kUtilityGroup}};
+  return {.use = "kvorumctl",
+          .brief = "A command line client for kvorum and etcd.",
+          .inherited_flags = GlobalFlags(),
+          .children = {GetCommand(),       PutCommand(),        DelCommand(),
+                       TxnCommand(),       WatchCommand(),      CompactionCommand(),
+                       LeaseCommand(),     AlarmCommand(),      DefragCommand(),
+                       EndpointCommand(),  MemberCommand(),     MoveLeaderCommand(),
+                       LockCommand(),      ElectCommand(),      AuthCommand(),
+                       UserCommand(),      RoleCommand(),       CheckCommand(),
+                       DowngradeCommand(), MakeMirrorCommand(), TreeCommand(),
+                       DuCommand(),        DoctorCommand(),     TopCommand(),
+                       ExportCommand(),    ImportCommand(),     DiffCommand(),
+                       VersionCommand(),   CompletionCommand(), CompleteCommand(),
+                       OptionsCommand(),   HelpCommand()},
+          .group_order = {kKeyValueGroup, kClusterGroup, kConcurrencyGroup, kAuthenticationGroup,
+                          kUtilityGroup}};
 }
 
 }  // namespace kvorum::ctl
