@@ -1,7 +1,7 @@
 # The commands of a working day; `make help` lists them. The work is in scripts/.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build install deb run cluster test test-tsan test-clients fuzz lint format bench clean
+.PHONY: help setup build man install deb run cluster test test-tsan fuzz lint format bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -14,6 +14,9 @@ build: ## release build: build/release/bin/kvorum and build/release/bin/kvorumct
 	@scripts/setup build
 	@scripts/build release kvorum kvorumctl
 	@echo "build: build/release/bin/kvorum build/release/bin/kvorumctl"
+
+man: build ## build, then make the manual pages in build/release/man
+	@scripts/man-pages build/release/bin build/release/man
 
 install: build ## build, then install the server, its unit and the ctl (PREFIX=/usr/local, DESTDIR=)
 	@for part in server ctl; do \
@@ -41,10 +44,6 @@ test: ## every test: units under address+undefined sanitizers, processes on the 
 test-tsan: ## the unit, property and fault tests under the thread sanitizer
 	@scripts/setup build
 	@scripts/test tsan
-
-test-clients: build ## client libraries of Go, Rust and Java against clusters; skips those without their toolchain
-	@scripts/setup build test
-	@scripts/test-clients
 
 fuzz: ## every fuzz target for FUZZ_SECONDS each (default 60)
 	@scripts/setup build fuzz

@@ -38,3 +38,17 @@ foreach(shell_file bash:bash-completion/completions/kvorumctl zsh:zsh/vendor-com
     file(WRITE \"\$ENV{DESTDIR}\${file}\" \"\${text}\")
   " COMPONENT ctl)
 endforeach()
+
+# The manual pages, as the programs themselves tell them.
+foreach(page server:man8/kvorum.8 ctl:man1/kvorumctl.1)
+  string(REPLACE ":" ";" parts ${page})
+  list(GET parts 0 component)
+  list(GET parts 1 file)
+  install(CODE "
+    get_filename_component(folder \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_MANDIR}/${file}\" DIRECTORY)
+    get_filename_component(name ${file} NAME)
+    message(STATUS \"Installing: \${folder}/\${name}\")
+    execute_process(COMMAND ${PROJECT_SOURCE_DIR}/scripts/man-pages $<TARGET_FILE_DIR:kvorum> \${folder} \${name}
+      COMMAND_ERROR_IS_FATAL ANY)
+  " COMPONENT ${component})
+endforeach()

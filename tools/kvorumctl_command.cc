@@ -3,6 +3,7 @@
 #include "base/go_quote.h"
 #include "tools/commands.h"
 #include "tools/help.h"
+#include "tools/man_page.h"
 #include "tools/session.h"
 
 namespace kvorum::ctl {
@@ -63,7 +64,7 @@ Command KvorumctlCommand() {
                        DuCommand(),        DoctorCommand(),     TopCommand(),
                        ExportCommand(),    ImportCommand(),     DiffCommand(),
                        VersionCommand(),   CompletionCommand(), CompleteCommand(),
-                       OptionsCommand(),   HelpCommand()},
+                       OptionsCommand(),   ManCommand(),        HelpCommand()},
           .group_order = {kKeyValueGroup, kClusterGroup, kConcurrencyGroup, kAuthenticationGroup,
                           kUtilityGroup}};
 }
