@@ -107,18 +107,12 @@ class Checker {
   }
 
   void CheckAddresses() {
-    struct List {
-      std::string_view flag;
-      const std::string& urls;
-    };
-    for (const auto& [flag, urls] : {List{"listen-client-urls", options_.listen_client_urls},
-                                     List{"listen-peer-urls", options_.listen_peer_urls},
-                                     List{"listen-metrics-urls", options_.listen_metrics_urls}}) {
-      if (urls.empty()) continue;
-      const auto parsed = ParseUrls(urls);
-      if (!parsed.has_value()) continue;  // told already
-      for (const Url& url : *parsed)
-        Fault(CanListen(url), fmt::format("--{} {}", flag, url.text()));
+    for (const Flag& flag : Flags()) {
+      if (flag.check != CheckUrls || !flag.name.starts_with("listen-")) continue;
+      const auto urls = ParseUrls(ValueOf(flag));
+      if (!urls.has_value()) continue;  // none, or told already
+      for (const Url& url : *urls)
+        Fault(CanListen(url), fmt::format("--{} {}", flag.name, url.text()));
     }
   }
 

@@ -89,7 +89,9 @@ class Walker {
       return;
     }
     for (const auto& [key, value] : node.members) {
-      const std::string below = path.empty() ? key : path + "." + key;
+      std::string below = path;
+      if (!below.empty()) below += '.';
+      below += key;
       if (IsConfigSection(below)) {
         // etcd takes an empty section, but for this one.
         if (value->kind != Kind::kNull || below == "peer-transport-security")

@@ -54,7 +54,24 @@ bool IsOn(const Chosen& chosen, std::string_view name) {
   return all != chosen.end() ? all->second : gate.by_default;
 }
 
+std::string_view StageName(const Gate& gate) {
+  const bool is_alpha = gate.stage == Stage::kAlpha || gate.name == kAllAlpha;
+  return is_alpha ? "ALPHA" : "BETA";
+}
+
 }  // namespace
+
+std::vector<GateDescription> DescribeGates() {
+  std::vector<GateDescription> gates;
+  for (const Gate& gate : kGates) {
+    gates.push_back({.name = gate.name,
+                     .stage = StageName(gate),
+                     .by_default = gate.by_default,
+                     .has_effect = gate.has_effect,
+                     .reason = gate.reason});
+  }
+  return gates;
+}
 
 std::expected<FeatureGates, std::string> ParseFeatureGates(std::string_view text) {
   Chosen chosen;
@@ -76,11 +93,10 @@ std::expected<FeatureGates, std::string> ParseFeatureGates(std::string_view text
   FeatureGates gates{.lease_checkpoint = IsOn(chosen, kLeaseCheckpoint),
                      .lease_checkpoint_persist = IsOn(chosen, kLeaseCheckpointPersist)};
   for (const Gate& gate : kGates) {
-    const bool is_alpha = gate.stage == Stage::kAlpha || gate.name == kAllAlpha;
     const bool is_on = gate.stage == Stage::kAllOfAStage
                            ? chosen.contains(gate.name) && chosen.at(gate.name)
                            : IsOn(chosen, gate.name);
-    gates.all.push_back({.name = gate.name, .stage = is_alpha ? "ALPHA" : "BETA", .is_on = is_on});
+    gates.all.push_back({.name = gate.name, .stage = StageName(gate), .is_on = is_on});
     if (!gate.has_effect && IsOn(chosen, gate.name) != gate.by_default)
       gates.without_effect.push_back({.name = gate.name, .reason = gate.reason});
   }

@@ -28,6 +28,16 @@ struct FeatureGates {
   std::vector<FeatureGate> all = {};
 };
 
+// A row of the table, for the pages made from it.
+struct GateDescription {
+  std::string_view name;
+  std::string_view stage;
+  bool by_default = false;
+  bool has_effect = false;
+  std::string_view reason;  // without effect
+};
+std::vector<GateDescription> DescribeGates();
+
 // "Name=true,Other=false"; AllAlpha and AllBeta apply to gates that are not named themselves. The
 // error is the reason why the text is refused.
 std::expected<FeatureGates, std::string> ParseFeatureGates(std::string_view text);

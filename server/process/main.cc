@@ -13,6 +13,7 @@
 #include "base/logging.h"
 #include "server/messages/version.h"
 #include "server/process/config_check.h"
+#include "server/process/flag_docs.h"
 #include "server/process/log_settings.h"
 #include "server/process/memory_lock.h"
 #include "server/process/options.h"
@@ -153,6 +154,9 @@ int main(int argc, char** argv) {
   switch (reading.parsed.outcome) {
     case ParseOutcome::kVersion:
       std::fputs(VersionText().c_str(), stdout);
+      return 0;
+    case ParseOutcome::kSample:
+      std::fputs(ConfigSample().c_str(), stdout);
       return 0;
     case ParseOutcome::kHelp:
       std::fputs(HelpText().c_str(), stdout);

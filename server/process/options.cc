@@ -134,7 +134,10 @@ Reading ReadSettings(std::span<const char* const> arguments,
   Reading reading;
   ParsedCommandLine& parsed = reading.parsed;
   SettingsReader reader(reading);
-  if (!reader.ReadArguments(arguments) || parsed.outcome == ParseOutcome::kVersion) return reading;
+  if (!reader.ReadArguments(arguments) || parsed.outcome == ParseOutcome::kVersion ||
+      parsed.outcome == ParseOutcome::kSample) {
+    return reading;
+  }
   if (std::string file = ConfigFileOf(parsed, environment); !file.empty()) {
     const auto text = ReadConfigText(file);
     reader.BeginFile(std::move(file));
@@ -172,6 +175,7 @@ std::string HelpText() {
       "  kvorum --config-check [flags]\n    Show every setting with its value and where it came "
       "from, and all that is\n    wrong with them, without starting; the exit code is 1 with a "
       "fault.\n\n"
+      "  kvorum --config-sample\n    Print a sample of the configuration file.\n\n"
       "Every flag can be set by an environment variable: ETCD_ and its name in capitals, '-' as "
       "'_'.\n";
   std::string_view section;

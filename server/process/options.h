@@ -135,7 +135,7 @@ struct Options {
   std::chrono::nanoseconds EffectiveWatchProgressInterval() const;
 };
 
-enum class ParseOutcome : std::uint8_t { kRun, kVersion, kHelp, kCheck };
+enum class ParseOutcome : std::uint8_t { kRun, kVersion, kHelp, kCheck, kSample };
 
 struct ParsedCommandLine {
   ParseOutcome outcome = ParseOutcome::kRun;

@@ -39,7 +39,8 @@ struct Instead {
   ParseOutcome outcome;
 };
 constexpr Instead kInstead[] = {{"version", ParseOutcome::kVersion},
-                                {"config-check", ParseOutcome::kCheck}};
+                                {"config-check", ParseOutcome::kCheck},
+                                {"config-sample", ParseOutcome::kSample}};
 
 }  // namespace
 
