@@ -54,7 +54,8 @@ class Call final : public CallContext,
   std::size_t to_come_bytes() const { return pieces_ == nullptr ? 0 : pieces_->to_come_bytes(); }
 
   // The loop's side.
-  bool is_http() const { return http_ != nullptr; }
+  // True for an HTTP answer whose body was there when it began.
+  bool has_whole_http_answer() const { return http_ != nullptr && stream_ == nullptr; }
   void Deliver() override;
   void OnTimer() override;  // the deadline
 

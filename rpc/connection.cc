@@ -117,7 +117,7 @@ bool Connection::StartSession() {
     session_ = std::make_unique<Http2Session>(per_loop_, *this, peer_, certificate_name_,
                                               socket_.tls() == nullptr ? kGrpc : kGrpcAndHttp);
   } else {
-    session_ = std::make_unique<Http1Session>(per_loop_, *this, peer_);
+    session_ = std::make_unique<Http1Session>(per_loop_, *this, peer_, certificate_name_);
   }
   state_ = State::kServing;
   return true;

@@ -93,7 +93,7 @@ HttpResponse RedirectTo(std::string path, const HttpRequest& request) {
   HttpResponse response = HttpResponse::Text(
       307,
       shows_link ? "<a href=\"" + EscapeHtml(location) + "\">Temporary Redirect</a>.\n\n" : "");
-  if (shows_link) response.content_type = "text/html; charset=utf-8";
+  response.content_type = shows_link ? "text/html; charset=utf-8" : "";
   response.headers.push_back({"Location", std::move(location)});
   return response;
 }
@@ -144,6 +144,12 @@ void HttpReply::Send(HttpResponse response) {
   sink->Complete(std::move(response));
 }
 
+std::shared_ptr<HttpBody> HttpReply::Begin(HttpResponse head) {
+  KV_CHECK(sink_ != nullptr, "an HTTP request was answered twice");
+  const std::shared_ptr<HttpSink> sink = std::move(sink_);
+  return sink->Begin(std::move(head));
+}
+
 void HttpMux::Handle(std::string path, HttpHandler handler) {
   exact_.insert_or_assign(std::move(path), std::move(handler));
 }
@@ -165,6 +171,8 @@ void HttpMux::Serve(HttpRequest request, HttpReply reply) const {
     return found->second(std::move(request), std::move(reply));
   for (const auto& [prefix, handler] : prefixes_) {
     if (decoded.starts_with(prefix)) return handler(std::move(request), std::move(reply));
+    if (decoded.size() + 1 == prefix.size() && prefix.starts_with(decoded))
+      return reply.Send(RedirectTo(std::string(path) + '/', request));
   }
   HttpResponse response = HttpResponse::Text(404, "404 page not found\n");
   response.headers.push_back({"X-Content-Type-Options", "nosniff"});

@@ -32,6 +32,8 @@ struct HttpRequest {
   std::vector<HttpHeader> headers;
   SharedBytes body;
   SharedBytes peer;
+  // The common name in the client's verified certificate; nullopt if none was requested.
+  std::optional<SharedBytes> certificate_name = {};
   Loop* loop = nullptr;
 
   std::string_view Path() const;   // the target up to '?'
@@ -50,11 +52,30 @@ struct HttpResponse {
   static HttpResponse Json(unsigned status, std::string body);
 };
 
-// Receives the answer. Implemented by the transport; called once.
+// The body of an answer that is sent while it is made: in chunks over HTTP/1.1, as DATA over
+// HTTP/2. Belongs to the connection's loop.
+class HttpBody {
+ public:
+  using Written = std::move_only_function<void(Result<void>)>;
+
+  virtual ~HttpBody() = default;
+  // One Write may be outstanding. `written` runs in a later wake-up, when the connection has taken
+  // the bytes: a client that does not read delays it. It gets an error if the client has left.
+  virtual void Write(ByteChain bytes, Written written) = 0;
+  // Ends the body, when no Write is outstanding. Nothing may follow.
+  virtual void End() = 0;
+};
+
+// Receives the answer. Implemented by the transport; one of Complete and Begin is called, once.
 class HttpSink {
  public:
   virtual ~HttpSink() = default;
   virtual void Complete(HttpResponse response) = 0;
+  // Sends the head alone (its body is ignored). Null: the client has left, or this transport sends
+  // whole answers only.
+  virtual std::shared_ptr<HttpBody> Begin(HttpResponse /*head*/) { return nullptr; }
+  // Runs once if the client leaves, or closes its side, before the answer is complete.
+  virtual void OnGone(std::move_only_function<void()> /*callback*/) {}
 };
 
 // The right to answer one request, once, from any thread. If it is dropped without an answer, it
@@ -66,6 +87,11 @@ class HttpReply {
   HttpReply& operator=(HttpReply&& other) noexcept;
   ~HttpReply();
   void Send(HttpResponse response);
+  // Instead of Send, on the connection's loop: the body follows. Null: nobody waits for it.
+  std::shared_ptr<HttpBody> Begin(HttpResponse head);
+  // On the connection's loop, before the answer. The callback runs there; it must not answer
+  // within.
+  void OnGone(std::move_only_function<void()> callback) { sink_->OnGone(std::move(callback)); }
 
  private:
   std::shared_ptr<HttpSink> sink_;
@@ -80,7 +106,7 @@ class HttpMux {
  public:
   void Handle(std::string path, HttpHandler handler);
   // For every path that begins with the prefix (which ends in '/') and has no exact handler; the
-  // longest prefix wins.
+  // longest prefix wins. The prefix without its slash is redirected.
   void HandlePrefix(std::string prefix, HttpHandler handler);
   void Serve(HttpRequest request, HttpReply reply) const;
   static HttpHandler ToHandler(HttpMux mux);

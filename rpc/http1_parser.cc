@@ -171,6 +171,7 @@ bool Http1Parser::head_done() const { return impl_->head_done(); }
 bool Http1Parser::done() const { return impl_->done(); }
 
 std::string_view ReasonOf(unsigned status) {
+  if (status == 499) return "status code 499";  // one of proxies for a client that has left
   const auto reason = http::obsolete_reason(http::int_to_status(status));
   return {reason.data(), reason.size()};
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/letter_case.h"
+#include "rpc/grpc_protocol.h"
 #include "rpc/http1_parser.h"
 #include "rpc/http_date.h"
 #include "rpc/loop_http_sink.h"
@@ -16,28 +17,74 @@ unsigned StatusOf(const Error& error) { return error.code == Code::kResourceExha
 
 }  // namespace
 
-class Http1Session::Answer final : public LoopHttpSink {
+class Http1Session::Answer final : public LoopHttpSink, public HttpBody {
  public:
-  Answer(Http1Session& session, Loop& loop) : LoopHttpSink(loop), session_(&session) {}
+  Answer(Http1Session& session, Loop& loop) : LoopHttpSink(loop), loop_(loop), session_(&session) {}
+
+  // The answer is complete.
   void Detach() { session_ = nullptr; }
+  // The client sends no more, and as a rule reads no more.
+  void OnClientEnd() {
+    if (gone_ != nullptr) std::exchange(gone_, nullptr)();
+  }
+  // The connection is gone.
+  void OnEnd() {
+    session_ = nullptr;
+    OnClientEnd();
+    Tell(Fail(CanceledError()));
+  }
+  // The connection has taken all bytes.
+  void OnOutputTaken() { Tell({}); }
+  bool has_begun() const { return has_begun_; }
+
+  void OnGone(std::move_only_function<void()> callback) override { gone_ = std::move(callback); }
+  std::shared_ptr<HttpBody> Begin(HttpResponse head) override {
+    if (session_ == nullptr) return nullptr;
+    has_begun_ = true;
+    session_->BeginBody(head);
+    return std::static_pointer_cast<Answer>(shared_from_this());
+  }
+  void Write(ByteChain bytes, Written written) override {
+    written_ = std::move(written);
+    if (session_ == nullptr) return Tell(Fail(CanceledError()));
+    session_->SendChunk(std::move(bytes));
+  }
+  void End() override {
+    if (session_ != nullptr) session_->EndBody();
+  }
 
  private:
   void Deliver(HttpResponse response) override {
     if (session_ != nullptr) session_->SendResponse(std::move(response));
   }
+  // In the next wake-up, so that the handler's work finds this loop's hooks still to come.
+  void Tell(Result<void> result) {
+    if (written_ == nullptr) return;
+    loop_.Post([written = std::exchange(written_, nullptr), result = std::move(result)]() mutable {
+      written(std::move(result));
+    });
+  }
 
+  Loop& loop_;
   Http1Session* session_;
+  bool has_begun_ = false;
+  std::move_only_function<void()> gone_;
+  Written written_;
 };
 
-Http1Session::Http1Session(PerLoop& per_loop, SessionHost& host, SharedBytes peer)
-    : per_loop_(per_loop), host_(host), peer_(std::move(peer)) {
+Http1Session::Http1Session(PerLoop& per_loop, SessionHost& host, SharedBytes peer,
+                           std::optional<SharedBytes> certificate_name)
+    : per_loop_(per_loop),
+      host_(host),
+      peer_(std::move(peer)),
+      certificate_name_(std::move(certificate_name)) {
   EnterPhase(Phase::kIdle);
 }
 
 Http1Session::~Http1Session() {
   per_loop_.loop.Disarm(timer_);
   per_loop_.loop.Disarm(resume_timer_);
-  if (answer_ != nullptr) answer_->Detach();
+  if (answer_ != nullptr) answer_->OnEnd();
 }
 
 void Http1Session::EnterPhase(Phase phase) {
@@ -69,6 +116,7 @@ void Http1Session::OnInput(std::string_view bytes) {
 void Http1Session::OnInputEnd() {
   // A client may close its half and still wait for the answer.
   input_ended_ = true;
+  if (answer_ != nullptr) answer_->OnClientEnd();
   ParseInput();
 }
 
@@ -79,7 +127,7 @@ bool Http1Session::pauses_input(bool blocked) const {
 }
 
 std::size_t Http1Session::held_bytes() const {
-  std::size_t held = 0;
+  std::size_t held = input_.size() + body_.size();
   for (const SharedBytes& part : output_) held += part.size();
   return held;
 }
@@ -109,6 +157,7 @@ bool Http1Session::ParseSome() {
     return true;
   }
   input_.erase(0, *used);
+  if (body_.size() >= AnswerMemory::kStepBytes) host_.CountHeld();
   if (body_.size() > per_loop_.options.http_max_body_bytes) {
     Refuse(413);
     return true;
@@ -141,6 +190,7 @@ void Http1Session::Dispatch() {
                       .headers = std::move(head.headers),
                       .body = SharedBytes::Own(std::exchange(body_, {})),
                       .peer = peer_,
+                      .certificate_name = certificate_name_,
                       .loop = &per_loop_.loop};
   EnterPhase(Phase::kHandling);
   answer_ = std::make_shared<Answer>(*this, per_loop_.loop);
@@ -150,21 +200,7 @@ void Http1Session::Dispatch() {
 void Http1Session::SendResponse(HttpResponse response) {
   answer_->Detach();
   answer_.reset();
-  const std::size_t body_bytes = SizeBytes(response.body);
-  std::string head = fmt::format("HTTP/1.1 {} {}\r\n", response.status, ReasonOf(response.status));
-  for (const HttpHeader& header : response.headers)
-    head += fmt::format("{}: {}\r\n", header.name, header.value);
-  if (!response.content_type.empty())
-    head += fmt::format("Content-Type: {}\r\n", response.content_type);
-  head += fmt::format("Date: {}\r\nContent-Length: {}\r\n", HttpDate(), body_bytes);
-  if (!keep_alive_ || closing_) {
-    head += "Connection: close\r\n";
-    closing_ = true;
-  } else if (http_1_0_) {
-    head += "Connection: keep-alive\r\n";
-  }
-  head += "\r\n";
-  output_.push_back(SharedBytes::Own(std::move(head)));
+  SendHead(response, fmt::format("Content-Length: {}\r\n", SizeBytes(response.body)));
   if (!head_only_) {
     for (SharedBytes& part : response.body) {
       if (!part.empty()) output_.push_back(std::move(part));
@@ -173,6 +209,47 @@ void Http1Session::SendResponse(HttpResponse response) {
   EnterPhase(Phase::kIdle);
   host_.WantFlush();
   // Produce begins the next request, not this one's handler.
+}
+
+void Http1Session::SendHead(const HttpResponse& response, std::string_view framing) {
+  std::string head = fmt::format("HTTP/1.1 {} {}\r\n", response.status, ReasonOf(response.status));
+  for (const HttpHeader& header : response.headers)
+    head += fmt::format("{}: {}\r\n", header.name, header.value);
+  if (!response.content_type.empty())
+    head += fmt::format("Content-Type: {}\r\n", response.content_type);
+  head += fmt::format("Date: {}\r\n{}", HttpDate(), framing);
+  if (!keep_alive_ || closing_) {
+    head += "Connection: close\r\n";
+    closing_ = true;
+  } else if (http_1_0_) {
+    head += "Connection: keep-alive\r\n";
+  }
+  head += "\r\n";
+  output_.push_back(SharedBytes::Own(std::move(head)));
+}
+
+void Http1Session::BeginBody(const HttpResponse& head) {
+  if (http_1_0_) keep_alive_ = false;  // the end of the connection is the body's
+  SendHead(head, http_1_0_ ? "" : "Transfer-Encoding: chunked\r\n");
+  host_.WantFlush();
+}
+
+void Http1Session::SendChunk(ByteChain bytes) {
+  host_.WantFlush();
+  if (SizeBytes(bytes) == 0) return;  // an empty chunk would end the body
+  if (!http_1_0_) output_.push_back(SharedBytes::Own(fmt::format("{:x}\r\n", SizeBytes(bytes))));
+  for (SharedBytes& part : bytes) {
+    if (!part.empty()) output_.push_back(std::move(part));
+  }
+  if (!http_1_0_) output_.push_back(SharedBytes::Static("\r\n"));
+}
+
+void Http1Session::EndBody() {
+  answer_->Detach();
+  answer_.reset();
+  if (!http_1_0_) output_.push_back(SharedBytes::Static("0\r\n\r\n"));
+  EnterPhase(Phase::kIdle);
+  host_.WantFlush();
 }
 
 void Http1Session::Refuse(unsigned status, std::string_view text) {
@@ -192,6 +269,7 @@ void Http1Session::Produce(OutputBatch& batch) {
     batch.Append(output_.front());
     output_.pop_front();
   }
+  if (output_.empty() && answer_ != nullptr) answer_->OnOutputTaken();
   const bool waits = !input_.empty() || input_ended_;
   if (output_.empty() && phase_ == Phase::kIdle && waits && !closing_) {
     // Pipelined requests, or the end: the next wake-up handles them, before its hooks.
@@ -206,7 +284,12 @@ void Http1Session::Drain() {
 }
 
 void Http1Session::CancelAll(const Error& reason) {
-  if (answer_ != nullptr) SendResponse(HttpResponse::Text(503, reason.message + "\n"));
+  if (answer_ != nullptr && answer_->has_begun()) {
+    std::exchange(answer_, nullptr)->OnEnd();
+  } else if (answer_ != nullptr) {
+    answer_->OnClientEnd();
+    SendResponse(HttpResponse::Text(503, reason.message + "\n"));
+  }
   closing_ = true;
   host_.WantFlush();
 }

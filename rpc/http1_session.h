@@ -1,10 +1,12 @@
 // HTTP/1.1 on one connection: requests one after another, parsed under limits, each handed to the
 // server's HttpHandler when it is complete, answered in order. Keep-alive as the client requests.
+// The body of an answer may be sent while it is made, in chunks (to HTTP/1.0 until the end).
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,7 +20,9 @@ class Http1Parser;
 
 class Http1Session final : public Session {
  public:
-  Http1Session(PerLoop& per_loop, SessionHost& host, SharedBytes peer);
+  // `certificate_name`: from the client's verified certificate; nullopt if none was requested.
+  Http1Session(PerLoop& per_loop, SessionHost& host, SharedBytes peer,
+               std::optional<SharedBytes> certificate_name);
   ~Http1Session() override;
   Http1Session(const Http1Session&) = delete;
   Http1Session& operator=(const Http1Session&) = delete;
@@ -45,6 +49,11 @@ class Http1Session final : public Session {
   void OnHead();
   void Dispatch();
   void SendResponse(HttpResponse response);
+  // The parts of an answer whose body is sent while it is made.
+  void BeginBody(const HttpResponse& head);
+  void SendChunk(ByteChain bytes);
+  void EndBody();
+  void SendHead(const HttpResponse& response, std::string_view framing);
   // Answers a request that is not served, as Go's server does, and closes. Without a text it uses
   // the status's.
   void Refuse(unsigned status, std::string_view text = {});
@@ -53,6 +62,7 @@ class Http1Session final : public Session {
   PerLoop& per_loop_;
   SessionHost& host_;
   const SharedBytes peer_;
+  const std::optional<SharedBytes> certificate_name_;
   std::string input_;
   std::unique_ptr<Http1Parser> parser_;
   std::string body_;

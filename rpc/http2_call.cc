@@ -345,6 +345,7 @@ void Http2Session::BeginResponse(Call& call) {
 }
 
 void Http2Session::SubmitTrailers(Call& call) {
+  if (call.http_ != nullptr) return EndHttpBody(call);
   std::array<nghttp2_nv, 4> headers;
   std::size_t count = 0;
   if (!call.response_begun_) {
@@ -407,7 +408,7 @@ void Http2Session::AppendMessage(Call& call, std::size_t size_bytes) {
 void Http2Session::OnMessageSent(Call& call) {
   call.answer_body_.End();
   if (call.finish_waits()) Decide(call, std::move(call.status_));
-  if (call.decided() && call.http_ == nullptr) SubmitTrailers(call);
+  if (call.decided() && !call.has_whole_http_answer()) SubmitTrailers(call);
   // The handler learns of it in the next wake-up: this one's hooks have run.
   if (call.stream_ != nullptr && call.stream_->has_writer()) call.Push();
 }

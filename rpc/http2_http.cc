@@ -4,6 +4,7 @@
 #include <nghttp2/nghttp2.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,9 +25,24 @@ nghttp2_nv HeaderOf(const HttpHeader& header) {
 
 }  // namespace
 
-class Http2Session::HttpAnswer final : public LoopHttpSink {
+class Http2Session::HttpAnswer final : public LoopHttpSink, public HttpBody {
  public:
   HttpAnswer(std::shared_ptr<Call> call, Loop& loop) : LoopHttpSink(loop), call_(std::move(call)) {}
+
+  void OnGone(std::move_only_function<void()> callback) override {
+    call_->OnCancel(
+        [callback = std::move(callback)](const Error& /*reason*/) mutable { callback(); });
+  }
+  std::shared_ptr<HttpBody> Begin(HttpResponse head) override {
+    if (call_->session_ == nullptr || call_->decided()) return nullptr;
+    call_->session_->BeginHttpBody(*call_, std::move(head));
+    return std::static_pointer_cast<HttpAnswer>(shared_from_this());
+  }
+  // The bytes take a stream's way, without its prefixes.
+  void Write(ByteChain bytes, Written written) override {
+    call_->WriteFrames(std::move(bytes), /*messages=*/1, std::move(written));
+  }
+  void End() override { call_->Finish({Code::kOk, ""}); }
 
  private:
   void Deliver(HttpResponse response) override {
@@ -51,6 +67,7 @@ void Http2Session::BeginHttp(Call& call, bool remote_ended) {
   if (!head_.wrong_content_type.empty())
     request->headers.push_back({"content-type", head_.wrong_content_type});
   request->peer = peer_;
+  request->certificate_name = certificate_name_;
   request->loop = &per_loop_.loop;
   call.entry_ = nullptr;
   call.http_ = std::move(request);
@@ -74,30 +91,55 @@ void Http2Session::DispatchHttp(Call& call) {
                  HttpReply(std::make_shared<HttpAnswer>(call.owner(), per_loop_.loop)));
 }
 
-void Http2Session::AnswerHttp(Call& call, HttpResponse response) {
-  const std::size_t body_bytes = SizeBytes(response.body);
+void Http2Session::SubmitHttpHead(Call& call, HttpResponse response,
+                                  std::optional<std::size_t> body_bytes, bool is_all) {
   std::vector<HttpHeader> headers{{":status", std::to_string(response.status)}};
   for (HttpHeader& header : response.headers)
     headers.push_back({LowerCase(std::move(header.name)), std::move(header.value)});
   if (!response.content_type.empty())
     headers.push_back({"content-type", std::move(response.content_type)});
   headers.push_back({"date", HttpDate()});
-  headers.push_back({"content-length", std::to_string(body_bytes)});
+  if (body_bytes) headers.push_back({"content-length", std::to_string(*body_bytes)});
   std::vector<nghttp2_nv> fields;
   for (const HttpHeader& header : headers) fields.push_back(HeaderOf(header));
-  const bool has_body = body_bytes > 0 && call.http_->method != "HEAD";
   call.response_begun_ = true;
-  nghttp2_submit_headers(session_, has_body ? NGHTTP2_FLAG_NONE : NGHTTP2_FLAG_END_STREAM,
+  nghttp2_submit_headers(session_, is_all ? NGHTTP2_FLAG_END_STREAM : NGHTTP2_FLAG_NONE,
                          call.stream_id_, nullptr, fields.data(), fields.size(), nullptr);
   call.request_.DropKept();
-  Decide(call, {Code::kOk, ""});
   host_.WantFlush();
+}
+
+void Http2Session::AnswerHttp(Call& call, HttpResponse response) {
+  ByteChain body = std::move(response.body);
+  const std::size_t body_bytes = SizeBytes(body);
+  const bool has_body = body_bytes > 0 && call.http_->method != "HEAD";
+  SubmitHttpHead(call, std::move(response), body_bytes, !has_body);
+  Decide(call, {Code::kOk, ""});
   if (!has_body) return;
-  call.answer_body_.BeginPlain(std::move(response.body));
+  call.answer_body_.BeginPlain(std::move(body));
   SubmitUnsent(call);
 }
 
+void Http2Session::BeginHttpBody(Call& call, HttpResponse head) {
+  SubmitHttpHead(call, std::move(head), std::nullopt, /*is_all=*/false);
+  held_.Forget(call.request_);
+  call.stream_ = std::make_unique<StreamOperations>();
+}
+
+void Http2Session::EndHttpBody(Call& call) {
+  nghttp2_data_provider nothing{};
+  nothing.read_callback = [](nghttp2_session*, std::int32_t, std::uint8_t*, std::size_t,
+                             std::uint32_t* flags, nghttp2_data_source*, void*) -> ssize_t {
+    *flags = NGHTTP2_DATA_FLAG_EOF;
+    return 0;
+  };
+  nghttp2_submit_data(session_, NGHTTP2_FLAG_END_STREAM, call.stream_id_, &nothing);
+  host_.WantFlush();
+}
+
 void Http2Session::CancelHttp(Call& call, const Error& reason) {
+  if (call.response_begun_) return RefuseStream(call, NGHTTP2_CANCEL);
+  call.CallContext::Cancel(reason);
   AnswerHttp(call, HttpResponse::Text(503, reason.message + "\n"));
 }
 

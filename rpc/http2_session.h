@@ -114,6 +114,11 @@ class Http2Session final : public Session {
   void OnHttpData(Call& call, std::string_view bytes);
   void DispatchHttp(Call& call);
   void AnswerHttp(Call& call, HttpResponse response);
+  // A body that is sent while it is made: from its head on it is like a stream's messages.
+  void BeginHttpBody(Call& call, HttpResponse head);
+  void EndHttpBody(Call& call);
+  void SubmitHttpHead(Call& call, HttpResponse response, std::optional<std::size_t> body_bytes,
+                      bool is_all);
   void CancelHttp(Call& call, const Error& reason);
 
   // From the answer to the client. Decide ends the call for its handler.

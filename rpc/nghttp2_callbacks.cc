@@ -197,8 +197,8 @@ struct Http2Session::Callbacks {
     *data_flags = NGHTTP2_DATA_FLAG_NO_COPY;
     if (left <= limit_bytes && all) {
       *data_flags |= NGHTTP2_DATA_FLAG_EOF;
-      // Trailers follow, except for plain HTTP.
-      if (!static_cast<Call*>(source->ptr)->is_http())
+      // Trailers or the body's next part follow, except for a whole HTTP answer.
+      if (!static_cast<Call*>(source->ptr)->has_whole_http_answer())
         *data_flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
     }
     return static_cast<ssize_t>(std::min(left, limit_bytes));
@@ -249,7 +249,8 @@ void SubmitMessage(nghttp2_session* session, std::int32_t stream_id, Call& call)
   nghttp2_data_provider provider{};
   provider.source.ptr = &call;
   provider.read_callback = &Http2Session::Callbacks::ReadMessage;
-  nghttp2_submit_data(session, call.is_http() ? NGHTTP2_FLAG_END_STREAM : NGHTTP2_FLAG_NONE,
+  nghttp2_submit_data(session,
+                      call.has_whole_http_answer() ? NGHTTP2_FLAG_END_STREAM : NGHTTP2_FLAG_NONE,
                       stream_id, &provider);
 }
 

@@ -184,6 +184,8 @@ Result<std::string> Server::ListenUnix(const std::string& path,
   return impl_->AddListener(ListenSocket::Unix(path), std::move(tls));
 }
 
+const Router& Server::router() const { return impl_->router; }
+
 std::size_t Server::loop_count() const { return impl_->shards.size(); }
 
 Loop& Server::loop(std::size_t i) { return impl_->shards[i]->loop; }

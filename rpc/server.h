@@ -106,6 +106,9 @@ class Server {
   Result<std::string> ListenUnix(const std::string& path,
                                  std::shared_ptr<const TlsListen> tls = nullptr);
 
+  // Read-only, for who calls its methods in another way.
+  const Router& router() const;
+
   std::size_t loop_count() const;
   Loop& loop(std::size_t i);
 

@@ -38,12 +38,19 @@ std::size_t AnswerMemoryBytes(const Options& options) {
   return DefaultAnswerMemoryBytes(MemoryLimitBytes());
 }
 
+std::uint32_t MaxMessageBytes(const Options& options) {
+  return static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(options.max_request_bytes + kMessageOverheadBytes, INT32_MAX));
+}
+
 rpc::Options ClientServerOptions(const Options& options, rpc::AnswerMemory& answers) {
   rpc::Options made;
   made.answers = &answers;
   made.loops = ChooseIoThreads(options.io_threads);
-  made.max_receive_message_bytes = static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(options.max_request_bytes + kMessageOverheadBytes, INT32_MAX));
+  made.max_receive_message_bytes = MaxMessageBytes(options);
+  // A message in JSON is base64 for the most part.
+  made.http_max_body_bytes = std::max<std::uint64_t>(made.http_max_body_bytes,
+                                                     std::uint64_t{2} * MaxMessageBytes(options));
   made.max_concurrent_streams = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(options.max_concurrent_streams, UINT32_MAX));
   made.min_client_ping_interval = InMillis(options.grpc_keepalive_min_time);

@@ -19,6 +19,8 @@ namespace kvorum::server {
 inline constexpr Duration kPeerDialTimeout = std::chrono::seconds(1);
 
 std::size_t AnswerMemoryBytes(const Options& options);
+// The size of a request's message, as gRPC has it and as the gateway makes it from JSON.
+std::uint32_t MaxMessageBytes(const Options& options);
 rpc::Options ClientServerOptions(const Options& options, rpc::AnswerMemory& answers);
 LocalMemberOptions MakeLocalMemberOptions(const Options& options, const DataDirectory& directory);
 PeerTransport::Options MakeTransportOptions(const Options& options,

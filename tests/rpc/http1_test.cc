@@ -75,6 +75,30 @@ TEST_F(Http1Test, BodiesArriveWhole) {
               EndsWith("\r\n\r\nhello"));
 }
 
+TEST_F(Http1Test, ABodyThatIsMadeMeanwhileComesInChunks) {
+  const std::string request = "POST /parts HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n";
+  const std::string answer = Exchange(request + "GET /health HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_THAT(answer,
+              HasSubstr("Transfer-Encoding: chunked\r\n\r\n3\r\none\r\n4\r\ntwo!\r\n0\r\n\r\n"
+                        "HTTP/1.1 200 OK\r\n"));
+  EXPECT_EQ(Count(answer, "Content-Length"), 1u) << "of the second answer";
+}
+
+TEST_F(Http1Test, ToAnOldClientTheBodyEndsWithTheConnection) {
+  const std::string answer = Exchange("POST /parts HTTP/1.0\r\nContent-Length: 0\r\n\r\n");
+  EXPECT_THAT(answer, HasSubstr("Connection: close\r\n"));
+  EXPECT_THAT(answer, Not(HasSubstr("chunked")));
+  EXPECT_THAT(answer, EndsWith("\r\n\r\nonetwo!"));
+}
+
+TEST_F(Http1Test, AHandlerIsToldThatItsClientLeft) {
+  {
+    RawSocket socket(server_.port());
+    socket.Send("GET /waits HTTP/1.1\r\nHost: a\r\n\r\n");
+  }
+  EXPECT_TRUE(Eventually([&] { return server_.gone_clients == 1; }));
+}
+
 TEST_F(Http1Test, BytesMayComeOneByOne) {
   const auto one_by_one = [&](std::string_view request) {
     RawSocket socket(server_.port());

@@ -56,7 +56,9 @@ TEST_F(HttpMuxTest, APathIsFound) {
   EXPECT_EQ(Outcome("/health?x=//&y=.."), "200 health x=//&y=..");
   EXPECT_EQ(Outcome("/members/1/2"), "200 /members/1/2");
   EXPECT_EQ(Outcome("/%68ealth"), "200 health ");
-  for (const char* target : {"/", "/nope", "/health/", "/health/x", "/members", "/a/%2e%2e/health",
+  EXPECT_EQ(Outcome("/members"), "307 to /members/");
+  EXPECT_EQ(Outcome("/members?x"), "307 to /members/?x");
+  for (const char* target : {"/", "/nope", "/health/", "/health/x", "/a/%2e%2e/health",
                              "/%2Fhealth", "/health%", "/health%2", "/health%zz"})
     EXPECT_EQ(Outcome(target), "404 404 page not found\n") << target;
 }

@@ -302,6 +302,21 @@ HttpHandler TestServer::MakeHttp() {
       reply.Send(HttpResponse::Text(200, "later"));
     }).detach();
   });
+  // In two parts, each when the one before is taken.
+  mux.Handle("/parts", [](const HttpRequest&, HttpReply reply) {
+    const std::shared_ptr<HttpBody> body = reply.Begin(HttpResponse::Text(200, ""));
+    body->Write({SharedBytes::Static("one")}, [body](const Result<void>& first) {
+      if (!first.has_value()) return;
+      body->Write({SharedBytes::Static("two"), SharedBytes::Static("!")},
+                  [body](const Result<void>&) { body->End(); });
+    });
+  });
+  // Never, but the client's leaving is counted.
+  mux.Handle("/waits", [this](const HttpRequest&, HttpReply reply) {
+    reply.OnGone([this] { ++gone_clients; });
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back(std::move(reply));
+  });
   mux.HandlePrefix("/v3/", [](const HttpRequest& request, HttpReply reply) {
     reply.Send(HttpResponse::Text(200, std::string(request.Path())));
   });

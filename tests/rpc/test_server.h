@@ -62,6 +62,7 @@ class TestServer {
   std::atomic<std::size_t> largest_buffered{0};  // seen by Expand while it writes
   std::atomic<int> pieces{0};                    // that Pieces made
   std::atomic<int> makers{0};                    // of pieces that are there
+  std::atomic<int> gone_clients{0};              // of HTTP requests to /waits
   // The last end that was reported.
   CallEnd last_end();
   std::string last_peer();
@@ -69,7 +70,7 @@ class TestServer {
 
  private:
   Router MakeRouter();
-  static HttpHandler MakeHttp();
+  HttpHandler MakeHttp();
   void Hold(std::move_only_function<void()> release);
 
   Health health_;
@@ -77,6 +78,7 @@ class TestServer {
   std::mutex mutex_;
   bool released_ = false;
   std::vector<std::move_only_function<void()>> holding_;
+  std::vector<HttpReply> waiting_;
   CallEnd last_end_;
   std::string last_message_;
   std::string last_peer_;
