@@ -1,0 +1,233 @@
+#include "server/gateway/json_answer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
+#include "base/utf8.h"
+#include "proto/wire.h"
+#include "server/gateway/json_base64.h"
+
+namespace kvorum::server::gateway {
+namespace {
+
+enum class Spelling : std::uint8_t { kAlone, kInLine };
+
+class AnswerWriter {
+ public:
+  explicit AnswerWriter(Spelling spelling) : spelling_(spelling) {}
+
+  void Message(const MessageShape& shape, std::string_view message);
+  void Status(const Error& error);
+  std::string& out() { return out_; }
+
+ private:
+  // One value of a field, as it came.
+  struct Value {
+    const FieldShape* field = nullptr;
+    std::uint64_t number = 0;
+    std::string_view bytes;
+
+    bool IsZero() const { return number == 0 && bytes.empty(); }
+  };
+  using Values = std::vector<Value>;
+
+  static Values ValuesOf(const MessageShape& shape, std::string_view message);
+  void One(const Value& value);
+  void Name(std::string_view name);
+  void Comma() { out_ += spelling_ == Spelling::kAlone ? ", " : ","; }
+  void Text(std::string_view text);
+  void Character(std::string_view character);
+
+  const Spelling spelling_;
+  std::string out_;
+};
+
+AnswerWriter::Values AnswerWriter::ValuesOf(const MessageShape& shape, std::string_view message) {
+  Values values;
+  wire::Reader reader(message);
+  while (reader.Next()) {
+    const FieldShape* const field = shape.Numbered(reader.field());
+    if (field == nullptr) {
+      reader.Skip();
+      continue;
+    }
+    const bool is_bytes = field->type == ValueType::kString || field->type == ValueType::kBytes ||
+                          field->type == ValueType::kMessage;
+    if (is_bytes) {
+      values.push_back({.field = field, .number = 0, .bytes = reader.Bytes()});
+    } else if (field->repeated) {
+      reader.RepeatedVarint([&](std::uint64_t number) {
+        values.push_back({.field = field, .number = number, .bytes = {}});
+      });
+    } else {
+      values.push_back({.field = field, .number = reader.Varint(), .bytes = {}});
+    }
+  }
+  const auto by_number = [](const Value& value) { return value.field->number; };
+  if (!std::ranges::is_sorted(values, {}, by_number))
+    std::ranges::stable_sort(values, {}, by_number);
+  return values;
+}
+
+void AnswerWriter::Message(const MessageShape& shape, std::string_view message) {
+  out_ += '{';
+  const Values values = ValuesOf(shape, message);
+  bool first = true;
+  for (auto value = values.begin(); value != values.end();) {
+    const FieldShape& field = *value->field;
+    const auto end = std::find_if(value, values.end(),
+                                  [&field](const Value& other) { return other.field != &field; });
+    const Value& last = *std::prev(end);
+    const bool has_presence = field.type == ValueType::kMessage || field.of_oneof;
+    if (field.repeated || has_presence || !last.IsZero()) {
+      if (!std::exchange(first, false)) Comma();
+      Name(field.name);
+      if (field.repeated) {
+        out_ += '[';
+        for (auto element = value; element != end; ++element) {
+          if (element != value) Comma();
+          One(*element);
+        }
+        out_ += ']';
+      } else {
+        One(last);
+      }
+    }
+    value = end;
+  }
+  out_ += '}';
+}
+
+void AnswerWriter::One(const Value& value) {
+  const FieldShape& field = *value.field;
+  switch (field.type) {
+    case ValueType::kInt64:
+      fmt::format_to(std::back_inserter(out_), R"("{}")", static_cast<std::int64_t>(value.number));
+      return;
+    case ValueType::kUint64:
+      fmt::format_to(std::back_inserter(out_), R"("{}")", value.number);
+      return;
+    case ValueType::kUint32:
+      fmt::format_to(std::back_inserter(out_), "{}", static_cast<std::uint32_t>(value.number));
+      return;
+    case ValueType::kBool:
+      out_ += value.number != 0 ? "true" : "false";
+      return;
+    case ValueType::kEnum:
+      if (value.number < field.enum_names.size()) return Text(field.enum_names[value.number]);
+      fmt::format_to(std::back_inserter(out_), "{}", static_cast<std::int32_t>(value.number));
+      return;
+    case ValueType::kString:
+      return Text(value.bytes);
+    case ValueType::kBytes:
+      out_ += '"';
+      AppendJsonBytes(out_, value.bytes);
+      out_ += '"';
+      return;
+    case ValueType::kMessage:
+      return Message(*field.message, value.bytes);
+  }
+}
+
+void AnswerWriter::Status(const Error& error) {
+  out_ += '{';
+  Name("code");
+  fmt::format_to(std::back_inserter(out_), "{}", static_cast<int>(error.code));
+  if (!error.message.empty()) {
+    Comma();
+    Name("message");
+    Text(error.message);
+  }
+  out_ += '}';
+}
+
+void AnswerWriter::Name(std::string_view name) {
+  out_ += '"';
+  out_ += name;
+  out_ += "\":";
+}
+
+void AnswerWriter::Text(std::string_view text) {
+  out_ += '"';
+  while (!text.empty()) {
+    const Utf8Character next = ReadUtf8(text);
+    Character(next.valid ? text.substr(0, next.size_bytes) : "\ufffd");
+    text.remove_prefix(next.size_bytes);
+  }
+  out_ += '"';
+}
+
+void AnswerWriter::Character(std::string_view character) {
+  if (spelling_ == Spelling::kInLine) {
+    if (character == "\u2028") return static_cast<void>(out_ += "\\u2028");
+    if (character == "\u2029") return static_cast<void>(out_ += "\\u2029");
+    if (character == "<" || character == ">" || character == "&") {
+      fmt::format_to(std::back_inserter(out_), "\\u{:04x}", character[0]);
+      return;
+    }
+  }
+  if (character.size() > 1) return static_cast<void>(out_ += character);
+  switch (const char c = character[0]; c) {
+    case '"':
+    case '\\':
+      out_ += '\\';
+      out_ += c;
+      return;
+    case '\b':
+      out_ += "\\b";
+      return;
+    case '\f':
+      out_ += "\\f";
+      return;
+    case '\n':
+      out_ += "\\n";
+      return;
+    case '\r':
+      out_ += "\\r";
+      return;
+    case '\t':
+      out_ += "\\t";
+      return;
+    default:
+      if (c >= 0 && c < ' ') {
+        fmt::format_to(std::back_inserter(out_), "\\u{:04x}", c);
+      } else {
+        out_ += c;
+      }
+  }
+}
+
+}  // namespace
+
+std::string JsonAnswer(const MessageShape& shape, std::string_view message) {
+  AnswerWriter writer(Spelling::kAlone);
+  writer.out().reserve(message.size() * 3 / 2 + 64);
+  writer.Message(shape, message);
+  return std::move(writer.out());
+}
+
+std::string JsonStatus(const Error& error) {
+  AnswerWriter writer(Spelling::kAlone);
+  writer.Status(error);
+  return std::move(writer.out());
+}
+
+std::string JsonResultLine(const MessageShape& shape, std::string_view message) {
+  AnswerWriter writer(Spelling::kInLine);
+  writer.out().reserve(message.size() * 3 / 2 + 64);
+  writer.out() = R"({"result":)";
+  writer.Message(shape, message);
+  return std::move(writer.out().append("}\n"));
+}
+
+std::string JsonErrorLine(const Error& error) {
+  AnswerWriter writer(Spelling::kInLine);
+  writer.out() = R"({"error":)";
+  writer.Status(error);
+  return std::move(writer.out().append("}\n"));
+}
+
+}  // namespace kvorum::server::gateway
