@@ -58,6 +58,7 @@ struct Options {
   std::string key_file;
   std::string client_cert_file;
   std::string client_key_file;
+  bool enable_grpc_gateway = true;
   bool client_cert_auth = false;
   std::string trusted_ca_file;
   std::string client_crl_file;

@@ -17,6 +17,7 @@
 #include "server/call/client_versions.h"
 #include "server/call/leader_streams.h"
 #include "server/call/request_batcher.h"
+#include "server/gateway/gateway.h"
 #include "server/messages/member_id.h"
 #include "server/metrics/metrics_http.h"
 #include "server/metrics/sources.h"
@@ -100,6 +101,11 @@ struct Process::Impl {
   MetricsRegistry metrics;
   MetricsHttp metrics_http{metrics, threads.metrics};
   const std::vector<std::string> arguments = CommandLine();
+  const gateway::Gateway gateway{
+      {.context = &context,
+       .router = [this]() -> const rpc::Router& { return client_server.server().router(); },
+       .max_message_bytes = MaxMessageBytes(options),
+       .certificates_name_users = options.client_cert_auth}};
   ClientServer client_server{options};
   MetricsServer metrics_server;
 
@@ -130,6 +136,7 @@ Result<void> Process::Impl::Bind() {
   rpc::HttpMux routes = ClientRoutes(context, health);
   metrics_http.AddRoutes(routes);
   AddDebugVars(routes, context, arguments);
+  if (options.enable_grpc_gateway) gateway.AddRoutes(routes);
   KV_RETURN_IF_ERROR(
       client_server.Bind(std::move(router), rpc::HttpMux::ToHandler(std::move(routes))));
   KV_RETURN_IF_ERROR(BindMetrics());

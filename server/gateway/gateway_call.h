@@ -1,0 +1,96 @@
+// One call of the gateway, from its HTTP request on: its context, its time limit, the counters'
+// hooks. What comes of it is a UnaryCall's or a StreamCall's.
+//
+// Belongs to the loop of its connection (without one, as in tests, to the executor for timed
+// tasks). The handler is called there, with the same context as over gRPC; the client's certificate
+// is not in it, since no caller is identified by it here.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/executor.h"
+#include "base/shared_bytes.h"
+#include "rpc/call_context.h"
+#include "rpc/http.h"
+#include "rpc/service.h"
+#include "rpc/timer_heap.h"
+#include "server/call/service_context.h"
+#include "server/gateway/routes.h"
+
+namespace kvorum::server::gateway {
+
+// The server's parts, which outlive the calls.
+struct GatewayParts {
+  ServiceContext* context = nullptr;
+  std::function<const rpc::Router&()> router;
+  std::size_t max_message_bytes = 0;  // of a request, as over gRPC
+  // True: the name in a client's certificate would be a user's (--client-cert-auth).
+  bool certificates_name_users = false;
+};
+
+class GatewayCall : public rpc::Timer, public std::enable_shared_from_this<GatewayCall> {
+ public:
+  // `method`: the route's.
+  GatewayCall(const GatewayParts& parts, const Route& route, const rpc::Router::Method& method,
+              rpc::HttpRequest request, rpc::HttpReply reply);
+  ~GatewayCall() override = default;
+  GatewayCall(const GatewayCall&) = delete;
+  GatewayCall& operator=(const GatewayCall&) = delete;
+
+  // Reads the headers, then runs the call; or answers at once.
+  void Begin();
+
+ protected:
+  virtual void Run() = 0;
+  // Nobody waits for the call any more, or its time is over.
+  virtual void End(const Error& reason) = 0;
+  // An answer before the handler was called.
+  void Refuse(const Error& error);
+
+  // The message of a request in JSON, which may have no value: the message is empty then.
+  Result<SharedBytes> ReadOnlyMessage() const;
+  Result<SharedBytes> EncodeMessage(std::string_view value) const;
+
+  // Call before the handler, and once when the outcome is known.
+  void OnStart();
+  void OnOutcome(const Error& status);
+
+  bool OnOwnLoop() const;
+  Executor& io() const { return io_; }
+  const GatewayParts& parts() const { return parts_; }
+  const Route& route() const { return route_; }
+  const rpc::Router::Method& method() const { return method_; }
+  const std::shared_ptr<rpc::CallContext>& context() const { return context_; }
+  const SharedBytes& body() const { return request_.body; }
+  rpc::HttpReply& reply() { return reply_; }
+  void CountSent(std::size_t bytes) {
+    ++sent_messages_;
+    sent_bytes_ += bytes;
+  }
+  void CountReceived(std::size_t bytes) {
+    ++received_messages_;
+    received_bytes_ += bytes;
+  }
+
+ private:
+  void OnTimer() override;
+  TimePoint Now() const;
+
+  const GatewayParts& parts_;
+  const Route& route_;
+  const rpc::Router::Method& method_;
+  const rpc::HttpRequest request_;
+  rpc::HttpReply reply_;
+  Executor& io_;
+  const std::shared_ptr<rpc::CallContext> context_ = std::make_shared<rpc::CallContext>();
+  std::uint64_t received_messages_ = 0;
+  std::uint64_t received_bytes_ = 0;
+  std::uint64_t sent_messages_ = 0;
+  std::uint64_t sent_bytes_ = 0;
+};
+
+}  // namespace kvorum::server::gateway

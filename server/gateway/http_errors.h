@@ -1,0 +1,14 @@
+// The errors of calls as answers of HTTP.
+#pragma once
+
+#include "base/error.h"
+#include "rpc/http.h"
+
+namespace kvorum::server::gateway {
+
+unsigned HttpStatusOf(Code code);
+
+// {"code":..., "message":"..."} under the code's status.
+rpc::HttpResponse ErrorResponse(const Error& error);
+
+}  // namespace kvorum::server::gateway

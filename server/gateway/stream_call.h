@@ -1,0 +1,60 @@
+// A streaming call of the gateway: JSON objects one after another in the request's body, a line for
+// each message of the answer, {"result":{...}}, and one for an error, {"error":{...}}.
+//
+// The handler's side (rpc::ServerStream) is thread-safe, through rpc::StreamOperations; the rest
+// belongs to the call's loop. A client that does not read holds back the handler's next message, so
+// that no more than one waits here. A body that is no JSON ends where it goes wrong, as if the
+// client had closed its side.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+
+#include "rpc/stream_operations.h"
+#include "server/gateway/gateway_call.h"
+#include "server/gateway/json_values.h"
+
+namespace kvorum::server::gateway {
+
+class StreamCall final : public GatewayCall {
+ public:
+  using GatewayCall::GatewayCall;
+
+  // The handler's side.
+  class Handle;
+
+ private:
+  void Run() override;
+  void End(const Error& reason) override;
+
+  std::shared_ptr<StreamCall> Self() {
+    return std::static_pointer_cast<StreamCall>(shared_from_this());
+  }
+  void Push();
+  void Deliver();
+  void CarryOut(rpc::StreamOperations::Batch& operations);
+  void ServeRead();
+  // The client's next message; nullopt at their end.
+  Result<std::optional<SharedBytes>> NextMessage();
+  void SendMessages(const ByteChain& bytes, bool is_framed);
+  void OnWritten(const Result<void>& written);
+  // The handler is told that it is over, the client gets the status after the outstanding write.
+  void Cut(const Error& reason);
+  void FinishWith(Error status);
+  void SendEnd();
+  bool BeginBody(unsigned status, bool has_content);
+  Error EndReason() const;
+
+  rpc::StreamOperations operations_;
+  std::optional<JsonValues> requests_;     // of a stream of requests
+  std::optional<SharedBytes> request_;     // the only one, until it was read
+  std::shared_ptr<rpc::HttpBody> answer_;  // null until the first message
+  std::atomic<std::size_t> unsent_bytes_{0};
+  bool writing_ = false;
+  std::optional<Error> end_;  // the call is over
+  bool end_sent_ = false;
+  bool client_gone_ = false;
+};
+
+}  // namespace kvorum::server::gateway

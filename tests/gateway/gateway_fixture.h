@@ -1,0 +1,122 @@
+// The gateway over a small member: an HTTP request goes in, and the lanes run until it is answered.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "server/gateway/gateway.h"
+#include "tests/server/served_member.h"
+
+namespace kvorum::server::gateway {
+
+// A client that keeps what it gets, and may leave. Its body takes what is written as soon as the
+// lanes run, unless it stops reading.
+class KeptAnswer final : public rpc::HttpSink,
+                         public rpc::HttpBody,
+                         public std::enable_shared_from_this<KeptAnswer> {
+ public:
+  explicit KeptAnswer(Executor& io) : io_(io) {}
+
+  void Complete(rpc::HttpResponse answer) override {
+    head = std::move(answer);
+    body = Join(head->body);
+    ended = true;
+  }
+  std::shared_ptr<rpc::HttpBody> Begin(rpc::HttpResponse begun) override {
+    head = std::move(begun);
+    return shared_from_this();
+  }
+  void OnGone(std::move_only_function<void()> callback) override { gone_ = std::move(callback); }
+  void Write(ByteChain bytes, Written written) override {
+    KV_CHECK(written_ == nullptr, "one write at a time");
+    body += Join(bytes);
+    written_ = std::move(written);
+    if (reads) Take();
+  }
+  void End() override { ended = true; }
+
+  // The client's side.
+  void Leave() {
+    if (gone_ != nullptr) std::exchange(gone_, nullptr)();
+  }
+  void Take() {
+    io_.Post([self = shared_from_this()] {
+      if (self->written_ != nullptr) std::exchange(self->written_, nullptr)({});
+    });
+  }
+  std::string HeaderOf(std::string_view name) const {
+    for (const rpc::HttpHeader& header : head->headers)
+      if (header.name == name) return header.value;
+    return "";
+  }
+
+  std::optional<rpc::HttpResponse> head;
+  std::string body;
+  bool ended = false;
+  bool reads = true;
+
+ private:
+  Executor& io_;
+  std::move_only_function<void()> gone_;
+  Written written_;
+};
+
+class GatewayTest : public testing::Test {
+ protected:
+  static constexpr std::size_t kMaxMessageBytes = 2'000;
+
+  void SetUp() override {
+    ASSERT_TRUE(served_.Start().has_value());
+    gateway_.AddRoutes(mux_);
+  }
+
+  rpc::HttpRequest Post(std::string path, std::string body) const {
+    rpc::HttpRequest request;
+    request.method = "POST";
+    request.target = std::move(path);
+    request.body = SharedBytes::Own(std::move(body));
+    return request;
+  }
+  std::shared_ptr<KeptAnswer> Send(rpc::HttpRequest request) {
+    auto answer = std::make_shared<KeptAnswer>(served_.lanes().io());
+    mux_.Serve(std::move(request), rpc::HttpReply(answer));
+    return answer;
+  }
+  std::shared_ptr<KeptAnswer> Ask(rpc::HttpRequest request) {
+    auto answer = Send(std::move(request));
+    EXPECT_TRUE(served_.lanes().RunUntil([&] { return answer->ended; }));
+    return answer;
+  }
+  // "200 {...}"
+  std::string Outcome(rpc::HttpRequest request) {
+    const auto answer = Ask(std::move(request));
+    return std::to_string(answer->head->status) + " " + answer->body;
+  }
+  std::string Outcome(std::string path, std::string body) {
+    return Outcome(Post(std::move(path), std::move(body)));
+  }
+  // The same without the ids in its header.
+  std::string Plain(std::string path, std::string body) {
+    return WithoutHeader(Outcome(std::move(path), std::move(body)));
+  }
+  static std::string WithoutHeader(std::string outcome) {
+    const std::size_t start = outcome.find("\"header\":{");
+    if (start == std::string::npos) return outcome;
+    std::size_t end = outcome.find('}', start) + 1;
+    while (end < outcome.size() && (outcome[end] == ',' || outcome[end] == ' ')) ++end;
+    return WithoutHeader(outcome.erase(start, end - start));
+  }
+
+  ServedMember served_;
+  Gateway gateway_{{.context = &served_.context(),
+                    .router = [this]() -> const rpc::Router& { return served_.router(); },
+                    .max_message_bytes = kMaxMessageBytes,
+                    .certificates_name_users = true}};
+  rpc::HttpMux mux_;
+};
+
+}  // namespace kvorum::server::gateway

@@ -1,0 +1,78 @@
+// Streaming calls of the gateway over a small member.
+#include <gtest/gtest.h>
+
+#include "tests/gateway/gateway_fixture.h"
+
+namespace kvorum::server::gateway {
+namespace {
+
+TEST_F(GatewayTest, AKeepAliveHasALineForEachValue) {
+  ASSERT_EQ(Plain("/v3/lease/grant", R"({"ID":"7","TTL":"60"})").substr(0, 4), "200 ");
+  const auto answer = Ask(Post("/v3/lease/keepalive", R"({"ID":"7"}{"ID":8} {"ID":"x"}{"ID":7})"));
+  EXPECT_EQ(answer->head->status, 200u);
+  EXPECT_EQ(answer->head->content_type, "application/json");
+  EXPECT_EQ(answer->HeaderOf("Grpc-Metadata-Content-Type"), "application/grpc");
+  EXPECT_EQ(WithoutHeader(answer->body),
+            "{\"result\":{\"ID\":\"7\",\"TTL\":\"60\"}}\n{\"result\":{\"ID\":\"8\"}}\n")
+      << "what is no request ends them";
+}
+
+TEST_F(GatewayTest, AStreamWithoutMessagesHasAnEmptyBody) {
+  const auto answer = Ask(Post("/v3/lease/keepalive", ""));
+  EXPECT_EQ(answer->head->status, 200u);
+  EXPECT_EQ(answer->head->content_type, "");
+  EXPECT_EQ(answer->body, "");
+}
+
+TEST_F(GatewayTest, AWatchGoesOnUntilItsClientLeaves) {
+  const auto watch = Send(Post("/v3/watch", R"({"create_request":{"key":"YQ=="}})"));
+  const auto lines = [&] { return std::ranges::count(watch->body, '\n'); };
+  ASSERT_TRUE(served_.lanes().RunUntil([&] { return lines() == 1; }));
+  EXPECT_EQ(WithoutHeader(watch->body), "{\"result\":{\"created\":true}}\n");
+  ASSERT_EQ(Plain("/v3/kv/put", R"({"key":"YQ==","value":"Yg=="})"), "200 {}");
+  ASSERT_TRUE(served_.lanes().RunUntil([&] { return lines() == 2; }));
+  EXPECT_NE(watch->body.find(R"("events":[{"kv":{"key":"YQ==","create_revision":"2",)"),
+            std::string::npos);
+  EXPECT_FALSE(watch->ended);
+  watch->Leave();
+  EXPECT_TRUE(served_.lanes().RunUntil([&] { return watch->ended; }));
+  EXPECT_EQ(lines(), 2) << "nobody is told";
+}
+
+TEST_F(GatewayTest, AClientThatDoesNotReadHasOneMessageWaiting) {
+  const auto watch = Send(Post("/v3/watch", R"({"create_request":{"key":"YQ=="}})"));
+  watch->reads = false;
+  served_.lanes().RunUntil([&] { return !watch->body.empty(); });
+  const std::string first = watch->body;
+  for (int i = 0; i < 5; ++i) ASSERT_EQ(Plain("/v3/kv/put", R"({"key":"YQ=="})"), "200 {}");
+  EXPECT_EQ(watch->body, first);
+  watch->reads = true;
+  watch->Take();
+  EXPECT_TRUE(served_.lanes().RunUntil(
+      [&] { return watch->body.find(R"("mod_revision":"6")") != std::string::npos; }));
+  watch->Leave();
+  EXPECT_TRUE(served_.lanes().RunUntil([&] { return watch->ended; }));
+}
+
+TEST_F(GatewayTest, AnErrorBeforeTheFirstMessageHasItsStatus) {
+  const auto answer = Ask(Post("/v3/maintenance/snapshot", "{}"));
+  ASSERT_EQ(answer->head->status, 501u);
+  EXPECT_EQ(answer->body,
+            "{\"error\":{\"code\":12,\"message\":\"method Snapshot not implemented\"}}\n");
+  EXPECT_EQ(answer->head->content_type, "application/json");
+}
+
+TEST_F(GatewayTest, AStreamOfOneRequestNeedsItsJson) {
+  EXPECT_EQ(Outcome("/v3/election/observe", "{"), R"(400 {"code":3, "message":"unexpected EOF"})");
+}
+
+TEST_F(GatewayTest, ALargeRequestOfAStreamIsRefused) {
+  const std::string key(kMaxMessageBytes * 4 / 3, 'A');
+  const auto answer = Ask(Post("/v3/watch", R"({"create_request":{"key":")" + key + R"("}})"));
+  EXPECT_EQ(answer->head->status, 429u);
+  EXPECT_EQ(answer->body.substr(0, 68),
+            R"({"error":{"code":8,"message":"grpc: received message larger than max)");
+}
+
+}  // namespace
+}  // namespace kvorum::server::gateway
