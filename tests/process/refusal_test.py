@@ -165,7 +165,7 @@ class RefusalTest(unittest.TestCase):
              "--initial-cluster has default=http://127.0.0.1:1 but missing from "
              "--initial-advertise-peer-urls=http://127.0.0.1:2"),
             (["--cert-file", "/x"], 1, "KeyFile and CertFile must both be present[key: , cert: /x]"),
-            (["--memory-mlock"], 1, "--memory-mlock is not supported by this version"),
+            (["--discovery-token", "x"], 1, "--discovery-token is not supported by this version"),
             (["--max-request-bytes", "0"], 1, "--max-request-bytes must be >0"),
         ]
         for flags, code, text in cases:
