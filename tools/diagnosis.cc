@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "client/error_text.h"
 #include "tools/table.h"
 
 namespace kvorum::ctl {
@@ -87,7 +88,7 @@ class Rules {
     if (!facts_.list.error.empty())
       Add(Severity::kCritical, "no-member-list", "cluster",
           "no endpoint gives the list of members: " + facts_.list.error,
-          "check --endpoints, the TLS flags and that the members run");
+          "check --endpoints, --user, the TLS flags and that the members run");
     std::size_t voters = 0;
     std::size_t reached = 0;
     for (const ExaminedMember& member : facts_.members) {
@@ -102,6 +103,12 @@ class Rules {
         Add(Severity::kWarning, "not-started", fmt::format("{:x}", member.reading.member.id),
             "a member was added and has not started",
             "start it with the settings that `member add` printed, or remove it");
+        continue;
+      }
+      if (client::IsApiError(member.reading.unreachable)) {
+        Add(Severity::kCritical, "refused", member.reading.Name(),
+            "it refuses to answer: " + member.reading.unreachable,
+            "give --user with a user who may do everything");
         continue;
       }
       Add(majority ? Severity::kWarning : Severity::kCritical, "unreachable", member.reading.Name(),

@@ -147,8 +147,10 @@ std::string Colored(Severity severity, const Colors& colors) {
 
 void ShowText(const ClusterFacts& facts, const std::vector<Finding>& findings, bool table,
               const Colors& colors, std::ostream& out) {
-  out << fmt::format("cluster {:x}: {} members, looked at revision {}\n", facts.list.cluster,
-                     facts.members.size(), facts.hash_revision);
+  const std::uint64_t cluster = facts.list.cluster;
+  out << fmt::format("cluster {}: {} members, looked at revision {}\n",
+                     cluster == 0 ? "unknown" : fmt::format("{:x}", cluster), facts.members.size(),
+                     facts.hash_revision);
   if (table) out << DrawTable(MembersTable(facts));
   for (const Finding& finding : findings) {
     out << fmt::format("{}: {}: {} [{}]\n", Colored(finding.severity, colors), finding.subject,

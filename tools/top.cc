@@ -241,9 +241,9 @@ Outcome<void> Run(Invocation& invocation) {
                     : invocation.world.out_is_terminal ? Form::kRedrawn
                                                        : Form::kLines;
   // A member that is down must not hold up the others' numbers for long.
-  MemberProbe probe(session, std::min(flags.Duration("command-timeout"),
-                                      std::max<std::chrono::nanoseconds>(flags.Duration("interval"),
-                                                                         std::chrono::seconds(1))));
+  const auto patience =
+      std::max<std::chrono::nanoseconds>(2 * flags.Duration("interval"), std::chrono::seconds(2));
+  MemberProbe probe(session, std::min(flags.Duration("command-timeout"), patience));
   client::Options options = session.options();
   options.on_unreachable = {};
   KV_TRY(const auto client, Session::ConnectWith(options));

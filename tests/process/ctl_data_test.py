@@ -132,7 +132,7 @@ class ExportImportTest(unittest.TestCase):
         fill(source, pairs)
         self.export(source)
         for least in (300, 1500):
-            with subprocess.Popen([ctl.CTL, "--endpoints", target, "import", "--rate", "3000", self.file]) as running:
+            with subprocess.Popen([ctl.CTL, "--endpoints", target, "import", "--rate", "500", self.file]) as running:
                 end = time.monotonic() + 60
                 while len(values(target)) < least:
                     self.assertLess(time.monotonic(), end)
@@ -149,7 +149,7 @@ class ExportImportTest(unittest.TestCase):
             pairs = [(b"k%05d" % n, b"v" * 100) for n in range(3000)]
             fill(source, pairs)
             self.export(source)
-            with subprocess.Popen([ctl.CTL, "--endpoints", ",".join(cluster.endpoints), "import", "--rate", "1500",
+            with subprocess.Popen([ctl.CTL, "--endpoints", ",".join(cluster.endpoints), "import", "--rate", "600",
                                    self.file], stdout=subprocess.PIPE, text=True) as running:
                 leader = cluster.leader()
                 end = time.monotonic() + 60

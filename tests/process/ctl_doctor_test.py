@@ -14,7 +14,8 @@ OF_THE_MACHINE = {"slow-sync", "slow-commit", "slow-read", "elections"}
 
 def examine(endpoints, *arguments):
     """(exit code, {"severity code subject"}, the whole answer); without what only the machine is to blame for."""
-    done = ctl.run(endpoints, "doctor", "-w", "json", *arguments)
+    patience = () if "--command-timeout" in arguments else ("--command-timeout", "30s")
+    done = ctl.run(endpoints, "doctor", "-w", "json", *patience, *arguments)
     answer = json.loads(done.stdout)
     findings = {f"{f['severity']} {f['code']} {f['subject']}" for f in answer["findings"]
                 if f["code"] not in OF_THE_MACHINE}
@@ -53,10 +54,10 @@ class DoctorTest(unittest.TestCase):
 
             cluster.members[2].kill()
             wait_until(lambda: cluster.leader(), "a leader")
-            code, findings, _ = examine(cluster.endpoints, "--command-timeout", "5s")
+            code, findings, _ = examine(cluster.endpoints, "--command-timeout", "10s")
             self.assertEqual(findings, {"warning unreachable m3", "warning no-spare-member cluster"})
             self.assertEqual(code, 1)
-            text = ctl.run(cluster.endpoints, "doctor", "--command-timeout", "5s").stdout
+            text = ctl.run(cluster.endpoints, "doctor", "--command-timeout", "10s").stdout
             self.assertIn(f"warning: m3: does not answer at {cluster.members[2].endpoint}: ", text)
             self.assertIn("[unreachable]\n    to do: ", text)
 
@@ -95,6 +96,17 @@ class DoctorTest(unittest.TestCase):
         code, findings, _ = examine("127.0.0.1:1", "--command-timeout", "1s")
         self.assertEqual(code, 2)
         self.assertEqual(findings, {"critical no-member-list cluster", "critical unreachable 127.0.0.1:1"})
+
+    def test_with_users(self):
+        with server.Server("--bcrypt-cost", "4").start() as node:
+            for command in (("user", "add", "root:secret"), ("user", "grant-role", "root", "root"), ("auth", "enable")):
+                ctl.succeed(node.endpoint, *command)
+            code, findings, _ = examine(node.endpoint)
+            self.assertIn(f"critical refused {node.endpoint}", findings)
+            self.assertEqual(code, 2)
+            _, findings, answer = examine(node.endpoint, "--user", "root:secret")
+            self.assertEqual(findings, {"note single-member cluster"})
+            self.assertIn("hash", answer["members"][0])
 
     def test_two_clusters(self):
         with server.Server().start() as node, server.Server("--initial-cluster-token", "other").start() as other:

@@ -76,7 +76,7 @@ def rest_of(terminal):
 
 class TopTest(unittest.TestCase):
     def frame(self, endpoints, *arguments):
-        lines = ctl.succeed(endpoints, "top", "--once", "-w", "json", "--interval", "1s", *arguments).splitlines()
+        lines = ctl.succeed(endpoints, "top", "--once", "-w", "json", "--interval", "2s", *arguments).splitlines()
         self.assertEqual(len(lines), 1)
         return json.loads(lines[0])
 
@@ -112,7 +112,7 @@ class TopTest(unittest.TestCase):
             down.kill()
             frame = self.frame(leader.endpoint)
             self.assertEqual([m["name"] for m in frame["members"] if m["role"] == "down"], [down.name])
-            text = ctl.succeed(leader.endpoint, "top", "--once", "--interval", "1s")
+            text = ctl.succeed(leader.endpoint, "top", "--once", "--interval", "2s")
             self.assertIn(f"leader {leader.name}", text)
             self.assertIn(f"\n{down.name}: ", text)
 

@@ -82,6 +82,14 @@ TEST(DiagnosisTest, WithoutAListOfMembersNothingIsSure) {
               IsSupersetOf({"critical no-member-list cluster", "critical unreachable h:1"}));
 }
 
+TEST(DiagnosisTest, ARefusalIsNoFailureOfTheMember) {
+  ClusterFacts facts = Healthy();
+  facts.members.resize(1);
+  TakeDown(facts.members[0]);
+  facts.members[0].reading.unreachable = "etcdserver: user name is empty";
+  EXPECT_THAT(Found(facts), Contains("critical refused m1"));
+}
+
 TEST(DiagnosisTest, AMemberThatHasNotStartedIsNamedByItsId) {
   ClusterFacts facts = Healthy();
   TakeDown(facts.members[2]);
