@@ -126,9 +126,12 @@ class MannersTest(unittest.TestCase):
                 self.member.command(), env={"PATH": os.environ["PATH"], "NOTIFY_SOCKET": path},
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             try:
-                self.assertEqual(supervisor.recv(100), b"READY=1")
-                process.send_signal(signal.SIGTERM)
-                self.assertEqual(supervisor.recv(100), b"STOPPING=1")
+                # Its role is told in between.
+                for word in (b"READY=1", b"STOPPING=1"):
+                    while word not in (told := supervisor.recv(100)).split(b"\n"):
+                        self.assertTrue(told.startswith(b"STATUS="), told)
+                    if word == b"READY=1":
+                        process.send_signal(signal.SIGTERM)
                 self.assertEqual(process.wait(10), 0)
             finally:
                 process.kill()

@@ -29,6 +29,7 @@ class Server:
         self.environment = {"PATH": os.environ["PATH"]}
         self.process = None
         self.starts = 0
+        self.peer_port = ports.free_port()  # another one for each start
 
     def __enter__(self):
         return self
