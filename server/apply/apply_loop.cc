@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/duration_text.h"
 #include "base/logging.h"
 #include "server/state/raft_status.h"
 
@@ -94,11 +95,8 @@ void ApplyLoop::WarnIfSlow(TimePoint begin, const std::vector<raft::Entry>& batc
   const Duration took = apply_.clock().Now() - begin;
   if (slow_apply_ <= Duration::zero() || took <= slow_apply_) return;
   status_.counters().slow_applies.Add();
-  const auto millis = [](Duration duration) {
-    return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
-  };
-  KV_WARN("apply request took too long", {"took-ms", millis(took)},
-          {"expected-duration-ms", millis(slow_apply_)}, {"entries", batch.size()},
+  KV_WARN("apply request took too long", {"took", FormatDuration(took)},
+          {"expected-duration", FormatDuration(slow_apply_)}, {"entries", batch.size()},
           {"first-index", batch.front().index});
 }
 

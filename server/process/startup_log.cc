@@ -6,12 +6,16 @@
 #include <thread>
 
 #include "base/duration_text.h"
+#include "base/human_bytes.h"
 #include "base/logging.h"
 #include "server/messages/version.h"
 #include "server/process/compaction_retention.h"
 
 namespace kvorum::server {
 namespace {
+
+constexpr std::uint64_t kRecommendedQuotaBytes = std::uint64_t{8} << 30;
+constexpr std::uint64_t kRecommendedRequestBytes = std::uint64_t{10} << 20;
 
 std::string Milliseconds(std::uint64_t ms) { return FormatDuration(std::chrono::milliseconds(ms)); }
 
@@ -22,6 +26,35 @@ std::string RetentionText(const Options& options) {
   return FormatDuration(policy->mode == CompactionPolicy::Mode::kRevision
                             ? Duration(policy->kept_revisions)
                             : policy->period);
+}
+
+// etcd's lines, word for word: operators' rules match them.
+void LogQuota(const Options& options) {
+  const std::int64_t bytes = options.ReportedQuotaBytes();
+  if (bytes < 0) {
+    KV_INFO("disabled backend quota", {"quota-size-bytes", bytes});
+    return;
+  }
+  const auto size = static_cast<std::uint64_t>(bytes);
+  if (options.quota_backend_bytes == 0) {
+    KV_INFO("enabled backend quota with default value", {"quota-size-bytes", bytes},
+            {"quota-size", HumanBytes(size)});
+    return;
+  }
+  if (size > kRecommendedQuotaBytes) {
+    KV_WARN("quota exceeds the maximum value", {"quota-size-bytes", bytes},
+            {"quota-size", HumanBytes(size)}, {"quota-maximum-size-bytes", kRecommendedQuotaBytes},
+            {"quota-maximum-size", HumanBytes(kRecommendedQuotaBytes)});
+  }
+  KV_INFO("enabled backend quota", {"quota-size-bytes", bytes}, {"quota-size", HumanBytes(size)});
+}
+
+void LogRequestLimit(const Options& options) {
+  if (options.max_request_bytes <= kRecommendedRequestBytes) return;
+  KV_WARN("exceeded recommended request limit", {"max-request-bytes", options.max_request_bytes},
+          {"max-request-size", HumanBytes(options.max_request_bytes)},
+          {"recommended-request-bytes", kRecommendedRequestBytes},
+          {"recommended-request-size", HumanBytes(kRecommendedRequestBytes)});
 }
 
 }  // namespace
@@ -53,6 +86,8 @@ void LogStartup(const Options& options) {
           {"auto-compaction-retention", retention}, {"auto-compaction-interval", retention},
           {"max-learners", options.max_learners},
           {"v2-deprecation", "write-only"});  // whatever was requested, as in etcd
+  LogQuota(options);
+  LogRequestLimit(options);
 }
 
 }  // namespace kvorum::server

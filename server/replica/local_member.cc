@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "base/api_errors.h"
 #include "base/failpoint.h"
+#include "base/human_bytes.h"
 #include "base/logging.h"
 #include "raft/node.h"
 #include "server/apply/applier.h"
@@ -141,7 +143,13 @@ void LocalMember::BuildApplier(const LocalMemberOptions& options) {
       Applier::Hooks{
           .on_conf_change = [this](raft::Index index,
                                    const raft::ConfChange& change) { ConfChanged(index, change); },
-          .on_no_space = [this](Task answer) { housekeeping_->RaiseNoSpace(std::move(answer)); },
+          .on_no_space =
+              [this, limit = options.quota_bytes](Task answer) {
+                KV_WARN("message exceeded backend quota; raising alarm",
+                        {"quota-size-bytes", limit}, {"quota-size", HumanBytes(limit)},
+                        {"error", kErrNoSpace.message});
+                housekeeping_->RaiseNoSpace(std::move(answer));
+              },
           .on_fatal = on_fatal_},
       options.apply);
 }

@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "base/duration_text.h"
 #include "base/failpoint.h"
 #include "base/logging.h"
 #include "server/replica/snapshot_files.h"
@@ -12,6 +13,8 @@
 namespace kvorum::server {
 namespace {
 
+// A sync that takes longer is logged, as in etcd.
+constexpr Duration kSlowSync = std::chrono::seconds(1);
 constexpr Duration kFullDiskRetry = std::chrono::seconds(1);
 
 }  // namespace
@@ -73,9 +76,16 @@ bool LogWriter::WriteAll(std::vector<Write>& writes) {
 
 Result<void> LogWriter::Sync() {
   if (options_.unsafe_no_fsync) return {};
-  std::optional<ObservedTime> time;
-  if (writer_->HasUnsynced()) time.emplace(times_.sync, wal_.clock());
-  return writer_->Sync();
+  if (!writer_->HasUnsynced()) return writer_->Sync();
+  const TimePoint begin = wal_.clock().Now();
+  Result<void> synced = writer_->Sync();
+  const Duration took = wal_.clock().Now() - begin;
+  times_.sync.Observe(took);
+  if (took > kSlowSync) {
+    KV_WARN("slow fdatasync", {"took", FormatDuration(took)},
+            {"expected-duration", FormatDuration(kSlowSync)});
+  }
+  return synced;
 }
 
 void LogWriter::WaitForSpace(const Error& error) {

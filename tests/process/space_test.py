@@ -189,6 +189,21 @@ class SpaceTest(unittest.TestCase):
         with self.member.channel() as channel:
             self.wait_for("the alarm stands", lambda: self.is_writable(server.kv(channel)))
 
+    def test_a_start_tells_its_limits(self):
+        self.member.start()
+        enabled = self.lines("enabled backend quota with default value")[0]
+        self.assertEqual((enabled["quota-size-bytes"], enabled["quota-size"]), (2 << 30, "2.1 GB"))
+        self.member.kill()
+        self.member.start("--quota-backend-bytes", str(16 << 30), "--max-request-bytes", str(20 << 20))
+        self.assertEqual(self.lines("enabled backend quota")[0]["quota-size"], "17 GB")
+        beyond = self.lines("quota exceeds the maximum value")[0]
+        self.assertEqual((beyond["level"], beyond["quota-maximum-size"]), ("warn", "8.6 GB"))
+        requests = self.lines("exceeded recommended request limit")[0]
+        self.assertEqual((requests["max-request-bytes"], requests["recommended-request-size"]), (20 << 20, "10 MB"))
+        self.member.kill()
+        self.member.start("--quota-backend-bytes", "-1")
+        self.assertEqual(self.lines("disabled backend quota")[0]["quota-size-bytes"], -1)
+
     # ---- defragmentation ----
 
     def waste(self, channel, mib=40):

@@ -14,6 +14,7 @@
 #include "server/replica/snapshot_files.h"
 #include "tests/disk/sim_file_system.h"
 #include "tests/mvcc/manual_executor.h"
+#include "tests/server/log_file.h"
 
 namespace kvorum::server {
 namespace {
@@ -427,6 +428,20 @@ TEST_F(LogWriterTest, AChangedByteOfAnEarlierWriteOfTheLastSyncIsRefused) {
     ASSERT_TRUE(fs_.Corrupt(segment, at, 0x04));
   }
   EXPECT_GT(refused, 200);
+}
+
+TEST_F(LogWriterTest, ASlowSyncIsLogged) {
+  LogFile log;
+  Push(10);
+  RunDue();
+  EXPECT_THAT(log.LinesWith("slow fdatasync"), IsEmpty());
+  fs_.SetObserver([this] { clock_.Advance(std::chrono::seconds(2)); });
+  Push(10);
+  RunDue();
+  fs_.SetObserver({});
+  const std::vector<std::string> lines = log.LinesWith("slow fdatasync");
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_THAT(lines[0], ::testing::HasSubstr(R"("expected-duration":"1s")"));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/api_errors.h"
+#include "tests/server/log_file.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/small_cluster.h"
 
@@ -51,7 +52,11 @@ class SelfClearing : public ::testing::Test {
 };
 
 TEST_F(SelfClearing, TheAlarmStandsUntilThereIsRoomAndThenEndsByItself) {
-  ASSERT_NO_FATAL_FAILURE(Fill());
+  {
+    const LogFile log;
+    ASSERT_NO_FATAL_FAILURE(Fill());
+    EXPECT_FALSE(log.LinesWith("message exceeded backend quota; raising alarm").empty());
+  }
   cluster_->RunFor(seconds(30));
   ASSERT_TRUE(Stands()) << "nothing has changed";
   EXPECT_TRUE(Put("k").error() == kErrNoSpace.ToError());
