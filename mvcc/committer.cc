@@ -128,6 +128,7 @@ Committer::Outcome Committer::Commit(WriteBuffer::Taken taken) {
       return Outcome::kFailed;
     }
     const Duration duration = executor_.clock().Now() - start;
+    if (options_.on_written) options_.on_written(taken.batch);
     KV_FAILPOINT("beforeWritebackBuf");
     buffer_->Release(taken);
     KV_FAILPOINT("afterWritebackBuf");

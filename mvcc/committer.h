@@ -42,6 +42,8 @@ class Committer {
     std::uint64_t batch_bytes = std::uint64_t{8} << 20;
     // The consistent index of the last publish that a commit made durable.
     std::function<void(std::uint64_t)> on_durable;
+    // Called with what a commit has made durable.
+    std::function<void(const WriteBatch&)> on_written;
     // Called after each commit, for the metrics.
     std::function<void(const CommitStats&)> on_commit;
     std::function<void(const Error&)> on_fatal;

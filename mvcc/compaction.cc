@@ -12,6 +12,7 @@
 #include "base/logging.h"
 #include "base/metric.h"
 #include "mvcc/bucket.h"
+#include "mvcc/history_sum.h"
 #include "mvcc/key_value.h"
 #include "mvcc/store.h"
 
@@ -48,6 +49,7 @@ struct Compactor::Job {
   Revision next;
   std::vector<Revision> deletions;
   std::uint64_t deleted = 0;
+  std::uint64_t deleted_sum = 0;  // of their hashes
 };
 
 Compactor::Compactor(Store& store) : store_(store) {}
@@ -91,6 +93,7 @@ void Compactor::StartNext() {
   running_ = true;
   const std::shared_ptr<Job>& job = jobs_.front();
   job->state = store_.state_;
+  store_.history_sum_.CompactionBegins();
   job->started = store_.executors_.apply.clock().Now();
   store_.executors_.apply.Post([this, job] { StepIndex(job); });
 }
@@ -175,6 +178,7 @@ Result<void> Compactor::Collect(const IndexView& index, Job& job, const Revision
   KV_TRY(const KeyValue kv, DecodeKeyValue(record.value));
   if (!index.IsKept(kv.key, record.revision, job.revision, KeepRule::kCompaction)) {
     job.deletions.push_back(record.revision);
+    job.deleted_sum += RecordHash(record);
   }
   return {};
 }
@@ -188,8 +192,13 @@ void Compactor::Finish(const std::shared_ptr<Job>& job) {
   store_.PublishCompactMark(meta_key::kFinishedCompact, job->revision);
   KV_FAILPOINT("compactAfterSetFinishedCompact");
   running_ = false;
+  store_.history_sum_.CompactionEnds(job->revision, job->deleted_sum);
   const KvHash hash = job->hasher->Finish();
-  if (job->store_hash) store_.hashes_.Store(hash);
+  if (job->store_hash) {
+    KV_INFO("storing new hash", {"hash", hash.hash}, {"revision", hash.revision},
+            {"compact-revision", hash.compact_revision});
+    store_.hashes_.Store(hash);
+  }
   const Clock& clock = store_.executors_.apply.clock();
   store_.counters_.AddCompacted(job->deleted);
   store_.counters_.compaction.Observe(clock.Now() - job->started);

@@ -69,6 +69,11 @@ void HashStorage::Store(const KvHash& hash) {
   if (hashes_.size() > kMaxSize) hashes_.erase(hashes_.begin());
 }
 
+std::vector<KvHash> HashStorage::All() const {
+  const std::lock_guard lock(mutex_);
+  return hashes_;
+}
+
 void HashStorage::Clear() {
   std::lock_guard lock(mutex_);
   hashes_.clear();

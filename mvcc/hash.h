@@ -60,6 +60,7 @@ class HashStorage {
  public:
   void Store(const KvHash& hash);
   std::optional<KvHash> Find(std::int64_t revision) const;
+  std::vector<KvHash> All() const;  // by revision
   void Clear();
 
  private:

@@ -62,6 +62,7 @@ Store::Store(StoreOptions options, std::unique_ptr<Backend> backend, StoreExecut
       committer_(*state_->backend, state_->buffer, executors_.backend, executors_.copier,
                  [this] {
                    Committer::Options commit = options_.commit;
+                   commit.on_written = [this](const WriteBatch& batch) { history_sum_.Add(batch); };
                    commit.on_commit = [this](const Committer::CommitStats& stats) {
                      sizes_.Refresh(committer_.backend());
                      counters_.commit.Observe(stats.duration);
@@ -81,6 +82,7 @@ Result<std::unique_ptr<Store>> Store::Open(StoreOptions options, std::unique_ptr
   std::unique_ptr<Store> store(new Store(std::move(options), std::move(backend), executors));
   KV_TRY(const Restored restored, Restore(store->options_, *store->state_));
   store->GoOnFrom(restored, /*side_version=*/0);
+  store->BeginHistorySum(restored);
   store->sizes_.Refresh(*store->state_->backend);
   store->ResumeCompaction(restored);
   return store;
@@ -122,6 +124,11 @@ void Store::GoOnFrom(const Restored& restored, std::uint64_t side_version) {
   revisions_.Begin(restored.revision, restored.compact_revision(), side_version);
   KV_INFO("kvstore restored", {"current-rev", revisions_.working()},
           {"compact-rev", revisions_.compacted()}, {"keys", state_->index->live_keys()});
+}
+
+void Store::BeginHistorySum(const Restored& restored) {
+  history_sum_.Begin(restored.revision, restored.compact_revision(),
+                     /*is_compacted=*/restored.scheduled_compact <= restored.finished_compact);
 }
 
 void Store::ResumeCompaction(const Restored& restored) {

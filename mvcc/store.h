@@ -36,6 +36,7 @@
 #include "mvcc/committer.h"
 #include "mvcc/compaction.h"
 #include "mvcc/hash.h"
+#include "mvcc/history_sum.h"
 #include "mvcc/key_index.h"
 #include "mvcc/publish_listener.h"
 #include "mvcc/requests.h"
@@ -108,6 +109,10 @@ class Store {
   // returns at once the hash taken then, over the records before it. ErrCompacted, ErrFutureRev.
   // Starts over if the backend needs its reader's place.
   Result<KvHash> HashKv(std::int64_t revision);
+  // The hashes stored for that, by revision.
+  std::vector<KvHash> compaction_hashes() const { return hashes_.All(); }
+  // The incremental hash of what is durable.
+  HistorySum& history_sum() { return history_sum_; }
   // CRC-32C over all buckets of the backend as it is durable now. Threads and restarts as for
   // HashKv.
   struct BackendHash {
@@ -242,6 +247,7 @@ class Store {
   static Result<Restored> Restore(const StoreOptions& options, StoreState& state);
   // Starts writing on top of the restored content.
   void GoOnFrom(const Restored& restored, std::uint64_t side_version);
+  void BeginHistorySum(const Restored& restored);
   void ResumeCompaction(const Restored& restored);
   std::shared_ptr<StoreState> State() const {
     std::lock_guard lock(state_mutex_);
@@ -275,6 +281,7 @@ class Store {
   BackendSizes sizes_;
   Committer committer_;
   HashStorage hashes_;
+  HistorySum history_sum_;
   StoreCounters counters_;
   Recovered recovered_;
 

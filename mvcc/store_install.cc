@@ -75,6 +75,7 @@ void Store::PlaceInstallation(std::shared_ptr<Installation> installation) {
   const Result<void> placed = state.backend->TakePlace(installation->request.path);
   if (!placed.has_value()) return Fatal(placed.error());
   committer_.Retarget(*state.backend, state.buffer, installation->state);
+  BeginHistorySum(installation->restored);
   sizes_.Refresh(*state.backend);
   executors_.apply.Post(
       [this, installation = std::move(installation)] { ShowInstallation(*installation); });

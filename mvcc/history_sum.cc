@@ -1,0 +1,132 @@
+#include "mvcc/history_sum.h"
+
+#include "base/crc32c.h"
+
+namespace kvorum::mvcc {
+namespace {
+
+// The finalizer of SplitMix64: a bijection in which every bit of the input moves half of the
+// output's. Without it sums would be as linear as the checksum is.
+std::uint64_t Mix(std::uint64_t word) {
+  word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9U;
+  word = (word ^ (word >> 27)) * 0x94d049bb133111ebU;
+  return word ^ (word >> 31);
+}
+
+constexpr std::uint64_t kMainFactor = 0x9e3779b97f4a7c15U;
+constexpr std::uint64_t kSubFactor = 0xd1342543de82ef95U;
+
+}  // namespace
+
+std::uint64_t RecordHash(const RevisionRecord& record) {
+  const std::uint64_t content =
+      std::uint64_t{Crc32c(0, record.value)} << 32 | (record.value.size() & 0xffffffffU);
+  const std::uint64_t place = static_cast<std::uint64_t>(record.revision.main) * kMainFactor +
+                              static_cast<std::uint64_t>(record.revision.sub) * kSubFactor +
+                              (record.tombstone ? 1 : 0);
+  return Mix(Mix(place) ^ content);
+}
+
+void HistorySum::Begin(std::int64_t revision, std::int64_t compact_revision, bool is_compacted) {
+  std::lock_guard lock(mutex_);
+  ++epoch_;
+  revision_ = revision;
+  added_ = 0;
+  compact_revision_ = compact_revision;
+  is_compacting_ = !is_compacted;
+  has_base_ = false;
+  bases_.clear();
+  points_.clear();
+}
+
+void HistorySum::Keep(Point point) {
+  const bool is_known = !points_.empty() && points_.back().revision >= point.revision;
+  if (point.revision % kInterval != 0 || is_known) return;
+  if (points_.size() == kMaxPoints) points_.pop_front();
+  points_.push_back(point);
+}
+
+void HistorySum::Add(const WriteBatch& batch) {
+  if (batch.appends.empty()) return;
+  // Only this executor changes the two, so that the hashes need no lock.
+  Point last{.revision = revision_, .added = added_};
+  std::vector<Point> passed;
+  for (const auto& span : batch.appends) {
+    for (const RevisionRecord& record : span) {
+      if (record.revision.main != last.revision) {
+        if (last.revision % kInterval == 0) passed.push_back(last);
+        last.revision = record.revision.main;
+      }
+      last.added += RecordHash(record);
+    }
+  }
+  std::lock_guard lock(mutex_);
+  for (const Point& point : passed) Keep(point);
+  Keep(last);
+  revision_ = last.revision;
+  added_ = last.added;
+}
+
+void HistorySum::CompactionBegins() {
+  std::lock_guard lock(mutex_);
+  is_compacting_ = true;
+}
+
+void HistorySum::CompactionEnds(std::int64_t compact_revision, std::uint64_t dropped) {
+  std::lock_guard lock(mutex_);
+  is_compacting_ = false;
+  compact_revision_ = compact_revision;
+  if (!has_base_) return;
+  if (bases_.size() == kMaxBases) bases_.erase(bases_.begin());
+  bases_.push_back({.compact_revision = compact_revision, .sum = bases_.back().sum - dropped});
+}
+
+std::optional<HistorySum::Pass> HistorySum::BeginPass() const {
+  std::lock_guard lock(mutex_);
+  if (is_compacting_) return std::nullopt;
+  return Pass{.epoch = epoch_,
+              .compact_revision = compact_revision_,
+              .revision = revision_,
+              .added = added_};
+}
+
+bool HistorySum::IsCurrentLocked(const Pass& pass) const {
+  return pass.epoch == epoch_ && !is_compacting_ && pass.compact_revision == compact_revision_;
+}
+
+bool HistorySum::IsCurrent(const Pass& pass) const {
+  std::lock_guard lock(mutex_);
+  return IsCurrentLocked(pass);
+}
+
+HistorySum::Outcome HistorySum::EndPass(const Pass& pass, std::uint64_t sum) {
+  std::lock_guard lock(mutex_);
+  if (!IsCurrentLocked(pass)) return Outcome::kOvertaken;
+  const std::uint64_t base = sum - pass.added;
+  if (has_base_) return bases_.back().sum == base ? Outcome::kEqual : Outcome::kDiffers;
+  has_base_ = true;
+  bases_.push_back({.compact_revision = pass.compact_revision, .sum = base});
+  return Outcome::kFirst;
+}
+
+HistorySum::History HistorySum::Newest(std::size_t max_points) const {
+  std::lock_guard lock(mutex_);
+  History history{.bases = bases_, .points = {}};
+  const std::size_t kept = points_.size() < max_points ? points_.size() : max_points;
+  history.points.assign(points_.end() - static_cast<std::ptrdiff_t>(kept), points_.end());
+  if (history.points.empty() || history.points.back().revision != revision_)
+    history.points.push_back({.revision = revision_, .added = added_});
+  return history;
+}
+
+std::int64_t HistorySum::durable_revision() const {
+  std::lock_guard lock(mutex_);
+  return revision_;
+}
+
+std::uint64_t HistorySum::epoch() const {
+  std::lock_guard lock(mutex_);
+  return epoch_;
+}
+
+}  // namespace kvorum::mvcc

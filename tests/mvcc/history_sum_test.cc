@@ -1,0 +1,171 @@
+// The incremental hash of the history: it equals what a walk over the backend adds up, whatever
+// the history, its batches, its compactions and restarts; and a backend that lost a record differs.
+#include "mvcc/history_sum.h"
+
+#include <map>
+
+#include "base/rng.h"
+#include "mvcc/history_scan.h"
+#include "tests/mvcc/store_fixture.h"
+#include "tests/mvcc/store_random.h"
+
+namespace kvorum::mvcc {
+namespace {
+
+using Outcome = HistorySum::Outcome;
+
+Outcome Examine(StoreHarness& member, std::uint64_t records_a_step = 3) {
+  const auto pass = member.store->history_sum().BeginPass();
+  if (!pass.has_value()) return Outcome::kOvertaken;
+  HistoryScan scan(*member.store, *pass);
+  while (!Ok(scan.Step(records_a_step))) {
+  }
+  return member.store->history_sum().EndPass(*pass, scan.sum());
+}
+
+// By compacted revision and revision.
+using Sums = std::map<std::pair<std::int64_t, std::int64_t>, std::uint64_t>;
+
+Sums SumsOf(StoreHarness& member) {
+  Sums sums;
+  const auto history = member.store->history_sum().Newest(HistorySum::kMaxPoints);
+  for (const auto& base : history.bases) {
+    for (const auto& point : history.points)
+      sums[{base.compact_revision, point.revision}] = base.sum + point.added;
+  }
+  return sums;
+}
+
+// A walk over all records that are durable, without the class under test.
+std::uint64_t WalkedSum(StoreHarness& member) {
+  std::uint64_t sum = 0;
+  Ok(member.store->LookAtDurable([&](Snapshot& content) {
+    return content.ScanRevisions({}, {.main = member.revision() + 1, .sub = 0},
+                                 [&](const RevisionRecord& record) {
+                                   sum += RecordHash(record);
+                                   return true;
+                                 });
+  }));
+  return sum;
+}
+
+class HistorySumTest : public StoreTest {};
+
+TEST_F(HistorySumTest, OfARecordDependsOnEachOfItsParts) {
+  const RevisionRecord record{.revision = {.main = 5, .sub = 1}, .value = "value"};
+  const std::uint64_t hash = RecordHash(record);
+  EXPECT_EQ(RecordHash(record), hash);
+  EXPECT_NE(RecordHash({.revision = {.main = 6, .sub = 1}, .value = "value"}), hash);
+  EXPECT_NE(RecordHash({.revision = {.main = 5, .sub = 2}, .value = "value"}), hash);
+  EXPECT_NE(RecordHash({.revision = {.main = 5, .sub = 1}, .value = "valuf"}), hash);
+  EXPECT_NE(RecordHash({.revision = {.main = 5, .sub = 1}, .value = "value", .tombstone = true}),
+            hash);
+}
+
+TEST_F(HistorySumTest, IsUnknownUntilTheBackendWasReadOnce) {
+  Put("a", "1");
+  Settle();
+  EXPECT_TRUE(store->history_sum().Newest(1).bases.empty());
+  EXPECT_EQ(Examine(*this), Outcome::kFirst);
+  EXPECT_EQ(SumsOf(*this), (Sums{{{-1, 2}, WalkedSum(*this)}}));
+  EXPECT_EQ(Examine(*this), Outcome::kEqual);
+}
+
+TEST_F(HistorySumTest, KeepsAPointAtEachMultipleOfItsInterval) {
+  for (std::int64_t i = 0; i < 3 * HistorySum::kInterval; ++i) Put("k", std::to_string(i));
+  Settle();
+  const auto points = store->history_sum().Newest(2).points;
+  ASSERT_EQ(points.size(), 3u);
+  EXPECT_EQ(points[0].revision, 2 * HistorySum::kInterval);
+  EXPECT_EQ(points[1].revision, 3 * HistorySum::kInterval);
+  EXPECT_EQ(points[2].revision, revision());
+}
+
+TEST_F(HistorySumTest, APassIsOvertakenByACompaction) {
+  Put("a", "1");
+  Put("a", "2");
+  Settle();
+  const auto pass = store->history_sum().BeginPass();
+  Compact(3);
+  Settle();
+  EXPECT_FALSE(store->history_sum().IsCurrent(*pass));
+  EXPECT_EQ(store->history_sum().EndPass(*pass, 0), Outcome::kOvertaken);
+  EXPECT_EQ(Examine(*this), Outcome::kFirst);
+}
+
+TEST_F(HistorySumTest, ALostRecordIsFound) {
+  for (int i = 0; i < 20; ++i) Put("k" + std::to_string(i), "v");
+  Settle();
+  EXPECT_EQ(Examine(*this), Outcome::kFirst);
+  WriteBatch loss;
+  loss.deletions = {{.main = 7, .sub = 0}};
+  Ok(backend->Commit(loss));
+  EXPECT_EQ(Examine(*this), Outcome::kDiffers);
+}
+
+// After a restart its own walk sees nothing wrong, but the other members' sums do.
+TEST_F(HistorySumTest, ARecordLostWhileTheMemberWasDownShowsBesideTheOthers) {
+  StoreHarness other;
+  for (StoreHarness* member : {static_cast<StoreHarness*>(this), &other}) {
+    for (int i = 0; i < 20; ++i) member->Put("k" + std::to_string(i), "v");
+    member->Settle();
+  }
+  WriteBatch loss;
+  loss.deletions = {{.main = 7, .sub = 0}};
+  Ok(backend->Commit(loss));
+  Reopen();
+  EXPECT_EQ(Examine(*this), Outcome::kFirst);
+  EXPECT_EQ(Examine(other), Outcome::kFirst);
+  EXPECT_NE(SumsOf(*this), SumsOf(other));
+}
+
+// Two members apply the same entries; one of them commits, restarts and examines when it likes.
+TEST_F(HistorySumTest, IsTheSameOnAllMembersWhateverTheHistory) {
+  Rng rng(20'261'123);
+  for (std::uint64_t history = 0; history < 60; ++history) {
+    StoreHarness one;
+    StoreHarness two;
+    std::uint64_t compared = 0;
+    for (int i = 0; i < 150; ++i) {
+      const std::uint64_t dice = rng.Below(20);
+      const std::uint64_t seed = rng.Below(1U << 30);
+      for (StoreHarness* member : {&one, &two}) {
+        RandomRequests requests(seed, member->revision());
+        if (dice < 12) {
+          static_cast<void>(member->TryPut(requests.Put()));
+        } else if (dice < 15) {
+          member->Delete(requests.Delete());
+        } else if (dice < 19) {
+          static_cast<void>(member->TryTxn(requests.Txn()));
+        } else {
+          static_cast<void>(member->TryCompact(member->revision() - 2));
+        }
+      }
+      if (rng.OneIn(4)) two.Settle();
+      if (rng.OneIn(4)) one.Settle();
+      if (rng.OneIn(10)) static_cast<void>(Examine(one));
+      if (!rng.OneIn(15)) continue;
+      one.Settle();
+      two.Settle();
+      if (rng.OneIn(3)) two.Reopen();
+      two.Settle();
+      ASSERT_NE(Examine(one), Outcome::kDiffers);
+      ASSERT_NE(Examine(two), Outcome::kDiffers);
+      const Sums sums = SumsOf(one);
+      const Sums others = SumsOf(two);
+      const auto newest =
+          std::pair(std::max<std::int64_t>(one.store->compact_revision(), -1), one.revision());
+      ASSERT_TRUE(sums.contains(newest));
+      ASSERT_EQ(sums.at(newest), WalkedSum(one));
+      for (const auto& [place, sum] : sums) {
+        if (!others.contains(place)) continue;
+        ASSERT_EQ(others.at(place), sum) << "compacted " << place.first << ", at " << place.second;
+        ++compared;
+      }
+    }
+    EXPECT_GT(compared, 0u);
+  }
+}
+
+}  // namespace
+}  // namespace kvorum::mvcc
