@@ -88,6 +88,13 @@ class Node {
   // Transfers leadership to a voter. Any member may be asked.
   Dropped TransferLeadership(MemberId to);
 
+  // A follower is to get a snapshot though its log could go on: it is sent no entry from now on,
+  // until SendHeldSnapshot or a ReportSnapshot that failed. Returns false unless this member leads
+  // and hears from that one. One more entry, applied in between, makes the snapshot newer than all
+  // that the follower has.
+  bool HoldForSnapshot(MemberId to);
+  void SendHeldSnapshot(MemberId to);
+
   // --- reports ---
   // The writes of all Readys up to this number are durable. Never report late on purpose: the time
   // taken decides whether this member may lead.

@@ -43,6 +43,7 @@ void Progress::BecomeProbe() {
   next = std::max(match, pending_snapshot) + 1;
   state = ProgressState::kProbe;
   pending_snapshot = 0;
+  must_take_snapshot = false;
   is_probe_sent = false;
   sent_commit = std::min(sent_commit, match);
   inflights.Clear();
@@ -51,6 +52,7 @@ void Progress::BecomeProbe() {
 void Progress::BecomeReplicate() {
   state = ProgressState::kReplicate;
   pending_snapshot = 0;
+  must_take_snapshot = false;
   is_probe_sent = false;
   next = match + 1;
   inflights.Clear();
@@ -91,6 +93,8 @@ void Progress::CheckInvariants() const {
            "messages in flight outside of replication");
   KV_CHECK((state == ProgressState::kSnapshot) == (pending_snapshot != 0),
            "a pending snapshot outside of its state");
+  KV_CHECK(!must_take_snapshot || state == ProgressState::kSnapshot,
+           "a follower is held for no snapshot");
 }
 
 }  // namespace kvorum::raft

@@ -50,7 +50,8 @@ struct Progress {
   Index next = 1;         // the next entry to send
   Index sent_commit = 0;  // the highest commit index sent to it
   ProgressState state = ProgressState::kProbe;
-  Index pending_snapshot = 0;  // in kSnapshot: its index
+  Index pending_snapshot = 0;       // in kSnapshot: its index
+  bool must_take_snapshot = false;  // in kSnapshot: nothing else continues its log
   bool is_active = false;      // heard from in the leader's present election time-out, or the last
                                // one
   std::uint64_t heard_at = 0;  // the time when it was last heard from, in the leader's ticks

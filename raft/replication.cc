@@ -103,6 +103,27 @@ void Node::SendSnapshot(MemberId to, Progress& progress) {
   Send({.type = MessageType::kSnap, .to = to, .snapshot = std::move(snapshot)});
 }
 
+bool Node::HoldForSnapshot(MemberId to) {
+  Progress* progress = role_ == Role::kLeader && to != config_.id ? tracker_.Find(to) : nullptr;
+  if (progress == nullptr || !progress->is_active) return false;
+  progress->BecomeSnapshot(log_.last_index() + 1);
+  progress->must_take_snapshot = true;
+  return true;
+}
+
+void Node::SendHeldSnapshot(MemberId to) {
+  Progress* progress = role_ == Role::kLeader ? tracker_.Find(to) : nullptr;
+  if (progress == nullptr || !progress->must_take_snapshot) return;
+  const Index index = std::max(progress->pending_snapshot, log_.applied());
+  const std::optional<Term> term = log_.TermAt(index);
+  if (!term.has_value()) return progress->BecomeProbe();  // the entry was not made
+  auto snapshot = std::make_shared<Snapshot>();
+  snapshot->metadata = {.conf_state = tracker_.conf_state(), .index = index, .term = *term};
+  progress->pending_snapshot = index;
+  RecordEvent(EventType::kSnapshotSent, to, index);
+  Send({.type = MessageType::kSnap, .to = to, .snapshot = std::move(snapshot)});
+}
+
 void Node::SendHeartbeats(std::uint64_t read_round) {
   const SharedBytes context = read_round == 0 ? SharedBytes() : EncodeContext(read_round);
   for (const auto& [id, progress] : tracker_.progress()) {
@@ -141,7 +162,9 @@ Result<void> Node::HandleAppendResponse(const Message& message) {
     case ProgressState::kSnapshot:
       // At its present position the log can continue, whether this snapshot or something else
       // brought it there.
-      if (progress->match >= log_.snapshot_index()) progress->BecomeReplicate();
+      if (progress->match >=
+          (progress->must_take_snapshot ? progress->pending_snapshot : log_.snapshot_index()))
+        progress->BecomeReplicate();
       break;
   }
   if (is_news) MaybeCommit();

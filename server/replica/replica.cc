@@ -349,6 +349,24 @@ void Replica::MoveLeader(raft::MemberId to, TimePoint deadline, Callback callbac
   });
 }
 
+void Replica::HoldForSnapshot(raft::MemberId to, Callback callback) {
+  raft_.Post([this, to, callback = std::move(callback)]() mutable {
+    if (stopped_) return callback(kErrStopped.Fail());
+    if (node_->role() != raft::Role::kLeader) return callback(kErrNotLeader.Fail());
+    if (!node_->HoldForSnapshot(to))
+      return callback(Fail(Code::kUnavailable, "the leader does not hear from that member"));
+    callback({});
+  });
+}
+
+void Replica::SendHeldSnapshot(raft::MemberId to) {
+  raft_.Post([this, to] {
+    if (stopped_) return;
+    node_->SendHeldSnapshot(to);
+    ProcessReady();
+  });
+}
+
 void Replica::GiveUpLeadership(Duration limit, Task done) {
   raft_.Post([this, limit, done = std::move(done)]() mutable {
     const raft::MemberId successor = stopped_ ? raft::kNone : node_->BestSuccessor();

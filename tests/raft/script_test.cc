@@ -25,6 +25,8 @@
 // - transfer <id> <to>
 // - unreachable <id> <peer>
 // - snapshot <id> <peer> ok|failed: the outcome of sending a snapshot
+// - hold <id> <peer>: the peer is to get a snapshot though its log could go on; send_held <id>
+//   <peer>: now
 // `quiet` before a command prints nothing.
 #include <gtest/gtest.h>
 
@@ -106,6 +108,10 @@ class Script {
       Print(node(args).TransferLeadership(MemberId{Number(args.at(1))}));
     } else if (name == "unreachable") {
       node(args).ReportUnreachable(MemberId{Number(args.at(1))});
+    } else if (name == "hold") {
+      if (!node(args).HoldForSnapshot(MemberId{Number(args.at(1))})) out_ = "refused\n";
+    } else if (name == "send_held") {
+      node(args).SendHeldSnapshot(MemberId{Number(args.at(1))});
     } else if (name == "snapshot") {
       node(args).ReportSnapshot(MemberId{Number(args.at(1))}, args.at(2) == "ok");
     } else {
