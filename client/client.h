@@ -210,6 +210,8 @@ class Client {
   Result<etcdserverpb::HashKVResponse> HashKV(const etcdserverpb::HashKVRequest& request,
                                               const CallOptions& call = {});
   Result<etcdserverpb::DefragmentResponse> Defragment(const CallOptions& call = {});
+  // Replaces the member's database by its leader's; ours alone.
+  Result<void> Reseed(const CallOptions& call = {});
   // Works on the leader only.
   Result<etcdserverpb::MoveLeaderResponse> MoveLeader(
       const etcdserverpb::MoveLeaderRequest& request, const CallOptions& call = {});

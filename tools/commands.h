@@ -25,6 +25,7 @@ Command EndpointCommand();
 Command AlarmCommand();
 Command DefragCommand();
 Command MemberCommand();
+Command MemberReseedCommand();
 Command MoveLeaderCommand();
 Command DowngradeCommand();
 Command AuthCommand();

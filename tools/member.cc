@@ -180,7 +180,8 @@ In the simple format each line is a member: ID, Status, Name, Peer Addrs, Client
                       .default_value = "l",
                       .help = "l: linearizable; s: serializable, from this member alone",
                       .choices = {"l", "s"}}},
-           .run = RunList}}};
+           .run = RunList},
+          MemberReseedCommand()}};
 }
 
 Command MoveLeaderCommand() {
