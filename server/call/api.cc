@@ -14,6 +14,7 @@ constexpr std::string_view kLeaseService = "etcdserverpb.Lease";
 constexpr std::string_view kClusterService = "etcdserverpb.Cluster";
 constexpr std::string_view kMaintenanceService = "etcdserverpb.Maintenance";
 constexpr std::string_view kAuthService = "etcdserverpb.Auth";
+constexpr std::string_view kReplicaService = "kvorumpb.Replica";
 constexpr std::string_view kLockService = "v3lockpb.Lock";
 constexpr std::string_view kElectionService = "v3electionpb.Election";
 constexpr std::string_view kHealthService = "grpc.health.v1.Health";
@@ -173,6 +174,11 @@ constinit const Method<raft::MemberId, EmptyMessage> kMoveLeader{
 // Not served: its fields are not used.
 constinit const Method<EmptyMessage, EmptyMessage> kDowngrade{
     kMaintenanceService, "Downgrade", DecodeEmptyMessage, EncodeNothing, kRoot};
+
+// ---- kvorumpb.Replica ----
+
+constinit const Method<EmptyMessage, EmptyMessage> kReseed{
+    kReplicaService, "Reseed", DecodeEmptyMessage, EncodeNothing, kRoot};
 
 // ---- etcdserverpb.Auth ----
 

@@ -91,6 +91,9 @@ extern const StreamMethod kSnapshot;
 extern const Method<raft::MemberId, EmptyMessage> kMoveLeader;
 extern const Method<EmptyMessage, EmptyMessage> kDowngrade;
 
+// ---- kvorumpb.Replica: ours ----
+extern const Method<EmptyMessage, EmptyMessage> kReseed;
+
 // ---- etcdserverpb.Auth ----
 extern const Method<EmptyMessage, AuthResult> kAuthEnable;
 extern const Method<EmptyMessage, AuthResult> kAuthDisable;

@@ -7,6 +7,7 @@
 #include "server/call/access.h"
 #include "server/call/client_versions.h"
 #include "server/call/leader_streams.h"
+#include "server/call/quarantine.h"
 #include "server/replica/replica.h"
 #include "server/state/membership.h"
 
@@ -22,6 +23,7 @@ bool WantsLeader(const rpc::CallContext& call) { return call.Metadata(kRequireLe
 
 Result<void> CheckCall(const ServiceContext& context, const rpc::CallContext& call,
                        bool learner_serves) {
+  if (context.quarantine != nullptr && context.quarantine->Refuses(call)) return kErrCorrupt.Fail();
   if (context.membership->is_learner() && !learner_serves) return kErrNotSupportedForLearner.Fail();
   if (const auto version = call.Metadata(kClientApiVersion);
       version.has_value() && !IsValidUtf8(*version)) {
@@ -46,6 +48,7 @@ rpc::StreamMethod Guarded(const ServiceContext& context, const StreamMethod& met
     rpc::CallContext& call = stream->context();
     if (auto allowed = CheckCall(context, call, /*learner_serves=*/false); !allowed.has_value())
       return stream->Finish(std::move(allowed).error());
+    if (context.quarantine != nullptr) context.quarantine->Watch(stream);
     if (context.leader_streams != nullptr && WantsLeader(call)) context.leader_streams->Add(stream);
     if (method.admits == nullptr || IsOpen(context)) return handler(std::move(stream));
     const Access& access = *context.access;

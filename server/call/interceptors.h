@@ -13,9 +13,10 @@ namespace kvorum::server {
 // True if the call requires a leader (metadata hasleader).
 bool WantsLeader(const rpc::CallContext& call);
 
-// kErrNotSupportedForLearner for a member without a vote that does not serve this call,
-// kErrInvalidClientApiVersion for metadata client-api-version that is not UTF-8, kErrNoLeader for a
-// call that requires a leader while there is none.
+// kErrCorrupt while this member is kept from serving keys, kErrNotSupportedForLearner for a member
+// without a vote that does not serve this call, kErrInvalidClientApiVersion for metadata
+// client-api-version that is not UTF-8, kErrNoLeader for a call that requires a leader while there
+// is none.
 Result<void> CheckCall(const ServiceContext& context, const rpc::CallContext& call,
                        bool learner_serves);
 

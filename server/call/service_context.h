@@ -34,6 +34,7 @@ class Leases;
 class Membership;
 class PeerPoster;
 class PromoteForwarder;
+class Quarantine;
 class Replica;
 class RequestBatcher;
 class RequestIdSource;
@@ -89,6 +90,7 @@ struct ServiceContext {
   ServiceExecutors executors;
   rpc::AnswerMemory* answers = nullptr;       // may be null: then answers are not counted
   ClientVersions* client_versions = nullptr;  // may be null
+  const Quarantine* quarantine = nullptr;     // may be null: then nothing keeps this member out
   std::uint64_t cluster_id = 0;
   raft::MemberId member_id = raft::kNone;
   ServiceLimits limits;

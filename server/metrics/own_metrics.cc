@@ -1,12 +1,40 @@
 // The metrics that etcd has no name for.
 #include "mvcc/store.h"
 #include "rpc/answer_memory.h"
+#include "server/call/quarantine.h"
+#include "server/integrity/replica_check.h"
 #include "server/metrics/sources.h"
 #include "server/peer/peer_transport.h"
 #include "server/replica/replica.h"
 #include "watch/hub.h"
 
 namespace kvorum::server {
+
+namespace {
+
+void AddReplicaCheckRows(MetricsRegistry& registry, const MetricSources& of) {
+  const auto counters = [&of]() -> const ReplicaCheck::Counters& {
+    return of.replica_check().counters();
+  };
+  registry.Gauge("kvorum_replica_hash_agreement",
+                 "Whether all members compared last hold the same keys (1), or not (0).",
+                 [counters] { return counters().agrees.load() ? 1 : 0; });
+  registry.Gauge("kvorum_replica_members_compared", "Members in the last comparison of hashes.",
+                 [counters] { return counters().compared.load(); });
+  registry.Gauge("kvorum_replica_compared_revision", "The revision at which they were equal last.",
+                 [counters] { return counters().revision.load(); });
+  registry.Gauge("kvorum_database_damaged",
+                 "Whether reading the database through has found damage (1), or not (0).",
+                 [counters] { return counters().is_damaged.load() ? 1 : 0; });
+  registry.Counter("kvorum_database_passes_total", "Times that the database was read through.",
+                   [counters] { return counters().passes.value(); });
+  registry.Counter("kvorum_database_records_read_total", "Records read in these passes.",
+                   [counters] { return counters().records.value(); });
+  registry.Gauge("kvorum_quarantined", "Whether this member is kept from serving (1), or not (0).",
+                 [&of] { return of.context->quarantine->stands() ? 1 : 0; });
+}
+
+}  // namespace
 
 void AddOwnMetrics(MetricsRegistry& registry, const MetricSources& of) {
   const auto store = [&of]() -> const mvcc::Store& { return *of.context->store; };
@@ -54,6 +82,7 @@ void AddOwnMetrics(MetricsRegistry& registry, const MetricSources& of) {
                  [&of] { return of.peers->server_stats().open.load(); });
   registry.Gauge("kvorum_peer_body_bytes", "Bytes of bodies being posted to the peer port.",
                  [&of] { return of.peers->server_stats().gathered_bytes.load(); });
+  AddReplicaCheckRows(registry, of);
 }
 
 }  // namespace kvorum::server

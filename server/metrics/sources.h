@@ -19,6 +19,7 @@ class CallCounters;
 class ClientVersions;
 class Health;
 class PeerTransport;
+class ReplicaCheck;
 
 // A feature gate.
 struct Feature {
@@ -34,6 +35,7 @@ struct MetricSources {
   const ClientVersions* versions = nullptr;
   const Health* health = nullptr;
   const PeerTransport* peers = nullptr;
+  std::function<const ReplicaCheck&()> replica_check;
   std::function<rpc::Stats()> client_port;
   std::vector<Feature> features;
   bool times_calls = false;  // --metrics=extensive

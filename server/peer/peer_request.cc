@@ -23,12 +23,14 @@ using boost::system::error_code;
 
 constexpr std::size_t kMaxBodyBytes = std::size_t{4} << 20;
 
-std::string RequestText(std::string_view method, const Url& url, std::string_view path) {
+std::string RequestText(const PeerQuestion& question, const Url& url) {
   std::string text;
-  text.append(method).append(" ").append(path).append(" HTTP/1.1\r\nHost: ").append(HostOf(url));
-  text.append("\r\nConnection: close\r\n");
-  if (method != "GET") text.append("Content-Length: 0\r\n");
-  return text.append("\r\n");
+  text.append(question.method).append(" ").append(question.path).append(" HTTP/1.1\r\n");
+  text.append("Host: ").append(HostOf(url)).append("\r\nConnection: close\r\n");
+  text.append(question.headers);
+  if (question.method != "GET" || !question.body.empty())
+    text.append("Content-Length: ").append(std::to_string(question.body.size())).append("\r\n");
+  return text.append("\r\n").append(question.body);
 }
 
 Result<PeerAnswer> AnswerOf(const std::string& url, Result<HttpReceived> received) {
@@ -84,6 +86,10 @@ Result<PeerAnswer> PeerRequester::Ask(std::string_view method, const std::string
   return outcome;
 }
 
+Result<PeerAnswer> PeerRequester::Ask(const PeerQuestion&, const std::string& url, Duration) {
+  return Fail(Code::kUnavailable, url + ": cannot be sent a body");
+}
+
 struct HttpPeerRequester::Impl {
   explicit Impl(const PeerTls* tls) : dialer(loop, loop, tls) {}
 
@@ -111,6 +117,21 @@ void HttpPeerRequester::Stop() {
 
 void HttpPeerRequester::AskAll(std::string_view method, const std::vector<std::string>& urls,
                                std::string_view path, Duration timeout, const Take& take) {
+  AskEach({.method = method, .path = path, .headers = {}, .body = {}}, urls, timeout, take);
+}
+
+Result<PeerAnswer> HttpPeerRequester::Ask(const PeerQuestion& question, const std::string& url,
+                                          Duration timeout) {
+  Result<PeerAnswer> outcome = Fail(Code::kUnavailable, url + ": no answer in time");
+  AskEach(question, {url}, timeout, [&](const std::string&, Result<PeerAnswer> answer) {
+    outcome = std::move(answer);
+    return true;
+  });
+  return outcome;
+}
+
+void HttpPeerRequester::AskEach(const PeerQuestion& question, const std::vector<std::string>& urls,
+                                Duration timeout, const Take& take) {
   const auto round = std::make_shared<Round>();
   {
     std::lock_guard lock(impl_->mutex);
@@ -124,7 +145,7 @@ void HttpPeerRequester::AskAll(std::string_view method, const std::vector<std::s
       continue;
     }
     impl_->loop.Post([round, timeout, url = *url, dialer = &impl_->dialer,
-                      request = RequestText(method, *url, path)]() mutable {
+                      request = RequestText(question, *url)]() mutable {
       HttpClient& client =
           *round->clients.emplace_back(std::make_unique<HttpClient>(*dialer, kMaxBodyBytes));
       client.Ask(url, {SharedBytes::Own(std::move(request))}, timeout,

@@ -19,6 +19,14 @@ struct PeerAnswer {
   std::string body;
 };
 
+// A request with headers and a body of its own.
+struct PeerQuestion {
+  std::string_view method;
+  std::string_view path;
+  std::string headers;  // lines, each with its end
+  std::string body;
+};
+
 // Thread-safe; a call blocks its thread.
 class PeerRequester {
  public:
@@ -26,6 +34,9 @@ class PeerRequester {
   // `url` is a member's peer URL. kUnavailable if there is no answer in time.
   Result<PeerAnswer> Ask(std::string_view method, const std::string& url, std::string_view path,
                          Duration timeout);
+  // The same with all that the question has; a requester that cannot send it refuses.
+  virtual Result<PeerAnswer> Ask(const PeerQuestion& question, const std::string& url,
+                                 Duration timeout);
   // Asks all URLs at the same time. `take` gets each outcome as it comes, on this thread, and
   // returns whether that is enough.
   using Take = std::function<bool(const std::string& url, Result<PeerAnswer> answer)>;
@@ -47,12 +58,18 @@ class HttpPeerRequester final : public PeerRequester {
   ~HttpPeerRequester() override;
   void AskAll(std::string_view method, const std::vector<std::string>& urls, std::string_view path,
               Duration timeout, const Take& take) override;
+  using PeerRequester::Ask;
+  Result<PeerAnswer> Ask(const PeerQuestion& question, const std::string& url,
+                         Duration timeout) override;
   std::string Resolve(const std::string& url) override;
   // From any thread: ends requests in progress and refuses later ones.
   void Stop();
 
  private:
   struct Impl;
+  void AskEach(const PeerQuestion& question, const std::vector<std::string>& urls, Duration timeout,
+               const Take& take);
+
   std::unique_ptr<Impl> impl_;
 };
 

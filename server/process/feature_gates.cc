@@ -23,16 +23,18 @@ struct Gate {
 
 constexpr std::string_view kAllAlpha = "AllAlpha";
 constexpr std::string_view kAllBeta = "AllBeta";
+constexpr std::string_view kCompactHashCheck = "CompactHashCheck";
+constexpr std::string_view kInitialCorruptCheck = "InitialCorruptCheck";
 constexpr std::string_view kLeaseCheckpoint = "LeaseCheckpoint";
 constexpr std::string_view kLeaseCheckpointPersist = "LeaseCheckpointPersist";
 
 constexpr Gate kGates[] = {
     {kAllAlpha, Stage::kAllOfAStage, false, true},
     {kAllBeta, Stage::kAllOfAStage, false, true},
-    {"CompactHashCheck", Stage::kAlpha, false},
+    {kCompactHashCheck, Stage::kAlpha, false, true},
     {"FastLeaseKeepAlive", Stage::kBeta, true, false,
      "renewals never wait for entries to be applied"},
-    {"InitialCorruptCheck", Stage::kAlpha, false},
+    {kInitialCorruptCheck, Stage::kAlpha, false, true},
     {kLeaseCheckpoint, Stage::kAlpha, false, true},
     {kLeaseCheckpointPersist, Stage::kAlpha, false, true},
     {"PriorityRequest", Stage::kAlpha, false, false,
@@ -90,7 +92,9 @@ std::expected<FeatureGates, std::string> ParseFeatureGates(std::string_view text
     if (gate == std::end(kGates)) return std::unexpected("unrecognized feature gate: " + name);
     chosen[gate->name] = *on;
   }
-  FeatureGates gates{.lease_checkpoint = IsOn(chosen, kLeaseCheckpoint),
+  FeatureGates gates{.compact_hash_check = IsOn(chosen, kCompactHashCheck),
+                     .initial_corrupt_check = IsOn(chosen, kInitialCorruptCheck),
+                     .lease_checkpoint = IsOn(chosen, kLeaseCheckpoint),
                      .lease_checkpoint_persist = IsOn(chosen, kLeaseCheckpointPersist)};
   for (const Gate& gate : kGates) {
     const bool is_on = gate.stage == Stage::kAllOfAStage

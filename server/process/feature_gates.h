@@ -21,6 +21,8 @@ struct GateWithoutEffect {
 };
 
 struct FeatureGates {
+  bool compact_hash_check = false;        // the leader compares the hashes of compactions
+  bool initial_corrupt_check = false;     // a member compares itself with others at its start
   bool lease_checkpoint = false;          // the remaining time of long leases goes through the log
   bool lease_checkpoint_persist = false;  // always on here; requires the one above
   // Those that are set to anything but their default and have no effect.

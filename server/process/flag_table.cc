@@ -157,6 +157,9 @@ std::span<const Flag> Flags() {
       {"max-answer-memory-bytes", "Member", kEffective, &Options::max_answer_memory_bytes, "0",
        "Memory for answers that clients have not taken yet (0 is an eighth of the memory there is, "
        "64 MiB to 1 GiB)."},
+      {"replica-check", "Member", kEffective, &Options::replica_check, "quarantine",
+       "What a member does that holds other keys than the majority: 'quarantine' (it serves none), "
+       "'alarm', 'report' or 'off'."},
 
       {"initial-advertise-peer-urls", "Clustering", kEffective,
        &Options::initial_advertise_peer_urls, "http://localhost:2380",
@@ -306,10 +309,10 @@ std::span<const Flag> Flags() {
       {"warning-unary-request-duration", "Logging", kEffective,
        &Options::warning_unary_request_duration, "300ms", "A request that takes longer is logged."},
 
-      {"corrupt-check-time", "Features", kNotYet, kText, "0s", "Interval of corruption checks.",
-       CheckDuration},
-      {"compact-hash-check-time", "Features", kIgnored, &Options::compact_hash_check_time, "1m0s",
-       "Interval of compaction hash checks."},
+      {"corrupt-check-time", "Features", kEffective, &Options::corrupt_check_time, "0s",
+       "Interval of the leader's corruption checks (0 is never)."},
+      {"compact-hash-check-time", "Features", kEffective, &Options::compact_hash_check_time, "1m0s",
+       "Interval of compaction hash checks (feature gate CompactHashCheck)."},
       {"compaction-batch-limit", "Features", kEffective, &Options::compaction_batch_limit, "0",
        "Most revisions deleted in one compaction batch (0 is 1000)."},
       {"compaction-sleep-interval", "Features", kEffective, &Options::compaction_sleep_interval,

@@ -104,6 +104,8 @@ struct Options {
   std::uint64_t bootstrap_defrag_threshold_megabytes = 0;      // 0: never
   std::uint64_t auto_defrag_threshold_percent = 0;             // ours; 0: never
   std::chrono::nanoseconds watch_progress_notify_interval{0};  // 0 and below: 10 minutes
+  std::chrono::nanoseconds corrupt_check_time{0};              // 0 and below: never
+  std::chrono::nanoseconds compact_hash_check_time = std::chrono::minutes(1);
   bool force_new_cluster = false;
   std::string metrics = "basic";
 
@@ -115,11 +117,12 @@ struct Options {
   std::int64_t tracing_sampling_rate = 0;  // per million
   std::string logger = "zap";
   std::string discovery_fallback = "exit";
-  std::chrono::nanoseconds compact_hash_check_time = std::chrono::minutes(1);
 
   bool unsafe_no_fsync = false;
 
   std::uint64_t io_threads = 0;  // ours: 0 chooses by the machine (docs/decisions/0003)
+
+  std::string replica_check = "quarantine";  // ours: ParseReplicaCheckAction
 
   std::uint64_t max_answer_memory_bytes = 0;  // ours: 0 is a share of the memory (decisions/0016)
 

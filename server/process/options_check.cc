@@ -12,6 +12,7 @@
 #include "base/letter_case.h"
 #include "base/url.h"
 #include "rpc/tls_context.h"
+#include "server/integrity/replica_check.h"
 #include "server/process/compaction_retention.h"
 #include "server/process/feature_gates.h"
 #include "server/process/log_settings.h"
@@ -222,6 +223,8 @@ std::optional<std::string> RequestBytesProblem(const Options& options, const Giv
 
 std::optional<std::string> IoThreadsProblem(const Options& options, const GivenFlags&) {
   if (options.io_threads > 64) return "--io-threads must be <=64";
+  if (!ParseReplicaCheckAction(options.replica_check).has_value())
+    return "--replica-check must be off, report, alarm or quarantine";
   return std::nullopt;
 }
 

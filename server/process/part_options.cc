@@ -160,4 +160,17 @@ ServiceLimits LimitsOf(const Options& options) {
           .max_learners = static_cast<std::size_t>(options.max_learners)};
 }
 
+IntegrityOptions MakeIntegrityOptions(const Options& options) {
+  IntegrityOptions integrity;
+  integrity.hash_checks.periodic = options.corrupt_check_time;
+  integrity.replica_check =
+      ParseReplicaCheckAction(options.replica_check).value_or(ReplicaCheckAction::kQuarantine);
+  if (const auto gates = ParseFeatureGates(options.feature_gates); gates.has_value()) {
+    integrity.checks_at_start = gates->initial_corrupt_check;
+    if (gates->compact_hash_check)
+      integrity.hash_checks.of_compactions = options.compact_hash_check_time;
+  }
+  return integrity;
+}
+
 }  // namespace kvorum::server

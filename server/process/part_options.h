@@ -6,6 +6,7 @@
 
 #include "rpc/server.h"
 #include "server/call/service_context.h"
+#include "server/integrity/integrity.h"
 #include "server/peer/peer_transport.h"
 #include "server/process/data_directory.h"
 #include "server/process/options.h"
@@ -28,5 +29,6 @@ PeerTransport::Options MakeTransportOptions(const Options& options,
 AutoDefragment::Options AutoDefragmentOptions(const Options& options);
 watch::HubOptions MakeHubOptions(const Options& options);
 ServiceLimits LimitsOf(const Options& options);
+IntegrityOptions MakeIntegrityOptions(const Options& options);
 
 }  // namespace kvorum::server

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <ctime>
@@ -16,8 +17,10 @@
 #include "base/logging.h"
 #include "server/call/client_versions.h"
 #include "server/call/leader_streams.h"
+#include "server/call/quarantine.h"
 #include "server/call/request_batcher.h"
 #include "server/gateway/gateway.h"
+#include "server/integrity/integrity.h"
 #include "server/messages/member_id.h"
 #include "server/metrics/metrics_http.h"
 #include "server/metrics/sources.h"
@@ -48,6 +51,7 @@
 #include "server/services/http_handlers.h"
 #include "server/services/peer_http.h"
 #include "server/services/promote_forwarder.h"
+#include "server/services/reseed.h"
 #include "server/services/unimplemented.h"
 #include "watch/hub.h"
 
@@ -118,6 +122,9 @@ struct Process::Impl {
   std::unique_ptr<VersionMonitor> version_monitor;
   DefragmentTurns defragment_turns;
   std::unique_ptr<AutoDefragment> auto_defragment;
+  std::unique_ptr<Reseeder> reseeder;
+  std::unique_ptr<Quarantine> quarantine;
+  std::unique_ptr<Integrity> integrity;
   Publication publication{options, context, threads.control, [this] { Serve(); }};
   Removal removal{threads.control};
   std::unique_ptr<RequestBatcher> batcher;
@@ -149,15 +156,17 @@ Result<void> Process::Impl::Bind() {
 }
 
 Result<void> Process::Impl::BindMetrics() {
-  metric_sources = {.context = &context,
-                    .methods = client_server.methods(),
-                    .calls = &client_server.counters(),
-                    .versions = &client_versions,
-                    .health = &health,
-                    .peers = &transport,
-                    .client_port = [this] { return client_server.server().stats(); },
-                    .features = {},
-                    .times_calls = options.metrics == "extensive"};
+  metric_sources = {
+      .context = &context,
+      .methods = client_server.methods(),
+      .calls = &client_server.counters(),
+      .versions = &client_versions,
+      .health = &health,
+      .peers = &transport,
+      .replica_check = [this]() -> const ReplicaCheck& { return integrity->replica_check(); },
+      .client_port = [this] { return client_server.server().stats(); },
+      .features = {},
+      .times_calls = options.metrics == "extensive"};
   if (const auto gates = ParseFeatureGates(options.feature_gates); gates.has_value()) {
     for (const auto& [name, stage, is_on] : gates->all)
       metric_sources.features.push_back({.name = name, .stage = stage, .is_on = is_on});
@@ -175,6 +184,12 @@ Result<void> Process::Impl::Open() {
   KV_RETURN_IF_ERROR(EnforcePrivate(options.data_dir));
   if (!options.wal_dir.empty()) KV_RETURN_IF_ERROR(EnforcePrivate(options.wal_dir));
   KV_TRY(directory, OpenDataDirectory(fs, options.data_dir, options.wal_dir));
+  quarantine = std::make_unique<Quarantine>(fs, directory.root + "/member/quarantined");
+  KV_RETURN_IF_ERROR(quarantine->Load());
+  context.quarantine = quarantine.get();
+  KV_TRY(const std::vector<std::string> log_files, fs.List(directory.wal));
+  const bool was_member = std::ranges::any_of(
+      log_files, [](const std::string& name) { return name.ends_with(".wal"); });
   LocalMemberOptions instance_options = MakeLocalMemberOptions(options, directory);
   instance_options.wal.background = &threads.wal_spares;
   instance_options.peers = &requester;
@@ -194,7 +209,7 @@ Result<void> Process::Impl::Open() {
   FillContext();
   WatchMemory();
   WatchFreePages();
-  return {};
+  return was_member ? integrity->CheckAtStart() : Result<void>();
 }
 
 void Process::Impl::FillContext() {
@@ -215,6 +230,10 @@ void Process::Impl::FillContext() {
       threads.members, requester, local_member->replica(), local_member->membership());
   version_monitor = std::make_unique<VersionMonitor>(threads.members, requester, context,
                                                      kPeerDialTimeout + election);
+  reseeder = std::make_unique<Reseeder>(threads.members, requester, context);
+  services.maintenance.Use(*reseeder);
+  integrity = std::make_unique<Integrity>(threads.integrity, context, requester, *quarantine,
+                                          MakeIntegrityOptions(options));
   leader_streams = std::make_unique<LeaderStreams>(
       threads.control, election, [this] { return context.replica->is_leaderless(); });
   context.batcher = batcher.get();
@@ -315,6 +334,7 @@ void Process::Start(std::function<void()> on_end) {
        .on_removed = [&impl] { impl.removal.Begin(); }});
   impl.metrics_server.Serve();
   impl.version_monitor->Start();
+  impl.integrity->Start();
   impl.leader_streams->Start();
   impl.freed_memory->Start();
   impl.auto_defragment->Start();
@@ -329,6 +349,7 @@ void Process::Stop() {
   impl.threads.control.Stop();  // from here on this thread owns the servers
   impl.requester.Stop();
   impl.threads.members.Stop();
+  impl.threads.integrity.Stop();
   std::promise<void> handed_over;
   impl.local_member->replica().GiveUpLeadership(kTransferLimit, [&] { handed_over.set_value(); });
   handed_over.get_future().wait();

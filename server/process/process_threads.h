@@ -23,7 +23,8 @@ struct ProcessThreads {
   ThreadExecutor readers{"readers"};
   ThreadExecutor hasher{"hasher"};
   ThreadExecutor watch{"watch"};
-  ThreadExecutor members{"members"};  // asks peers, and waits for them
+  ThreadExecutor members{"members"};      // asks peers, and waits for them
+  ThreadExecutor integrity{"integrity"};  // hashes, and asks peers for theirs
   ThreadExecutor control{"control"};
   ThreadExecutor metrics{"metrics"};
   auth::PasswordWorkers passwords{auth::PasswordWorkers::Options{}};

@@ -10,6 +10,7 @@
 #include "base/logging.h"
 #include "base/words.h"
 #include "server/call/leader_streams.h"
+#include "server/call/quarantine.h"
 #include "server/call/request_batcher.h"
 #include "server/replica/replica.h"
 #include "server/services/http_handlers.h"
@@ -72,6 +73,9 @@ void Health::ServeHealth(const rpc::HttpRequest& request, rpc::HttpReply reply) 
     const bool named = alarm.type == AlarmType::kNoSpace || alarm.type == AlarmType::kCorrupt;
     return Answer(reply, "ALARM " + (named ? name : "UNKNOWN"));
   }
+  const bool is_out = context_.quarantine != nullptr && context_.quarantine->stands();
+  if (is_out && std::ranges::find(excluded, "CORRUPT") == excluded.end())
+    return Answer(reply, "ALARM CORRUPT");
   const auto serializable = QueryValues(request.Query(), "serializable");
   if (!serializable.empty() && serializable.front() == "true") return Answer(reply, "");
   if (context_.replica->leader() == raft::kNone) return Answer(reply, kNoLeaderReason);
@@ -84,7 +88,8 @@ void Health::ServeHealth(const rpc::HttpRequest& request, rpc::HttpReply reply) 
 }
 
 Result<void> Health::RunAtOnce(const Check& check) const {
-  if (check.name == "data_corruption" && context_.alarms->Stands(AlarmType::kCorrupt))
+  const bool is_out = context_.quarantine != nullptr && context_.quarantine->stands();
+  if (check.name == "data_corruption" && (is_out || context_.alarms->Stands(AlarmType::kCorrupt)))
     return Fail(Code::kDataLoss, "alarm activated: CORRUPT");
   if (check.name == "non_learner" && context_.membership->is_learner())
     return Fail(Code::kUnavailable, "not supported for learner");

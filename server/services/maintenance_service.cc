@@ -7,10 +7,12 @@
 #include "base/logging.h"
 #include "mvcc/store.h"
 #include "server/call/method_registrar.h"
+#include "server/call/quarantine.h"
 #include "server/call/reply_waiter.h"
 #include "server/messages/maintenance_encode.h"
 #include "server/messages/version.h"
 #include "server/replica/replica.h"
+#include "server/services/reseed.h"
 #include "server/state/alarms.h"
 #include "server/state/membership.h"
 
@@ -24,6 +26,7 @@ void MaintenanceService::Register(rpc::Router& router) {
   methods.Add(api::kHashKv, this, &MaintenanceService::HashKv);
   methods.Add(api::kDefragment, this, &MaintenanceService::Defragment);
   methods.Add(api::kMoveLeader, this, &MaintenanceService::MoveLeader);
+  methods.Add(api::kReseed, this, &MaintenanceService::Reseed);
 }
 
 void MaintenanceService::GetStatus(const rpc::CallContext&, Received<EmptyMessage>,
@@ -43,6 +46,10 @@ void MaintenanceService::GetStatus(const rpc::CallContext&, Received<EmptyMessag
                 .errors = {}};
   if (status.leader == raft::kNone) status.errors.emplace_back(kErrNoLeader.message);
   for (const Alarm& alarm : context_.alarms->List()) status.errors.push_back(AlarmText(alarm));
+  const Alarm own{.member = context_.member_id, .type = AlarmType::kCorrupt};
+  if (context_.quarantine != nullptr && context_.quarantine->stands() &&
+      !context_.alarms->Stands(own))
+    status.errors.push_back(AlarmText(own));
   const ResponseHeader header = context_.Header(context_.store->revision(), status.term);
   reply.Send(header, std::move(status));
 }
@@ -90,6 +97,19 @@ void MaintenanceService::Defragment(const rpc::CallContext&, Received<EmptyMessa
     KV_INFO("finished defragment");
     reply.Send({}, {});
   });
+}
+
+void MaintenanceService::Reseed(const rpc::CallContext& call, Received<EmptyMessage>,
+                                Reply<EmptyMessage> reply) {
+  constexpr Duration kLongest = std::chrono::hours(1);
+  if (reseeder_ == nullptr)
+    return reply.Fail({Code::kUnimplemented, "method Reseed not implemented"});
+  const TimePoint latest = context_.replica->clock().Now() + kLongest;
+  reseeder_->Reseed(std::min(call.deadline().value_or(latest), latest),
+                    [reply = std::move(reply)](Result<void> done) mutable {
+                      if (!done.has_value()) return reply.Fail(std::move(done).error());
+                      reply.Send({}, {});
+                    });
 }
 
 void MaintenanceService::MoveLeader(const rpc::CallContext& call, Received<raft::MemberId> target,

@@ -1,4 +1,5 @@
-// etcdserverpb.Maintenance (Status, Alarm, Hash, HashKV, Defragment, MoveLeader).
+// etcdserverpb.Maintenance (Status, Alarm, Hash, HashKV, Defragment, MoveLeader), and our own
+// kvorumpb.Replica (Reseed), which has no messages but empty ones.
 // Transport-free handlers, called on any I/O loop; what reads the whole store runs on the
 // hasher.
 #pragma once
@@ -10,10 +11,14 @@
 
 namespace kvorum::server {
 
+class Reseeder;
+
 class MaintenanceService {
  public:
   explicit MaintenanceService(ServiceContext& context) : context_(context) {}
   void Register(rpc::Router& router);
+  // Called before the first call; it outlives them. Without one there is no Reseed.
+  void Use(Reseeder& reseeder) { reseeder_ = &reseeder; }
 
   void GetStatus(const rpc::CallContext& call, Received<EmptyMessage> request, Reply<Status> reply);
   void HandleAlarm(const rpc::CallContext& call, Received<AlarmRequest> alarm,
@@ -26,9 +31,13 @@ class MaintenanceService {
                   Reply<EmptyMessage> reply);
   void MoveLeader(const rpc::CallContext& call, Received<raft::MemberId> target,
                   Reply<EmptyMessage> reply);
+  // Answers when this member has a new database.
+  void Reseed(const rpc::CallContext& call, Received<EmptyMessage> request,
+              Reply<EmptyMessage> reply);
 
  private:
   ServiceContext& context_;
+  Reseeder* reseeder_ = nullptr;
 };
 
 }  // namespace kvorum::server

@@ -6,7 +6,9 @@
 
 #include "base/logging.h"
 #include "rpc/http_error.h"
+#include "server/call/quarantine.h"
 #include "server/call/request_batcher.h"
+#include "server/messages/history_json.h"
 #include "server/messages/member_id.h"
 #include "server/replica/joining.h"
 #include "server/replica/replica.h"
@@ -15,6 +17,7 @@
 #include "server/services/http_handlers.h"
 #include "server/services/lease_http.h"
 #include "server/services/promote_forwarder.h"
+#include "server/services/reseed.h"
 #include "server/state/membership.h"
 
 namespace kvorum::server {
@@ -72,6 +75,33 @@ void ServeDowngradeEnabled(ServiceContext& context, const rpc::HttpRequest& requ
   });
 }
 
+// What the others compare with their own incremental hash.
+void ServeHistory(const ServiceContext& context, const rpc::HttpRequest& request,
+                  rpc::HttpReply reply) {
+  constexpr std::size_t kFewPoints = 64;
+  if (!MethodIsGet(request, reply)) return;
+  const bool is_all = request.Query().starts_with("points=");
+  reply.Send(rpc::HttpResponse::Json(
+      200,
+      EncodeHistoryJson({.member = context.member_id,
+                         .serves = context.quarantine == nullptr || !context.quarantine->stands(),
+                         .history = context.store->history_sum().Newest(
+                             is_all ? mvcc::HistorySum::kMaxPoints : kFewPoints)})));
+}
+
+// A member asks its leader for a new database.
+void ServeReseed(ServiceContext& context, const rpc::HttpRequest& request, rpc::HttpReply reply) {
+  const auto id = ParseMemberId(request.Path().substr(kReseedPrefix.size()));
+  if (request.method != "POST" || !id.has_value() ||
+      !context.membership->View()->members.contains(*id))
+    return reply.Send(rpc::HttpError(400, "not a member to be re-seeded"));
+  const auto answer = std::make_shared<rpc::HttpReply>(std::move(reply));
+  SendFreshSnapshot(context, *id, [answer](const Result<void>& begun) {
+    answer->Send(begun.has_value() ? rpc::HttpResponse::Text(200, "")
+                                   : rpc::HttpError(503, begun.error().message));
+  });
+}
+
 }  // namespace
 
 rpc::HttpHandler MakePeerHttpHandler(ServiceContext& context, ClusterService& cluster,
@@ -84,6 +114,10 @@ rpc::HttpHandler MakePeerHttpHandler(ServiceContext& context, ClusterService& cl
              [&context](const rpc::HttpRequest& request, rpc::HttpReply reply) {
                ServeDowngradeEnabled(context, request, std::move(reply));
              });
+  mux.Handle(std::string(kHistoryPath),
+             [&context](const rpc::HttpRequest& request, rpc::HttpReply reply) {
+               ServeHistory(context, request, std::move(reply));
+             });
   mux.Handle("/version", [&context](rpc::HttpRequest request, rpc::HttpReply reply) {
     ServeVersion(context, request, std::move(reply));
   });
@@ -92,6 +126,10 @@ rpc::HttpHandler MakePeerHttpHandler(ServiceContext& context, ClusterService& cl
     reply.Send(WithClusterId(
         context, rpc::HttpResponse::Json(200, EncodeMembersJson(*context.membership->View()))));
   });
+  mux.HandlePrefix(std::string(kReseedPrefix),
+                   [&context](const rpc::HttpRequest& request, rpc::HttpReply reply) {
+                     ServeReseed(context, request, std::move(reply));
+                   });
   mux.HandlePrefix(std::string(kPromotePrefix),
                    [&context, &cluster](const rpc::HttpRequest& request, rpc::HttpReply reply) {
                      ServePromote(context, cluster, request, std::move(reply));

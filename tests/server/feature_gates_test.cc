@@ -46,13 +46,12 @@ TEST(FeatureGatesTest, OnesThatAreSetAndDoNothingAreNamed) {
   };
   EXPECT_THAT(without_effect(""), IsEmpty());
   EXPECT_THAT(without_effect("LeaseCheckpoint=true,LeaseCheckpointPersist=true"), IsEmpty());
-  EXPECT_THAT(without_effect("InitialCorruptCheck=true"), ElementsAre("InitialCorruptCheck"));
-  EXPECT_THAT(without_effect("InitialCorruptCheck=false,FastLeaseKeepAlive=true"), IsEmpty())
+  EXPECT_THAT(without_effect("InitialCorruptCheck=true,CompactHashCheck=true"), IsEmpty());
+  EXPECT_THAT(without_effect("SetMemberLocalAddr=false,FastLeaseKeepAlive=true"), IsEmpty())
       << "as they are by default";
   EXPECT_THAT(without_effect("FastLeaseKeepAlive=false"), ElementsAre("FastLeaseKeepAlive"));
   EXPECT_THAT(without_effect("AllAlpha=true,PriorityRequest=false"),
-              ElementsAre("CompactHashCheck", "InitialCorruptCheck", "SetMemberLocalAddr",
-                          "StopGRPCServiceOnDefrag"));
+              ElementsAre("SetMemberLocalAddr", "StopGRPCServiceOnDefrag"));
 }
 
 TEST(FeatureGatesTest, CheckpointsOfLeasesAreOffUnlessAskedFor) {

@@ -162,6 +162,7 @@ const std::map<std::string, std::string> kDefaults = {
     {"max-answer-memory-bytes", "0"},               // ours
     {"auto-defrag-threshold-percent", "0"},         // ours
     {"auto-compaction-revision-interval", "5m0s"},  // ours
+    {"replica-check", "quarantine"},                // ours
 };
 
 // "  --name 'default'" lines of --help.
@@ -655,6 +656,10 @@ TEST(OptionsTest, ValuesThatCannotServeAreRefused) {
   EXPECT_EQ(Refusal({"--name="}), "1: --name must not be empty");
   EXPECT_EQ(Refusal({"--max-request-bytes=0"}), "1: --max-request-bytes must be >0");
   EXPECT_EQ(Refusal({"--io-threads=65"}), "1: --io-threads must be <=64");
+  EXPECT_EQ(Refusal({"--replica-check=never"}),
+            "1: --replica-check must be off, report, alarm or quarantine");
+  for (const char* action : {"off", "report", "alarm", "quarantine"})
+    EXPECT_EQ(Refusal({("--replica-check=" + std::string(action)).c_str()}), "accepted");
 }
 
 TEST(OptionsTest, FlagsOfTlsBetweenMembersAreRead) {
@@ -690,12 +695,11 @@ TEST(OptionsTest, WhatIsNotThereIsRefusedUnlessItAsksForNothing) {
   }
   EXPECT_EQ(Refusal({"--listen-client-http-urls=http://localhost:1"}),
             refused("listen-client-http-urls"));
-  EXPECT_EQ(Refusal({"--corrupt-check-time=12s"}), refused("corrupt-check-time"));
   for (const std::string name : {"socket-reuse-port"}) {
     EXPECT_EQ(Refusal({("--" + name).c_str()}), refused(name));
     EXPECT_EQ(Refusal({("--" + name + "=0").c_str()}), "accepted");
   }
-  EXPECT_EQ(Refusal({"--corrupt-check-time=0h"}), "accepted");
+  EXPECT_EQ(Refusal({"--corrupt-check-time=12s"}), "accepted");
 }
 
 TEST(OptionsTest, OneWayToTheFirstMembersIsEnough) {

@@ -95,6 +95,19 @@ TEST(PeerRequestTest, AsksAsHttpHasItAndGivesBackTheAnswer) {
   EXPECT_NE(question.find("\r\nContent-Length: 0\r\n"), std::string::npos);
 }
 
+TEST(PeerRequestTest, AQuestionMayHaveHeadersAndABody) {
+  Answerer peer("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody", false);
+  HttpPeerRequester requester;
+  const auto answer = requester.Ask(
+      {.method = "GET", .path = "/members/hashkv", .headers = "A: b\r\n", .body = "{}"}, peer.url(),
+      kPatience);
+  ASSERT_TRUE(answer.has_value()) << answer.error().message;
+  EXPECT_EQ(answer->body, "body");
+  const std::string question = peer.Question();
+  EXPECT_TRUE(question.starts_with("GET /members/hashkv HTTP/1.1\r\n")) << question;
+  EXPECT_TRUE(question.ends_with("A: b\r\nContent-Length: 2\r\n\r\n{}")) << question;
+}
+
 TEST(PeerRequestTest, AnAnswerMayEndWithItsConnection) {
   Answerer peer("HTTP/1.1 200 OK\r\n\r\nuntil the end", true);
   HttpPeerRequester requester;

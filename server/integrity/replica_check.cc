@@ -1,0 +1,251 @@
+#include "server/integrity/replica_check.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/logging.h"
+#include "mvcc/store.h"
+#include "server/messages/member_id.h"
+#include "server/replica/replica.h"
+#include "server/state/alarms.h"
+#include "server/state/membership.h"
+
+namespace kvorum::server {
+namespace {
+
+constexpr Duration kCompareInterval = std::chrono::seconds(2);
+constexpr Duration kAnswerTimeout = std::chrono::seconds(1);
+// Between two passes while there are writes, and while there are none.
+constexpr Duration kBusyPause = std::chrono::seconds(2);
+constexpr Duration kIdlePause = std::chrono::seconds(20);
+// Until a compaction may have ended, or a reader's place is free.
+constexpr Duration kRetry = std::chrono::milliseconds(200);
+constexpr std::uint64_t kRecordsAStep = 1000;
+constexpr Duration kWork = std::chrono::milliseconds(5);
+// A pause is this many times as long as the work before it.
+constexpr int kPauseFactor = 19;
+constexpr int kFirstPauseFactor = 1;
+constexpr Duration kTransferLimit = std::chrono::milliseconds(500);
+
+std::string AllPoints() {
+  return std::string(kHistoryPath) + "?points=" + std::to_string(mvcc::HistorySum::kMaxPoints);
+}
+
+}  // namespace
+
+std::optional<ReplicaCheckAction> ParseReplicaCheckAction(std::string_view text) {
+  if (text == "off") return ReplicaCheckAction::kOff;
+  if (text == "report") return ReplicaCheckAction::kReport;
+  if (text == "alarm") return ReplicaCheckAction::kAlarm;
+  if (text == "quarantine") return ReplicaCheckAction::kQuarantine;
+  return std::nullopt;
+}
+
+ReplicaCheck::ReplicaCheck(Executor& executor, ServiceContext& context, PeerRequester& peers,
+                           Quarantine& quarantine, ReplicaCheckAction action)
+    : executor_(executor),
+      context_(context),
+      peers_(peers),
+      quarantine_(quarantine),
+      action_(action) {}
+
+void ReplicaCheck::Start() {
+  epoch_ = context_.store->history_sum().epoch();
+  if (action_ != ReplicaCheckAction::kOff) executor_.Post([this] { Read(); });
+  executor_.PostAt(executor_.clock().Now() + kCompareInterval, [this] { CompareWithOthers(); });
+}
+
+// ---- reading the own database ----
+
+void ReplicaCheck::ReadLater(Duration pause) {
+  executor_.PostAt(executor_.clock().Now() + pause, [this] { Read(); });
+}
+
+void ReplicaCheck::Read() {
+  const mvcc::HistorySum& sum = context_.store->history_sum();
+  if (scan_ == nullptr) {
+    if (MayIdle()) return ReadLater(kBusyPause);
+    const auto pass = sum.BeginPass();
+    if (!pass.has_value()) return ReadLater(kRetry);
+    scan_ = std::make_unique<mvcc::HistoryScan>(*context_.store, *pass);
+  }
+  const TimePoint start = executor_.clock().Now();
+  Duration worked{};
+  do {
+    if (!sum.IsCurrent(scan_->pass())) {
+      scan_.reset();
+      return ReadLater(kRetry);
+    }
+    const Result<bool> is_last = scan_->Step(kRecordsAStep);
+    if (!is_last.has_value()) {
+      if (is_last.error().code == Code::kDataLoss) OnDamage(is_last.error().message);
+      scan_.reset();
+      return ReadLater(kBusyPause);
+    }
+    if (*is_last) return EndPass();
+    worked = executor_.clock().Now() - start;
+  } while (worked < kWork);
+  ReadLater(worked * (last_pass_revision_ < 0 ? kFirstPauseFactor : kPauseFactor));
+}
+
+void ReplicaCheck::EndPass() {
+  mvcc::HistorySum& sum = context_.store->history_sum();
+  const auto outcome = sum.EndPass(scan_->pass(), scan_->sum());
+  const std::int64_t revision = scan_->pass().revision;
+  counters_.passes.Add();
+  counters_.records.Add(scan_->records());
+  scan_.reset();
+  switch (outcome) {
+    case mvcc::HistorySum::Outcome::kOvertaken:
+      return ReadLater(kRetry);
+    case mvcc::HistorySum::Outcome::kDiffers:
+      OnDamage("the database does not hold the records up to revision " + std::to_string(revision) +
+               " that this member has written");
+      break;
+    case mvcc::HistorySum::Outcome::kFirst:
+    case mvcc::HistorySum::Outcome::kEqual:
+      break;
+  }
+  last_pass_revision_ = revision;
+  idle_until_ = executor_.clock().Now() + kIdlePause;
+  ReadLater(kBusyPause);
+}
+
+// A database that nobody writes to needs no pass every two seconds.
+bool ReplicaCheck::MayIdle() const {
+  return executor_.clock().Now() < idle_until_ &&
+         context_.store->history_sum().durable_revision() == last_pass_revision_;
+}
+
+void ReplicaCheck::OnDamage(const std::string& what) {
+  counters_.is_damaged = true;
+  if (damage_.has_value()) return;
+  damage_ = what;
+  KV_ERROR("this member's database is damaged", {"error", what});
+}
+
+// ---- comparing with the others ----
+
+void ReplicaCheck::NoticeNewContent() {
+  const std::uint64_t epoch = context_.store->history_sum().epoch();
+  if (std::exchange(epoch_, epoch) == epoch) return;
+  damage_.reset();
+  counters_.is_damaged = false;
+  last_pass_revision_ = -1;
+  quarantine_.End();
+}
+
+std::vector<MemberHistory> ReplicaCheck::AskOthers(const MembershipView& members,
+                                                   std::string_view path) {
+  std::vector<std::string> urls;
+  for (const auto& [id, member] : members.members) {
+    if (id != context_.member_id)
+      urls.insert(urls.end(), member.peer_urls.begin(), member.peer_urls.end());
+  }
+  std::vector<MemberHistory> histories;
+  peers_.AskAll(
+      "GET", urls, path, kAnswerTimeout, [&](const std::string&, Result<PeerAnswer> answer) {
+        if (!answer.has_value() || answer->status != 200) return false;
+        auto history = DecodeHistoryJson(answer->body);
+        if (!history.has_value()) return false;
+        const bool is_known = history->member == context_.member_id ||
+                              !members.members.contains(history->member) ||
+                              std::ranges::find(histories, history->member,
+                                                &MemberHistory::member) != histories.end();
+        if (!is_known) histories.push_back(*std::move(history));
+        return histories.size() + 1 == members.members.size();
+      });
+  return histories;
+}
+
+void ReplicaCheck::CompareWithOthers() {
+  NoticeNewContent();
+  const auto members = context_.membership->View();
+  if (action_ != ReplicaCheckAction::kOff && members->members.size() > 1) {
+    std::vector<MemberHistory> all = AskOthers(*members, kHistoryPath);
+    const bool may_act = MajorityServesBeside(all, members->members.size());
+    std::set<std::int64_t> asked;
+    for (const MemberHistory& other : all) {
+      for (const auto& point : other.history.points) asked.insert(point.revision);
+    }
+    MemberHistory own{
+        .member = context_.member_id,
+        .serves = !quarantine_.stands(),
+        .history = context_.store->history_sum().Newest(mvcc::HistorySum::kMaxPoints)};
+    std::erase_if(own.history.points,
+                  [&](const auto& point) { return !asked.contains(point.revision); });
+    all.push_back(std::move(own));
+    const Comparison comparison = Compare(all, members->members.size());
+    Judge(comparison, all);
+    const bool is_diverged =
+        std::ranges::find(comparison.diverged, context_.member_id) != comparison.diverged.end();
+    if (may_act && damage_.has_value()) Act(*damage_);
+    if (may_act && is_diverged)
+      Act("other records than a majority up to revision " + std::to_string(comparison.revision));
+  }
+  if (quarantine_.stands() && context_.replica->leader() == context_.member_id)
+    context_.replica->GiveUpLeadership(kTransferLimit, [] {});
+  executor_.PostAt(executor_.clock().Now() + kCompareInterval, [this] { CompareWithOthers(); });
+}
+
+bool ReplicaCheck::MajorityServesBeside(const std::vector<MemberHistory>& others,
+                                        std::size_t size) const {
+  const auto serving = std::ranges::count_if(others, &MemberHistory::serves);
+  return static_cast<std::size_t>(serving) >= size / 2 + 1;
+}
+
+void ReplicaCheck::Judge(const Comparison& comparison, const std::vector<MemberHistory>& all) {
+  using enum Comparison::Verdict;
+  counters_.compared = comparison.compared;
+  if (comparison.verdict == kNothing) return;
+  counters_.agrees = comparison.verdict == kEqual;
+  if (comparison.verdict == kEqual) {
+    counters_.revision = comparison.revision;
+    reported_.clear();
+    return;
+  }
+  // kNone stands for members of which nobody knows who is right.
+  std::vector<raft::MemberId> now =
+      comparison.verdict == kMinority ? comparison.diverged : std::vector{raft::kNone};
+  if (std::exchange(reported_, now) == now) return;
+  Report(comparison, all);
+  if (comparison.verdict == kNoMajority && action_ == ReplicaCheckAction::kAlarm)
+    ClusterHashes(context_, peers_).RaiseAlarm(raft::kNone);
+}
+
+// With the revisions between which the difference came about, as far back as members remember.
+void ReplicaCheck::Report(const Comparison& comparison, const std::vector<MemberHistory>& all) {
+  std::string ids;
+  for (const raft::MemberId id : comparison.diverged)
+    ids.append(ids.empty() ? "" : ",").append(IdText(id));
+  std::vector<MemberHistory> far = AskOthers(*context_.membership->View(), AllPoints());
+  const mvcc::HistorySum::History own =
+      context_.store->history_sum().Newest(mvcc::HistorySum::kMaxPoints);
+  std::optional<DivergenceRange> range;
+  for (const MemberHistory& other : far) {
+    if (!range.has_value()) range = FindDivergence(own, other.history);
+  }
+  KV_ERROR(
+      "members hold different keys", {"diverged-members", ids.empty() ? "unknown" : ids},
+      {"members-compared", all.size()}, {"revision", comparison.revision},
+      {"compact-revision", comparison.compact_revision},
+      {"last-equal-revision", range.has_value() ? range->equal_at.value_or(-1) : -1},
+      {"first-different-revision", range.has_value() ? range->differ_at : comparison.revision});
+}
+
+void ReplicaCheck::Act(const std::string& reason) {
+  switch (action_) {
+    case ReplicaCheckAction::kOff:
+    case ReplicaCheckAction::kReport:
+      return;
+    case ReplicaCheckAction::kAlarm:
+      if (!context_.alarms->Stands({.member = context_.member_id, .type = AlarmType::kCorrupt}))
+        ClusterHashes(context_, peers_).RaiseAlarm(context_.member_id);
+      return;
+    case ReplicaCheckAction::kQuarantine:
+      return quarantine_.Begin(reason);
+  }
+}
+
+}  // namespace kvorum::server

@@ -1,0 +1,59 @@
+// Replaces a member's database by a fresh snapshot of the leader's, while everybody goes on: what
+// `kvorumctl member reseed` asks for.
+//
+// The member asks its leader's peer port (POST /kvorum/reseed/<id>). The leader stops sending it
+// entries, puts one more entry into the log, so that its snapshot is newer than all that the member
+// has, and sends that snapshot as to any follower that is too far behind: the member's log and
+// database are replaced by it in the way that each crash leaves the old ones or the new ones.
+//
+// Thread-safe. Reseed answers on the executor, which each question to the leader blocks. The
+// context outlives it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/executor.h"
+#include "server/call/service_context.h"
+#include "server/peer/peer_request.h"
+
+namespace kvorum::server {
+
+inline constexpr std::string_view kReseedPrefix = "/kvorum/reseed/";
+
+// The leader's side: begins to send the snapshot, and calls back once it has, or cannot. Any
+// thread.
+void SendFreshSnapshot(ServiceContext& context, raft::MemberId to,
+                       std::function<void(Result<void> begun)> done);
+
+class Reseeder {
+ public:
+  using Done = std::move_only_function<void(Result<void> done)>;
+
+  Reseeder(Executor& executor, PeerRequester& peers, ServiceContext& context)
+      : executor_(executor), peers_(peers), context_(context) {}
+
+  // Calls back when this member has a new database. kFailedPrecondition on the leader, and if the
+  // leader is of another program; kUnavailable when time has run out.
+  void Reseed(TimePoint deadline, Done done);
+
+ private:
+  struct Attempt {
+    std::uint64_t epoch = 0;  // of the database to be replaced
+    TimePoint deadline;
+    TimePoint ask_at;  // the leader, again
+    Done done;
+  };
+  void Look(Attempt attempt);
+  Result<void> AskLeader();
+
+  Executor& executor_;
+  PeerRequester& peers_;
+  ServiceContext& context_;
+};
+
+}  // namespace kvorum::server
