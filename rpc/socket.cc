@@ -108,6 +108,18 @@ Error ListenError(std::string_view network, const std::string& address, const ch
           fmt::format("listen {} {}: {}: {}", network, address, what, ErrnoText(number))};
 }
 
+// A client over HTTP/1.1 may wait for a watch's next line for days: the kernel finds out whether it
+// is still there, at Go's pace. What a listener accepts inherits this.
+void FindDeadClients(int listener) {
+  constexpr int kOn = 1;
+  constexpr int kSilenceSeconds = 15;
+  constexpr int kProbes = 9;
+  setsockopt(listener, SOL_SOCKET, SO_KEEPALIVE, &kOn, sizeof(kOn));
+  setsockopt(listener, IPPROTO_TCP, TCP_KEEPIDLE, &kSilenceSeconds, sizeof(kSilenceSeconds));
+  setsockopt(listener, IPPROTO_TCP, TCP_KEEPINTVL, &kSilenceSeconds, sizeof(kSilenceSeconds));
+  setsockopt(listener, IPPROTO_TCP, TCP_KEEPCNT, &kProbes, sizeof(kProbes));
+}
+
 Result<FileDescriptor> BindTcp(const std::string& host, std::uint16_t port, bool dual_stack) {
   KV_TRY(const Binding binding, Resolve(host, port, dual_stack));
   const std::string wanted = JoinHostPort(host, port);
@@ -116,6 +128,7 @@ Result<FileDescriptor> BindTcp(const std::string& host, std::uint16_t port, bool
   if (fd.get() < 0) return Fail(ListenError("tcp", wanted, "socket", errno));
   const int on = 1;
   setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  FindDeadClients(fd.get());
   if (binding.address.ss_family == AF_INET6) {
     const int v6_only = dual_stack ? 0 : 1;
     setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &v6_only, sizeof(v6_only));

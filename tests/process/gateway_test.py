@@ -199,6 +199,17 @@ class GatewayTest(unittest.TestCase):
             self.wait(lambda: "etcd_debugging_mvcc_watcher_total 0" in curl("--cacert", files.authorities,
                                                                             base[:-3] + "metrics"))
 
+    def test_a_silent_connection_is_probed(self):
+        served = self.start()
+        watch = Lines(self, served.port, "/v3/watch", {"create_request": {"key": b64(b"w")}})
+        self.assertTrue(watch.next()["created"])
+
+        def timers():
+            with open("/proc/net/tcp", encoding="ascii") as table:
+                rows = [line.split() for line in table][1:]
+            return [row[5][:2] for row in rows if row[1].endswith(f":{served.port:04X}") and row[3] == "01"]
+        self.wait(lambda: timers() == ["02"])  # the kernel's keep-alive
+
     def test_a_stop_ends_its_streams(self):
         served = self.start()
         watch = Lines(self, served.port, "/v3/watch", {"create_request": {"key": b64(b"w")}})
