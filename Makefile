@@ -1,7 +1,7 @@
 # The commands of a working day; `make help` lists them. The work is in scripts/.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build man install deb run cluster test test-tsan fuzz lint format bench clean
+.PHONY: help setup build man install deb run cluster test test-tsan test-clients fuzz lint format bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,10 @@ test: ## every test: units under address+undefined sanitizers, processes on the 
 test-tsan: ## the unit, property and fault tests under the thread sanitizer
 	@scripts/setup build
 	@scripts/test tsan
+
+test-clients: build ## client libraries of Go, Rust and Java against clusters; skips those without their toolchain
+	@scripts/setup build test
+	@scripts/test-clients
 
 fuzz: ## every fuzz target for FUZZ_SECONDS each (default 60)
 	@scripts/setup build fuzz

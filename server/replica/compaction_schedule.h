@@ -1,13 +1,12 @@
 // Decides when the history is compacted, and to which revision, by the rules of etcd's compactors:
 //
-// periodic   The revision is sampled ten times per period (per hour, if the period is longer).
-// After
-//            the first period, and from then on once per period or hour, the revision of one period
-//            ago is compacted. After a failure the next sample's turn tries again.
-// revision   Every five minutes the current revision less the number of kept ones is compacted.
+// periodic: the revision is sampled ten times per period (per hour, if the period is longer). After
+// the first period, and from then on once per period or hour, the revision of one period ago is
+// compacted. After a failure the next sample's turn tries again.
 //
-// A revision that was compacted last is not compacted again. A pause skips turns; the samples go
-// on.
+// revision: every five minutes the current revision less the number of kept ones is compacted.
+//
+// The revision compacted last is not compacted again. A pause skips turns; the samples go on.
 //
 // Pure: the caller passes the time in. It calls Sample, waits for interval(), calls Due, and begins
 // again. Used by one thread.
