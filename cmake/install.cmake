@@ -21,7 +21,7 @@ install(CODE "
 " COMPONENT server)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/deploy/three-hosts
   DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/kvorum/examples COMPONENT server)
-install(FILES ${PROJECT_SOURCE_DIR}/deploy/README.md
+install(FILES ${PROJECT_SOURCE_DIR}/deploy/README.md ${PROJECT_SOURCE_DIR}/deploy/kvorum.conf.yml.sample
   DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/kvorum COMPONENT server)
 
 # Completions, as the program itself writes them.
