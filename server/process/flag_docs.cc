@@ -46,7 +46,7 @@ std::string Code(std::string_view text) {
 
 // The default as the file has it.
 std::string DefaultOf(const ConfigKey& key, const Flag& flag) {
-  const std::string text(flag.default_text);
+  std::string text(flag.default_text);
   switch (key.type) {
     case ConfigType::kString:
       return text.empty() ? "" : "'" + text + "'";
