@@ -27,15 +27,14 @@ void Add(std::atomic<std::uint64_t>& counter, std::uint64_t amount) {
 
 }  // namespace
 
-Connection::Connection(PerLoop& per_loop, Socket socket, SharedBytes peer,
-                       std::shared_ptr<const TlsListen> tls,
+Connection::Connection(PerLoop& per_loop, Socket socket, SharedBytes peer, ListenOptions how,
                        std::move_only_function<void(Connection*)> on_closed)
     : per_loop_(per_loop),
       socket_(std::move(socket)),
       peer_(std::move(peer)),
-      tls_(std::move(tls)),
+      how_(std::move(how)),
       on_closed_(std::move(on_closed)),
-      state_(tls_ == nullptr ? State::kSniffing : State::kShaking) {
+      state_(how_.tls == nullptr ? State::kSniffing : State::kShaking) {
   per_loop_.loop.Watch(socket_.fd(), *this, reading_, writing_);
   per_loop_.loop.Arm(timer_, per_loop_.loop.now() + per_loop_.options.handshake_timeout);
 }
@@ -104,20 +103,38 @@ void Connection::OnBytes(std::string_view bytes) {
 }
 
 bool Connection::StartSession() {
+  const bool is_plain = socket_.tls() == nullptr;
   const std::string_view chosen =
-      socket_.tls() == nullptr ? std::string_view() : NegotiatedProtocol(socket_.tls()->ssl());
+      is_plain ? std::string_view() : NegotiatedProtocol(socket_.tls()->ssl());
   bool is_http2 = chosen == "h2";
   if (chosen.empty()) {
     const std::size_t compared = std::min(sniffed_.size(), kHttp2Start.size());
     is_http2 = sniffed_.compare(0, compared, kHttp2Start.substr(0, compared)) == 0;
     if (is_http2 && compared < kHttp2Start.size()) return false;  // it may still be "PROPFIND"
   }
+  using enum Http2Session::Serves;
+  Http2Session::Serves serves = is_plain ? kGrpc : kGrpcAndHttp;
+  switch (how_.traffic) {
+    case Traffic::kGrpcAndHttp:
+      break;
+    case Traffic::kGrpc:
+      // Settings, then the end: all that a server of HTTP/2 says to anything else.
+      is_http2 = true;
+      serves = kGrpc;
+      break;
+    case Traffic::kHttp:
+      if (is_http2 && is_plain) {
+        Close();
+        return false;
+      }
+      serves = kHttp;
+      break;
+  }
   if (is_http2) {
-    using enum Http2Session::Serves;
-    session_ = std::make_unique<Http2Session>(per_loop_, *this, peer_, certificate_name_,
-                                              socket_.tls() == nullptr ? kGrpc : kGrpcAndHttp);
+    session_ = std::make_unique<Http2Session>(per_loop_, *this, peer_, certificate_name_, serves);
   } else {
-    session_ = std::make_unique<Http1Session>(per_loop_, *this, peer_, certificate_name_);
+    session_ = std::make_unique<Http1Session>(per_loop_, *this, peer_, certificate_name_,
+                                              /*is_secure=*/!is_plain);
   }
   state_ = State::kServing;
   return true;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/shared_bytes.h"
+#include "rpc/listen_options.h"
 #include "rpc/loop.h"
 #include "rpc/per_loop.h"
 #include "rpc/session.h"
@@ -28,8 +29,7 @@ class Connection final : public Loop::Watcher,
  public:
   // `on_closed` is called once, when the socket is closed; the connection may be deleted from then
   // on, but not from within the call.
-  Connection(PerLoop& per_loop, Socket socket, SharedBytes peer,
-             std::shared_ptr<const TlsListen> tls,
+  Connection(PerLoop& per_loop, Socket socket, SharedBytes peer, ListenOptions how,
              std::move_only_function<void(Connection*)> on_closed);
   ~Connection() override;
 
@@ -67,6 +67,7 @@ class Connection final : public Loop::Watcher,
 
   void OnReadable();
   void OnBytes(std::string_view bytes);
+  // False if the first bytes do not tell the protocol yet, or no session could begin.
   bool StartSession();
   // Writes the rest of an earlier write; true if all of it is out.
   bool FlushPending();
@@ -80,7 +81,7 @@ class Connection final : public Loop::Watcher,
   PerLoop& per_loop_;
   Socket socket_;
   const SharedBytes peer_;
-  const std::shared_ptr<const TlsListen> tls_;  // null: plain text
+  const ListenOptions how_;
   std::optional<SharedBytes> certificate_name_;
   std::move_only_function<void(Connection*)> on_closed_;
   State state_ = State::kSniffing;

@@ -66,7 +66,7 @@ void Connection::OnHandshakeReadable() {
     if (count <= 0) return Reject(TlsFailure::kGone, "EOF");
     sniffed_.append(per_loop_.input.data(), static_cast<std::size_t>(count));
     if (sniffed_.front() != kHandshakeRecord) {
-      state_ = tls_->plain_text_too ? State::kSniffing : State::kRefusing;
+      state_ = how_.tls->plain_text_too ? State::kSniffing : State::kRefusing;
       return OnBytes(std::exchange(sniffed_, {}));
     }
     if (!IsWorthALook(sniffed_)) return;
@@ -78,7 +78,7 @@ void Connection::OnHandshakeReadable() {
 void Connection::Shake() {
   const std::string first = std::exchange(sniffed_, {});
   if (socket_.tls() == nullptr) {
-    SslPtr ssl = tls_->context->NewServer();
+    SslPtr ssl = how_.tls->context->NewServer();
     if (ssl == nullptr) return Reject(TlsFailure::kOther, "out of memory");
     socket_.StartTls(std::move(ssl), per_loop_.tls_buffers);
   }
@@ -98,7 +98,7 @@ void Connection::Shake() {
 void Connection::EndShaking(std::size_t plain_size) {
   per_loop_.gate.Leave(*this);
   per_loop_.tls.handshakes.fetch_add(1, std::memory_order_relaxed);
-  if (tls_->context->options().client_cert_auth) {
+  if (how_.tls->context->options().client_cert_auth) {
     if (auto identity = VerifiedIdentity(socket_.tls()->ssl()))
       certificate_name_ = SharedBytes::Own(std::move(identity->common_name));
   }

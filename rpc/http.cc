@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 
 #include "base/check.h"
 
@@ -131,6 +132,7 @@ HttpResponse HttpResponse::Json(unsigned status, std::string body) {
 
 HttpReply& HttpReply::operator=(HttpReply&& other) noexcept {
   std::swap(sink_, other.sink_);
+  std::swap(headers_, other.headers_);
   return *this;
 }
 
@@ -138,15 +140,21 @@ HttpReply::~HttpReply() {
   if (sink_ != nullptr) Send(HttpResponse::Text(500, "Internal Server Error\n"));
 }
 
+void HttpReply::AddHeaders(std::vector<HttpHeader> headers) {
+  std::ranges::move(headers, std::back_inserter(headers_));
+}
+
 void HttpReply::Send(HttpResponse response) {
   KV_CHECK(sink_ != nullptr, "an HTTP request was answered twice");
   const std::shared_ptr<HttpSink> sink = std::move(sink_);
+  std::ranges::move(headers_, std::back_inserter(response.headers));
   sink->Complete(std::move(response));
 }
 
 std::shared_ptr<HttpBody> HttpReply::Begin(HttpResponse head) {
   KV_CHECK(sink_ != nullptr, "an HTTP request was answered twice");
   const std::shared_ptr<HttpSink> sink = std::move(sink_);
+  std::ranges::move(headers_, std::back_inserter(head.headers));
   return sink->Begin(std::move(head));
 }
 

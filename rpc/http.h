@@ -35,6 +35,7 @@ struct HttpRequest {
   // The common name in the client's verified certificate; nullopt if none was requested.
   std::optional<SharedBytes> certificate_name = {};
   Loop* loop = nullptr;
+  bool is_secure = false;  // came under TLS
 
   std::string_view Path() const;   // the target up to '?'
   std::string_view Query() const;  // what follows '?'
@@ -86,6 +87,8 @@ class HttpReply {
   HttpReply(HttpReply&&) noexcept = default;
   HttpReply& operator=(HttpReply&& other) noexcept;
   ~HttpReply();
+  // For the answer, whatever it will be.
+  void AddHeaders(std::vector<HttpHeader> headers);
   void Send(HttpResponse response);
   // Instead of Send, on the connection's loop: the body follows. Null: nobody waits for it.
   std::shared_ptr<HttpBody> Begin(HttpResponse head);
@@ -95,6 +98,7 @@ class HttpReply {
 
  private:
   std::shared_ptr<HttpSink> sink_;
+  std::vector<HttpHeader> headers_;
 };
 
 using HttpHandler = std::move_only_function<void(HttpRequest request, HttpReply reply) const>;

@@ -73,11 +73,12 @@ class Http1Session::Answer final : public LoopHttpSink, public HttpBody {
 };
 
 Http1Session::Http1Session(PerLoop& per_loop, SessionHost& host, SharedBytes peer,
-                           std::optional<SharedBytes> certificate_name)
+                           std::optional<SharedBytes> certificate_name, bool is_secure)
     : per_loop_(per_loop),
       host_(host),
       peer_(std::move(peer)),
-      certificate_name_(std::move(certificate_name)) {
+      certificate_name_(std::move(certificate_name)),
+      is_secure_(is_secure) {
   EnterPhase(Phase::kIdle);
 }
 
@@ -191,7 +192,8 @@ void Http1Session::Dispatch() {
                       .body = SharedBytes::Own(std::exchange(body_, {})),
                       .peer = peer_,
                       .certificate_name = certificate_name_,
-                      .loop = &per_loop_.loop};
+                      .loop = &per_loop_.loop,
+                      .is_secure = is_secure_};
   EnterPhase(Phase::kHandling);
   answer_ = std::make_shared<Answer>(*this, per_loop_.loop);
   per_loop_.http(std::move(request), HttpReply(answer_));

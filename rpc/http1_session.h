@@ -22,7 +22,7 @@ class Http1Session final : public Session {
  public:
   // `certificate_name`: from the client's verified certificate; nullopt if none was requested.
   Http1Session(PerLoop& per_loop, SessionHost& host, SharedBytes peer,
-               std::optional<SharedBytes> certificate_name);
+               std::optional<SharedBytes> certificate_name, bool is_secure);
   ~Http1Session() override;
   Http1Session(const Http1Session&) = delete;
   Http1Session& operator=(const Http1Session&) = delete;
@@ -63,6 +63,7 @@ class Http1Session final : public Session {
   SessionHost& host_;
   const SharedBytes peer_;
   const std::optional<SharedBytes> certificate_name_;
+  const bool is_secure_;  // under TLS
   std::string input_;
   std::unique_ptr<Http1Parser> parser_;
   std::string body_;

@@ -63,6 +63,7 @@ void Http2Session::BeginCall(Call& call, bool remote_ended) {
   if (head.authorities > 1 || head.hosts > 1)
     return Refuse(call, HostCountError(head.authorities, head.hosts), "400");
   if (head.IsMalformed(call) || !is_whole) return RefuseStream(call, NGHTTP2_PROTOCOL_ERROR);
+  if (serves_ == Serves::kHttp) return BeginHttp(call, remote_ended);
   if (!head.is_grpc) {
     const bool is_http = head.wrong_content_type.find("application/grpc") == std::string::npos;
     if (is_http && serves_ == Serves::kGrpcAndHttp) return BeginHttp(call, remote_ended);

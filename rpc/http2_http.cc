@@ -69,6 +69,7 @@ void Http2Session::BeginHttp(Call& call, bool remote_ended) {
   request->peer = peer_;
   request->certificate_name = certificate_name_;
   request->loop = &per_loop_.loop;
+  request->is_secure = true;
   call.entry_ = nullptr;
   call.http_ = std::move(request);
   if (remote_ended) DispatchOrWait(call);

@@ -38,7 +38,8 @@ namespace kvorum::rpc {
 
 class Http2Session final : public Session {
  public:
-  enum class Serves : std::uint8_t { kGrpc, kGrpcAndHttp };
+  // kHttp: gRPC's requests are like any others.
+  enum class Serves : std::uint8_t { kGrpc, kGrpcAndHttp, kHttp };
 
   // `certificate_name`: from the client's verified certificate; nullopt if none was requested.
   Http2Session(PerLoop& per_loop, SessionHost& host, SharedBytes peer,

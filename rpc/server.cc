@@ -48,10 +48,9 @@ struct Server::Impl {
   }
 
   Loop& accept_loop() { return shards.front()->loop; }
-  using Tls = std::shared_ptr<const TlsListen>;  // null: plain text
-  Result<std::string> AddListener(Result<ListenSocket> socket, Tls tls);
-  void Assign(Accepted accepted, const Tls& tls);
-  void Open(Shard& shard, Accepted accepted, Tls tls);
+  Result<std::string> AddListener(Result<ListenSocket> socket, ListenOptions how);
+  void Assign(Accepted accepted, const ListenOptions& how);
+  void Open(Shard& shard, Accepted accepted, ListenOptions how);
   void OnClosed(Shard& shard, Connection* connection);
   // Runs the task on the loop and waits for it.
   void RunOn(Loop& loop, Task task);
@@ -72,13 +71,13 @@ struct Server::Impl {
   std::condition_variable emptied;
 };
 
-Result<std::string> Server::Impl::AddListener(Result<ListenSocket> socket, Tls tls) {
+Result<std::string> Server::Impl::AddListener(Result<ListenSocket> socket, ListenOptions how) {
   if (!socket) return std::unexpected(std::move(socket).error());
   KV_RETURN_IF_ERROR(socket->Listen());
   std::string address = socket->address();
   auto acceptor = std::make_unique<Acceptor>(
       accept_loop(), std::move(*socket), budget,
-      [this, tls = std::move(tls)](Accepted accepted) { Assign(std::move(accepted), tls); });
+      [this, how = std::move(how)](Accepted accepted) { Assign(std::move(accepted), how); });
   if (!started) {
     acceptors.push_back(std::move(acceptor));
   } else {
@@ -90,23 +89,23 @@ Result<std::string> Server::Impl::AddListener(Result<ListenSocket> socket, Tls t
   return address;
 }
 
-void Server::Impl::Assign(Accepted accepted, const Tls& tls) {
+void Server::Impl::Assign(Accepted accepted, const ListenOptions& how) {
   Shard& shard = **std::ranges::min_element(
       shards, {}, [](const auto& each) { return each->open.load(std::memory_order_relaxed); });
   ++shard.open;
-  if (shard.loop.InThread()) return Open(shard, std::move(accepted), tls);
-  shard.loop.Post([this, &shard, accepted = std::move(accepted), tls = tls]() mutable {
-    Open(shard, std::move(accepted), std::move(tls));
+  if (shard.loop.InThread()) return Open(shard, std::move(accepted), how);
+  shard.loop.Post([this, &shard, accepted = std::move(accepted), how = how]() mutable {
+    Open(shard, std::move(accepted), std::move(how));
   });
 }
 
-void Server::Impl::Open(Shard& shard, Accepted accepted, Tls tls) {
+void Server::Impl::Open(Shard& shard, Accepted accepted, ListenOptions how) {
   Socket socket(std::move(accepted.fd));
   // Like grpc-go's keepalive: data that stays unacknowledged this long ends the connection, ping or
   // not.
   socket.SetUserTimeout(options.ping_timeout);
   auto connection = std::make_unique<Connection>(
-      shard.per_loop, std::move(socket), SharedBytes::Own(std::move(accepted.peer)), std::move(tls),
+      shard.per_loop, std::move(socket), SharedBytes::Own(std::move(accepted.peer)), std::move(how),
       [this, &shard](Connection* closed) { OnClosed(shard, closed); });
   Connection& opened = *connection;
   shard.connections.emplace(&opened, std::move(connection));
@@ -174,14 +173,12 @@ Server::Server(Options options, Router router, HttpHandler http)
 
 Server::~Server() { Shutdown(std::chrono::milliseconds(0)); }
 
-Result<std::string> Server::Listen(const std::string& host, std::uint16_t port,
-                                   std::shared_ptr<const TlsListen> tls) {
-  return impl_->AddListener(ListenSocket::Tcp(host, port), std::move(tls));
+Result<std::string> Server::Listen(const std::string& host, std::uint16_t port, ListenOptions how) {
+  return impl_->AddListener(ListenSocket::Tcp(host, port, how.port_use), std::move(how));
 }
 
-Result<std::string> Server::ListenUnix(const std::string& path,
-                                       std::shared_ptr<const TlsListen> tls) {
-  return impl_->AddListener(ListenSocket::Unix(path), std::move(tls));
+Result<std::string> Server::ListenUnix(const std::string& path, ListenOptions how) {
+  return impl_->AddListener(ListenSocket::Unix(path), std::move(how));
 }
 
 const Router& Server::router() const { return impl_->router; }

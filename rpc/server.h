@@ -1,5 +1,6 @@
 // The server: gRPC over HTTP/2 and HTTP/1.1 on one port, told apart by ALPN under TLS and otherwise
-// by the first bytes. A port serves plain text, TLS, or both.
+// by the first bytes. A port serves plain text, TLS, or both, and on request only one of the two
+// protocols.
 //
 // Create it, Listen, add batch hooks to its loops, Start. Shutdown and the destructor end it;
 // answers that other threads give afterwards are dropped. Public functions are called by one owner
@@ -16,9 +17,9 @@
 #include "base/error.h"
 #include "rpc/answer_memory.h"
 #include "rpc/http.h"
+#include "rpc/listen_options.h"
 #include "rpc/loop.h"
 #include "rpc/service.h"
-#include "rpc/tls_listen.h"
 
 namespace kvorum::rpc {
 
@@ -100,11 +101,9 @@ class Server {
   // Binds and listens; returns the address with the actual port ("127.0.0.1:2379"). `localhost` is
   // IPv4 first, as in Go; an empty host or 0.0.0.0 means every address. Errors read like Go's:
   // "listen tcp 127.0.0.1:2379: bind: address already in use".
-  Result<std::string> Listen(const std::string& host, std::uint16_t port,
-                             std::shared_ptr<const TlsListen> tls = nullptr);
+  Result<std::string> Listen(const std::string& host, std::uint16_t port, ListenOptions how = {});
   // Replaces a socket left at the path by an earlier process; the path is removed at the end.
-  Result<std::string> ListenUnix(const std::string& path,
-                                 std::shared_ptr<const TlsListen> tls = nullptr);
+  Result<std::string> ListenUnix(const std::string& path, ListenOptions how = {});
 
   // Read-only, for who calls its methods in another way.
   const Router& router() const;

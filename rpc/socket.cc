@@ -120,7 +120,8 @@ void FindDeadClients(int listener) {
   setsockopt(listener, IPPROTO_TCP, TCP_KEEPCNT, &kProbes, sizeof(kProbes));
 }
 
-Result<FileDescriptor> BindTcp(const std::string& host, std::uint16_t port, bool dual_stack) {
+Result<FileDescriptor> BindTcp(const std::string& host, std::uint16_t port, bool dual_stack,
+                               PortUse use) {
   KV_TRY(const Binding binding, Resolve(host, port, dual_stack));
   const std::string wanted = JoinHostPort(host, port);
   FileDescriptor fd(
@@ -129,6 +130,7 @@ Result<FileDescriptor> BindTcp(const std::string& host, std::uint16_t port, bool
   const int on = 1;
   setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   FindDeadClients(fd.get());
+  if (use == PortUse::kShared) setsockopt(fd.get(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on));
   if (binding.address.ss_family == AF_INET6) {
     const int v6_only = dual_stack ? 0 : 1;
     setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &v6_only, sizeof(v6_only));
@@ -193,17 +195,17 @@ void Socket::CloseWriting() {
   shutdown(fd_.get(), SHUT_WR);
 }
 
-Result<ListenSocket> ListenSocket::Tcp(const std::string& host, std::uint16_t port) {
+Result<ListenSocket> ListenSocket::Tcp(const std::string& host, std::uint16_t port, PortUse use) {
   if (host.empty() || host == "0.0.0.0" || host == "::") {
     // Without IPv6 on the machine, or with the IPv4 wildcard taken elsewhere, IPv4 alone is tried.
-    if (auto both = BindTcp("::", port, /*dual_stack=*/true)) {
+    if (auto both = BindTcp("::", port, /*dual_stack=*/true, use)) {
       std::string address = BoundAddress(both->get());
       return ListenSocket(std::move(*both), std::move(address), {});
     } else if (host == "::") {
       return Fail(std::move(both).error());
     }
   }
-  KV_TRY(FileDescriptor fd, BindTcp(host, port, /*dual_stack=*/false));
+  KV_TRY(FileDescriptor fd, BindTcp(host, port, /*dual_stack=*/false, use));
   std::string address = BoundAddress(fd.get());
   return ListenSocket(std::move(fd), std::move(address), {});
 }

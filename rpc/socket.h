@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "rpc/listen_options.h"
 #include "rpc/tls_link.h"
 
 namespace kvorum::rpc {
@@ -102,7 +103,8 @@ enum class AcceptFailure : std::uint8_t {
 // A bound socket, and from Listen on a listening one; removes a unix socket's path at the end.
 class ListenSocket {
  public:
-  static Result<ListenSocket> Tcp(const std::string& host, std::uint16_t port);
+  static Result<ListenSocket> Tcp(const std::string& host, std::uint16_t port,
+                                  PortUse use = PortUse::kAlone);
   static Result<ListenSocket> Unix(const std::string& path);
   ListenSocket(ListenSocket&&) noexcept = default;
   ListenSocket& operator=(ListenSocket&&) = delete;

@@ -274,14 +274,15 @@ PeerServer::PeerServer(PeerLoop& loop, PeerServerOptions options)
 PeerServer::~PeerServer() { Close(); }
 
 Result<std::string> PeerServer::Bind(const Url& url) {
-  KV_TRY(auto listener, PeerListener::Bind(loop_, url));
+  KV_TRY(auto listener, PeerListener::Bind(loop_, url, options_.port_use));
   listeners_.push_back(std::move(listener));
   return listeners_.back()->address();
 }
 
 Result<std::string> PeerServer::BindTls(const Url& url, PeerLoop& handshake_loop,
                                         const PeerTls& tls) {
-  KV_TRY(auto listener, TlsListener::Bind(loop_, handshake_loop, url, tls, stats_.rejected));
+  KV_TRY(auto listener,
+         TlsListener::Bind(loop_, handshake_loop, url, tls, stats_.rejected, options_.port_use));
   listeners_.push_back(std::move(listener));
   return listeners_.back()->address();
 }

@@ -34,6 +34,7 @@ struct PeerServerOptions {
                                                             // is due
   Duration idle_timeout = std::chrono::minutes(1);          // between requests
   Duration body_timeout = std::chrono::seconds(30);         // between two pieces
+  rpc::PortUse port_use = rpc::PortUse::kAlone;
 };
 
 // Receives the body of one request piece by piece. Destroyed early when the connection breaks.

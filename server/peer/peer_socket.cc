@@ -243,11 +243,12 @@ void ConnectPeer(PeerLoop& loop, const Url& url, Duration timeout, DialDone done
   std::make_shared<Dialer>(loop, url, std::move(done))->Start(timeout);
 }
 
-Result<std::unique_ptr<PeerListener>> PeerListener::Bind(PeerLoop& loop, const Url& url) {
+Result<std::unique_ptr<PeerListener>> PeerListener::Bind(PeerLoop& loop, const Url& url,
+                                                         rpc::PortUse use) {
   KV_RETURN_IF_ERROR(url.CheckAddress());
   KV_TRY(rpc::ListenSocket socket, url.unix_socket()
                                        ? rpc::ListenSocket::Unix(url.socket_path())
-                                       : rpc::ListenSocket::Tcp(url.host(), url.port()));
+                                       : rpc::ListenSocket::Tcp(url.host(), url.port(), use));
   return std::make_unique<AsioListener>(loop, std::move(socket));
 }
 

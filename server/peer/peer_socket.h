@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/shared_bytes.h"
 #include "base/url.h"
+#include "rpc/listen_options.h"
 #include "server/peer/peer_loop.h"
 
 namespace kvorum::server {
@@ -54,7 +55,8 @@ class PeerListener {
   using Accepted = std::function<void(std::unique_ptr<PeerSocket> socket)>;
 
   // `address` becomes the address with the actual port. Errors read like Go's.
-  static Result<std::unique_ptr<PeerListener>> Bind(PeerLoop& loop, const Url& url);
+  static Result<std::unique_ptr<PeerListener>> Bind(PeerLoop& loop, const Url& url,
+                                                    rpc::PortUse use = rpc::PortUse::kAlone);
   virtual ~PeerListener() = default;
   // Connections are refused until Listen; later ones wait for Start.
   virtual Result<void> Listen() = 0;

@@ -14,8 +14,9 @@ constexpr std::size_t kMaxTold = 64;
 
 Result<std::unique_ptr<PeerListener>> TlsListener::Bind(PeerLoop& loop, PeerLoop& handshake_loop,
                                                         const Url& url, const PeerTls& tls,
-                                                        std::atomic<std::uint64_t>& rejected) {
-  KV_TRY(auto inner, PeerListener::Bind(handshake_loop, url));
+                                                        std::atomic<std::uint64_t>& rejected,
+                                                        rpc::PortUse use) {
+  KV_TRY(auto inner, PeerListener::Bind(handshake_loop, url, use));
   return std::make_unique<TlsListener>(loop, handshake_loop, std::move(inner), tls,
                                        !url.unix_socket(), rejected);
 }

@@ -24,7 +24,8 @@ class TlsListener final : public PeerListener {
   // `rejected` counts refused connections, for any thread.
   static Result<std::unique_ptr<PeerListener>> Bind(PeerLoop& loop, PeerLoop& handshake_loop,
                                                     const Url& url, const PeerTls& tls,
-                                                    std::atomic<std::uint64_t>& rejected);
+                                                    std::atomic<std::uint64_t>& rejected,
+                                                    rpc::PortUse use);
   TlsListener(PeerLoop& loop, PeerLoop& handshake_loop, std::unique_ptr<PeerListener> inner,
               const PeerTls& tls, bool has_addresses, std::atomic<std::uint64_t>& rejected);
 

@@ -17,6 +17,18 @@ namespace {
 
 constexpr std::chrono::milliseconds kShutdownGrace(700);
 
+std::string_view NameOf(rpc::Traffic traffic) {
+  switch (traffic) {
+    case rpc::Traffic::kGrpcAndHttp:
+      return "grpc+http";
+    case rpc::Traffic::kGrpc:
+      return "grpc";
+    case rpc::Traffic::kHttp:
+      return "http";
+  }
+  return {};
+}
+
 }  // namespace
 
 ClientServer::ClientServer(const Options& options)
@@ -41,16 +53,20 @@ Result<void> ClientServer::Listen() {
   if (tls != nullptr) tls->LoadLargeFilesOn(tls_files_);
   KV_RETURN_IF_ERROR(CheckClientUrls(options_, tls.get()));
   KV_TRY(const std::vector<ClientListener> planned, PlanClientListeners(options_));
-  for (const auto& [url, secure, insecure] : planned) {
-    std::shared_ptr<const rpc::TlsListen> how;
+  if (options_.listen_client_http_urls.empty()) {
+    KV_WARN("Running http and grpc server on single port. This is not recommended for production.");
+  }
+  for (const auto& [url, secure, insecure, traffic] : planned) {
+    rpc::ListenOptions how{.tls = nullptr, .traffic = traffic, .port_use = PortUseOf(options_)};
     if (secure) {
-      how = std::make_shared<const rpc::TlsListen>(
+      how.tls = std::make_shared<const rpc::TlsListen>(
           rpc::TlsListen{.context = tls, .plain_text_too = insecure});
     }
     KV_RETURN_IF_ERROR(url.CheckAddress());
-    KV_TRY(std::string address, url.unix_socket() ? server_->ListenUnix(url.socket_path(), how)
-                                                  : server_->Listen(url.host(), url.port(), how));
-    listeners_.push_back({std::move(address), secure, insecure});
+    KV_TRY(std::string address, url.unix_socket()
+                                    ? server_->ListenUnix(url.socket_path(), std::move(how))
+                                    : server_->Listen(url.host(), url.port(), std::move(how)));
+    listeners_.push_back({std::move(address), secure, insecure, traffic});
   }
   return {};
 }
@@ -59,13 +75,14 @@ void ClientServer::Serve() {
   health_.SetServing(true);
   server_->Start();
   KV_INFO("ready to serve client requests");
-  for (const auto& [address, is_secure, is_insecure] : listeners_) {
+  for (const auto& [address, is_secure, is_insecure, traffic] : listeners_) {
     if (is_insecure) {
       KV_INFO("serving client traffic insecurely; this is strongly discouraged!",
-              {"traffic", "grpc+http"}, {"address", address});
+              {"traffic", NameOf(traffic)}, {"address", address});
     }
     if (is_secure) {
-      KV_INFO("serving client traffic securely", {"traffic", "grpc+http"}, {"address", address});
+      KV_INFO("serving client traffic securely", {"traffic", NameOf(traffic)},
+              {"address", address});
     }
   }
 }

@@ -43,6 +43,7 @@ class ClientServer {
     std::string address;
     bool is_secure = false;
     bool is_insecure = false;
+    rpc::Traffic traffic = rpc::Traffic::kGrpcAndHttp;
   };
   Result<void> Listen();
 

@@ -25,11 +25,20 @@ rpc::TlsVersion VersionOf(const std::string& text) {
   return rpc::ParseTlsVersion(text).value_or(rpc::TlsVersion::kAny);
 }
 
+// Those for gRPC, then those for HTTP alone.
+Result<std::vector<Url>> ClientUrls(const Options& options) {
+  KV_TRY(std::vector<Url> urls, ParseUrls(options.listen_client_urls));
+  if (options.listen_client_http_urls.empty()) return urls;
+  KV_TRY(const std::vector<Url> for_http, ParseUrls(options.listen_client_http_urls));
+  urls.insert(urls.end(), for_http.begin(), for_http.end());
+  return urls;
+}
+
 // A server with a self-made certificate trusts no other authority: the other flags have no meaning
 // then.
 Result<rpc::TlsOptions> SelfSignedServer(FileSystem& fs, const Options& options,
                                          std::int64_t now_s) {
-  KV_TRY(const std::vector<Url> urls, ParseUrls(options.listen_client_urls));
+  KV_TRY(const std::vector<Url> urls, ClientUrls(options));
   KV_TRY(const CertificatePair pair,
          KeepSelfSigned(fs, options.data_dir + "/fixtures/client", urls,
                         options.self_signed_cert_validity_years, now_s));
@@ -71,18 +80,30 @@ rpc::TlsOptions TlsLimits(const Options& options) {
 }
 
 Result<std::vector<ClientListener>> PlanClientListeners(const Options& options) {
-  KV_TRY(const std::vector<Url> urls, ParseUrls(options.listen_client_urls));
+  const bool is_split = !options.listen_client_http_urls.empty();
   std::vector<ClientListener> listeners;
-  for (const Url& url : urls) {
+  const auto add = [&listeners](const Url& url, rpc::Traffic traffic) -> Result<void> {
     auto known = std::ranges::find_if(listeners, [&url](const ClientListener& listener) {
       return SameAddress(listener.url, url);
     });
     if (known == listeners.end()) {
-      listeners.push_back({.url = url});
+      listeners.push_back({.url = url, .traffic = traffic});
       known = std::prev(listeners.end());
+    } else if (known->traffic != traffic) {
+      return Fail(Code::kInvalidArgument,
+                  "cannot bind both --listen-client-urls and --listen-client-http-urls on the same "
+                  "url " +
+                      url.text());
     }
     (url.tls() ? known->secure : known->insecure) = true;
-  }
+    return {};
+  };
+  KV_TRY(const std::vector<Url> urls, ParseUrls(options.listen_client_urls));
+  for (const Url& url : urls)
+    KV_RETURN_IF_ERROR(add(url, is_split ? rpc::Traffic::kGrpc : rpc::Traffic::kGrpcAndHttp));
+  if (!is_split) return listeners;
+  KV_TRY(const std::vector<Url> http_urls, ParseUrls(options.listen_client_http_urls));
+  for (const Url& url : http_urls) KV_RETURN_IF_ERROR(add(url, rpc::Traffic::kHttp));
   return listeners;
 }
 
@@ -113,7 +134,7 @@ Result<std::shared_ptr<rpc::TlsContext>> OpenClientTls(FileSystem& fs, const Opt
 }
 
 Result<void> CheckClientUrls(const Options& options, const rpc::TlsContext* tls) {
-  KV_TRY(const std::vector<Url> urls, ParseUrls(options.listen_client_urls));
+  KV_TRY(const std::vector<Url> urls, ClientUrls(options));
   for (const Url& url : urls) {
     if (url.tls() && tls == nullptr) {
       return Fail(Code::kInvalidArgument,

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/file_system.h"
 #include "base/url.h"
+#include "rpc/listen_options.h"
 #include "rpc/tls_context.h"
 #include "server/process/options.h"
 
@@ -21,9 +22,10 @@ struct ClientListener {
   Url url;
   bool secure = false;
   bool insecure = false;
+  rpc::Traffic traffic = rpc::Traffic::kGrpcAndHttp;
 };
 
-// In the order of the list, each address once.
+// In the order of the lists, each address once. With addresses for HTTP the others are gRPC's.
 Result<std::vector<ClientListener>> PlanClientListeners(const Options& options);
 
 // Versions and cipher suites, which are the same for clients and members.

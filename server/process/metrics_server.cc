@@ -6,6 +6,7 @@
 #include "base/logging.h"
 #include "base/url.h"
 #include "server/process/options.h"
+#include "server/process/part_options.h"
 
 namespace kvorum::server {
 namespace {
@@ -37,14 +38,16 @@ Result<void> MetricsServer::Bind(const Options& options,
                   "client TLS key/cert (--cert-file, --key-file) must be provided for metrics "
                   "secure url");
     }
-    std::shared_ptr<const rpc::TlsListen> how;
+    rpc::ListenOptions how{
+        .tls = nullptr, .traffic = rpc::Traffic::kGrpcAndHttp, .port_use = PortUseOf(options)};
     if (url.tls()) {
-      how = std::make_shared<const rpc::TlsListen>(
+      how.tls = std::make_shared<const rpc::TlsListen>(
           rpc::TlsListen{.context = tls, .plain_text_too = false});
     }
     KV_RETURN_IF_ERROR(url.CheckAddress());
-    KV_TRY(std::string address, url.unix_socket() ? server_->ListenUnix(url.socket_path(), how)
-                                                  : server_->Listen(url.host(), url.port(), how));
+    KV_TRY(std::string address, url.unix_socket()
+                                    ? server_->ListenUnix(url.socket_path(), std::move(how))
+                                    : server_->Listen(url.host(), url.port(), std::move(how)));
     addresses_.push_back(std::move(address));
   }
   return {};

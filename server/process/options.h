@@ -28,7 +28,9 @@ struct Options {
   std::uint64_t election_ms = 1'000;
   std::string listen_peer_urls = "http://localhost:2380";
   std::string listen_client_urls = "http://localhost:2379";
+  std::string listen_client_http_urls;  // not empty: listen_client_urls serve gRPC only
   std::string listen_metrics_urls;
+  bool socket_reuse_port = false;
   std::uint64_t max_wals = 5;
   std::uint64_t max_snapshots = 5;
   std::int64_t quota_backend_bytes = 0;  // 0: the default of 2 GiB; negative: no quota
@@ -81,6 +83,9 @@ struct Options {
   bool auto_tls = false;
   bool peer_auto_tls = false;
   std::uint64_t self_signed_cert_validity_years = 1;
+
+  std::string cors = "*";  // URLs of origins, or "*"
+  std::vector<std::string> host_whitelist = {"*"};
 
   std::string auth_token = "simple";     // auth::ParseTokenOptions
   std::uint64_t bcrypt_cost = 10;        // auth::EffectiveBcryptCost

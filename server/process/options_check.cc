@@ -102,7 +102,9 @@ std::optional<std::string> ListenPeerProblem(const Options& options, const Given
 }
 
 std::optional<std::string> ListenClientProblem(const Options& options, const GivenFlags&) {
-  return BindProblem(options.listen_client_urls);
+  if (auto problem = BindProblem(options.listen_client_urls)) return problem;
+  if (options.listen_client_http_urls.empty()) return std::nullopt;
+  return BindProblem(options.listen_client_http_urls);
 }
 
 std::optional<std::string> AdvertisePeerProblem(const Options& options, const GivenFlags&) {

@@ -3,7 +3,9 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "base/logging.h"
 #include "base/rng.h"
@@ -41,6 +43,10 @@ std::size_t AnswerMemoryBytes(const Options& options) {
 std::uint32_t MaxMessageBytes(const Options& options) {
   return static_cast<std::uint32_t>(
       std::min<std::uint64_t>(options.max_request_bytes + kMessageOverheadBytes, INT32_MAX));
+}
+
+rpc::PortUse PortUseOf(const Options& options) {
+  return options.socket_reuse_port ? rpc::PortUse::kShared : rpc::PortUse::kAlone;
 }
 
 rpc::Options ClientServerOptions(const Options& options, rpc::AnswerMemory& answers) {
@@ -124,6 +130,7 @@ PeerTransport::Options MakeTransportOptions(const Options& options,
                                             const std::optional<PeerTls>& tls) {
   PeerTransport::Options transport;
   transport.tls = tls;
+  transport.server.port_use = PortUseOf(options);
   // A dead peer's address is given up by the time an election may be over.
   transport.peers.dial_timeout = kPeerDialTimeout + std::chrono::milliseconds(options.election_ms);
   transport.peers.read_timeout =
@@ -148,6 +155,15 @@ watch::HubOptions MakeHubOptions(const Options& options) {
   hub.seed = EntropySeed();
   hub.bodies.fragment_bytes = options.max_request_bytes + kMessageOverheadBytes;
   return hub;
+}
+
+HttpAccess MakeHttpAccess(const Options& options) {
+  std::vector<std::string> origins = {options.cors};
+  if (const auto urls = ParseUrls(options.cors); urls.has_value()) {
+    origins.clear();
+    for (const Url& url : *urls) origins.push_back(url.text());
+  }
+  return {options.host_whitelist, origins};
 }
 
 ServiceLimits LimitsOf(const Options& options) {

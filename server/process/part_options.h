@@ -12,6 +12,7 @@
 #include "server/process/options.h"
 #include "server/replica/auto_defragment.h"
 #include "server/replica/local_member_options.h"
+#include "server/services/http_access.h"
 #include "watch/hub.h"
 
 namespace kvorum::server {
@@ -22,12 +23,14 @@ inline constexpr Duration kPeerDialTimeout = std::chrono::seconds(1);
 std::size_t AnswerMemoryBytes(const Options& options);
 // The size of a request's message, as gRPC has it and as the gateway makes it from JSON.
 std::uint32_t MaxMessageBytes(const Options& options);
+rpc::PortUse PortUseOf(const Options& options);
 rpc::Options ClientServerOptions(const Options& options, rpc::AnswerMemory& answers);
 LocalMemberOptions MakeLocalMemberOptions(const Options& options, const DataDirectory& directory);
 PeerTransport::Options MakeTransportOptions(const Options& options,
                                             const std::optional<PeerTls>& tls);
 AutoDefragment::Options AutoDefragmentOptions(const Options& options);
 watch::HubOptions MakeHubOptions(const Options& options);
+HttpAccess MakeHttpAccess(const Options& options);
 ServiceLimits LimitsOf(const Options& options);
 IntegrityOptions MakeIntegrityOptions(const Options& options);
 

@@ -48,6 +48,7 @@
 #include "server/replica/replica.h"
 #include "server/services/defragment_turn_http.h"
 #include "server/services/health.h"
+#include "server/services/http_access.h"
 #include "server/services/http_handlers.h"
 #include "server/services/peer_http.h"
 #include "server/services/promote_forwarder.h"
@@ -110,6 +111,7 @@ struct Process::Impl {
        .router = [this]() -> const rpc::Router& { return client_server.server().router(); },
        .max_message_bytes = MaxMessageBytes(options),
        .certificates_name_users = options.client_cert_auth}};
+  const HttpAccess http_access = MakeHttpAccess(options);
   ClientServer client_server{options};
   MetricsServer metrics_server;
 
@@ -144,8 +146,8 @@ Result<void> Process::Impl::Bind() {
   metrics_http.AddRoutes(routes);
   AddDebugVars(routes, context, arguments);
   if (options.enable_grpc_gateway) gateway.AddRoutes(routes);
-  KV_RETURN_IF_ERROR(
-      client_server.Bind(std::move(router), rpc::HttpMux::ToHandler(std::move(routes))));
+  KV_RETURN_IF_ERROR(client_server.Bind(
+      std::move(router), http_access.Guard(rpc::HttpMux::ToHandler(std::move(routes)))));
   KV_RETURN_IF_ERROR(BindMetrics());
   KV_TRY(const std::vector<Url> peer_urls, ParseUrls(options.listen_peer_urls));
   for (const Url& url : peer_urls) {

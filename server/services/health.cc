@@ -9,6 +9,7 @@
 #include "base/api_errors.h"
 #include "base/logging.h"
 #include "base/words.h"
+#include "rpc/http_error.h"
 #include "server/call/leader_streams.h"
 #include "server/call/quarantine.h"
 #include "server/call/request_batcher.h"
@@ -45,7 +46,11 @@ void Health::Answer(rpc::HttpReply& reply, const std::string& reason) {
   (reason.empty() ? successes_ : failures_).Add();
   const nlohmann::ordered_json body = {{"health", reason.empty() ? "true" : "false"},
                                        {"reason", reason}};
-  reply.Send(rpc::HttpResponse::Text(reason.empty() ? 200 : kServiceUnavailable, body.dump()));
+  if (!reason.empty()) {
+    KV_WARN("/health error", {"output", body.dump()}, {"status-code", kServiceUnavailable});
+    return reply.Send(rpc::HttpError(kServiceUnavailable, body.dump()));
+  }
+  reply.Send(rpc::HttpResponse::Text(200, body.dump()));
 }
 
 // Waits for a read to be confirmed, or until there is no leader to confirm it.

@@ -1,10 +1,18 @@
 #!/usr/bin/env python3
-"""HTTP on the ports of real servers: the peer port's questions of other members."""
+"""HTTP on the ports of real servers: who may ask, on which ports, and the peer port's questions of other members."""
 
 import http.client
 import json
+import os
+import socket
+import ssl
+import tempfile
 import unittest
 
+import grpc
+
+import certificates
+import ports
 import server
 
 
@@ -18,6 +26,124 @@ def ask(port, method, path, body=None, headers=None):
         return answer.status, names, answer.read().decode()
     finally:
         connection.close()
+
+
+class UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("good")
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(20)
+        self.sock.connect(self.path)
+
+
+def answer_to(connection, path="/version", method="GET", headers=None):
+    """The status of one request, or None where the connection is closed without an answer."""
+    try:
+        connection.request(method, path, headers=headers or {})
+        return connection.getresponse().status
+    except (http.client.BadStatusLine, ConnectionError):
+        return None
+    finally:
+        connection.close()
+
+
+class ClientPortsTest(unittest.TestCase):
+    def start(self, *flags, **options):
+        member = server.Server(*flags, **options)
+        self.addCleanup(member.close)
+        return member.start()
+
+    def test_ports_for_http_leave_grpc_to_the_others(self):
+        folder = tempfile.TemporaryDirectory(prefix="kvorum-test-")
+        self.addCleanup(folder.cleanup)
+        certificate, key = certificates.self_signed().write(os.path.join(folder.name, "server"))
+        plain, secure = ports.free_port(), ports.free_port()
+        member = self.start(
+            "--listen-client-http-urls", f"http://127.0.0.1:{plain},https://127.0.0.1:{secure},unix://http.sock",
+            "--cert-file", certificate, "--key-file", key)
+        trusting = ssl.create_default_context()
+        trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+        self.assertEqual(answer_to(http.client.HTTPConnection("127.0.0.1", plain, timeout=20)), 200)
+        self.assertEqual(
+            answer_to(http.client.HTTPSConnection("127.0.0.1", secure, timeout=20, context=trusting)), 200)
+        self.assertEqual(answer_to(UnixConnection(os.path.join(member.folder, "http.sock"))), 200)
+        self.assertIsNone(answer_to(http.client.HTTPConnection("127.0.0.1", member.port, timeout=20)))
+        with member.channel() as channel:
+            server.put(server.kv(channel), b"k", b"v")
+        with grpc.insecure_channel(f"127.0.0.1:{plain}") as channel:
+            with self.assertRaises(grpc.RpcError) as refused:
+                server.get(server.kv(channel), b"k")
+            self.assertEqual(refused.exception.code(), grpc.StatusCode.UNAVAILABLE)
+        log = member.log().decode()
+        self.assertIn('"traffic":"grpc"', log)
+        self.assertIn('"traffic":"http"', log)
+        self.assertNotIn("single port", log)
+
+    def test_a_port_cannot_be_both(self):
+        member = server.Server()
+        self.addCleanup(member.close)
+        code, said = member.refuse("--listen-client-urls", "http://127.0.0.1:1",
+                                   "--listen-client-http-urls", "http://127.0.0.1:1")
+        self.assertEqual(code, 1)
+        self.assertIn("cannot bind both --listen-client-urls and --listen-client-http-urls on the same url "
+                      "http://127.0.0.1:1", said)
+
+    def test_unix_sockets_serve_clients_and_members(self):
+        member = server.Server("--listen-client-urls", "unix://clients:1", "--advertise-client-urls", "unix://clients:1",
+                               "--listen-peer-urls", "unix://peers:1", "--initial-advertise-peer-urls", "unix://peers:1",
+                               "--initial-cluster", "default=unix://peers:1", "--listen-metrics-urls", "unix://metrics:1")
+        self.addCleanup(member.close)
+        member.start()
+        with grpc.insecure_channel("unix:" + os.path.join(member.folder, "clients:1")) as channel:
+            server.put(server.kv(channel), b"k", b"v")
+        for name, path in (("clients:1", "/health"), ("peers:1", "/version"), ("metrics:1", "/metrics")):
+            self.assertEqual(answer_to(UnixConnection(os.path.join(member.folder, name)), path), 200, name)
+        member.stop()
+        self.assertFalse(os.path.exists(os.path.join(member.folder, "clients:1")))
+
+    def test_strange_hosts_are_refused_in_plain_text(self):
+        member = self.start("--host-whitelist", "good,127.0.0.1")
+        self.assertEqual(ask(member.port, "GET", "/version")[0], 200)
+        self.assertEqual(ask(member.port, "GET", "/version", headers={"Host": "good:99"})[0], 200)
+        for method, path in (("GET", "/version"), ("OPTIONS", "/version"), ("GET", "/nothing")):
+            status, headers, body = ask(member.port, method, path, headers={"Host": "bad:99"})
+            self.assertEqual((status, headers["x-content-type-options"]), (421, "nosniff"))
+            self.assertIn('e.g. etcd --host-whitelist "bad"\n', body)
+        # gRPC and the peer port are not asked.
+        with member.channel() as channel:
+            server.put(server.kv(channel), b"k", b"v")
+        self.assertEqual(ask(member.peer_port, "GET", "/version", headers={"Host": "bad"})[0], 200)
+
+    def test_pages_of_allowed_origins_may_read_the_answers(self):
+        for flags, origin, allowed in (
+                ((), "http://any:1", "*"),
+                (("--cors", "http://a:80,http://b:81"), "http://b:81", "http://b:81"),
+                (("--cors", "http://a:80,http://b:81"), "http://c:80", None)):
+            member = self.start(*flags)
+            for method, path, status in (("GET", "/version", 200), ("GET", "/nothing", 404), ("OPTIONS", "/nothing", 200)):
+                answer = ask(member.port, method, path, headers={"Origin": origin})
+                self.assertEqual((answer[0], answer[1].get("access-control-allow-origin")), (status, allowed))
+                self.assertEqual(answer[1].get("access-control-allow-methods"),
+                                 allowed and "POST, GET, OPTIONS, PUT, DELETE")
+                self.assertEqual(answer[1].get("access-control-allow-headers"),
+                                 allowed and "accept, content-type, authorization")
+            self.assertEqual(ask(member.peer_port, "GET", "/version")[1].get("access-control-allow-origin"), None)
+            member.stop()
+
+    def test_a_port_is_shared_if_both_say_so(self):
+        first = self.start("--socket-reuse-port")
+        second = server.Server("--socket-reuse-port", "--listen-client-urls", f"http://127.0.0.1:{first.port}",
+                               "--listen-peer-urls", f"http://127.0.0.1:{first.peer_port}")
+        self.addCleanup(second.close)
+        second.start()
+        alone = server.Server("--listen-client-urls", f"http://127.0.0.1:{first.port}")
+        self.addCleanup(alone.close)
+        code, said = alone.refuse()
+        self.assertEqual(code, 1)
+        self.assertIn("bind: address already in use", said)
 
 
 class PeerPortTest(unittest.TestCase):

@@ -43,8 +43,9 @@ class TlsServerTest : public ::testing::Test {
     server_ = std::make_unique<TestServer>(std::move(options));
     const auto address =
         server_->server().Listen("127.0.0.1", 0,
-                                 std::make_shared<const TlsListen>(
-                                     TlsListen{.context = context_, .plain_text_too = plain_too}));
+                                 {.tls = std::make_shared<const TlsListen>(
+                                      TlsListen{.context = context_, .plain_text_too = plain_too}),
+                                  .traffic = traffic_});
     port_ = static_cast<std::uint16_t>(std::stoi(address->substr(address->rfind(':') + 1)));
   }
 
@@ -116,6 +117,7 @@ class TlsServerTest : public ::testing::Test {
   std::shared_ptr<TlsContext> context_;
   std::unique_ptr<TestServer> server_;
   std::uint16_t port_ = 0;
+  Traffic traffic_ = Traffic::kGrpcAndHttp;
 };
 
 // With gRPC's own client.
@@ -138,6 +140,24 @@ TEST_F(TlsGrpcTest, GrpcIsServedToAnIndependentClient) {
   EXPECT_EQ(answer, "hello");
   EXPECT_EQ(server_->last_certificate_name(), std::nullopt);
   EXPECT_EQ(Handshakes(), 1U);
+}
+
+TEST_F(TlsGrpcTest, AListenerForGrpcAloneServesNothingElse) {
+  traffic_ = Traffic::kGrpc;
+  Start(Clients::kAnybody, {}, /*plain_too=*/true);
+  std::string answer;
+  EXPECT_TRUE(Call("Unary", "hello", &answer).ok());
+  EXPECT_THAT(Health(*ClientContext({"http/1.1"})), Not(HasSubstr("HTTP/1")));
+  EXPECT_THAT(Health(*ClientContext()), Not(HasSubstr("HTTP/1")));
+}
+
+TEST_F(TlsGrpcTest, AListenerForHttpAloneTakesGrpcForAnyOtherRequest) {
+  traffic_ = Traffic::kHttp;
+  Start();
+  EXPECT_THAT(Health(*ClientContext({"http/1.1"})), HasSubstr(kHealthy));
+  std::string answer;
+  EXPECT_EQ(Call("Unary", "hello", &answer).error_code(), grpc::StatusCode::UNIMPLEMENTED);
+  EXPECT_THAT(Call("Unary", "hello", &answer).error_message(), HasSubstr("404"));
 }
 
 TEST_F(TlsServerTest, AlpnDecidesAndWithoutItTheFirstBytesDo) {

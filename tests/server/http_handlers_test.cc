@@ -75,7 +75,7 @@ class HttpHandlersTest : public testing::Test {
 
 const std::string kHealthy = R"(200 {"health":"true","reason":""})";
 std::string Sick(const std::string& reason) {
-  return R"(503 {"health":"false","reason":")" + reason + "\"}";
+  return R"(503 {"health":"false","reason":")" + reason + "\"}\n";
 }
 
 TEST_F(HttpHandlersTest, AHealthyMemberSaysSo) {
@@ -106,6 +106,9 @@ TEST_F(HttpHandlersTest, WithoutALeaderItIsSickUnlessOnlyTheLocalStoreIsAsked) {
   ASSERT_TRUE(served_.Open().has_value());
   EXPECT_EQ(Get("/health?serializable=true"), kHealthy);
   EXPECT_EQ(Get("/health"), Sick("RAFT NO LEADER"));
+  const rpc::HttpResponse response = Ask(client_, "/health");
+  ASSERT_EQ(response.headers.size(), 1u);
+  EXPECT_EQ(response.headers[0].name, "X-Content-Type-Options");
 }
 
 TEST_F(HttpHandlersTest, AReadThatFailsIsTheReason) {

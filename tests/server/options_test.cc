@@ -690,14 +690,8 @@ TEST(OptionsTest, WhatIsNotThereIsRefusedUnlessItAsksForNothing) {
   const auto refused = [](const std::string& name) {
     return "1: kvorum: --" + name + " is not supported by this version; refusing to ignore it";
   };
-  for (const std::string name : {"discovery-token", "discovery-endpoints", "host-whitelist"}) {
+  for (const std::string name : {"discovery-token", "discovery-endpoints"}) {
     EXPECT_EQ(Refusal({("--" + name + "=12").c_str()}), refused(name));
-  }
-  EXPECT_EQ(Refusal({"--listen-client-http-urls=http://localhost:1"}),
-            refused("listen-client-http-urls"));
-  for (const std::string name : {"socket-reuse-port"}) {
-    EXPECT_EQ(Refusal({("--" + name).c_str()}), refused(name));
-    EXPECT_EQ(Refusal({("--" + name + "=0").c_str()}), "accepted");
   }
   EXPECT_EQ(Refusal({"--corrupt-check-time=12s"}), "accepted");
 }
