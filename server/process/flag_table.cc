@@ -279,8 +279,8 @@ std::span<const Flag> Flags() {
       {"auth-token-ttl", "Auth", kEffective, &Options::auth_token_ttl_s, "300",
        "Seconds that a simple token lives after its last use."},
 
-      {"enable-pprof", "Profiling and monitoring", kIgnored, kSwitch, "false",
-       "No effect: there is no Go runtime here."},
+      {"enable-pprof", "Profiling and monitoring", kEffective, &Options::enable_pprof, "false",
+       "Serve profiles under /debug/pprof/ on the client port."},
       {"metrics", "Profiling and monitoring", kEffective, &Options::metrics, "basic",
        "'basic', or 'extensive' for the times of all calls."},
       {"enable-distributed-tracing", "Profiling and monitoring", kIgnored,

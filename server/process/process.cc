@@ -23,6 +23,7 @@
 #include "server/integrity/integrity.h"
 #include "server/messages/member_id.h"
 #include "server/metrics/metrics_http.h"
+#include "server/metrics/pprof_http.h"
 #include "server/metrics/sources.h"
 #include "server/peer/peer_request.h"
 #include "server/peer/peer_transport.h"
@@ -111,6 +112,7 @@ struct Process::Impl {
        .router = [this]() -> const rpc::Router& { return client_server.server().router(); },
        .max_message_bytes = MaxMessageBytes(options),
        .certificates_name_users = options.client_cert_auth}};
+  std::unique_ptr<PprofHttp> pprof;  // null unless it was asked for
   const HttpAccess http_access = MakeHttpAccess(options);
   ClientServer client_server{options};
   MetricsServer metrics_server;
@@ -146,6 +148,11 @@ Result<void> Process::Impl::Bind() {
   metrics_http.AddRoutes(routes);
   AddDebugVars(routes, context, arguments);
   if (options.enable_grpc_gateway) gateway.AddRoutes(routes);
+  if (options.enable_pprof || options.log_level == "debug") {
+    if (options.enable_pprof) KV_INFO("pprof is enabled", {"path", "/debug/pprof"});
+    pprof = std::make_unique<PprofHttp>(arguments);
+    pprof->AddRoutes(routes);
+  }
   KV_RETURN_IF_ERROR(client_server.Bind(
       std::move(router), http_access.Guard(rpc::HttpMux::ToHandler(std::move(routes)))));
   KV_RETURN_IF_ERROR(BindMetrics());

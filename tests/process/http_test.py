@@ -1,12 +1,17 @@
 #!/usr/bin/env python3
 """HTTP on the ports of real servers: who may ask, on which ports, and the peer port's questions of other members."""
 
+import contextlib
+import gzip
 import http.client
 import json
 import os
+import shutil
 import socket
 import ssl
+import subprocess
 import tempfile
+import threading
 import unittest
 
 import grpc
@@ -144,6 +149,82 @@ class ClientPortsTest(unittest.TestCase):
         code, said = alone.refuse()
         self.assertEqual(code, 1)
         self.assertIn("bind: address already in use", said)
+
+
+class PprofTest(unittest.TestCase):
+    def test_a_profile_opens_in_go_tool_pprof(self):
+        with server.Server("--enable-pprof") as member:
+            member.start()
+            taken = []
+            taking = threading.Thread(target=lambda: taken.append(self.fetch(member, "profile?seconds=2")))
+            taking.start()
+            # One at a time: somebody else is told so, whoever comes first.
+            with member.channel() as channel:
+                while taking.is_alive():
+                    for i in range(200):
+                        server.put(server.kv(channel), b"k%d" % i, b"v" * 100)
+            taking.join()
+            status, headers, profile = taken[0]
+            self.assertEqual((status, headers["content-type"]), (200, "application/octet-stream"))
+            self.assertGreater(len(gzip.decompress(profile)), 1000)
+            if shutil.which("go") is None:
+                self.skipTest("there is no go")
+            path = os.path.join(member.folder, "profile")
+            with open(path, "wb") as file:
+                file.write(profile)
+            shown = subprocess.run(["go", "tool", "pprof", "-top", "-cum", "-nodecount=1000", path], capture_output=True,
+                                   text=True, timeout=300, check=False)
+            self.assertEqual(shown.returncode, 0, shown.stderr)
+            self.assertIn("Type: cpu", shown.stdout)
+            self.assertIn("kvorum::rpc::Loop::", shown.stdout)
+
+    def fetch(self, member, page, method="GET", body=None):
+        connection = http.client.HTTPConnection("127.0.0.1", member.port, timeout=60)
+        connection.request(method, f"/debug/pprof/{page}", body=body)
+        answer = connection.getresponse()
+        with contextlib.closing(connection):
+            return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
+
+    def test_one_profile_is_made_at_a_time(self):
+        with server.Server("--enable-pprof") as member:
+            member.start()
+            statuses = []
+            threads = [threading.Thread(target=lambda: statuses.append(self.fetch(member, "profile?seconds=3")))
+                       for _ in range(3)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            self.assertEqual(sorted(answer[0] for answer in statuses), [200, 500, 500])
+            refused = next(answer for answer in statuses if answer[0] == 500)
+            self.assertEqual(refused[2], b"Could not enable CPU profiling: cpu profiling already in use\n")
+            self.assertEqual(self.fetch(member, "profile?seconds=1")[0], 200)
+            self.assertEqual(self.fetch(member, "profile?seconds=9999999")[0], 400)
+            # It ends while a profile is made.
+            late = http.client.HTTPConnection("127.0.0.1", member.port, timeout=60)
+            self.addCleanup(late.close)
+            late.request("GET", "/debug/pprof/profile?seconds=60")
+            self.assertIn(self.fetch(member, "profile?seconds=1")[0], (200, 500))
+            self.assertEqual(member.stop()[0], 0)
+            self.assertIn(late.getresponse().status, (500, 503))
+
+    def test_the_other_pages_are_text(self):
+        with server.Server("--enable-pprof") as member:
+            member.start()
+            for page, content in (("", b"\">profile</a>"), ("heap", b"heap_bytes_in_use "), ("threads", b"\tapply\t"),
+                                  ("cmdline", b"\x00--enable-pprof"), ("symbol", b"num_symbols: 1\n")):
+                status, headers, body = self.fetch(member, page)
+                self.assertEqual(status, 200, page)
+                self.assertIn(content, body)
+                self.assertTrue(headers["content-type"].startswith("text/"), page)
+            self.assertEqual(self.fetch(member, "block")[::2], (404, b"Unknown profile\n"))
+            self.assertEqual(self.fetch(member, "symbol", "POST", "0x1+nonsense++0x2")[2], b"num_symbols: 1\n")
+
+    def test_nothing_of_it_is_there_unless_it_is_asked_for(self):
+        with server.Server() as member:
+            member.start()
+            for page in ("", "profile?seconds=1", "heap"):
+                self.assertEqual(self.fetch(member, page)[0], 404)
 
 
 class PeerPortTest(unittest.TestCase):

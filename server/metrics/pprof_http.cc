@@ -1,0 +1,226 @@
+#include "server/metrics/pprof_http.h"
+
+#include <malloc.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <utility>
+
+#include "base/words.h"
+#include "rpc/http_error.h"
+#include "server/metrics/cpu_profiler.h"
+#include "server/metrics/pprof_format.h"
+#include "server/metrics/symbols.h"
+
+namespace kvorum::server {
+namespace {
+
+using namespace std::string_literals;
+
+constexpr std::string_view kRoot = "/debug/pprof/";
+constexpr std::chrono::seconds kDefaultTime = std::chrono::seconds(30);
+constexpr Duration kCollectInterval = std::chrono::milliseconds(100);
+// Symbols asked for at once.
+constexpr std::size_t kMaxSymbols = 4'096;
+
+struct Page {
+  std::string_view name;
+  std::string_view help;
+};
+constexpr Page kPages[] = {
+    {"cmdline", "The command line of this process."},
+    {"heap", "The C library's heap, as text."},
+    {"profile", "A profile of processor time for go tool pprof: ?seconds=30."},
+    {"symbol", "The names of functions: POST addresses, 0x1+0x2."},
+    {"threads", "The threads, their states and their processor time, as text."},
+};
+
+rpc::HttpResponse PlainText(std::string text) {
+  rpc::HttpResponse response = rpc::HttpResponse::Text(200, std::move(text));
+  response.headers.push_back({"X-Content-Type-Options", "nosniff"});
+  return response;
+}
+
+rpc::HttpResponse Refusal(unsigned status, std::string_view text) {
+  rpc::HttpResponse response = rpc::HttpError(status, text);
+  response.headers.push_back({"X-Go-Pprof", "1"});  // pprof shows the text then
+  return response;
+}
+
+std::string IndexText() {
+  std::string text = "<html>\n<head><title>/debug/pprof/</title></head>\n<body>\n<table>\n";
+  for (const Page& page : kPages) {
+    const std::string name(page.name);
+    text += "<tr><td><a href=\"" + name + "\">" + name + "</a></td><td>" + std::string(page.help) +
+            "</td></tr>\n";
+  }
+  return text + "</table>\n</body>\n</html>\n";
+}
+
+std::string HeapText() {
+  const struct mallinfo2 heap = mallinfo2();
+  const auto line = [](const char* name, std::size_t value) {
+    return std::string(name) + " " + std::to_string(value) + "\n";
+  };
+  std::string text = line("heap_bytes_in_use", heap.uordblks + heap.hblkhd) +
+                     line("heap_bytes_free", heap.fordblks) +
+                     line("heap_bytes_from_the_system", heap.arena + heap.hblkhd) +
+                     line("mapped_blocks", heap.hblks) + line("mapped_bytes", heap.hblkhd) +
+                     line("releasable_bytes_on_top", heap.keepcost) + "\n";
+  std::ifstream status("/proc/self/status");
+  for (std::string row; std::getline(status, row);)
+    if (row.starts_with("Vm") || row.starts_with("Rss")) text += row + "\n";
+  return text;
+}
+
+// The fields of a thread's stat file behind its name, which may hold blanks.
+std::string ThreadLine(const std::string& id) {
+  std::ifstream file("/proc/self/task/" + id + "/stat");
+  std::string stat;
+  std::getline(file, stat);
+  const std::size_t open = stat.find('(');
+  const std::size_t close = stat.rfind(')');
+  if (open == stat.npos || close == stat.npos || close + 2 > stat.size())
+    return {};  // it has ended
+  const std::string name = stat.substr(open + 1, close - open - 1);
+  const auto fields = Split(std::string_view(stat).substr(close + 2), ' ');
+  constexpr std::size_t kUserTicks = 11;
+  if (fields.size() <= kUserTicks + 1) return {};
+  const auto seconds = [&fields](std::size_t field) {
+    std::uint64_t ticks = 0;
+    std::from_chars(fields[field].data(), fields[field].data() + fields[field].size(), ticks);
+    const std::uint64_t ms = ticks * 1000 / static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
+    return std::to_string(ms / 1000) + "." + std::to_string(ms % 1000 / 100);
+  };
+  return id + "\t" + name + "\t" + std::string(fields[0]) + "\t" + seconds(kUserTicks) + "\t" +
+         seconds(kUserTicks + 1) + "\n";
+}
+
+std::string ThreadsText() {
+  std::string text = "id\tname\tstate\tuser seconds\tsystem seconds\n";
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task", ignored))
+    text += ThreadLine(entry.path().filename().string());
+  return text;
+}
+
+// Go's protocol: a first line that says that there are symbols, then one for each address.
+std::string SymbolText(const rpc::HttpRequest& request) {
+  std::string text = "num_symbols: 1\n";
+  std::string_view asked = request.method == "POST" ? request.body.view() : request.Query();
+  Symbols symbols;
+  for (std::size_t i = 0; i < kMaxSymbols && !asked.empty(); ++i) {
+    const auto [word, rest] = Cut(asked, '+');
+    std::string_view digits = word;
+    if (digits.starts_with("0x")) digits.remove_prefix(2);
+    std::uintptr_t address = 0;
+    std::from_chars(digits.data(), digits.data() + digits.size(), address, 16);
+    if (const std::string name = address == 0 ? "" : symbols.NameAt(address); !name.empty())
+      text.append(word).append(" ").append(name).append("\n");
+    asked = rest.value_or("");
+  }
+  return text;
+}
+
+std::chrono::seconds TimeOf(const rpc::HttpRequest& request) {
+  std::int64_t seconds = 0;
+  for (const std::string_view pair : Split(request.Query(), '&')) {
+    const auto [name, value] = Cut(pair, '=');
+    if (name != "seconds" || !value.has_value()) continue;
+    std::from_chars(value->data(), value->data() + value->size(), seconds);
+    break;
+  }
+  return seconds <= 0 ? kDefaultTime : std::chrono::seconds(seconds);
+}
+
+}  // namespace
+
+struct PprofHttp::Session {
+  rpc::HttpReply reply;
+  std::unique_ptr<CpuProfiler> profiler;
+  TimePoint begin;
+  TimePoint end;
+  std::int64_t begin_unix_ns = 0;
+};
+
+void PprofHttp::ServeProfile(const rpc::HttpRequest& request, rpc::HttpReply reply) {
+  const std::chrono::seconds time = TimeOf(request);
+  if (time > kLongest) return reply.Send(Refusal(400, "profile duration exceeds ten minutes"));
+  if (is_profiling_.exchange(true)) {
+    return reply.Send(Refusal(500, "Could not enable CPU profiling: cpu profiling already in use"));
+  }
+  thread_.Post([this, time, reply = std::move(reply)]() mutable {
+    auto profiler = CpuProfiler::Start();
+    if (!profiler.has_value()) {
+      is_profiling_ = false;
+      return reply.Send(
+          Refusal(500, "Could not enable CPU profiling: " + profiler.error().message));
+    }
+    const TimePoint now = thread_.clock().Now();
+    GoOn(std::make_unique<Session>(Session{.reply = std::move(reply),
+                                           .profiler = *std::move(profiler),
+                                           .begin = now,
+                                           .end = now + time,
+                                           .begin_unix_ns = thread_.clock().WallNanos()}));
+  });
+}
+
+void PprofHttp::GoOn(std::unique_ptr<Session> session) {
+  session->profiler->Collect();
+  const TimePoint now = thread_.clock().Now();
+  if (now < session->end) {
+    const TimePoint next = std::min(session->end, now + kCollectInterval);
+    return thread_.PostAt(
+        next, [this, session = std::move(session)]() mutable { GoOn(std::move(session)); });
+  }
+  const CpuProfile profile = session->profiler->Stop();
+  rpc::HttpResponse response =
+      rpc::HttpResponse::Text(200, EncodePprof(profile, {.begin_unix_ns = session->begin_unix_ns,
+                                                         .duration = now - session->begin}));
+  is_profiling_ = false;
+  response.content_type = "application/octet-stream";
+  response.headers = {{"X-Content-Type-Options", "nosniff"},
+                      {"Content-Disposition", "attachment; filename=\"profile\""}};
+  session->reply.Send(std::move(response));
+}
+
+void PprofHttp::AddRoutes(rpc::HttpMux& mux) {
+  const auto add = [&mux](std::string_view name, rpc::HttpHandler handler) {
+    mux.Handle(std::string(kRoot) + std::string(name), std::move(handler));
+  };
+  add("", [](const rpc::HttpRequest&, rpc::HttpReply reply) {
+    rpc::HttpResponse index = PlainText(IndexText());
+    index.content_type = "text/html; charset=utf-8";
+    reply.Send(std::move(index));
+  });
+  add("cmdline", [this](const rpc::HttpRequest&, rpc::HttpReply reply) {
+    std::string text;
+    for (const std::string& argument : arguments_) text += (text.empty() ? "" : "\0"s) + argument;
+    reply.Send(PlainText(std::move(text)));
+  });
+  add("profile", [this](const rpc::HttpRequest& request, rpc::HttpReply reply) {
+    ServeProfile(request, std::move(reply));
+  });
+  // These read files: not on an I/O loop.
+  add("symbol", [this](const rpc::HttpRequest& request, rpc::HttpReply reply) {
+    thread_.Post([request, reply = std::move(reply)]() mutable {
+      reply.Send(PlainText(SymbolText(request)));
+    });
+  });
+  add("heap", [this](const rpc::HttpRequest&, rpc::HttpReply reply) {
+    thread_.Post([reply = std::move(reply)]() mutable { reply.Send(PlainText(HeapText())); });
+  });
+  add("threads", [this](const rpc::HttpRequest&, rpc::HttpReply reply) {
+    thread_.Post([reply = std::move(reply)]() mutable { reply.Send(PlainText(ThreadsText())); });
+  });
+  mux.HandlePrefix(std::string(kRoot), [](const rpc::HttpRequest&, rpc::HttpReply reply) {
+    reply.Send(Refusal(404, "Unknown profile"));
+  });
+}
+
+}  // namespace kvorum::server

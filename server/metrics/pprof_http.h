@@ -1,0 +1,38 @@
+// /debug/pprof/ (--enable-pprof): a profile of processor time for `go tool pprof`, and what else of
+// Go's pages means something here: cmdline, heap, threads, symbol.
+//
+// Profiles are made on a thread of their own, one at a time; another request meanwhile is refused.
+// Ownership: the arguments outlive it, and it outlives the routes.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/executor.h"
+#include "rpc/http.h"
+
+namespace kvorum::server {
+
+class PprofHttp {
+ public:
+  static constexpr std::chrono::seconds kLongest = std::chrono::minutes(10);
+
+  // `arguments` is the command line.
+  explicit PprofHttp(const std::vector<std::string>& arguments) : arguments_(arguments) {}
+  void AddRoutes(rpc::HttpMux& mux);
+
+ private:
+  struct Session;
+
+  void ServeProfile(const rpc::HttpRequest& request, rpc::HttpReply reply);
+  void GoOn(std::unique_ptr<Session> session);
+
+  const std::vector<std::string>& arguments_;
+  std::atomic<bool> is_profiling_{false};
+  ThreadExecutor thread_{"pprof"};  // ends first
+};
+
+}  // namespace kvorum::server
