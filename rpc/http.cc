@@ -187,6 +187,14 @@ void HttpMux::Serve(HttpRequest request, HttpReply reply) const {
   reply.Send(std::move(response));
 }
 
+std::vector<std::string> HttpMux::Paths() const {
+  std::vector<std::string> paths;
+  for (const auto& [path, handler] : exact_) paths.push_back(path);
+  for (const auto& [prefix, handler] : prefixes_) paths.push_back(prefix + "*");
+  std::ranges::sort(paths);
+  return paths;
+}
+
 HttpHandler HttpMux::ToHandler(HttpMux mux) {
   return [mux = std::move(mux)](HttpRequest request, HttpReply reply) {
     mux.Serve(std::move(request), std::move(reply));

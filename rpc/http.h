@@ -113,6 +113,8 @@ class HttpMux {
   // longest prefix wins. The prefix without its slash is redirected.
   void HandlePrefix(std::string prefix, HttpHandler handler);
   void Serve(HttpRequest request, HttpReply reply) const;
+  // Sorted; a prefix ends in '/' and a star.
+  std::vector<std::string> Paths() const;
   static HttpHandler ToHandler(HttpMux mux);
 
  private:

@@ -104,8 +104,8 @@ void ServeReseed(ServiceContext& context, const rpc::HttpRequest& request, rpc::
 
 }  // namespace
 
-rpc::HttpHandler MakePeerHttpHandler(ServiceContext& context, ClusterService& cluster,
-                                     LeaseAccess& leases, DefragmentTurns& turns) {
+rpc::HttpMux PeerRoutes(ServiceContext& context, ClusterService& cluster, LeaseAccess& leases,
+                        DefragmentTurns& turns) {
   rpc::HttpMux mux;
   HandleLeases(mux, leases);
   HandleDefragmentTurns(mux, context, turns);
@@ -134,7 +134,12 @@ rpc::HttpHandler MakePeerHttpHandler(ServiceContext& context, ClusterService& cl
                    [&context, &cluster](const rpc::HttpRequest& request, rpc::HttpReply reply) {
                      ServePromote(context, cluster, request, std::move(reply));
                    });
-  return rpc::HttpMux::ToHandler(std::move(mux));
+  return mux;
+}
+
+rpc::HttpHandler MakePeerHttpHandler(ServiceContext& context, ClusterService& cluster,
+                                     LeaseAccess& leases, DefragmentTurns& turns) {
+  return rpc::HttpMux::ToHandler(PeerRoutes(context, cluster, leases, turns));
 }
 
 }  // namespace kvorum::server

@@ -12,7 +12,9 @@ namespace kvorum::server {
 
 class DefragmentTurns;
 
-// All outlive the handler.
+// All outlive the routes.
+rpc::HttpMux PeerRoutes(ServiceContext& context, ClusterService& cluster, LeaseAccess& leases,
+                        DefragmentTurns& turns);
 rpc::HttpHandler MakePeerHttpHandler(ServiceContext& context, ClusterService& cluster,
                                      LeaseAccess& leases, DefragmentTurns& turns);
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "server/peer/peer_poster.h"
+#include "server/replica/defragment_turns.h"
 #include "server/services/peer_http.h"
 #include "tests/server/member_services.h"
 #include "tests/server/small_cluster.h"
@@ -27,8 +28,8 @@ class SmallPosts {
     }
     port.machine = i;
     port.poster = std::make_unique<Poster>(*this, cluster_.id(i));
-    port.handler = std::make_shared<rpc::HttpHandler>(
-        MakePeerHttpHandler(services->context(), services->service(), services->lease().access()));
+    port.handler = std::make_shared<rpc::HttpHandler>(MakePeerHttpHandler(
+        services->context(), services->service(), services->lease().access(), port.turns));
     services->context().poster = port.poster.get();
   }
 
@@ -61,6 +62,7 @@ class SmallPosts {
   };
   struct Port {
     std::size_t machine = 0;
+    DefragmentTurns turns;
     std::unique_ptr<Poster> poster;
     std::shared_ptr<rpc::HttpHandler> handler;
   };
