@@ -208,12 +208,13 @@ class AuthTest(unittest.TestCase):
         auth.UserChangePassword(rpc_pb2.AuthUserChangePasswordRequest(name="bob", password="the next of bob"),
                                 timeout=30, metadata=users.metadata("root"))
         self.assertEqual(users.put("bob", first, b"a"), "etcdserver: invalid auth token")
-        for page in ("/metrics", "/debug/vars"):
+        for page in ("/metrics", "/debug/vars", "/debug/pprof/", "/debug/pprof/cmdline", "/debug/pprof/heap",
+                     "/debug/pprof/threads"):
             with urllib.request.urlopen(f"http://{first.endpoint}{page}", timeout=30) as answer:
                 text = answer.read().decode()
             for secret in (*PASSWORDS.values(), *users.all_tokens, "a wrong one", "the next of bob", "$2a$"):
                 self.assertNotIn(secret, text)
-        for page in ("/debug/requests", "/debug/pprof/"):
+        for page in ("/debug/requests", "/debug/pprof/goroutine"):
             with self.assertRaises(urllib.error.HTTPError) as absent:
                 urllib.request.urlopen(f"http://{first.endpoint}{page}", timeout=30)
             self.assertEqual(absent.exception.code, 404)
