@@ -8,6 +8,7 @@
 
 #include "server/metrics/metrics_http.h"
 #include "server/metrics/pprof_http.h"
+#include "server/replica/defragment_turns.h"
 #include "server/services/health.h"
 #include "server/services/http_handlers.h"
 #include "server/services/peer_http.h"
@@ -50,8 +51,10 @@ TEST_F(HttpRoutesTest, OfTheClientPortsAreTheManuals) {
 }
 
 TEST_F(HttpRoutesTest, OfThePeerPortsAreTheManuals) {
-  EXPECT_EQ(PeerRoutes(served_.context(), served_.cluster(), served_.lease().access()).Paths(),
-            Listed("Peer ports"));
+  DefragmentTurns turns;
+  EXPECT_EQ(
+      PeerRoutes(served_.context(), served_.cluster(), served_.lease().access(), turns).Paths(),
+      Listed("Peer ports"));
 }
 
 }  // namespace
