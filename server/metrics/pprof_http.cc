@@ -55,9 +55,8 @@ rpc::HttpResponse Refusal(unsigned status, std::string_view text) {
 std::string IndexText() {
   std::string text = "<html>\n<head><title>/debug/pprof/</title></head>\n<body>\n<table>\n";
   for (const Page& page : kPages) {
-    const std::string name(page.name);
-    text += "<tr><td><a href=\"" + name + "\">" + name + "</a></td><td>" + std::string(page.help) +
-            "</td></tr>\n";
+    text.append("<tr><td><a href=\"").append(page.name).append("\">").append(page.name);
+    text.append("</a></td><td>").append(page.help).append("</td></tr>\n");
   }
   return text + "</table>\n</body>\n</html>\n";
 }
