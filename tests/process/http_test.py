@@ -195,9 +195,12 @@ class PprofTest(unittest.TestCase):
                 thread.start()
             for thread in threads:
                 thread.join()
-            self.assertEqual(sorted(answer[0] for answer in statuses), [200, 500, 500])
-            refused = next(answer for answer in statuses if answer[0] == 500)
-            self.assertEqual(refused[2], b"Could not enable CPU profiling: cpu profiling already in use\n")
+            # Whoever comes when the first is done, on a busy machine, has one as well.
+            self.assertIn(200, [answer[0] for answer in statuses])
+            for status, _, text in statuses:
+                if status != 200:
+                    self.assertEqual(
+                        (status, text), (500, b"Could not enable CPU profiling: cpu profiling already in use\n"))
             self.assertEqual(self.fetch(member, "profile?seconds=1")[0], 200)
             self.assertEqual(self.fetch(member, "profile?seconds=9999999")[0], 400)
             # It ends while a profile is made.
