@@ -171,7 +171,8 @@ class Rules {
         Add(Severity::kCritical, "alarm-corrupt", NameOf(alarm.memberid()),
             fmt::format("the alarm {} is on: its data differs from the others'",
                         etcdserverpb::AlarmType_Name(alarm.alarm())),
-            "replace the member's data from the others before you disarm the alarm");
+            "run `kvorumctl member reseed` at that member, then `kvorumctl alarm "
+            "disarm`");
     }
   }
 

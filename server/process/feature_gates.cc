@@ -38,7 +38,7 @@ constexpr Gate kGates[] = {
     {kLeaseCheckpoint, Stage::kAlpha, false, true},
     {kLeaseCheckpointPersist, Stage::kAlpha, false, true},
     {"PriorityRequest", Stage::kAlpha, false, false,
-     "revocations of leases and member changes are never refused under load"},
+     "the expiry of leases is never refused under load, and other requests are alike"},
     {"SetMemberLocalAddr", Stage::kAlpha, false, false,
      "the system chooses the near address of connections to members"},
     {"StopGRPCServiceOnDefrag", Stage::kAlpha, false, false,

@@ -513,6 +513,7 @@ TEST(CommitterCrash, DurableMeansDurable) {
       bool failed = false;
       Committer committer(*backend, buffer, executor, executor,
                           {.on_durable = [&](std::uint64_t index) { durable = index; },
+                           .on_written = {},
                            .on_commit = {},
                            .on_fatal = [&](const Error&) { failed = true; }});
       for (std::int64_t main = 2; main < 100 && !failed; ++main) {
@@ -580,6 +581,7 @@ TYPED_TEST(CommitterThreads, NothingEverDisappears) {
                       {.batch_interval = std::chrono::milliseconds(5),
                        .batch_operations = 300,
                        .on_durable = [&](std::uint64_t index) { durable.store(index); },
+                       .on_written = {},
                        .on_commit = {},
                        .on_fatal = [](const Error& error) { FAIL() << error.message; }});
 
