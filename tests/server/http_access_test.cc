@@ -34,7 +34,7 @@ std::string Ask(const HttpAccess& access, rpc::HttpRequest request) {
   guarded(std::move(request), rpc::HttpReply(sink));
   if (!sink->kept.has_value()) return "no answer";
   const rpc::HttpResponse& answer = *sink->kept;
-  std::string text = std::to_string(answer.status) + " " + Join(answer.body).substr(0, 20);
+  std::string text = std::to_string(answer.status) + " " + Join(answer.body).substr(0, 21);
   for (const rpc::HttpHeader& header : answer.headers)
     if (header.name == "Access-Control-Allow-Origin") text += " for " + header.value;
   return text;

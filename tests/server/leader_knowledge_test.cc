@@ -75,7 +75,7 @@ class LeaderKnowledge : public testing::TestWithParam<int> {
     ASSERT_TRUE(cluster_.RunUntil([&] { return stream->status() && health->kept; }));
     EXPECT_LE(cluster_.scheduler().clock().Now() - cut, 2 * election_timeout() + kSlack);
     EXPECT_EQ(*stream->status(), kErrNoLeader.ToError());
-    EXPECT_EQ(Text(*health->kept), R"(503 {"health":"false","reason":"RAFT NO LEADER"})");
+    EXPECT_EQ(Text(*health->kept), "503 {\"health\":\"false\",\"reason\":\"RAFT NO LEADER\"}\n");
     cluster_.Kill(i);
     ASSERT_TRUE(cluster_.Start(i).has_value());
   }
