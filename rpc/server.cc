@@ -174,7 +174,8 @@ Server::Server(Options options, Router router, HttpHandler http)
 Server::~Server() { Shutdown(std::chrono::milliseconds(0)); }
 
 Result<std::string> Server::Listen(const std::string& host, std::uint16_t port, ListenOptions how) {
-  return impl_->AddListener(ListenSocket::Tcp(host, port, how.port_use), std::move(how));
+  Result<ListenSocket> socket = ListenSocket::Tcp(host, port, how.port_use);
+  return impl_->AddListener(std::move(socket), std::move(how));
 }
 
 Result<std::string> Server::ListenUnix(const std::string& path, ListenOptions how) {
