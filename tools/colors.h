@@ -11,7 +11,7 @@ namespace kvorum::ctl {
 
 class Colors {
  public:
-  // Of the standard output.
+  // The standard output decides.
   explicit Colors(const Invocation& invocation);
 
   std::string Red(std::string_view text) const { return Paint("31", text); }

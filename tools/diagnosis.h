@@ -1,4 +1,4 @@
-// What is wrong with a cluster, and what to do about it: rules over what was read of it. Pure.
+// Rules over what was read of a cluster: they find what is wrong, and say what to do. Pure.
 #pragma once
 
 #include <chrono>

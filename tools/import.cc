@@ -190,7 +190,7 @@ Outcome<void> Run(Invocation& invocation) {
   KV_TRY(const auto client, session.Connect());
   KeyImport import(*client, rules, [&] { return session.Call(); });
   const auto done = ImportAll(invocation, reader, head, import);
-  // What was put before an error is told as well.
+  // An error does not keep back the counts of what was put before it.
   Show(import.counts(), rules.dry_run, format, invocation.world.out);
   return done;
 }

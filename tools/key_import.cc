@@ -64,7 +64,7 @@ Outcome<void> KeyImport::PutAttached(std::span<const ExportedKey> batch) {
     const bool is_last = attempt >= kMostAttempts;
     const auto step = Plan(batch);
     if (!step && step.error().code == Code::kResourceExhausted && batch.size() > 1) {
-      // What is there is larger than what comes.
+      // The values that are there may be larger than those that come.
       const std::size_t half = batch.size() / 2;
       KV_RETURN_IF_ERROR(PutAttached(batch.first(half)));
       return PutAttached(batch.subspan(half));
@@ -84,7 +84,7 @@ Outcome<void> KeyImport::PutAttached(std::span<const ExportedKey> batch) {
       const auto done = client_.Txn(step->txn, call_());
       if (!done && (is_last || !MayPass(done.error())))
         return std::unexpected(Failure(done.error()));
-      // Whether or not a lost answer's batch was written shows when its keys are read again.
+      // The keys, read again, show if the batch of a lost answer was written.
       if (!done) std::this_thread::sleep_for(kPause);
       written = done && done->succeeded();
     }

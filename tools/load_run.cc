@@ -19,7 +19,7 @@ double Seconds(std::chrono::nanoseconds duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-// What the clients share.
+// The part of a run that its clients share.
 class Load {
  public:
   Load(const LoadPlan& plan, std::size_t clients, const std::stop_token& stop)

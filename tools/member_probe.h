@@ -1,4 +1,4 @@
-// What can be learned about a cluster's members without changing anything: for doctor and top.
+// Reads everything that a cluster's members tell, and changes nothing: for doctor and top.
 #pragma once
 
 #include <chrono>

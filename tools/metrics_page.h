@@ -18,7 +18,7 @@ class MetricsPage {
 
   // The sample without labels, else the sum over all labels; nothing if there is none.
   std::optional<double> Value(std::string_view name) const;
-  // Of those samples that have this label: label="value".
+  // The sum over samples that have this label: label="value".
   std::optional<double> Value(std::string_view name, std::string_view label) const;
   // Over all labels.
   HistogramCounts Histogram(std::string_view name) const;

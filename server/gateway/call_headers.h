@@ -1,4 +1,4 @@
-// What the headers of an HTTP request say about its call: the metadata, and a time limit.
+// The metadata and the time limit of a call, read from the headers of its HTTP request.
 //
 // `Authorization` is the token; `Grpc-Metadata-Name` is metadata "name"; `Grpc-Timeout` limits the
 // call. As in etcd's gateway; other headers reach no handler.

@@ -20,7 +20,7 @@ struct NameService {
 };
 NameService SystemNames();
 
-// What --initial-cluster would say: a member for each record of _etcd-server-ssl._tcp and
+// Makes the text for --initial-cluster: a member for each record of _etcd-server-ssl._tcp and
 // _etcd-server._tcp. The one at an address that this member advertises has its name, others are
 // numbered. Fails if no service has records, or none is this member.
 Result<std::string> InitialClusterFromDns(const Options& options, const NameService& names);

@@ -75,7 +75,7 @@ void ServeDowngradeEnabled(ServiceContext& context, const rpc::HttpRequest& requ
   });
 }
 
-// What the others compare with their own incremental hash.
+// The points of the incremental hash, which the others compare with their own.
 void ServeHistory(const ServiceContext& context, const rpc::HttpRequest& request,
                   rpc::HttpReply reply) {
   constexpr std::size_t kFewPoints = 64;

@@ -1,5 +1,5 @@
-// Who differs from the majority, and since when, by the members' incremental hashes; and their form
-// between members.
+// Members whose incremental hashes differ from the majority's, since when, and the form in which
+// members send the hashes.
 #include "server/integrity/divergence.h"
 
 #include <gmock/gmock.h>
