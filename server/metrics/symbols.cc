@@ -62,7 +62,7 @@ class Symbols::Table {
     if (header.empty() || std::memcmp(header.front().e_ident, ELFMAG, SELFMAG) != 0) return;
     const auto sections = ReadAt<ElfW(Shdr)>(
         file, header.front().e_shoff, std::uintmax_t{header.front().e_shnum} * sizeof(ElfW(Shdr)));
-    for (const std::uint32_t kind : {SHT_SYMTAB, SHT_DYNSYM}) {
+    for (const std::uint32_t kind : {std::uint32_t{SHT_SYMTAB}, std::uint32_t{SHT_DYNSYM}}) {
       const auto found = std::ranges::find(sections, kind, &ElfW(Shdr)::sh_type);
       if (found == sections.end() || found->sh_link >= sections.size()) continue;
       const ElfW(Shdr)& text = sections[found->sh_link];

@@ -146,20 +146,29 @@ class AdminCrashTest(unittest.TestCase):
         self.crash_and_repeat(enable, is_on, disable)
 
     def test_members(self):
+        # A member's id comes from its URLs and the second: one that was removed cannot come back at once.
+        port = [1]
+
         def learners():
             return [line.split(", ")[0] for line in self.ctl("member", "list").splitlines() if line.endswith("true")]
+
+        def add():
+            self.ctl("member", "add", "other", "--learner", "--peer-urls", f"http://127.0.0.1:{port[0]}")
 
         def remove():
             for member in learners():
                 self.ctl("member", "remove", member)
-        self.crash_and_repeat(
-            lambda: self.ctl("member", "add", "other", "--learner", "--peer-urls", "http://127.0.0.1:1"), learners,
-            remove, "Peer URLs already exists", "member ID already exist")
 
-        def add():
-            self.ctl("member", "add", "other", "--learner", "--peer-urls", "http://127.0.0.1:1")
+        def remove_for_another():
+            remove()
+            port[0] += 1
+
+        def add_another():
+            port[0] += 1
+            add()
+        self.crash_and_repeat(add, learners, remove_for_another, "Peer URLs already exists", "member ID already exist")
         add()
-        self.crash_and_repeat(remove, lambda: not learners(), add)
+        self.crash_and_repeat(remove, lambda: not learners(), add_another)
 
     def test_leases(self):
         lease = ["none"]
