@@ -177,7 +177,7 @@ bool RotatingFile::Reopen() {
 }
 
 void RotatingFile::Write(std::string_view lines) {
-  // As many lines as the file has room for, then the next file.
+  // Each file takes the lines that it has room for, then the next one goes on.
   while (!lines.empty()) {
     const std::uint64_t room = max_bytes() - std::min(size_, max_bytes());
     std::string_view part = lines;

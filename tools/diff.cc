@@ -17,7 +17,7 @@
 namespace kvorum::ctl {
 namespace {
 
-// As for diff(1): 0 equal, 1 different, 2 trouble.
+// The exit codes are those of diff(1): 0 equal, 1 different, 2 trouble.
 constexpr ExitCode kTrouble = ExitCode::kBadConnection;
 
 struct Counts {

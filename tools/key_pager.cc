@@ -61,8 +61,8 @@ Result<void> KeyPager::Fetch() {
   return {};
 }
 
-// As many keys as make a page of a good size, if the next ones are like those of this page; no more
-// than twice as many as now, in case they are not.
+// The limit is the number of keys that make a page of a good size, if the next ones are like those
+// of this page, and at most twice the present one, in case they are not.
 std::int64_t KeyPager::NextLimit() const {
   const auto keys = std::max<std::int64_t>(page_.kvs_size(), 1);
   const auto key_bytes =

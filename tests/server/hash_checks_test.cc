@@ -188,7 +188,7 @@ TEST_F(HashChecksTest, ACompactionOnTopOfAnotherOneProvesNothing) {
 
 // ---- what peers answer ----
 
-// As etcd 3.7.1 words it.
+// The answers have the words of etcd 3.7.1.
 TEST(PeerHashTest, IsReadFromAnAnswer) {
   const auto hash = ReadHashAnswer(
       {.status = 200,
