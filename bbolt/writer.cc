@@ -16,7 +16,7 @@ constexpr PageId kFreelistPage = 2;
 
 std::string MetaPages(const Plan& plan) {
   std::string pages;
-  for (const std::uint64_t txid : {0, 1})
+  for (const std::uint64_t txid : {std::uint64_t{0}, std::uint64_t{1}})
     pages += EncodeMetaPage({.page_size = plan.page_size,
                              .root = plan.root,
                              .sequence = 0,
