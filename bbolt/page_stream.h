@@ -46,9 +46,13 @@ class PageStream {
   }
 
   std::size_t ready_bytes() const { return bytes_.size(); }
-  std::string Take() {
+  // As many bytes as make whole units.
+  std::string Take(std::size_t unit_bytes) {
+    std::string rest = bytes_.substr(bytes_.size() - (bytes_.size() % unit_bytes));
     std::string taken = std::exchange(bytes_, {});
+    taken.resize(taken.size() - rest.size());
     bytes_.reserve(taken.size());
+    bytes_ += rest;
     return taken;
   }
 

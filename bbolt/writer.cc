@@ -98,6 +98,6 @@ Result<void> Writer::Put(std::string_view key, std::string_view value) {
 }
 Result<Plan> Writer::Finish() { return trees_->Finish(); }
 std::size_t Writer::ReadyBytes() const { return trees_->pages().ready_bytes(); }
-std::string Writer::Take() { return trees_->pages().Take(); }
+std::string Writer::Take(std::size_t unit_bytes) { return trees_->pages().Take(unit_bytes); }
 
 }  // namespace kvorum::bbolt

@@ -63,7 +63,8 @@ class Writer {
   // The bytes that are ready: whole pages, at most the last record put and a few pages more than
   // the caller let wait. It stops at the end of the file.
   std::size_t ReadyBytes() const;
-  std::string Take();
+  // Leaves what makes no whole unit for the next time.
+  std::string Take(std::size_t unit_bytes = 1);
 
  private:
   explicit Writer(std::unique_ptr<ImageTrees> trees);

@@ -165,13 +165,21 @@ Result<void> Store::LookAtDurable(
   return look(*reader);
 }
 
-Result<Store::DurableSnapshot> Store::OpenSnapshot() const {
+Result<Store::DurableReader> Store::OpenDurable() const {
   std::shared_ptr<StoreState> state = State();
   KV_TRY(Reader reader, state->backend->NewReader());
-  KV_TRY(Recovered content, ReadRecovered(*reader));
-  return DurableSnapshot{.content = std::move(content),
-                         .source = MakeSnapshotSource(std::move(reader), state),
-                         .file_bytes = [state] { return state->backend->SizeBytes(); }};
+  return DurableReader{.reader = std::move(reader), .owner = state, .file_bytes = [state] {
+                         return state->backend->SizeBytes();
+                       }};
+}
+
+Result<Store::DurableSnapshot> Store::OpenSnapshot() const {
+  KV_TRY(DurableReader opened, OpenDurable());
+  KV_TRY(Recovered content, ReadRecovered(*opened.reader));
+  return DurableSnapshot{
+      .content = std::move(content),
+      .source = MakeSnapshotSource(std::move(opened.reader), std::move(opened.owner)),
+      .file_bytes = std::move(opened.file_bytes)};
 }
 
 void Store::Defragment(std::move_only_function<void(Result<void>)> done) {

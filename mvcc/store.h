@@ -131,6 +131,15 @@ class Store {
   // The meta bucket's part of any content.
   static Result<Recovered> ReadRecovered(Snapshot& content);
 
+  // A reader of the durable state for long use, which pins pages like the source below.
+  struct DurableReader {
+    Reader reader;
+    std::shared_ptr<const void> owner;  // of what it reads; outlives it
+    // The size of the file whose pages it pins; may be called even when the reader is gone.
+    std::function<std::uint64_t()> file_bytes;
+  };
+  Result<DurableReader> OpenDurable() const;
+
   // The durable state, to be sent to another member, and its description. Its reader pins the pages
   // of this state for as long as the source lives: the file grows by the writes meanwhile.
   struct DurableSnapshot {

@@ -1,0 +1,121 @@
+#include "mvcc/etcd_image.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "bbolt/writer.h"
+#include "mvcc/bucket.h"
+
+namespace kvorum::mvcc {
+namespace {
+
+constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
+// etcd's pages are the system's; this is the size everywhere but on a few machines.
+constexpr std::uint32_t kPageSize = 4096;
+
+// In the order of their names, which is the file's.
+constexpr std::array<Bucket, kBucketNames.size()> kBucketsByName = [] {
+  std::array<Bucket, kBucketNames.size()> buckets{};
+  for (std::size_t i = 0; i < buckets.size(); ++i) buckets[i] = static_cast<Bucket>(i);
+  std::ranges::sort(buckets, {}, BucketName);
+  return buckets;
+}();
+
+// Puts the content into a writer, in steps.
+class ContentWalk {
+ public:
+  explicit ContentWalk(Snapshot& content) : content_(content) {}
+
+  // Puts a number of records, or as many as make a chunk; false when there are no more.
+  Result<bool> Step(bbolt::Writer& writer) {
+    if (bucket_ == kBucketsByName.size()) return false;
+    const Bucket bucket = kBucketsByName[bucket_];
+    if (!begun_) KV_RETURN_IF_ERROR(writer.BeginBucket(BucketName(bucket)));
+    bool full = false;
+    std::uint64_t records = 0;
+    Result<void> put;
+    KV_RETURN_IF_ERROR(
+        content_.Scan(bucket, last_key_, {}, [&](std::string_view key, std::string_view value) {
+          if (begun_ && key == last_key_) return true;  // where the previous step ended
+          put = writer.Put(key, value);
+          if (!put.has_value()) return false;
+          full = ++records == kRecordsBetweenLooks || writer.ReadyBytes() >= kChunkBytes;
+          if (full) next_key_.assign(key);
+          return !full;
+        }));
+    KV_RETURN_IF_ERROR(put);
+    begun_ = full;
+    last_key_ = full ? next_key_ : std::string();
+    if (!full) ++bucket_;
+    return true;
+  }
+
+ private:
+  Snapshot& content_;
+  std::size_t bucket_ = 0;
+  bool begun_ = false;    // the bucket
+  std::string last_key_;  // that was put, if it is begun
+  std::string next_key_;
+};
+
+Result<bbolt::Plan> PlanOf(Snapshot& content) {
+  bbolt::Writer sizing = bbolt::Writer::Sizing(kPageSize);
+  ContentWalk walk(content);
+  while (true) {
+    if (content.MustEnd()) return kReaderMustEnd.Fail();
+    KV_TRY(const bool more, walk.Step(sizing));
+    if (!more) return sizing.Finish();
+  }
+}
+
+class ImageSource final : public SnapshotSource {
+ public:
+  ImageSource(Reader reader, std::shared_ptr<const void> owner, const bbolt::Plan& plan)
+      : owner_(std::move(owner)),
+        reader_(std::move(reader)),
+        walk_(**reader_),
+        writer_(bbolt::Writer::Writing(plan)) {}
+
+  Result<SharedBytes> Next() override {
+    if (failed_.has_value()) return Fail(*failed_);
+    Result<SharedBytes> chunk = NextChunk();
+    if (chunk.has_value()) return chunk;
+    failed_ = chunk.error();
+    reader_.reset();
+    return chunk;
+  }
+
+ private:
+  Result<SharedBytes> NextChunk() {
+    while (reader_.has_value() && writer_.ReadyBytes() < kChunkBytes) {
+      if ((*reader_)->MustEnd()) return kReaderMustEnd.Fail();
+      KV_TRY(const bool more, walk_.Step(writer_));
+      if (more) continue;
+      KV_RETURN_IF_ERROR(writer_.Finish());
+      reader_.reset();
+    }
+    return SharedBytes::Own(writer_.Take(reader_.has_value() ? kImageUnitBytes : 1));
+  }
+
+  const std::shared_ptr<const void> owner_;
+  std::optional<Reader> reader_;  // released at the end
+  ContentWalk walk_;
+  bbolt::Writer writer_;
+  std::optional<Error> failed_;
+};
+
+}  // namespace
+
+Result<EtcdImage> MakeEtcdImage(Reader reader, std::shared_ptr<const void> owner) {
+  KV_TRY(const bbolt::Plan plan, PlanOf(*reader));
+  return EtcdImage{
+      .size_bytes = plan.SizeBytes(),
+      .source = std::make_unique<ImageSource>(std::move(reader), std::move(owner), plan)};
+}
+
+}  // namespace kvorum::mvcc

@@ -1,0 +1,31 @@
+// The database as etcd would keep it, for clients that save a snapshot: one consistent state as the
+// bytes of a bbolt file. Every bucket holds the keys and values that etcd has there, without the
+// checksums that our backend adds.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/error.h"
+#include "mvcc/backend.h"
+#include "mvcc/snapshot_stream.h"
+
+namespace kvorum::mvcc {
+
+struct EtcdImage {
+  // The bytes of all chunks together.
+  std::uint64_t size_bytes = 0;
+  // Chunks of at least 1 MiB, except the last, and at most one record more; a multiple of
+  // kImageUnitBytes, again except for the last.
+  std::unique_ptr<SnapshotSource> source;
+};
+
+// The size of a message in which etcd sends a snapshot.
+inline constexpr std::size_t kImageUnitBytes = std::size_t{32} << 10;
+
+// Reads everything once, since the file's first bytes tell its size; the source then reads it
+// again, through the same reader. Memory: a chunk, and a few pages for each level of the file's
+// trees. kReaderMustEnd: start over. `owner` is whatever the reader needs alive.
+Result<EtcdImage> MakeEtcdImage(Reader reader, std::shared_ptr<const void> owner);
+
+}  // namespace kvorum::mvcc

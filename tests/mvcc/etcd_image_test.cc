@@ -1,0 +1,111 @@
+// A store's content as etcd's file: the same buckets, keys and values as in the backend, whatever
+// is written meanwhile; the size told before the first byte.
+#include "mvcc/etcd_image.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "base/rng.h"
+#include "tests/bbolt/image.h"
+#include "tests/mvcc/backend_worlds.h"
+
+namespace kvorum::mvcc {
+namespace {
+
+template <class World>
+class EtcdImageTest : public testing::Test {
+ protected:
+  EtcdImageTest() : backend(world.Open().value()) {}
+
+  EtcdImage Image() { return MakeEtcdImage(backend->NewReader().value(), nullptr).value(); }
+
+  // The content that a reader of the backend sees.
+  bbolt::Content Content() {
+    bbolt::Content content;
+    const Reader reader = backend->NewReader().value();
+    for (std::size_t i = 0; i < kBucketNames.size(); ++i) {
+      bbolt::Records& records = content[std::string(kBucketNames[i])];
+      EXPECT_TRUE(reader
+                      ->Scan(static_cast<Bucket>(i), {}, {},
+                             [&](std::string_view key, std::string_view value) {
+                               records.emplace(key, value);
+                               return true;
+                             })
+                      .has_value());
+    }
+    return content;
+  }
+  void PutRevisions(std::int64_t begin, std::int64_t end, std::size_t max_value_bytes) {
+    OwnedBatch batch;
+    for (std::int64_t main = begin; main < end; ++main)
+      batch.Append({main, 0}, bbolt::RandomBytes(rng, rng.Below(max_value_bytes + 1)),
+                   main % 7 == 0);
+    Commit(*backend, batch);
+  }
+  void PutSmallBuckets() {
+    OwnedBatch batch;
+    for (std::size_t i = 1; i < kBucketNames.size(); i += 2) {
+      batch.Put(static_cast<Bucket>(i), "a key", "its value");
+      batch.Put(static_cast<Bucket>(i), std::string(kMaxBucketKeySizeBytes, 'k'), "");
+    }
+    Commit(*backend, batch);
+  }
+  std::string Drain(EtcdImage& image) {
+    std::string bytes;
+    while (true) {
+      const auto chunk = image.source->Next();
+      EXPECT_TRUE(chunk.has_value()) << chunk.error().message;
+      if (!chunk.has_value() || chunk->empty()) return bytes;
+      EXPECT_EQ(bytes.size() % kImageUnitBytes, 0U) << "only the last is none of whole units";
+      EXPECT_LE(chunk->size(), (std::size_t{2} << 20) + max_value_bytes_);
+      bytes += chunk->view();
+    }
+  }
+
+  World world;
+  std::unique_ptr<Backend> backend;
+  Rng rng{1};
+  std::size_t max_value_bytes_ = 0;
+};
+
+using Worlds = testing::Types<LmdbWorld, MemoryWorld>;
+TYPED_TEST_SUITE(EtcdImageTest, Worlds);
+
+TYPED_TEST(EtcdImageTest, HoldsAllBucketsOfAnEmptyDatabase) {
+  EtcdImage image = this->Image();
+  const std::string bytes = this->Drain(image);
+  EXPECT_EQ(bytes.size(), image.size_bytes);
+  EXPECT_EQ(bbolt::ContentOf(bytes).value(), this->Content());
+  EXPECT_EQ(this->Content().size(), 10U);
+}
+
+TYPED_TEST(EtcdImageTest, HoldsWhatTheBackendHolds) {
+  this->PutSmallBuckets();
+  this->PutRevisions(2, 5000, 2000);
+  this->PutRevisions(5000, 5010, 3'000'000);
+  this->max_value_bytes_ = 3'000'000;
+  EtcdImage image = this->Image();
+  const std::string bytes = this->Drain(image);
+  EXPECT_EQ(bytes.size(), image.size_bytes);
+  EXPECT_TRUE(bbolt::ContentOf(bytes).value() == this->Content());
+  EXPECT_TRUE(image.source->Next()->empty()) << "the end lasts";
+}
+
+TYPED_TEST(EtcdImageTest, IsOfOneStateWhileWritesGoOn) {
+  this->PutSmallBuckets();
+  this->PutRevisions(2, 6000, 1000);
+  const bbolt::Content before = this->Content();
+  EtcdImage image = this->Image();
+  std::string bytes(image.source->Next()->view());
+  this->PutRevisions(6000, 7000, 1000);
+  OwnedBatch batch;
+  batch.Put(Bucket::kMeta, "a key", "another value");
+  Commit(*this->backend, batch);
+  bytes += this->Drain(image);
+  EXPECT_EQ(bytes.size(), image.size_bytes);
+  EXPECT_TRUE(bbolt::ContentOf(bytes).value() == before);
+}
+
+}  // namespace
+}  // namespace kvorum::mvcc
