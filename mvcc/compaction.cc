@@ -1,5 +1,6 @@
 #include "mvcc/compaction.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdio>
@@ -23,6 +24,11 @@ namespace {
 // commit, but still time on the backend executor.
 constexpr std::size_t kScanFactor = 10;
 
+constexpr std::size_t kLeastBatch = 1'000;
+constexpr std::size_t kMostBatch = 10'000;  // a commit of a few milliseconds
+// A longer compaction has larger batches rather than more of them, up to kMostBatch.
+constexpr std::size_t kBatches = 500;
+
 std::string DurationText(Duration duration) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.3fms", static_cast<double>(duration.count()) / 1e6);
@@ -31,12 +37,22 @@ std::string DurationText(Duration duration) {
 
 }  // namespace
 
+std::size_t CompactionOptions::BatchLimit(std::int64_t revisions) const {
+  return batch_limit.value_or(
+      std::clamp(static_cast<std::size_t>(revisions) / kBatches, kLeastBatch, kMostBatch));
+}
+
 struct Compactor::Job {
-  Job(std::int64_t r, std::int64_t p, bool store) : revision(r), previous(p), store_hash(store) {}
+  Job(std::int64_t r, std::int64_t p, bool store, const CompactionOptions& options)
+      : revision(r),
+        previous(p),
+        store_hash(store),
+        batch_limit(options.BatchLimit(revision - std::max<std::int64_t>(previous, 0))) {}
 
   const std::int64_t revision;
   const std::int64_t previous;  // the previous compaction
   const bool store_hash;
+  const std::size_t batch_limit;
   std::atomic<bool> abandoned = false;
   std::shared_ptr<StoreState> state;  // from its start on
   bool published = false;
@@ -57,7 +73,8 @@ Compactor::~Compactor() = default;
 
 void Compactor::Schedule(std::int64_t revision, std::int64_t previous, bool store_hash,
                          Callback on_finished) {
-  jobs_.push_back(std::make_shared<Job>(revision, previous, store_hash));
+  jobs_.push_back(
+      std::make_shared<Job>(revision, previous, store_hash, store_.options_.compaction));
   if (on_finished) jobs_.back()->waiters.push_back(std::move(on_finished));
 }
 
@@ -145,7 +162,6 @@ void Compactor::DeleteBatch(const std::shared_ptr<Job>& job) {
 // Hashes the records of the next batch and lists those to delete. Returns true if it was the last
 // batch.
 Result<bool> Compactor::CollectBatch(Job& job) {
-  const std::size_t limit = store_.options_.compaction.batch_limit;
   const IndexSnapshot index = job.state->index->Snapshot();
   if (!job.hasher.has_value())
     job.hasher = KvHasher::ForCompaction(job.previous, job.revision, index.view());
@@ -156,7 +172,7 @@ Result<bool> Compactor::CollectBatch(Job& job) {
   Result<void> collected;
   KV_RETURN_IF_ERROR(reader->ScanRevisions(
       job.next, {.main = job.revision + 1, .sub = 0}, [&](const RevisionRecord& record) {
-        if (job.deletions.size() == limit || seen == limit * kScanFactor) {
+        if (job.deletions.size() == job.batch_limit || seen == job.batch_limit * kScanFactor) {
           job.next = record.revision;
           more = true;
           return false;

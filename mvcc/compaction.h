@@ -17,6 +17,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/clock.h"
@@ -29,7 +30,11 @@ namespace kvorum::mvcc {
 class Store;
 
 struct CompactionOptions {
-  std::size_t batch_limit = 1000;  // records deleted per batch, of ten times as many seen
+  // Records deleted per batch, of ten times as many seen. Without a value, 1,000, and up to 10,000
+  // in a compaction of many revisions: each batch waits for a commit and a pause, and writes at
+  // full speed must not outrun the deletion of what they replace.
+  std::optional<std::size_t> batch_limit;
+  std::size_t BatchLimit(std::int64_t revisions) const;
   Duration pause = std::chrono::milliseconds(10);
   std::size_t index_step = 2000;  // index entries examined per task
 };

@@ -315,7 +315,7 @@ std::span<const Flag> Flags() {
       {"compact-hash-check-time", "Features", kEffective, &Options::compact_hash_check_time, "1m0s",
        "Interval of compaction hash checks (feature gate CompactHashCheck)."},
       {"compaction-batch-limit", "Features", kEffective, &Options::compaction_batch_limit, "0",
-       "Most revisions deleted in one compaction batch (0 is 1000)."},
+       "Most revisions deleted in one compaction batch (0: 1000, to 10000 in large compactions)."},
       {"compaction-sleep-interval", "Features", kEffective, &Options::compaction_sleep_interval,
        "0s", "Pause between compaction batches (0 is 10ms)."},
       {"watch-progress-notify-interval", "Features", kEffective,

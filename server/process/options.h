@@ -100,7 +100,7 @@ struct Options {
   std::chrono::nanoseconds warning_unary_request_duration = std::chrono::milliseconds(300);
   std::chrono::nanoseconds warning_apply_duration = std::chrono::milliseconds(100);
 
-  std::int64_t compaction_batch_limit = 0;                // 0 and below: 1,000 revisions
+  std::int64_t compaction_batch_limit = 0;                // 0 and below: 1,000, or more
   std::chrono::nanoseconds compaction_sleep_interval{0};  // 0 and below: 10 ms
   std::string auto_compaction_mode = "periodic";
   std::string auto_compaction_retention = "0";  // ParseCompactionRetention

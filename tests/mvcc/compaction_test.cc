@@ -161,6 +161,14 @@ TEST_F(CompactionTest, WorksInBatchesWithWritesInBetween) {
   EXPECT_EQ(Records().size(), 240U);
 }
 
+TEST_F(CompactionTest, ALargeOneHasLargerBatchesUnlessTheirSizeIsGiven) {
+  EXPECT_EQ(CompactionOptions{}.BatchLimit(1), 1'000U);
+  EXPECT_EQ(CompactionOptions{}.BatchLimit(500'000), 1'000U);
+  EXPECT_EQ(CompactionOptions{}.BatchLimit(2'000'000), 4'000U);
+  EXPECT_EQ(CompactionOptions{}.BatchLimit(1'000'000'000), 10'000U);
+  EXPECT_EQ(CompactionOptions{.batch_limit = 7}.BatchLimit(2'000'000), 7U);
+}
+
 TEST_F(CompactionTest, SurvivesAStart) {
   Put("a", "1");
   Put("a", "2");
