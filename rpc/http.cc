@@ -158,6 +158,15 @@ std::shared_ptr<HttpBody> HttpReply::Begin(HttpResponse head) {
   return sink->Begin(std::move(head));
 }
 
+std::optional<HttpUpgrade> HttpSink::Upgrade(HttpResponse /*head*/) { return std::nullopt; }
+
+// The answer's own headers say all: those of AddHeaders belong to answers over HTTP.
+std::optional<HttpUpgrade> HttpReply::Upgrade(HttpResponse head) {
+  KV_CHECK(sink_ != nullptr, "an HTTP request was answered twice");
+  const std::shared_ptr<HttpSink> sink = std::move(sink_);
+  return sink->Upgrade(std::move(head));
+}
+
 void HttpMux::Handle(std::string path, HttpHandler handler) {
   exact_.insert_or_assign(std::move(path), std::move(handler));
 }

@@ -19,6 +19,7 @@
 
 namespace kvorum::rpc {
 
+class HttpInput;
 class Loop;
 
 struct HttpHeader {
@@ -36,6 +37,8 @@ struct HttpRequest {
   std::optional<SharedBytes> certificate_name = {};
   Loop* loop = nullptr;
   bool is_secure = false;  // came under TLS
+  // The body as it comes, instead of `body` (Options::reads_open_body); null: it is whole.
+  std::shared_ptr<HttpInput> input = {};
 
   std::string_view Path() const;   // the target up to '?'
   std::string_view Query() const;  // what follows '?'
@@ -67,6 +70,16 @@ class HttpBody {
   virtual void End() = 0;
 };
 
+class HttpReply;
+
+// A connection that has become a WebSocket (RFC 6455) for one request.
+struct HttpUpgrade {
+  std::shared_ptr<HttpInput> input;  // the client's messages, each with a line's end
+  // Each line of the answer's body is sent as a message of text; its head is not sent. After it the
+  // connection is closed.
+  std::unique_ptr<HttpReply> reply;
+};
+
 // Receives the answer. Implemented by the transport; one of Complete and Begin is called, once.
 class HttpSink {
  public:
@@ -75,6 +88,8 @@ class HttpSink {
   // Sends the head alone (its body is ignored). Null: the client has left, or this transport sends
   // whole answers only.
   virtual std::shared_ptr<HttpBody> Begin(HttpResponse /*head*/) { return nullptr; }
+  // Sends the head of an answer 101 alone. Nullopt: the client has left, or this transport cannot.
+  virtual std::optional<HttpUpgrade> Upgrade(HttpResponse head);
   // Runs once if the client leaves, or closes its side, before the answer is complete.
   virtual void OnGone(std::move_only_function<void()> /*callback*/) {}
 };
@@ -92,6 +107,8 @@ class HttpReply {
   void Send(HttpResponse response);
   // Instead of Send, on the connection's loop: the body follows. Null: nobody waits for it.
   std::shared_ptr<HttpBody> Begin(HttpResponse head);
+  // Instead of Send, on the connection's loop: it speaks WebSocket from here on.
+  std::optional<HttpUpgrade> Upgrade(HttpResponse head);
   // On the connection's loop, before the answer. The callback runs there; it must not answer
   // within.
   void OnGone(std::move_only_function<void()> callback) { sink_->OnGone(std::move(callback)); }

@@ -9,6 +9,8 @@
 #include "rpc/http1_parser.h"
 #include "rpc/http_date.h"
 #include "rpc/loop_http_sink.h"
+#include "rpc/open_body.h"
+#include "rpc/websocket_session.h"
 
 namespace kvorum::rpc {
 namespace {
@@ -43,6 +45,10 @@ class Http1Session::Answer final : public LoopHttpSink, public HttpBody {
     has_begun_ = true;
     session_->BeginBody(head);
     return std::static_pointer_cast<Answer>(shared_from_this());
+  }
+  std::optional<HttpUpgrade> Upgrade(HttpResponse head) override {
+    if (session_ == nullptr) return std::nullopt;
+    return std::exchange(session_, nullptr)->Upgrade(head);
   }
   void Write(ByteChain bytes, Written written) override {
     written_ = std::move(written);
@@ -85,6 +91,7 @@ Http1Session::Http1Session(PerLoop& per_loop, SessionHost& host, SharedBytes pee
 Http1Session::~Http1Session() {
   per_loop_.loop.Disarm(timer_);
   per_loop_.loop.Disarm(resume_timer_);
+  if (open_body_ != nullptr) open_body_->Fail(CanceledError());
   if (answer_ != nullptr) answer_->OnEnd();
 }
 
@@ -97,6 +104,7 @@ void Http1Session::EnterPhase(Phase phase) {
     case Phase::kHead:
       return per_loop_.loop.Arm(timer_, now + per_loop_.options.http_header_timeout);
     case Phase::kBody:
+    case Phase::kOpenBody:  // until the answer has begun
       return per_loop_.loop.Arm(timer_, now + per_loop_.options.http_body_timeout);
     case Phase::kHandling:
       return per_loop_.loop.Disarm(timer_);
@@ -105,23 +113,38 @@ void Http1Session::EnterPhase(Phase phase) {
 
 void Http1Session::OnTimer() {
   closing_ = true;
+  if (open_body_ != nullptr) open_body_->Fail(CanceledError());
+  if (answer_ != nullptr) std::exchange(answer_, nullptr)->OnEnd();
   host_.WantFlush();
 }
 
 void Http1Session::OnInput(std::string_view bytes) {
-  if (closing_) return;
+  if (websocket_ != nullptr) return websocket_->OnInput(bytes);
+  if (closing_ && phase_ != Phase::kOpenBody) return;
   input_.append(bytes);
   ParseInput();
 }
 
 void Http1Session::OnInputEnd() {
+  if (websocket_ != nullptr) return websocket_->OnInputEnd();
   // A client may close its half and still wait for the answer.
   input_ended_ = true;
   if (answer_ != nullptr) answer_->OnClientEnd();
   ParseInput();
 }
 
+bool Http1Session::ending() const {
+  return websocket_ != nullptr ? websocket_->ending() : closing_ && answer_ == nullptr;
+}
+
+bool Http1Session::ended() const {
+  if (!output_.empty()) return false;
+  return websocket_ != nullptr ? websocket_->ended() : closing_ && answer_ == nullptr;
+}
+
 bool Http1Session::pauses_input(bool blocked) const {
+  if (websocket_ != nullptr) return websocket_->pauses_input(blocked);
+  if (phase_ == Phase::kOpenBody) return open_body_->is_full();
   // While a request is handled, or its answer not read, the next requests wait in the socket.
   return input_.size() > per_loop_.options.http_max_header_bytes &&
          (blocked || phase_ == Phase::kHandling);
@@ -130,17 +153,20 @@ bool Http1Session::pauses_input(bool blocked) const {
 std::size_t Http1Session::held_bytes() const {
   std::size_t held = input_.size() + body_.size();
   for (const SharedBytes& part : output_) held += part.size();
+  if (open_body_ != nullptr) held += open_body_->held_bytes();
+  if (websocket_ != nullptr) held += websocket_->held_bytes();
   return held;
 }
 
 void Http1Session::ParseInput() {
-  while (!closing_ && phase_ != Phase::kHandling) {
+  while (!closing_ && phase_ != Phase::kHandling && phase_ != Phase::kOpenBody) {
     if (!ParseSome()) {
       if (!input_ended_) return;
       closing_ = true;  // the missing part will not come
       host_.WantFlush();
     }
   }
+  if (phase_ == Phase::kOpenBody) ParseOpenBody();
 }
 
 bool Http1Session::ParseSome() {
@@ -153,6 +179,11 @@ bool Http1Session::ParseSome() {
   const auto used = parser_->Put(input_, body_);
   if (parser_->head_done() && phase_ == Phase::kHead) OnHead();
   if (closing_) return true;
+  if (phase_ == Phase::kOpenBody && used) {
+    input_.erase(0, *used);
+    DispatchOpen();
+    return true;
+  }
   if (!used) {
     Refuse(StatusOf(used.error()));
     return true;
@@ -175,15 +206,19 @@ void Http1Session::OnHead() {
   if (head.content_length.value_or(0) > per_loop_.options.http_max_body_bytes) return Refuse(413);
   if (const auto& refusal = parser_->refusal()) return Refuse(refusal->status, refusal->text);
   if (EqualsInAnyCase(head.Header("expect"), "100-continue") && !parser_->done()) {
+    const auto& reads_open_body = per_loop_.options.reads_open_body;
+    if (reads_open_body != nullptr && reads_open_body(head.method, head.Path()))
+      EnterPhase(Phase::kOpenBody);
     output_.push_back(SharedBytes::Static("HTTP/1.1 100 Continue\r\n\r\n"));
     host_.WantFlush();
   }
 }
 
 void Http1Session::Dispatch() {
+  if (phase_ == Phase::kBody) EnterPhase(Phase::kHandling);
   HttpHead head = parser_->TakeHead();
-  parser_.reset();
-  keep_alive_ = head.keep_alive;
+  if (phase_ == Phase::kHandling) parser_.reset();
+  keep_alive_ = head.keep_alive && phase_ == Phase::kHandling;
   head_only_ = head.method == "HEAD";
   http_1_0_ = head.is_http_1_0;
   HttpRequest request{.method = std::move(head.method),
@@ -193,10 +228,53 @@ void Http1Session::Dispatch() {
                       .peer = peer_,
                       .certificate_name = certificate_name_,
                       .loop = &per_loop_.loop,
-                      .is_secure = is_secure_};
-  EnterPhase(Phase::kHandling);
+                      .is_secure = is_secure_,
+                      .input = open_body_};
   answer_ = std::make_shared<Answer>(*this, per_loop_.loop);
   per_loop_.http(std::move(request), HttpReply(answer_));
+}
+
+void Http1Session::DispatchOpen() {
+  open_body_ = std::make_shared<OpenBody>(per_loop_.loop, [this] {
+    if (!input_.empty()) per_loop_.loop.Arm(resume_timer_, per_loop_.loop.now());
+    host_.WantFlush();  // the socket may be read again
+  });
+  Dispatch();
+}
+
+void Http1Session::ParseOpenBody() {
+  while (!open_body_->is_full() && !parser_->done() && !input_.empty()) {
+    const auto used = parser_->Put(input_, body_);
+    open_body_->Put(std::exchange(body_, {}));
+    if (!used) return EndOpenBody();  // malformed: as if the client had closed its side
+    input_.erase(0, *used);
+    if (*used == 0) break;
+  }
+  if (parser_->done() || input_ended_) EndOpenBody();
+}
+
+void Http1Session::EndOpenBody() {
+  open_body_->End();
+  parser_.reset();
+  input_.clear();
+  phase_ = Phase::kHandling;
+}
+
+std::optional<HttpUpgrade> Http1Session::Upgrade(const HttpResponse& head) {
+  answer_.reset();
+  // Frames before the answer to the handshake are none.
+  if (!input_.empty()) {
+    closing_ = true;
+    host_.WantFlush();
+    return std::nullopt;
+  }
+  std::string lines = fmt::format("HTTP/1.1 {} {}\r\n", head.status, ReasonOf(head.status));
+  for (const HttpHeader& header : head.headers)
+    lines += fmt::format("{}: {}\r\n", header.name, header.value);
+  output_.push_back(SharedBytes::Own(lines + "\r\n"));
+  websocket_ = std::make_unique<WebSocketSession>(per_loop_, host_);
+  host_.WantFlush();
+  return websocket_->Begin();
 }
 
 void Http1Session::SendResponse(HttpResponse response) {
@@ -231,6 +309,7 @@ void Http1Session::SendHead(const HttpResponse& response, std::string_view frami
 }
 
 void Http1Session::BeginBody(const HttpResponse& head) {
+  per_loop_.loop.Disarm(timer_);
   if (http_1_0_) keep_alive_ = false;  // the end of the connection is the body's
   SendHead(head, http_1_0_ ? "" : "Transfer-Encoding: chunked\r\n");
   host_.WantFlush();
@@ -271,6 +350,7 @@ void Http1Session::Produce(OutputBatch& batch) {
     batch.Append(output_.front());
     output_.pop_front();
   }
+  if (websocket_ != nullptr) return output_.empty() ? websocket_->Produce(batch) : void();
   if (output_.empty() && answer_ != nullptr) answer_->OnOutputTaken();
   const bool waits = !input_.empty() || input_ended_;
   if (output_.empty() && phase_ == Phase::kIdle && waits && !closing_) {
@@ -280,12 +360,15 @@ void Http1Session::Produce(OutputBatch& batch) {
 }
 
 void Http1Session::Drain() {
+  if (websocket_ != nullptr) return websocket_->Drain();
   keep_alive_ = false;
-  if (phase_ != Phase::kHandling) closing_ = true;
+  if (answer_ == nullptr) closing_ = true;
   host_.WantFlush();
 }
 
 void Http1Session::CancelAll(const Error& reason) {
+  if (websocket_ != nullptr) return websocket_->CancelAll(reason);
+  if (open_body_ != nullptr) open_body_->Fail(reason);
   if (answer_ != nullptr && answer_->has_begun()) {
     std::exchange(answer_, nullptr)->OnEnd();
   } else if (answer_ != nullptr) {

@@ -1,6 +1,10 @@
 // HTTP/1.1 on one connection: requests one after another, parsed under limits, each handed to the
 // server's HttpHandler when it is complete, answered in order. Keep-alive as the client requests.
 // The body of an answer may be sent while it is made, in chunks (to HTTP/1.0 until the end).
+//
+// A handler that reads the body while it comes (Options::reads_open_body) is called with the head
+// alone if the client waits for leave to send the rest; such a connection serves no other request.
+// A connection that becomes a WebSocket is handed over whole to a WebSocketSession.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +21,8 @@
 namespace kvorum::rpc {
 
 class Http1Parser;
+class OpenBody;
+class WebSocketSession;
 
 class Http1Session final : public Session {
  public:
@@ -30,8 +36,8 @@ class Http1Session final : public Session {
   void OnInput(std::string_view bytes) override;
   void OnInputEnd() override;
   void Produce(OutputBatch& batch) override;
-  bool ending() const override { return closing_; }
-  bool ended() const override { return closing_ && output_.empty() && answer_ == nullptr; }
+  bool ending() const override;
+  bool ended() const override;
   bool pauses_input(bool blocked) const override;
   std::size_t held_bytes() const override;
   void Drain() override;
@@ -40,7 +46,7 @@ class Http1Session final : public Session {
  private:
   class Answer;  // the HttpSink of the request that is being handled
 
-  enum class Phase : std::uint8_t { kIdle, kHead, kBody, kHandling };
+  enum class Phase : std::uint8_t { kIdle, kHead, kBody, kHandling, kOpenBody };
 
   void ParseInput();
   // Parses one step further; false if it needs more input.
@@ -48,6 +54,11 @@ class Http1Session final : public Session {
   void EnterPhase(Phase phase);
   void OnHead();
   void Dispatch();
+  // Calls the handler before the body has come.
+  void DispatchOpen();
+  void ParseOpenBody();
+  void EndOpenBody();
+  std::optional<HttpUpgrade> Upgrade(const HttpResponse& head);
   void SendResponse(HttpResponse response);
   // The parts of an answer whose body is sent while it is made.
   void BeginBody(const HttpResponse& head);
@@ -74,6 +85,8 @@ class Http1Session final : public Session {
   bool established_ = false;
   bool input_ended_ = false;
   bool closing_ = false;
+  std::shared_ptr<OpenBody> open_body_;          // null without a handler that reads it
+  std::unique_ptr<WebSocketSession> websocket_;  // has taken over; null otherwise
   std::shared_ptr<Answer> answer_;
   std::deque<SharedBytes> output_;
   MemberTimer<Http1Session, &Http1Session::OnTimer> timer_{*this};

@@ -124,7 +124,8 @@ void Http2Session::OnRemoteEnd(Call& call) {
   const bool is_whole = call.request_.End();
   if (call.decided()) return;
   if (!is_whole) return RefuseStream(call, NGHTTP2_PROTOCOL_ERROR);
-  if (call.http_ != nullptr) return DispatchOrWait(call);
+  if (call.http_ != nullptr)
+    return call.http_->input != nullptr ? ServeHttpInput(call) : DispatchOrWait(call);
   if (call.entry_ == nullptr) return;
   if (call.stream_ == nullptr) {
     EndUnaryRequest(call);
@@ -422,6 +423,7 @@ void Http2Session::Detach(Call& call) {
   held_.Forget(call.request_);
   per_loop_.loop.Disarm(call);
   call.session_ = nullptr;
+  if (call.http_ != nullptr) DetachHttpInput(call);
   if (!call.decided()) {
     call.ending_ = Call::Ending::kDecided;
     call.status_ = CanceledError();

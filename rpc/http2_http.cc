@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "base/letter_case.h"
+#include "rpc/grpc_protocol.h"
 #include "rpc/http2_session.h"
 #include "rpc/http_date.h"
+#include "rpc/http_input.h"
 #include "rpc/loop_http_sink.h"
 
 namespace kvorum::rpc {
@@ -53,6 +55,54 @@ class Http2Session::HttpAnswer final : public LoopHttpSink, public HttpBody {
   const std::shared_ptr<Call> call_;
 };
 
+// The bytes stay with the call, and use up the stream's window, until they are read.
+class Http2Session::OpenInput final : public HttpInput {
+ public:
+  OpenInput(std::shared_ptr<Call> call, Loop& loop) : call_(std::move(call)), loop_(loop) {}
+
+  void Read(Arrived arrived) override {
+    arrived_ = std::move(arrived);
+    Serve();
+  }
+  // There are bytes, or they have ended, or the call has.
+  void Serve() {
+    if (arrived_ == nullptr) return;
+    Http2Session* const session = call_ == nullptr ? nullptr : call_->session_;
+    if (session == nullptr || call_->decided()) return Tell(Fail(CanceledError()));
+    std::string bytes = call_->request_.TakeKept();
+    if (bytes.empty() && !call_->request_.ended()) return;
+    nghttp2_session_consume_stream(session->session_, call_->stream_id_, bytes.size());
+    session->CountBuffered(*call_);
+    session->host_.WantFlush();
+    Tell(std::move(bytes));
+  }
+  // The connection lets go of the call.
+  void Detach() {
+    call_ = nullptr;
+    Serve();
+  }
+
+ private:
+  void Tell(Result<std::string> bytes) {
+    loop_.Post([arrived = std::exchange(arrived_, nullptr), bytes = std::move(bytes)]() mutable {
+      arrived(std::move(bytes));
+    });
+  }
+
+  std::shared_ptr<Call> call_;  // null once detached
+  Loop& loop_;
+  Arrived arrived_;
+};
+
+void Http2Session::ServeHttpInput(Call& call) {
+  static_cast<OpenInput&>(*call.http_->input).Serve();
+}
+
+void Http2Session::DetachHttpInput(Call& call) {
+  const std::shared_ptr<HttpInput> input = std::exchange(call.http_->input, nullptr);
+  if (input != nullptr) static_cast<OpenInput&>(*input).Detach();
+}
+
 void Http2Session::BeginHttp(Call& call, bool remote_ended) {
   if (!head_.path_seen || head_.method == RequestHead::HttpMethod::kNone)
     return RefuseStream(call, NGHTTP2_PROTOCOL_ERROR);
@@ -71,11 +121,20 @@ void Http2Session::BeginHttp(Call& call, bool remote_ended) {
   request->loop = &per_loop_.loop;
   request->is_secure = true;
   call.entry_ = nullptr;
+  const auto& reads_open_body = per_loop_.options.reads_open_body;
+  const bool is_open = !remote_ended && reads_open_body != nullptr &&
+                       reads_open_body(request->method, request->Path());
+  if (is_open) request->input = std::make_shared<OpenInput>(call.owner(), per_loop_.loop);
   call.http_ = std::move(request);
-  if (remote_ended) DispatchOrWait(call);
+  if (remote_ended || is_open) DispatchOrWait(call);
 }
 
 void Http2Session::OnHttpData(Call& call, std::string_view bytes) {
+  if (call.http_->input != nullptr) {
+    call.request_.Keep(bytes);
+    if (CountBuffered(call)) ServeHttpInput(call);
+    return;
+  }
   nghttp2_session_consume_stream(session_, call.stream_id_, bytes.size());
   if (call.request_.kept_bytes() + bytes.size() > per_loop_.options.http_max_body_bytes)
     return AnswerHttp(call, HttpResponse::Text(413, "413 Request Entity Too Large"));
@@ -85,8 +144,9 @@ void Http2Session::OnHttpData(Call& call, std::string_view bytes) {
 
 void Http2Session::DispatchHttp(Call& call) {
   HttpRequest request = std::move(*call.http_);
-  request.body = SharedBytes::Own(call.request_.TakeKept());
+  if (request.input == nullptr) request.body = SharedBytes::Own(call.request_.TakeKept());
   call.http_->method = request.method;
+  call.http_->input = request.input;
   CountBuffered(call);
   per_loop_.http(std::move(request),
                  HttpReply(std::make_shared<HttpAnswer>(call.owner(), per_loop_.loop)));
@@ -106,7 +166,7 @@ void Http2Session::SubmitHttpHead(Call& call, HttpResponse response,
   call.response_begun_ = true;
   nghttp2_submit_headers(session_, is_all ? NGHTTP2_FLAG_END_STREAM : NGHTTP2_FLAG_NONE,
                          call.stream_id_, nullptr, fields.data(), fields.size(), nullptr);
-  call.request_.DropKept();
+  if (is_all || call.http_->input == nullptr) call.request_.DropKept();
   host_.WantFlush();
 }
 

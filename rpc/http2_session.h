@@ -111,8 +111,11 @@ class Http2Session final : public Session {
 
   // For a request that is not gRPC.
   class HttpAnswer;
+  class OpenInput;  // the body of a request whose handler reads it while it comes
   void BeginHttp(Call& call, bool remote_ended);
   void OnHttpData(Call& call, std::string_view bytes);
+  void ServeHttpInput(Call& call);
+  void DetachHttpInput(Call& call);
   void DispatchHttp(Call& call);
   void AnswerHttp(Call& call, HttpResponse response);
   // A body that is sent while it is made: from its head on it is like a stream's messages.

@@ -10,6 +10,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -68,6 +69,9 @@ struct Options {
   std::chrono::milliseconds http_body_timeout{300'000};
   std::uint32_t http_max_header_bytes = 64 * 1024;
   std::uint64_t http_max_body_bytes = 8 * 1024 * 1024;
+  // True for requests whose handler reads the body while it comes: over HTTP/2, and over HTTP/1.1
+  // from a client that waits for leave to send it ("Expect: 100-continue"). Null: none.
+  std::function<bool(std::string_view method, std::string_view path)> reads_open_body = {};
 
   // Keepalive like grpc-go's: clients may ping this often while they have streams, otherwise every
   // 2 h; at the third strike GOAWAY "too_many_pings".
