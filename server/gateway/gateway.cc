@@ -6,12 +6,14 @@
 
 #include "base/letter_case.h"
 #include "rpc/http_error.h"
+#include "rpc/websocket_handshake.h"
 #include "server/call/access.h"
 #include "server/call/interceptors.h"
 #include "server/gateway/http_errors.h"
 #include "server/gateway/routes.h"
 #include "server/gateway/stream_call.h"
 #include "server/gateway/unary_call.h"
+#include "server/gateway/websocket.h"
 
 namespace kvorum::server::gateway {
 namespace {
@@ -36,8 +38,8 @@ std::string Unescape(std::string_view path) {
   return plain;
 }
 
-std::string RoutePath(const rpc::HttpRequest& request) {
-  std::string path = Unescape(request.Path());
+std::string RoutePath(std::string_view escaped) {
+  std::string path = Unescape(escaped);
   if (path.starts_with(kOldPrefix)) path.replace(0, kOldPrefix.size(), kPrefix);
   return path;
 }
@@ -78,10 +80,22 @@ bool Gateway::RefusesCertificate(const rpc::HttpRequest& request, rpc::HttpReply
   return true;
 }
 
+bool Gateway::ReadsOpenBody(std::string_view method, std::string_view path) {
+  if (method != "POST") return false;
+  const Route* const route = FindRoute(RoutePath(path));
+  return route != nullptr && route->reads_open_body;
+}
+
 void Gateway::Serve(rpc::HttpRequest request, rpc::HttpReply reply) const {
   if (RefusesCertificate(request, reply)) return;
+  if (!rpc::IsWebSocketRequest(request)) return Call(std::move(request), std::move(reply));
+  auto within = OpenWebSocket(std::move(request), std::move(reply));
+  if (within.has_value()) Call(std::move(within->first), std::move(within->second));
+}
+
+void Gateway::Call(rpc::HttpRequest request, rpc::HttpReply reply) const {
   OverrideMethod(request);
-  const Route* const route = FindRoute(RoutePath(request));
+  const Route* const route = FindRoute(RoutePath(request.Path()));
   if (route == nullptr) return reply.Send(ErrorResponse({Code::kNotFound, "Not Found"}));
   if (request.method != "POST")
     return reply.Send(ErrorResponse({Code::kUnimplemented, "Method Not Allowed"}));

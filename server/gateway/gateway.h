@@ -20,8 +20,12 @@ class Gateway {
   // The gateway outlives the mux.
   void AddRoutes(rpc::HttpMux& mux) const;
 
+  // True for calls that handle the messages of their body while it comes (rpc::Options).
+  static bool ReadsOpenBody(std::string_view method, std::string_view path);
+
  private:
   void Serve(rpc::HttpRequest request, rpc::HttpReply reply) const;
+  void Call(rpc::HttpRequest request, rpc::HttpReply reply) const;
   // True, and answered, for a client whose certificate names a user.
   bool RefusesCertificate(const rpc::HttpRequest& request, rpc::HttpReply& reply) const;
 

@@ -1,8 +1,10 @@
 #include "server/gateway/gateway_call.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "rpc/grpc_protocol.h"
+#include "rpc/http_input.h"
 #include "rpc/loop.h"
 #include "server/gateway/call_headers.h"
 #include "server/gateway/http_errors.h"
@@ -11,6 +13,8 @@
 
 namespace kvorum::server::gateway {
 namespace {
+
+constexpr std::size_t kMaxValueBytes = std::size_t{8} << 20;
 
 Executor& ExecutorOf(const GatewayParts& parts, const rpc::HttpRequest& request) {
   if (request.loop != nullptr) return *request.loop;
@@ -49,15 +53,50 @@ void GatewayCall::Begin() {
   }
   reply_.OnGone([weak = weak_from_this(), &io = io_] {
     io.Post([weak] {
-      if (const auto self = weak.lock(); self != nullptr) self->End(rpc::CanceledError());
+      const auto self = weak.lock();
+      if (self != nullptr && self->begun_) self->End(rpc::CanceledError());
     });
   });
-  Run();
+  if (request_.input != nullptr || !TakesOneMessage()) {
+    values_.emplace(std::max(kMaxValueBytes, 2 * parts_.max_message_bytes));
+    values_->Put(std::exchange(request_.body, {}).view());
+    if (request_.input == nullptr) values_->End();
+  }
+  begun_ = !TakesOneMessage() || values_ == std::nullopt || AwaitValue();
+  if (begun_) Run();
+}
+
+bool GatewayCall::AwaitValue() {
+  if (values_->HasNext()) return true;
+  if (std::exchange(reading_, true)) return false;
+  request_.input->Read([self = shared_from_this()](Result<std::string> bytes) {
+    self->TakeInput(std::move(bytes));
+  });
+  return false;
+}
+
+void GatewayCall::TakeInput(Result<std::string> bytes) {
+  reading_ = false;
+  if (!bytes.has_value()) return;  // the client has left
+  if (bytes->empty()) {
+    values_->End();
+  } else {
+    values_->Put(*bytes);
+  }
+  if (begun_) return OnInput();
+  begun_ = AwaitValue();
+  if (begun_) Run();
+}
+
+std::optional<std::string> GatewayCall::NextValue() {
+  return values_->Next().value_or(std::nullopt);
 }
 
 void GatewayCall::OnTimer() {
   const auto keep = shared_from_this();
-  End(rpc::DeadlineError());
+  if (begun_) return End(rpc::DeadlineError());
+  begun_ = true;
+  Refuse(rpc::DeadlineError());
 }
 
 void GatewayCall::Refuse(const Error& error) {
@@ -65,10 +104,15 @@ void GatewayCall::Refuse(const Error& error) {
   reply_.Send(ErrorResponse(error));
 }
 
-Result<SharedBytes> GatewayCall::ReadOnlyMessage() const {
-  auto value = JsonValues(body().view()).Next();
-  if (!value.has_value()) return Fail(Code::kInvalidArgument, std::move(value).error());
-  return value->has_value() ? EncodeMessage(**value) : SharedBytes();
+Result<SharedBytes> GatewayCall::ReadOnlyMessage() {
+  const auto read = [this](auto value) -> Result<SharedBytes> {
+    if (!value.has_value()) return Fail(Code::kInvalidArgument, std::move(value).error());
+    return value->has_value() ? EncodeMessage(**value) : SharedBytes();
+  };
+  if (!values_) return read(JsonValues(request_.body.view()).Next());
+  if (HasTooLargeValue())
+    return std::unexpected(rpc::MessageSizeError(kMaxValueBytes, parts_.max_message_bytes));
+  return read(values_->Next());
 }
 
 Result<SharedBytes> GatewayCall::EncodeMessage(std::string_view value) const {

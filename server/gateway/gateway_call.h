@@ -1,6 +1,9 @@
 // One call of the gateway, from its HTTP request on: its context, its time limit, the counters'
 // hooks. What comes of it is a UnaryCall's or a StreamCall's.
 //
+// The message of a request whose body is still to come is awaited first; a client that leaves
+// before it was there has called nothing.
+//
 // Belongs to the loop of its connection (without one, as in tests, to the executor for timed
 // tasks). The handler is called there, with the same context as over gRPC; the client's certificate
 // is not in it, since no caller is identified by it here.
@@ -9,6 +12,8 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/error.h"
@@ -19,6 +24,7 @@
 #include "rpc/service.h"
 #include "rpc/timer_heap.h"
 #include "server/call/service_context.h"
+#include "server/gateway/json_pieces.h"
 #include "server/gateway/routes.h"
 
 namespace kvorum::server::gateway {
@@ -51,9 +57,18 @@ class GatewayCall : public rpc::Timer, public std::enable_shared_from_this<Gatew
   // An answer before the handler was called.
   void Refuse(const Error& error);
 
+  // More of the request has come, or its end: for calls that have begun.
+  virtual void OnInput() {}
+
   // The message of a request in JSON, which may have no value: the message is empty then.
-  Result<SharedBytes> ReadOnlyMessage() const;
+  Result<SharedBytes> ReadOnlyMessage();
   Result<SharedBytes> EncodeMessage(std::string_view value) const;
+  // True if the next of several messages has come, or their end; otherwise OnInput follows.
+  bool AwaitValue();
+  // After AwaitValue: of which a fault's text does not matter.
+  std::optional<std::string> NextValue();
+  // The value that has come in part is larger than any request may be.
+  bool HasTooLargeValue() const { return values_->is_too_large(); }
 
   // Call before the handler, and once when the outcome is known.
   void OnStart();
@@ -65,7 +80,6 @@ class GatewayCall : public rpc::Timer, public std::enable_shared_from_this<Gatew
   const Route& route() const { return route_; }
   const rpc::Router::Method& method() const { return method_; }
   const std::shared_ptr<rpc::CallContext>& context() const { return context_; }
-  const SharedBytes& body() const { return request_.body; }
   rpc::HttpReply& reply() { return reply_; }
   void CountSent(std::size_t bytes) {
     ++sent_messages_;
@@ -79,14 +93,19 @@ class GatewayCall : public rpc::Timer, public std::enable_shared_from_this<Gatew
  private:
   void OnTimer() override;
   TimePoint Now() const;
+  bool TakesOneMessage() const { return method_.info.kind != rpc::MethodKind::kBidiStream; }
+  void TakeInput(Result<std::string> bytes);
 
   const GatewayParts& parts_;
   const Route& route_;
   const rpc::Router::Method& method_;
-  const rpc::HttpRequest request_;
+  rpc::HttpRequest request_;
   rpc::HttpReply reply_;
   Executor& io_;
   const std::shared_ptr<rpc::CallContext> context_ = std::make_shared<rpc::CallContext>();
+  std::optional<JsonPieces> values_;  // of a body that still comes, or has several
+  bool reading_ = false;
+  bool begun_ = false;  // Run was called
   std::uint64_t received_messages_ = 0;
   std::uint64_t received_bytes_ = 0;
   std::uint64_t sent_messages_ = 0;

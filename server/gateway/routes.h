@@ -14,6 +14,7 @@ struct Route {
   std::string_view method;  // "/etcdserverpb.KV/Range", as the router has it
   const MessageShape* request = nullptr;
   const MessageShape* response = nullptr;
+  bool reads_open_body = false;  // its requests are a stream
 };
 
 std::span<const Route> Routes();

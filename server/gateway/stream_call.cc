@@ -44,12 +44,10 @@ class StreamCall::Handle final : public rpc::ServerStream {
 };
 
 void StreamCall::Run() {
-  if (method().info.kind == rpc::MethodKind::kServerStream) {
+  if (!HasManyRequests()) {
     auto message = ReadOnlyMessage();
     if (!message.has_value()) return Refuse(message.error());
     request_ = *std::move(message);
-  } else {
-    requests_.emplace(body().view());
   }
   OnStart();
   method().stream(std::make_shared<Handle>(Self()));
@@ -82,18 +80,26 @@ void StreamCall::CarryOut(rpc::StreamOperations::Batch& operations) {
 }
 
 Result<std::optional<SharedBytes>> StreamCall::NextMessage() {
-  if (!requests_) return std::exchange(request_, std::nullopt);
-  const auto value = requests_->Next();
-  if (!value.has_value() || !value->has_value()) return std::nullopt;
-  auto message = EncodeMessage(**value);
-  if (!message.has_value()) {
-    requests_.emplace(std::string_view());
-    return std::nullopt;
-  }
+  if (!HasManyRequests()) return std::exchange(request_, std::nullopt);
+  if (requests_ended_) return std::nullopt;
+  const std::optional<std::string> value = NextValue();
+  if (!value.has_value()) return std::nullopt;
+  auto message = EncodeMessage(*value);
+  requests_ended_ = !message.has_value();
+  if (requests_ended_) return std::nullopt;
   return std::optional(*std::move(message));
 }
 
+void StreamCall::OnInput() {
+  if (!end_ && operations_.has_reader()) ServeRead();
+}
+
 void StreamCall::ServeRead() {
+  if (HasManyRequests() && !requests_ended_) {
+    if (!AwaitValue()) return;
+    if (HasTooLargeValue())
+      return Cut(rpc::MessageSizeError(parts().max_message_bytes + 1, parts().max_message_bytes));
+  }
   auto message = NextMessage();
   if (message.has_value() && message->has_value()) {
     const std::size_t size_bytes = (*message)->size();

@@ -3,8 +3,9 @@
 //
 // The handler's side (rpc::ServerStream) is thread-safe, through rpc::StreamOperations; the rest
 // belongs to the call's loop. A client that does not read holds back the handler's next message, so
-// that no more than one waits here. A body that is no JSON ends where it goes wrong, as if the
-// client had closed its side.
+// that no more than one waits here. Requests are handled as they come, where the transport hands
+// over a body that has not ended. A body that is no JSON ends where it goes wrong, as if the client
+// had closed its side.
 #pragma once
 
 #include <atomic>
@@ -13,7 +14,6 @@
 
 #include "rpc/stream_operations.h"
 #include "server/gateway/gateway_call.h"
-#include "server/gateway/json_values.h"
 
 namespace kvorum::server::gateway {
 
@@ -27,6 +27,7 @@ class StreamCall final : public GatewayCall {
  private:
   void Run() override;
   void End(const Error& reason) override;
+  void OnInput() override;
 
   std::shared_ptr<StreamCall> Self() {
     return std::static_pointer_cast<StreamCall>(shared_from_this());
@@ -35,6 +36,7 @@ class StreamCall final : public GatewayCall {
   void Deliver();
   void CarryOut(rpc::StreamOperations::Batch& operations);
   void ServeRead();
+  bool HasManyRequests() const { return method().info.kind == rpc::MethodKind::kBidiStream; }
   // The client's next message; nullopt at their end.
   Result<std::optional<SharedBytes>> NextMessage();
   void SendMessages(const ByteChain& bytes, bool is_framed);
@@ -47,9 +49,9 @@ class StreamCall final : public GatewayCall {
   Error EndReason() const;
 
   rpc::StreamOperations operations_;
-  std::optional<JsonValues> requests_;     // of a stream of requests
   std::optional<SharedBytes> request_;     // the only one, until it was read
   std::shared_ptr<rpc::HttpBody> answer_;  // null until the first message
+  bool requests_ended_ = false;            // by a message that cannot be one
   std::atomic<std::size_t> unsent_bytes_{0};
   bool writing_ = false;
   std::optional<Error> end_;  // the call is over

@@ -11,6 +11,7 @@
 #include "base/rng.h"
 #include "base/url.h"
 #include "rpc/answer_memory.h"
+#include "server/gateway/gateway.h"
 #include "server/process/compaction_retention.h"
 #include "server/process/feature_gates.h"
 #include "server/process/machine_memory.h"
@@ -57,6 +58,7 @@ rpc::Options ClientServerOptions(const Options& options, rpc::AnswerMemory& answ
   // A message in JSON is base64 for the most part.
   made.http_max_body_bytes = std::max<std::uint64_t>(made.http_max_body_bytes,
                                                      std::uint64_t{2} * MaxMessageBytes(options));
+  if (options.enable_grpc_gateway) made.reads_open_body = gateway::Gateway::ReadsOpenBody;
   made.max_concurrent_streams = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(options.max_concurrent_streams, UINT32_MAX));
   made.min_client_ping_interval = InMillis(options.grpc_keepalive_min_time);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "rpc/http_input.h"
 #include "server/gateway/gateway.h"
 #include "tests/server/served_member.h"
 
@@ -65,6 +66,29 @@ class KeptAnswer final : public rpc::HttpSink,
   Written written_;
 };
 
+// A body that the test sends on while its request is served.
+class SentOn final : public rpc::HttpInput {
+ public:
+  explicit SentOn(Executor& io) : io_(io) {}
+
+  void Read(Arrived arrived) override {
+    KV_CHECK(arrived_ == nullptr, "one read at a time");
+    arrived_ = std::move(arrived);
+  }
+  // Needs a Read that waits; empty bytes are the end.
+  void Send(Result<std::string> bytes) {
+    KV_CHECK(arrived_ != nullptr, "nobody reads");
+    io_.Post([arrived = std::exchange(arrived_, nullptr), bytes = std::move(bytes)]() mutable {
+      arrived(std::move(bytes));
+    });
+  }
+  bool is_read() const { return arrived_ != nullptr; }
+
+ private:
+  Executor& io_;
+  Arrived arrived_;
+};
+
 class GatewayTest : public testing::Test {
  protected:
   static constexpr std::size_t kMaxMessageBytes = 2'000;
@@ -79,6 +103,12 @@ class GatewayTest : public testing::Test {
     request.method = "POST";
     request.target = std::move(path);
     request.body = SharedBytes::Own(std::move(body));
+    return request;
+  }
+  // The same with a body that is still to come.
+  rpc::HttpRequest PostOpen(std::string path, std::shared_ptr<SentOn> body) const {
+    rpc::HttpRequest request = Post(std::move(path), "");
+    request.input = std::move(body);
     return request;
   }
   std::shared_ptr<KeptAnswer> Send(rpc::HttpRequest request) {

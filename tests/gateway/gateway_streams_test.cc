@@ -74,5 +74,57 @@ TEST_F(GatewayTest, ALargeRequestOfAStreamIsRefused) {
             R"({"error":{"code":8,"message":"grpc: received message larger than max)");
 }
 
+TEST_F(GatewayTest, MessagesAreHandledWhileTheBodyIsOpen) {
+  const auto body = std::make_shared<SentOn>(served_.lanes().io());
+  const auto watch = Send(PostOpen("/v3/watch", body));
+  const auto lines = [&] { return std::ranges::count(watch->body, '\n'); };
+  const auto send = [&](std::string bytes) {
+    ASSERT_TRUE(served_.lanes().RunUntil([&] { return body->is_read(); }));
+    body->Send(std::move(bytes));
+  };
+  send(R"({"create_request":{"key":"YQ=="}}{"create_req)");
+  ASSERT_TRUE(served_.lanes().RunUntil([&] { return lines() == 1; }));
+  send(R"(uest":{"key":"Yg=="}})");
+  ASSERT_TRUE(served_.lanes().RunUntil([&] { return lines() == 2; }));
+  send(R"({"cancel_request":{"watch_id":"0"}})");
+  ASSERT_TRUE(served_.lanes().RunUntil([&] { return lines() == 3; }));
+  EXPECT_NE(watch->body.find(R"("canceled":true)"), std::string::npos);
+  send("");
+  EXPECT_FALSE(watch->ended) << "a watch outlives its requests";
+  watch->Leave();
+  EXPECT_TRUE(served_.lanes().RunUntil([&] { return watch->ended; }));
+}
+
+TEST_F(GatewayTest, AnOpenBodyThatIsNoJsonEndsTheRequests) {
+  const auto body = std::make_shared<SentOn>(served_.lanes().io());
+  const auto answer = Send(PostOpen("/v3/lease/keepalive", body));
+  ASSERT_TRUE(served_.lanes().RunUntil([&] { return body->is_read(); }));
+  body->Send(R"({"ID":"8"} nonsense)");
+  EXPECT_TRUE(served_.lanes().RunUntil([&] { return answer->ended; }));
+  EXPECT_EQ(WithoutHeader(answer->body), "{\"result\":{\"ID\":\"8\"}}\n");
+}
+
+TEST_F(GatewayTest, AUnaryCallWaitsForItsMessage) {
+  const auto body = std::make_shared<SentOn>(served_.lanes().io());
+  const auto answer = Send(PostOpen("/v3/kv/put", body));
+  body->Send(R"({"key":)");
+  ASSERT_TRUE(served_.lanes().RunUntil([&] { return body->is_read(); }));
+  EXPECT_FALSE(answer->ended);
+  body->Send(R"("YQ=="})");
+  ASSERT_TRUE(served_.lanes().RunUntil([&] { return answer->ended; }));
+  EXPECT_EQ(WithoutHeader(answer->body), "{}");
+}
+
+TEST_F(GatewayTest, AClientThatLeavesBeforeItsMessageHasCalledNothing) {
+  const auto body = std::make_shared<SentOn>(served_.lanes().io());
+  const auto answer = Send(PostOpen("/v3/kv/deleterange", body));
+  body->Send(R"({"key":"AA==", "range_end":"AA==")");
+  ASSERT_TRUE(served_.lanes().RunUntil([&] { return body->is_read(); }));
+  answer->Leave();
+  body->Send(Fail(Code::kCanceled, "left"));
+  ASSERT_TRUE(served_.lanes().RunUntil([&] { return answer->ended; }));
+  EXPECT_EQ(answer->head->status, 500u) << "dropped";
+}
+
 }  // namespace
 }  // namespace kvorum::server::gateway

@@ -128,6 +128,34 @@ class GatewayTest(unittest.TestCase):
             seen += len(stuck.next()["events"])
         self.assertEqual(seen, 40)
 
+    def test_a_body_whose_client_waits_for_leave_is_served_while_it_is_open(self):
+        served = self.start()
+        with socket.create_connection(("127.0.0.1", served.port), timeout=30) as client, client.makefile("rb") as answer:
+            client.sendall(b"POST /v3/watch HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n"
+                           b"Expect: 100-continue\r\n\r\n")
+            self.assertEqual(answer.readline(), b"HTTP/1.1 100 Continue\r\n")
+
+            def send(text):
+                client.sendall(b"%x\r\n%s\r\n" % (len(text), text))
+
+            def result():
+                line = answer.readline()
+                while b'{"result"' not in line:
+                    self.assertNotEqual(line, b"")
+                    line = answer.readline()
+                return json.loads(line)["result"]
+            create = json.dumps({"create_request": {"key": b64(b"w")}}).encode()
+            send(create)
+            self.assertTrue(result()["created"])
+            send(create[:7])
+            send(create[7:])
+            self.assertEqual(result()["watch_id"], "1")
+            # After what is no chunk nothing more is read, and the watch goes on.
+            client.sendall(b"no chunk\r\n")
+            self.ok(served, "/v3/kv/put", {"key": b64(b"w")})
+            self.assertEqual(len(result()["events"]), 1)
+        self.wait(lambda: self.watchers(served) == 0)
+
     def test_a_lock_is_not_kept_for_a_client_that_left(self):
         served = self.start()
         first = self.ok(served, "/v3/lock/lock", {"name": b64(b"l")})
