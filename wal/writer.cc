@@ -59,7 +59,7 @@ Result<void> Writer::Sync() {
   if (synced_offset_ == position_.offset) return {};
   KV_FAILPOINT("walBeforeSync");
   KV_FAILPOINT_RETURN("walSyncError", text) { return Poison(Fail(Code::kDataLoss, text)); }
-  KV_RETURN_IF_ERROR(Poison(tail_->Sync()));
+  KV_RETURN_IF_ERROR(Poison(Timed([this] { return tail_->Sync(); })));
   KV_FAILPOINT("walAfterSync");
   synced_offset_ = position_.offset;
   return {};
@@ -164,7 +164,7 @@ Result<void> Writer::CutFor(std::uint64_t size_bytes) {
     return named;
   }
   KV_FAILPOINT("walAfterSegmentRename");
-  KV_RETURN_IF_ERROR(Poison(fs_.SyncDirectory(dir_)));
+  KV_RETURN_IF_ERROR(Poison(Timed([this] { return fs_.SyncDirectory(dir_); })));
   // Opened again so that later errors name the segment.
   Result<std::unique_ptr<File>> opened = fs_.Open(path, FileSystem::OpenMode::kReadWrite);
   if (!opened.has_value()) return Poison(Fail(std::move(opened).error()));
@@ -185,7 +185,7 @@ Result<void> Writer::CutFor(std::uint64_t size_bytes) {
 // sync.
 Result<void> Writer::NameSegment(SpareSegments::Spare& spare, const std::string& path) {
   KV_RETURN_IF_ERROR(spare.file->WriteAt(0, batch_.Parts()));
-  KV_RETURN_IF_ERROR(spare.file->Sync());
+  KV_RETURN_IF_ERROR(Timed([&spare] { return spare.file->Sync(); }));
   KV_FAILPOINT("walBeforeSegmentRename");
   return fs_.Rename(spare.path, path);
 }
@@ -212,6 +212,19 @@ Result<std::size_t> Writer::Purge(std::size_t keep) {
   }
   segments.erase(segments.begin(), segments.begin() + static_cast<std::ptrdiff_t>(removable));
   return removable;
+}
+
+void Writer::TimeSyncs(const Clock& clock, std::function<void(Duration)> took) {
+  sync_clock_ = &clock;
+  on_sync_ = std::move(took);
+}
+
+Result<void> Writer::Timed(const std::function<Result<void>()>& sync) const {
+  if (sync_clock_ == nullptr) return sync();
+  const TimePoint begin = sync_clock_->Now();
+  Result<void> synced = sync();
+  on_sync_(sync_clock_->Now() - begin);
+  return synced;
 }
 
 void Writer::RetrySpace() { spares_->Prepare(); }

@@ -24,6 +24,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/executor.h"
 #include "base/file_system.h"
@@ -106,6 +107,10 @@ class Writer {
   // damaged record cannot pass for a torn one. The Writer is unusable afterwards.
   Result<void> Close();
 
+  // From now on `took` gets the time of each sync of these calls, those of a segment's beginning
+  // included. The clock outlives the Writer.
+  void TimeSyncs(const Clock& clock, std::function<void(Duration)> took);
+
   // True if Sync has something to do.
   bool HasUnsynced() const { return synced_offset_ != position_.offset; }
   // Since it was opened; any thread.
@@ -125,6 +130,7 @@ class Writer {
   Result<void> MakeRoom(std::uint64_t size_bytes);
   Result<void> CutFor(std::uint64_t size_bytes);
   Result<void> WriteBatch();
+  Result<void> Timed(const std::function<Result<void>()>& sync) const;
 
   FileSystem& fs_;
   const std::string dir_;
@@ -140,6 +146,8 @@ class Writer {
   Batch batch_;  // kept to reuse its memory
   std::shared_ptr<SpareSegments> spares_;
   std::optional<Error> poison_;
+  const Clock* sync_clock_ = nullptr;  // null: syncs are not timed
+  std::function<void(Duration)> on_sync_;
 };
 
 }  // namespace kvorum::wal

@@ -26,7 +26,9 @@ LogWriter::LogWriter(FileSystem& fs, std::unique_ptr<wal::Writer> writer, Execut
       wal_(wal),
       options_(std::move(options)),
       hooks_(std::move(hooks)),
-      inbox_(wal, [this] { Drain(); }) {}
+      inbox_(wal, [this] { Drain(); }) {
+  writer_->TimeSyncs(wal.clock(), [this](Duration took) { OnSync(took); });
+}
 
 void LogWriter::Push(Write write) {
   inbox_.Put([&](std::vector<Write>& writes) {
@@ -76,16 +78,15 @@ bool LogWriter::WriteAll(std::vector<Write>& writes) {
 
 Result<void> LogWriter::Sync() {
   if (options_.unsafe_no_fsync) return {};
-  if (!writer_->HasUnsynced()) return writer_->Sync();
-  const TimePoint begin = wal_.clock().Now();
-  Result<void> synced = writer_->Sync();
-  const Duration took = wal_.clock().Now() - begin;
+  return writer_->Sync();
+}
+
+void LogWriter::OnSync(Duration took) {
   times_.sync.Observe(took);
   if (took > kSlowSync) {
     KV_WARN("slow fdatasync", {"took", FormatDuration(took)},
             {"expected-duration", FormatDuration(kSlowSync)});
   }
-  return synced;
 }
 
 void LogWriter::WaitForSpace(const Error& error) {

@@ -53,7 +53,7 @@ class LogWriter {
 
   // For the metrics.
   struct Times {
-    Histogram sync{DoublingBounds(0.001, 14)};
+    Histogram sync{DoublingBounds(0.001, 14)};  // those of a new segment included
     Histogram write{DoublingBounds(0.001, 14)};
     Histogram snapshot{DoublingBounds(0.001, 14)};  // a marker and its file
   };
@@ -86,6 +86,7 @@ class LogWriter {
   bool WriteAll(std::vector<Write>& writes);
   Result<void> AppendAll(std::vector<Write>& writes);
   Result<void> Sync();
+  void OnSync(Duration took);
   Result<void> SaveReceived(Write& write);
   void Fatal(const Error& error);
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -428,6 +429,24 @@ TEST_F(LogWriterTest, AChangedByteOfAnEarlierWriteOfTheLastSyncIsRefused) {
     ASSERT_TRUE(fs_.Corrupt(segment, at, 0x04));
   }
   EXPECT_GT(refused, 200);
+}
+
+std::uint64_t CountOf(const Histogram& histogram) {
+  const HistogramValues values = histogram.values();
+  return std::accumulate(values.counts.begin(), values.counts.end(), std::uint64_t{0});
+}
+
+// A new segment costs up to three: the old one's end, its own beginning, the folder.
+TEST_F(LogWriterTest, TheSyncsOfANewSegmentAreTimedAsWell) {
+  Push(10);
+  RunDue();
+  EXPECT_EQ(CountOf(log_->times().sync), 1u);
+  SaveSnapshot(1);
+  EXPECT_EQ(CountOf(log_->times().sync), 2u);
+  Push(kSegmentBytes);
+  RunDue();
+  // Nothing of the old segment was unsynced.
+  EXPECT_EQ(CountOf(log_->times().sync), 2u + 2 + 1);
 }
 
 TEST_F(LogWriterTest, ASlowSyncIsLogged) {
