@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <ctime>
 
+#include "base/log_time.h"
 #include "base/logging.h"
 #include "base/utf8.h"
 
@@ -171,6 +172,12 @@ void AppendCaller(std::string& out, std::string_view file, int line) {
 }
 
 }  // namespace
+
+std::string LogTime(std::int64_t wall_ns) {
+  std::string out;
+  AppendTimestamp(out, wall_ns);
+  return out;
+}
 
 std::string FormatLogLine(bool json, LogLevel level, std::int64_t wall_ns, const char* file,
                           int line, std::string_view message,

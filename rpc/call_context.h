@@ -95,6 +95,15 @@ class CallContext {
   // calling thread if it is cancelled already. Dropped unrun when the call ends otherwise.
   void OnCancel(CancelCallback callback);
 
+  // The request, if it is small: for the log lines of a slow call. Kept before the handler is
+  // called. Costs an atomic increment, no copy; for as long as the call lasts it holds at most
+  // kMaxKeptBytes that its handler may not need any more.
+  static constexpr std::size_t kMaxKeptBytes = 1'024;
+  void KeepRequest(const SharedBytes& request) {
+    if (request.size() <= kMaxKeptBytes) kept_request_ = request;
+  }
+  std::string_view kept_request() const { return kept_request_.view(); }
+
   // Set before the handler is called, and by a stream's handler between its requests.
   Caller caller;
 
@@ -129,6 +138,7 @@ class CallContext {
   const MethodInfo* method_ = nullptr;
   Loop* loop_ = nullptr;
   SharedBytes peer_;
+  SharedBytes kept_request_;
   std::optional<SharedBytes> certificate_name_;
   TimePoint started_;
   std::optional<TimePoint> deadline_;

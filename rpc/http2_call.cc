@@ -156,6 +156,7 @@ void Http2Session::ServeRead(Call& call) {
     case RequestBody::Next::kMessage: {
       SharedBytes message = call.request_.TakeNext();
       CountBuffered(call);
+      per_loop_.router.CountMessages(call.entry_->info, 1, 0);
       return call.stream_->RunReader(std::optional(std::move(message)));
     }
   }
@@ -314,6 +315,7 @@ void Http2Session::SendMessage(Call& call, ByteChain message) {
   if (size_bytes > per_loop_.options.max_send_message_bytes)
     return Cancel(call,
                   MessageToSendSizeError(size_bytes, per_loop_.options.max_send_message_bytes));
+  per_loop_.router.CountMessages(call.entry_->info, 0, 1);
   Send(call, {}, std::move(message));
 }
 
@@ -325,6 +327,7 @@ void Http2Session::Send(Call& call, SharedBytes first, ByteChain rest) {
 
 void Http2Session::SendFrames(Call& call, ByteChain frames, std::size_t messages) {
   BeginResponse(call);
+  if (call.entry_ != nullptr) per_loop_.router.CountMessages(call.entry_->info, 0, messages);
   call.answer_body_.BeginFramed(std::move(frames), messages);
   SubmitUnsent(call);
 }

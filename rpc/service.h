@@ -143,6 +143,8 @@ class Router {
  public:
   using StartHook = std::move_only_function<void(CallContext& context) const>;
   using EndHook = std::move_only_function<void(const CallContext& context, const CallEnd&) const>;
+  using StreamHook = std::move_only_function<void(const MethodInfo& method, std::uint64_t received,
+                                                  std::uint64_t sent) const>;
 
   struct Method {
     MethodInfo info;
@@ -162,6 +164,11 @@ class Router {
   // once when the status is decided (also when the client has left). At most one of each.
   void SetStartHook(StartHook hook) { start_hook_ = std::move(hook); }
   void SetEndHook(EndHook hook) { end_hook_ = std::move(hook); }
+  // Runs for the messages of streams as they are read and written, on the stream's loop.
+  void SetStreamHook(StreamHook hook) { stream_hook_ = std::move(hook); }
+  void CountMessages(const MethodInfo& method, std::uint64_t received, std::uint64_t sent) const {
+    if (stream_hook_) stream_hook_(method, received, sent);
+  }
 
   // Null if there is no such method; MissingMethod gives the error for the client.
   const Method* Find(std::string_view path) const;
@@ -180,6 +187,7 @@ class Router {
   std::unordered_set<std::string_view> services_;
   StartHook start_hook_;
   EndHook end_hook_;
+  StreamHook stream_hook_;
 };
 
 }  // namespace kvorum::rpc

@@ -4,14 +4,8 @@
 #include <chrono>
 #include <utility>
 
-#include "base/logging.h"
-
 namespace kvorum::server {
-namespace {
-
-double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
-
-}  // namespace
+namespace {}  // namespace
 
 void CallCounters::TimeAll() {
   // Those of Go's client library, unless others are chosen.
@@ -28,15 +22,20 @@ void CallCounters::TimeRequests(const rpc::MethodInfo& method) {
   requests_[method.index] = std::move(times);
 }
 
-void CallCounters::StreamEnded(std::uint32_t method, const rpc::CallEnd& end) {
+void CallCounters::StreamMessages(std::uint32_t method, std::uint64_t received,
+                                  std::uint64_t sent) {
   ThreadCells::Mine mine = cells_.Here();
-  mine.Add(Cell(method, kReceived), end.received_messages);
-  mine.Add(Cell(method, kSent), end.sent_messages);
+  mine.Add(Cell(method, kReceived), received);
+  mine.Add(Cell(method, kSent), sent);
 }
 
-void ObserveCalls(rpc::Router& router, CallCounters& counters, Duration slow) {
+void ObserveCalls(rpc::Router& router, CallCounters& counters, SlowCalls::Limits limits) {
   router.SetStartHook(
       [&counters](rpc::CallContext& call) { counters.Started(call.method()->index); });
+  router.SetStreamHook(
+      [&counters](const rpc::MethodInfo& method, std::uint64_t received, std::uint64_t sent) {
+        counters.StreamMessages(method.index, received, sent);
+      });
   for (const auto& method : router.methods()) {
     const rpc::MethodInfo& info = method->info;
     const bool goes_through_log = info.service == "etcdserverpb.KV" ||
@@ -46,20 +45,15 @@ void ObserveCalls(rpc::Router& router, CallCounters& counters, Duration slow) {
   }
   const rpc::Router::Method* const range = router.Find("/etcdserverpb.KV/Range");
   const rpc::MethodInfo* const range_info = range == nullptr ? nullptr : &range->info;
-  router.SetEndHook(
-      [&counters, slow, range_info](const rpc::CallContext& call, const rpc::CallEnd& end) {
-        const rpc::MethodInfo& method = *call.method();
-        counters.Ended(method.index, end.code);
-        counters.Took(method.index, end.duration);
-        counters.RequestEnded(method.index, end);
-        if (&method == range_info) counters.RangeTook(end);
-        if (method.kind != rpc::MethodKind::kUnary) counters.StreamEnded(method.index, end);
-        if (method.kind != rpc::MethodKind::kUnary || end.duration <= slow) return;
-        KV_WARN("request stats", {"time spent", Seconds(end.duration)}, {"remote", call.peer()},
-                {"response type", method.path}, {"request size", end.received_bytes},
-                {"response size", end.sent_bytes}, {"code", static_cast<int>(end.code)},
-                {"error", end.message});
-      });
+  router.SetEndHook([&counters, slow = SlowCalls(limits), range_info](const rpc::CallContext& call,
+                                                                      const rpc::CallEnd& end) {
+    const rpc::MethodInfo& method = *call.method();
+    counters.Ended(method.index, end.code);
+    counters.Took(method.index, end.duration);
+    counters.RequestEnded(method.index, end);
+    if (&method == range_info) counters.RangeTook(end);
+    if (method.kind == rpc::MethodKind::kUnary) slow.OnEnd(call, end);
+  });
 }
 
 }  // namespace kvorum::server

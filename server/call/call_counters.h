@@ -1,4 +1,4 @@
-// Calls counted by method and outcome, and the log of slow ones.
+// Calls counted by method and outcome.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +12,7 @@
 #include "base/metric.h"
 #include "base/thread_cells.h"
 #include "rpc/service.h"
+#include "server/call/slow_calls.h"
 
 namespace kvorum::server {
 
@@ -29,7 +30,7 @@ class CallCounters {
   void Ended(std::uint32_t method, Code code) {
     cells_.Add(Cell(method, static_cast<std::size_t>(code)), 1);
   }
-  void StreamEnded(std::uint32_t method, const rpc::CallEnd& end);
+  void StreamMessages(std::uint32_t method, std::uint64_t received, std::uint64_t sent);
   void Took(std::uint32_t method, Duration duration) {
     if (!times_.empty()) times_[method]->Observe(duration);
   }
@@ -47,7 +48,7 @@ class CallCounters {
   std::uint64_t ended(std::uint32_t method, Code code) const {
     return Sum(method, static_cast<std::size_t>(code));
   }
-  // Messages of a stream's calls that have ended.
+  // Messages of a stream's calls.
   std::uint64_t received(std::uint32_t method) const { return Sum(method, kReceived); }
   std::uint64_t sent(std::uint32_t method) const { return Sum(method, kSent); }
   // Null unless all are timed.
@@ -85,8 +86,8 @@ class CallCounters {
   Histogram failed_ranges_{DoublingBounds(0.0001, 20)};
 };
 
-// Counts every call, and logs one that took longer than `slow` with its caller's address. Called
-// once, when all methods are registered; the counters outlive the router.
-void ObserveCalls(rpc::Router& router, CallCounters& counters, Duration slow);
+// Counts every call, and logs the slow ones. Called once, when all methods are registered; the
+// counters outlive the router.
+void ObserveCalls(rpc::Router& router, CallCounters& counters, SlowCalls::Limits limits);
 
 }  // namespace kvorum::server

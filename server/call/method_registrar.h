@@ -91,10 +91,12 @@ rpc::UnaryMethod MethodRegistrar::Guarded(ServiceContext& context,
                 admitted(call, std::move(valid), std::move(to));
               });
   };
-  return [&context, &method, run, handler = std::move(handler)](
+  const bool keeps_request = method.service == "etcdserverpb.KV";
+  return [&context, &method, run, keeps_request, handler = std::move(handler)](
              const std::shared_ptr<rpc::CallContext>& call, SharedBytes bytes,
              rpc::UnaryReply encoded) {
     Reply<Response> reply(std::move(encoded), method.encode);
+    if (keeps_request) call->KeepRequest(bytes);
     auto decoded = method.decode(bytes.view());
     if (!decoded.has_value()) return reply.Fail(std::move(decoded).error());
     Received<Request> request{*std::move(decoded), std::move(bytes)};

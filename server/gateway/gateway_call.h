@@ -82,16 +82,22 @@ class GatewayCall : public rpc::Timer, public std::enable_shared_from_this<Gatew
   const std::shared_ptr<rpc::CallContext>& context() const { return context_; }
   rpc::HttpReply& reply() { return reply_; }
   void CountSent(std::size_t bytes) {
+    CountInStream(0, 1);
     ++sent_messages_;
     sent_bytes_ += bytes;
   }
   void CountReceived(std::size_t bytes) {
+    CountInStream(1, 0);
     ++received_messages_;
     received_bytes_ += bytes;
   }
 
  private:
   void OnTimer() override;
+  void CountInStream(std::uint64_t received, std::uint64_t sent) const {
+    if (method_.info.kind != rpc::MethodKind::kUnary)
+      parts_.router().CountMessages(method_.info, received, sent);
+  }
   TimePoint Now() const;
   bool TakesOneMessage() const { return method_.info.kind != rpc::MethodKind::kBidiStream; }
   void TakeInput(Result<std::string> bytes);

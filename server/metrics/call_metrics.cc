@@ -62,14 +62,12 @@ void AddCallMetrics(MetricsRegistry& registry, const MetricSources& of) {
                       AddEnds(*of.calls, method, out);
                   });
   // A unary call has one request, and one response if it succeeds.
-  MethodFamily(registry, of, "grpc_server_msg_received_total",
-               "Messages received; those of a stream count when it ends.",
+  MethodFamily(registry, of, "grpc_server_msg_received_total", "Messages received.",
                [](const CallCounters& calls, const rpc::MethodInfo& method) {
                  const bool is_unary = method.kind == rpc::MethodKind::kUnary;
                  return is_unary ? calls.started(method.index) : calls.received(method.index);
                });
-  MethodFamily(registry, of, "grpc_server_msg_sent_total",
-               "Messages sent; those of a stream count when it ends.",
+  MethodFamily(registry, of, "grpc_server_msg_sent_total", "Messages sent.",
                [](const CallCounters& calls, const rpc::MethodInfo& method) {
                  const bool is_unary = method.kind == rpc::MethodKind::kUnary;
                  return is_unary ? calls.ended(method.index, Code::kOk) : calls.sent(method.index);

@@ -41,7 +41,9 @@ Result<void> ClientServer::Bind(rpc::Router router, rpc::HttpHandler handler) {
   counters_ = std::make_unique<CallCounters>(router.methods().size());
   if (options_.metrics == "extensive") counters_->TimeAll();
   for (const auto& method : router.methods()) methods_.push_back(method->info);
-  ObserveCalls(router, *counters_, options_.warning_unary_request_duration);
+  ObserveCalls(
+      router, *counters_,
+      {.call = options_.warning_unary_request_duration, .apply = options_.warning_apply_duration});
   server_ = std::make_unique<rpc::Server>(ClientServerOptions(options_, answers_),
                                           std::move(router), std::move(handler));
   return Listen();

@@ -278,6 +278,24 @@ TEST_F(GrpcTest, MessagesThatShareAWriteAreSeparate) {
   }
 }
 
+TEST_F(GrpcTest, TheMessagesOfAStreamAreCountedWhileItRuns) {
+  (void)client_.Call("Unary", "12345");
+  EXPECT_EQ(server_.stream_reads, 0);
+  auto stream = client_.Open("Repeat");
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(stream->Write("a"));
+    EXPECT_EQ(stream->Read(), "a");
+    EXPECT_EQ(stream->Read(), "a");
+  }
+  EXPECT_EQ(server_.stream_reads, 2);
+  EXPECT_EQ(server_.stream_writes, 4);
+  auto chat = client_.Open("Chat");
+  ASSERT_TRUE(chat->Write("b"));
+  EXPECT_EQ(chat->Read(), "b");
+  EXPECT_EQ(server_.stream_reads, 3);
+  EXPECT_EQ(server_.stream_writes, 5);
+}
+
 TEST_F(GrpcTest, AStreamThatIsCutHasItsStatusAndTellsItsHandler) {
   auto stream = client_.Open("Repeat");
   ASSERT_TRUE(stream->Write("a"));

@@ -273,6 +273,10 @@ Router TestServer::MakeRouter() {
     });
   });
   router.SetStartHook([this](CallContext&) { ++started; });
+  router.SetStreamHook([this](const MethodInfo&, std::uint64_t read, std::uint64_t written) {
+    stream_reads += read;
+    stream_writes += written;
+  });
   router.SetEndHook([this](const CallContext& context, const CallEnd& end) {
     std::lock_guard lock(mutex_);
     last_end_ = end;

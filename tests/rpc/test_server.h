@@ -52,11 +52,13 @@ class TestServer {
   void ReleaseHeld();  // those that wait now
   void Shutdown(std::chrono::milliseconds grace) { server_->Shutdown(grace); }
 
-  std::atomic<int> started{0};                   // calls whose start hook ran
-  std::atomic<int> ended{0};                     // whose end hook ran
-  std::atomic<int> held{0};                      // calls of Hold and Stall that wait
-  std::atomic<std::size_t> most_held{0};         // at once
-  std::atomic<int> cancelled{0};                 // whose OnCancel ran
+  std::atomic<int> started{0};                 // calls whose start hook ran
+  std::atomic<int> ended{0};                   // whose end hook ran
+  std::atomic<int> held{0};                    // calls of Hold and Stall that wait
+  std::atomic<std::size_t> most_held{0};       // at once
+  std::atomic<int> cancelled{0};               // whose OnCancel ran
+  std::atomic<std::uint64_t> stream_reads{0};  // messages that the stream hook saw
+  std::atomic<std::uint64_t> stream_writes{0};
   std::atomic<int> late{0};                      // reads and writes of Late and Race that failed
   std::atomic<int> batches{0};                   // runs of the batch hook
   std::atomic<std::size_t> largest_buffered{0};  // seen by Expand while it writes

@@ -85,7 +85,10 @@ class ObserveCallsTest : public testing::Test {
         [](const std::shared_ptr<rpc::CallContext>&, const SharedBytes&, rpc::UnaryReply) {});
     router_.AddStream("t.T", "S", rpc::MethodKind::kServerStream,
                       [](const std::shared_ptr<rpc::ServerStream>&) {});
-    ObserveCalls(router_, counters_, std::chrono::milliseconds(300));
+    router_.AddUnary(
+        "etcdserverpb.KV", "Range",
+        [](const std::shared_ptr<rpc::CallContext>&, const SharedBytes&, rpc::UnaryReply) {});
+    ObserveCalls(router_, counters_, {});
   }
   ~ObserveCallsTest() override {
     EXPECT_TRUE(InitLogging({}).has_value());
@@ -96,6 +99,7 @@ class ObserveCallsTest : public testing::Test {
     rpc::CallContext call;
     call.set_method(&router_.Find(path)->info);
     call.set_peer(SharedBytes::Static("127.0.0.1:5123"));
+    call.KeepRequest(SharedBytes::Static(request_));
     router_.start_hook()(call);
     router_.end_hook()(call, {.code = code,
                               .message = "why",
@@ -113,8 +117,9 @@ class ObserveCallsTest : public testing::Test {
   }
 
   std::string dir_;
+  std::string_view request_;
   rpc::Router router_;
-  CallCounters counters_{2};
+  CallCounters counters_{3};
 };
 
 TEST_F(ObserveCallsTest, CallsAreCountedByMethodAndCode) {
@@ -130,17 +135,58 @@ TEST_F(ObserveCallsTest, CallsAreCountedByMethodAndCode) {
   EXPECT_EQ(counters_.ended(1, Code::kCanceled), 1);
 }
 
+TEST_F(ObserveCallsTest, MessagesOfAStreamAreCountedWhileItRuns) {
+  const rpc::MethodInfo& stream = router_.Find("/t.T/S")->info;
+  router_.CountMessages(stream, 1, 0);
+  router_.CountMessages(stream, 0, 3);
+  EXPECT_EQ(counters_.received(1), 1);
+  EXPECT_EQ(counters_.sent(1), 3);
+  End("/t.T/S", Code::kOk, {});
+  EXPECT_EQ(counters_.received(1), 1);
+  EXPECT_EQ(counters_.sent(1), 3);
+}
+
 TEST_F(ObserveCallsTest, OnlyASlowUnaryCallIsLogged) {
   End("/t.T/U", Code::kOk, std::chrono::milliseconds(300));
   End("/t.T/S", Code::kOk, std::chrono::hours(1));
   EXPECT_EQ(Logged(), "");
 }
 
+TEST_F(ObserveCallsTest, ASlowReadShowsItsRequest) {
+  request_ =
+      "\x0a\x03"
+      "foo"
+      "\x12\x03"
+      "fop";
+  const std::string_view shown = R"(key:\"foo\"  range_end:\"fop\")";
+  End("/etcdserverpb.KV/Range", Code::kOk, std::chrono::milliseconds(100));
+  EXPECT_EQ(Logged(), "");
+  End("/etcdserverpb.KV/Range", Code::kOk, std::chrono::milliseconds(301));
+  const std::string lines = Logged();
+  EXPECT_THAT(lines,
+              testing::HasSubstr(R"("msg":"apply request took too long","took":"301ms",)"
+                                 R"("expected-duration":"100ms","prefix":"read-only range ",)"
+                                 R"("request":")" +
+                                 std::string(shown) + R"(","response":"size:29")"));
+  EXPECT_THAT(lines, testing::HasSubstr(R"("request count":0,"request size":17)"));
+  EXPECT_THAT(lines, testing::HasSubstr(R"("request content":")" + std::string(shown)));
+  EXPECT_THAT(lines, testing::HasSubstr(R"("msg":"trace","trace_id":)"));
+  EXPECT_THAT(lines, testing::HasSubstr(R"("operation":"range","detail":"{request:)"));
+}
+
+TEST_F(ObserveCallsTest, EveryCallHasItsLineAtDebug) {
+  SetLogLevel(LogLevel::kDebug);
+  End("/t.T/U", Code::kOk, std::chrono::milliseconds(1));
+  SetLogLevel(LogLevel::kInfo);
+  EXPECT_THAT(Logged(), testing::HasSubstr(R"("level":"debug")"));
+}
+
 TEST_F(ObserveCallsTest, TheLineOfASlowCallNamesItsCaller) {
   End("/t.T/U", Code::kNotFound, std::chrono::milliseconds(301));
   const std::string line = Logged();
   for (const char* part :
-       {R"("level":"warn")", R"("msg":"request stats")", R"("time spent":0.301)",
+       {R"("level":"warn")", R"("msg":"request stats")", R"("start time":"2)",
+        R"("time spent":"301ms")", R"("request count":-1)", R"("request content":"")",
         R"("remote":"127.0.0.1:5123")", R"("response type":"/t.T/U")", R"("request size":17)",
         R"("response size":29)", R"("code":5)", R"("error":"why")"})
     EXPECT_THAT(line, testing::HasSubstr(part));

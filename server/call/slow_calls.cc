@@ -1,0 +1,71 @@
+#include "server/call/slow_calls.h"
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/duration_text.h"
+#include "base/log_time.h"
+#include "base/rng.h"
+#include "server/messages/request_summary.h"
+
+namespace kvorum::server {
+namespace {
+
+// etcd's name of the operation in a trace; empty: it has none.
+std::string_view OperationOf(const rpc::MethodInfo& method) {
+  constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+      {"Range", "range"},
+      {"Put", "put"},
+      {"DeleteRange", "delete_range"},
+      {"Txn", "transaction"},
+      {"Compact", "compact"}};
+  if (method.service != "etcdserverpb.KV") return {};
+  for (const auto& [name, operation] : kNames) {
+    if (method.name == name) return operation;
+  }
+  return {};
+}
+
+std::string SizeText(std::uint64_t bytes) { return "size:" + std::to_string(bytes); }
+
+}  // namespace
+
+void SlowCalls::Log(const rpc::CallContext& call, const rpc::CallEnd& end) const {
+  const rpc::MethodInfo& method = *call.method();
+  const std::int64_t ended_ns = SystemClock().WallNanos();
+  const std::int64_t started_ns =
+      ended_ns - std::chrono::duration_cast<std::chrono::nanoseconds>(end.duration).count();
+  const bool is_shown = method.service == "etcdserverpb.KV" && !call.kept_request().empty();
+  const CallSummary summary =
+      is_shown ? SummarizeCall(method.name, call.kept_request()) : CallSummary{};
+  const std::string took = FormatDuration(end.duration);
+
+  if (summary.only_reads && limits_.apply > Duration::zero() && end.duration > limits_.apply) {
+    KV_WARN("apply request took too long", {"took", took},
+            {"expected-duration", FormatDuration(limits_.apply)},
+            {"prefix", method.name == "Range" ? "read-only range " : "read-only txn "},
+            {"request", summary.text}, {"response", SizeText(end.sent_bytes)},
+            {"error", end.message});
+  }
+  // One line, at debug if that is wanted: then every call has it.
+  const bool is_debug = LogEnabled(LogLevel::kDebug);
+  if (is_debug || end.duration > limits_.call) {
+    KV_LOG(is_debug ? LogLevel::kDebug : LogLevel::kWarn, "request stats",
+           {"start time", LogTime(started_ns)}, {"time spent", took}, {"remote", call.peer()},
+           {"response type", method.path}, {"request count", summary.operations},
+           {"request size", end.received_bytes}, {"response count", -1},
+           {"response size", end.sent_bytes}, {"request content", summary.text},
+           {"code", static_cast<int>(end.code)}, {"error", end.message});
+  }
+  const std::string_view operation = OperationOf(method);
+  if (end.duration > kTraced && !operation.empty()) {
+    KV_INFO(
+        "trace", {"trace_id", Rng(EntropySeed()).Below(INT32_MAX)}, {"operation", operation},
+        {"detail", "{request:" + summary.text + "; response_" + SizeText(end.sent_bytes) + "; }"},
+        {"duration", took}, {"start", LogTime(started_ns)}, {"end", LogTime(ended_ns)},
+        {"steps", "[]"}, {"step_count", 0});
+  }
+}
+
+}  // namespace kvorum::server

@@ -1,0 +1,114 @@
+// Requests as log lines show them, beside the texts that etcd 3.7.1 writes for the same requests.
+#include "server/messages/request_summary.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "server/messages/internal_request.h"
+
+namespace kvorum::server {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// A field of bytes, of a number.
+std::string Bytes(int field, std::string_view bytes) {
+  std::string out(1, static_cast<char>(field << 3 | 2));
+  for (std::size_t n = bytes.size(); true; n >>= 7) {
+    out += static_cast<char>((n & 0x7f) | (n > 0x7f ? 0x80 : 0));
+    if (n <= 0x7f) break;
+  }
+  return out.append(bytes);
+}
+std::string Number(int field, int value) {
+  return {static_cast<char>(field << 3), static_cast<char>(value)};
+}
+
+std::string Summary(RequestKind kind, const std::string& body) {
+  return EntrySummary(EncodeInternalRequest(7, kind, body).view());
+}
+
+TEST(RequestSummaryTest, APutHasItsValuesSize) {
+  const std::string put = Bytes(1, "a'b\"c") + Bytes(2, "secret") + Number(3, 5) + Number(4, 1);
+  const std::string text = R"(key:"a'b\"c" value_size:6 lease:5 prev_kv:true )";
+  EXPECT_EQ(Summary(RequestKind::kPut, put), "header:<ID:7 > put:<" + text + ">");
+  const CallSummary call = SummarizeCall("Put", put);
+  EXPECT_EQ(call.text, text);
+  EXPECT_EQ(call.operations, 1);
+  EXPECT_FALSE(call.only_reads);
+}
+
+TEST(RequestSummaryTest, ARangeHasItsOptions) {
+  const CallSummary call = SummarizeCall(
+      "Range", Bytes(1, "foo") + Bytes(2, "fop") + Number(3, 3) + Number(5, 2) + Number(7, 1));
+  EXPECT_EQ(call.text,
+            R"(key:"foo"  range_end:"fop"  limit:3  sort_order:DESCEND  serializable:true)");
+  EXPECT_EQ(call.operations, 0);
+  EXPECT_TRUE(call.only_reads);
+}
+
+TEST(RequestSummaryTest, ATxnHasItsComparesAndBothBranches) {
+  const std::string compares =
+      Bytes(1, Number(1, 1) + Number(2, 2) + Bytes(3, "foo") + Number(6, 0)) +
+      Bytes(1, Number(2, 3) + Bytes(3, "x") + Bytes(7, "secret"));
+  const std::string get = Bytes(1, Bytes(1, "a"));
+  const std::string txn = compares + Bytes(2, Bytes(2, Bytes(1, "a") + Bytes(2, "bbbb"))) +
+                          Bytes(3, get) + Bytes(3, Bytes(3, Bytes(1, "c")));
+  const std::string text =
+      R"(compare:<result:GREATER  target:MOD  key:"foo"  mod_revision:0 target:VALUE key:"x" )"
+      R"(value_size:6 > success:<request_put:<key:"a" value_size:4 >> )"
+      R"(failure:<request_range:{key:"a"} request_delete_range:{key:"c"}>)";
+  const CallSummary call = SummarizeCall("Txn", txn);
+  EXPECT_EQ(call.text, text);
+  EXPECT_EQ(call.operations, 2);
+  EXPECT_FALSE(call.only_reads);
+  EXPECT_EQ(Summary(RequestKind::kTxn, txn), "header:<ID:7 > txn:<" + text + ">");
+  EXPECT_TRUE(SummarizeCall("Txn", Bytes(2, get)).only_reads);
+  EXPECT_TRUE(SummarizeCall("Txn", Bytes(2, Bytes(4, Bytes(2, get)))).only_reads);
+}
+
+TEST(RequestSummaryTest, OtherKindsOfEntries) {
+  EXPECT_EQ(Summary(RequestKind::kDeleteRange, Bytes(1, "foo")),
+            R"(header:<ID:7 > delete_range:{key:"foo"})");
+  EXPECT_EQ(Summary(RequestKind::kCompaction, Number(1, 3)),
+            "header:<ID:7 > compaction:{revision:3}");
+  EXPECT_EQ(Summary(RequestKind::kLeaseGrant, Number(1, 100) + Number(2, 17)),
+            "header:<ID:7 > lease_grant:<ttl:100-second id:0000000000000011>");
+  EXPECT_EQ(Summary(RequestKind::kLeaseRevoke, Number(1, 17)),
+            "header:<ID:7 > lease_revoke:<id:0000000000000011>");
+  EXPECT_EQ(Summary(RequestKind::kUserDelete, Bytes(1, "u")), "header:<ID:7 > UserDelete:{size:3}");
+}
+
+TEST(RequestSummaryTest, NoSecretIsInIt) {
+  const std::string login = Bytes(1, "root") + Bytes(2, "secret") + Bytes(3, "secret");
+  for (const RequestKind kind : {RequestKind::kAuthenticate, RequestKind::kUserAdd,
+                                 RequestKind::kUserChangePassword, RequestKind::kPut}) {
+    EXPECT_THAT(Summary(kind, login), HasSubstr("root"));
+    EXPECT_THAT(Summary(kind, login), Not(HasSubstr("secret")));
+  }
+}
+
+TEST(RequestSummaryTest, ItIsBoundedAndTakesAnyBytes) {
+  const std::string put = Bytes(2, Bytes(2, Bytes(1, std::string(2'000, 'k'))));
+  std::string txn;
+  for (int i = 0; i < 100; ++i) txn += put;
+  const std::string summary = Summary(RequestKind::kTxn, txn);
+  EXPECT_GT(summary.size(), 4'000u);
+  EXPECT_LT(summary.size(), 4'200u);
+  EXPECT_TRUE(summary.ends_with("..."));
+  EXPECT_EQ(SummarizeCall("Txn", txn).operations, 100);
+  std::string nested = put;
+  for (int i = 0; i < 50; ++i) nested = Bytes(2, Bytes(4, nested));
+  EXPECT_FALSE(SummarizeCall("Txn", nested).only_reads);
+  for (std::size_t size = 0; size < put.size(); ++size) {
+    (void)SummarizeCall("Txn", put.substr(0, size));
+    (void)EntrySummary(put.substr(0, size));
+  }
+  EXPECT_EQ(EntrySummary("\xff"), "size:1");
+}
+
+}  // namespace
+}  // namespace kvorum::server
