@@ -3,13 +3,18 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <mutex>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <thread>
 
+#include "base/clock.h"
 #include "server/metrics/sources.h"
 
 namespace kvorum::server {
@@ -26,6 +31,35 @@ std::string ReadAll(const char* path) {
   content << file.rdbuf();
   return content.str();
 }
+
+// A value that several rows show, read once for all of a scrape's: mallinfo2 walks the heap's free
+// lists under the locks that serving threads allocate under.
+template <class Value>
+class Shared {
+ public:
+  explicit Shared(Value (*read)()) : state_(std::make_shared<State>(read)) {}
+  Value operator()() const {
+    const std::lock_guard lock(state_->mutex);
+    const TimePoint now = SystemClock().Now();
+    if (!state_->value.has_value() || now - state_->read_at > kScrape) {
+      state_->value = state_->read();
+      state_->read_at = now;
+    }
+    return *state_->value;
+  }
+
+ private:
+  // Longer than a scrape takes, shorter than the time between two.
+  static constexpr Duration kScrape = std::chrono::milliseconds(100);
+  struct State {
+    explicit State(Value (*function)()) : read(function) {}
+    Value (*read)();
+    std::mutex mutex;  // guards what follows; held for the reading
+    std::optional<Value> value;
+    TimePoint read_at;
+  };
+  std::shared_ptr<State> state_;
+};
 
 // The fields of /proc/self/stat from the third on (state is 0).
 std::vector<double> StatFields() {
@@ -46,11 +80,10 @@ constexpr std::size_t kRss = 21;
 
 double PerTick(double ticks) { return ticks / static_cast<double>(sysconf(_SC_CLK_TCK)); }
 
-double StartTime() {
+double BootTime() {
   const std::string stat = ReadAll("/proc/stat");
   const std::size_t at = stat.find("\nbtime ");
-  const double boot = at == std::string::npos ? 0 : std::strtod(stat.c_str() + at + 7, nullptr);
-  return boot + PerTick(StatFields()[kStartTime]);
+  return at == std::string::npos ? 0 : std::strtod(stat.c_str() + at + 7, nullptr);
 }
 
 std::size_t OpenFiles() {
@@ -90,40 +123,44 @@ Traffic NetworkTraffic() {
   return traffic;
 }
 
-void AddKernelRows(MetricsRegistry& registry) {
-  registry.Counter("process_cpu_seconds_total", "Processor time, user and system.", [] {
-    const std::vector<double> stat = StatFields();
-    return PerTick(stat[kUtime] + stat[kStime]);
+void AddKernelRows(MetricsRegistry& registry, const Shared<std::vector<double>>& stat) {
+  const Shared<std::size_t> open_files(OpenFiles);
+  const Shared<Traffic> traffic(NetworkTraffic);
+  registry.Counter("process_cpu_seconds_total", "Processor time, user and system.", [stat] {
+    const std::vector<double> fields = stat();
+    return PerTick(fields[kUtime] + fields[kStime]);
   });
-  registry.Gauge("process_open_fds", "Open file descriptors.", OpenFiles);
+  registry.Gauge("process_open_fds", "Open file descriptors.", open_files);
   registry.Gauge("process_max_fds", "The limit of file descriptors.",
                  [] { return Limit(RLIMIT_NOFILE); });
-  registry.Gauge("os_fd_used", "Open file descriptors.", OpenFiles);
+  registry.Gauge("os_fd_used", "Open file descriptors.", open_files);
   registry.Gauge("os_fd_limit", "The limit of file descriptors.",
                  [] { return Limit(RLIMIT_NOFILE); });
   registry.Gauge("process_virtual_memory_bytes", "Address space.",
-                 [] { return StatFields()[kVsize]; });
+                 [stat] { return stat()[kVsize]; });
   registry.Gauge("process_virtual_memory_max_bytes", "The limit of the address space.",
                  [] { return Limit(RLIMIT_AS); });
   registry.Gauge("process_resident_memory_bytes", "Memory, mapped pages of files included.",
-                 [] { return StatFields()[kRss] * static_cast<double>(sysconf(_SC_PAGESIZE)); });
-  registry.Gauge("process_start_time_seconds", "The Unix time of the start.", StartTime);
+                 [stat] { return stat()[kRss] * static_cast<double>(sysconf(_SC_PAGESIZE)); });
+  registry.Gauge("process_start_time_seconds", "The Unix time of the start.",
+                 [stat] { return BootTime() + PerTick(stat()[kStartTime]); });
   registry.Counter("process_network_receive_bytes_total",
                    "Bytes received by all processes that share this network.",
-                   [] { return NetworkTraffic().received; });
+                   [traffic] { return traffic().received; });
   registry.Counter("process_network_transmit_bytes_total",
                    "Bytes sent by all processes that share this network.",
-                   [] { return NetworkTraffic().sent; });
+                   [traffic] { return traffic().sent; });
 }
 
-void AddHeapRows(MetricsRegistry& registry) {
-  const auto in_use = [] {
-    const struct mallinfo2 heap = mallinfo2();
-    return heap.uordblks + heap.hblkhd;
+void AddHeapRows(MetricsRegistry& registry, const Shared<std::vector<double>>& stat) {
+  const Shared<struct mallinfo2> heap(mallinfo2);
+  const auto in_use = [heap] {
+    const struct mallinfo2 read = heap();
+    return read.uordblks + read.hblkhd;
   };
-  const auto from_system = [] {
-    const struct mallinfo2 heap = mallinfo2();
-    return heap.arena + heap.hblkhd;
+  const auto from_system = [heap] {
+    const struct mallinfo2 read = heap();
+    return read.arena + read.hblkhd;
   };
   for (const char* name : {"go_memstats_alloc_bytes", "go_memstats_heap_alloc_bytes",
                            "go_memstats_heap_inuse_bytes"}) {
@@ -132,9 +169,9 @@ void AddHeapRows(MetricsRegistry& registry) {
   for (const char* name : {"go_memstats_heap_sys_bytes", "go_memstats_sys_bytes"})
     registry.Gauge(name, "Bytes that the heap has from the system.", from_system);
   registry.Gauge("go_memstats_heap_idle_bytes", "Bytes that the heap keeps unused.",
-                 [] { return mallinfo2().fordblks; });
-  registry.Gauge("go_goroutines", "Threads.", [] { return StatFields()[kThreads]; });
-  registry.Gauge("go_threads", "Threads.", [] { return StatFields()[kThreads]; });
+                 [heap] { return heap().fordblks; });
+  registry.Gauge("go_goroutines", "Threads.", [stat] { return stat()[kThreads]; });
+  registry.Gauge("go_threads", "Threads.", [stat] { return stat()[kThreads]; });
   registry.Gauge("go_sched_gomaxprocs_threads", "Processors.",
                  [] { return std::thread::hardware_concurrency(); });
   registry.Family("go_info", kGauge, {"version"}, "The compiler, with the value 1.",
@@ -169,8 +206,9 @@ void AddAbsentRows(MetricsRegistry& registry) {
 }  // namespace
 
 void AddProcessMetrics(MetricsRegistry& registry) {
-  AddKernelRows(registry);
-  AddHeapRows(registry);
+  const Shared<std::vector<double>> stat(StatFields);
+  AddKernelRows(registry, stat);
+  AddHeapRows(registry, stat);
   AddAbsentRows(registry);
 }
 
