@@ -39,6 +39,7 @@ class FeedBox {
     return std::exchange(feeds_, {});
   }
   std::size_t bytes() const { return bytes_; }
+  std::size_t batches() const { return feeds_.size(); }
   void Clear() {
     feeds_.clear();
     bytes_ = 0;

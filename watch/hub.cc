@@ -1,5 +1,7 @@
 #include "watch/hub.h"
 
+#include <algorithm>
+
 #include "base/rng.h"
 
 namespace kvorum::watch {
@@ -30,6 +32,28 @@ std::size_t Hub::WaitingBytes() {
   std::size_t bytes = 0;
   for (const Shard* shard : active_shards_) bytes += shard->inbox_.bytes();
   return bytes;
+}
+
+Hub::Waiting Hub::MostWaiting() {
+  std::lock_guard lock(mutex_);
+  Waiting most;
+  for (const Shard* shard : active_shards_) {
+    most.batches = std::max(most.batches, shard->inbox_.batches());
+    most.bytes = std::max(most.bytes, shard->inbox_.bytes());
+  }
+  return most;
+}
+
+Hub::Lag Hub::LargestLag() {
+  std::lock_guard lock(mutex_);
+  Lag largest;
+  for (const Shard* shard : active_shards_) {
+    largest.synced = std::max(largest.synced, last_revision_ - shard->lag().reached());
+    // One that needs the next revision is behind by nothing.
+    if (const std::int64_t oldest = shard->lag().oldest(); oldest != ShardLag::kNone)
+      largest.unsynced = std::max(largest.unsynced, last_revision_ + 1 - oldest);
+  }
+  return largest;
 }
 
 void Hub::Feed(const std::shared_ptr<const EventBatch>& batch, std::int64_t revision) {

@@ -66,8 +66,22 @@ class Hub final : public mvcc::PublishListener {
   Shard& shard(std::size_t i) { return *shards_[i]; }
   // Any thread.
   const WatchCounters& counters() const { return counters_; }
-  // The bytes of batches that shards have not handled yet. Takes the lock.
+  // The batches that shards have not handled yet: their bytes of all shards, and those of the shard
+  // that has most. Take the lock.
   std::size_t WaitingBytes();
+  struct Waiting {
+    std::size_t batches = 0;
+    std::size_t bytes = 0;
+  };
+  Waiting MostWaiting();
+  const HubOptions& options() const { return options_; }
+  // The revisions that the store is ahead of the synced watchers, and of those that are caught up:
+  // the largest of all shards. Takes the lock.
+  struct Lag {
+    std::int64_t synced = 0;
+    std::int64_t unsynced = 0;
+  };
+  Lag LargestLag();
 
   // ---- mvcc::PublishListener ----
   bool WantsRecords() const override { return active_.load(std::memory_order_relaxed) != 0; }

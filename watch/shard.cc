@@ -74,6 +74,7 @@ std::int64_t Shard::ReachPresent() {
     hub_.active_shards_.push_back(this);
     hub_.active_.fetch_add(1, std::memory_order_relaxed);
     revision_ = hub_.last_revision_;
+    lag_.Reached(revision_);
     active_ = true;
   }
   TakeFeeds();
@@ -84,6 +85,7 @@ std::int64_t Shard::ReachPresent() {
 void Shard::OnBatch(const std::shared_ptr<const EventBatch>& batch) {
   KV_CHECK(batch->first_revision() == revision_ + 1, "revisions for watchers have a gap");
   revision_ = batch->last_revision();
+  lag_.Reached(revision_);
   matches_.Find(groups_, *batch);
   matches_.TakeEach([&](WatchGroup& group, std::span<const std::uint32_t> places) {
     Deliver(group, *batch, places);
@@ -95,6 +97,7 @@ void Shard::OnJump(std::int64_t revision) {
   if (revision <= revision_) return;
   const std::int64_t first_missed = revision_ + 1;
   revision_ = revision;
+  lag_.Reached(revision_);
   recent_.Clear();
   for (const auto& [number, stream] : streams_) {
     for (const auto& [id, watcher] : stream->watchers_) {
@@ -268,6 +271,7 @@ void Shard::Unlink(Watcher& watcher) {
       break;
   }
   --watcher.stream.unsynced_;
+  lag_.Remove(watcher.lags_from);
   hub_.counters_.Subtract(WatchCounters::kUnsynced);
 }
 
@@ -293,7 +297,13 @@ void Shard::Lag(Watcher& watcher, std::int64_t next) {
   watcher.next = next;
   watcher.place = static_cast<std::uint32_t>(stream.lagging_.size());
   stream.lagging_.push_back(&watcher);
-  ++stream.unsynced_;
+  CountUnsynced(watcher);
+}
+
+void Shard::CountUnsynced(Watcher& watcher) {
+  ++watcher.stream.unsynced_;
+  watcher.lags_from = watcher.next;
+  lag_.Add(watcher.lags_from);
   hub_.counters_.Add(WatchCounters::kUnsynced);
 }
 
@@ -306,8 +316,7 @@ void Shard::ReadFor(Watcher& watcher) {
   watcher.starts_later = false;
   watcher.ticket = ++last_ticket_;
   catching_up_.emplace(watcher.ticket, &watcher);
-  ++stream.unsynced_;
-  hub_.counters_.Add(WatchCounters::kUnsynced);
+  CountUnsynced(watcher);
   new_jobs_.push_back({.shard = this,
                        .ticket = watcher.ticket,
                        .account = stream.account_,
@@ -372,11 +381,13 @@ void Shard::CheckInvariants() const {
   std::size_t watchers = 0;
   std::size_t synced = 0;
   std::size_t catching_up = 0;
+  std::map<std::int64_t, std::size_t> lagging_from;
   for (const auto& [number, stream] : streams_) {
     std::size_t unsynced = 0;
     for (const auto& [id, watcher] : stream->watchers_) {
       ++watchers;
       KV_CHECK(watcher->id == id && &watcher->stream == stream, "a watcher of another stream");
+      if (watcher->state != Watcher::State::kSynced) ++lagging_from[watcher->lags_from];
       switch (watcher->state) {
         case Watcher::State::kSynced:
           ++synced;
@@ -400,6 +411,8 @@ void Shard::CheckInvariants() const {
   }
   KV_CHECK(watchers == watchers_, "the shard miscounts its watchers");
   KV_CHECK(catching_up == catching_up_.size(), "a ticket of a watcher that is gone");
+  KV_CHECK(lag_.unsynced() == lagging_from, "the shard mistakes how far watchers are behind");
+  KV_CHECK(lag_.reached() == revision_, "the shard tells another revision than its own");
   std::size_t members = 0;
   groups_.ForEach([&](const WatchGroup& group) {
     KV_CHECK(group.members > 0 && group.synced.size() <= group.members, "an empty group stays");

@@ -32,6 +32,7 @@
 #include "watch/feed_box.h"
 #include "watch/kept_batches.h"
 #include "watch/range_index.h"
+#include "watch/shard_lag.h"
 #include "watch/stream.h"
 #include "watch/watcher.h"
 
@@ -63,6 +64,8 @@ class Shard {
   Executor& executor() { return executor_; }
   std::int64_t revision() const { return revision_; }
   std::size_t watchers() const { return watchers_; }
+  // Any thread.
+  const ShardLag& lag() const { return lag_; }
 
   // Aborts with the broken invariant. O(watchers).
   void CheckInvariants() const;
@@ -100,6 +103,8 @@ class Shard {
                   std::int64_t id, std::int64_t present);
   // Removes the watcher from the lists of its state.
   void Unlink(Watcher& watcher);
+  // Counts it as unsynced, in a state other than kSynced.
+  void CountUnsynced(Watcher& watcher);
   void Remove(Watcher& watcher);
   void Sync(Watcher& watcher);
   void Lag(Watcher& watcher, std::int64_t next);
@@ -122,6 +127,7 @@ class Shard {
   std::uint64_t last_stream_ = 0;
   std::size_t watchers_ = 0;
   std::int64_t revision_ = 0;
+  ShardLag lag_;
   bool active_ = false;
   StorePreviousValues previous_;
 

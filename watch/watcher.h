@@ -37,8 +37,9 @@ struct Watcher {
   // The first revision that it has not been given yet; for a synced watcher that waits for a later
   // start, that start.
   std::int64_t next = 0;
-  std::uint64_t ticket = 0;  // kCatchingUp: the ticket that the result will have
-  std::uint32_t place = 0;   // in group.synced or the stream's lagging_
+  std::int64_t lags_from = 0;  // unsynced: `next` when it became so, as ShardLag has it
+  std::uint64_t ticket = 0;    // kCatchingUp: the ticket that the result will have
+  std::uint32_t place = 0;     // in group.synced or the stream's lagging_
   State state = State::kSynced;
   const Wanted wanted;
   const bool progress_notify;
