@@ -15,14 +15,12 @@
 
 #include "base/clock.h"
 #include "base/log_output.h"
+#include "base/log_queue.h"
 #include "base/rotating_file.h"
 
 namespace kvorum {
 namespace {
 
-// The queue's bounds: room for a few seconds of a busy server, at a negligible cost in memory.
-constexpr std::size_t kMaxQueuedLines = 16'384;
-constexpr std::size_t kMaxQueuedBytes = std::size_t{8} << 20;
 constexpr std::chrono::milliseconds kExitLimit(1000);
 
 using Outputs = std::vector<std::unique_ptr<LogOutput>>;
@@ -55,7 +53,8 @@ class AsyncLog {
     bool wake = false;
     {
       const std::lock_guard lock(mutex_);
-      if (queue_.size() >= kMaxQueuedLines || queued_bytes_ + line.size() > kMaxQueuedBytes) {
+      if (queue_.size() >= LogQueue::kMaxLines ||
+          queued_bytes_ + line.size() > LogQueue::kMaxBytes) {
         ++unreported_;
         dropped_.fetch_add(1, std::memory_order_relaxed);
         return false;
@@ -85,6 +84,11 @@ class AsyncLog {
 
   bool json() const { return json_.load(std::memory_order_relaxed); }
   std::uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
+
+  LogQueue waiting() {
+    const std::lock_guard lock(mutex_);
+    return {.lines = queue_.size(), .bytes = queued_bytes_};
+  }
 
   std::atomic<LogLevel> level = LogLevel::kInfo;
 
@@ -182,6 +186,8 @@ bool FlushLog(std::chrono::milliseconds limit) { return TheLog().Flush(limit); }
 bool LogEnabled(LogLevel level) { return level >= TheLog().level.load(std::memory_order_relaxed); }
 
 void SetLogLevel(LogLevel level) { TheLog().level.store(level, std::memory_order_relaxed); }
+
+LogQueue WaitingLogLines() { return TheLog().waiting(); }
 
 std::uint64_t DroppedLogLines() { return TheLog().dropped(); }
 

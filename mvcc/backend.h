@@ -12,6 +12,7 @@
 // never returned.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -157,6 +158,8 @@ struct LmdbOptions {
   // file is as long as its data).
   std::uint64_t quota_bytes = 0;
   unsigned max_readers = 1024;
+  // Counts the readers, for the metrics; outlives the backend. May be null.
+  std::atomic<unsigned>* readers = nullptr;
   std::uint64_t map_size_bytes = 0;  // 0: from quota and file; tests make it small to see it grow
 };
 

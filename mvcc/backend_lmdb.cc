@@ -115,7 +115,8 @@ LmdbEnvironment::Options LmdbBackend::EnvironmentOptions(std::string path,
       std::max({kMinMapBytes, 4 * options_.quota_bytes, 2 * file_size_bytes});
   return {.path = std::move(path),
           .map_size_bytes = options_.map_size_bytes != 0 ? options_.map_size_bytes : map_size_bytes,
-          .max_readers = options_.max_readers};
+          .max_readers = options_.max_readers,
+          .readers = options_.readers};
 }
 
 Result<void> LmdbBackend::Open() {

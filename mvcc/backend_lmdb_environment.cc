@@ -336,6 +336,7 @@ Result<LmdbSnapshot*> LmdbEnvironment::TakeSnapshot(std::unique_lock<std::mutex>
   }
   idle_.pop_back();
   ++live_;
+  if (options_.readers != nullptr) options_.readers->fetch_add(1, std::memory_order_relaxed);
   return snapshot;
 }
 
@@ -344,6 +345,7 @@ void LmdbEnvironment::GiveBack(LmdbSnapshot* snapshot) {
   std::lock_guard lock(readers_mutex_);
   idle_.push_back(snapshot);
   --live_;
+  if (options_.readers != nullptr) options_.readers->fetch_sub(1, std::memory_order_relaxed);
   if (growing_) readers_changed_.notify_all();
 }
 

@@ -102,7 +102,8 @@ class LmdbEnvironment {
   struct Options {
     std::string path;
     std::uint64_t map_size_bytes = 0;
-    unsigned max_readers = 0;  // of the shared places
+    unsigned max_readers = 0;                  // of the shared places
+    std::atomic<unsigned>* readers = nullptr;  // counts those of all environments
     Sync sync = Sync::kEachCommit;
   };
   // Opens a file that passed CheckLmdbFile, or fills an empty one. readers_mutex guards the

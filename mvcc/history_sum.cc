@@ -119,6 +119,11 @@ HistorySum::History HistorySum::Newest(std::size_t max_points) const {
   return history;
 }
 
+std::size_t HistorySum::points() const {
+  std::lock_guard lock(mutex_);
+  return points_.size();
+}
+
 std::int64_t HistorySum::durable_revision() const {
   std::lock_guard lock(mutex_);
   return revision_;

@@ -76,6 +76,7 @@ class HistorySum {
   // The newest points, at most that many, and the newest durable revision.
   History Newest(std::size_t max_points) const;
   std::int64_t durable_revision() const;
+  std::size_t points() const;
   // Another one after each Begin.
   std::uint64_t epoch() const;
 

@@ -131,6 +131,7 @@ class Node {
     return {.term = term_, .vote = vote_, .commit = log_.committed()};
   }
   const Log& log() const { return log_; }
+  const WriteQueue& writes() const { return writes_; }
   const ConfState& conf_state() const { return tracker_.conf_state(); }
   const Tracker& tracker() const { return tracker_; }
 

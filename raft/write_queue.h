@@ -48,6 +48,8 @@ class WriteQueue {
   void Settle(std::vector<Message>& out);
   // Entries from this index on were replaced in the log: earlier writes do not vouch for them.
   void TruncateFrom(Index index);
+  // The messages that wait for the disk.
+  std::size_t waiting_messages() const { return waiting_messages_ + promised_.size(); }
   // Removes and returns the writes up to this number.
   std::vector<Write> TakeUpTo(std::uint64_t ready_number);
 

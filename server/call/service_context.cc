@@ -3,6 +3,7 @@
 #include "base/api_errors.h"
 #include "server/call/access.h"
 #include "server/call/admitted_proposal.h"
+#include "server/call/apply_gap.h"
 #include "server/call/request_batcher.h"
 #include "server/replica/local_member.h"
 #include "server/replica/replica.h"
@@ -12,9 +13,6 @@
 
 namespace kvorum::server {
 namespace {
-
-// The lag of the applied index behind the commit index at which new writes are refused.
-constexpr std::uint64_t kMaxGapEntries = 5'000;
 
 // Refuses a write whatever the outcome of the alarm.
 class RefusalWaiter final : public Waiter {

@@ -44,6 +44,7 @@ class WaitingCalls {
     if (fits && has_room) return place;
     return std::nullopt;
   }
+  const Limits& limits() const { return limits_; }
   std::size_t calls() const { return calls_.load(std::memory_order_relaxed); }
   std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 

@@ -39,6 +39,8 @@ MetricsHttp::MetricsHttp(MetricsRegistry& registry, Executor& executor)
                   });
   registry.Gauge("promhttp_metric_handler_requests_in_flight", "Scrapes not answered yet.",
                  [this] { return waiting_.load(); });
+  registry.Queue(
+      "scrapes", "requests", [this] { return waiting_.load(); }, [] { return kMostWaiting; });
 }
 
 void MetricsHttp::AddRoutes(rpc::HttpMux& mux) {

@@ -62,6 +62,12 @@ void AddOwnMetrics(MetricsRegistry& registry, const MetricSources& of) {
                    [replica] { return replica().repeated_proposals(); });
   registry.Gauge("kvorum_watch_inbox_bytes", "Bytes of events that no I/O loop has matched yet.",
                  [&of] { return of.context->watches->WaitingBytes(); });
+  registry.Family("kvorum_watch_lag_revisions", MetricType::kGauge, {"watchers"},
+                  "Revisions that the watcher that is furthest behind lacks.", [&of](Samples& out) {
+                    const watch::Hub::Lag lag = of.context->watches->LargestLag();
+                    out.Add({"synced"}, static_cast<double>(lag.synced));
+                    out.Add({"unsynced"}, static_cast<double>(lag.unsynced));
+                  });
   registry.Gauge("kvorum_answer_memory_bytes", "Memory of answers that clients have not read.",
                  [&of] { return of.context->answers->used_bytes(); });
   registry.Gauge("kvorum_answer_memory_limit_bytes", "The bound of that.",

@@ -68,6 +68,22 @@ class MetricsRegistry {
   void ZeroHistogram(std::string_view name, std::vector<double> bounds, std::string_view help,
                      std::string_view because);
 
+  // A series of kvorum_queue_used and of kvorum_queue_limit: a queue whose name stands in the last
+  // column of the table of bounds in docs/architecture.md. Both functions return a number.
+  void Queue(std::string_view name, std::string_view unit, auto used, auto limit) {
+    queues_.push_back({.name = name,
+                       .unit = unit,
+                       .used = [used] { return static_cast<double>(used()); },
+                       .limit = [limit] { return static_cast<double>(limit()); }});
+  }
+  struct QueueRow {
+    std::string_view name;
+    std::string_view unit;
+    std::function<double()> used;
+    std::function<double()> limit;
+  };
+  const std::vector<QueueRow>& queues() const { return queues_; }
+
   // All metrics by name, in the text format.
   std::string Scrape() const;
   const std::map<std::string_view, Row>& rows() const { return rows_; }
@@ -84,6 +100,7 @@ class MetricsRegistry {
   }
 
   std::map<std::string_view, Row> rows_;
+  std::vector<QueueRow> queues_;
 };
 
 }  // namespace kvorum::server

@@ -165,6 +165,7 @@ void AddAllMetrics(MetricsRegistry& registry, const MetricSources& of) {
   AddCallMetrics(registry, of);
   AddProcessMetrics(registry);
   AddOwnMetrics(registry, of);
+  AddQueueMetrics(registry, of);
 }
 
 }  // namespace kvorum::server

@@ -3,6 +3,7 @@
 // Ownership: everything outlives the registry, and is there by the first scrape.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -37,6 +38,7 @@ struct MetricSources {
   const PeerTransport* peers = nullptr;
   std::function<const ReplicaCheck&()> replica_check;
   std::function<rpc::Stats()> client_port;
+  const std::atomic<unsigned>* database_readers = nullptr;
   std::vector<Feature> features;
   bool times_calls = false;  // --metrics=extensive
 };
@@ -46,8 +48,9 @@ void AddServerMetrics(MetricsRegistry& registry, const MetricSources& of);   // 
 void AddStoreMetrics(MetricsRegistry& registry, const MetricSources& of);    // etcd_mvcc_*, _disk_*
 void AddNetworkMetrics(MetricsRegistry& registry, const MetricSources& of);  // etcd_network_*
 void AddCallMetrics(MetricsRegistry& registry, const MetricSources& of);     // grpc_server_*
-void AddProcessMetrics(MetricsRegistry& registry);                       // process_*, go_*, os_*
-void AddOwnMetrics(MetricsRegistry& registry, const MetricSources& of);  // kvorum_*
+void AddProcessMetrics(MetricsRegistry& registry);                         // process_*, go_*, os_*
+void AddOwnMetrics(MetricsRegistry& registry, const MetricSources& of);    // kvorum_*
+void AddQueueMetrics(MetricsRegistry& registry, const MetricSources& of);  // kvorum_queue_*
 void AddAllMetrics(MetricsRegistry& registry, const MetricSources& of);
 
 }  // namespace kvorum::server

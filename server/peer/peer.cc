@@ -23,7 +23,7 @@ Peer::Peer(PeerLinks& links, raft::MemberId id, std::vector<Url> urls, Hooks hoo
       urls_(std::move(urls)),
       pipeline_(links, id, urls_,
                 {.on_lost = [this] { Lost(0); }, .on_written = [this] { is_losing_ = false; }}),
-      requests_(links, urls_) {
+      requests_(links, urls_, links.metrics[id].waiting_requests) {
   for (const StreamKind kind : kKinds) {
     writers_[static_cast<std::size_t>(kind)] = std::make_unique<StreamWriter>(
         links, id, kind,
@@ -135,8 +135,10 @@ void Peer::OnState(bool stands) {
   metrics.is_active = standing_readers_ > 0;
   if (standing_readers_ > 0) {
     metrics.was_active = true;
+    KV_INFO("peer became active", {"peer-id", IdText(id_)});
   } else {
     metrics.disconnections.Add();
+    KV_WARN("peer became inactive", {"peer-id", IdText(id_)});
   }
   hooks_.on_activity(standing_readers_ > 0);
 }

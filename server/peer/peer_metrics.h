@@ -24,6 +24,15 @@ class PeerMetrics {
     std::atomic<int> running{0};
     Histogram times{DoublingBounds(0.1, 10)};
   };
+  // The messages in a queue to the member.
+  struct Queued {
+    std::atomic<std::size_t> messages{0};
+    std::atomic<std::size_t> bytes{0};
+    void Set(std::size_t count, std::size_t size_bytes) {
+      messages.store(count, std::memory_order_relaxed);
+      bytes.store(size_bytes, std::memory_order_relaxed);
+    }
+  };
   struct Of {
     Counter sent_bytes;
     Counter received_bytes;
@@ -33,6 +42,10 @@ class PeerMetrics {
     std::atomic<bool> is_active{false};
     std::atomic<bool> was_active{false};
     Histogram round_trips{DoublingBounds(0.0001, 16)};
+    Queued message_stream;
+    Queued append_stream;
+    std::atomic<std::size_t> waiting_posts{0};     // of the pipeline
+    std::atomic<std::size_t> waiting_requests{0};  // about leases, for the leader
     Snapshots sent;
     Snapshots received;
   };

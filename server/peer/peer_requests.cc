@@ -19,6 +19,7 @@ PeerRequests::~PeerRequests() {
     if (connection.done != nullptr) connection.done(Lost("the peer is gone"));
   }
   for (Request& request : waiting_) request.done(Lost("the peer is gone"));
+  waiting_count_.store(0, std::memory_order_relaxed);
 }
 
 void PeerRequests::Post(std::string path, SharedBytes body, Duration timeout,
@@ -41,6 +42,7 @@ void PeerRequests::Next() {
       Ask(connection, std::move(request));
     }
   }
+  waiting_count_.store(waiting_.size(), std::memory_order_relaxed);
 }
 
 void PeerRequests::Ask(Connection& connection, Request request) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <deque>
 #include <memory>
@@ -20,16 +21,19 @@ namespace kvorum::server {
 
 class PeerRequests {
  public:
-  PeerRequests(PeerLinks& links, PeerUrls& urls) : links_(links), urls_(urls) {}
+  // `waiting_count` is for the metrics.
+  PeerRequests(PeerLinks& links, PeerUrls& urls, std::atomic<std::size_t>& waiting_count)
+      : links_(links), urls_(urls), waiting_count_(waiting_count) {}
   ~PeerRequests();
   PeerRequests(const PeerRequests&) = delete;
   PeerRequests& operator=(const PeerRequests&) = delete;
+
+  static constexpr std::size_t kMaxWaiting = 8'192;
 
   void Post(std::string path, SharedBytes body, Duration timeout, PeerPoster::Done done);
 
  private:
   static constexpr std::size_t kConnections = 32;
-  static constexpr std::size_t kMaxWaiting = 8'192;
 
   struct Request {
     std::string path;
@@ -48,6 +52,7 @@ class PeerRequests {
   PeerLinks& links_;
   PeerUrls& urls_;
   std::deque<Request> waiting_;
+  std::atomic<std::size_t>& waiting_count_;
   std::array<Connection, kConnections> connections_;
 };
 

@@ -281,8 +281,8 @@ Result<std::string> PeerServer::Bind(const Url& url) {
 
 Result<std::string> PeerServer::BindTls(const Url& url, PeerLoop& handshake_loop,
                                         const PeerTls& tls) {
-  KV_TRY(auto listener,
-         TlsListener::Bind(loop_, handshake_loop, url, tls, stats_.rejected, options_.port_use));
+  KV_TRY(auto listener, TlsListener::Bind(loop_, handshake_loop, url, tls, stats_.rejected,
+                                          stats_.handshakes, options_.port_use));
   listeners_.push_back(std::move(listener));
   return listeners_.back()->address();
 }

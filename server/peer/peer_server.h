@@ -23,6 +23,7 @@
 #include "server/peer/peer_loop.h"
 #include "server/peer/peer_socket.h"
 #include "server/peer/peer_tls.h"
+#include "server/peer/tls_handshakes.h"
 
 namespace kvorum::server {
 
@@ -73,6 +74,7 @@ struct PeerServerStats {
   std::atomic<std::uint64_t> bad_requests{0};  // malformed, too large, too many or too slow
   std::atomic<std::uint64_t> rejected{0};      // under TLS: no handshake, or too late
   std::atomic<std::size_t> gathered_bytes{0};
+  TlsHandshakes::Counts handshakes;
 };
 
 class PeerServer {

@@ -483,6 +483,7 @@ std::optional<Duration> PeerTransport::RoundTrip(raft::MemberId peer) const {
 }
 
 const PeerCounters& PeerTransport::counters() const { return impl_->links.counters; }
+const PeerTransport::Options& PeerTransport::options() const { return impl_->options; }
 const PeerMetrics& PeerTransport::metrics() const { return impl_->links.metrics; }
 
 }  // namespace kvorum::server

@@ -63,6 +63,7 @@ class PeerTransport final : public Transport, public PeerPoster {
   const PeerCounters& counters() const;
   const PeerMetrics& metrics() const;
   const PeerServerStats& server_stats() const;
+  const Options& options() const;
   // The round trip of the last answered probe.
   std::optional<Duration> RoundTrip(raft::MemberId peer) const;
 

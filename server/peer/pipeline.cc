@@ -9,7 +9,11 @@
 namespace kvorum::server {
 
 Pipeline::Pipeline(PeerLinks& links, raft::MemberId peer, PeerUrls& urls, Hooks hooks)
-    : links_(links), peer_(peer), urls_(urls), hooks_(std::move(hooks)) {
+    : links_(links),
+      peer_(peer),
+      urls_(urls),
+      hooks_(std::move(hooks)),
+      waiting_count_(links.metrics[peer].waiting_posts) {
   for (auto& client : clients_) client = std::make_unique<HttpClient>(links.dialer);
 }
 
@@ -22,12 +26,13 @@ bool Pipeline::Push(raft::Message message) {
 
 void Pipeline::Next() {
   for (auto& client : clients_) {
-    if (waiting_.empty()) return;
+    if (waiting_.empty()) break;
     if (client->is_busy()) continue;
     const raft::Message message = std::move(waiting_.front());
     waiting_.pop_front();
     Post(*client, message);
   }
+  waiting_count_.store(waiting_.size(), std::memory_order_relaxed);
 }
 
 void Pipeline::Post(HttpClient& client, const raft::Message& message) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -21,12 +22,13 @@ class Pipeline {
   };
 
   Pipeline(PeerLinks& links, raft::MemberId peer, PeerUrls& urls, Hooks hooks);
+  static constexpr std::size_t kMaxWaiting = 64;
+
   // Returns false if there is no room.
   bool Push(raft::Message message);
 
  private:
   static constexpr std::size_t kConnections = 4;
-  static constexpr std::size_t kMaxWaiting = 64;
 
   void Next();
   void Post(HttpClient& client, const raft::Message& message);
@@ -36,6 +38,7 @@ class Pipeline {
   PeerUrls& urls_;
   const Hooks hooks_;
   std::deque<raft::Message> waiting_;
+  std::atomic<std::size_t>& waiting_count_;  // for the metrics
   std::array<std::unique_ptr<HttpClient>, kConnections> clients_;
   LogLimit failures_;
 };

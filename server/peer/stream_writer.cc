@@ -31,7 +31,13 @@ struct StreamWriter::Connection {
 };
 
 StreamWriter::StreamWriter(PeerLinks& links, raft::MemberId peer, StreamKind kind, Hooks hooks)
-    : links_(links), peer_(peer), kind_(kind), hooks_(std::move(hooks)), heartbeat_(links.loop) {}
+    : links_(links),
+      peer_(peer),
+      kind_(kind),
+      hooks_(std::move(hooks)),
+      heartbeat_(links.loop),
+      queued_(kind == StreamKind::kAppend ? links.metrics[peer].append_stream
+                                          : links.metrics[peer].message_stream) {}
 
 StreamWriter::~StreamWriter() { Close(); }
 
@@ -68,6 +74,7 @@ bool StreamWriter::Push(raft::Message message) {
   if (!has_room) return false;
   queued_bytes_ += size_bytes;
   queue_.push_back(std::move(message));
+  ShowQueue();
   return true;
 }
 
@@ -81,6 +88,7 @@ void StreamWriter::Flush() {
     queue_.pop_front();
     ++count;
   }
+  ShowQueue();
   links_.counters.sent_messages.fetch_add(count, std::memory_order_relaxed);
   Write(out.Take());
 }
@@ -118,8 +126,8 @@ void StreamWriter::ArmHeartbeat() {
 }
 
 void StreamWriter::Broken(const Error& error) {
-  KV_WARN("lost a stream to a peer", {"peer", IdText(peer_)}, {"stream", PathName(kind_)},
-          {"error", error.message});
+  KV_WARN("lost TCP streaming connection with remote peer", {"peer", IdText(peer_)},
+          {"stream", PathName(kind_)}, {"error", error.message});
   Close();
   hooks_.on_lost();
 }
@@ -139,6 +147,7 @@ void StreamWriter::DropQueue() {
   links_.counters.dropped_messages.fetch_add(queue_.size(), std::memory_order_relaxed);
   queue_.clear();
   queued_bytes_ = 0;
+  ShowQueue();
 }
 
 }  // namespace kvorum::server

@@ -44,6 +44,7 @@ class StreamWriter {
   void ArmHeartbeat();
   void Broken(const Error& error);
   void DropQueue();
+  void ShowQueue() { queued_.Set(queue_.size(), queued_bytes_); }
 
   PeerLinks& links_;
   const raft::MemberId peer_;
@@ -53,6 +54,7 @@ class StreamWriter {
   std::shared_ptr<Connection> connection_;  // null: there is no stream
   std::deque<raft::Message> queue_;
   std::size_t queued_bytes_ = 0;
+  PeerMetrics::Queued& queued_;
   bool was_idle_ = true;  // since the last heartbeat was due
 };
 

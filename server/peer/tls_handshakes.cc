@@ -50,6 +50,13 @@ void TlsHandshakes::Admit(const std::shared_ptr<Handshake>& handshake, Handshake
   if (handshake->place != nullptr) handshake->place->remove(handshake);
   handshake->place = &place;
   place.push_back(handshake);
+  ShowCounts();
+}
+
+void TlsHandshakes::ShowCounts() const {
+  if (options_.counts == nullptr) return;
+  options_.counts->silent.store(silent_.size(), std::memory_order_relaxed);
+  options_.counts->spoken.store(spoken_.size(), std::memory_order_relaxed);
 }
 
 void TlsHandshakes::OnAnswered(const std::shared_ptr<Handshake>& handshake) {
@@ -71,6 +78,7 @@ void TlsHandshakes::End(const std::shared_ptr<Handshake>& handshake, Result<void
   if (handshake == nullptr || handshake->done == nullptr) return;
   const bool was_silent = handshake->place == &silent_;
   handshake->place->remove(handshake);
+  ShowCounts();
   handshake->timer.Disarm();
   Done done = std::exchange(handshake->done, nullptr);
   if (outcome.has_value()) return done(std::move(handshake->socket));
@@ -87,6 +95,7 @@ void TlsHandshakes::Close() {
       handshake->socket->Close();
     }
   }
+  ShowCounts();
 }
 
 }  // namespace kvorum::server

@@ -9,6 +9,7 @@
 // Used on that loop's thread. If destroyed or closed, it drops them without a callback.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <list>
@@ -30,10 +31,16 @@ class TlsHandshakes {
   using Check = std::function<void(const TlsSocket& socket, std::weak_ptr<const void> wanted,
                                    Checked checked)>;
 
+  // Those in progress, for the metrics; any thread may read them.
+  struct Counts {
+    std::atomic<std::size_t> silent{0};
+    std::atomic<std::size_t> spoken{0};
+  };
   struct Options {
     Duration timeout{};
     std::size_t max_under_way = SIZE_MAX;  // of either kind
     Check check;                           // may be null
+    Counts* counts = nullptr;              // may be null
   };
 
   TlsHandshakes(PeerLoop& loop, Options options);
@@ -57,6 +64,7 @@ class TlsHandshakes {
   void OnShaken(const std::shared_ptr<Handshake>& handshake);
   // Does nothing if it has already ended.
   void End(const std::shared_ptr<Handshake>& handshake, Result<void> outcome);
+  void ShowCounts() const;
 
   PeerLoop& loop_;
   const Options options_;

@@ -15,15 +15,17 @@ constexpr std::size_t kMaxTold = 64;
 Result<std::unique_ptr<PeerListener>> TlsListener::Bind(PeerLoop& loop, PeerLoop& handshake_loop,
                                                         const Url& url, const PeerTls& tls,
                                                         std::atomic<std::uint64_t>& rejected,
+                                                        TlsHandshakes::Counts& counts,
                                                         rpc::PortUse use) {
   KV_TRY(auto inner, PeerListener::Bind(handshake_loop, url, use));
   return std::make_unique<TlsListener>(loop, handshake_loop, std::move(inner), tls,
-                                       !url.unix_socket(), rejected);
+                                       !url.unix_socket(), rejected, counts);
 }
 
 TlsListener::TlsListener(PeerLoop& loop, PeerLoop& handshake_loop,
                          std::unique_ptr<PeerListener> inner, const PeerTls& tls,
-                         bool has_addresses, std::atomic<std::uint64_t>& rejected)
+                         bool has_addresses, std::atomic<std::uint64_t>& rejected,
+                         TlsHandshakes::Counts& counts)
     : loop_(loop),
       handshake_loop_(handshake_loop),
       inner_(std::move(inner)),
@@ -34,10 +36,12 @@ TlsListener::TlsListener(PeerLoop& loop, PeerLoop& handshake_loop,
       handshakes_(handshake_loop,
                   {.timeout = tls.handshake_timeout,
                    .max_under_way = tls.max_handshakes,
-                   .check = [this](const TlsSocket& socket, std::weak_ptr<const void> wanted,
-                                   TlsHandshakes::Checked checked) {
-                     Check(socket, std::move(wanted), std::move(checked));
-                   }}) {}
+                   .check =
+                       [this](const TlsSocket& socket, std::weak_ptr<const void> wanted,
+                              TlsHandshakes::Checked checked) {
+                         Check(socket, std::move(wanted), std::move(checked));
+                       },
+                   .counts = &counts}) {}
 
 void TlsListener::Start(Accepted accepted) {
   accepted_ = std::move(accepted);

@@ -21,13 +21,16 @@ namespace kvorum::server {
 
 class TlsListener final : public PeerListener {
  public:
-  // `rejected` counts refused connections, for any thread.
+  // `rejected` counts refused connections, `counts` the handshakes in progress (with several
+  // listeners those of the one where something changed last), for any thread.
   static Result<std::unique_ptr<PeerListener>> Bind(PeerLoop& loop, PeerLoop& handshake_loop,
                                                     const Url& url, const PeerTls& tls,
                                                     std::atomic<std::uint64_t>& rejected,
+                                                    TlsHandshakes::Counts& counts,
                                                     rpc::PortUse use);
   TlsListener(PeerLoop& loop, PeerLoop& handshake_loop, std::unique_ptr<PeerListener> inner,
-              const PeerTls& tls, bool has_addresses, std::atomic<std::uint64_t>& rejected);
+              const PeerTls& tls, bool has_addresses, std::atomic<std::uint64_t>& rejected,
+              TlsHandshakes::Counts& counts);
 
   Result<void> Listen() override { return inner_->Listen(); }
   void Start(Accepted accepted) override;

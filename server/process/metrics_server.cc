@@ -11,7 +11,6 @@
 namespace kvorum::server {
 namespace {
 
-constexpr std::uint32_t kMaxConnections = 256;
 constexpr std::chrono::milliseconds kShutdownGrace(100);
 
 // The loop is not one of those that requests to the replica are collected for.

@@ -5,6 +5,7 @@
 // touched; nothing is accepted until Serve.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,12 +21,18 @@ struct Options;
 
 class MetricsServer {
  public:
+  static constexpr std::uint32_t kMaxConnections = 256;
+
   // `tls` is the clients', for https; null: there is none, and https is refused. The handler gets
   // requests without a loop.
   Result<void> Bind(const Options& options, const std::shared_ptr<rpc::TlsContext>& tls,
                     rpc::HttpHandler handler);
   void Serve();
   void Shutdown();
+  // Any thread.
+  std::uint64_t open_connections() const {
+    return server_ == nullptr ? 0 : server_->stats().open_connections;
+  }
 
  private:
   std::unique_ptr<rpc::Server> server_;  // null without URLs

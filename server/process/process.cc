@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <ctime>
@@ -37,6 +38,7 @@
 #include "server/process/metrics_server.h"
 #include "server/process/notify.h"
 #include "server/process/part_options.h"
+#include "server/process/process_queues.h"
 #include "server/process/process_threads.h"
 #include "server/process/publication.h"
 #include "server/process/removal.h"
@@ -103,6 +105,7 @@ struct Process::Impl {
   std::unique_ptr<Authentication> authentication;
   Health health{context};
   ClientVersions client_versions;
+  std::atomic<unsigned> database_readers{0};
   MetricSources metric_sources;
   MetricsRegistry metrics;
   MetricsHttp metrics_http{metrics, threads.metrics};
@@ -174,6 +177,7 @@ Result<void> Process::Impl::BindMetrics() {
       .peers = &transport,
       .replica_check = [this]() -> const ReplicaCheck& { return integrity->replica_check(); },
       .client_port = [this] { return client_server.server().stats(); },
+      .database_readers = &database_readers,
       .features = {},
       .times_calls = options.metrics == "extensive"};
   if (const auto gates = ParseFeatureGates(options.feature_gates); gates.has_value()) {
@@ -181,6 +185,7 @@ Result<void> Process::Impl::BindMetrics() {
       metric_sources.features.push_back({.name = name, .stage = stage, .is_on = is_on});
   }
   AddAllMetrics(metrics, metric_sources);
+  AddProcessQueues(metrics, services, metrics_server);
   rpc::HttpMux routes;
   health.AddRoutes(routes);
   metrics_http.AddRoutes(routes);
@@ -205,8 +210,9 @@ Result<void> Process::Impl::Open() {
   instance_options.simple_tokens = authentication->simple_tokens();
   instance_options.apply.answers = &client_server.answers();
   instance_options.on_removed = [this] { removal.Begin(); };
-  const auto open_backend = [quota_bytes = instance_options.quota_bytes](const std::string& path) {
-    return mvcc::OpenLmdbBackend({.path = path, .quota_bytes = quota_bytes});
+  const auto open_backend = [quota_bytes = instance_options.quota_bytes,
+                             readers = &database_readers](const std::string& path) {
+    return mvcc::OpenLmdbBackend({.path = path, .quota_bytes = quota_bytes, .readers = readers});
   };
   KV_TRY(local_member, LocalMember::Open(fs, open_backend,
                                          {.raft = threads.raft,

@@ -16,6 +16,7 @@
 // alarm.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -39,11 +40,13 @@ class RequestIdSource;
 
 class LeaseExpiry {
  public:
+  // The bound of revocations that are not applied yet.
+  static constexpr std::size_t kMostInFlight = 512;
   struct Options {
     Duration tick = std::chrono::milliseconds(100);
     Duration election_timeout = std::chrono::seconds(1);
     Duration request_timeout = std::chrono::seconds(7);
-    std::size_t max_in_flight = 512;
+    std::size_t max_in_flight = kMostInFlight;
   };
   // Implemented by the replica and the applier.
   struct Hooks {
@@ -64,6 +67,8 @@ class LeaseExpiry {
   void LeadershipChanged();
   // Called by the apply executor after each batch.
   void OnApplied();
+  // Revocations that are not applied yet; any thread.
+  std::size_t in_flight() const { return in_flight_.load(std::memory_order_relaxed); }
   // Removes the checkpoint of a lease through this term's log, after every checkpoint of it that
   // was proposed before. `done` runs on the apply or the raft executor.
   using TakenBack = std::move_only_function<void(bool is_taken_back)>;
@@ -95,7 +100,7 @@ class LeaseExpiry {
   const Hooks hooks_;
 
   bool stopped_ = false;
-  std::size_t in_flight_ = 0;
+  std::atomic<std::size_t> in_flight_ = 0;
   TimePoint not_before_;  // after a refused revocation: none is proposed before this
   bool expire_posted_ = false;
   bool confirming_ = false;

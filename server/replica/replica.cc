@@ -7,6 +7,7 @@
 
 #include "base/api_errors.h"
 #include "base/check.h"
+#include "base/duration_text.h"
 #include "base/failpoint.h"
 #include "base/logging.h"
 #include "raft/conf_change.h"
@@ -109,13 +110,13 @@ void Replica::Propose(std::vector<Proposal> proposals) {
 }
 
 void Replica::ReadIndex(ReadTask task) {
-  if (waiting_reads_.fetch_add(1, std::memory_order_relaxed) >= options_.max_waiting_reads) {
-    waiting_reads_.fetch_sub(1, std::memory_order_relaxed);
+  if (depths_.reads.fetch_add(1, std::memory_order_relaxed) >= options_.max_waiting_reads) {
+    depths_.reads.fetch_sub(1, std::memory_order_relaxed);
     task(kErrTooManyRequests.Fail());
     return;
   }
   ReadTask counted = [this, task = std::move(task)](const Result<void>& confirmed) mutable {
-    waiting_reads_.fetch_sub(1, std::memory_order_relaxed);
+    depths_.reads.fetch_sub(1, std::memory_order_relaxed);
     task(confirmed);
   };
   inbox_.Put([&](Arrived& arrived) { arrived.reads.push_back(std::move(counted)); });
@@ -130,6 +131,7 @@ bool Replica::PutMessage(Arrived& arrived, raft::Message&& message) {
   }
   arrived.message_bytes += size_bytes;
   arrived.messages.push_back(std::move(message));
+  depths_.SetMessages(arrived.messages.size(), arrived.message_bytes);
   return true;
 }
 
@@ -185,6 +187,7 @@ void Replica::Drain() {
   Arrived arrived = inbox_.Take();
   if (stopped_) return Refuse(arrived);
   TakeProgress(arrived);
+  if (!arrived.messages.empty()) depths_.SetMessages(0, 0);
   StepAll(std::move(arrived.messages));
   if (arrived.snapshot_ended.has_value())
     snapshots_.Ended(*arrived.snapshot_ended, raft_.clock().Now());
@@ -415,7 +418,15 @@ void Replica::OnTick() {
     ProposeAll(proposals_.TakeHeldForLeader());
   if (proposals_.HasHeldForChange()) ProposeAll(proposals_.TakeHeldForChange());
   const bool is_late = last_tick_.ns != 0 && now - last_tick_ > 2 * options_.tick;
-  if (is_late && node_->role() == raft::Role::kLeader) status_.counters().late_ticks.Add();
+  if (is_late && node_->role() == raft::Role::kLeader) {
+    status_.counters().late_ticks.Add();
+    KV_WARN(
+        "leader failed to send out heartbeat on time; took too long, leader is overloaded likely "
+        "from slow disk",
+        {"heartbeat-interval", FormatDuration(options_.tick)},
+        {"expected-duration", FormatDuration(2 * options_.tick)},
+        {"exceeded-duration", FormatDuration(now - last_tick_ - 2 * options_.tick)});
+  }
   last_tick_ = now;
   reads_.Tick(now);
   apply_.ExpireWaiting(now);
@@ -472,6 +483,7 @@ void Replica::Save(raft::Ready& ready) {
 }
 
 void Replica::PublishState() {
+  depths_.Publish(*node_, taken_proposals_.size());
   const bool changed = status_.Publish({.commit_index = node_->log().committed(),
                                         .term = node_->term(),
                                         .leader = node_->leader(),

@@ -29,6 +29,7 @@
 #include "server/replica/proposal.h"
 #include "server/replica/read_rounds.h"
 #include "server/replica/refusal_log.h"
+#include "server/replica/replica_depths.h"
 #include "server/replica/request_id.h"
 #include "server/replica/taken_proposals.h"
 #include "server/replica/timeout_cause.h"
@@ -140,7 +141,9 @@ class Replica {
   const Clock& clock() const { return raft_.clock(); }
   const WaitingProposals& waiting_proposals() const { return proposals_; }
   const ReadRounds::Counts& read_counts() const { return reads_.counts(); }
-  std::size_t waiting_reads() const { return waiting_reads_.load(std::memory_order_relaxed); }
+  std::size_t waiting_reads() const { return depths_.reads.load(std::memory_order_relaxed); }
+  const ReplicaDepths& depths() const { return depths_; }
+  const Options& options() const { return options_; }
 
   // ---- raft executor ----
   const raft::Node& node() const { return *node_; }
@@ -207,7 +210,7 @@ class Replica {
   const Hooks hooks_;
   Inbox<Arrived> inbox_;
   WaitingProposals proposals_;
-  std::atomic<std::size_t> waiting_reads_{0};
+  ReplicaDepths depths_;
 
   // State of the raft executor.
   std::unique_ptr<raft::Node> node_;

@@ -25,9 +25,11 @@ class TakenProposals {
   std::vector<std::uint64_t> DropKnown(std::vector<raft::Entry>& entries) const;
   // O(1) each.
   void Add(std::span<const std::uint64_t> ids);
+  std::size_t size() const { return newer_.size() + older_.size(); }
+  static constexpr std::size_t kMost = 16'384;
 
  private:
-  static constexpr std::size_t kGeneration = 8'192;
+  static constexpr std::size_t kGeneration = kMost / 2;
 
   // Ids by open addressing, in slots of which half are empty.
   class IdSet {

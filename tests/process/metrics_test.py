@@ -8,10 +8,13 @@ import pathlib
 import re
 import subprocess
 import tempfile
+import threading
 import time
 import unittest
 import urllib.error
 import urllib.request
+
+from etcd3.etcdrpc import rpc_pb2, rpc_pb2_grpc
 
 import cluster
 import ports
@@ -164,6 +167,40 @@ class MetricsTest(unittest.TestCase):
             value("etcd_server_apply_duration_seconds", '_count{op="Put",success="true",version="v3"}'), 10)
         self.assertEqual(value("etcd_server_range_duration_seconds", '_count{success="true"}'), 2)
         self.assertNotIn("grpc_server_handling_seconds", families)
+
+    def test_a_running_watch_counts_and_shows_its_lag(self):
+        member = self.start()
+        with member.channel() as channel:
+            stub = server.kv(channel)
+            ended = threading.Event()
+            create = rpc_pb2.WatchRequest(create_request=rpc_pb2.WatchCreateRequest(key=b"a"))
+
+            def requests():
+                yield create
+                ended.wait(60)
+            answers = rpc_pb2_grpc.WatchStub(channel).Watch(requests())
+            self.assertTrue(next(answers).created)
+            for _ in range(3):
+                server.put(stub, b"a", b"v")
+                self.assertEqual(len(next(answers).events), 1)
+            families = self.scrape(member.port)
+            watch = '{grpc_method="Watch",grpc_service="etcdserverpb.Watch",grpc_type="bidi_stream"}'
+            for name, count in (("grpc_server_started_total", 1), ("grpc_server_msg_received_total", 1),
+                                ("grpc_server_msg_sent_total", 4)):
+                self.assertEqual(families[name].samples[name + watch], count, name)
+            lag = families["kvorum_watch_lag_revisions"].samples
+            self.assertEqual(lag, {f'kvorum_watch_lag_revisions{{watchers="{kind}"}}': 0
+                                   for kind in ("synced", "unsynced")})
+            used = families["kvorum_queue_used"].samples
+            limits = families["kvorum_queue_limit"].samples
+            self.assertEqual([name.replace("_used", "_limit") for name in used], list(limits))
+            for name, depth in used.items():
+                self.assertLess(depth, limits[name.replace("_used", "_limit")], name)
+            for name in ('queue="log",unit="bytes"', 'queue="peer_connections",unit="connections"'):
+                self.assertIn(f"kvorum_queue_used{{{name}}}", used)
+            self.assertGreater(used['kvorum_queue_used{queue="log",unit="bytes"}'], 0)
+            self.assertEqual(used['kvorum_queue_used{queue="scrapes",unit="requests"}'], 1)
+            ended.set()
 
     def test_it_is_compressed_if_asked(self):
         member = self.start()

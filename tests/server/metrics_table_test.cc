@@ -3,11 +3,15 @@
 
 #include <fstream>
 #include <map>
+#include <set>
 #include <sstream>
 #include <string>
 
 #include "server/metrics/metrics_http.h"
 #include "server/metrics/sources.h"
+#include "server/process/metrics_server.h"
+#include "server/process/process_queues.h"
+#include "server/process/services.h"
 
 namespace kvorum::server {
 namespace {
@@ -23,8 +27,11 @@ class MetricsTableTest : public testing::Test {
   MetricsTableTest() {
     sources_.times_calls = true;
     AddAllMetrics(registry_, sources_);
+    AddProcessQueues(registry_, services_, metrics_server_);
   }
 
+  Services services_;
+  MetricsServer metrics_server_;
   MetricSources sources_;
   MetricsRegistry registry_;
   ThreadExecutor executor_{"metrics"};
@@ -71,6 +78,36 @@ TEST_F(MetricsTableTest, IsTheManuals) {
     listed.erase(std::string(name));
   }
   EXPECT_EQ(listed.size(), 0u) << listed.begin()->first;
+}
+
+// Every row names the queues that show it, or says why none does; every queue has a row.
+TEST_F(MetricsTableTest, HasAQueueForEveryBoundOfTheArchitecture) {
+  std::ifstream file(KVORUM_ARCHITECTURE);
+  std::set<std::string, std::less<>> queues;
+  for (const auto& row : registry_.queues()) queues.insert(std::string(row.name));
+  ASSERT_FALSE(queues.empty());
+  std::set<std::string, std::less<>> named;
+  std::string line;
+  while (std::getline(file, line) && line != "| what | bound | then | `queue` |") {
+  }
+  std::getline(file, line);
+  std::size_t rows = 0;
+  while (std::getline(file, line) && line.starts_with("| ")) {
+    ++rows;
+    ASSERT_TRUE(line.ends_with(" |")) << line;
+    std::string cell = line.substr(0, line.size() - 2);
+    cell = cell.substr(cell.rfind(" | ") + 3);
+    if (cell.starts_with("none: ")) continue;
+    ASSERT_TRUE(cell.starts_with('`')) << line;
+    std::istringstream names(cell);
+    for (std::string name; names >> name;) {
+      name = name.substr(1, name.rfind('`') - 1);
+      EXPECT_TRUE(queues.contains(name)) << name << ": " << line;
+      named.insert(name);
+    }
+  }
+  EXPECT_GE(rows, 40u);
+  EXPECT_EQ(named, queues);
 }
 
 }  // namespace

@@ -61,6 +61,32 @@ TEST_F(SlowClientTest, CostsWhatItHasRoomForAndMissesNothing) {
   EXPECT_EQ(RevisionsOf(ReadAll(client_)), UpTo(502, 502));
 }
 
+TEST_F(SlowClientTest, TheLagIsThatOfTheWatcherThatIsFurthestBehind) {
+  Client other(hub->shard(1));
+  client_.sink.room_bytes = 300;
+  client_.Watch("a");
+  client_.Watch("a");
+  other.Watch("a");
+  RunAll();
+  EXPECT_EQ(hub->LargestLag().synced, 0);
+  EXPECT_EQ(hub->LargestLag().unsynced, 0);
+  PutMany(50);
+  // Neither shard has run since.
+  EXPECT_EQ(hub->LargestLag().synced, 50);
+  EXPECT_EQ(hub->MostWaiting().batches, 50U);
+  RunAll();
+  EXPECT_EQ(hub->LargestLag().synced, 0);
+  EXPECT_EQ(hub->MostWaiting().batches, 0U);
+  const std::int64_t behind = hub->LargestLag().unsynced;
+  EXPECT_GT(behind, 40);
+  EXPECT_LE(behind, 50);
+  PutMany(10);
+  RunAll();
+  EXPECT_EQ(hub->LargestLag().unsynced, behind + 10);
+  ReadAll(client_);
+  EXPECT_EQ(hub->LargestLag().unsynced, 0);
+}
+
 TEST_F(SlowClientTest, DoesNotDisturbOthers) {
   Client other(hub->shard(0));
   client_.sink.room_bytes = 500;

@@ -1,0 +1,11 @@
+// The bound of entries that are committed and not applied: past it writes are refused, so that what
+// waits stays bounded however slow applying is.
+#pragma once
+
+#include <cstdint>
+
+namespace kvorum::server {
+
+inline constexpr std::uint64_t kMaxGapEntries = 5'000;
+
+}  // namespace kvorum::server
