@@ -9,6 +9,7 @@
 #include "server/messages/conf_state_json.h"
 #include "server/messages/entry_kinds.h"
 #include "server/messages/member_id.h"
+#include "server/messages/request_summary.h"
 #include "server/messages/version.h"
 
 namespace kvorum::server {
@@ -107,6 +108,10 @@ Result<void> Applier::ApplyNormal(const raft::Entry& entry) {
     return std::unexpected(value.error());
   }
   times_.Count(request->kind, value.has_value());
+  if (!value.has_value() && value.error() != kErrCompacted.ToError()) {
+    KV_WARN("failed to apply request", {"request", EntrySummary(entry.data.view())},
+            {"response", ""}, {"error", value.error().message});
+  }
   if (std::exchange(is_answered_later_, false)) return {};
   outcome.is_over_quota = std::exchange(is_over_quota_, false) && value.has_value();
   // It is written, as on every replica, whatever the size of its own database.

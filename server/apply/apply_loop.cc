@@ -7,6 +7,7 @@
 
 #include "base/duration_text.h"
 #include "base/logging.h"
+#include "server/messages/request_summary.h"
 #include "server/state/raft_status.h"
 
 namespace kvorum::server {
@@ -78,7 +79,7 @@ void ApplyLoop::Drain() {
     const std::size_t applied = applier_.Apply(item.entries);
     if (applier_.failed()) return Stop();
     applier_.times().Observe(apply_.clock().Now() - begin);
-    WarnIfSlow(begin, item.entries);
+    if (applied > 0) WarnIfSlow(begin, std::span(item.entries).first(applied));
     left_.assign(std::move_iterator(item.entries.begin() + static_cast<std::ptrdiff_t>(applied)),
                  std::move_iterator(item.entries.end()));
     SetApplied(applier_.applied_index());
@@ -91,13 +92,18 @@ void ApplyLoop::SetApplied(raft::Index applied) {
   on_applied_(applied);
 }
 
-void ApplyLoop::WarnIfSlow(TimePoint begin, const std::vector<raft::Entry>& batch) const {
+void ApplyLoop::WarnIfSlow(TimePoint begin, std::span<const raft::Entry> batch) const {
   const Duration took = apply_.clock().Now() - begin;
   if (slow_apply_ <= Duration::zero() || took <= slow_apply_) return;
   status_.counters().slow_applies.Add();
+  // Only the batch's time is known: it shows the entry that is most likely to blame.
+  const raft::Entry& largest = *std::ranges::max_element(
+      batch, {}, [](const raft::Entry& entry) { return entry.data.size(); });
+  const bool is_request = largest.type == raft::EntryType::kNormal && !largest.data.empty();
   KV_WARN("apply request took too long", {"took", FormatDuration(took)},
-          {"expected-duration", FormatDuration(slow_apply_)}, {"entries", batch.size()},
-          {"first-index", batch.front().index});
+          {"expected-duration", FormatDuration(slow_apply_)}, {"prefix", ""},
+          {"request", is_request ? EntrySummary(largest.data.view()) : ""}, {"response", ""},
+          {"entries", batch.size()}, {"first-index", batch.front().index});
 }
 
 void ApplyLoop::Stop() {

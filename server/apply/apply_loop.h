@@ -12,6 +12,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/executor.h"
@@ -57,7 +58,7 @@ class ApplyLoop {
   void Drain();
   Item Next();
   void SetApplied(raft::Index applied);
-  void WarnIfSlow(TimePoint begin, const std::vector<raft::Entry>& batch) const;
+  void WarnIfSlow(TimePoint begin, std::span<const raft::Entry> batch) const;
 
   mvcc::Store& store_;
   Applier& applier_;

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "base/api_errors.h"
+#include "base/duration_text.h"
+#include "base/logging.h"
 
 namespace kvorum::server {
 namespace {
@@ -60,6 +62,8 @@ void ReadRounds::Tick(TimePoint now) {
     AskNext(now);
   } else if (now >= asked_at_ + kRetry) {
     counts_.repeated.Add();
+    KV_WARN("waiting for ReadIndex response took too long, retrying",
+            {"retry-timeout", FormatDuration(kRetry)}, {"reads", asked_.size()});
     AskAgain(now);
   }
 }

@@ -34,7 +34,7 @@ class InboundTest(history.HistoryCase):
             self.members.leader(among=others)
             # Nothing that its clients wrote while its answers were lost is told to have happened: judged at the end.
             own = [c for c in self.history.clients if c.endpoints[0] == member.endpoint]
-            cluster.wait_until(lambda cut=member: b"lost a stream to a peer" in cut.log(),
+            cluster.wait_until(lambda cut=member: b"lost TCP streaming connection with remote peer" in cut.log(),
                                f"{member.name} to see that nobody reads from it")
             self.history.wait_more(50, clients=own)
             self.assertIsNot(self.members.leader(), member)

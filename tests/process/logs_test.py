@@ -14,6 +14,9 @@ import sys
 import time
 import unittest
 
+import grpc
+from etcd3.etcdrpc import rpc_pb2
+
 import ports
 import server
 
@@ -61,6 +64,44 @@ class LogsTest(unittest.TestCase):
             old = file.read()
         self.assertTrue(old.startswith(before))
         self.assertEqual(old[len(before):] + self.read(log), self.member.log())
+
+    def test_slow_calls_are_shown_without_their_values(self):
+        self.member.start("--warning-apply-duration=1ns", "--warning-unary-request-duration=1ns")
+        with self.member.channel() as channel:
+            stub = server.kv(channel)
+            server.put(stub, b"foo", b"a secret")
+            server.get(stub, b"foo", range_end=b"fop", limit=3)
+            put = rpc_pb2.RequestOp(request_put=rpc_pb2.PutRequest(key=b"k", value=b"a secret"))
+            stub.Txn(rpc_pb2.TxnRequest(success=[put]), timeout=30)
+            with self.assertRaises(grpc.RpcError):
+                stub.Put(rpc_pb2.PutRequest(key=b"none", value=b"a secret", lease=7), timeout=30)
+
+        def lines(message):
+            found = []
+            for line in self.member.log().splitlines():
+                fields = json.loads(line)
+                if fields["msg"] == message:
+                    found.append(fields)
+            return found
+        self.wait(lambda: len(lines("request stats")) == 4)
+        shown = ['key:"foo" value_size:8 ', 'key:"foo"  range_end:"fop"  limit:3',
+                 'compare:<> success:<request_put:<key:"k" value_size:8 >> failure:<>',
+                 'key:"none" value_size:8 lease:7 ']
+        stats = lines("request stats")
+        self.assertEqual([line["request content"] for line in stats], shown)
+        self.assertEqual([line["request count"] for line in stats], [1, 0, 1, 1])
+        self.assertEqual(stats[0]["response type"], "/etcdserverpb.KV/Put")
+        self.assertEqual(list(stats[0])[4:13],
+                         ["start time", "time spent", "remote", "response type", "request count", "request size",
+                          "response count", "response size", "request content"])
+        slow = lines("apply request took too long")
+        for prefix, request in (("", f"put:<{shown[0]}>"), ("read-only range ", shown[1]), ("", f"txn:<{shown[2]}>")):
+            self.assertTrue(any(line["prefix"] == prefix and line["request"].endswith(request) for line in slow), slow)
+        failed, = lines("failed to apply request")
+        self.assertTrue(failed["request"].endswith(f"put:<{shown[3]}>"), failed)
+        self.assertEqual(failed["error"], "etcdserver: requested lease not found")
+        self.assertEqual(self.member.stop()[0], 0)
+        self.assertNotIn(b"a secret", self.member.log())
 
     def test_rotation_of_a_stream_is_refused(self):
         code, said = self.member.refuse("--enable-log-rotation")
