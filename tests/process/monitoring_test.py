@@ -21,7 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 MONITORING = os.path.join(HERE, "..", "..", "deploy", "monitoring")
 TOOLS = os.environ["KVORUM_PROMETHEUS_DIR"]
 WORDS = {"up", "vector", "rate", "increase", "sum", "max", "count", "floor", "by", "and", "or", "le", "predict_linear",
-         "histogram_quantile"}
+         "histogram_quantile", "changes"}
 
 
 def tool(name, *arguments):
