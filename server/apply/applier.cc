@@ -279,6 +279,18 @@ Applier::Answer Applier::Execute(EntryKind<RequestKind::kClusterVersionSet>,
   return ApplyResult::Value{};
 }
 
+Applier::Answer Applier::Execute(EntryKind<RequestKind::kDowngradeInfoSet>, const CommittedRequest&,
+                                 const DowngradeInfo& downgrade) {
+  membership_.SetDowngrade(downgrade);
+  store_.PutBucket(mvcc::Bucket::kCluster, "downgrade", EncodeDowngradeJson(downgrade));
+  if (downgrade.enabled) {
+    KV_INFO("a downgrade of the cluster begins", {"target-version", downgrade.target_version});
+  } else {
+    KV_INFO("no downgrade of the cluster is under way any more");
+  }
+  return ApplyResult::Value{};
+}
+
 Result<void> Applier::ApplyConfChange(const raft::Entry& entry) {
   KV_TRY(const raft::ConfChange encoded, raft::DecodeConfChange(entry.data));
   KV_TRY(const MemberChange change, DecodeMemberChange(encoded));

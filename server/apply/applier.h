@@ -128,6 +128,8 @@ class Applier {
                  const AlarmRequest& request);
   Answer Execute(EntryKind<RequestKind::kMemberAttributesSet>, const CommittedRequest& entry,
                  const MemberAttributes& attributes);
+  Answer Execute(EntryKind<RequestKind::kDowngradeInfoSet>, const CommittedRequest& entry,
+                 const DowngradeInfo& downgrade);
   Answer Execute(EntryKind<RequestKind::kClusterVersionSet>, const CommittedRequest& entry,
                  const std::string& version);
 

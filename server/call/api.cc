@@ -171,9 +171,12 @@ constinit const StreamMethod kSnapshot{kMaintenanceService, "Snapshot",
                                        rpc::MethodKind::kServerStream, kRoot};
 constinit const Method<raft::MemberId, EmptyMessage> kMoveLeader{
     kMaintenanceService, "MoveLeader", DecodeMemberId, EncodeNothing, kRoot};
-// Not served: its fields are not used.
-constinit const Method<EmptyMessage, EmptyMessage> kDowngrade{
-    kMaintenanceService, "Downgrade", DecodeEmptyMessage, EncodeNothing, kRoot};
+constinit const Method<DowngradeRequest, std::string> kDowngrade{
+    kMaintenanceService, "Downgrade", DecodeDowngradeRequest,
+    [](const ResponseHeader& header, const std::string& cluster_version) {
+      return EncodeDowngradeResponse(header, cluster_version);
+    },
+    kRoot};
 
 // ---- kvorumpb.Replica ----
 

@@ -16,6 +16,7 @@
 #include "server/call/method.h"
 #include "server/messages/auth_messages.h"
 #include "server/messages/cluster_encode.h"
+#include "server/messages/downgrade.h"
 #include "server/messages/kv_decode.h"
 #include "server/messages/lease_messages.h"
 #include "server/messages/lock_messages.h"
@@ -89,7 +90,7 @@ extern const Method<EmptyMessage, std::uint32_t> kHash;
 extern const Method<std::int64_t, HashKvResponse> kHashKv;  // the revision
 extern const StreamMethod kSnapshot;
 extern const Method<raft::MemberId, EmptyMessage> kMoveLeader;
-extern const Method<EmptyMessage, EmptyMessage> kDowngrade;
+extern const Method<DowngradeRequest, std::string> kDowngrade;
 
 // ---- kvorumpb.Replica: ours ----
 extern const Method<EmptyMessage, EmptyMessage> kReseed;

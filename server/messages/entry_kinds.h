@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "mvcc/validate.h"
 #include "server/messages/auth_messages.h"
+#include "server/messages/downgrade.h"
 #include "server/messages/kv_decode.h"
 #include "server/messages/lease_messages.h"
 #include "server/messages/maintenance_encode.h"

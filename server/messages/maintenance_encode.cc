@@ -7,9 +7,6 @@
 namespace kvorum::server {
 namespace {
 
-constexpr auto kDowngradeInfo =
-    Describe<DowngradeInfo, Field<1, &DowngradeInfo::enabled>,
-             Text<2, &DowngradeInfo::target_version>>("etcdserverpb.DowngradeInfo");
 constexpr auto kStatus =
     Describe<Status, Nested<1, &Status::header, kResponseHeader>, Text<2, &Status::version>,
              Field<3, &Status::db_size_bytes>, Field<4, &Status::leader>,
@@ -63,9 +60,9 @@ struct VersionEntry {
 constexpr auto kVersionEntry = Describe<VersionEntry, UncheckedText<1, &VersionEntry::version>>(
     "membershippb.ClusterVersionSetRequest");
 
-constexpr const wire::Table* kTables[] = {&kDowngradeInfo, &kStatus,          &kHashAnswer,
-                                          &kHashKvAnswer,  &kHashKvRequest,   &kAlarmAnswer,
-                                          &kAttributes,    &kAttributesEntry, &kVersionEntry};
+constexpr const wire::Table* kTables[] = {&kStatus,          &kHashAnswer,  &kHashKvAnswer,
+                                          &kHashKvRequest,   &kAlarmAnswer, &kAttributes,
+                                          &kAttributesEntry, &kVersionEntry};
 
 template <class T>
 Result<T> DecodeEntry(const wire::Message<T>& table, std::string_view bytes) {

@@ -14,13 +14,9 @@
 
 namespace kvorum::server {
 
-struct DowngradeInfo {
-  bool enabled = false;
-  std::string_view target_version = {};
-};
 struct Status {
   std::string_view version;
-  std::string_view storage_version;
+  std::string storage_version;
   std::int64_t db_size_bytes = 0;
   std::int64_t db_size_in_use_bytes = 0;
   std::int64_t db_size_quota_bytes = 0;

@@ -34,11 +34,19 @@ Result<Member> DecodeMemberJson(std::string_view json);
 Result<std::vector<Member>> ParseInitialCluster(std::string_view initial_cluster,
                                                 std::string_view cluster_token);
 
+// A downgrade of the cluster; without a downgrade under way it has no target.
+struct DowngradeInfo {
+  bool enabled = false;
+  std::string target_version = {};  // "3.6.0"
+  friend bool operator==(const DowngradeInfo&, const DowngradeInfo&) = default;
+};
+
 // One consistent state, immutable.
 struct MembershipView {
   std::map<raft::MemberId, Member> members;
   std::set<raft::MemberId> removed;
   std::string cluster_version;  // "3.7.0"; empty until the leader has decided it
+  DowngradeInfo downgrade = {};
 };
 
 }  // namespace kvorum::server

@@ -40,7 +40,8 @@
   ROW(kRoleGrantPermission, 1203, DecodeGrantPermission, NoRules, NoCost, kApplied)   \
   ROW(kRoleRevokePermission, 1204, DecodeRevokePermission, NoRules, NoCost, kApplied) \
   ROW(kClusterVersionSet, 1300, DecodeClusterVersion, NoRules, NoCost, kApplied)      \
-  ROW(kMemberAttributesSet, 1301, DecodeMemberAttributes, NoRules, NoCost, kApplied)
+  ROW(kMemberAttributesSet, 1301, DecodeMemberAttributes, NoRules, NoCost, kApplied)  \
+  ROW(kDowngradeInfoSet, 1302, DecodeDowngradeEntry, NoRules, NoCost, kApplied)
 
 namespace kvorum::server {
 

@@ -9,6 +9,7 @@
 #include "server/messages/alarm.h"
 #include "server/messages/kv_decode.h"
 #include "server/messages/kv_encode.h"
+#include "server/messages/member.h"
 
 namespace kvorum::server {
 
@@ -21,6 +22,7 @@ using wire::UncheckedText;
 
 extern const wire::Message<ResponseHeader> kResponseHeader;
 extern const wire::Message<Alarm> kAlarm;
+extern const wire::Message<DowngradeInfo> kDowngradeInfo;
 extern const wire::Message<mvcc::RangeRequest> kRangeRequest;
 extern const wire::Message<mvcc::PutRequest> kPutRequest;
 extern const wire::Message<mvcc::DeleteRangeRequest> kDeleteRangeRequest;
@@ -47,6 +49,7 @@ using MessageTables = std::span<const wire::Table* const>;
 MessageTables AlarmTables();
 MessageTables AuthTables();
 MessageTables ClusterTables();
+MessageTables DowngradeTables();
 MessageTables KvTables();
 MessageTables LeaseTables();
 MessageTables LockTables();

@@ -321,7 +321,7 @@ std::span<const Flag> Flags() {
       {"watch-progress-notify-interval", "Features", kEffective,
        &Options::watch_progress_notify_interval, "0s", "Interval of watch progress (0 is 10m)."},
       {"downgrade-check-time", "Features", kIgnored, kText, "5s",
-       "Versions of other members are asked for at an interval of its own.", CheckDuration},
+       "A leader of this version sees no downgrade end; downgrade cancel ends it.", CheckDuration},
       {"warning-apply-duration", "Features", kEffective, &Options::warning_apply_duration, "100ms",
        "An apply that takes longer is logged."},
       {"bootstrap-defrag-threshold-megabytes", "Features", kEffective,

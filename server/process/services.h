@@ -6,6 +6,7 @@
 #include "server/locks/election_service.h"
 #include "server/locks/lock_service.h"
 #include "server/services/cluster_service.h"
+#include "server/services/downgrade_service.h"
 #include "server/services/kv_service.h"
 #include "server/services/lease_service.h"
 #include "server/services/maintenance_service.h"
@@ -17,6 +18,7 @@ struct Services {
   void Register(rpc::Router& router) {
     kv.Register(router);
     maintenance.Register(router);
+    downgrade.Register(router);
     lease.Register(router);
     cluster.Register(router);
     watch.Register(router);
@@ -27,6 +29,7 @@ struct Services {
   ServiceContext context;
   KvService kv{context};
   MaintenanceService maintenance{context};
+  DowngradeService downgrade{context};
   LeaseService lease{context};
   ClusterService cluster{context};
   WatchService watch{context};

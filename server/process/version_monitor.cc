@@ -62,7 +62,7 @@ void VersionMonitor::Look() {
     const auto found = versions.find(member.id);
     servers.push_back(found == versions.end() ? std::nullopt : std::optional(found->second.server));
   }
-  const auto version = DecideClusterVersion(view->cluster_version, servers);
+  const auto version = DecideClusterVersion(view->cluster_version, view->downgrade, servers);
   if (!version.has_value()) return LookLater();
   context_.Propose(nullptr, RequestKind::kClusterVersionSet, EncodeClusterVersion(*version),
                    std::make_unique<OutcomeWaiter>([this] { LookLater(); }),

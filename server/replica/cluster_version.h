@@ -43,8 +43,20 @@ std::map<raft::MemberId, PeerVersions> AskVersions(PeerRequester& peers,
                                                    Duration timeout);
 
 // The version to propose, or nullopt if it is to stay. `servers` holds each member's own version,
-// nullopt for one that does not answer.
+// nullopt for one that does not answer. While a downgrade is under way it falls to the target, from
+// the minor version above it.
 std::optional<std::string> DecideClusterVersion(
-    std::string_view current, const std::vector<std::optional<std::string>>& servers);
+    std::string_view current, const DowngradeInfo& downgrade,
+    const std::vector<std::optional<std::string>>& servers);
+
+// The target of a downgrade from a client's text, "3.6" or "3.6.0-rc.1+build", whose minor version
+// alone counts. kErrWrongDowngradeVersionFormat for other texts.
+Result<Version> ParseDowngradeTarget(std::string_view text);
+// True if a cluster may go down from `from` to `target`: one minor version.
+bool IsDowngrade(Version from, Version target);
+
+// The version that Status and /version tell of the storage, which follows the cluster's as in etcd,
+// where it says that a member's data can be read by that version.
+std::string StorageVersionIn(std::string_view cluster_version);
 
 }  // namespace kvorum::server

@@ -6,6 +6,7 @@
 
 #include "rpc/http_error.h"
 #include "server/messages/version.h"
+#include "server/replica/cluster_version.h"
 #include "server/services/health.h"
 #include "server/state/membership.h"
 
@@ -23,7 +24,7 @@ void ServeVersion(const ServiceContext& context, const rpc::HttpRequest& request
   const std::string cluster = context.membership->View()->cluster_version;
   const nlohmann::ordered_json body = {{"etcdserver", kApiVersion},
                                        {"etcdcluster", cluster.empty() ? "not_decided" : cluster},
-                                       {"storage", kStorageVersion}};
+                                       {"storage", StorageVersionIn(cluster)}};
   reply.Send(rpc::HttpResponse::Json(200, body.dump()));
 }
 

@@ -11,6 +11,7 @@
 #include "server/call/reply_waiter.h"
 #include "server/messages/maintenance_encode.h"
 #include "server/messages/version.h"
+#include "server/replica/cluster_version.h"
 #include "server/replica/replica.h"
 #include "server/services/reseed.h"
 #include "server/state/alarms.h"
@@ -34,7 +35,7 @@ void MaintenanceService::GetStatus(const rpc::CallContext&, Received<EmptyMessag
   const auto view = context_.membership->View();
   const auto self = view->members.find(context_.member_id);
   Status status{.version = kApiVersion,
-                .storage_version = kStorageVersion,
+                .storage_version = StorageVersionIn(view->cluster_version),
                 .db_size_bytes = static_cast<std::int64_t>(context_.store->SizeBytes()),
                 .db_size_in_use_bytes = static_cast<std::int64_t>(context_.store->SizeInUseBytes()),
                 .db_size_quota_bytes = context_.limits.quota_bytes,
@@ -43,7 +44,8 @@ void MaintenanceService::GetStatus(const rpc::CallContext&, Received<EmptyMessag
                 .applied_index = context_.replica->applied_index(),
                 .term = context_.replica->term(),
                 .is_learner = self != view->members.end() && self->second.is_learner,
-                .errors = {}};
+                .errors = {},
+                .downgrade = view->downgrade};
   if (status.leader == raft::kNone) status.errors.emplace_back(kErrNoLeader.message);
   for (const Alarm& alarm : context_.alarms->List()) status.errors.push_back(AlarmText(alarm));
   const Alarm own{.member = context_.member_id, .type = AlarmType::kCorrupt};

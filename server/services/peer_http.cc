@@ -58,8 +58,7 @@ void ServePromote(ServiceContext& context, ClusterService& cluster, const rpc::H
       });
 }
 
-// Asked by members that want to know how old a version may join. Downgrades do not exist here, so
-// that none is ever under way.
+// Asked by members that want to know how old a version may join.
 void ServeDowngradeEnabled(ServiceContext& context, const rpc::HttpRequest& request,
                            rpc::HttpReply reply) {
   if (!MethodIsGet(request, reply)) return;
@@ -69,7 +68,8 @@ void ServeDowngradeEnabled(ServiceContext& context, const rpc::HttpRequest& requ
       return reply.Send(WithClusterId(
           context, rpc::HttpError(500, "failed linearized read: " + confirmed.error().message)));
     }
-    rpc::HttpResponse response = rpc::HttpResponse::Text(200, "false");
+    rpc::HttpResponse response = rpc::HttpResponse::Text(
+        200, context.membership->View()->downgrade.enabled ? "true" : "false");
     response.content_type = "text/plain";
     reply.Send(WithClusterId(context, std::move(response)));
   });

@@ -17,9 +17,6 @@ Error NotImplemented(std::string_view method) {
 
 void RegisterUnimplemented(rpc::Router& router, ServiceContext& context) {
   MethodRegistrar methods(router, context);
-  methods.Add(api::kDowngrade, [](const auto&, Received<EmptyMessage>, Reply<EmptyMessage> reply) {
-    reply.Fail(NotImplemented(api::kDowngrade.name));
-  });
   methods.AddStream(api::kSnapshot, [](std::shared_ptr<rpc::ServerStream> stream) {
     stream->Finish(NotImplemented(api::kSnapshot.name));
   });

@@ -40,6 +40,10 @@ bool Membership::SetAttributes(raft::MemberId id, std::string name,
   return true;
 }
 
+void Membership::SetDowngrade(DowngradeInfo downgrade) {
+  Replace([&](MembershipView& view) { view.downgrade = std::move(downgrade); });
+}
+
 void Membership::SetClusterVersion(std::string version) {
   Replace([&](MembershipView& view) { view.cluster_version = std::move(version); });
 }

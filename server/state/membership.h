@@ -29,6 +29,7 @@ class Membership {
   // Returns false if there is no such member.
   bool SetAttributes(raft::MemberId id, std::string name, std::vector<std::string> client_urls);
   void SetClusterVersion(std::string version);
+  void SetDowngrade(DowngradeInfo downgrade);
 
  private:
   template <class Change>

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/messages/downgrade.h"
 #include "server/messages/member_id.h"
 
 namespace kvorum::server {
@@ -63,6 +64,9 @@ Result<ReplicatedState> LoadReplicatedState(mvcc::Snapshot& content) {
                                 [&](std::string_view key, std::string_view value) -> Result<void> {
                                   if (key == "clusterVersion")
                                     state.members.cluster_version = value;
+                                  if (key == "downgrade") {
+                                    KV_TRY(state.members.downgrade, DecodeDowngradeJson(value));
+                                  }
                                   return {};
                                 }));
   KV_RETURN_IF_ERROR(LoadBucket(content, mvcc::Bucket::kAlarm,

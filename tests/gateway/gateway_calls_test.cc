@@ -49,7 +49,7 @@ TEST_F(GatewayTest, ErrorsOfCallsKeepTheirTexts) {
       Outcome("/v3/kv/range", R"({"key":"YQ==","revision":"99"})"),
       R"(400 {"code":11, "message":"etcdserver: mvcc: required revision is a future revision"})");
   EXPECT_EQ(Outcome("/v3/maintenance/downgrade", "{}"),
-            R"(501 {"code":12, "message":"method Downgrade not implemented"})");
+            R"(400 {"code":3, "message":"etcdserver: wrong downgrade target version format"})");
 }
 
 TEST_F(GatewayTest, PathsAndMethodsWithoutRouteAreRefused) {

@@ -104,5 +104,21 @@ TEST_F(ApplierTest, TheClusterVersionIsStored) {
             (std::map<std::string, std::string>{{"clusterVersion", "3.7.0"}}));
 }
 
+TEST_F(ApplierTest, ADowngradeIsStoredUntilItsEnd) {
+  const DowngradeInfo downgrade{.enabled = true, .target_version = "3.6.0"};
+  EXPECT_EQ(Outcome(RequestKind::kDowngradeInfoSet, EncodeDowngradeEntry(downgrade)), "ok");
+  EXPECT_EQ(membership_->View()->downgrade, downgrade);
+  EXPECT_EQ(Bucket(mvcc::Bucket::kCluster),
+            (std::map<std::string, std::string>{
+                {"downgrade", R"({"target-version":"3.6.0","enabled":true})"}}));
+  EXPECT_EQ(Outcome(RequestKind::kDowngradeInfoSet,
+                    EncodeDowngradeEntry({.enabled = false, .target_version = "3.6.0"})),
+            "ok");
+  EXPECT_EQ(membership_->View()->downgrade, DowngradeInfo{});
+  EXPECT_EQ(Bucket(mvcc::Bucket::kCluster),
+            (std::map<std::string, std::string>{
+                {"downgrade", R"({"target-version":"","enabled":false})"}}));
+}
+
 }  // namespace
 }  // namespace kvorum::server

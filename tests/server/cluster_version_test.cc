@@ -7,13 +7,15 @@
 #include <string>
 #include <vector>
 
+#include "base/api_errors.h"
+
 namespace kvorum::server {
 namespace {
 
 using Servers = std::vector<std::optional<std::string>>;
 
 std::string Decided(std::string_view current, const Servers& servers) {
-  return DecideClusterVersion(current, servers).value_or("stays");
+  return DecideClusterVersion(current, {}, servers).value_or("stays");
 }
 
 TEST(VersionTest, IsReadAsTheMembersWriteIt) {
@@ -43,6 +45,42 @@ TEST(ClusterVersionTest, IsTheLowestWhileAMemberIsUnknown) {
   EXPECT_EQ(Decided("", {"3.7.1", "nonsense"}), "3.0.0");
   EXPECT_EQ(Decided("3.0.0", {"3.7.1", std::nullopt}), "stays");
   EXPECT_EQ(Decided("3.0.0", {"3.7.1", "3.7.1"}), "3.7.0");
+}
+
+TEST(ClusterVersionTest, FallsToTheTargetOfADowngrade) {
+  const auto decided = [](std::string_view current, const char* target, const Servers& servers) {
+    return DecideClusterVersion(current, {.enabled = true, .target_version = target}, servers)
+        .value_or("stays");
+  };
+  EXPECT_EQ(decided("3.7.0", "3.6.0", {"3.7.1", "3.7.2"}), "3.6.0");
+  EXPECT_EQ(decided("3.6.0", "3.6.0", {"3.7.1", "3.6.4"}), "stays") << "it is reached";
+  EXPECT_EQ(decided("3.7.0", "3.5.0", {"3.7.1"}), "stays") << "two versions at once";
+  EXPECT_EQ(decided("3.7.0", "3.6.0", {"3.7.1", "3.6.4"}), "stays") << "a member is there already";
+  EXPECT_EQ(decided("3.7.0", "3.6.0", {"3.7.1", std::nullopt}), "stays");
+  EXPECT_EQ(decided("3.7.0", "nonsense", {"3.7.1"}), "stays");
+  EXPECT_EQ(Decided("3.6.0", {"3.7.1"}), "3.7.0") << "it rises again once that is taken back";
+}
+
+TEST(ClusterVersionTest, TargetsAreReadAsGoReadsVersions) {
+  for (const char* text : {"3.6", "3.6.0", "3.6.9", "3.6.0-rc.1", "3.6.0+b-1", "3.6.0-", "03.6.0",
+                           "3.6.0-a+b.c", "3.6.99999999999"}) {
+    const auto target = ParseDowngradeTarget(text);
+    ASSERT_TRUE(target.has_value()) << text;
+    EXPECT_EQ(target->text(), "3.6.0") << text;
+  }
+  for (const char* text : {"", "3", "3.", "3.6.", "3.6.0.1", "v3.6", "3.x", "3.6.0-a..b", "3.6-rc",
+                           "+3.6.0", "3.6.0-a_b", " 3.6", "3.99999999999999999999.0"}) {
+    const auto target = ParseDowngradeTarget(text);
+    ASSERT_FALSE(target.has_value()) << text;
+    EXPECT_EQ(target.error(), kErrWrongDowngradeVersionFormat.ToError());
+  }
+}
+
+TEST(ClusterVersionTest, TheStoragesVersionFollowsTheClusters) {
+  EXPECT_EQ(StorageVersionIn(""), "3.7.0");
+  EXPECT_EQ(StorageVersionIn("3.0.0"), "3.7.0") << "not all members are known yet";
+  EXPECT_EQ(StorageVersionIn("3.6.0"), "3.6.0");
+  EXPECT_EQ(StorageVersionIn("3.7.0"), "3.7.0");
 }
 
 }  // namespace

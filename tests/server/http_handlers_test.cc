@@ -262,13 +262,16 @@ TEST_F(HttpHandlersTest, HashesThatWaitAreBounded) {
   EXPECT_EQ(Ask(peer_, "/members/hashkv", "GET", "{}").status, 200);
 }
 
-TEST_F(HttpHandlersTest, ThePeerPortTellsThatNoDowngradeIsUnderWay) {
+TEST_F(HttpHandlersTest, ThePeerPortTellsIfADowngradeIsUnderWay) {
   Start();
   const rpc::HttpResponse response = Ask(peer_, "/downgrade/enabled");
   EXPECT_EQ(response.status, 200);
   EXPECT_EQ(response.content_type, "text/plain");
   EXPECT_EQ(Join(response.body), "false");
   EXPECT_EQ(Ask(peer_, "/downgrade/enabled", "POST").status, 405);
+  Propose(RequestKind::kDowngradeInfoSet,
+          EncodeDowngradeEntry({.enabled = true, .target_version = "3.6.0"}));
+  EXPECT_EQ(Join(Ask(peer_, "/downgrade/enabled").body), "true");
   served_.member().local_member().Stop([] {});
   served_.lanes().RunFor(std::chrono::seconds(1));
   EXPECT_EQ(Ask(peer_, "/downgrade/enabled").status, 500);

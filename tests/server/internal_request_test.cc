@@ -9,6 +9,7 @@
 
 #include "proto/raft_internal.pb.h"
 #include "proto/wire.h"
+#include "server/messages/downgrade.h"
 #include "server/messages/maintenance_encode.h"
 #include "tests/server/request_bodies.h"
 
@@ -24,6 +25,7 @@ constexpr std::pair<RequestKind, bool (etcdserverpb::InternalRaftRequest::*)() c
     {RequestKind::kClusterVersionSet, &etcdserverpb::InternalRaftRequest::has_cluster_version_set},
     {RequestKind::kMemberAttributesSet,
      &etcdserverpb::InternalRaftRequest::has_cluster_member_attr_set},
+    {RequestKind::kDowngradeInfoSet, &etcdserverpb::InternalRaftRequest::has_downgrade_info_set},
 };
 
 TEST(InternalRequestTest, EveryKindIsAFieldOfTheMessage) {
@@ -135,6 +137,13 @@ TEST(AttributeEntriesTest, AreWhatTheLibraryReads) {
   EXPECT_EQ(version.ver(), "3.7.0");
   EXPECT_EQ(DecodeClusterVersion(EncodeClusterVersion("3.7.0")), "3.7.0");
   EXPECT_EQ(DecodeClusterVersion("\x0a\x05x").error().code, Code::kDataLoss);
+
+  membershippb::DowngradeInfoSetRequest downgrade;
+  ASSERT_TRUE(downgrade.ParseFromString(
+      EncodeDowngradeEntry({.enabled = true, .target_version = "3.6.0"})));
+  EXPECT_TRUE(downgrade.enabled());
+  EXPECT_EQ(downgrade.ver(), "3.6.0");
+  EXPECT_EQ(DecodeDowngradeEntry("\x12\x05x").error().code, Code::kDataLoss);
 }
 
 }  // namespace

@@ -39,8 +39,10 @@ TEST_F(ReplicatedStateTest, HoldsMembersRemovedOnesAndTheVersion) {
   Put(Bucket::kMembers, "2a", R"({"id":42,"peerURLs":["http://localhost:1"],"name":"m"})");
   Put(Bucket::kMembersRemoved, "8e9e05c52164694d", "removed");
   Put(Bucket::kCluster, "clusterVersion", "3.7.0");
+  Put(Bucket::kCluster, "downgrade", R"({"target-version":"3.6.0","enabled":true})");
   const auto state = Load();
   ASSERT_TRUE(state.has_value()) << state.error().message;
+  EXPECT_EQ(state->members.downgrade, (DowngradeInfo{.enabled = true, .target_version = "3.6.0"}));
   EXPECT_EQ(state->members.members.at(42).name, "m");
   EXPECT_TRUE(state->members.removed.contains(raft::MemberId{0x8e9e05c52164694d}));
   EXPECT_EQ(state->members.removed.size(), 1u);
@@ -53,6 +55,15 @@ TEST_F(ReplicatedStateTest, ARemovedMemberThatIsNoIdIsDamage) {
   ASSERT_FALSE(state.has_value());
   EXPECT_EQ(state.error().code, Code::kDataLoss);
   EXPECT_EQ(state.error().message, "the database names a removed member \"12xyz\", which is no id");
+}
+
+TEST_F(ReplicatedStateTest, ADowngradeThatIsNoObjectIsDamage) {
+  for (const char* json : {"", "[]", R"({"enabled":1})", R"({"target-version":3})"}) {
+    Put(Bucket::kCluster, "downgrade", json);
+    EXPECT_EQ(Load().error().code, Code::kDataLoss) << json;
+  }
+  Put(Bucket::kCluster, "downgrade", "{}");
+  EXPECT_EQ(Load()->members.downgrade, DowngradeInfo{});
 }
 
 TEST_F(ReplicatedStateTest, AMemberWhoseRecordIsNoneIsDamage) {

@@ -25,6 +25,7 @@
 #include "server/locks/lock_service.h"
 #include "server/services/auth_service.h"
 #include "server/services/cluster_service.h"
+#include "server/services/downgrade_service.h"
 #include "server/services/kv_service.h"
 #include "server/services/lease_service.h"
 #include "server/services/login.h"
@@ -157,6 +158,7 @@ class ServedMember {
       : disk_(std::move(disk)), member_(*disk_, seed) {
     kv_.Register(router_);
     maintenance_.Register(router_);
+    downgrade_.Register(router_);
     lease_.Register(router_);
     cluster_.Register(router_);
     watch_.Register(router_);
@@ -277,6 +279,7 @@ class ServedMember {
   ServiceContext context_;
   KvService kv_{context_};
   MaintenanceService maintenance_{context_};
+  DowngradeService downgrade_{context_};
   LeaseService lease_{context_};
   ClusterService cluster_{context_};
   WatchService watch_{context_};

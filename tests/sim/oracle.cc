@@ -8,6 +8,7 @@
 #include "base/api_errors.h"
 #include "base/crc32c.h"
 #include "raft/node.h"
+#include "server/messages/downgrade.h"
 #include "server/replica/joining.h"
 #include "server/state/alarms.h"
 #include "server/state/member_change.h"
@@ -160,7 +161,8 @@ void Oracle::CheckMembers(Machine& machine, raft::Index applied) {
   View& view = ViewOf(machine);
   auto members = machine.local_member().membership().View();
   if (members != view.members) {
-    std::string text = server::EncodeMembersJson(*members) + members->cluster_version;
+    std::string text = server::EncodeMembersJson(*members) + members->cluster_version +
+                       server::EncodeDowngradeJson(members->downgrade);
     for (const raft::MemberId id : members->removed) text += fmt::format(" {:x}", id);
     view.members_digest = Crc32c(0, text);
     view.members = members;
