@@ -7,12 +7,14 @@ KVORUM_DIFFERENTIAL_SEED and KVORUM_DIFFERENTIAL_STEPS choose other requests, an
 """
 
 import base64
+import contextlib
 import http.client
 import json
 import os
 import random
 import re
 import shutil
+import struct
 import subprocess
 import tempfile
 import time
@@ -20,6 +22,7 @@ import unittest
 
 import ports
 import server
+import websocket
 
 REQUESTS = os.path.join(os.environ["KVORUM_BIN_DIR"], "kvorum_differential_requests")
 ETCD = os.path.join(os.environ.get("KVORUM_PEER_DIR", ""), "etcd")
@@ -295,6 +298,43 @@ class GatewayDifferentialTest(unittest.TestCase):
                 newest, compacted = self.follow(stream, newest, compacted, 20)
             stream.stdin.close()
         self.assertGreater(newest, STEPS // 10)
+        self.finish()
+
+    def frames(self, side, path, steps, headers):
+        """What comes after each step (a payload, and how its frame is sent), and at last until the connection ends."""
+        with contextlib.closing(websocket.WebSocket(side.port, path, headers, timeout=10)) as opened:
+            said = [opened.head]
+            for payload, how, answers in steps:
+                opened.send(payload, **how)
+                said += [opened.receive() for _ in range(answers)]
+            said += opened.receive_all()
+        for pattern, text in OWN:
+            said = [part if part is None or isinstance(part, bytes) else (part[0], pattern.sub(text, part[1]))
+                    for part in said]
+        # Of a close frame the code counts, not the text.
+        return [part if part is None or part[0] != websocket.CLOSE else (part[0], part[1][:2]) for part in said]
+
+    def test_websockets_get_the_same_frames(self):
+        create = b'{"create_request":{"key":"YQ=="}}'
+        bye = (struct.pack(">H", 1000), {"opcode": websocket.CLOSE}, 0)
+        for path, steps, *headers in [
+                ("/v3/watch", [(create, {}, 1), (create, {"opcode": websocket.BINARY}, 1), bye]),
+                ("/v3beta/watch", [(create, {}, 1), (b'{"cancel_request":{"watch_id":0}}', {}, 1), bye]),
+                ("/v3/watch", [(create * 3, {}, 3), bye]),
+                ("/v3/watch", [(create[:9], {"final": False}, 0), (b"x", {"opcode": websocket.PING}, 1),
+                               (create[9:], {"opcode": 0}, 1), (b"", {"opcode": websocket.CLOSE}, 0)]),
+                ("/v3/watch?method=GET", [(create, {}, 1), bye], "Sec-WebSocket-Protocol: Bearer, x"),
+                ("/v3/watch", [(create, {}, 1), bye], "Sec-WebSocket-Protocol: chat"),
+                ("/v3/watch", [(create, {}, 1), bye], "Sec-WebSocket-Extensions: permessage-deflate"),
+                ("/v3/lease/keepalive", [(b'{"ID":5}', {}, 1), (b'{"ID":"6"}{"ID":7}', {}, 2), (b"no", {}, 0)]),
+                ("/v3/kv/range", [(b'{"key":5}', {}, 0)]), ("/v3/kv/range", [(b"nope", {}, 0)]), ("/v3/nope", []),
+                *(("/v3/watch", [(create, {}, 1), (create, how, 0)])
+                  for how in ({"masked": False}, {"reserved": 4}, {"reserved": 1}, {"opcode": 3}, {"opcode": 0})),
+                ("/v3/watch", [(create, {"final": False}, 0), (create, {}, 0)]),
+                ("/v3/watch", [(create, {}, 1), (struct.pack(">H", 1005), {"opcode": websocket.CLOSE}, 0)])]:
+            ours, theirs = (self.frames(side, path, steps, headers) for side in self.sides)
+            if ours != theirs:
+                self.differences.append(f"{path} {steps} {headers}\n  ours   {ours}\n  theirs {theirs}")
         self.finish()
 
     def finish(self):
