@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "server/messages/client_messages.h"
 #include "server/messages/tables.h"
 
 namespace kvorum::server {
@@ -113,6 +114,17 @@ Result<std::string_view> DecodeName(std::string_view bytes) {
 
 Result<AuthenticateRequest> DecodeAuthenticate(std::string_view bytes) {
   return wire::DecodeRequest(kAuthenticate, bytes);
+}
+
+std::string EncodeAuthenticate(std::string_view name, std::string_view password) {
+  return wire::Encode(kAuthenticate, {.name = name, .password = password});
+}
+
+Result<std::string> DecodeToken(std::string_view bytes) {
+  TokenAnswer answer;
+  if (wire::Decode(kTokenAnswer, bytes, answer) == wire::Decoded::kOk)
+    return std::string(answer.token);
+  return Fail(Code::kInternal, "an answer that cannot be read");
 }
 
 Result<LoginEntry> DecodeLoginEntry(std::string_view bytes) {

@@ -48,6 +48,7 @@ constexpr std::uint32_t UnionOf(mvcc::CompareTarget target) {
 using MessageTables = std::span<const wire::Table* const>;
 MessageTables AlarmTables();
 MessageTables AuthTables();
+MessageTables ClientTables();
 MessageTables ClusterTables();
 MessageTables DowngradeTables();
 MessageTables KvTables();

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "proto/wire.h"
+#include "server/messages/client_messages.h"
 #include "server/messages/tables.h"
 
 namespace kvorum::server {
@@ -74,6 +75,15 @@ struct ToWatchRequest {
 }  // namespace
 
 MessageTables WatchTables() { return kTables; }
+
+std::string EncodeWatchCreate(std::string_view key, std::string_view range_end,
+                              std::int64_t start_revision) {
+  Create create;
+  create.key = key;
+  create.range_end = range_end;
+  create.start_revision = start_revision;
+  return wire::Encode(kRequest, Request{.kind = create});
+}
 
 Result<WatchRequest> DecodeWatchRequest(std::string_view bytes) {
   KV_TRY(const Request request, wire::DecodeRequest(kRequest, bytes));

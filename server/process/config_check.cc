@@ -18,6 +18,7 @@
 #include "rpc/socket.h"
 #include "server/messages/member.h"
 #include "server/process/client_tls.h"
+#include "server/process/discovery_client.h"
 #include "server/process/flag_table.h"
 #include "server/process/member_tls.h"
 #include "server/process/settings_reader.h"
@@ -75,10 +76,14 @@ class Checker {
     if (is_given && IsSecret(flag.name)) return "***";
     if (flag.name == "data-dir") return options_.data_dir;
     if (flag.name == "initial-cluster")
-      return options_.discovery_srv.empty() ? options_.EffectiveInitialCluster() : "";
+      return FindsCluster() ? "" : options_.EffectiveInitialCluster();
     if (flag.name == "feature-gates") return options_.feature_gates;
     if (flag.name == "config-file") return reading_.parsed.config_file;
     return is_given ? given->second.text : std::string(flag.default_text);
+  }
+
+  bool FindsCluster() const {
+    return !options_.discovery_srv.empty() || !options_.discovery_endpoints.empty();
   }
 
   void ListSettings() {
@@ -156,6 +161,9 @@ class Checker {
       const auto tls = OpenPeerTls(PosixFileSystem(), options, now_s);
       if (!tls.has_value()) faults_.push_back("TLS between members: " + tls.error().message);
     }
+    if (options_.discovery_endpoints.empty()) return;
+    if (const auto client = DiscoveryClient::Open(options_); !client.has_value())
+      faults_.push_back("discovery: " + client.error().message);
   }
 
   void CheckFolders() {
@@ -175,7 +183,7 @@ class Checker {
     const std::filesystem::path data = std::filesystem::path(options_.data_dir) / "member";
     std::error_code error;
     if (std::filesystem::exists(data / "snap" / "db", error)) return;
-    if (!options_.discovery_srv.empty()) return;  // DNS says at the start
+    if (FindsCluster()) return;  // others say at the start
     const auto members =
         ParseInitialCluster(options_.EffectiveInitialCluster(), options_.initial_cluster_token);
     if (!members.has_value()) {

@@ -9,18 +9,16 @@
 #include <vector>
 
 #include "base/failpoint.h"
-#include "base/file_system.h"
 #include "base/logging.h"
 #include "server/messages/version.h"
 #include "server/process/config_check.h"
+#include "server/process/find_cluster.h"
 #include "server/process/flag_docs.h"
 #include "server/process/log_settings.h"
 #include "server/process/memory_lock.h"
 #include "server/process/options.h"
 #include "server/process/process.h"
-#include "server/process/srv_bootstrap.h"
 #include "server/process/startup_log.h"
-#include "wal/wal.h"
 
 namespace kvorum::server {
 namespace {
@@ -74,21 +72,6 @@ Result<void> StartLogging(const Options& options) {
   return InitLogging(log, rotation);
 }
 
-// The members of a new cluster, where DNS has them.
-Result<void> FindCluster(Options& options) {
-  if (options.discovery_srv.empty()) return {};
-  const std::string log =
-      options.wal_dir.empty() ? options.data_dir + "/member/wal" : options.wal_dir;
-  KV_TRY(const bool has_begun, wal::Exists(PosixFileSystem(), log));
-  if (has_begun && !options.force_new_cluster) return {};
-  auto cluster = InitialClusterFromDns(options, SystemNames());
-  if (!cluster.has_value())
-    return Fail(cluster.error().code,
-                "error setting up initial cluster: " + cluster.error().message);
-  options.initial_cluster = *std::move(cluster);
-  return {};
-}
-
 int Run(const ParsedCommandLine& command_line) {
   Options options = command_line.options;
   const sigset_t ends = BlockSignals();
@@ -114,7 +97,11 @@ int Run(const ParsedCommandLine& command_line) {
     if (const auto locked = LockMemory(); !locked.has_value()) return Refuse(locked.error());
   }
 
-  if (const auto found = FindCluster(options); !found.has_value()) return Refuse(found.error());
+  // The search may take as long as other members take to start: a signal ends it at once.
+  pthread_sigmask(SIG_UNBLOCK, &ends, nullptr);
+  const auto found = FindCluster(options);
+  pthread_sigmask(SIG_BLOCK, &ends, nullptr);
+  if (!found.has_value()) return Refuse(found.error());
   auto process = Process::Create(options);
   if (!process.has_value()) return Refuse(process.error());
   (*process)->Start([] { kill(getpid(), kEndedByItself); });

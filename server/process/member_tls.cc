@@ -38,6 +38,7 @@ rpc::TlsOptions PeerFiles(const Options& options) {
   tls.client_cert_auth = options.peer_client_cert_auth;
   tls.allowed_cns = options.peer_cert_allowed_cn;
   tls.allowed_hostnames = options.peer_cert_allowed_hostname;
+  tls.server_name = options.peer_server_name;
   return tls;
 }
 

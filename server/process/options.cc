@@ -75,6 +75,10 @@ void Complete(Options& options) {
   if (level.empty()) level = "info";
   if (level == "dpanic") level = "panic";
   if (options.log_format.empty()) options.log_format = "json";
+  if (!options.discovery_endpoints.empty()) options.initial_cluster_token = options.discovery_token;
+  std::ranges::sort(options.discovery_endpoints);
+  const auto doubles = std::ranges::unique(options.discovery_endpoints);
+  options.discovery_endpoints.erase(doubles.begin(), doubles.end());
 }
 
 }  // namespace

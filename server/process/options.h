@@ -50,6 +50,20 @@ struct Options {
   std::string initial_cluster_token = "etcd-cluster";
   std::string discovery_srv;
   std::string discovery_srv_name;
+  // A running cluster that members of a new one meet in; empty: none.
+  std::vector<std::string> discovery_endpoints;
+  std::string discovery_token;
+  std::chrono::nanoseconds discovery_dial_timeout = std::chrono::seconds(2);
+  std::chrono::nanoseconds discovery_request_timeout = std::chrono::seconds(5);
+  std::chrono::nanoseconds discovery_keepalive_time = std::chrono::seconds(2);
+  std::chrono::nanoseconds discovery_keepalive_timeout = std::chrono::seconds(6);
+  bool discovery_insecure_transport = true;
+  bool discovery_insecure_skip_tls_verify = false;
+  std::string discovery_cert;
+  std::string discovery_key;
+  std::string discovery_cacert;
+  std::string discovery_user;  // or user:password
+  std::string discovery_password;
   std::string advertise_client_urls = "http://localhost:2379";
   bool strict_reconfig_check = true;
   bool initial_election_tick_advance = true;
@@ -80,6 +94,7 @@ struct Options {
   std::vector<std::string> peer_cert_allowed_cn;
   std::vector<std::string> peer_cert_allowed_hostname;
   bool peer_skip_client_san_verification = false;
+  std::string peer_server_name;  // no flag: SRV discovery sets it; empty: the dialled host's name
   bool auto_tls = false;
   bool peer_auto_tls = false;
   std::uint64_t self_signed_cert_validity_years = 1;

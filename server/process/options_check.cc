@@ -11,6 +11,7 @@
 #include "base/go_quote.h"
 #include "base/letter_case.h"
 #include "base/url.h"
+#include "base/words.h"
 #include "rpc/tls_context.h"
 #include "server/integrity/replica_check.h"
 #include "server/process/compaction_retention.h"
@@ -120,15 +121,20 @@ std::optional<std::string> AdvertiseClientProblem(const Options& options, const 
                           "\"unixs:/path/to/socket\"");
 }
 
-std::optional<std::string> DiscoveryProblem(const Options& options, const GivenFlags& given) {
-  if (!options.discovery_srv.empty() && !options.initial_cluster.empty()) {
+std::optional<std::string> DiscoveryProblem(const Options& options, const GivenFlags&) {
+  const auto& endpoints = options.discovery_endpoints;
+  const int ways = (options.initial_cluster.empty() ? 0 : 1) +
+                   (options.discovery_srv.empty() ? 0 : 1) + (endpoints.empty() ? 0 : 1);
+  if (ways > 1) {
     return "multiple discovery or bootstrap flags are set. Choose one of \"initial-cluster\", "
            "\"discovery-endpoints\" or \"discovery-srv\"";
   }
   if (options.discovery_srv.empty() && !options.discovery_srv_name.empty())
     return "--discovery-srv-name needs --discovery-srv";
-  if (given.contains("discovery-endpoints"))
+  if (options.discovery_token.empty() != endpoints.empty())
     return "both --discovery-token and --discovery-endpoints must be set";
+  if (std::ranges::any_of(endpoints, [](const auto& each) { return Trim(each).empty(); }))
+    return "--discovery-endpoints must not contain empty endpoints";
   return std::nullopt;
 }
 

@@ -141,4 +141,9 @@ Result<std::string> InitialClusterFromDns(const Options& options, const NameServ
   return Finder(options, names).Run();
 }
 
+std::string PeerServerName(const Options& options) {
+  const bool uses_tls = options.initial_cluster.find("https://") != std::string::npos;
+  return uses_tls && options.peer_trusted_ca_file.empty() ? options.discovery_srv : "";
+}
+
 }  // namespace kvorum::server

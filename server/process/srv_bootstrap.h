@@ -25,4 +25,9 @@ NameService SystemNames();
 // numbered. Fails if no service has records, or none is this member.
 Result<std::string> InitialClusterFromDns(const Options& options, const NameService& names);
 
+// The name that the certificates of the others must have, once `options` has a cluster from DNS.
+// Records of DNS can be forged: without a CA of one's own a member must prove that it belongs to
+// the domain. Empty: the name of the host that is dialled.
+std::string PeerServerName(const Options& options);
+
 }  // namespace kvorum::server

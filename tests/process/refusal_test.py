@@ -165,7 +165,9 @@ class RefusalTest(unittest.TestCase):
              "--initial-cluster has default=http://127.0.0.1:1 but missing from "
              "--initial-advertise-peer-urls=http://127.0.0.1:2"),
             (["--cert-file", "/x"], 1, "KeyFile and CertFile must both be present[key: , cert: /x]"),
-            (["--discovery-token", "x"], 1, "--discovery-token is not supported by this version"),
+            (["--discovery-token", "x"], 1, "both --discovery-token and --discovery-endpoints must be set"),
+            (["--discovery-token", "x", "--discovery-endpoints", "a:1", "--initial-cluster-state", "existing"], 1,
+             "discovery URL should not be set when joining existing initial cluster"),
             (["--max-request-bytes", "0"], 1, "--max-request-bytes must be >0"),
         ]
         for flags, code, text in cases:

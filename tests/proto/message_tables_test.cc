@@ -52,9 +52,9 @@ std::vector<const Table*> AllTables() {
   for (const auto library :
        {raft::MessageTables(), wal::MessageTables(), lease::MessageTables(), auth::MessageTables(),
         rpc::HealthMessageTables(), server::AlarmTables(), server::AuthTables(),
-        server::DowngradeTables(), server::ClusterTables(), server::KvTables(),
-        server::LockTables(), server::LeaseTables(), server::MaintenanceTables(),
-        server::WatchTables()})
+        server::DowngradeTables(), server::ClientTables(), server::ClusterTables(),
+        server::KvTables(), server::LockTables(), server::LeaseTables(),
+        server::MaintenanceTables(), server::WatchTables()})
     tables.insert(tables.end(), library.begin(), library.end());
   return tables;
 }

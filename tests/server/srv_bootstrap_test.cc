@@ -101,5 +101,15 @@ TEST_F(SrvBootstrapTest, WithoutRecordsBothFaultsAreTold) {
   EXPECT_THAT(said, HasSubstr("_etcd-server lookup etcd-server: no such host"));
 }
 
+TEST_F(SrvBootstrapTest, WithoutACaOfTheirOwnMembersMustProveToBelongToTheDomain) {
+  options_.initial_cluster = "a=http://a.example.com:2380,b=https://b.example.com:2380";
+  EXPECT_EQ(PeerServerName(options_), "example.com");
+  options_.peer_trusted_ca_file = "ca.crt";
+  EXPECT_EQ(PeerServerName(options_), "");
+  options_.peer_trusted_ca_file.clear();
+  options_.initial_cluster = "a=http://a.example.com:2380";
+  EXPECT_EQ(PeerServerName(options_), "");
+}
+
 }  // namespace
 }  // namespace kvorum::server

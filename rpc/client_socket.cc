@@ -1,0 +1,169 @@
+#include "rpc/client_socket.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <system_error>
+
+#include "base/freed_by.h"
+
+namespace kvorum::rpc {
+namespace {
+
+constexpr std::string_view kNoTime = "i/o timeout";
+constexpr std::string_view kEnded = "the connection was closed";
+
+std::unexpected<Error> Broken(std::string text) {
+  return Fail(Code::kUnavailable, std::move(text));
+}
+
+std::unexpected<Error> BrokenBy(int error) {
+  return Broken(std::generic_category().message(error));
+}
+
+FileDescriptor NewSocket(int family) {
+  return FileDescriptor(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+}
+
+}  // namespace
+
+bool ClientSocket::Wait(short events, TimePoint deadline) const {
+  while (true) {
+    const Duration left = deadline - SystemClock().Now();
+    if (left.count() <= 0) return false;
+    const auto millis = std::chrono::ceil<std::chrono::milliseconds>(left).count();
+    pollfd waiting{.fd = fd_.get(), .events = events, .revents = 0};
+    const int ready = poll(&waiting, 1, static_cast<int>(std::min<std::int64_t>(millis, INT_MAX)));
+    if (ready > 0) return true;
+    if (ready < 0 && errno != EINTR) return true;  // the next call on the socket tells why
+  }
+}
+
+Result<void> ClientSocket::Connect(const void* address, unsigned address_bytes,
+                                   TimePoint deadline) {
+  if (connect(fd_.get(), static_cast<const sockaddr*>(address), address_bytes) == 0) return {};
+  if (errno != EINPROGRESS && errno != EAGAIN) return BrokenBy(errno);
+  if (!Wait(POLLOUT, deadline)) return Broken(std::string(kNoTime));
+  int error = 0;
+  socklen_t size = sizeof(error);
+  getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+  if (error != 0) return BrokenBy(error);
+  return {};
+}
+
+Result<void> ClientSocket::WaitForTls(int outcome, TimePoint deadline) {
+  const int reason = SSL_get_error(ssl_.get(), outcome);
+  const bool is_waiting = reason == SSL_ERROR_WANT_READ || reason == SSL_ERROR_WANT_WRITE;
+  if (!is_waiting) {
+    const std::string text = TlsErrorText(ssl_.get());
+    return Broken(text.empty() ? std::string(kEnded) : text);
+  }
+  if (!Wait(reason == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT, deadline))
+    return Fail(Code::kDeadlineExceeded, std::string(kNoTime));
+  return {};
+}
+
+Result<void> ClientSocket::StartTls(SslPtr ssl, TimePoint deadline) {
+  if (ssl == nullptr) return Broken("tls: no connection could be prepared");
+  ssl_ = std::move(ssl);
+  SSL_set_fd(ssl_.get(), fd_.get());
+  while (true) {
+    ERR_clear_error();
+    const int done = SSL_connect(ssl_.get());
+    if (done == 1) return {};
+    if (const auto waited = WaitForTls(done, deadline); !waited.has_value())
+      return Broken("authentication handshake failed: " + waited.error().message);
+  }
+}
+
+Result<ClientSocket> ClientSocket::Dial(const Url& url, TlsContext* tls, TimePoint deadline) {
+  KV_RETURN_IF_ERROR(url.CheckAddress());
+  KV_TRY(ClientSocket socket,
+         url.unix_socket() ? DialFile(url.socket_path(), deadline) : DialHost(url, deadline));
+  if (tls == nullptr) return socket;
+  const std::string host = url.unix_socket() ? "localhost" : url.host();
+  KV_RETURN_IF_ERROR(socket.StartTls(tls->NewClient(host), deadline));
+  return socket;
+}
+
+Result<ClientSocket> ClientSocket::DialFile(const std::string& path, TimePoint deadline) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof(address.sun_path)) return Broken("the socket's path is too long");
+  std::ranges::copy(path, address.sun_path);
+  ClientSocket made(NewSocket(AF_UNIX));
+  KV_RETURN_IF_ERROR(made.Connect(&address, sizeof(address), deadline));
+  return made;
+}
+
+Result<ClientSocket> ClientSocket::DialHost(const Url& url, TimePoint deadline) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  const std::string port = std::to_string(url.dial_port());
+  const int status = getaddrinfo(url.host().c_str(), port.c_str(), &hints, &found);
+  if (status != 0) return Broken("lookup " + url.host() + ": " + gai_strerror(status));
+  const std::unique_ptr<addrinfo, FreedBy<freeaddrinfo>> guard(found);
+  Result<void> last = Broken("lookup " + url.host() + ": no address");
+  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
+    ClientSocket made(NewSocket(each->ai_family));
+    last = made.Connect(each->ai_addr, each->ai_addrlen, deadline);
+    if (!last.has_value()) continue;
+    constexpr int kOn = 1;
+    setsockopt(made.fd_.get(), IPPROTO_TCP, TCP_NODELAY, &kOn, sizeof(kOn));
+    return made;
+  }
+  return std::unexpected(last.error());
+}
+
+Result<std::size_t> ClientSocket::Read(std::span<char> buffer, TimePoint deadline) {
+  while (true) {
+    if (ssl_ == nullptr) {
+      const std::ptrdiff_t count = ReceiveBytes(fd_.get(), buffer);
+      if (count > 0) return static_cast<std::size_t>(count);
+      if (count != Socket::kWouldBlock) return Broken(std::string(kEnded));
+      if (!Wait(POLLIN, deadline)) return 0;
+      continue;
+    }
+    ERR_clear_error();
+    const int count = SSL_read(ssl_.get(), buffer.data(), static_cast<int>(buffer.size()));
+    if (count > 0) return static_cast<std::size_t>(count);
+    if (const auto waited = WaitForTls(count, deadline); !waited.has_value()) {
+      if (waited.error().code == Code::kDeadlineExceeded) return 0;
+      return std::unexpected(waited.error());
+    }
+  }
+}
+
+Result<void> ClientSocket::Write(std::string_view bytes, TimePoint deadline) {
+  while (!bytes.empty()) {
+    if (ssl_ == nullptr) {
+      const std::ptrdiff_t sent = SendBytes(fd_.get(), bytes);
+      if (sent < 0) return Broken(std::string(kEnded));
+      bytes.remove_prefix(static_cast<std::size_t>(sent));
+      if (sent == 0 && !Wait(POLLOUT, deadline)) return Broken(std::string(kNoTime));
+      continue;
+    }
+    ERR_clear_error();
+    const int size = static_cast<int>(std::min<std::size_t>(bytes.size(), INT_MAX));
+    const int sent = SSL_write(ssl_.get(), bytes.data(), size);
+    if (sent > 0) {
+      bytes.remove_prefix(static_cast<std::size_t>(sent));
+    } else if (const auto waited = WaitForTls(sent, deadline); !waited.has_value()) {
+      return Broken(waited.error().message);
+    }
+  }
+  return {};
+}
+
+}  // namespace kvorum::rpc
