@@ -34,8 +34,6 @@ std::string_view StateOf(Support support) {
       return "works";
     case Support::kIgnored:
       return "no effect";
-    case Support::kNotYet:
-      return "refused";
   }
   return "";
 }

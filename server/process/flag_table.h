@@ -35,7 +35,6 @@ ValueProblem CheckV2Deprecation(std::string_view text);
 enum class Support : std::uint8_t {
   kEffective,
   kIgnored,  // accepted; its subject does not exist here
-  kNotYet,   // refused unless it equals its default
 };
 
 // The field that a value is stored in. `Text` is for flags without a field.

@@ -35,13 +35,6 @@ std::vector<std::string> SplitCommas(std::string_view text) {
   return {parts.begin(), parts.end()};
 }
 
-std::optional<UsageError> Refuse(const Flag& flag, std::string_view text) {
-  if (flag.support != Support::kNotYet || text.empty() || EqualsDefault(flag, text))
-    return std::nullopt;
-  return UsageError{1, "kvorum: --" + std::string(flag.name) +
-                           " is not supported by this version; refusing to ignore it"};
-}
-
 // The lines that a start logs about settings that are old or have no effect.
 void AddWarnings(ParsedCommandLine& parsed) {
   for (const Deprecation& deprecation : kDeprecations) {
@@ -154,9 +147,6 @@ Reading ReadSettings(std::span<const char* const> arguments,
     reader.ReadEnvironment(environment);
   }
   reader.MergeOldGates();
-  for (const auto& [name, value] : parsed.given) {
-    if (auto error = Refuse(*FindFlag(name), value.text)) reading.faults.push_back(*error);
-  }
   for (UsageError& fault : CheckOptions(parsed.options, parsed.given))
     reading.faults.push_back(std::move(fault));
   AddWarnings(parsed);
@@ -191,8 +181,6 @@ std::string HelpText() {
     text += "  --" + std::string(flag.name) + " '" + std::string(flag.default_text) + "'\n    " +
             std::string(flag.help);
     if (flag.support == Support::kIgnored) text += " (accepted, without effect)";
-    if (flag.support == Support::kNotYet)
-      text += " (not in this version: other values than the default are refused)";
     text += "\n";
   }
   return text;

@@ -1,9 +1,8 @@
 // The operator's settings: flags, environment variables, their defaults and refusals.
 //
 // One table (flag_table.cc) lists every flag of the API level that we match; parsing, the
-// environment, --help and the documentation derive from it. A flag is either effective, accepted
-// without effect (its subject does not exist here), or not implemented yet: then any value but its
-// default is refused, since ignoring it could silently make a server unsafe.
+// environment, --help and the documentation derive from it. A flag is either effective or accepted
+// without effect (its subject does not exist here).
 #pragma once
 
 #include <chrono>

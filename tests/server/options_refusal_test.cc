@@ -249,14 +249,15 @@ TEST(OptionsTest, FlagsOfTlsBetweenMembersAreRead) {
   EXPECT_EQ(Parsed({}, {"ETCD_PEER_TRUSTED_CA_FILE=x"}).peer_trusted_ca_file, "x");
 }
 
-TEST(OptionsTest, WhatIsNotThereIsRefusedUnlessItAsksForNothing) {
-  const auto refused = [](const std::string& name) {
-    return "1: kvorum: --" + name + " is not supported by this version; refusing to ignore it";
-  };
-  for (const std::string name : {"discovery-token", "discovery-endpoints"}) {
-    EXPECT_EQ(Refusal({("--" + name + "=12").c_str()}), refused(name));
-  }
-  EXPECT_EQ(Refusal({"--corrupt-check-time=12s"}), "accepted");
+TEST(OptionsTest, DiscoveryNeedsATokenAndEndpoints) {
+  const std::string both = "1: both --discovery-token and --discovery-endpoints must be set";
+  EXPECT_EQ(Refusal({"--discovery-token=12"}), both);
+  EXPECT_EQ(Refusal({"--discovery-endpoints=h:1"}), both);
+  EXPECT_EQ(Refusal({"--discovery-token=12", "--discovery-endpoints=h:1, "}),
+            "1: --discovery-endpoints must not contain empty endpoints");
+  const Options options = Parsed({"--discovery-token=12", "--discovery-endpoints=h:2,h:1,h:2"});
+  EXPECT_EQ(options.discovery_endpoints, (std::vector<std::string>{"h:1", "h:2"}));
+  EXPECT_EQ(options.initial_cluster_token, "12");
 }
 
 TEST(OptionsTest, OneWayToTheFirstMembersIsEnough) {
