@@ -44,11 +44,13 @@ KUBEADM = [
     f"--trusted-ca-file={PKI}/ca.crt",
 ]
 # The lists of Kubernetes 1.22 to 1.25, 1.26 to 1.33 (etcd 3.5), and from 1.34 on (etcd 3.6), where kubeadm chooses the
-# spelling by etcd's version.
-KUBEADM_1_22 = KUBEADM + ["--experimental-initial-corrupt-check=true"]
-KUBEADM_1_28 = KUBEADM_1_22 + ["--experimental-watch-progress-notify-interval=5s"]
-KUBEADM_1_34 = KUBEADM + ["--feature-gates=InitialCorruptCheck=true", "--watch-progress-notify-interval=5s"]
-MINIKUBE = KUBEADM_1_28 + ["--proxy-refresh-interval=70000"]
+# spelling by etcd's version. kubeadm sorts its arguments. The last two were compared with manifests that it has
+# written, as users publish them: /etc/kubernetes/manifests/etcd.yaml with the images etcd:3.5.7-0 and 3.5.15-0, and
+# with InitialCorruptCheck as a gate; the first and minikube's follow from these tools' sources.
+KUBEADM_1_22 = sorted([*KUBEADM, "--experimental-initial-corrupt-check=true"])
+KUBEADM_1_28 = sorted([*KUBEADM_1_22, "--experimental-watch-progress-notify-interval=5s"])
+KUBEADM_1_34 = sorted([*KUBEADM, "--feature-gates=InitialCorruptCheck=true", "--watch-progress-notify-interval=5s"])
+MINIKUBE = sorted([*KUBEADM_1_28, "--proxy-refresh-interval=70000"])
 
 # kOps: etcd-manager's environment.
 KOPS = {
