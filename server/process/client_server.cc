@@ -89,6 +89,16 @@ void ClientServer::Serve() {
   }
 }
 
+void ClientServer::TellServing(bool serving, std::string_view reason) {
+  if (serving) {
+    KV_INFO("grpc service status changed", {"service", ""}, {"status", "SERVING"});
+  } else {
+    KV_WARN("grpc service status changed", {"service", ""}, {"status", "NOT_SERVING"},
+            {"reason", reason});
+  }
+  health_.SetServing(serving);
+}
+
 void ClientServer::Shutdown() {
   health_.SetServing(false);
   server_->Shutdown(kShutdownGrace);

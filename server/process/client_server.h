@@ -28,6 +28,8 @@ class ClientServer {
   Result<void> Bind(rpc::Router router, rpc::HttpHandler handler);
   // Call the functions below only after Bind.
   void Serve();
+  // The health service tells SERVING or, with the reason in the log, NOT_SERVING; calls go on.
+  void TellServing(bool serving, std::string_view reason = {});
   void Shutdown();
 
   rpc::Server& server() { return *server_; }

@@ -27,22 +27,23 @@ constexpr std::string_view kCompactHashCheck = "CompactHashCheck";
 constexpr std::string_view kInitialCorruptCheck = "InitialCorruptCheck";
 constexpr std::string_view kLeaseCheckpoint = "LeaseCheckpoint";
 constexpr std::string_view kLeaseCheckpointPersist = "LeaseCheckpointPersist";
+constexpr std::string_view kStopGrpcServiceOnDefrag = "StopGRPCServiceOnDefrag";
 
 constexpr Gate kGates[] = {
     {kAllAlpha, Stage::kAllOfAStage, false, true},
     {kAllBeta, Stage::kAllOfAStage, false, true},
     {kCompactHashCheck, Stage::kAlpha, false, true},
     {"FastLeaseKeepAlive", Stage::kBeta, true, false,
-     "renewals never wait for entries to be applied"},
+     "a renewal always sees what was committed before it, and so never extends a revoked lease"},
     {kInitialCorruptCheck, Stage::kAlpha, false, true},
     {kLeaseCheckpoint, Stage::kAlpha, false, true},
     {kLeaseCheckpointPersist, Stage::kAlpha, false, true},
     {"PriorityRequest", Stage::kAlpha, false, false,
-     "the expiry of leases is never refused under load, and other requests are alike"},
+     "the expiry of leases is never refused under load, and revocations by clients wait like "
+     "others"},
     {"SetMemberLocalAddr", Stage::kAlpha, false, false,
      "the system chooses the near address of connections to members"},
-    {"StopGRPCServiceOnDefrag", Stage::kAlpha, false, false,
-     "defragmentation does not hold up requests, so that this member goes on serving"},
+    {kStopGrpcServiceOnDefrag, Stage::kAlpha, false, true},
     {"TxnModeWriteWithSharedBuffer", Stage::kBeta, true, false,
      "reads take no lock, so that none of their buffers is copied or shared"},
 };
@@ -95,7 +96,8 @@ std::expected<FeatureGates, std::string> ParseFeatureGates(std::string_view text
   FeatureGates gates{.compact_hash_check = IsOn(chosen, kCompactHashCheck),
                      .initial_corrupt_check = IsOn(chosen, kInitialCorruptCheck),
                      .lease_checkpoint = IsOn(chosen, kLeaseCheckpoint),
-                     .lease_checkpoint_persist = IsOn(chosen, kLeaseCheckpointPersist)};
+                     .lease_checkpoint_persist = IsOn(chosen, kLeaseCheckpointPersist),
+                     .stop_grpc_service_on_defrag = IsOn(chosen, kStopGrpcServiceOnDefrag)};
   for (const Gate& gate : kGates) {
     const bool is_on = gate.stage == Stage::kAllOfAStage
                            ? chosen.contains(gate.name) && chosen.at(gate.name)

@@ -1,5 +1,5 @@
-// --feature-gates: features of the API level that an operator can turn on or off. Most do not exist
-// here: they are accepted, with a warning each.
+// --feature-gates: features of the API level that an operator can turn on or off. Some have
+// nothing to change here: they are accepted, with a warning each.
 #pragma once
 
 #include <expected>
@@ -25,6 +25,7 @@ struct FeatureGates {
   bool initial_corrupt_check = false;     // a member compares itself with others at its start
   bool lease_checkpoint = false;          // the remaining time of long leases goes through the log
   bool lease_checkpoint_persist = false;  // always on here; requires the one above
+  bool stop_grpc_service_on_defrag = false;  // the health service says NOT_SERVING meanwhile
   // Those that are set to anything but their default and have no effect.
   std::vector<GateWithoutEffect> without_effect = {};
   std::vector<FeatureGate> all = {};

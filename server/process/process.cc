@@ -145,6 +145,11 @@ Result<void> Process::Impl::Bind() {
          Authentication::Make(options, context, threads.passwords, threads.control));
   rpc::Router router;
   services.Register(router);
+  if (const auto gates = ParseFeatureGates(options.feature_gates);
+      gates.has_value() && gates->stop_grpc_service_on_defrag) {
+    services.maintenance.OnDefragment(
+        [this](bool begins) { client_server.TellServing(!begins, "defrag is active"); });
+  }
   authentication->Register(router);
   RegisterUnimplemented(router, context);
   rpc::HttpMux routes = ClientRoutes(context, health);

@@ -91,7 +91,9 @@ void MaintenanceService::HashKv(const rpc::CallContext&, Received<std::int64_t> 
 void MaintenanceService::Defragment(const rpc::CallContext&, Received<EmptyMessage>,
                                     Reply<EmptyMessage> reply) {
   KV_INFO("starting defragment");
-  context_.store->Defragment([reply = std::move(reply)](Result<void> done) mutable {
+  on_defragment_(true);
+  context_.store->Defragment([this, reply = std::move(reply)](Result<void> done) mutable {
+    on_defragment_(false);
     if (!done.has_value()) {
       KV_WARN("failed to defragment", {"error", done.error().message});
       return reply.Fail(std::move(done).error());

@@ -4,6 +4,9 @@
 // hasher.
 #pragma once
 
+#include <functional>
+#include <utility>
+
 #include "rpc/service.h"
 #include "server/call/api.h"
 #include "server/call/reply.h"
@@ -19,6 +22,9 @@ class MaintenanceService {
   void Register(rpc::Router& router);
   // Called before the first call; it outlives them. Without one there is no Reseed.
   void Use(Reseeder& reseeder) { reseeder_ = &reseeder; }
+  // Called with true when a defragmentation that a client asked for begins, and with false at its
+  // end; on any thread. Set before the first call.
+  void OnDefragment(std::function<void(bool begins)> hook) { on_defragment_ = std::move(hook); }
 
   void GetStatus(const rpc::CallContext& call, Received<EmptyMessage> request, Reply<Status> reply);
   void HandleAlarm(const rpc::CallContext& call, Received<AlarmRequest> alarm,
@@ -38,6 +44,7 @@ class MaintenanceService {
  private:
   ServiceContext& context_;
   Reseeder* reseeder_ = nullptr;
+  std::function<void(bool begins)> on_defragment_ = [](bool) {};
 };
 
 }  // namespace kvorum::server

@@ -51,7 +51,9 @@ TEST(FeatureGatesTest, OnesThatAreSetAndDoNothingAreNamed) {
       << "as they are by default";
   EXPECT_THAT(without_effect("FastLeaseKeepAlive=false"), ElementsAre("FastLeaseKeepAlive"));
   EXPECT_THAT(without_effect("AllAlpha=true,PriorityRequest=false"),
-              ElementsAre("SetMemberLocalAddr", "StopGRPCServiceOnDefrag"));
+              ElementsAre("SetMemberLocalAddr"));
+  EXPECT_THAT(without_effect("AllBeta=false"),
+              ElementsAre("FastLeaseKeepAlive", "TxnModeWriteWithSharedBuffer"));
 }
 
 TEST(FeatureGatesTest, CheckpointsOfLeasesAreOffUnlessAskedFor) {
