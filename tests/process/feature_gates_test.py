@@ -3,6 +3,7 @@
 
 import unittest
 
+import cluster
 import server
 
 
@@ -19,6 +20,7 @@ class FeatureGatesTest(unittest.TestCase):
     def test_the_health_service_stops_serving_while_a_client_defragments(self):
         member = self.start("--feature-gates=StopGRPCServiceOnDefrag=true")
         self.defragment(member)
+        cluster.wait_until(lambda: b"finished defragment" in member.log(), "the line of the end")
         said = [line for line in member.log().decode().splitlines() if "grpc service status changed" in line]
         self.assertEqual(len(said), 2, said)
         self.assertIn('"status":"NOT_SERVING","reason":"defrag is active"', said[0])
@@ -28,6 +30,7 @@ class FeatureGatesTest(unittest.TestCase):
     def test_it_goes_on_serving_without_the_gate(self):
         member = self.start()
         self.defragment(member)
+        cluster.wait_until(lambda: b"finished defragment" in member.log(), "the line of the end")
         self.assertNotIn(b"NOT_SERVING", member.log())
 
     def test_gates_without_effect_say_why_once(self):
