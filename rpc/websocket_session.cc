@@ -230,7 +230,7 @@ void WebSocketSession::Produce(OutputBatch& batch) {
 bool WebSocketSession::ended() const { return closing_ && wslay_event_want_write(frames_) == 0; }
 
 bool WebSocketSession::pauses_input(bool blocked) const {
-  // What it sends would be answered, or kept for a handler that waits for its client.
+  // A message read now would be answered, or kept for a handler that waits for its client.
   return blocked || body_->is_full();
 }
 

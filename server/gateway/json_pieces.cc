@@ -79,7 +79,7 @@ bool JsonPieces::EndsWith(char c) {
       if (depth_ > 0) --depth_;
       return depth_ == 0;
     default:
-      // What begins no value is complete: a fault.
+      // A byte that begins no value is complete by itself, and a fault.
       return depth_ == 0 && !IsNumberByte(c) && WordWith(c).empty();
   }
 }

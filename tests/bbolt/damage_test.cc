@@ -30,7 +30,7 @@ const Content& Sample() {
   return *content;
 }
 
-// What `a` has and `b` has not, or otherwise: buckets (one whose name differs is one) and records.
+// Counts what only one of the two has: buckets (one whose name differs is one) and records.
 std::size_t Differences(const Content& a, const Content& b) {
   std::size_t differences = 0;
   for (const auto& [name, records] : a) {
