@@ -293,6 +293,7 @@ void AppendBody(const InternalRequest& request, std::string& out) {
     case RequestKind::kRoleGrantPermission:
     case RequestKind::kRoleRevokePermission:
     case RequestKind::kClusterVersionSet:
+    case RequestKind::kDowngradeInfoSet:
     case RequestKind::kMemberAttributesSet:
       out += fmt::format("{}:{{size:{}}}", NameOf(request.kind), request.body.size());
       return;
