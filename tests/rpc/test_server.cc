@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "base/check.h"
+#include "rpc/http_input.h"
+#include "rpc/websocket_handshake.h"
 
 namespace kvorum::rpc {
 namespace {
@@ -121,6 +123,9 @@ void WriteOn(const Stream& stream, std::atomic<int>& refused) {
 }  // namespace
 
 TestServer::TestServer(Options options) {
+  options.reads_open_body = [](std::string_view, std::string_view path) {
+    return path == "/stream";
+  };
   server_ = std::make_unique<Server>(std::move(options), MakeRouter(), MakeHttp());
   auto address = server_->Listen("127.0.0.1", 0);
   KV_CHECK(address.has_value(), "cannot listen");
@@ -290,6 +295,45 @@ Router TestServer::MakeRouter() {
   return router;
 }
 
+namespace {
+
+// Sends a body back while it comes.
+void EchoOn(const std::shared_ptr<HttpInput>& input, const std::shared_ptr<HttpBody>& body);
+
+void EchoBytes(const std::shared_ptr<HttpInput>& input, const std::shared_ptr<HttpBody>& body,
+               std::string bytes) {
+  if (bytes.empty()) return body->End();
+  body->Write({SharedBytes::Own(std::move(bytes))}, [input, body](const Result<void>& written) {
+    if (written.has_value()) EchoOn(input, body);
+  });
+}
+
+void EchoOn(const std::shared_ptr<HttpInput>& input, const std::shared_ptr<HttpBody>& body) {
+  input->Read([input, body](Result<std::string> bytes) {
+    if (bytes.has_value()) EchoBytes(input, body, *std::move(bytes));
+  });
+}
+
+// The answer begins with the first bytes.
+void Echo(const std::shared_ptr<HttpInput>& input, HttpReply reply) {
+  input->Read([input, reply = std::move(reply)](Result<std::string> bytes) mutable {
+    if (!bytes.has_value()) return;
+    const std::shared_ptr<HttpBody> body = reply.Begin(HttpResponse::Text(200, ""));
+    if (body != nullptr) EchoBytes(input, body, *std::move(bytes));
+  });
+}
+
+// Over WebSocket, too.
+void ServeOpenBody(HttpRequest request, HttpReply reply) {
+  if (request.input != nullptr) return Echo(request.input, std::move(reply));
+  auto accepted = AcceptWebSocket(request);
+  if (!accepted.has_value()) return reply.Send(std::move(accepted).error());
+  const auto upgrade = reply.Upgrade(*std::move(accepted));
+  if (upgrade.has_value()) Echo(upgrade->input, std::move(*upgrade->reply));
+}
+
+}  // namespace
+
 HttpHandler TestServer::MakeHttp() {
   HttpMux mux;
   mux.Handle("/health", [](const HttpRequest&, HttpReply reply) {
@@ -321,6 +365,7 @@ HttpHandler TestServer::MakeHttp() {
     const std::lock_guard lock(mutex_);
     waiting_.push_back(std::move(reply));
   });
+  mux.Handle("/stream", ServeOpenBody);
   mux.HandlePrefix("/v3/", [](const HttpRequest& request, HttpReply reply) {
     reply.Send(HttpResponse::Text(200, std::string(request.Path())));
   });

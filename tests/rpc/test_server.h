@@ -17,6 +17,8 @@
 //                           writes and finishes on
 //   /test.Echo/Race         bidi stream: reads and writes until that fails, while another thread
 //                           finishes it at the first message
+//
+// Over HTTP /stream sends a body back while it comes, WebSocket's messages too.
 #pragma once
 
 #include <atomic>
