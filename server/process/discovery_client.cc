@@ -142,7 +142,8 @@ Result<DiscoveryService::Listing> DiscoveryClient::Get(std::string_view key,
 }
 
 Result<void> DiscoveryClient::Put(std::string_view key, std::string_view value) {
-  KV_TRY(const std::string bytes, Ask(kPut, EncodePut(key, value)));
+  const auto answer = Ask(kPut, EncodePut(key, value));
+  if (!answer.has_value()) return std::unexpected(answer.error());
   return {};
 }
 
