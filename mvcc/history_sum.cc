@@ -1,5 +1,9 @@
 #include "mvcc/history_sum.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+
 #include "base/crc32c.h"
 
 namespace kvorum::mvcc {
@@ -15,6 +19,14 @@ std::uint64_t Mix(std::uint64_t word) {
 
 constexpr std::uint64_t kMainFactor = 0x9e3779b97f4a7c15U;
 constexpr std::uint64_t kSubFactor = 0xd1342543de82ef95U;
+
+// Each of the last revisions is a point, so that members of which one has applied more than the
+// others have an older revision in common, though few revisions come.
+constexpr std::int64_t kRecent = 32;
+
+bool IsPoint(std::int64_t revision, std::int64_t newest) {
+  return revision % HistorySum::kInterval == 0 || revision > newest - kRecent;
+}
 
 }  // namespace
 
@@ -40,8 +52,7 @@ void HistorySum::Begin(std::int64_t revision, std::int64_t compact_revision, boo
 }
 
 void HistorySum::Keep(Point point) {
-  const bool is_known = !points_.empty() && points_.back().revision >= point.revision;
-  if (point.revision % kInterval != 0 || is_known) return;
+  if (!points_.empty() && points_.back().revision >= point.revision) return;
   if (points_.size() == kMaxPoints) points_.pop_front();
   points_.push_back(point);
 }
@@ -51,16 +62,26 @@ void HistorySum::Add(const WriteBatch& batch) {
   // Only this executor changes the two, so that the hashes need no lock.
   Point last{.revision = revision_, .added = added_};
   std::vector<Point> passed;
+  std::int64_t newest = revision_;
+  for (const auto& span : batch.appends) {
+    if (!span.empty()) newest = span.back().revision.main;
+  }
   for (const auto& span : batch.appends) {
     for (const RevisionRecord& record : span) {
       if (record.revision.main != last.revision) {
-        if (last.revision % kInterval == 0) passed.push_back(last);
+        if (IsPoint(last.revision, newest)) passed.push_back(last);
         last.revision = record.revision.main;
       }
       last.added += RecordHash(record);
     }
   }
   std::lock_guard lock(mutex_);
+  // Those that are no longer among the last stand at the end: consecutive but for a multiple.
+  const auto tail = points_.end() - std::min<std::ptrdiff_t>(std::ssize(points_), kRecent + 1);
+  points_.erase(
+      std::remove_if(tail, points_.end(),
+                     [&](const Point& point) { return !IsPoint(point.revision, newest); }),
+      points_.end());
   for (const Point& point : passed) Keep(point);
   Keep(last);
   revision_ = last.revision;

@@ -31,7 +31,7 @@ std::uint64_t RecordHash(const RevisionRecord& record);
 
 class HistorySum {
  public:
-  // A point is kept at each multiple of this revision.
+  // A point is kept at each multiple of this revision, and at each of the last few.
   static constexpr std::int64_t kInterval = 256;
   static constexpr std::size_t kMaxPoints = 4096;
   static constexpr std::size_t kMaxBases = 4;

@@ -3,6 +3,8 @@
 #include "mvcc/history_sum.h"
 
 #include <map>
+#include <string>
+#include <vector>
 
 #include "base/rng.h"
 #include "mvcc/history_scan.h"
@@ -67,18 +69,61 @@ TEST_F(HistorySumTest, IsUnknownUntilTheBackendWasReadOnce) {
   Settle();
   EXPECT_TRUE(store->history_sum().Newest(1).bases.empty());
   EXPECT_EQ(Examine(*this), Outcome::kFirst);
-  EXPECT_EQ(SumsOf(*this), (Sums{{{-1, 2}, WalkedSum(*this)}}));
+  EXPECT_EQ(SumsOf(*this), (Sums{{{-1, 1}, 0}, {{-1, 2}, WalkedSum(*this)}}));
   EXPECT_EQ(Examine(*this), Outcome::kEqual);
 }
 
 TEST_F(HistorySumTest, KeepsAPointAtEachMultipleOfItsInterval) {
   for (std::int64_t i = 0; i < 3 * HistorySum::kInterval; ++i) Put("k", std::to_string(i));
   Settle();
+  // And at each of the last few, which here have one multiple among them.
+  std::vector<std::int64_t> expected = {HistorySum::kInterval, 2 * HistorySum::kInterval};
+  for (std::int64_t i = revision() - 31; i <= revision(); ++i) expected.push_back(i);
+  std::vector<std::int64_t> kept;
+  for (const auto& point : store->history_sum().Newest(HistorySum::kMaxPoints).points)
+    kept.push_back(point.revision);
+  EXPECT_EQ(kept, expected);
   const auto points = store->history_sum().Newest(2).points;
-  ASSERT_EQ(points.size(), 3u);
-  EXPECT_EQ(points[0].revision, 2 * HistorySum::kInterval);
-  EXPECT_EQ(points[1].revision, 3 * HistorySum::kInterval);
-  EXPECT_EQ(points[2].revision, revision());
+  ASSERT_EQ(points.size(), 2u);
+  EXPECT_EQ(points[1].revision, revision());
+}
+
+// Whatever one of them applies alone: from then on they never are at one revision.
+TEST_F(HistorySumTest, MembersThatAreAtDifferentRevisionsHaveSomeInCommon) {
+  StoreHarness other;
+  for (StoreHarness* member : {static_cast<StoreHarness*>(this), &other}) {
+    for (int i = 0; i < 50; ++i) member->Put("k", std::to_string(i));
+    member->Settle();
+    EXPECT_EQ(Examine(*member), Outcome::kFirst);
+  }
+  EXPECT_EQ(SumsOf(*this), SumsOf(other));
+  Put("alone", "1");
+  for (StoreHarness* member : {static_cast<StoreHarness*>(this), &other}) {
+    member->Put("k", "more");
+    member->Settle();
+  }
+  const Sums sums = SumsOf(*this);
+  const Sums of_other = SumsOf(other);
+  const auto newest = of_other.rbegin();
+  ASSERT_TRUE(sums.contains(newest->first));
+  EXPECT_NE(sums.at(newest->first), newest->second);
+}
+
+TEST(HistorySumPoints, AreAtMostThatMany) {
+  HistorySum sum;
+  sum.Begin(1, -1, true);
+  RevisionRecord record{.revision = {.main = 1, .sub = 0}, .value = "v"};
+  const std::int64_t end =
+      static_cast<std::int64_t>(HistorySum::kMaxPoints) * HistorySum::kInterval + 600;
+  for (std::int64_t revision = 2; revision <= end; ++revision) {
+    record.revision.main = revision;
+    WriteBatch batch;
+    batch.appends.emplace_back(&record, 1);
+    sum.Add(batch);
+  }
+  const auto points = sum.Newest(HistorySum::kMaxPoints).points;
+  EXPECT_EQ(points.size(), HistorySum::kMaxPoints);
+  EXPECT_EQ(points.back().revision, end);
 }
 
 TEST_F(HistorySumTest, APassIsOvertakenByACompaction) {
