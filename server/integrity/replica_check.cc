@@ -17,15 +17,19 @@ namespace {
 constexpr Duration kCompareInterval = std::chrono::seconds(2);
 constexpr Duration kAnswerTimeout = std::chrono::seconds(1);
 // Between two passes while there are writes, and while there are none.
-constexpr Duration kBusyPause = std::chrono::seconds(2);
+constexpr Duration kBusyPause = std::chrono::seconds(1);
 constexpr Duration kIdlePause = std::chrono::seconds(20);
 // Until a compaction may have ended, or a reader's place is free.
 constexpr Duration kRetry = std::chrono::milliseconds(200);
 constexpr std::uint64_t kRecordsAStep = 1000;
 constexpr Duration kWork = std::chrono::milliseconds(5);
-// A pause is this many times as long as the work before it.
-constexpr int kPauseFactor = 19;
-constexpr int kFirstPauseFactor = 1;
+// A pause is this many times as long as the work before it: a twentieth of a processor, up to a
+// fifth for a pass that would take longer than kBusyPass while there are writes, and half of one
+// for the first pass, before which there is nothing to compare.
+constexpr std::int64_t kPauseFactor = 19;
+constexpr std::int64_t kLeastPauseFactor = 4;
+constexpr std::int64_t kFirstPauseFactor = 1;
+constexpr Duration kBusyPass = std::chrono::milliseconds(1500);
 constexpr Duration kTransferLimit = std::chrono::milliseconds(500);
 
 std::string AllPoints() {
@@ -53,7 +57,7 @@ ReplicaCheck::ReplicaCheck(Executor& executor, ServiceContext& context, PeerRequ
 void ReplicaCheck::Start() {
   epoch_ = context_.store->history_sum().epoch();
   if (action_ != ReplicaCheckAction::kOff) executor_.Post([this] { Read(); });
-  executor_.PostAt(executor_.clock().Now() + kCompareInterval, [this] { CompareWithOthers(); });
+  executor_.PostAt(executor_.clock().Now() + kCompareInterval, [this] { CompareInTurn(); });
 }
 
 // ---- reading the own database ----
@@ -68,6 +72,8 @@ void ReplicaCheck::Read() {
     if (MayIdle()) return ReadLater(kBusyPause);
     const auto pass = sum.BeginPass();
     if (!pass.has_value()) return ReadLater(kRetry);
+    pause_factor_ = PauseFactor();
+    worked_ = Duration::zero();
     scan_ = std::make_unique<mvcc::HistoryScan>(*context_.store, *pass);
   }
   const TimePoint start = executor_.clock().Now();
@@ -83,10 +89,22 @@ void ReplicaCheck::Read() {
       scan_.reset();
       return ReadLater(kBusyPause);
     }
-    if (*is_last) return EndPass();
     worked = executor_.clock().Now() - start;
+    if (*is_last) {
+      worked_ += worked;
+      return EndPass();
+    }
   } while (worked < kWork);
-  ReadLater(worked * (last_pass_revision_ < 0 ? kFirstPauseFactor : kPauseFactor));
+  worked_ += worked;
+  ReadLater(worked * pause_factor_);
+}
+
+// By the work of the pass before.
+std::int64_t ReplicaCheck::PauseFactor() const {
+  if (last_pass_revision_ < 0) return kFirstPauseFactor;
+  if (context_.store->history_sum().durable_revision() == last_pass_revision_) return kPauseFactor;
+  const std::int64_t fits = kBusyPass / std::max(worked_, Duration(1)) - 1;
+  return std::clamp(fits, kLeastPauseFactor, kPauseFactor);
 }
 
 void ReplicaCheck::EndPass() {
@@ -123,6 +141,7 @@ void ReplicaCheck::OnDamage(const std::string& what) {
   if (damage_.has_value()) return;
   damage_ = what;
   KV_ERROR("this member's database is damaged", {"error", what});
+  executor_.Post([this] { CompareWithOthers(); });
 }
 
 // ---- comparing with the others ----
@@ -159,6 +178,11 @@ std::vector<MemberHistory> ReplicaCheck::AskOthers(const MembershipView& members
   return histories;
 }
 
+void ReplicaCheck::CompareInTurn() {
+  CompareWithOthers();
+  executor_.PostAt(executor_.clock().Now() + kCompareInterval, [this] { CompareInTurn(); });
+}
+
 void ReplicaCheck::CompareWithOthers() {
   NoticeNewContent();
   const auto members = context_.membership->View();
@@ -186,7 +210,6 @@ void ReplicaCheck::CompareWithOthers() {
   }
   if (quarantine_.stands() && context_.replica->leader() == context_.member_id)
     context_.replica->GiveUpLeadership(kTransferLimit, [] {});
-  executor_.PostAt(executor_.clock().Now() + kCompareInterval, [this] { CompareWithOthers(); });
 }
 
 bool ReplicaCheck::MajorityServesBeside(const std::vector<MemberHistory>& others,

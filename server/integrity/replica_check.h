@@ -11,8 +11,9 @@
 // serves: whatever is wrong with this check, it never takes a cluster down.
 //
 // Runs on the executor, which it blocks while it asks. The owner stops the executor, then destroys
-// this. The counters are for any thread. Bounds: a twentieth of a processor, half of one for the
-// first pass; a question to each member every two seconds.
+// this. The counters are for any thread. Bounds: a twentieth of a processor, up to a fifth for
+// large databases that are written to, half of one for the first pass; a question to each member
+// every two seconds.
 #pragma once
 
 #include <atomic>
@@ -61,11 +62,13 @@ class ReplicaCheck {
   // ---- reading the own database ----
   void Read();
   void ReadLater(Duration pause);
+  std::int64_t PauseFactor() const;
   void EndPass();
   bool MayIdle() const;
   void OnDamage(const std::string& what);
 
   // ---- comparing with the others ----
+  void CompareInTurn();
   void CompareWithOthers();
   std::vector<MemberHistory> AskOthers(const MembershipView& members, std::string_view path);
   void Judge(const Comparison& comparison, const std::vector<MemberHistory>& all);
@@ -83,6 +86,8 @@ class ReplicaCheck {
   std::uint64_t epoch_ = 0;            // of the content that the following are about
   std::optional<std::string> damage_;  // found in it
   std::int64_t last_pass_revision_ = -1;
+  std::int64_t pause_factor_ = 1;
+  Duration worked_{};  // in the current pass, or in the last one
   TimePoint idle_until_;
   std::vector<raft::MemberId> reported_;  // as diverged
   Counters counters_;
