@@ -97,8 +97,9 @@ void ServeReseed(ServiceContext& context, const rpc::HttpRequest& request, rpc::
     return reply.Send(rpc::HttpError(400, "not a member to be re-seeded"));
   const auto answer = std::make_shared<rpc::HttpReply>(std::move(reply));
   SendFreshSnapshot(context, *id, [answer](const Result<void>& begun) {
-    answer->Send(begun.has_value() ? rpc::HttpResponse::Text(200, "")
-                                   : rpc::HttpError(503, begun.error().message));
+    if (begun.has_value()) return answer->Send(rpc::HttpResponse::Text(200, ""));
+    const bool is_final = begun.error().code == Code::kFailedPrecondition;
+    answer->Send(rpc::HttpError(is_final ? 412 : 503, begun.error().message));
   });
 }
 

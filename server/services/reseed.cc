@@ -1,5 +1,6 @@
 #include "server/services/reseed.h"
 
+#include <cstddef>
 #include <memory>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "server/call/quarantine.h"
 #include "server/messages/alarm.h"
 #include "server/messages/member_id.h"
+#include "server/peer/transport.h"
 #include "server/replica/replica.h"
 #include "server/state/membership.h"
 
@@ -40,10 +42,36 @@ class EntryWaiter final : public Waiter {
   const std::function<void(Result<void>)> done_;
 };
 
+// By the connections that there are. The member itself is one of those that are heard.
+Result<void> CheckMajorityBeside(const ServiceContext& context, raft::MemberId member) {
+  const auto members = context.membership->View();
+  std::size_t voters = 0;
+  std::size_t beside = 0;
+  std::size_t heard = 0;
+  for (const auto& [id, each] : members->members) {
+    if (each.is_learner) continue;
+    ++voters;
+    if (id == member) continue;
+    ++beside;
+    if (id == context.member_id || context.transport->ActiveSince(id).has_value()) ++heard;
+  }
+  const std::size_t majority = voters / 2 + 1;
+  if (beside < majority)
+    return Fail(
+        Code::kFailedPrecondition,
+        "etcdserver: a member of a cluster of two cannot be re-seeded; remove it and add it "
+        "anew");
+  if (heard < majority)
+    return Fail(Code::kUnavailable, "the leader hears from no majority beside that member");
+  return {};
+}
+
 }  // namespace
 
 void SendFreshSnapshot(ServiceContext& context, raft::MemberId to,
                        std::function<void(Result<void> begun)> done) {
+  if (auto checked = CheckMajorityBeside(context, to); !checked.has_value())
+    return done(std::move(checked));
   context.replica->HoldForSnapshot(
       to, [&context, to, done = std::move(done)](Result<void> held) mutable {
         if (!held.has_value()) return done(std::move(held));
@@ -56,39 +84,51 @@ void SendFreshSnapshot(ServiceContext& context, raft::MemberId to,
 
 void Reseeder::Reseed(TimePoint deadline, Done done) {
   executor_.Post([this, deadline, done = std::move(done)]() mutable {
+    waiting_.push_back({.deadline = deadline, .done = std::move(done)});
+    if (waiting_.size() > 1) return;
     KV_INFO("re-seeding this member from its leader");
-    Look({.epoch = context_.store->history_sum().epoch(),
-          .deadline = deadline,
-          .ask_at = executor_.clock().Now(),
-          .done = std::move(done)});
+    epoch_ = context_.store->history_sum().epoch();
+    ask_at_ = executor_.clock().Now();
+    Look();
   });
 }
 
-void Reseeder::Look(Attempt attempt) {
-  const bool is_out = context_.quarantine != nullptr && context_.quarantine->stands();
-  if (context_.store->history_sum().epoch() != attempt.epoch) {
-    // The check notices the new database, too, and lets this member serve.
-    if (!is_out) return attempt.done({});
-    attempt.ask_at = attempt.deadline;
+void Reseeder::EndLate(TimePoint now) {
+  for (Waiting& each : waiting_) {
+    if (now >= each.deadline) each.done(kErrTimeout.Fail());
   }
+  std::erase_if(waiting_, [now](const Waiting& each) { return now >= each.deadline; });
+}
+
+void Reseeder::EndAll(const Result<void>& outcome) {
+  for (Waiting& each : std::exchange(waiting_, {})) each.done(outcome);
+}
+
+void Reseeder::Look() {
+  const bool is_out = context_.quarantine != nullptr && context_.quarantine->stands();
+  const bool is_new = context_.store->history_sum().epoch() != epoch_;
+  // The check notices the new database, too, and lets this member serve.
+  if (is_new && !is_out) return EndAll({});
   const TimePoint now = executor_.clock().Now();
-  if (now >= attempt.deadline) return attempt.done(kErrTimeout.Fail());
-  if (now >= attempt.ask_at) {
-    attempt.ask_at = now + kAskAgain;
+  EndLate(now);
+  if (waiting_.empty()) return;
+  if (!is_new && now >= ask_at_) {
+    ask_at_ = now + kAskAgain;
     if (const auto asked = AskLeader(); !asked.has_value()) {
-      if (asked.error().code == Code::kFailedPrecondition)
-        return attempt.done(std::unexpected(asked.error()));
+      if (asked.error().code == Code::kFailedPrecondition) return EndAll(asked);
       KV_WARN("cannot ask the leader for a snapshot", {"error", asked.error().message});
-      attempt.ask_at = now + std::chrono::seconds(1);
+      ask_at_ = now + std::chrono::seconds(1);
     }
   }
-  executor_.PostAt(executor_.clock().Now() + kLook,
-                   [this, attempt = std::move(attempt)]() mutable { Look(std::move(attempt)); });
+  executor_.PostAt(executor_.clock().Now() + kLook, [this] { Look(); });
 }
 
 Result<void> Reseeder::AskLeader() {
   const raft::MemberId leader = context_.replica->leader();
   if (leader == context_.member_id) {
+    // One that is kept from serving hands over by itself.
+    if (context_.quarantine != nullptr && context_.quarantine->stands())
+      return Fail(kErrNoLeader.ToError());
     return Fail(Code::kFailedPrecondition,
                 "etcdserver: this member leads; move the leadership to a healthy member first");
   }
@@ -107,7 +147,10 @@ Result<void> Reseeder::AskLeader() {
     return Fail(Code::kFailedPrecondition,
                 "etcdserver: the leader cannot re-seed members; move the leadership to a kvorum");
   }
-  return Fail(Code::kUnavailable, answer->body);
+  std::string reason = std::move(answer->body);
+  while (reason.ends_with('\n')) reason.pop_back();
+  return Fail(answer->status == 412 ? Code::kFailedPrecondition : Code::kUnavailable,
+              std::move(reason));
 }
 
 }  // namespace kvorum::server

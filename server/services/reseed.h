@@ -6,6 +6,9 @@
 // has, and sends that snapshot as to any follower that is too far behind: the member's log and
 // database are replaced by it in the way that each crash leaves the old ones or the new ones.
 //
+// That entry is committed without the member, so a leader refuses while it hears from no majority
+// beside it: everybody's writes would wait with the entry.
+//
 // Thread-safe. Reseed answers on the executor, which each question to the leader blocks. The
 // context outlives it.
 #pragma once
@@ -14,6 +17,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -25,8 +29,8 @@ namespace kvorum::server {
 
 inline constexpr std::string_view kReseedPrefix = "/kvorum/reseed/";
 
-// The leader's side: begins to send the snapshot, and calls back once it has, or cannot. Any
-// thread.
+// The leader's side: begins to send the snapshot, and calls back once it has, or cannot:
+// kFailedPrecondition if no majority can ever be there without that member. Any thread.
 void SendFreshSnapshot(ServiceContext& context, raft::MemberId to,
                        std::function<void(Result<void> begun)> done);
 
@@ -37,23 +41,28 @@ class Reseeder {
   Reseeder(Executor& executor, PeerRequester& peers, ServiceContext& context)
       : executor_(executor), peers_(peers), context_(context) {}
 
-  // Calls back when this member has a new database. kFailedPrecondition on the leader, and if the
-  // leader is of another program; kUnavailable when time has run out.
+  // Calls back when this member has a new database, also if that was asked for before.
+  // kFailedPrecondition on the leader, if the leader is of another program, or in a cluster of two;
+  // kUnavailable when time has run out.
   void Reseed(TimePoint deadline, Done done);
 
  private:
-  struct Attempt {
-    std::uint64_t epoch = 0;  // of the database to be replaced
+  struct Waiting {
     TimePoint deadline;
-    TimePoint ask_at;  // the leader, again
     Done done;
   };
-  void Look(Attempt attempt);
+  void Look();
+  void EndLate(TimePoint now);
+  void EndAll(const Result<void>& outcome);
   Result<void> AskLeader();
 
   Executor& executor_;
   PeerRequester& peers_;
   ServiceContext& context_;
+  // The executor's. One attempt at a time, for all that wait.
+  std::vector<Waiting> waiting_;
+  std::uint64_t epoch_ = 0;  // of the database to be replaced
+  TimePoint ask_at_;         // the leader, again
 };
 
 }  // namespace kvorum::server

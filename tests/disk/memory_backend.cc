@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/crc32c.h"
 #include "base/failpoint.h"
+#include "mvcc/key_value.h"
 
 namespace kvorum::mvcc {
 namespace {
@@ -253,25 +254,27 @@ class MemoryBackend final : public Backend {
     KV_FAILPOINT("afterStartDBTxn");
     const std::string payload = EncodeBatch(commit_ + 1, batch);
     KV_FAILPOINT("beforeCommit");
-    const std::string header = FrameHeader(payload);
-    const std::array<std::string_view, 3> frame = {header, payload, kFrameEnd};
-    if (Result<void> written = file_->WriteAt(log_end_, frame); !written.has_value()) {
-      // A full disk may have taken a part of it, after the log's end: the next one overwrites that.
-      if (written.error().code != Code::kResourceExhausted) failed_ = written.error();
-      return written;
+    return CommitPayload(payload);
+  }
+
+  Result<bool> SpoilNewest(std::string_view key, SpoilKind kind) {
+    if (failed_.has_value()) return Fail(*failed_);
+    const Entries& records = state_->Of(Bucket::kKey);
+    for (auto at = records.rbegin(); at != records.rend(); ++at) {
+      const auto kv = DecodeKeyValue(*at->second);
+      if (!kv.has_value() || kv->key != key || kv->value.empty()) continue;
+      std::string value(kv->value);
+      value.back() = static_cast<char>(value.back() ^ 1);
+      KeyValue changed = *kv;
+      changed.value = value;
+      std::string payload;
+      AppendNumber(payload, commit_ + 1);
+      AppendChange(payload, kind == SpoilKind::kChange, Bucket::kKey, at->first,
+                   kind == SpoilKind::kChange ? Encode(changed) : "");
+      KV_RETURN_IF_ERROR(CommitPayload(payload));
+      return true;
     }
-    if (Result<void> counted = Count(header.size() + payload.size() + kFrameEnd.size());
-        !counted.has_value()) {
-      failed_ = Error{Code::kDataLoss, counted.error().message};
-      return Fail(*failed_);
-    }
-    KV_FAILPOINT("afterCommit");
-    std::lock_guard lock(mutex_);
-    // Readers take and drop the state under the lock: if we are its only holder, we stay so.
-    if (state_.use_count() > 1) state_ = std::make_shared<State>(*state_);
-    KV_CHECK(ApplyPayload(*state_, payload), "a commit of our own cannot be applied");
-    RefreshSizes();
-    return {};
+    return false;
   }
 
   Result<Reader> OpenReader(ReaderPlace) override {
@@ -314,6 +317,28 @@ class MemoryBackend final : public Backend {
   }
 
  private:
+  Result<void> CommitPayload(const std::string& payload) {
+    const std::string header = FrameHeader(payload);
+    const std::array<std::string_view, 3> frame = {header, payload, kFrameEnd};
+    if (Result<void> written = file_->WriteAt(log_end_, frame); !written.has_value()) {
+      // A full disk may have taken a part of it, after the log's end: the next one overwrites that.
+      if (written.error().code != Code::kResourceExhausted) failed_ = written.error();
+      return written;
+    }
+    if (Result<void> counted = Count(header.size() + payload.size() + kFrameEnd.size());
+        !counted.has_value()) {
+      failed_ = Error{Code::kDataLoss, counted.error().message};
+      return Fail(*failed_);
+    }
+    KV_FAILPOINT("afterCommit");
+    std::lock_guard lock(mutex_);
+    // Readers take and drop the state under the lock: if we are its only holder, we stay so.
+    if (state_.use_count() > 1) state_ = std::make_shared<State>(*state_);
+    KV_CHECK(ApplyPayload(*state_, payload), "a commit of our own cannot be applied");
+    RefreshSizes();
+    return {};
+  }
+
   std::string UnfinishedPath() const { return path_ + ".tmp"; }
 
   Result<void> RemoveUnfinished() {
@@ -446,6 +471,10 @@ Result<std::unique_ptr<Backend>> OpenMemoryBackend(FileSystem& file_system, std:
   auto backend = std::make_unique<MemoryBackend>(file_system, std::move(path));
   KV_RETURN_IF_ERROR(backend->Open());
   return backend;
+}
+
+Result<bool> SpoilNewest(Backend& backend, std::string_view key, SpoilKind kind) {
+  return static_cast<MemoryBackend&>(backend).SpoilNewest(key, kind);
 }
 
 }  // namespace kvorum::mvcc

@@ -12,8 +12,10 @@
 // it belong to a commit that was cut off before its slot was written, and count.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/file_system.h"
@@ -23,5 +25,14 @@ namespace kvorum::mvcc {
 
 // All data in memory, each commit a synced frame of the log at `path`.
 Result<std::unique_ptr<Backend>> OpenMemoryBackend(FileSystem& file_system, std::string path);
+
+// What a faulty disk, another program or a lost page may leave behind, with sound checksums.
+enum class SpoilKind : std::uint8_t {
+  kChange,  // the last byte of a value is another one
+  kLose,    // a record is gone
+};
+// Spoils the newest record of a key in one of these backends, behind the back of whoever uses it,
+// on the thread that commits. False if there is none with a value.
+Result<bool> SpoilNewest(Backend& backend, std::string_view key, SpoilKind kind);
 
 }  // namespace kvorum::mvcc

@@ -60,6 +60,8 @@ class SmallCluster {
 
   // The machine's files are on the real disk from its next start on, below `root`, with LMDB.
   void UseLmdb(std::size_t i, std::string root) { machines_[i]->real_root = std::move(root); }
+  // The in-memory backend that the machine has opened last.
+  mvcc::Backend& backend(std::size_t i) { return *machines_[i]->backend; }
 
   Result<void> Start(std::size_t i) {
     Machine& machine = *machines_[i];
@@ -67,6 +69,7 @@ class SmallCluster {
     FileSystem& fs = machine.real_root.empty() ? machine.disk : PosixFileSystem();
     machine.member = std::make_unique<SmallMember>(fs, scheduler_, network_.PortOf(machine.id));
     if (!machine.real_root.empty()) machine.member->UseLmdb(machine.real_root);
+    machine.member->OnBackend([&machine](mvcc::Backend& backend) { machine.backend = &backend; });
     LocalMemberOptions& options = machine.member->options();
     options.name = NameOf(i);
     options.initial_cluster = machine.initial_cluster;
@@ -187,6 +190,7 @@ class SmallCluster {
     bool join_existing = false;
     std::string real_root;  // empty: its files are on `disk`
     SimFileSystem disk;
+    mvcc::Backend* backend = nullptr;     // the member's
     std::unique_ptr<SmallMember> member;  // destroyed before its disk
   };
 

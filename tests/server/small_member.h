@@ -3,6 +3,7 @@
 // and batches are small, so that a short run meets cuts, commits, snapshots and compaction.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -50,6 +51,9 @@ class SmallMember {
       return mvcc::OpenLmdbBackend({.path = path, .map_size_bytes = std::uint64_t{1} << 30});
     };
   }
+  // Told of each in-memory backend that is opened, so that a test can change one under its member.
+  // Before Start.
+  void OnBackend(std::function<void(mvcc::Backend&)> told) { on_backend_ = std::move(told); }
 
   // Read by Start.
   LocalMemberOptions& options() { return options_; }
@@ -142,8 +146,11 @@ class SmallMember {
 
   FileSystem& fs_;
   std::string root_ = "/data";
+  std::function<void(mvcc::Backend&)> on_backend_ = [](mvcc::Backend&) {};
   mvcc::BackendOpener open_backend_ = [this](const std::string& path) {
-    return mvcc::OpenMemoryBackend(fs_, path);
+    auto backend = mvcc::OpenMemoryBackend(fs_, path);
+    if (backend.has_value()) on_backend_(**backend);
+    return backend;
   };
   LocalMemberOptions options_;
   DataDirectory directory_;

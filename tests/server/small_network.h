@@ -118,7 +118,9 @@ class SmallNetwork {
     if (members != nullptr && members->removed.contains(from)) return;
     Result<raft::Message> message = raft::DecodeMessage(bytes);
     KV_CHECK(message.has_value(), "a message that no peer can read");
-    active_since_.emplace(std::pair(from, to), scheduler_.clock().Now());
+    // A connection does not outlive its sender.
+    if (ReceiverOf(from) != nullptr)
+      active_since_.emplace(std::pair(from, to), scheduler_.clock().Now());
     receiver->Receive(*std::move(message));
   }
 
