@@ -8,6 +8,7 @@
 #include <set>
 
 #include "client/error_text.h"
+#include "tools/replica_state.h"
 #include "tools/table.h"
 
 namespace kvorum::ctl {
@@ -45,6 +46,7 @@ class Rules {
     Reachability();
     Leadership();
     Alarms();
+    Replicas();
     Hashes();
     Versions();
     Membership();
@@ -163,12 +165,12 @@ class Rules {
           "the alarms are not known: " + facts_.no_alarms);
     for (const etcdserverpb::AlarmMember& alarm : facts_.alarms) {
       if (alarm.alarm() == etcdserverpb::NOSPACE)
-        Add(Severity::kCritical, "alarm-nospace", NameOf(alarm.memberid()),
+        Add(Severity::kCritical, "alarm-nospace", MemberName(alarm.memberid()),
             "the alarm NOSPACE is on: the cluster refuses writes",
             "compact, defragment each member, or raise --quota-backend-bytes; then `kvorumctl "
             "alarm disarm`");
       else
-        Add(Severity::kCritical, "alarm-corrupt", NameOf(alarm.memberid()),
+        Add(Severity::kCritical, "alarm-corrupt", MemberName(alarm.memberid()),
             fmt::format("the alarm {} is on: its data differs from the others'",
                         etcdserverpb::AlarmType_Name(alarm.alarm())),
             "run `kvorumctl member reseed` at that member, then `kvorumctl alarm "
@@ -176,10 +178,46 @@ class Rules {
     }
   }
 
-  std::string NameOf(std::uint64_t id) const {
+  std::string MemberName(std::uint64_t id) const {
     for (const ExaminedMember& member : facts_.members)
       if (member.reading.member.id == id) return member.reading.Name();
     return fmt::format("{:x}", id);
+  }
+
+  // By the check that members make all the time (docs/operations/damage.md).
+  void Replicas() {
+    bool is_explained = false;
+    std::vector<std::string> apart;
+    for (const ExaminedMember& member : facts_.members) {
+      const std::string& name = member.reading.Name();
+      switch (ReplicaStateOf(member.reading)) {
+        case ReplicaState::kGood:
+          break;
+        case ReplicaState::kDiffers:
+          apart.push_back(name);
+          break;
+        case ReplicaState::kDamaged:
+          is_explained = true;
+          Add(Severity::kCritical, "database-damaged", name,
+              "its database lacks records, or has others than it has written, and it serves on",
+              "look at its disk and its log; bring a majority of healthy members up, then run "
+              "`kvorumctl member reseed` at it");
+          break;
+        case ReplicaState::kQuarantined:
+          is_explained = true;
+          Add(Severity::kCritical, "quarantined", name,
+              "it serves no keys: its database differs from the other members'",
+              fmt::format("look at its disk, then `kvorumctl --endpoints {} member reseed`",
+                          member.reading.member.endpoint));
+          break;
+      }
+    }
+    if (is_explained || apart.empty()) return;
+    Add(Severity::kCritical, "replicas-differ", "cluster",
+        fmt::format("members hold different keys, as {} found", Join(apart, " and ")),
+        "the line `members hold different keys` in their logs names the minority and the revision; "
+        "`kvorumctl diff` between two members shows the keys; then `kvorumctl member reseed` at "
+        "those that are wrong");
   }
 
   // Hashes can be compared where the same history was forgotten.

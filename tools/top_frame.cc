@@ -8,6 +8,7 @@
 #include "tools/display_width.h"
 #include "tools/json.h"
 #include "tools/key_groups.h"
+#include "tools/replica_state.h"
 #include "tools/table.h"
 
 namespace kvorum::ctl {
@@ -152,6 +153,7 @@ TopFrame MakeFrame(const TopReading& now, const TopReading& before) {
     member.behind = leader_index - std::min(leader_index, status.raftindex());
     member.unapplied = status.raftindex() - std::min(status.raftindex(), status.raftappliedindex());
     member.db_bytes = status.dbsize();
+    member.replica = NameOf(ReplicaStateOf(reading));
     if (reading.metrics) {
       member.watchers = reading.metrics->Value("etcd_debugging_mvcc_watcher_total");
       member.memory_bytes = reading.metrics->Value("process_resident_memory_bytes");
@@ -196,8 +198,14 @@ std::string DrawFrame(const TopFrame& frame, std::size_t width, const Colors& co
                                   : line) +
             '\n';
   }
-  for (const TopMember& m : frame.members)
+  for (const TopMember& m : frame.members) {
     if (!m.why_down.empty()) text += CutTo(m.name + ": " + m.why_down, width) + '\n';
+    if (!m.replica.empty())
+      text += colors.Red(CutTo(m.name + ": its copy of the keys: " + m.replica +
+                                   " (kvorumctl doctor says what to do)",
+                               width)) +
+              '\n';
+  }
 
   if (!frame.no_hot.empty()) text += '\n' + CutTo("no hot prefixes: " + frame.no_hot, width) + '\n';
   if (!frame.hot.empty()) text += '\n' + CutTo("SHARE OF WRITES BY PREFIX", width) + '\n';
@@ -217,6 +225,8 @@ std::string FrameLines(const TopFrame& frame, std::string_view time) {
         Integer64(m.unapplied), Number(m.puts), Number(m.ranges), Milliseconds(m.request_p99_s),
         Milliseconds(m.sync_p99_s), Milliseconds(m.commit_p99_s), Number(m.watchers),
         Integer64(m.db_bytes), Number(m.memory_bytes));
+  for (const TopMember& m : frame.members)
+    if (!m.replica.empty()) text += fmt::format("{} {} replica={}\n", time, m.name, m.replica);
   for (const HotPrefix& hot : frame.hot)
     text += fmt::format("{} hot share={:.3f} prefix={}\n", time, hot.share, ShownKey(hot.prefix));
   return text;
@@ -242,6 +252,7 @@ std::string FrameJson(const TopFrame& frame, std::int64_t unix_ms) {
     add("watchers", m.watchers);
     add("memory_bytes", m.memory_bytes);
     if (!m.why_down.empty()) object.Add("error", JsonString(m.why_down));
+    if (!m.replica.empty()) object.Add("replica", JsonString(m.replica));
     return object.Finish();
   };
   const auto hot = [](const HotPrefix& h) {

@@ -30,6 +30,7 @@ struct TopMember {
   std::optional<double> watchers = {};
   std::optional<double> memory_bytes = {};
   std::string why_down = {};
+  std::string replica = {};  // what is wrong with its copy of the keys; empty: nothing
 };
 
 // Writes under a prefix, as a sample of the events saw them.

@@ -130,6 +130,27 @@ TEST(DiagnosisTest, HashesAreComparedWhereTheCompactionIsTheSame) {
   EXPECT_THAT(Found(facts), ElementsAre("note hash-unknown m3"));
 }
 
+TEST(DiagnosisTest, WhatMembersFindOutAboutTheirCopiesOfTheKeys) {
+  constexpr std::string_view kApart = "kvorum_replica_hash_agreement 0\n";
+  ClusterFacts facts = Healthy();
+  facts.members[0].reading.metrics = MetricsPage::Parse(kApart);
+  facts.members[1].reading.metrics = MetricsPage::Parse(kApart);
+  EXPECT_THAT(Found(facts), ElementsAre("critical replicas-differ cluster"));
+  facts.members[2].reading.metrics =
+      MetricsPage::Parse("kvorum_database_damaged 1\nkvorum_quarantined 0\n");
+  EXPECT_THAT(Found(facts), ElementsAre("critical database-damaged m3"));
+  facts.members[2].reading.metrics =
+      MetricsPage::Parse("kvorum_database_damaged 1\nkvorum_quarantined 1\n");
+  facts.members[2].reading.status->add_errors("memberID:3 alarm:CORRUPT");
+  EXPECT_THAT(Found(facts), ElementsAre("critical quarantined m3"));
+  EXPECT_THAT(Diagnose(facts).front().advice,
+              testing::HasSubstr("kvorumctl --endpoints h3:2379 member reseed"));
+  facts = Healthy();
+  facts.members[0].reading.metrics = MetricsPage::Parse(
+      "kvorum_quarantined 0\nkvorum_database_damaged 0\nkvorum_replica_hash_agreement 1\n");
+  EXPECT_THAT(Found(facts), IsEmpty());
+}
+
 TEST(DiagnosisTest, SpaceIsJudgedByTheQuota) {
   ClusterFacts facts = Healthy();
   auto& status = *facts.members[0].reading.status;

@@ -154,5 +154,20 @@ TEST(ColorsTest, AreForTerminalsUnlessSomebodyObjects) {
   EXPECT_EQ(objects.colors().Red("x"), "x");
 }
 
+TEST(TopFrameTest, AMemberThatIsKeptFromServingIsNamed) {
+  TopReading now{.list = {.cluster = 255}};
+  now.members = {Reading(1, 120, "kvorum_quarantined 0\nkvorum_replica_hash_agreement 1\n"),
+                 Reading(2, 110, "kvorum_quarantined 1\n"),
+                 Reading(3, 110, "kvorum_replica_hash_agreement 0\n")};
+  const TopFrame frame = MakeFrame(now, now);
+  EXPECT_EQ(frame.members[0].replica, "");
+  EXPECT_EQ(frame.members[1].replica, "quarantined");
+  EXPECT_EQ(frame.members[2].replica, "differs");
+  const std::string lines = FrameLines(frame, "T");
+  EXPECT_THAT(lines, HasSubstr("T m2 replica=quarantined\n"));
+  EXPECT_THAT(lines, Not(HasSubstr("T m1 replica")));
+  EXPECT_THAT(FrameJson(frame, 1), HasSubstr(R"("replica":"quarantined")"));
+}
+
 }  // namespace
 }  // namespace kvorum::ctl
