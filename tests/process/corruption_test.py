@@ -221,6 +221,20 @@ class ReplicaCheckTest(unittest.TestCase):
                 write(member, "others", "go on")
                 self.assertEqual(quarantined(member), [])
         self.assertEqual(metric(victim, "kvorum_quarantined"), 1)
+        self.check_told(members, victim)
+
+    def check_told(self, members, victim):
+        """kvorumctl says who is out, and what to do."""
+        endpoints = ",".join(members.endpoints)
+        doctor = subprocess.run([cluster.CTL, "--endpoints", endpoints, "doctor", "-w", "json"], capture_output=True,
+                                timeout=60, check=False)
+        self.assertEqual(doctor.returncode, 2, doctor.stderr)
+        found = [finding for finding in json.loads(doctor.stdout)["findings"] if finding["code"] == "quarantined"]
+        self.assertEqual([finding["subject"] for finding in found], [victim.name])
+        self.assertIn(f"kvorumctl --endpoints {victim.endpoint} member reseed", found[0]["advice"])
+        frame = json.loads(members.ctl("top", "--once", "--interval", "100ms", "--hot", "0", "-w", "json"))
+        self.assertEqual({member["name"]: member.get("replica") for member in frame["members"]}[victim.name],
+                         "quarantined")
 
     def keep_busy(self, members):
         """A database that is written to is read through every two seconds, else every twenty."""
@@ -318,6 +332,53 @@ class ReplicaCheckTest(unittest.TestCase):
         self.assertEqual(quarantined(victim), [])
 
 
+class OtherActionsTest(unittest.TestCase):
+    """--replica-check report and alarm."""
+
+    def begin(self, action):
+        members = cluster.Cluster(3, flags=(*cluster.QUICK, "--replica-check", action))
+        self.addCleanup(members.close)
+        members.start()
+        fill(members)
+        victim = members.followers()[0]
+        victim.stop()
+        spoil(victim, "change", "key007")
+        victim.start()
+        return members, victim
+
+    def wait_known(self, members, victim):
+        leader = members.leader()
+        known = cluster.wait_until(lambda: lines(leader, "members hold different keys"), "the others to know")
+        self.assertEqual(known[0]["diverged-members"], f"{victim.status().header.member_id:x}")
+        self.assertEqual(quarantined(victim), [])
+        self.assertEqual(metric(victim, "kvorum_quarantined"), 0)
+        return leader
+
+    def test_report_only_tells(self):
+        members, victim = self.begin("report")
+        leader = self.wait_known(members, victim)
+        cluster.wait_until(lambda: lines(victim, "members hold different keys"), "the member itself to know")
+        self.assertEqual(alarms(leader), [])
+        for member in members.members:
+            write(member, "all", "serve")
+        with victim.channel() as channel:
+            self.assertEqual(server.get(server.kv(channel), b"key001", serializable=True).kvs[0].value, b"value" * 20)
+        found = subprocess.run([cluster.CTL, "--endpoints", leader.endpoint, "doctor", "--hash=false"],
+                               capture_output=True, timeout=60, check=False)
+        self.assertIn(b"members hold different keys", found.stdout)
+
+    def test_alarm_is_that_of_etcd(self):
+        members, victim = self.begin("alarm")
+        leader = self.wait_known(members, victim)
+        cluster.wait_until(lambda: alarms(leader), "an alarm")
+        self.assertEqual(alarms(leader), [(victim.status().header.member_id, CORRUPT)])
+        for member in members.members:
+            with self.assertRaises(grpc.RpcError) as refused:
+                write(member, "more", "value")
+            self.assertEqual(refused.exception.code(), grpc.StatusCode.DATA_LOSS)
+            self.assertEqual(refused.exception.details(), "etcdserver: corrupt cluster")
+
+
 class ReseedTest(unittest.TestCase):
     """kvorumctl member reseed: a spoiled member gets its leader's database, and nobody else notices."""
 
@@ -387,6 +448,46 @@ class ReseedTest(unittest.TestCase):
             victim.start()
         self.reseed(members, victim)
         self.check_whole(members, victim)
+
+    def test_the_leader_is_killed_in_the_middle(self):
+        members, victim = self.begin(keys=300)
+        leader = members.leader()
+        third = next(member for member in members.members if member not in (victim, leader))
+        snapshots = os.path.join(victim.data_dir, "member", "snap")
+        ctl = subprocess.Popen([cluster.CTL, "--endpoints", victim.endpoint, "member", "reseed"],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        try:
+            # The first part of the snapshot is there, or even all of it: the file is named after what it becomes.
+            cluster.wait_until(lambda: ctl.poll() is not None or
+                               any(".snap.db" in name for name in os.listdir(snapshots)), "the snapshot to come")
+            leader.kill()
+            # The two that are left need each other: whoever leads asks neither for a snapshot of the other.
+            cluster.wait_until(lambda: self.is_writable(third), "the others to go on")
+            leader.start()
+            outcome, _ = ctl.communicate(timeout=120)
+        finally:
+            ctl.kill()
+            ctl.wait()
+        if ctl.returncode != 0:
+            self.reseed(members, victim)
+        else:
+            self.assertIn(b"has a new database", outcome)
+        self.check_whole(members, victim)
+
+    @staticmethod
+    def is_writable(member):
+        try:
+            write(member, "goes", "on")
+            return True
+        except grpc.RpcError:
+            return False
+
+    def test_two_are_too_few(self):
+        members = cluster.Cluster(2)
+        self.addCleanup(members.close)
+        members.start()
+        with self.assertRaisesRegex(AssertionError, "a member of a cluster of two cannot be re-seeded"):
+            self.reseed(members, members.followers()[0])
 
     def test_the_leader_refuses_for_itself(self):
         members, _ = self.begin()
