@@ -14,6 +14,7 @@ import unittest
 import grpc
 from etcd3.etcdrpc import rpc_pb2, rpc_pb2_grpc
 
+import cluster
 import server
 
 ROUNDS = int(os.environ.get("KVORUM_CRASH_ROUNDS", "1"))
@@ -182,6 +183,142 @@ class AdminCrashTest(unittest.TestCase):
         grant()
         self.crash_and_repeat(lambda: self.ctl("lease", "revoke", lease[0]), is_revoked, grant,
                               "requested lease not found")
+
+
+class DefragmentationTest(unittest.TestCase):
+    """Those that members begin by themselves, killed as soon as their copy is there."""
+
+    FREE_MIB = 30
+
+    def setUp(self):
+        self.member = server.Server()
+        self.addCleanup(self.member.close)
+        self.member.start()
+        with self.member.channel() as channel:
+            stub = server.kv(channel)
+            for number in range(20):
+                server.put(stub, b"kept%d" % number, b"v" * 100_000)
+            for _ in range(self.FREE_MIB):
+                revision = server.put(stub, b"big", os.urandom(1 << 20)).header.revision
+            stub.Compact(rpc_pb2.CompactionRequest(revision=revision, physical=True), timeout=60)
+
+    def wait_copying(self):
+        """Until there is a copy, or it has taken the database's place."""
+        copy = os.path.join(self.member.data_dir, "member", "snap", "db.tmp")
+        cluster.wait_until(lambda: os.path.exists(copy) or b"finished" in self.member.log(), "a copy", timeout=120)
+
+    def check_finishes(self, size):
+        """What was written is there, and the rerun has made the file small."""
+        with self.member.channel() as channel:
+            stub = server.kv(channel)
+            for number in range(20):
+                self.assertEqual(len(server.get(stub, b"kept%d" % number).kvs[0].value), 100_000)
+            cluster.wait_until(lambda: size(channel) < 10 << 20, "the file to be small", timeout=120)
+            server.put(stub, b"goes", b"on")
+
+    @staticmethod
+    def size(channel):
+        return server.maintenance(channel).Status(rpc_pb2.StatusRequest(), timeout=20).dbSize
+
+    def test_at_a_start(self):
+        self.member.kill()
+        self.member.flags += ["--bootstrap-defrag-threshold-megabytes", "5"]
+        with open(self.member.log_path, "wb") as log:
+            self.member.process = subprocess.Popen(self.member.command(), stdout=log, stderr=log,
+                                                   env=self.member.environment, cwd=self.member.folder)
+        self.wait_copying()
+        self.member.kill()
+        self.member.start()
+        self.check_finishes(self.size)
+
+    def test_by_itself(self):
+        """Looked for every ten seconds."""
+        self.member.kill()
+        self.member.flags += ["--auto-defrag-threshold-percent", "50"]
+        self.member.start()
+        self.wait_copying()
+        self.member.kill()
+        self.member.start()
+        self.check_finishes(self.size)
+
+
+class ClusterCrashTest(unittest.TestCase):
+    """What takes several members."""
+
+    def begin(self, *flags):
+        members = cluster.Cluster(3, flags=(*cluster.QUICK, *flags))
+        self.addCleanup(members.close)
+        members.start()
+        self.rng = random.Random(f"{SEED} {self.id()}")
+        return members
+
+    def kill_during(self, members, victim, *words):
+        """Kills the member in the middle of the command, somewhere; it is up again at the end."""
+        ctl = subprocess.Popen([CTL, "--endpoints", victim.endpoint, "--command-timeout", "5s", *words],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(self.rng.uniform(0.005, 0.06))
+        victim.kill()
+        ctl.wait(60)
+        victim.start()
+        members.leader()
+
+    @staticmethod
+    def until_accepted(members, done_already, *words):
+        """Runs the command again until it is done; refusals for want of a leader or of health pass."""
+        def attempt():
+            try:
+                members.ctl(*words, endpoints=[members.leader().endpoint])
+                return True
+            except AssertionError as error:
+                return done_already in str(error)
+        cluster.wait_until(attempt, " ".join(words), timeout=120)
+
+    def test_moving_the_leader(self):
+        members = self.begin()
+        leader = members.leader()
+        target = members.followers()[0]
+        target_id = f"{target.status().header.member_id:x}"
+        self.kill_during(members, leader, "move-leader", target_id)
+        self.until_accepted(members, "is not leader", "move-leader", target_id)
+        cluster.wait_until(lambda: members.leader() is target, "the leader to be there")
+        write(members, b"goes on")
+        members.check_equal()
+
+    def test_promoting_a_learner(self):
+        members = self.begin()
+        write(members, b"before")
+        learner = members.new_member("m4")
+        self.until_accepted(members, "Peer URLs already exists", "member", "add", "m4", "--learner", "--peer-urls",
+                            learner.peer_url)
+        learner.start()
+        learner_id = f"{learner.status().header.member_id:x}"
+        self.kill_during(members, members.leader(), "member", "promote", learner_id)
+        self.until_accepted(members, "can only promote a learner member", "member", "promote", learner_id)
+        listed = members.ctl("member", "list", endpoints=[members.leader().endpoint]).splitlines()
+        self.assertTrue(next(line for line in listed if line.startswith(learner_id)).endswith("false"), listed)
+        write(members, b"after")
+        members.check_equal()
+
+    def test_receiving_the_leaders_database(self):
+        members = self.begin("--snapshot-count", "20", "--snapshot-catchup-entries", "5")
+        late = members.followers()[0]
+        late.stop()
+        with members.leader().channel() as channel:
+            for number in range(100):
+                server.put(server.kv(channel), b"large%02d" % (number % 40), os.urandom(200_000))
+        snapshots = os.path.join(late.data_dir, "member", "snap")
+        late.launch()
+        cluster.wait_until(lambda: any(".snap.db" in name for name in os.listdir(snapshots)) or late.ready(),
+                           "the database to come")
+        late.kill()
+        late.start()
+        write(members, b"after")
+        members.check_equal()
+
+
+def write(members, key):
+    with members.leader().channel() as channel:
+        server.put(server.kv(channel), key, b"value")
 
 
 if __name__ == "__main__":
