@@ -155,11 +155,12 @@ class ClusterDiscoveryTest(unittest.TestCase):
             f"http://127.0.0.1:{self.service.peer_port}"]
         self.service.start()
         self.ctl("put", SIZE_KEY, "2", endpoint=f"127.0.0.1:{port}")
-        # It may have looked before the size was there; then it has ended, and is started again.
-        if member.process.poll() is not None or "size key not found" in member.log():
-            member.wait_end()
-            member.launch()
-        member.wait_for("waiting for peers from discovery service")
+
+        def waits():
+            if member.process.poll() is not None:  # it has looked before the size was there
+                member.launch()
+            return "waiting for peers from discovery service" in member.log()
+        cluster.wait_until(waits, "the member to wait for others")
         member.process.send_signal(signal.SIGTERM)
         self.assertEqual(member.wait_end(), -signal.SIGTERM)
 
