@@ -26,6 +26,11 @@ constexpr std::array<Bucket, kBucketNames.size()> kBucketsByName = [] {
   return buckets;
 }();
 
+// The auth bucket also holds what only our members know: since when tokens, users and roles count.
+bool IsEtcds(Bucket bucket, std::string_view key) {
+  return bucket != Bucket::kAuth || key == "authEnabled" || key == "authRevision";
+}
+
 // Puts the content into a writer, in steps.
 class ContentWalk {
  public:
@@ -42,6 +47,7 @@ class ContentWalk {
     KV_RETURN_IF_ERROR(
         content_.Scan(bucket, last_key_, {}, [&](std::string_view key, std::string_view value) {
           if (begun_ && key == last_key_) return true;  // where the previous step ended
+          if (!IsEtcds(bucket, key)) return true;
           put = writer.Put(key, value);
           if (!put.has_value()) return false;
           full = ++records == kRecordsBetweenLooks || writer.ReadyBytes() >= kChunkBytes;

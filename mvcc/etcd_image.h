@@ -1,6 +1,6 @@
 // The database as etcd would keep it, for clients that save a snapshot: one consistent state as the
 // bytes of a bbolt file. Every bucket holds the keys and values that etcd has there, without the
-// checksums that our backend adds.
+// checksums and records that are ours alone.
 #pragma once
 
 #include <cstdint>

@@ -168,7 +168,8 @@ constinit const Method<std::int64_t, HashKvResponse> kHashKv{
     },
     kRoot};
 constinit const StreamMethod kSnapshot{kMaintenanceService, "Snapshot",
-                                       rpc::MethodKind::kServerStream, kRoot};
+                                       rpc::MethodKind::kServerStream, kRoot,
+                                       /*learner_serves=*/true};
 constinit const Method<raft::MemberId, EmptyMessage> kMoveLeader{
     kMaintenanceService, "MoveLeader", DecodeMemberId, EncodeNothing, kRoot};
 constinit const Method<DowngradeRequest, std::string> kDowngrade{

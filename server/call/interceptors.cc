@@ -46,7 +46,7 @@ rpc::StreamMethod Guarded(const ServiceContext& context, const StreamMethod& met
   return [&context, &method,
           handler = std::move(handler)](std::shared_ptr<rpc::ServerStream> stream) {
     rpc::CallContext& call = stream->context();
-    if (auto allowed = CheckCall(context, call, /*learner_serves=*/false); !allowed.has_value())
+    if (auto allowed = CheckCall(context, call, method.learner_serves); !allowed.has_value())
       return stream->Finish(std::move(allowed).error());
     if (context.quarantine != nullptr) context.quarantine->Watch(stream);
     if (context.leader_streams != nullptr && WantsLeader(call)) context.leader_streams->Add(stream);

@@ -23,7 +23,7 @@ Result<void> CheckCall(const ServiceContext& context, const rpc::CallContext& ca
 // True while permissions do not matter, since auth is disabled.
 bool IsOpen(const ServiceContext& context);
 
-// Wraps `handler` in CheckCall and the method's admission. A learner serves no stream; the stream
+// Wraps `handler` in CheckCall and the method's admission. A learner serves few streams; the stream
 // of a call that requires a leader is cut when there has been none for a while.
 rpc::StreamMethod Guarded(const ServiceContext& context, const StreamMethod& method,
                           rpc::StreamMethod handler);

@@ -45,6 +45,8 @@ struct StreamMethod {
   rpc::MethodKind kind;
   // Called when the stream begins. Null: anybody may begin one.
   Result<void> (*admits)(const Asker& asker);
+  // True if a member without a vote serves it.
+  bool learner_serves = false;
 };
 
 // A request with the bytes that it refers to, which also go into the log.

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "proto/wire.h"
 #include "server/messages/tables.h"
 
 namespace kvorum::server {
@@ -38,6 +39,10 @@ struct AlarmAnswer {
 constexpr auto kAlarmAnswer =
     Describe<AlarmAnswer, Nested<1, &AlarmAnswer::header, kResponseHeader>,
              Nested<2, &AlarmAnswer::alarms, kAlarm>>("etcdserverpb.AlarmResponse");
+
+namespace snapshot_fields {
+constexpr std::uint32_t kRemainingBytes = 2, kBlob = 3, kVersion = 4;
+}  // namespace snapshot_fields
 
 struct Attributes {
   std::string name;
@@ -94,6 +99,19 @@ SharedBytes EncodeHashKvResponse(const ResponseHeader& header, std::uint32_t has
 
 SharedBytes EncodeAlarmResponse(const ResponseHeader& header, const std::vector<Alarm>& alarms) {
   return wire::EncodeShared(kAlarmAnswer, {.header = header, .alarms = alarms});
+}
+
+std::string EncodeSnapshotHead(std::uint64_t remaining_bytes, std::size_t blob_bytes) {
+  std::string out;
+  wire::AppendUint(out, snapshot_fields::kRemainingBytes, remaining_bytes);
+  if (blob_bytes > 0) wire::AppendLengthDelimitedHeader(out, snapshot_fields::kBlob, blob_bytes);
+  return out;
+}
+
+std::string EncodeSnapshotTail(std::string_view version) {
+  std::string out;
+  wire::AppendBytes(out, snapshot_fields::kVersion, version);
+  return out;
 }
 
 Result<std::int64_t> DecodeHashKvRequest(std::string_view bytes) {

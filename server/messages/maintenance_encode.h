@@ -36,6 +36,10 @@ SharedBytes EncodeHashKvResponse(const ResponseHeader& header, std::uint32_t has
                                  std::int64_t compact_revision, std::int64_t hash_revision);
 SharedBytes EncodeAlarmResponse(const ResponseHeader& header, const std::vector<Alarm>& alarms);
 
+// A SnapshotResponse around its blob, which is sent without a copy.
+std::string EncodeSnapshotHead(std::uint64_t remaining_bytes, std::size_t blob_bytes);
+std::string EncodeSnapshotTail(std::string_view version);
+
 // Returns HashKVRequest.revision.
 Result<std::int64_t> DecodeHashKvRequest(std::string_view bytes);
 

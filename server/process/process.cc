@@ -56,7 +56,6 @@
 #include "server/services/peer_http.h"
 #include "server/services/promote_forwarder.h"
 #include "server/services/reseed.h"
-#include "server/services/unimplemented.h"
 #include "watch/hub.h"
 
 namespace kvorum::server {
@@ -151,7 +150,6 @@ Result<void> Process::Impl::Bind() {
         [this](bool begins) { client_server.TellServing(!begins, "defrag is active"); });
   }
   authentication->Register(router);
-  RegisterUnimplemented(router, context);
   rpc::HttpMux routes = ClientRoutes(context, health);
   metrics_http.AddRoutes(routes);
   AddDebugVars(routes, context, arguments);

@@ -6,14 +6,17 @@
 #include "base/api_errors.h"
 #include "base/logging.h"
 #include "mvcc/store.h"
+#include "rpc/grpc_protocol.h"
 #include "server/call/method_registrar.h"
 #include "server/call/quarantine.h"
 #include "server/call/reply_waiter.h"
+#include "server/messages/kv_decode.h"
 #include "server/messages/maintenance_encode.h"
 #include "server/messages/version.h"
 #include "server/replica/cluster_version.h"
 #include "server/replica/replica.h"
 #include "server/services/reseed.h"
+#include "server/services/snapshot_stream.h"
 #include "server/state/alarms.h"
 #include "server/state/membership.h"
 
@@ -25,6 +28,9 @@ void MaintenanceService::Register(rpc::Router& router) {
   methods.Add(api::kAlarm, this, &MaintenanceService::HandleAlarm);
   methods.Add(api::kHash, this, &MaintenanceService::Hash);
   methods.Add(api::kHashKv, this, &MaintenanceService::HashKv);
+  methods.AddStream(api::kSnapshot, [this](std::shared_ptr<rpc::ServerStream> stream) {
+    Snapshot(std::move(stream));
+  });
   methods.Add(api::kDefragment, this, &MaintenanceService::Defragment);
   methods.Add(api::kMoveLeader, this, &MaintenanceService::MoveLeader);
   methods.Add(api::kReseed, this, &MaintenanceService::Reseed);
@@ -86,6 +92,17 @@ void MaintenanceService::HashKv(const rpc::CallContext&, Received<std::int64_t> 
                     .compact_revision = hash->compact_revision,
                     .hash_revision = hash->revision});
       });
+}
+
+void MaintenanceService::Snapshot(std::shared_ptr<rpc::ServerStream> stream) {
+  stream->Read([this, stream](const Result<std::optional<SharedBytes>>& message) {
+    if (!message.has_value()) return;  // the stream is finished
+    if (!message->has_value())
+      return stream->Finish({Code::kInternal, "grpc: no request message was received"});
+    if (const auto request = DecodeEmptyMessage((*message)->view()); !request.has_value())
+      return stream->Finish(rpc::OnStream(request.error()));
+    std::make_shared<SnapshotStream>(context_, stream, snapshots_)->Start();
+  });
 }
 
 void MaintenanceService::Defragment(const rpc::CallContext&, Received<EmptyMessage>,

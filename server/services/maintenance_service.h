@@ -1,10 +1,11 @@
-// etcdserverpb.Maintenance (Status, Alarm, Hash, HashKV, Defragment, MoveLeader), and our own
-// kvorumpb.Replica (Reseed), which has no messages but empty ones.
-// Transport-free handlers, called on any I/O loop; what reads the whole store runs on the
-// hasher.
+// etcdserverpb.Maintenance (Status, Alarm, Hash, HashKV, Snapshot, Defragment, MoveLeader), and our
+// own kvorumpb.Replica (Reseed), which has no messages but empty ones. Transport-free handlers,
+// called on any I/O loop; what reads the whole store runs on the hasher.
 #pragma once
 
+#include <atomic>
 #include <functional>
+#include <memory>
 #include <utility>
 
 #include "rpc/service.h"
@@ -33,6 +34,7 @@ class MaintenanceService {
             Reply<std::uint32_t> reply);
   void HashKv(const rpc::CallContext& call, Received<std::int64_t> revision,
               Reply<HashKvResponse> reply);
+  void Snapshot(std::shared_ptr<rpc::ServerStream> stream);
   void Defragment(const rpc::CallContext& call, Received<EmptyMessage> request,
                   Reply<EmptyMessage> reply);
   void MoveLeader(const rpc::CallContext& call, Received<raft::MemberId> target,
@@ -45,6 +47,7 @@ class MaintenanceService {
   ServiceContext& context_;
   Reseeder* reseeder_ = nullptr;
   std::function<void(bool begins)> on_defragment_ = [](bool) {};
+  const std::shared_ptr<std::atomic<int>> snapshots_ = std::make_shared<std::atomic<int>>(0);
 };
 
 }  // namespace kvorum::server

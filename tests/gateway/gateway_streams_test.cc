@@ -1,6 +1,8 @@
 // Streaming calls of the gateway over a small member.
 #include <gtest/gtest.h>
 
+#include "base/api_errors.h"
+#include "server/services/snapshot_stream.h"
 #include "tests/gateway/gateway_fixture.h"
 
 namespace kvorum::server::gateway {
@@ -54,12 +56,30 @@ TEST_F(GatewayTest, AClientThatDoesNotReadHasOneMessageWaiting) {
   EXPECT_TRUE(served_.lanes().RunUntil([&] { return watch->ended; }));
 }
 
-TEST_F(GatewayTest, AnErrorBeforeTheFirstMessageHasItsStatus) {
+TEST_F(GatewayTest, ASavedSnapshotHasALineForEachMessage) {
   const auto answer = Ask(Post("/v3/maintenance/snapshot", "{}"));
-  ASSERT_EQ(answer->head->status, 501u);
-  EXPECT_EQ(answer->body,
-            "{\"error\":{\"code\":12,\"message\":\"method Snapshot not implemented\"}}\n");
+  ASSERT_EQ(answer->head->status, 200u);
+  EXPECT_GE(std::ranges::count(answer->body, '\n'), 2) << "the file, then its hash";
+  EXPECT_EQ(answer->body.substr(0, 11), "{\"result\":{");
+}
+
+TEST_F(GatewayTest, AnErrorBeforeTheFirstMessageHasItsStatus) {
+  std::vector<std::shared_ptr<KeptAnswer>> saves;
+  for (int i = 0; i < SnapshotStream::kMaxAtOnce; ++i) {
+    saves.push_back(Send(Post("/v3/maintenance/snapshot", "{}")));
+    saves.back()->reads = false;
+    ASSERT_TRUE(served_.lanes().RunUntil([&] { return !saves.back()->body.empty(); }));
+  }
+  const auto answer = Ask(Post("/v3/maintenance/snapshot", "{}"));
+  ASSERT_EQ(answer->head->status, 500u);
+  EXPECT_EQ(answer->body, "{\"error\":{\"code\":2,\"message\":\"" +
+                              std::string(kErrTooManyRequests.message) + "\"}}\n");
   EXPECT_EQ(answer->head->content_type, "application/json");
+  for (const auto& save : saves) {
+    save->reads = true;
+    save->Take();
+    EXPECT_TRUE(served_.lanes().RunUntil([&] { return save->ended; }));
+  }
 }
 
 TEST_F(GatewayTest, AStreamOfOneRequestNeedsItsJson) {

@@ -46,9 +46,11 @@ class EtcdImageTest : public testing::Test {
   void PutSmallBuckets() {
     OwnedBatch batch;
     for (std::size_t i = 1; i < kBucketNames.size(); i += 2) {
+      if (static_cast<Bucket>(i) == Bucket::kAuth) continue;
       batch.Put(static_cast<Bucket>(i), "a key", "its value");
       batch.Put(static_cast<Bucket>(i), std::string(kMaxBucketKeySizeBytes, 'k'), "");
     }
+    batch.Put(Bucket::kAuth, "authRevision", "12345678");
     Commit(*backend, batch);
   }
   std::string Drain(EtcdImage& image) {
@@ -90,6 +92,17 @@ TYPED_TEST(EtcdImageTest, HoldsWhatTheBackendHolds) {
   EXPECT_EQ(bytes.size(), image.size_bytes);
   EXPECT_TRUE(bbolt::ContentOf(bytes).value() == this->Content());
   EXPECT_TRUE(image.source->Next()->empty()) << "the end lasts";
+}
+
+TYPED_TEST(EtcdImageTest, LeavesOutWhatIsOursAlone) {
+  this->PutSmallBuckets();
+  const bbolt::Content before = this->Content();
+  OwnedBatch batch;
+  for (const char* key : {"roleRevision:r", "tokenRevision", "userRevision:u"})
+    batch.Put(Bucket::kAuth, key, "12345678");
+  Commit(*this->backend, batch);
+  EtcdImage image = this->Image();
+  EXPECT_EQ(bbolt::ContentOf(this->Drain(image)).value(), before);
 }
 
 TYPED_TEST(EtcdImageTest, IsOfOneStateWhileWritesGoOn) {

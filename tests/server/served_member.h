@@ -30,7 +30,6 @@
 #include "server/services/lease_service.h"
 #include "server/services/login.h"
 #include "server/services/maintenance_service.h"
-#include "server/services/unimplemented.h"
 #include "server/services/watch_service.h"
 #include "tests/auth/executor_password_work.h"
 #include "tests/server/small_member.h"
@@ -165,7 +164,6 @@ class ServedMember {
     lock_.Register(router_);
     election_.Register(router_);
     auth_.Register(router_);
-    RegisterUnimplemented(router_, context_);
     health_.Register(router_);
   }
 

@@ -1,0 +1,131 @@
+// Maintenance.Snapshot: the messages as etcd's clients expect them, the file in them, slow clients.
+#include "server/services/snapshot_stream.h"
+
+#include <gtest/gtest.h>
+#include <openssl/evp.h>
+
+#include <string>
+
+#include "base/api_errors.h"
+#include "mvcc/etcd_image.h"
+#include "proto/rpc.pb.h"
+#include "tests/bbolt/image.h"
+#include "tests/server/request_bodies.h"
+#include "tests/server/served_member.h"
+
+namespace kvorum::server {
+namespace {
+
+constexpr std::string_view kPath = "/etcdserverpb.Maintenance/Snapshot";
+
+std::string Sha256(std::string_view bytes) {
+  std::string hash(32, '\0');
+  EVP_Digest(bytes.data(), bytes.size(), reinterpret_cast<unsigned char*>(hash.data()), nullptr,
+             EVP_sha256(), nullptr);
+  return hash;
+}
+
+struct Saved {
+  std::string file;
+  std::string hash;
+  Error status;
+};
+
+class SnapshotStreamTest : public testing::Test {
+ protected:
+  SnapshotStreamTest() { EXPECT_TRUE(served_.Start().has_value()); }
+
+  void Fill(int keys, std::size_t value_bytes) {
+    for (int i = 0; i < keys; ++i)
+      ASSERT_TRUE(served_
+                      .Call("/etcdserverpb.KV/Put",
+                            PutBody("key" + std::to_string(i), std::string(value_bytes, 'v')))
+                      .has_value());
+  }
+  std::shared_ptr<FakeStream> Open() { return served_.OpenStream(kPath, ""); }
+  // Checks the messages' form on the way.
+  Saved Finish(const FakeStream& stream) {
+    EXPECT_TRUE(served_.RunUntilFinished(stream));
+    Saved saved;
+    saved.status = stream.status().value_or(Error{});
+    std::vector<etcdserverpb::SnapshotResponse> messages;
+    for (const std::string& bytes : stream.messages())
+      EXPECT_TRUE(messages.emplace_back().ParseFromString(bytes));
+    if (messages.empty()) return saved;
+    saved.hash = messages.back().blob();
+    messages.pop_back();
+    std::uint64_t remaining = 0;
+    for (const auto& message : messages) remaining += message.blob().size();
+    for (const auto& message : messages) {
+      saved.file += message.blob();
+      remaining -= message.blob().size();
+      EXPECT_EQ(message.remaining_bytes(), remaining);
+      EXPECT_FALSE(message.has_header());
+      if (remaining > 0) {
+        EXPECT_EQ(message.blob().size(), 32768U);
+      }
+    }
+    return saved;
+  }
+
+  ServedMember served_;
+};
+
+TEST_F(SnapshotStreamTest, SendsTheFileInPiecesAndThenItsHash) {
+  Fill(300, 20'000);
+  const Saved saved = Finish(*Open());
+  EXPECT_EQ(saved.status.code, Code::kOk);
+  EXPECT_EQ(saved.hash, Sha256(saved.file));
+  EXPECT_EQ(saved.file.size() % 4096, 0U);
+  const bbolt::Content content = bbolt::ContentOf(saved.file).value();
+  EXPECT_EQ(content.size(), 10U);
+  EXPECT_EQ(content.at("key").size(), 300U);
+  EXPECT_EQ(content.at("meta").at("consistent_index").size(), 8U);
+  EXPECT_EQ(content.at("members").size(), 1U);
+}
+
+TEST_F(SnapshotStreamTest, HoldsEveryWriteThatWasAnswered) {
+  Fill(1, 10);
+  EXPECT_EQ(bbolt::ContentOf(Finish(*Open()).file).value().at("key").size(), 1U);
+  Fill(3, 10);
+  EXPECT_EQ(bbolt::ContentOf(Finish(*Open()).file).value().at("key").size(), 4U);
+}
+
+TEST_F(SnapshotStreamTest, WaitsForItsClientWithAFewMessagesInMemory) {
+  Fill(300, 20'000);
+  const auto stream = Open();
+  stream->SetReading(false);
+  ASSERT_TRUE(served_.lanes().RunUntil([&] { return !stream->messages().empty(); }));
+  const std::size_t first = stream->messages().size();
+  EXPECT_LE(first * mvcc::kImageUnitBytes, std::size_t{2} << 20);
+  Fill(10, 10);
+  EXPECT_EQ(stream->messages().size(), first);
+  stream->SetReading(true);
+  const Saved saved = Finish(*stream);
+  EXPECT_EQ(saved.hash, Sha256(saved.file));
+  EXPECT_EQ(bbolt::ContentOf(saved.file).value().at("key").size(), 300U) << "one state";
+}
+
+TEST_F(SnapshotStreamTest, RefusesMoreThanAFewAtOnce) {
+  Fill(300, 20'000);
+  std::vector<std::shared_ptr<FakeStream>> streams;
+  for (int i = 0; i < SnapshotStream::kMaxAtOnce; ++i) {
+    streams.push_back(Open());
+    streams.back()->SetReading(false);
+    ASSERT_TRUE(served_.lanes().RunUntil([&] { return !streams.back()->messages().empty(); }));
+  }
+  EXPECT_EQ(Finish(*Open()).status, kErrTooManyRequests.ToError());
+  for (const auto& stream : streams) {
+    stream->SetReading(true);
+    EXPECT_EQ(Finish(*stream).status.code, Code::kOk);
+  }
+  EXPECT_EQ(Finish(*Open()).status.code, Code::kOk);
+}
+
+TEST_F(SnapshotStreamTest, RefusesAMalformedRequest) {
+  const auto stream = served_.OpenStream(kPath, "\xff");
+  EXPECT_NE(Finish(*stream).status.code, Code::kOk);
+}
+
+}  // namespace
+}  // namespace kvorum::server
