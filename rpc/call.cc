@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "rpc/http2_session.h"
+#include "rpc/local_address.h"
 #include "rpc/loop.h"
 
 namespace kvorum::rpc {
@@ -104,6 +105,15 @@ void Call::CarryOut(StreamOperations::Batch& operations) {
 
 void Call::OnTimer() {
   if (session_ != nullptr) session_->Expire(*this);
+}
+
+std::string Call::LocalAddress() const {
+  return session_ == nullptr ? std::string() : session_->LocalAddress();
+}
+
+std::string LocalAddressOf(const CallContext& call) {
+  const auto* const of_connection = dynamic_cast<const Call*>(&call);
+  return of_connection == nullptr ? std::string() : of_connection->LocalAddress();
 }
 
 }  // namespace kvorum::rpc

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "base/error.h"
@@ -54,6 +55,8 @@ class Call final : public CallContext,
   std::size_t to_come_bytes() const { return pieces_ == nullptr ? 0 : pieces_->to_come_bytes(); }
 
   // The loop's side.
+  // Empty once detached.
+  std::string LocalAddress() const;
   // True for an HTTP answer whose body was there when it began.
   bool has_whole_http_answer() const { return http_ != nullptr && stream_ == nullptr; }
   void Deliver() override;

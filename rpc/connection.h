@@ -46,6 +46,7 @@ class Connection final : public Loop::Watcher,
   // Accounts for the memory of its answers where all connections do.
   void CountHeld() override;
   void OnEstablished() override;
+  std::string LocalAddress() const override { return rpc::LocalAddress(socket_.fd()); }
   void Shake() override;
   void GiveUpPlace() override;
 

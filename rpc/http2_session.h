@@ -16,6 +16,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/error.h"
@@ -73,6 +74,7 @@ class Http2Session final : public Session {
   void ServeRead(Call& call);
   // The call's deadline has passed.
   void Expire(Call& call);
+  std::string LocalAddress() const { return host_.LocalAddress(); }
 
  private:
   struct Callbacks;  // nghttp2's

@@ -142,6 +142,13 @@ Result<FileDescriptor> BindTcp(const std::string& host, std::uint16_t port, bool
 
 }  // namespace
 
+std::string LocalAddress(int fd) {
+  sockaddr_un path{};
+  socklen_t length = sizeof(path) - 1;  // a path is not always terminated
+  getsockname(fd, reinterpret_cast<sockaddr*>(&path), &length);
+  return path.sun_family == AF_UNIX ? path.sun_path : BoundAddress(fd);
+}
+
 void FileDescriptor::Close() {
   if (fd_ >= 0) close(std::exchange(fd_, -1));
 }

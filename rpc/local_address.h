@@ -1,0 +1,15 @@
+// The address of this server that a call came to. Apart from CallContext, which is the same for all
+// calls: few ask, and the answer costs a system call.
+#pragma once
+
+#include <string>
+
+namespace kvorum::rpc {
+
+class CallContext;
+
+// "127.0.0.1:2379", "[::1]:2379", the path of a unix socket. Empty for a call that came over no
+// connection of its own. Ask on the call's loop.
+std::string LocalAddressOf(const CallContext& call);
+
+}  // namespace kvorum::rpc
