@@ -1,0 +1,14 @@
+// A router whose methods are those of another, with the spans of each call around them. Calls that
+// are not sampled go straight on; without tracing there is no such router, and calls cost nothing.
+#pragma once
+
+#include "rpc/service.h"
+#include "server/tracing/tracer.h"
+
+namespace kvorum::server::tracing {
+
+// Keeps `plain`. Methods keep their order and so their indexes; hooks are not taken over. The
+// tracer outlives the router's calls.
+rpc::Router Traced(rpc::Router plain, Tracer& tracer);
+
+}  // namespace kvorum::server::tracing

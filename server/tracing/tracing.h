@@ -1,0 +1,28 @@
+// Distributed tracing of a process: the tracer and its exporter. There is none unless
+// --enable-distributed-tracing asks for it.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "server/tracing/exporter.h"
+#include "server/tracing/tracer.h"
+
+namespace kvorum::server::tracing {
+
+struct TracingOptions {
+  std::string address;  // of the collector
+  Resource resource;
+  TracerOptions tracer;
+};
+
+struct Tracing {
+  explicit Tracing(TracingOptions options)
+      : exporter(std::move(options.address), std::move(options.resource)),
+        tracer(options.tracer, exporter) {}
+
+  Exporter exporter;
+  Tracer tracer;
+};
+
+}  // namespace kvorum::server::tracing
