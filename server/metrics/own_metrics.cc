@@ -34,6 +34,16 @@ void AddReplicaCheckRows(MetricsRegistry& registry, const MetricSources& of) {
                  [&of] { return of.context->quarantine->stands() ? 1 : 0; });
 }
 
+void AddSpanRows(MetricsRegistry& registry, const MetricSources& of) {
+  registry.Counter("kvorum_trace_spans_exported_total", "Spans that the collector has taken.",
+                   [&of] { return of.spans().exported; });
+  registry.Counter("kvorum_trace_spans_dropped_total",
+                   "Spans dropped: too many at a time, or not taken by the collector.",
+                   [&of] { return of.spans().dropped; });
+  registry.Gauge("kvorum_trace_spans_waiting", "Spans waiting for the collector.",
+                 [&of] { return of.spans().waiting; });
+}
+
 }  // namespace
 
 void AddOwnMetrics(MetricsRegistry& registry, const MetricSources& of) {
@@ -89,6 +99,7 @@ void AddOwnMetrics(MetricsRegistry& registry, const MetricSources& of) {
   registry.Gauge("kvorum_peer_body_bytes", "Bytes of bodies being posted to the peer port.",
                  [&of] { return of.peers->server_stats().gathered_bytes.load(); });
   AddReplicaCheckRows(registry, of);
+  AddSpanRows(registry, of);
 }
 
 }  // namespace kvorum::server

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -29,6 +30,13 @@ struct Feature {
   bool is_on = false;
 };
 
+// Spans on their way to a collector of traces.
+struct SpanCounts {
+  std::uint64_t exported = 0;
+  std::uint64_t dropped = 0;
+  std::uint64_t waiting = 0;
+};
+
 struct MetricSources {
   ServiceContext* context = nullptr;
   std::vector<rpc::MethodInfo> methods;
@@ -39,6 +47,7 @@ struct MetricSources {
   std::function<const ReplicaCheck&()> replica_check;
   std::function<rpc::Stats()> client_port;
   const std::atomic<unsigned>* database_readers = nullptr;
+  std::function<SpanCounts()> spans;
   std::vector<Feature> features;
   bool times_calls = false;  // --metrics=extensive
 };

@@ -11,6 +11,7 @@
 #include "server/process/client_tls.h"
 #include "server/process/options.h"
 #include "server/process/part_options.h"
+#include "server/tracing/traced_router.h"
 
 namespace kvorum::server {
 namespace {
@@ -36,8 +37,10 @@ ClientServer::ClientServer(const Options& options)
 
 ClientServer::~ClientServer() = default;
 
-Result<void> ClientServer::Bind(rpc::Router router, rpc::HttpHandler handler) {
+Result<void> ClientServer::Bind(rpc::Router router, rpc::HttpHandler handler,
+                                tracing::Tracer* tracer) {
   health_.Register(router);
+  if (tracer != nullptr) router = tracing::Traced(std::move(router), *tracer);
   counters_ = std::make_unique<CallCounters>(router.methods().size());
   if (options_.metrics == "extensive") counters_->TimeAll();
   for (const auto& method : router.methods()) methods_.push_back(method->info);

@@ -17,6 +17,10 @@
 
 namespace kvorum::server {
 
+namespace tracing {
+class Tracer;
+}  // namespace tracing
+
 class CallCounters;
 struct Options;
 
@@ -25,7 +29,8 @@ class ClientServer {
   explicit ClientServer(const Options& options);
   ~ClientServer();
 
-  Result<void> Bind(rpc::Router router, rpc::HttpHandler handler);
+  // `tracer` may be null; it outlives the calls.
+  Result<void> Bind(rpc::Router router, rpc::HttpHandler handler, tracing::Tracer* tracer);
   // Call the functions below only after Bind.
   void Serve();
   // The health service tells SERVING or, with the reason in the log, NOT_SERVING; calls go on.

@@ -132,9 +132,13 @@ struct Options {
   bool memory_mlock = false;
   std::chrono::nanoseconds raft_read_timeout = std::chrono::seconds(5);
 
-  // Checked, and without effect.
   bool distributed_tracing = false;
+  std::string tracing_address = "localhost:4317";
+  std::string tracing_service_name = "etcd";
+  std::string tracing_instance_id;
   std::int64_t tracing_sampling_rate = 0;  // per million
+
+  // Checked, and without effect.
   std::string logger = "zap";
   std::string discovery_fallback = "exit";
 

@@ -191,4 +191,12 @@ IntegrityOptions MakeIntegrityOptions(const Options& options) {
   return integrity;
 }
 
+tracing::TracingOptions TracingOptionsOf(const Options& options) {
+  return {.address = options.tracing_address,
+          .resource = {.service_name = options.tracing_service_name,
+                       .instance_id = options.tracing_instance_id},
+          .tracer = {.samples_per_million = options.tracing_sampling_rate,
+                     .max_txn_ops = options.max_txn_ops}};
+}
+
 }  // namespace kvorum::server

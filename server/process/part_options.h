@@ -13,6 +13,7 @@
 #include "server/replica/auto_defragment.h"
 #include "server/replica/local_member_options.h"
 #include "server/services/http_access.h"
+#include "server/tracing/tracing.h"
 #include "watch/hub.h"
 
 namespace kvorum::server {
@@ -33,5 +34,6 @@ watch::HubOptions MakeHubOptions(const Options& options);
 HttpAccess MakeHttpAccess(const Options& options);
 ServiceLimits LimitsOf(const Options& options);
 IntegrityOptions MakeIntegrityOptions(const Options& options);
+tracing::TracingOptions TracingOptionsOf(const Options& options);
 
 }  // namespace kvorum::server

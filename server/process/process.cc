@@ -56,6 +56,7 @@
 #include "server/services/peer_http.h"
 #include "server/services/promote_forwarder.h"
 #include "server/services/reseed.h"
+#include "server/tracing/tracing.h"
 #include "watch/hub.h"
 
 namespace kvorum::server {
@@ -63,6 +64,8 @@ namespace {
 
 // The time that a stopping leader waits for its successor.
 constexpr Duration kTransferLimit = std::chrono::milliseconds(500);
+// The time that a stopping process waits for the collector to take its last spans.
+constexpr Duration kLastSpansLimit = std::chrono::seconds(10);
 
 [[noreturn]] void ExitOnFatal(const Error& error) {
   KV_LOG(LogLevel::kFatal, "the replica cannot go on", {"error", error.message});
@@ -97,6 +100,7 @@ struct Process::Impl {
   void Supervise();
 
   const Options options;
+  std::unique_ptr<tracing::Tracing> spans;  // null unless it was asked for; outlives every call
   Services services;
   ServiceContext& context = services.context;
   std::unique_ptr<watch::Hub> watches;
@@ -159,8 +163,13 @@ Result<void> Process::Impl::Bind() {
     pprof = std::make_unique<PprofHttp>(arguments);
     pprof->AddRoutes(routes);
   }
+  if (options.distributed_tracing) {
+    spans = std::make_unique<tracing::Tracing>(TracingOptionsOf(options));
+    KV_INFO("distributed tracing setup enabled");
+  }
   KV_RETURN_IF_ERROR(client_server.Bind(
-      std::move(router), http_access.Guard(rpc::HttpMux::ToHandler(std::move(routes)))));
+      std::move(router), http_access.Guard(rpc::HttpMux::ToHandler(std::move(routes))),
+      spans == nullptr ? nullptr : &spans->tracer));
   KV_RETURN_IF_ERROR(BindMetrics());
   KV_TRY(const std::vector<Url> peer_urls, ParseUrls(options.listen_peer_urls));
   for (const Url& url : peer_urls) {
@@ -181,6 +190,14 @@ Result<void> Process::Impl::BindMetrics() {
       .replica_check = [this]() -> const ReplicaCheck& { return integrity->replica_check(); },
       .client_port = [this] { return client_server.server().stats(); },
       .database_readers = &database_readers,
+      .spans =
+          [this] {
+            if (spans == nullptr) return SpanCounts();
+            const tracing::Exporter& exporter = spans->exporter;
+            return SpanCounts{.exported = exporter.exported(),
+                              .dropped = exporter.dropped(),
+                              .waiting = exporter.waiting()};
+          },
       .features = {},
       .times_calls = options.metrics == "extensive"};
   if (const auto gates = ParseFeatureGates(options.feature_gates); gates.has_value()) {
@@ -378,6 +395,7 @@ void Process::Stop() {
   stopped.get_future().wait();
   impl.transport.Stop();
   impl.threads.StopMember();
+  if (impl.spans != nullptr) impl.spans->exporter.Stop(kLastSpansLimit);
   KV_INFO("stopped");
 }
 

@@ -309,12 +309,11 @@ TEST(OptionsTest, AFlagWithoutEffectSaysWhyOnceItIsSet) {
   EXPECT_EQ(Parse({"--backend-bbolt-freelist-type=array", "--logger=zap"})->warnings,
             Warnings{"--backend-bbolt-freelist-type has no effect here: There is no bbolt, and no "
                      "list of free pages to choose."});
-  EXPECT_EQ(Parse({}, {"ETCD_ENABLE_DISTRIBUTED_TRACING=true"})->warnings,
-            Warnings{"--enable-distributed-tracing has no effect here: This server sends no spans "
-                     "to a collector."});
   EXPECT_EQ(
-      Parse({"--enable-distributed-tracing=false", "--downgrade-check-time=5000ms"})->warnings,
-      Warnings{})
+      Parse({}, {"ETCD_SOCKET_REUSE_ADDRESS=true"})->warnings,
+      Warnings{"--socket-reuse-address has no effect here: Listeners always set SO_REUSEADDR."});
+  EXPECT_EQ(Parse({"--socket-reuse-address=false", "--downgrade-check-time=5000ms"})->warnings,
+            Warnings{})
       << "as they are by default";
 }
 
