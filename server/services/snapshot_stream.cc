@@ -79,7 +79,7 @@ Result<void> SnapshotStream::Open() {
          mvcc::MakeEtcdImage(std::move(opened.reader), std::move(opened.owner)));
   version_ = std::move(content.storage_version);
   total_bytes_ = image.size_bytes;
-  // Where there is no room to begin with, no write makes the file grow.
+  // Without room to begin with, no write makes the file grow.
   LocalMember* const member = context_.local_member;
   const bool had_space = member->DiskTakesWrites();
   source_ = std::make_unique<BoundedSource>(

@@ -26,7 +26,7 @@ namespace kvorum::mvcc {
 // All data in memory, each commit a synced frame of the log at `path`.
 Result<std::unique_ptr<Backend>> OpenMemoryBackend(FileSystem& file_system, std::string path);
 
-// What a faulty disk, another program or a lost page may leave behind, with sound checksums.
+// Damage that a faulty disk, another program or a lost page may do, with sound checksums.
 enum class SpoilKind : std::uint8_t {
   kChange,  // the last byte of a value is another one
   kLose,    // a record is gone

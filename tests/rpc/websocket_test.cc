@@ -40,7 +40,7 @@ std::string Frame(unsigned char first, std::string_view payload) {
   return frame + std::string(4, '\0') + std::string(payload);
 }
 
-// What comes up to the end of this text, or of the connection.
+// Reads up to the end of this text, or of the connection.
 std::string ReceiveUntil(RawSocket& socket, std::string_view end) {
   std::string received;
   while (received.find(end) == std::string::npos) {
