@@ -120,12 +120,12 @@ TEST_F(ApplierTest, ARequestOfANewerVersionEndsTheReplica) {
   const raft::Entry good = Entry(RequestKind::kPut, PutBody("a", "1"));
   raft::Entry unknown = Entry(RequestKind::kPut, "");
   std::string bytes;
-  wire::AppendBytesAlways(bytes, 1302, "");
+  wire::AppendBytesAlways(bytes, 1303, "");
   unknown.data = SharedBytes::Own(std::move(bytes));
   const raft::Entry behind = Entry(RequestKind::kPut, PutBody("b", "1"));
   ApplyAll({good, unknown, behind});
   EXPECT_EQ(FatalText(),
-            "cannot apply log entry 2: the log holds a request of a newer version (field 1302)");
+            "cannot apply log entry 2: the log holds a request of a newer version (field 1303)");
   EXPECT_EQ(applier_->applied_index(), 1);
 }
 

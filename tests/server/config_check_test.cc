@@ -46,7 +46,7 @@ class ConfigCheckTest : public testing::Test {
 
 TEST_F(ConfigCheckTest, EverySettingIsShownWithItsSource) {
   const CheckReport report =
-      Check({"--name=n1", "--enable-distributed-tracing", "--discovery-password=secret",
+      Check({"--name=n1", "--raft-write-timeout=6s", "--discovery-password=secret",
              "--initial-cluster=n1=http://localhost:2380"},
             {"ETCD_MAX_TXN_OPS=5"});
   EXPECT_EQ(report.exit_code, 0) << report.text;
@@ -55,10 +55,9 @@ TEST_F(ConfigCheckTest, EverySettingIsShownWithItsSource) {
       AllOf(HasSubstr("  name = n1  [flag]\n"),
             HasSubstr("  max-txn-ops = 5  [environment (ETCD_MAX_TXN_OPS)]\n"),
             HasSubstr("  max-wals = 5  [default]\n"),
-            HasSubstr("  enable-distributed-tracing = true  [flag, accepted without "
-                      "effect]\n"),
+            HasSubstr("  raft-write-timeout = 6s  [flag, accepted without effect]\n"),
             HasSubstr("  data-dir = " + folder_ + "/data  [flag]\n"), HasSubstr("\nwarnings:\n"),
-            HasSubstr("  - --enable-distributed-tracing has no effect here: "),
+            HasSubstr("  - --raft-write-timeout has no effect here: "),
             HasSubstr("\nThe configuration is valid.\n"), Not(HasSubstr("secret"))));
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/data"));
 }

@@ -83,7 +83,7 @@ TEST(InternalRequestTest, WithoutARequestItIsOfNoKind) {
 }
 
 TEST(InternalRequestTest, AKindThatIsNotKnownIsRefusedByName) {
-  for (const std::uint32_t field : {2U, 3U, 99U, 999U, 1010U, 1302U, 9900U, 99999U}) {
+  for (const std::uint32_t field : {2U, 3U, 99U, 999U, 1010U, 1303U, 9900U, 99999U}) {
     std::string bytes;
     wire::AppendBytesAlways(bytes, field, "");
     const auto decoded = DecodeInternalRequest(bytes);
