@@ -51,9 +51,7 @@ void DowngradeService::Downgrade(const rpc::CallContext& call, Received<Downgrad
     if (!confirmed.has_value()) return reply.Fail(confirmed.error());
     const auto change = Decide(action, target);
     if (!change.has_value()) {
-      KV_WARN(action == DowngradeAction::kCancel ? "failed to cancel downgrade"
-                                                 : "reject downgrade request",
-              {"error", change.error().message});
+      KV_WARN("reject downgrade request", {"error", change.error().message});
       return reply.Fail(change.error());
     }
     if (!change->has_value()) return Answer(reply);
@@ -65,8 +63,10 @@ Result<std::optional<DowngradeInfo>> DowngradeService::Decide(DowngradeAction ac
                                                               Version target) const {
   const auto view = context_.membership->View();
   if (action == DowngradeAction::kCancel) {
-    if (!view->downgrade.enabled) return kErrNoInflightDowngrade.Fail();
-    return DowngradeInfo{};
+    if (view->downgrade.enabled) return DowngradeInfo{};
+    // etcd's answer is a success as well: there is none afterwards.
+    KV_WARN("failed to cancel downgrade", {"error", kErrNoInflightDowngrade.message});
+    return std::nullopt;
   }
   const auto version = Version::Parse(view->cluster_version);
   if (!version.has_value()) return kErrClusterVersionUnavailable.Fail();
