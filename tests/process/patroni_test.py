@@ -9,6 +9,7 @@ import logging
 import unittest
 
 import server
+from cluster import wait_until
 
 try:
     from patroni.dcs import get_dcs
@@ -29,6 +30,11 @@ class PatroniTest(unittest.TestCase):
         return get_dcs({"scope": "demo", "name": name, "namespace": "/service/", "ttl": ttl, "loop_wait": 1,
                         "retry_timeout": 10, "etcd3": {"host": self.served.endpoint}})
 
+    @staticmethod
+    def shown(store):
+        seen = store.get_cluster()
+        return seen.leader and seen.leader.name, seen.initialize, sorted(member.name for member in seen.members)
+
     def test_a_leader_comes_and_another_follows(self):
         first, second = self.store("pg1"), self.store("pg2")
         self.assertTrue(first.initialize(sysid="7"))
@@ -38,13 +44,12 @@ class PatroniTest(unittest.TestCase):
         self.assertTrue(first.attempt_to_acquire_leader())
         self.assertFalse(second.attempt_to_acquire_leader())
         self.assertTrue(first.set_config_value('{"ttl":30}'))
-        seen = second.get_cluster()
-        self.assertEqual((seen.leader.name, seen.initialize, sorted(member.name for member in seen.members)),
-                         ("pg1", "7", ["pg1", "pg2"]))
+        # What it shows is a copy that its watch keeps.
+        wait_until(lambda: self.shown(second) == ("pg1", "7", ["pg1", "pg2"]), "the cluster with its leader")
         # Its lease goes with all that hangs on it; the next leader takes over.
         # pylint: disable=protected-access
         first._client.call_rpc("/lease/revoke", {"ID": first._lease})
-        self.assertIsNone(second.get_cluster().leader)
+        wait_until(lambda: second.get_cluster().leader is None, "the leader's key to be gone")
         self.assertTrue(second.attempt_to_acquire_leader())
         self.assertFalse(first.touch_member({"conn_url": "postgres://y", "state": "running"}))
 

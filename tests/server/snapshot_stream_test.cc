@@ -59,6 +59,7 @@ class SnapshotStreamTest : public testing::Test {
     for (const auto& message : messages) {
       saved.file += message.blob();
       remaining -= message.blob().size();
+      EXPECT_EQ(message.version(), "3.7.0");
       EXPECT_EQ(message.remaining_bytes(), remaining);
       EXPECT_FALSE(message.has_header());
       if (remaining > 0) {
