@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 #include <openssl/evp.h>
 
+#include <set>
 #include <string>
 
 #include "base/api_errors.h"
 #include "mvcc/etcd_image.h"
 #include "proto/rpc.pb.h"
+#include "server/messages/maintenance_encode.h"
 #include "tests/bbolt/image.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/served_member.h"
@@ -29,6 +31,7 @@ struct Saved {
   std::string file;
   std::string hash;
   Error status;
+  std::set<std::string> versions;
 };
 
 class SnapshotStreamTest : public testing::Test {
@@ -59,7 +62,7 @@ class SnapshotStreamTest : public testing::Test {
     for (const auto& message : messages) {
       saved.file += message.blob();
       remaining -= message.blob().size();
-      EXPECT_EQ(message.version(), "3.7.0");
+      saved.versions.insert(message.version());
       EXPECT_EQ(message.remaining_bytes(), remaining);
       EXPECT_FALSE(message.has_header());
       if (remaining > 0) {
@@ -73,8 +76,13 @@ class SnapshotStreamTest : public testing::Test {
 };
 
 TEST_F(SnapshotStreamTest, SendsTheFileInPiecesAndThenItsHash) {
+  bool decided = false;
+  served_.member().Propose(RequestKind::kClusterVersionSet, EncodeClusterVersion("3.7.0"),
+                           [&](const Result<ApplyResult::Value>&) { decided = true; });
+  ASSERT_TRUE(served_.lanes().RunUntil([&] { return decided; }));
   Fill(300, 20'000);
   const Saved saved = Finish(*Open());
+  EXPECT_EQ(saved.versions, (std::set<std::string>{"3.7.0"}));
   EXPECT_EQ(saved.status.code, Code::kOk);
   EXPECT_EQ(saved.hash, Sha256(saved.file));
   EXPECT_EQ(saved.file.size() % 4096, 0U);
