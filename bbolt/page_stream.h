@@ -46,7 +46,7 @@ class PageStream {
   }
 
   std::size_t ready_bytes() const { return bytes_.size(); }
-  // As many bytes as make whole units.
+  // Takes the bytes that make whole units.
   std::string Take(std::size_t unit_bytes) {
     std::string rest = bytes_.substr(bytes_.size() - (bytes_.size() % unit_bytes));
     std::string taken = std::exchange(bytes_, {});

@@ -49,7 +49,7 @@ Hub::Lag Hub::LargestLag() {
   Lag largest;
   for (const Shard* shard : active_shards_) {
     largest.synced = std::max(largest.synced, last_revision_ - shard->lag().reached());
-    // One that needs the next revision is behind by nothing.
+    // A watcher that needs the next revision is behind by nothing.
     if (const std::int64_t oldest = shard->lag().oldest(); oldest != ShardLag::kNone)
       largest.unsynced = std::max(largest.unsynced, last_revision_ + 1 - oldest);
   }

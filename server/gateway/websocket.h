@@ -2,7 +2,7 @@
 // client's messages are the body of a POST request to the same path, each line of the answer is a
 // message.
 //
-// Of the handshake's headers only these reach the call: Origin, Referer, and its token, which
+// Only three of the handshake's headers reach the call: Origin, Referer, and its token, which
 // browsers can send as a subprotocol ("Sec-WebSocket-Protocol: Bearer, TOKEN") or in a cookie
 // ("token=TOKEN").
 #pragma once

@@ -126,7 +126,7 @@ void Reseeder::Look() {
 Result<void> Reseeder::AskLeader() {
   const raft::MemberId leader = context_.replica->leader();
   if (leader == context_.member_id) {
-    // One that is kept from serving hands over by itself.
+    // A leader that is kept from serving hands over by itself.
     if (context_.quarantine != nullptr && context_.quarantine->stands())
       return Fail(kErrNoLeader.ToError());
     return Fail(Code::kFailedPrecondition,

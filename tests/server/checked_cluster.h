@@ -69,7 +69,7 @@ class CheckedCluster {
   }
   void RunFor(Duration duration) { cluster_.RunFor(duration); }
   std::size_t leader() { return *cluster_.WaitForLeader(); }
-  // One that follows.
+  // Returns a member that follows.
   std::size_t follower() { return (leader() + 1) % processes_.size(); }
 
   bool is_out(std::size_t i) const { return processes_[i]->quarantine.stands(); }
