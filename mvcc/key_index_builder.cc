@@ -99,15 +99,11 @@ KeyIndexBuilder::Chunk::~Chunk() = default;
 
 std::size_t KeyIndexBuilder::Chunk::size() const { return impl_->size; }
 
-Result<void> KeyIndexBuilder::Chunk::Add(const Record& record) {
-  Impl& impl = *impl_;
+Result<void> KeyIndexBuilder::Check(const Record& record) {
   const Revision revision = record.revision;
   if (revision.main <= 0 || revision.main >= index::kNever - 1 || revision.sub < 0 ||
       revision.sub > std::numeric_limits<std::uint32_t>::max()) {
     return Fail(Code::kDataLoss, "the backend holds a revision that no store writes");
-  }
-  if (impl.size > 0 && revision <= impl.last) {
-    return Fail(Code::kDataLoss, "the backend's revisions do not ascend");
   }
   if (record.key.size() > index::Entry::kMaxKeyBytes) {
     return Fail(Code::kDataLoss, "the backend holds a key larger than any request");
@@ -116,6 +112,15 @@ Result<void> KeyIndexBuilder::Chunk::Add(const Record& record) {
                             record.version <= 0)) {
     return Fail(Code::kDataLoss, "the backend holds a record with impossible revisions");
   }
+  return {};
+}
+
+Result<void> KeyIndexBuilder::Chunk::Add(const Record& record) {
+  Impl& impl = *impl_;
+  const Revision revision = record.revision;
+  KV_RETURN_IF_ERROR(Check(record));
+  if (impl.size > 0 && revision <= impl.last)
+    return Fail(Code::kDataLoss, "the backend's revisions do not ascend");
   if (impl.size == 0) {
     impl.first = revision;
     impl.first_key = record.key;

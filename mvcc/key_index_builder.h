@@ -30,6 +30,9 @@ class KeyIndexBuilder {
     bool tombstone = false;
   };
 
+  // kDataLoss for a record that no store can have written.
+  static Result<void> Check(const Record& record);
+
   class Chunk;
 
   KeyIndexBuilder();

@@ -1,0 +1,255 @@
+#include "mvcc/etcd_import.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <map>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "bbolt/reader.h"
+#include "mvcc/bucket.h"
+#include "mvcc/key_index_builder.h"
+#include "mvcc/key_value.h"
+#include "mvcc/revision.h"
+#include "mvcc/write_batch.h"
+
+namespace kvorum::mvcc {
+namespace {
+
+// The size of one commit: large enough that its sync does not matter, small enough for memory.
+constexpr std::size_t kCommitBytes = std::size_t{8} << 20;
+constexpr std::size_t kCommitRecords = 10'000;
+
+std::unexpected<Error> Damaged(const std::string& why) {
+  return Fail(Code::kDataLoss, "mvcc: etcd's file is damaged: " + why);
+}
+
+std::string BigEndian(std::uint64_t value) {
+  std::string bytes(8, '\0');
+  for (std::size_t i = bytes.size(); i-- > 0; value >>= 8) bytes[i] = static_cast<char>(value);
+  return bytes;
+}
+
+Result<std::uint64_t> ReadNumber(bbolt::Reader& file, const bbolt::Bucket& meta,
+                                 std::string_view key) {
+  KV_TRY(const std::optional<std::string> bytes, file.Get(meta, key));
+  if (!bytes.has_value()) return 0;
+  if (bytes->size() != 8) return Damaged(std::string(key) + " is no number");
+  std::uint64_t value = 0;
+  for (const char byte : *bytes) value = value << 8 | static_cast<unsigned char>(byte);
+  return value;
+}
+
+Result<bbolt::Bucket> FindMeta(bbolt::Reader& file) {
+  KV_TRY(std::optional<bbolt::Bucket> meta, file.FindBucket(BucketName(Bucket::kMeta)));
+  if (!meta.has_value()) return Fail(Code::kDataLoss, "mvcc: it is no database of etcd");
+  return *std::move(meta);
+}
+
+Result<void> CheckCompactMark(std::string_view key, std::string_view value) {
+  if (key != meta_key::kScheduledCompact && key != meta_key::kFinishedCompact) return {};
+  const auto mark = RevisionKey::Decode(value);
+  if (!mark.has_value() || mark->tombstone || mark->revision.main < 0)
+    return Damaged(std::string(key) + " is no revision");
+  return {};
+}
+
+// The records of the next commit, and the totals of all.
+class Commits {
+ public:
+  Commits(const EtcdImport& import, Backend& into) : import_(import), into_(into) {}
+
+  // Buckets in the order of the snapshot format's tags, keys in order.
+  Result<void> Put(std::size_t tag_index, std::string_view key, std::string_view value) {
+    const Bucket bucket = snapshot_format::kTags[tag_index];
+    if (key.empty() || key.size() > kMaxBucketKeySizeBytes) {
+      return Fail(Code::kInvalidArgument, "mvcc: bucket " + std::string(BucketName(bucket)) +
+                                              " has a key of " + std::to_string(key.size()) +
+                                              " bytes");
+    }
+    record_.clear();
+    snapshot_format::AppendRecord(record_, static_cast<std::uint8_t>(tag_index + 1), key, value);
+    totals_.AddBody(record_, 1);
+    if (bucket == Bucket::kKey) {
+      KV_RETURN_IF_ERROR(Append(key, value));
+    } else {
+      changes_.Put(bucket, key, value);
+    }
+    waiting_bytes_ += record_.size();
+    if (waiting_bytes_ < kCommitBytes && appends_.size() + changes_.size() < kCommitRecords)
+      return {};
+    return CommitWaiting();
+  }
+
+  Result<snapshot_format::Totals> Finish() {
+    KV_RETURN_IF_ERROR(CommitWaiting());
+    return totals_;
+  }
+
+ private:
+  // Refers to its value by its place: the memory moves as it grows.
+  struct Waiting {
+    Revision revision;
+    std::size_t offset = 0;
+    std::size_t size_bytes = 0;
+    bool tombstone = false;
+  };
+
+  Result<void> Append(std::string_view key, std::string_view value) {
+    const auto decoded = RevisionKey::Decode(key);
+    if (!decoded.has_value()) return Damaged("bucket key has a key that is no revision");
+    const auto [revision, tombstone] = *decoded;
+    const auto kv = DecodeKeyValue(value);
+    const std::string where = "revision " + std::to_string(revision.main);
+    if (!kv.has_value()) return Damaged(where + " is no key-value pair");
+    const auto checked = KeyIndexBuilder::Check({.key = kv->key,
+                                                 .revision = revision,
+                                                 .create_revision = kv->create_revision,
+                                                 .version = kv->version,
+                                                 .tombstone = tombstone});
+    if (!checked.has_value()) return Damaged(where + ": " + checked.error().message);
+    if (revision <= last_) return Damaged(where + " is there twice");
+    if (!tombstone && kv->mod_revision != revision.main)
+      return Damaged(where + " has a record of another one");
+    last_ = revision;
+    appends_.push_back({.revision = revision,
+                        .offset = values_.size(),
+                        .size_bytes = value.size(),
+                        .tombstone = tombstone});
+    values_.append(value);
+    return {};
+  }
+
+  Result<void> CommitWaiting() {
+    std::vector<RevisionRecord> records;
+    records.reserve(appends_.size());
+    for (const Waiting& each : appends_) {
+      records.push_back({.revision = each.revision,
+                         .value = std::string_view(values_).substr(each.offset, each.size_bytes),
+                         .tombstone = each.tombstone});
+    }
+    WriteBatch batch;
+    if (!records.empty()) batch.appends.emplace_back(records);
+    batch.changes = std::exchange(changes_, {});
+    if (batch.empty()) return {};
+    KV_RETURN_IF_ERROR(into_.Commit(batch));
+    appends_.clear();
+    values_.clear();
+    waiting_bytes_ = 0;
+    if (!import_.on_progress) return {};
+    return import_.on_progress(totals_.records, totals_.bytes);
+  }
+
+  const EtcdImport& import_;
+  Backend& into_;
+  snapshot_format::Totals totals_;
+  Revision last_{.main = 0, .sub = -1};
+  std::string record_;
+  // The content of the next commit.
+  std::string values_;
+  std::vector<Waiting> appends_;
+  BucketChanges changes_;
+  std::size_t waiting_bytes_ = 0;
+};
+
+// Calls `visit` for each record of a bucket; nothing may be nested in it.
+template <class Visit>
+Result<void> VisitBucket(bbolt::Reader& file, const bbolt::Bucket& bucket, std::string_view name,
+                         const Visit& visit) {
+  bbolt::Cursor cursor = file.NewCursor(bucket);
+  KV_TRY(bool more, cursor.First());
+  while (more) {
+    if (cursor.is_bucket()) return Damaged("bucket " + std::string(name) + " has one within it");
+    KV_RETURN_IF_ERROR(visit(cursor.key(), cursor.value()));
+    KV_TRY(more, cursor.Next());
+  }
+  return {};
+}
+
+// The bucket of meta is small: a few keys.
+Result<void> PutMeta(bbolt::Reader& file, const EtcdImport& import, std::size_t tag_index,
+                     Commits& commits) {
+  constexpr std::size_t kMaxKeys = 1000;
+  KV_TRY(const bbolt::Bucket bucket, FindMeta(file));
+  std::map<std::string, std::string, std::less<>> meta;
+  KV_RETURN_IF_ERROR(VisitBucket(file, bucket, BucketName(Bucket::kMeta),
+                                 [&](std::string_view key, std::string_view value) -> Result<void> {
+                                   if (meta.size() == kMaxKeys)
+                                     return Damaged("bucket meta has too many keys");
+                                   KV_RETURN_IF_ERROR(CheckCompactMark(key, value));
+                                   meta.emplace(key, value);
+                                   return {};
+                                 }));
+  const auto set = [&](std::string_view key, std::string value) {
+    meta.erase(std::string(key));
+    if (!value.empty()) meta.emplace(key, std::move(value));
+  };
+  set(meta_key::kConsistentIndex, BigEndian(import.meta.consistent_index));
+  set(meta_key::kTerm, BigEndian(import.meta.term));
+  set(meta_key::kConfState, import.meta.conf_state);
+  set(meta_key::kStorageVersion, import.meta.storage_version);
+  for (const auto& [key, value] : meta) KV_RETURN_IF_ERROR(commits.Put(tag_index, key, value));
+  return {};
+}
+
+// A bucket that a later version has may hold what must not be lost.
+Result<void> CheckNames(bbolt::Reader& file) {
+  bbolt::Cursor names = file.NewCursor(file.root());
+  KV_TRY(bool more, names.First());
+  while (more) {
+    const std::string name(names.key());
+    if (!names.is_bucket()) return Damaged("a key beside the buckets");
+    if (std::ranges::find(kBucketNames, name) == kBucketNames.end()) {
+      KV_TRY(const bbolt::Bucket bucket, names.bucket());
+      bbolt::Cursor records = file.NewCursor(bucket);
+      KV_TRY(const bool has_any, records.First());
+      if (has_any) {
+        return Fail(Code::kFailedPrecondition,
+                    "mvcc: etcd's file has a bucket that is not known here: " +
+                        name.substr(0, kMaxBucketKeySizeBytes));
+      }
+    }
+    KV_TRY(more, names.Next());
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<EtcdMeta> ReadEtcdMeta(bbolt::Reader& file) {
+  KV_TRY(const bbolt::Bucket bucket, FindMeta(file));
+  EtcdMeta meta;
+  KV_TRY(meta.consistent_index, ReadNumber(file, bucket, meta_key::kConsistentIndex));
+  KV_TRY(meta.term, ReadNumber(file, bucket, meta_key::kTerm));
+  KV_TRY(std::optional<std::string> conf_state, file.Get(bucket, meta_key::kConfState));
+  meta.conf_state = std::move(conf_state).value_or("");
+  KV_TRY(std::optional<std::string> version, file.Get(bucket, meta_key::kStorageVersion));
+  meta.storage_version = std::move(version).value_or("");
+  return meta;
+}
+
+Result<snapshot_format::Totals> ImportEtcdContent(bbolt::Reader& file, const EtcdImport& import,
+                                                  Backend& into) {
+  KV_RETURN_IF_ERROR(CheckNames(file));
+  Commits commits(import, into);
+  for (std::size_t i = 0; i < snapshot_format::kTags.size(); ++i) {
+    const Bucket bucket = snapshot_format::kTags[i];
+    if (bucket == Bucket::kMeta) {
+      KV_RETURN_IF_ERROR(PutMeta(file, import, i, commits));
+      continue;
+    }
+    KV_TRY(const std::optional<bbolt::Bucket> found, file.FindBucket(BucketName(bucket)));
+    if (!found.has_value()) {
+      if (bucket == Bucket::kKey) return Fail(Code::kDataLoss, "mvcc: it is no database of etcd");
+      continue;
+    }
+    KV_RETURN_IF_ERROR(VisitBucket(
+        file, *found, BucketName(bucket),
+        [&](std::string_view key, std::string_view value) { return commits.Put(i, key, value); }));
+  }
+  return commits.Finish();
+}
+
+}  // namespace kvorum::mvcc
