@@ -101,10 +101,11 @@ FlagSet KnownFlags(std::span<const Command* const> path) {
   for (const Command* command : path)
     for (const Flag& flag : command->inherited_flags) flags.Add(flag);
   for (const Flag& flag : path.back()->flags) flags.Add(flag);
-  flags.Add({.name = "help",
-             .shorthand = 'h',
-             .help = "help for " + std::string(path.back()->name()),
-             .hidden = path.size() == 1});
+  flags.Add(
+      {.name = "help",
+       .shorthand = 'h',
+       .help = "help for " + std::string(path.back()->name()),
+       .hidden = path.size() == 1 && path.front()->help_style == HelpStyle::kWithDescription});
   return flags;
 }
 
@@ -160,6 +161,8 @@ int Execute(const Command& root, std::span<const std::string> line, World& world
     if (const auto checked = command.check(invocation); !checked)
       return ReportWithUsage(checked.error(), found->path, world);
   }
+  if (const auto complete = flags.CheckRequired(); !complete)
+    return ReportWithUsage(complete.error(), found->path, world);
   const auto done = command.run(invocation);
   if (!done) return Report(done.error(), world);
   world.out.flush();

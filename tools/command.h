@@ -39,6 +39,10 @@ struct Invocation {
   std::optional<std::size_t> separator = {};
 };
 
+// The form of a program's help: etcdctl's tells what the command does, etcdutl's shows how to
+// write the line and no more.
+enum class HelpStyle { kWithDescription, kUsageAlone };
+
 struct Command {
   std::string use;               // the name, then the words after it on the line
   std::string brief = {};        // one line
@@ -53,6 +57,7 @@ struct Command {
   std::function<Outcome<void>(Invocation&)> run = {};  // empty: shows its help
   std::vector<Command> children = {};
   std::vector<std::string> group_order = {};  // of the root: the groups, as its help lists them
+  HelpStyle help_style = HelpStyle::kWithDescription;  // of the root
   bool hidden = false;
 
   std::string_view name() const { return std::string_view(use).substr(0, use.find(' ')); }

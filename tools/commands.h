@@ -41,10 +41,7 @@ Command DuCommand();
 Command DoctorCommand();
 Command TopCommand();
 Command VersionCommand();
-Command CompletionCommand();
-Command CompleteCommand();  // hidden: called by the completion scripts
 Command OptionsCommand();
-Command HelpCommand();
 
 // The whole tree.
 Command KvorumctlCommand();

@@ -7,13 +7,13 @@
 #include <ostream>
 
 #include "base/go_quote.h"
-#include "tools/commands.h"
 
 namespace kvorum::ctl {
 namespace {
 
 // The shells call "kvorumctl __complete -- WORD... CURRENT", which prints a candidate per line: the
-// word, a tab, its description. So the scripts never become outdated.
+// word, a tab, its description. So the scripts never become outdated. Another program's are the
+// same with its name.
 constexpr std::string_view kBash = R"(# bash completion for kvorumctl
 _kvorumctl() {
   local line="${COMP_LINE:0:COMP_POINT}" candidate words
@@ -109,6 +109,16 @@ Outcome<void> CheckShell(const Invocation& invocation) {
   return {};
 }
 
+std::string Renamed(std::string_view text, std::string_view program) {
+  constexpr std::string_view kName = "kvorumctl";
+  std::string renamed;
+  std::size_t from = 0;
+  for (std::size_t at = 0; (at = text.find(kName, from)) != std::string_view::npos;
+       from = at + kName.size())
+    renamed.append(text.substr(from, at - from)).append(program);
+  return renamed.append(text.substr(from));
+}
+
 // The flag whose value the word after `previous` is; null if it is not a flag's value.
 const Flag* FlagBefore(const FlagSet& flags, std::string_view previous) {
   const Flag* flag = nullptr;
@@ -169,10 +179,10 @@ std::vector<Candidate> CompleteLine(const Command& root, std::span<const std::st
   return candidates;
 }
 
-Command CompletionCommand() {
+Command CompletionCommand(std::string_view program) {
   return {.use = "completion [bash|zsh|fish|powershell]",
           .brief = "Generate completion script",
-          .description = R"(Generates a script that completes commands, flags and values.
+          .description = Renamed(R"(Generates a script that completes commands, flags and values.
 
 bash:  source <(kvorumctl completion bash)
        kvorumctl completion bash > /etc/bash_completion.d/kvorumctl
@@ -180,11 +190,12 @@ zsh:   kvorumctl completion zsh > "${fpath[1]}/_kvorumctl"
 fish:  kvorumctl completion fish > ~/.config/fish/completions/kvorumctl.fish
 powershell:  kvorumctl completion powershell | Out-String | Invoke-Expression
 )",
-          .group = kUtilityGroup,
+                                 program),
           .argument_choices = ShellNames(),
           .check = CheckShell,
           .run = [](Invocation& invocation) -> Outcome<void> {
-            invocation.world.out << FindShell(invocation.args.front())->script;
+            invocation.world.out << Renamed(FindShell(invocation.args.front())->script,
+                                            invocation.root.name());
             return {};
           }};
 }

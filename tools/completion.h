@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tools/command.h"
@@ -17,5 +18,10 @@ struct Candidate {
 
 // The last word is the one being typed, perhaps empty; the others are complete.
 std::vector<Candidate> CompleteLine(const Command& root, std::span<const std::string> words);
+
+// The command that prints a shell's script, and the hidden one that the scripts call. Every program
+// has them.
+Command CompletionCommand(std::string_view program);
+Command CompleteCommand();
 
 }  // namespace kvorum::ctl

@@ -1,6 +1,7 @@
 #include "tools/flags.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/check.h"
 #include "base/duration_text.h"
@@ -36,6 +37,8 @@ std::expected<FlagSet::Value, std::string> FlagSet::ParseValue(FlagType type,
       return as_value(ParseBool(text));
     case FlagType::kInt:
       return as_value(ParseInt(text, 0));
+    case FlagType::kUint:
+      return as_value(ParseUint(text, 0));
     case FlagType::kString:
       return Value(std::string(text));
     case FlagType::kStrings:
@@ -70,6 +73,15 @@ std::vector<const Flag*> FlagSet::Sorted() const {
   flags.reserve(entries_.size());
   for (const auto& [name, entry] : entries_) flags.push_back(&entry.flag);
   return flags;
+}
+
+Outcome<void> FlagSet::CheckRequired() const {
+  std::vector<std::string> missing;
+  for (const auto& [name, entry] : entries_)
+    if (entry.flag.required && !entry.is_set) missing.push_back(GoQuote(name));
+  if (missing.empty()) return {};
+  return Fail(ExitCode::kError,
+              fmt::format("required flag(s) {} not set", fmt::join(missing, ", ")));
 }
 
 std::expected<void, std::string> FlagSet::Set(std::string_view name, std::string_view text) {
@@ -182,6 +194,10 @@ std::int64_t FlagSet::Int(std::string_view name) const {
   return std::get<std::int64_t>(At(name).value);
 }
 
+std::uint64_t FlagSet::Uint(std::string_view name) const {
+  return std::get<std::uint64_t>(At(name).value);
+}
+
 const std::string& FlagSet::String(std::string_view name) const {
   return std::get<std::string>(At(name).value);
 }
@@ -200,6 +216,7 @@ std::string FlagSet::ValueText(std::string_view name) const {
   struct Visitor {
     std::string operator()(bool value) const { return value ? "true" : "false"; }
     std::string operator()(std::int64_t value) const { return std::to_string(value); }
+    std::string operator()(std::uint64_t value) const { return std::to_string(value); }
     std::string operator()(const std::string& value) const { return value; }
     std::string operator()(const std::vector<std::string>& value) const {
       return fmt::format("[{}]", WriteCsv(value));

@@ -20,6 +20,7 @@ namespace kvorum::ctl {
 enum class FlagType {
   kSwitch,
   kInt,
+  kUint,
   kString,
   kStrings,  // a comma-separated list; given again, it is extended
   kDuration,
@@ -34,6 +35,7 @@ struct Flag {
   std::string help = {};
   std::vector<std::string> choices = {};  // offered as values by completion
   bool hidden = false;                    // not in a command's help
+  bool required = false;                  // the command does not run without it
 };
 
 bool TakesValue(const Flag& flag);
@@ -54,10 +56,13 @@ class FlagSet {
   const Flag* Find(std::string_view name) const;
   const Flag* FindShorthand(char letter) const;
   std::vector<const Flag*> Sorted() const;
+  // Refuses a line that lacks a required flag.
+  Outcome<void> CheckRequired() const;
 
   // The flag must exist and have that type.
   bool Switch(std::string_view name) const;
   std::int64_t Int(std::string_view name) const;
+  std::uint64_t Uint(std::string_view name) const;
   const std::string& String(std::string_view name) const;
   const std::vector<std::string>& Strings(std::string_view name) const;
   std::chrono::nanoseconds Duration(std::string_view name) const;
@@ -66,8 +71,8 @@ class FlagSet {
   std::string ValueText(std::string_view name) const;  // as Go prints it
 
  private:
-  using Value = std::variant<bool, std::int64_t, std::string, std::vector<std::string>,
-                             std::chrono::nanoseconds>;
+  using Value = std::variant<bool, std::int64_t, std::uint64_t, std::string,
+                             std::vector<std::string>, std::chrono::nanoseconds>;
   struct Entry {
     Flag flag;
     Value value;

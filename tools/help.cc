@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ostream>
 
 #include "base/go_quote.h"
 
@@ -17,6 +18,8 @@ std::string_view TypeName(FlagType type) {
       return "";
     case FlagType::kInt:
       return " int";
+    case FlagType::kUint:
+      return " uint";
     case FlagType::kString:
       return " string";
     case FlagType::kStrings:
@@ -33,6 +36,7 @@ std::string DefaultText(const Flag& flag) {
     case FlagType::kSwitch:
       return flag.default_value == "false" ? "" : fmt::format(" (default {})", flag.default_value);
     case FlagType::kInt:
+    case FlagType::kUint:
       return flag.default_value == "0" ? "" : fmt::format(" (default {})", flag.default_value);
     case FlagType::kString:
       return fmt::format(" (default {})", GoQuote(flag.default_value));
@@ -135,12 +139,30 @@ std::string UsageText(std::span<const Command* const> path) {
 }
 
 std::string HelpText(std::span<const Command* const> path) {
+  if (path.front()->help_style == HelpStyle::kUsageAlone) return UsageText(path);
   const Command& command = *path.back();
   const std::string& about = command.description.empty() ? command.brief : command.description;
   return fmt::format(
       "{}\n\n{}Use \"{} options\" for a list of global command-line options (applies to all "
       "commands).\n",
       TrimmedRight(about), UsageText(path), path.front()->name());
+}
+
+Command HelpCommand() {
+  return {.use = "help [command]",
+          .brief = "Help about any command",
+          .run = [](Invocation& invocation) -> Outcome<void> {
+            const auto found = FindCommand(invocation.root, invocation.args);
+            if (found) {
+              invocation.world.out << HelpText(found->path);
+              return {};
+            }
+            const Command* root = &invocation.root;
+            invocation.world.err << "Unknown help topic " << GoQuote(invocation.args.front())
+                                 << '\n'
+                                 << UsageText({&root, 1});
+            return {};
+          }};
 }
 
 }  // namespace kvorum::ctl

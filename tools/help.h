@@ -14,6 +14,9 @@ std::string UsageText(std::span<const Command* const> path);
 // The description and the usage.
 std::string HelpText(std::span<const Command* const> path);
 
+// The command that shows another one's help. Every program has it.
+Command HelpCommand();
+
 // One line per flag, sorted by name; hidden flags only on request.
 enum class HiddenFlags { kLeaveOut, kShow };
 std::string FlagLines(std::span<const Flag> flags, HiddenFlags hidden);

@@ -1,12 +1,44 @@
 #include <ostream>
 
-#include "base/go_quote.h"
 #include "tools/commands.h"
+#include "tools/completion.h"
 #include "tools/help.h"
 #include "tools/man_page.h"
 #include "tools/session.h"
 
 namespace kvorum::ctl {
+namespace {
+
+Command InUtilityGroup(Command command) {
+  command.group = kUtilityGroup;
+  return command;
+}
+
+constexpr ManText kManText = {
+    .about = "command line client of kvorum and etcd",
+    .description = R"(Asks and changes a cluster that speaks the v3 API of etcd. Commands that
+.BR etcdctl (1)
+has take its flags and print what it prints.)",
+    .end = R"(.SH ENVIRONMENT
+Each global flag may be given as a variable: ETCDCTL_ and its name in capitals, with _ for \-, as in
+ETCDCTL_ENDPOINTS. A flag and its variable together are refused.
+.TP
+NO_COLOR
+If it is not empty, there are no colours, as with \-\-no\-color. They appear on terminals only.
+.SH "EXIT STATUS"
+0 is success, 1 an error of the server or the connection, 2 a connection that could not be made, 3 input
+that can't be read, 4 an unknown value of a flag, 5 an interruption, 128 wrong arguments.
+.BR diff ,
+.B doctor
+and
+.BR "endpoint health" ,
+as described there, use 1 and 2 for what they find.
+.SH "SEE ALSO"
+.BR kvorumutl (1),
+.BR kvorum (8)
+)"};
+
+}  // namespace
 
 Command VersionCommand() {
   return {.use = "version",
@@ -32,39 +64,43 @@ Command OptionsCommand() {
           }};
 }
 
-Command HelpCommand() {
-  return {.use = "help [command]",
-          .brief = "Help about any command",
-          .group = kUtilityGroup,
-          .run = [](Invocation& invocation) -> Outcome<void> {
-            const auto found = FindCommand(invocation.root, invocation.args);
-            if (found) {
-              invocation.world.out << HelpText(found->path);
-              return {};
-            }
-            const Command* root = &invocation.root;
-            invocation.world.err << "Unknown help topic " << GoQuote(invocation.args.front())
-                                 << '\n'
-                                 << UsageText({&root, 1});
-            return {};
-          }};
-}
-
 Command KvorumctlCommand() {
   return {.use = "kvorumctl",
           .brief = "A command line client for kvorum and etcd.",
           .inherited_flags = GlobalFlags(),
-          .children = {GetCommand(),       PutCommand(),        DelCommand(),
-                       TxnCommand(),       WatchCommand(),      CompactionCommand(),
-                       LeaseCommand(),     AlarmCommand(),      DefragCommand(),
-                       EndpointCommand(),  MemberCommand(),     MoveLeaderCommand(),
-                       LockCommand(),      ElectCommand(),      AuthCommand(),
-                       UserCommand(),      RoleCommand(),       CheckCommand(),
-                       DowngradeCommand(), MakeMirrorCommand(), TreeCommand(),
-                       DuCommand(),        DoctorCommand(),     TopCommand(),
-                       ExportCommand(),    ImportCommand(),     DiffCommand(),
-                       VersionCommand(),   CompletionCommand(), CompleteCommand(),
-                       OptionsCommand(),   ManCommand(),        HelpCommand()},
+          .children = {GetCommand(),
+                       PutCommand(),
+                       DelCommand(),
+                       TxnCommand(),
+                       WatchCommand(),
+                       CompactionCommand(),
+                       LeaseCommand(),
+                       AlarmCommand(),
+                       DefragCommand(),
+                       EndpointCommand(),
+                       MemberCommand(),
+                       MoveLeaderCommand(),
+                       LockCommand(),
+                       ElectCommand(),
+                       AuthCommand(),
+                       UserCommand(),
+                       RoleCommand(),
+                       CheckCommand(),
+                       DowngradeCommand(),
+                       MakeMirrorCommand(),
+                       TreeCommand(),
+                       DuCommand(),
+                       DoctorCommand(),
+                       TopCommand(),
+                       ExportCommand(),
+                       ImportCommand(),
+                       DiffCommand(),
+                       VersionCommand(),
+                       InUtilityGroup(CompletionCommand("kvorumctl")),
+                       CompleteCommand(),
+                       OptionsCommand(),
+                       ManCommand(kManText),
+                       InUtilityGroup(HelpCommand())},
           .group_order = {kKeyValueGroup, kClusterGroup, kConcurrencyGroup, kAuthenticationGroup,
                           kUtilityGroup}};
 }

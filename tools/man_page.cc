@@ -6,6 +6,7 @@
 #include <ostream>
 #include <vector>
 
+#include "base/letter_case.h"
 #include "base/words.h"
 #include "tools/help.h"
 
@@ -14,24 +15,6 @@ namespace {
 
 // Lines of a paragraph at least this long were broken to fit, and may be broken elsewhere.
 constexpr std::size_t kFilledColumns = 70;
-
-constexpr std::string_view kEnd = R"(.SH ENVIRONMENT
-Each global flag may be given as a variable: ETCDCTL_ and its name in capitals, with _ for \-, as in
-ETCDCTL_ENDPOINTS. A flag and its variable together are refused.
-.TP
-NO_COLOR
-If it is not empty, there are no colours, as with \-\-no\-color. They appear on terminals only.
-.SH "EXIT STATUS"
-0 is success, 1 an error of the server or the connection, 2 a connection that could not be made, 3 input
-that can't be read, 4 an unknown value of a flag, 5 an interruption, 128 wrong arguments.
-.BR diff ,
-.B doctor
-and
-.BR "endpoint health" ,
-as described there, use 1 and 2 for what they find.
-.SH "SEE ALSO"
-.BR kvorum (8)
-)";
 
 bool IsFilled(const std::vector<std::string_view>& lines) {
   return std::ranges::all_of(lines.begin(), lines.end() - 1, [](std::string_view line) {
@@ -114,18 +97,19 @@ std::string RoffText(std::string_view text) {
   return out;
 }
 
-std::string ManPage(const Command& root) {
-  std::string text = ".TH KVORUMCTL 1 \"\" \"kvorum " KVORUM_VERSION
-                     "\" \"kvorum\"\n"
-                     ".SH NAME\nkvorumctl \\- command line client of kvorum and etcd\n"
-                     ".SH SYNOPSIS\n.B kvorumctl\n.I command\n[flags] [arguments]\n"
-                     ".SH DESCRIPTION\n"
-                     "Asks and changes a cluster that speaks the v3 API of etcd. Commands that\n"
-                     ".BR etcdctl (1)\n"
-                     "has take its flags and print what it prints. A command may be shortened as "
-                     "long as it is the only one\nthat begins so. Flags may stand before, between "
-                     "and after the arguments; what follows \\-\\- is an argument.\n";
-  for (const std::string& group : root.group_order) {
+std::string ManPage(const Command& root, const ManText& text_of_program) {
+  const std::string_view name = root.name();
+  std::string text = fmt::format(
+      ".TH {} 1 \"\" \"kvorum " KVORUM_VERSION
+      "\" \"kvorum\"\n"
+      ".SH NAME\n{} \\- {}\n"
+      ".SH SYNOPSIS\n.B {}\n.I command\n[flags] [arguments]\n"
+      ".SH DESCRIPTION\n{}"
+      " A command may be shortened as long as it is the only one\nthat begins so. Flags may stand "
+      "before, between and after the arguments; what follows \\-\\- is an argument.\n",
+      UpperCase(std::string(name)), name, text_of_program.about, name, text_of_program.description);
+  const std::vector<std::string> one_group = {""};
+  for (const std::string& group : root.group_order.empty() ? one_group : root.group_order) {
     std::string commands;
     std::vector<const Command*> listed;
     for (const Command& child : root.children)
@@ -135,19 +119,19 @@ std::string ManPage(const Command& root) {
       std::vector<const Command*> path = {&root, command};
       AddCommand(path, commands);
     }
-    text += fmt::format(".SH \"{}\"\n{}", RoffText(group), commands);
+    text += fmt::format(".SH \"{}\"\n{}", RoffText(group.empty() ? "Commands" : group), commands);
   }
   std::vector<Flag> flags = root.inherited_flags;
   std::ranges::sort(flags, {}, &Flag::name);
   text += ".SH \"Global flags\"\nEvery command takes these.\n" + FlagItems(flags);
-  return text.append(kEnd);
+  return text.append(text_of_program.end);
 }
 
-Command ManCommand() {
+Command ManCommand(const ManText& text) {
   return {.use = "__man",
           .brief = "Prints the manual page",
-          .run = [](Invocation& invocation) -> Outcome<void> {
-            invocation.world.out << ManPage(invocation.root);
+          .run = [text](Invocation& invocation) -> Outcome<void> {
+            invocation.world.out << ManPage(invocation.root, text);
             return {};
           },
           .hidden = true};

@@ -37,6 +37,31 @@ std::string ErrorOf(std::vector<std::string> line) {
   return args ? "none" : args.error().message;
 }
 
+TEST(FlagsTest, AnUnsignedNumberHasNoSign) {
+  FlagSet flags;
+  flags.Add({.name = "bump", .type = FlagType::kUint, .default_value = "0"});
+  ASSERT_TRUE(flags.Parse(std::vector<std::string>{"--bump=18446744073709551615"}));
+  EXPECT_EQ(flags.Uint("bump"), 18446744073709551615U);
+  EXPECT_EQ(flags.ValueText("bump"), "18446744073709551615");
+  const auto refused = flags.Parse(std::vector<std::string>{"--bump", "-1"});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message,
+            "invalid argument \"-1\" for \"--bump\" flag: strconv.ParseUint: parsing \"-1\": "
+            "invalid syntax");
+}
+
+TEST(FlagsTest, RequiredFlagsThatLackAreNamed) {
+  FlagSet flags;
+  flags.Add({.name = "target", .type = FlagType::kString, .required = true});
+  flags.Add({.name = "dir", .type = FlagType::kString, .required = true});
+  flags.Add({.name = "force"});
+  EXPECT_EQ(flags.CheckRequired().error().message, "required flag(s) \"dir\", \"target\" not set");
+  ASSERT_TRUE(flags.Parse(std::vector<std::string>{"--dir="}));
+  EXPECT_EQ(flags.CheckRequired().error().message, "required flag(s) \"target\" not set");
+  ASSERT_TRUE(flags.Parse(std::vector<std::string>{"--target", "x"}));
+  EXPECT_TRUE(flags.CheckRequired());
+}
+
 TEST(FlagsTest, DefaultsHoldUntilAFlagIsGiven) {
   FlagSet flags = SomeFlags();
   EXPECT_FALSE(flags.Switch("prefix"));

@@ -1,0 +1,80 @@
+// The tree of kvorumutl's commands: the form of its lines, help and errors is etcdutl's.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tools/utl_commands.h"
+
+namespace kvorum::utl {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+struct Ended {
+  int code = 0;
+  std::string out;
+  std::string err;
+};
+
+Ended RunLine(const std::vector<std::string>& line) {
+  std::istringstream in;
+  std::ostringstream out;
+  std::ostringstream err;
+  ctl::World world{.in = in, .out = out, .err = err, .environment = {}};
+  const int code = ctl::Execute(KvorumutlCommand(), line, world);
+  return {.code = code, .out = out.str(), .err = err.str()};
+}
+
+TEST(UtlCommandTest, HelpIsTheUsageAlone) {
+  const Ended ended = RunLine({"--help"});
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(ended.out, StartsWith("Usage:\n  kvorumutl [command]\n\nAvailable Commands:\n"));
+  EXPECT_THAT(ended.out, HasSubstr("\n  completion  Generate completion script\n"));
+  EXPECT_THAT(ended.out, HasSubstr("\n  -h, --help               help for kvorumutl\n"
+                                   "      --timeout duration   "));
+  EXPECT_THAT(
+      ended.out,
+      HasSubstr("\n  -w, --write-out string   set the output format (fields, json, protobuf, "
+                "simple, table) (default \"simple\")\n\n"
+                "Use \"kvorumutl [command] --help\" for more information about a "
+                "command.\n"));
+  EXPECT_EQ(RunLine({}).out, ended.out);
+  EXPECT_EQ(RunLine({"help"}).out, ended.out);
+}
+
+TEST(UtlCommandTest, ItsVersionIsTheOneOfTheApi) {
+  EXPECT_THAT(RunLine({"version", "-w", "nonsense"}).out,
+              StartsWith("etcdutl version: 3.7.1\nAPI version: 3.7\nkvorumutl version: "));
+}
+
+TEST(UtlCommandTest, AnUnknownCommandIsRefused) {
+  const Ended ended = RunLine({"frobnicate"});
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_EQ(ended.err,
+            "Error: unknown command \"frobnicate\" for \"kvorumutl\"\n"
+            "Run 'kvorumutl --help' for usage.\n");
+}
+
+TEST(UtlCommandTest, CompletionScriptsBearTheProgramsName) {
+  for (const char* shell : {"bash", "zsh", "fish", "powershell"}) {
+    const std::string script = RunLine({"completion", shell}).out;
+    EXPECT_THAT(script, HasSubstr("kvorumutl")) << shell;
+    EXPECT_THAT(script, testing::Not(HasSubstr("kvorumctl"))) << shell;
+  }
+  EXPECT_THAT(RunLine({"__complete", "--", "vers"}).out, StartsWith("version\t"));
+}
+
+TEST(UtlCommandTest, TheManualPageListsCommandsAndFlags) {
+  const std::string page = RunLine({"__man"}).out;
+  EXPECT_THAT(page, StartsWith(".TH KVORUMUTL 1 "));
+  EXPECT_THAT(page, HasSubstr("\n.SH \"Commands\"\n"));
+  EXPECT_THAT(page, HasSubstr("\n.SS version\n"));
+  EXPECT_THAT(page, HasSubstr("\\-\\-write\\-out"));
+}
+
+}  // namespace
+}  // namespace kvorum::utl

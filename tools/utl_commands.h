@@ -1,0 +1,14 @@
+// Every command of kvorumutl, one function and file per family. A new one is a row here, a row in
+// KvorumutlCommand and a file.
+#pragma once
+
+#include "tools/command.h"
+
+namespace kvorum::utl {
+
+ctl::Command VersionCommand();
+
+// The whole tree.
+ctl::Command KvorumutlCommand();
+
+}  // namespace kvorum::utl
