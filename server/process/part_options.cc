@@ -72,7 +72,8 @@ rpc::Options ClientServerOptions(const Options& options, rpc::AnswerMemory& answ
   return made;
 }
 
-LocalMemberOptions MakeLocalMemberOptions(const Options& options, const DataDirectory& directory) {
+LocalMemberOptions MakeLocalMemberOptions(const Options& options,
+                                          const datadir::DataDirectory& directory) {
   LocalMemberOptions local_member;
   local_member.name = options.name;
   local_member.initial_cluster = options.EffectiveInitialCluster();

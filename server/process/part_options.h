@@ -4,11 +4,11 @@
 #include <cstddef>
 #include <optional>
 
+#include "datadir/data_directory.h"
 #include "rpc/server.h"
 #include "server/call/service_context.h"
 #include "server/integrity/integrity.h"
 #include "server/peer/peer_transport.h"
-#include "server/process/data_directory.h"
 #include "server/process/options.h"
 #include "server/replica/auto_defragment.h"
 #include "server/replica/local_member_options.h"
@@ -26,7 +26,8 @@ std::size_t AnswerMemoryBytes(const Options& options);
 std::uint32_t MaxMessageBytes(const Options& options);
 rpc::PortUse PortUseOf(const Options& options);
 rpc::Options ClientServerOptions(const Options& options, rpc::AnswerMemory& answers);
-LocalMemberOptions MakeLocalMemberOptions(const Options& options, const DataDirectory& directory);
+LocalMemberOptions MakeLocalMemberOptions(const Options& options,
+                                          const datadir::DataDirectory& directory);
 PeerTransport::Options MakeTransportOptions(const Options& options,
                                             const std::optional<PeerTls>& tls);
 AutoDefragment::Options AutoDefragmentOptions(const Options& options);

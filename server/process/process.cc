@@ -16,6 +16,7 @@
 
 #include "base/file_system.h"
 #include "base/logging.h"
+#include "datadir/data_directory.h"
 #include "server/call/client_versions.h"
 #include "server/call/leader_streams.h"
 #include "server/call/quarantine.h"
@@ -30,7 +31,6 @@
 #include "server/peer/peer_transport.h"
 #include "server/process/authentication.h"
 #include "server/process/client_server.h"
-#include "server/process/data_directory.h"
 #include "server/process/feature_gates.h"
 #include "server/process/freed_memory.h"
 #include "server/process/machine_memory.h"
@@ -126,7 +126,7 @@ struct Process::Impl {
   PeerTransport transport;
   std::vector<std::string> peer_addresses;
   HttpPeerRequester requester;
-  DataDirectory directory;
+  datadir::DataDirectory directory;
   std::unique_ptr<LocalMember> local_member;
   std::unique_ptr<PromoteForwarder> promote_forwarder;
   std::unique_ptr<VersionMonitor> version_monitor;
@@ -215,9 +215,9 @@ Result<void> Process::Impl::BindMetrics() {
 
 Result<void> Process::Impl::Open() {
   FileSystem& fs = PosixFileSystem();
-  KV_RETURN_IF_ERROR(EnforcePrivate(options.data_dir));
-  if (!options.wal_dir.empty()) KV_RETURN_IF_ERROR(EnforcePrivate(options.wal_dir));
-  KV_TRY(directory, OpenDataDirectory(fs, options.data_dir, options.wal_dir));
+  KV_RETURN_IF_ERROR(datadir::EnforcePrivate(options.data_dir));
+  if (!options.wal_dir.empty()) KV_RETURN_IF_ERROR(datadir::EnforcePrivate(options.wal_dir));
+  KV_TRY(directory, datadir::OpenDataDirectory(fs, options.data_dir, options.wal_dir));
   quarantine = std::make_unique<Quarantine>(fs, directory.root + "/member/quarantined");
   KV_RETURN_IF_ERROR(quarantine->Load());
   context.quarantine = quarantine.get();

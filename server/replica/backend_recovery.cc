@@ -1,7 +1,7 @@
 #include "server/replica/backend_recovery.h"
 
 #include "base/logging.h"
-#include "server/replica/snapshot_files.h"
+#include "datadir/snapshot_files.h"
 
 namespace kvorum::server {
 
@@ -23,8 +23,8 @@ Result<std::unique_ptr<mvcc::Backend>> OpenMemberBackend(FileSystem& fs,
                                                          const std::string& snap_dir,
                                                          raft::Index snapshot_index) {
   const std::string path = DatabasePath(snap_dir);
-  KV_RETURN_IF_ERROR(RemoveReceivedSnapshots(fs, snap_dir, snapshot_index));
-  const std::string received = ReceivedSnapshotPath(snap_dir, snapshot_index);
+  KV_RETURN_IF_ERROR(datadir::RemoveReceivedSnapshots(fs, snap_dir, snapshot_index));
+  const std::string received = datadir::ReceivedSnapshotPath(snap_dir, snapshot_index);
   KV_TRY(const bool is_waiting, fs.Exists(received));
   if (!is_waiting) return open(path);
   KV_TRY(const raft::Index applied, AppliedIndex(fs, open, snap_dir));

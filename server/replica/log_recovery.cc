@@ -6,13 +6,13 @@
 #include <utility>
 
 #include "base/logging.h"
+#include "datadir/snapshot_files.h"
 #include "raft/bootstrap.h"
 #include "server/messages/conf_state_json.h"
 #include "server/messages/member_id.h"
 #include "server/replica/backend_recovery.h"
 #include "server/replica/force_new_cluster.h"
 #include "server/replica/joining.h"
-#include "server/replica/snapshot_files.h"
 #include "server/state/member_change.h"
 
 namespace kvorum::server {
@@ -109,7 +109,7 @@ Result<RecoveredLog> OpenLog(FileSystem& fs, const mvcc::BackendOpener& open_bac
       return marker.index == metadata.index && marker.term == metadata.term;
     });
   };
-  KV_TRY(const auto snapshot, LoadNewestSnapshotFile(fs, options.snap_dir, marked));
+  KV_TRY(const auto snapshot, datadir::LoadNewestSnapshotFile(fs, options.snap_dir, marked));
   wal::SnapshotMarker from;
   RecoveredLog log;
   if (snapshot.has_value()) {
@@ -127,8 +127,8 @@ Result<RecoveredLog> OpenLog(FileSystem& fs, const mvcc::BackendOpener& open_bac
   wal::Options wal_options = options.wal;
   wal_options.durable_index = applied;
   KV_TRY(wal::Opened opened, wal::Open(fs, options.wal_dir, from, wal_options, needs));
-  KV_RETURN_IF_ERROR(SetNewerSnapshotFilesAside(fs, options.snap_dir,
-                                                snapshot.value_or(raft::SnapshotMetadata{})));
+  KV_RETURN_IF_ERROR(datadir::SetNewerSnapshotFilesAside(
+      fs, options.snap_dir, snapshot.value_or(raft::SnapshotMetadata{})));
   if (opened.torn.has_value()) {
     KV_WARN("cut the remains of an unfinished write off the log", {"file", opened.torn->file},
             {"offset", opened.torn->offset}, {"size", opened.torn->size_bytes},

@@ -8,7 +8,7 @@
 #include "base/duration_text.h"
 #include "base/failpoint.h"
 #include "base/logging.h"
-#include "server/replica/snapshot_files.h"
+#include "datadir/snapshot_files.h"
 
 namespace kvorum::server {
 namespace {
@@ -138,7 +138,7 @@ Result<void> LogWriter::AppendAll(std::vector<Write>& writes) {
 Result<void> LogWriter::SaveReceived(Write& write) {
   const raft::SnapshotMetadata& metadata = write.snapshot->metadata;
   KV_FAILPOINT("raftBeforeSaveSnap");
-  KV_RETURN_IF_ERROR(SaveSnapshotFile(fs_, options_.snap_dir, metadata));
+  KV_RETURN_IF_ERROR(datadir::SaveSnapshotFile(fs_, options_.snap_dir, metadata));
   KV_RETURN_IF_ERROR(Sync());
   raft::HardState state = write.hard_state.value_or(writer_->hard_state());
   state.commit = metadata.index;
@@ -176,7 +176,8 @@ void LogWriter::SaveSnapshot(raft::SnapshotMetadata metadata) {
     if (metadata.index < received_index_) return hooks_.on_snapshot_ended(0);  // overtaken
     KV_FAILPOINT("raftBeforeSaveSnap");
     const ObservedTime time(times_.snapshot, wal_.clock());
-    if (const auto saved = SaveSnapshotFile(fs_, options_.snap_dir, metadata); !saved.has_value()) {
+    if (const auto saved = datadir::SaveSnapshotFile(fs_, options_.snap_dir, metadata);
+        !saved.has_value()) {
       if (saved.error().code != Code::kResourceExhausted) return Fatal(saved.error());
       KV_WARN("no space for a snapshot of the log; keeping more of it",
               {"error", saved.error().message});
@@ -195,7 +196,8 @@ void LogWriter::SaveSnapshot(raft::SnapshotMetadata metadata) {
     if (const auto purged = writer_->Purge(options_.max_wals); !purged.has_value()) {
       KV_WARN("could not remove old log files", {"error", purged.error().message});
     }
-    if (const auto purged = PurgeSnapshotFiles(fs_, options_.snap_dir, options_.max_snapshots);
+    if (const auto purged =
+            datadir::PurgeSnapshotFiles(fs_, options_.snap_dir, options_.max_snapshots);
         !purged.has_value()) {
       KV_WARN("could not remove old snapshot files", {"error", purged.error().message});
     }

@@ -5,10 +5,10 @@
 
 #include "base/failpoint.h"
 #include "base/logging.h"
+#include "datadir/snapshot_files.h"
 #include "server/messages/version.h"
 #include "server/replica/backend_recovery.h"
 #include "server/replica/local_member_options.h"
-#include "server/replica/snapshot_files.h"
 
 namespace kvorum::server {
 
@@ -90,7 +90,7 @@ void MemberState::Install(const raft::SnapshotMetadata& metadata, mvcc::BackendO
                      KV_RETURN_IF_ERROR(LoadLeases(*backend));
                      return backend;
                    },
-                   .snapshot_path = ReceivedSnapshotPath(snap_dir_, metadata.index),
+                   .snapshot_path = datadir::ReceivedSnapshotPath(snap_dir_, metadata.index),
                    .path = DatabasePath(snap_dir_),
                    .consistent_index = metadata.index.value(),
                    .side_version = auth_version,

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/logging.h"
+#include "datadir/snapshot_files.h"
 #include "mvcc/store.h"
-#include "server/replica/snapshot_files.h"
 
 namespace kvorum::server {
 
@@ -97,7 +97,7 @@ Result<std::unique_ptr<mvcc::SnapshotSink>> SnapshotIntake::Begin(raft::Message 
   if (!shared_->Move(Shared::Phase::kIdle, Shared::Phase::kReceiving, index))
     return Fail(Code::kUnavailable, "another snapshot is being received");
   auto sink = std::make_unique<Sink>(shared_, fs_, deliver_, std::move(message),
-                                     ReceivedSnapshotPath(snap_dir_, index));
+                                     datadir::ReceivedSnapshotPath(snap_dir_, index));
   KV_RETURN_IF_ERROR(sink->Open(open_));
   KV_INFO("receiving a snapshot", {"snapshot-index", index});
   return sink;
@@ -109,7 +109,7 @@ void SnapshotIntake::Ignored(raft::Index index) {
     if (shared_->phase != Shared::Phase::kDelivered || shared_->index != index) return;
   }
   // Nobody else takes it before this is done: the phase does not change.
-  const std::string path = ReceivedSnapshotPath(snap_dir_, index);
+  const std::string path = datadir::ReceivedSnapshotPath(snap_dir_, index);
   if (const auto removed = fs_.Remove(path); !removed.has_value()) {
     KV_WARN("could not remove a snapshot that is not needed", {"path", path},
             {"error", removed.error().message});

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/logging.h"
-#include "server/replica/snapshot_files.h"
+#include "datadir/snapshot_files.h"
 #include "tests/disk/sim_file_system.h"
 #include "tests/mvcc/manual_executor.h"
 #include "tests/server/log_file.h"
@@ -201,7 +201,8 @@ TEST_F(LogWriterTest, AReceivedSnapshotVoidsTheLogBeforeIt) {
   EXPECT_THAT(persisted_, ElementsAre(21));
   EXPECT_THAT(received_, ElementsAre(20));
   EXPECT_THAT(persisted_before_received_, ElementsAre(21)) << "Raft is told first";
-  const auto newest = LoadNewestSnapshotFile(fs_, "/data/snap", [](const auto&) { return true; });
+  const auto newest =
+      datadir::LoadNewestSnapshotFile(fs_, "/data/snap", [](const auto&) { return true; });
   EXPECT_EQ((*newest)->index, 20U);
   const auto contents = ReadBack({.index = 20, .term = 1, .conf_state = Metadata(20).conf_state});
   ASSERT_TRUE(contents.has_value()) << contents.error().message;

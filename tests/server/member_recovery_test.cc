@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/logging.h"
+#include "datadir/snapshot_files.h"
 #include "server/messages/conf_state_json.h"
 #include "server/messages/member_id.h"
 #include "server/peer/peer_request.h"
@@ -17,7 +18,6 @@
 #include "server/replica/known_peers.h"
 #include "server/replica/local_member_options.h"
 #include "server/replica/log_recovery.h"
-#include "server/replica/snapshot_files.h"
 #include "tests/disk/memory_backend.h"
 #include "tests/disk/sim_file_system.h"
 
@@ -180,23 +180,23 @@ TEST_F(BackendRecoveryTest, WithoutADatabaseNothingIsApplied) {
 }
 
 TEST_F(BackendRecoveryTest, AReceivedSnapshotThatTheLogHasAMarkerOfTakesTheDatabasesPlace) {
-  Make(ReceivedSnapshotPath("/snap", 20));
+  Make(datadir::ReceivedSnapshotPath("/snap", 20));
   const auto opened = Open(20);  // empty as it is here, it is not a database
   EXPECT_FALSE(opened.has_value());
   EXPECT_THAT(opened_, ElementsAre("/snap/db"));
   EXPECT_TRUE(IsThere("/snap/db"));
-  EXPECT_FALSE(IsThere(ReceivedSnapshotPath("/snap", 20)));
+  EXPECT_FALSE(IsThere(datadir::ReceivedSnapshotPath("/snap", 20)));
 }
 
 TEST_F(BackendRecoveryTest, WhatElseIsLeftOfReceivedOnesIsRemoved) {
-  Make(ReceivedSnapshotPath("/snap", 30));
+  Make(datadir::ReceivedSnapshotPath("/snap", 30));
   ASSERT_TRUE(Open(20).has_value());
   EXPECT_THAT(opened_, ElementsAre("/snap/db"));
-  EXPECT_FALSE(IsThere(ReceivedSnapshotPath("/snap", 30)));
+  EXPECT_FALSE(IsThere(datadir::ReceivedSnapshotPath("/snap", 30)));
 }
 
 TEST_F(BackendRecoveryTest, ADatabaseThatCannotBeReplacedIsNotOpened) {
-  Make(ReceivedSnapshotPath("/snap", 20));
+  Make(datadir::ReceivedSnapshotPath("/snap", 20));
   fs_.FailPath(SimFileSystem::Operation::kRename, "/snap/", SimFileSystem::Fault::kIoError);
   EXPECT_FALSE(Open(20).has_value());
   EXPECT_THAT(opened_, IsEmpty());

@@ -14,12 +14,12 @@
 
 #include "auth/auth_record.h"
 #include "base/logging.h"
+#include "datadir/snapshot_files.h"
 #include "lease/lease_record.h"
 #include "mvcc/key_value.h"
 #include "server/messages/member_id.h"
 #include "server/replica/backend_recovery.h"
 #include "server/replica/local_member_options.h"
-#include "server/replica/snapshot_files.h"
 #include "tests/disk/sim_file_system.h"
 #include "tests/mvcc/backend_worlds.h"
 #include "tests/mvcc/manual_executor.h"
@@ -189,7 +189,7 @@ TEST_F(MemberStateTest, WhatIsDurableIsReportedWithItsIndex) {
 
 TEST_F(MemberStateTest, ASnapshotReplacesAllOfItAtOnce) {
   WriteDatabase(DatabasePath(kSnapDir), 5);
-  WriteDatabase(ReceivedSnapshotPath(kSnapDir, 9), 9);
+  WriteDatabase(datadir::ReceivedSnapshotPath(kSnapDir, 9), 9);
   ASSERT_TRUE(Open().has_value());
   Install(9);
   // One task at a time: until it is installed, every part is the old one.
@@ -201,12 +201,13 @@ TEST_F(MemberStateTest, ASnapshotReplacesAllOfItAtOnce) {
   threads_.RunAll();
   EXPECT_EQ(installed_, 1);
   EXPECT_FALSE(fatal_.has_value());
-  EXPECT_FALSE(fs_.Exists(ReceivedSnapshotPath(kSnapDir, 9)).value()) << "it is the database now";
+  EXPECT_FALSE(fs_.Exists(datadir::ReceivedSnapshotPath(kSnapDir, 9)).value())
+      << "it is the database now";
 }
 
 TEST_F(MemberStateTest, ASnapshotOfAnotherIndexIsFatalAndReplacesNothing) {
   WriteDatabase(DatabasePath(kSnapDir), 5);
-  WriteDatabase(ReceivedSnapshotPath(kSnapDir, 9), 8);
+  WriteDatabase(datadir::ReceivedSnapshotPath(kSnapDir, 9), 8);
   ASSERT_TRUE(Open().has_value());
   Install(9);
   threads_.RunAll();

@@ -12,8 +12,8 @@
 
 #include "auth/auth_state.h"
 #include "base/logging.h"
+#include "datadir/data_directory.h"
 #include "server/messages/internal_request.h"
-#include "server/process/data_directory.h"
 #include "server/replica/local_member.h"
 #include "server/replica/local_member_options.h"
 #include "server/replica/replica.h"
@@ -60,7 +60,7 @@ class SmallMember {
 
   // Opens and starts; the error if the member refuses.
   Result<void> Start() {
-    KV_TRY(directory_, OpenDataDirectory(fs_, root_, ""));
+    KV_TRY(directory_, datadir::OpenDataDirectory(fs_, root_, ""));
     KV_TRY(local_member_,
            LocalMember::Open(fs_, open_backend_,
                              {.raft = lanes_.raft(),
@@ -153,7 +153,7 @@ class SmallMember {
     return backend;
   };
   LocalMemberOptions options_;
-  DataDirectory directory_;
+  datadir::DataDirectory directory_;
   std::optional<Error> fatal_;
   NoTransport alone_;
   Transport* transport_ = &alone_;

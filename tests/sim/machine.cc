@@ -85,7 +85,7 @@ Result<void> Machine::Start() {
 }
 
 Result<void> Machine::Open() {
-  KV_TRY(directory_, server::OpenDataDirectory(*files_, kDataDir, ""));
+  KV_TRY(directory_, datadir::OpenDataDirectory(*files_, kDataDir, ""));
   options_.wal_dir = directory_.wal;
   options_.snap_dir = directory_.snap;
   options_.seed = world_.scheduler.rng()();

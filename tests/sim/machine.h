@@ -14,7 +14,7 @@
 #include <string>
 
 #include "auth/simple_tokens.h"
-#include "server/process/data_directory.h"
+#include "datadir/data_directory.h"
 #include "server/replica/local_member.h"
 #include "server/replica/local_member_options.h"
 #include "tests/disk/sim_file_system.h"
@@ -135,7 +135,7 @@ class Machine {
   // State of the process.
   std::unique_ptr<ProcessFileSystem> files_;
   std::array<std::shared_ptr<Lane>, 9> lanes_;
-  server::DataDirectory directory_;
+  datadir::DataDirectory directory_;
   std::unique_ptr<auth::SimpleTokens> tokens_;
   std::unique_ptr<Services> services_;
   std::unique_ptr<server::LocalMember> local_member_;

@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "base/file_system.h"
 
-namespace kvorum::server {
+namespace kvorum::datadir {
 
 struct DataDirectory {
   std::string root;
@@ -36,4 +36,4 @@ Result<DataDirectory> OpenDataDirectory(FileSystem& fs, const std::string& data_
 // that are not directories, or not ours to change. A missing one is fine.
 Result<void> EnforcePrivate(const std::string& dir);
 
-}  // namespace kvorum::server
+}  // namespace kvorum::datadir

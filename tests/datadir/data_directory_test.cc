@@ -1,4 +1,4 @@
-#include "server/process/data_directory.h"
+#include "datadir/data_directory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include "base/logging.h"
 #include "tests/disk/sim_file_system.h"
 
-namespace kvorum::server {
+namespace kvorum::datadir {
 namespace {
 
 using testing::ElementsAre;
@@ -177,4 +177,4 @@ TEST_F(EnforcePrivateTest, WhatIsMadeOnARealDiskIsPrivate) {
 }
 
 }  // namespace
-}  // namespace kvorum::server
+}  // namespace kvorum::datadir

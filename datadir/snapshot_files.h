@@ -14,7 +14,7 @@
 #include "base/file_system.h"
 #include "proto/raft_types.h"
 
-namespace kvorum::server {
+namespace kvorum::datadir {
 
 // Durable when it returns: made under a temporary name, synced, renamed, the directory synced.
 Result<void> SaveSnapshotFile(FileSystem& fs, const std::string& dir,
@@ -41,4 +41,4 @@ Result<void> RemoveReceivedSnapshots(FileSystem& fs, const std::string& dir,
 // Removes all but the newest `keep` files (0 keeps all).
 Result<void> PurgeSnapshotFiles(FileSystem& fs, const std::string& dir, std::size_t keep);
 
-}  // namespace kvorum::server
+}  // namespace kvorum::datadir

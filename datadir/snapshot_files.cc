@@ -1,4 +1,4 @@
-#include "server/replica/snapshot_files.h"
+#include "datadir/snapshot_files.h"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 #include "base/logging.h"
 #include "proto/raft_tables.h"
 
-namespace kvorum::server {
+namespace kvorum::datadir {
 namespace {
 
 constexpr std::uint64_t kMaxFileBytes = std::uint64_t{64} << 20;
@@ -114,4 +114,4 @@ Result<void> PurgeSnapshotFiles(FileSystem& fs, const std::string& dir, std::siz
   return {};
 }
 
-}  // namespace kvorum::server
+}  // namespace kvorum::datadir

@@ -1,4 +1,4 @@
-#include "server/process/data_directory.h"
+#include "datadir/data_directory.h"
 
 #include <sys/stat.h>
 
@@ -6,7 +6,7 @@
 
 #include "base/logging.h"
 
-namespace kvorum::server {
+namespace kvorum::datadir {
 namespace {
 
 constexpr std::string_view kFormat = "kvorum data 1\n";
@@ -81,4 +81,4 @@ Result<void> EnforcePrivate(const std::string& dir) {
   return {};
 }
 
-}  // namespace kvorum::server
+}  // namespace kvorum::datadir

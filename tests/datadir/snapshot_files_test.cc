@@ -1,4 +1,4 @@
-#include "server/replica/snapshot_files.h"
+#include "datadir/snapshot_files.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include "proto/snap.pb.h"
 #include "tests/disk/sim_file_system.h"
 
-namespace kvorum::server {
+namespace kvorum::datadir {
 namespace {
 
 using testing::ElementsAre;
@@ -169,4 +169,4 @@ TEST_F(SnapshotFilesTest, APowerCutLeavesTheOldOneOrTheNewOne) {
 }
 
 }  // namespace
-}  // namespace kvorum::server
+}  // namespace kvorum::datadir
