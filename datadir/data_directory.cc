@@ -35,11 +35,26 @@ Result<void> CheckFormat(FileSystem& fs, const DataDirectory& dir, const std::st
   return WriteFileAtomically(fs, path, kFormat);
 }
 
+// A new member in its place would look like a restored one that has lost everything.
+Result<void> RefuseUnfinishedRestore(FileSystem& fs, const std::string& data_dir,
+                                     const std::string& member) {
+  const std::string unfinished = data_dir + "/" + std::string(kUnfinishedRestore);
+  KV_TRY(const bool is_unfinished, fs.Exists(unfinished));
+  KV_TRY(const bool has_member, fs.Exists(member));
+  if (!is_unfinished || has_member) return {};
+  return Fail(Code::kFailedPrecondition,
+              "data directory " + data_dir +
+                  " holds a restore that did not finish; repeat kvorumutl snapshot restore, or "
+                  "remove " +
+                  unfinished);
+}
+
 }  // namespace
 
 Result<DataDirectory> OpenDataDirectory(FileSystem& fs, const std::string& data_dir,
                                         const std::string& wal_dir) {
   const std::string member = data_dir + "/member";
+  KV_RETURN_IF_ERROR(RefuseUnfinishedRestore(fs, data_dir, member));
   DataDirectory dir{.root = data_dir,
                     .wal = wal_dir.empty() ? member + "/wal" : wal_dir,
                     .snap = member + "/snap",

@@ -5,6 +5,7 @@
 //   <data-dir>/member/wal/*.wal       the log (or --wal-dir)
 //   <data-dir>/member/snap/*.snap     snapshots of the log's position
 //   <data-dir>/member/snap/db         the backend
+//   <data-dir>/restore.part           a restore under way (datadir/restore.h)
 //
 // Directories get mode 0700, also those that others could enter: they hold every key and, later,
 // password hashes.
@@ -12,11 +13,14 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/file_system.h"
 
 namespace kvorum::datadir {
+
+inline constexpr std::string_view kUnfinishedRestore = "restore.part";
 
 struct DataDirectory {
   std::string root;
@@ -27,8 +31,8 @@ struct DataDirectory {
 };
 
 // Creates missing directories and takes the lock. kFailedPrecondition when another process holds
-// it, when the layout is of another version or another program, or when its mode is too open; the
-// texts say what to do. `wal_dir` may be empty.
+// it, when the layout is of another version or another program, or when its mode is too open, or
+// when a restore in it has not finished; the texts say what to do. `wal_dir` may be empty.
 Result<DataDirectory> OpenDataDirectory(FileSystem& fs, const std::string& data_dir,
                                         const std::string& wal_dir);
 

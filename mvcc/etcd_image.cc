@@ -1,7 +1,5 @@
 #include "mvcc/etcd_image.h"
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -10,6 +8,7 @@
 
 #include "bbolt/writer.h"
 #include "mvcc/bucket.h"
+#include "mvcc/etcd_content.h"
 
 namespace kvorum::mvcc {
 namespace {
@@ -17,19 +16,6 @@ namespace {
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 // etcd's pages are the system's; this is the size everywhere but on a few machines.
 constexpr std::uint32_t kPageSize = 4096;
-
-// In the order of their names, which is the file's.
-constexpr std::array<Bucket, kBucketNames.size()> kBucketsByName = [] {
-  std::array<Bucket, kBucketNames.size()> buckets{};
-  for (std::size_t i = 0; i < buckets.size(); ++i) buckets[i] = static_cast<Bucket>(i);
-  std::ranges::sort(buckets, {}, BucketName);
-  return buckets;
-}();
-
-// The auth bucket also holds what only our members know: since when tokens, users and roles count.
-bool IsEtcds(Bucket bucket, std::string_view key) {
-  return bucket != Bucket::kAuth || key == "authEnabled" || key == "authRevision";
-}
 
 // Puts the content into a writer, in steps.
 class ContentWalk {

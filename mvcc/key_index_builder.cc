@@ -99,6 +99,18 @@ KeyIndexBuilder::Chunk::~Chunk() = default;
 
 std::size_t KeyIndexBuilder::Chunk::size() const { return impl_->size; }
 
+namespace {
+
+// etcdutl's restore with --bump-revision leaves a record without content at the new revision. It
+// has an entry like a key that nobody can ask for, so that compaction keeps the record, as etcd's
+// does.
+bool IsBump(const KeyIndexBuilder::Record& record) {
+  return record.key.empty() && record.create_revision == 0 && record.version == 0 &&
+         !record.tombstone;
+}
+
+}  // namespace
+
 Result<void> KeyIndexBuilder::Check(const Record& record) {
   const Revision revision = record.revision;
   if (revision.main <= 0 || revision.main >= index::kNever - 1 || revision.sub < 0 ||
@@ -108,6 +120,7 @@ Result<void> KeyIndexBuilder::Check(const Record& record) {
   if (record.key.size() > index::Entry::kMaxKeyBytes) {
     return Fail(Code::kDataLoss, "the backend holds a key larger than any request");
   }
+  if (IsBump(record)) return {};
   if (!record.tombstone && (record.create_revision <= 0 || record.create_revision > revision.main ||
                             record.version <= 0)) {
     return Fail(Code::kDataLoss, "the backend holds a record with impossible revisions");
@@ -133,12 +146,13 @@ Result<void> KeyIndexBuilder::Chunk::Add(const Record& record) {
   ++impl.size;
   Packed* packed = impl.records.Append(Packed::SizeBytes(record.key.size()));
   *packed = {.main = revision.main,
-             .created = record.create_revision,
-             .version = record.version,
+             .created = IsBump(record) ? revision.main : record.create_revision,
+             .version = IsBump(record) ? 1 : record.version,
              .sub = static_cast<std::uint32_t>(revision.sub),
              .bits = static_cast<std::uint32_t>(record.key.size()) |
                      (record.tombstone ? Packed::kTombstoneBit : 0U)};
-  std::memcpy(reinterpret_cast<char*>(packed + 1), record.key.data(), record.key.size());
+  if (!record.key.empty())
+    std::memcpy(reinterpret_cast<char*>(packed + 1), record.key.data(), record.key.size());
   impl.order.push_back({.head = 0, .record = packed});
   return {};
 }

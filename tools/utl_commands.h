@@ -6,6 +6,8 @@
 
 namespace kvorum::utl {
 
+ctl::Command HashKvCommand();
+ctl::Command SnapshotCommand();
 ctl::Command VersionCommand();
 
 // The whole tree.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/logging.h"
+#include "datadir/first_members.h"
 #include "server/messages/member_id.h"
 #include "server/replica/cluster_version.h"
 
@@ -35,32 +36,6 @@ std::string Join(const std::vector<std::string>& parts, std::string_view separat
     text += part;
   }
   return text;
-}
-
-// `prefix` and each element of the first list that the second lacks, in order.
-std::vector<std::string> Missing(std::vector<std::string> urls,
-                                 const std::vector<std::string>& others,
-                                 const std::string& prefix) {
-  std::ranges::sort(urls);
-  std::vector<std::string> missing;
-  for (const std::string& url : urls) {
-    if (std::ranges::find(others, url) == others.end()) missing.push_back(prefix + url);
-  }
-  return missing;
-}
-
-// As Go prints a list of strings.
-std::string Quoted(const std::vector<std::string>& parts) {
-  return "[\"" + Join(parts, "\" \"") + "\"]";
-}
-
-// The text about two lists that differ.
-std::string Difference(const std::vector<std::string>& advertised,
-                       const std::vector<std::string>& expected) {
-  if (advertised.size() != expected.size())
-    return "(len(" + Quoted(advertised) + ") != len(" + Quoted(expected) + "))";
-  const auto differs = std::ranges::mismatch(advertised, expected);
-  return "(resolved urls: \"" + *differs.in1 + "\" != \"" + *differs.in2 + "\")";
 }
 
 }  // namespace
@@ -188,19 +163,7 @@ Result<Joined> JoinCluster(PeerRequester& peers, const std::vector<Member>& loca
 Result<void> CheckAdvertisedUrls(PeerRequester* peers, const Member& self,
                                  const std::vector<std::string>& advertised) {
   if (SameUrls(peers, advertised, self.peer_urls)) return {};
-  std::vector<std::string> ours = advertised;
-  std::ranges::sort(ours);
-  std::vector<std::string> expected = self.peer_urls;
-  std::ranges::sort(expected);
-  const std::string name = self.name + "=";
-  if (const auto missing = Missing(expected, ours, name); !missing.empty()) {
-    return Fail(Code::kInvalidArgument, "--initial-cluster has " + Join(missing, ",") +
-                                            " but missing from --initial-advertise-peer-urls=" +
-                                            Join(ours, ",") + " " + Difference(ours, expected));
-  }
-  return Fail(Code::kInvalidArgument,
-              "--initial-advertise-peer-urls has " + Join(Missing(ours, expected, ""), ",") +
-                  " but missing from --initial-cluster=" + Join(Missing(ours, {}, name), ","));
+  return std::unexpected(datadir::AdvertisedMismatch(self, advertised));
 }
 
 Result<void> CheckNotBootstrapped(PeerRequester& peers, const std::vector<Member>& local,

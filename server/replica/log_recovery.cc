@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/logging.h"
+#include "datadir/first_members.h"
 #include "datadir/snapshot_files.h"
-#include "raft/bootstrap.h"
 #include "server/messages/conf_state_json.h"
 #include "server/messages/member_id.h"
 #include "server/replica/backend_recovery.h"
@@ -18,29 +18,10 @@
 namespace kvorum::server {
 namespace {
 
-Result<const Member*> FindSelf(const std::vector<Member>& members,
-                               const LocalMemberOptions& options) {
-  const auto self = std::ranges::find(members, options.name, &Member::name);
-  if (self == members.end()) {
-    return Fail(Code::kInvalidArgument, "couldn't find local name \"" + options.name +
-                                            "\" in the initial cluster configuration");
-  }
-  return &*self;
-}
-
-std::uint64_t ClusterIdOf(const std::vector<Member>& members) {
-  std::vector<raft::MemberId> ids;
-  for (const Member& member : members) ids.push_back(member.id);
-  return ComputeClusterId(std::move(ids));
-}
-
 // Writes the first entries of a new cluster.
 Result<void> WriteBootstrap(const std::vector<Member>& members, RecoveredLog& log) {
   log.remotes = members;
-  std::vector<raft::FirstMember> first;
-  for (const Member& member : members)
-    first.push_back({.id = member.id, .context = SharedBytes::Own(EncodeMemberJson(member))});
-  raft::Bootstrap bootstrap = raft::MakeBootstrap(first);
+  raft::Bootstrap bootstrap = datadir::FirstEntriesOf(members);
   KV_RETURN_IF_ERROR(log.writer->Append(bootstrap.entries, &bootstrap.hard_state));
   KV_RETURN_IF_ERROR(log.writer->Sync());
   log.restart.hard_state = bootstrap.hard_state;
@@ -68,7 +49,7 @@ Result<RecoveredLog> CreateJoiningLog(FileSystem& fs, const LocalMemberOptions& 
 Result<RecoveredLog> CreateLog(FileSystem& fs, const LocalMemberOptions& options) {
   KV_TRY(const std::vector<Member> members,
          ParseInitialCluster(options.initial_cluster, options.initial_cluster_token));
-  KV_TRY(const Member* self, FindSelf(members, options));
+  KV_TRY(const Member* self, datadir::FindSelf(members, options.name));
   if (options.join_existing) return CreateJoiningLog(fs, options, members);
   if (!options.advertise_peer_urls.empty()) {
     KV_RETURN_IF_ERROR(CheckAdvertisedUrls(options.peers, *self, options.advertise_peer_urls));
@@ -77,7 +58,7 @@ Result<RecoveredLog> CreateLog(FileSystem& fs, const LocalMemberOptions& options
     KV_RETURN_IF_ERROR(
         CheckNotBootstrapped(*options.peers, members, options.name, options.bootstrap_timeout));
   }
-  RecoveredLog log{.metadata = {.node_id = self->id, .cluster_id = ClusterIdOf(members)}};
+  RecoveredLog log{.metadata = {.node_id = self->id, .cluster_id = datadir::ClusterIdOf(members)}};
   KV_TRY(log.writer, wal::Create(fs, options.wal_dir, log.metadata, options.wal));
   KV_RETURN_IF_ERROR(WriteBootstrap(members, log));
   KV_INFO("started a new cluster", {"local-member-id", IdText(log.metadata.node_id)},
@@ -91,8 +72,8 @@ Result<RecoveredLog> CreateLog(FileSystem& fs, const LocalMemberOptions& options
 Result<void> BeginAgain(const LocalMemberOptions& options, RecoveredLog& log) {
   KV_TRY(const std::vector<Member> members,
          ParseInitialCluster(options.initial_cluster, options.initial_cluster_token));
-  KV_TRY(const Member* self, FindSelf(members, options));
-  if (self->id == log.metadata.node_id && ClusterIdOf(members) == log.metadata.cluster_id)
+  KV_TRY(const Member* self, datadir::FindSelf(members, options.name));
+  if (self->id == log.metadata.node_id && datadir::ClusterIdOf(members) == log.metadata.cluster_id)
     return WriteBootstrap(members, log);
   if (options.join_existing) return {};
   return Fail(Code::kFailedPrecondition,

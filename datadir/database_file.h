@@ -1,0 +1,51 @@
+// A database as a file, whoever wrote it: a snapshot or a member's `db`, etcd's (bbolt) or ours
+// (LMDB). Read only: nothing of the file changes, and its content is what etcd would have there.
+//
+// Used by one thread at a time. Errors: kDataLoss for damage, kNotFound, kFailedPrecondition when
+// another process writes to it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "mvcc/write_batch.h"
+
+namespace kvorum::datadir {
+
+enum class DatabaseKind : std::uint8_t { kEtcd, kKvorum };
+
+class DatabaseFile {
+ public:
+  virtual ~DatabaseFile() = default;
+
+  virtual DatabaseKind kind() const = 0;
+  // Of the part that is the database: a snapshot's checksum behind it does not count.
+  virtual std::uint64_t SizeBytes() const = 0;
+  // Reads everything and looks for damage.
+  virtual Result<void> Check() = 0;
+  virtual Result<std::optional<std::string>> GetMeta(std::string_view key) = 0;
+
+  // Visits the content in the order in which etcd hashes it. A visitor's error ends the visit.
+  struct Visitor {
+    std::function<Result<void>(std::string_view bucket)> bucket;
+    std::function<Result<void>(std::string_view key, std::string_view value)> record;
+  };
+  virtual Result<void> Visit(const Visitor& visitor) = 0;
+  // The records of the bucket `key`, in the order of their revisions.
+  using VisitRevision = std::function<Result<void>(const mvcc::RevisionRecord& record)>;
+  virtual Result<void> VisitRevisions(const VisitRevision& visit) = 0;
+};
+
+// Waits for a file that another process has open; 0: without a limit.
+Result<std::unique_ptr<DatabaseFile>> OpenDatabaseFile(const std::string& path, Duration timeout);
+
+// kDataLoss for a file of neither kind.
+Result<DatabaseKind> KindOfDatabase(const std::string& path);
+
+}  // namespace kvorum::datadir

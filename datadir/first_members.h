@@ -1,0 +1,28 @@
+// The members of a new cluster as --initial-cluster tells them, and what every one of them derives
+// from that alone: ids, and the first entries of the log. Pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "raft/bootstrap.h"
+#include "server/messages/member.h"
+
+namespace kvorum::datadir {
+
+// kInvalidArgument if there is none of that name.
+Result<const server::Member*> FindSelf(const std::vector<server::Member>& members,
+                                       std::string_view name);
+
+// The refusal of a member that advertises other URLs than --initial-cluster has for it.
+Error AdvertisedMismatch(const server::Member& self, const std::vector<std::string>& advertised);
+
+std::uint64_t ClusterIdOf(const std::vector<server::Member>& members);
+
+// One configuration change for each member.
+raft::Bootstrap FirstEntriesOf(const std::vector<server::Member>& members);
+
+}  // namespace kvorum::datadir

@@ -1,0 +1,290 @@
+#include "datadir/restore.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "base/url.h"
+#include "bbolt/reader.h"
+#include "datadir/data_directory.h"
+#include "datadir/first_members.h"
+#include "datadir/snapshot_files.h"
+#include "mvcc/bucket.h"
+#include "mvcc/etcd_import.h"
+#include "mvcc/snapshot_content.h"
+#include "mvcc/write_batch.h"
+#include "server/messages/conf_state_json.h"
+#include "server/messages/member_id.h"
+#include "server/messages/version.h"
+#include "wal/wal.h"
+
+namespace kvorum::datadir {
+namespace {
+
+using mvcc::Bucket;
+using server::Member;
+
+constexpr std::uint64_t kMaxPathBytes = 4096;
+
+std::string UnfinishedRoot(const std::string& data_dir) {
+  return data_dir + "/" + std::string(kUnfinishedRestore);
+}
+// Names the log's directory outside of the data directory that the restore makes, and that
+// therefore may be removed if it does not finish.
+std::string WalNotePath(const std::string& data_dir) {
+  return UnfinishedRoot(data_dir) + "/wal-dir";
+}
+
+Result<void> RemoveTree(FileSystem& fs, const std::string& path) {
+  KV_TRY(const bool is_there, fs.Exists(path));
+  if (!is_there) return {};
+  if (const auto names = fs.List(path); names.has_value()) {
+    for (const std::string& name : *names) {
+      const std::string child = (path + "/").append(name);
+      KV_RETURN_IF_ERROR(RemoveTree(fs, child));
+    }
+  }
+  return fs.Remove(path);
+}
+
+// True if the log's directory was left by a restore into this data directory.
+Result<bool> IsOurWalDirectory(FileSystem& fs, const RestoreOptions& options) {
+  const std::string note = WalNotePath(options.data_dir);
+  KV_TRY(const bool is_there, fs.Exists(note));
+  if (!is_there) return false;
+  KV_TRY(const std::string path, ReadWholeFile(fs, note, kMaxPathBytes));
+  return path == options.wal_dir;
+}
+
+// Removes the remains of an interrupted restore. kFailedPrecondition while it still runs.
+Result<void> ClearRemains(FileSystem& fs, const RestoreOptions& options) {
+  const std::string root = UnfinishedRoot(options.data_dir);
+  const std::string lock_path = root + "/member/lock";
+  KV_TRY(const bool has_lock, fs.Exists(lock_path));
+  if (has_lock) {
+    const auto lock = fs.Lock(lock_path);
+    if (!lock.has_value()) {
+      return Fail(lock.error().code,
+                  "another restore into " + options.data_dir + ": " + lock.error().message);
+    }
+  }
+  KV_TRY(const bool is_ours, IsOurWalDirectory(fs, options));
+  if (is_ours) KV_RETURN_IF_ERROR(RemoveTree(fs, options.wal_dir));
+  return RemoveTree(fs, root);
+}
+
+// Takes back what a restore has made, unless it has finished.
+class Cleanup {
+ public:
+  Cleanup(FileSystem& fs, const RestoreOptions& options, bool made_data_dir)
+      : fs_(fs), options_(options), made_data_dir_(made_data_dir) {}
+  ~Cleanup() {
+    if (finished_) return;
+    static_cast<void>(ClearRemains(fs_, options_));
+    if (made_data_dir_) static_cast<void>(fs_.Remove(options_.data_dir));
+  }
+  Cleanup(const Cleanup&) = delete;
+  Cleanup& operator=(const Cleanup&) = delete;
+  void Finished() { finished_ = true; }
+
+ private:
+  FileSystem& fs_;
+  const RestoreOptions& options_;
+  const bool made_data_dir_;
+  bool finished_ = false;
+};
+
+struct NewMember {
+  std::vector<Member> members;
+  wal::Metadata metadata;
+  raft::Bootstrap first;
+  raft::SnapshotMetadata snapshot;  // of the log, behind the first entries
+};
+
+Result<NewMember> MakeMember(const RestoreOptions& options) {
+  NewMember made;
+  KV_TRY(made.members,
+         server::ParseInitialCluster(options.initial_cluster, options.initial_cluster_token));
+  KV_TRY(const Member* self, FindSelf(made.members, options.name));
+  made.metadata = {.node_id = self->id, .cluster_id = ClusterIdOf(made.members)};
+  made.first = FirstEntriesOf(made.members);
+  made.snapshot = {.index = made.first.hard_state.commit, .term = made.first.hard_state.term};
+  for (const Member& member : made.members) made.snapshot.conf_state.voters.push_back(member.id);
+  return made;
+}
+
+// The storage version is decided anew by the members of the new cluster, unless it is ours already.
+Result<std::string> StorageVersion(bbolt::Reader& snapshot) {
+  KV_TRY(const mvcc::EtcdMeta meta, mvcc::ReadEtcdMeta(snapshot));
+  if (meta.storage_version == server::kStorageVersion) return meta.storage_version;
+  if (meta.storage_version.empty() || meta.storage_version.starts_with("3.6.")) return "";
+  return Fail(Code::kFailedPrecondition, "the snapshot has storage version " +
+                                             meta.storage_version + "; this program reads " +
+                                             std::string(server::kStorageVersion));
+}
+
+void ReplaceMembers(mvcc::Snapshot& content, const std::vector<Member>& members,
+                    mvcc::WriteBatch& batch, Result<void>& result) {
+  for (const Bucket bucket : {Bucket::kMembers, Bucket::kMembersRemoved}) {
+    result = content.Scan(bucket, {}, {}, [&](std::string_view key, std::string_view) {
+      batch.changes.Remove(bucket, key);
+      return true;
+    });
+    if (!result.has_value()) return;
+  }
+  for (const Member& member : members)
+    batch.changes.Put(Bucket::kMembers, server::IdText(member.id), EncodeMemberJson(member));
+}
+
+Result<std::int64_t> NewestRevision(mvcc::Snapshot& content) {
+  std::int64_t newest = 0;
+  KV_RETURN_IF_ERROR(content.ScanRevisions({}, {.main = std::numeric_limits<std::int64_t>::max()},
+                                           [&](const mvcc::RevisionRecord& record) {
+                                             newest = record.revision.main;
+                                             return true;
+                                           }));
+  return newest;
+}
+
+void TellStep(const RestoreOptions& options, std::string_view what, std::int64_t revision) {
+  if (options.on_step) options.on_step(what, revision);
+}
+
+Result<std::int64_t> BumpedRevision(mvcc::Snapshot& content, const RestoreOptions& options) {
+  KV_TRY(const std::int64_t newest, NewestRevision(content));
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 2;
+  if (newest > kMost || options.bump_revision > static_cast<std::uint64_t>(kMost - newest)) {
+    return Fail(Code::kInvalidArgument, "--bump-revision=" + std::to_string(options.bump_revision) +
+                                            " goes beyond the largest revision");
+  }
+  return newest + static_cast<std::int64_t>(options.bump_revision);
+}
+
+// What the new cluster has otherwise than the snapshot, in one commit.
+Result<void> Adapt(mvcc::Backend& backend, const NewMember& made, const RestoreOptions& options) {
+  mvcc::WriteBatch batch;
+  std::vector<mvcc::RevisionRecord> bump;
+  {
+    KV_TRY(const mvcc::Reader reader, backend.NewReader());
+    Result<void> replaced;
+    ReplaceMembers(*reader, made.members, batch, replaced);
+    KV_RETURN_IF_ERROR(replaced);
+    if (options.bump_revision > 0) {
+      KV_TRY(const std::int64_t revision, BumpedRevision(*reader, options));
+      TellStep(options, "bumping latest revision", revision);
+      TellStep(options, "marking revision compacted", revision);
+      bump.push_back({.revision = {.main = revision, .sub = 0}, .value = ""});
+      batch.appends.emplace_back(bump);
+      batch.changes.Put(Bucket::kMeta, mvcc::meta_key::kScheduledCompact,
+                        mvcc::RevisionKey({.main = revision, .sub = 0}).view());
+    }
+  }
+  return backend.Commit(batch);
+}
+
+Result<void> MakeDatabase(FileSystem& fs, const mvcc::BackendOpener& open_backend,
+                          bbolt::Reader& snapshot, const std::string& path, const NewMember& made,
+                          const RestoreOptions& options) {
+  mvcc::EtcdImport import;
+  import.meta.consistent_index = made.snapshot.index.value();
+  import.meta.term = made.snapshot.term.value();
+  import.meta.conf_state = server::EncodeConfStateJson(made.snapshot.conf_state);
+  KV_TRY(import.meta.storage_version, StorageVersion(snapshot));
+  if (options.on_progress) {
+    import.on_progress = [&](std::uint64_t, std::uint64_t bytes) -> Result<void> {
+      options.on_progress(bytes);
+      return {};
+    };
+  }
+  KV_TRY(auto backend, open_backend(path));
+  KV_TRY(const auto put, mvcc::ImportEtcdContent(snapshot, import, *backend));
+  {
+    KV_TRY(const mvcc::Reader reader, backend->NewReader());
+    KV_TRY(const auto found, mvcc::ComputeSnapshotTotals(*reader));
+    if (found != put)
+      return Fail(Code::kDataLoss, path + " differs from the snapshot it was made of");
+  }
+  KV_RETURN_IF_ERROR(Adapt(*backend, made, options));
+  backend.reset();
+  const std::string lock_path = path + "-lock";  // LMDB's
+  KV_TRY(const bool has_lock, fs.Exists(lock_path));
+  return has_lock ? fs.Remove(lock_path) : Result<void>();
+}
+
+Result<void> MakeLog(FileSystem& fs, const DataDirectory& directory, const NewMember& made) {
+  wal::Options options;
+  options.zero_segments = false;
+  KV_TRY(const auto writer, wal::Create(fs, directory.wal, made.metadata, options));
+  KV_RETURN_IF_ERROR(writer->Append(made.first.entries, &made.first.hard_state));
+  KV_RETURN_IF_ERROR(writer->Sync());
+  KV_RETURN_IF_ERROR(SaveSnapshotFile(fs, directory.snap, made.snapshot));
+  KV_RETURN_IF_ERROR(writer->SaveSnapshot({.index = made.snapshot.index,
+                                           .term = made.snapshot.term,
+                                           .conf_state = made.snapshot.conf_state}));
+  return writer->Close();
+}
+
+// The names of all new directories are durable when it returns.
+Result<void> BeginDirectory(FileSystem& fs, const RestoreOptions& options) {
+  const std::string root = UnfinishedRoot(options.data_dir);
+  KV_RETURN_IF_ERROR(fs.MakeDirectories(root));
+  if (!options.wal_dir.empty())
+    KV_RETURN_IF_ERROR(WriteFileAtomically(fs, WalNotePath(options.data_dir), options.wal_dir));
+  KV_RETURN_IF_ERROR(fs.SyncDirectory(options.data_dir));
+  return fs.SyncDirectory(ParentDirectory(options.data_dir));
+}
+
+}  // namespace
+
+Result<void> CheckRestore(FileSystem& fs, const RestoreOptions& options) {
+  KV_TRY(const std::vector<Url> urls, ParseUrlList(options.advertise_peer_urls));
+  KV_TRY(const NewMember made, MakeMember(options));
+  KV_TRY(const Member* self, FindSelf(made.members, options.name));
+  std::vector<std::string> advertised;
+  for (const Url& url : urls) advertised.push_back(url.text());
+  std::vector<std::string> expected = self->peer_urls;
+  std::ranges::sort(advertised);
+  std::ranges::sort(expected);
+  if (advertised != expected) return std::unexpected(AdvertisedMismatch(*self, advertised));
+
+  KV_TRY(const bool has_data_dir, fs.Exists(options.data_dir));
+  if (has_data_dir) {
+    auto names = fs.List(options.data_dir);
+    if (names.has_value()) std::erase(*names, kUnfinishedRestore);
+    if (!names.has_value() || !names->empty()) {
+      return Fail(Code::kFailedPrecondition,
+                  "data-dir \"" + options.data_dir + "\" not empty or could not be read");
+    }
+  }
+  if (options.wal_dir.empty()) return {};
+  KV_TRY(const bool has_wal_dir, fs.Exists(options.wal_dir));
+  KV_TRY(const bool is_ours, IsOurWalDirectory(fs, options));
+  if (has_wal_dir && !is_ours)
+    return Fail(Code::kFailedPrecondition, "wal-dir \"" + options.wal_dir + "\" exists");
+  return {};
+}
+
+Result<void> Restore(FileSystem& fs, const mvcc::BackendOpener& open_backend,
+                     bbolt::Reader& snapshot, const RestoreOptions& options) {
+  KV_RETURN_IF_ERROR(CheckRestore(fs, options));
+  KV_TRY(const NewMember made, MakeMember(options));
+  KV_TRY(const bool has_data_dir, fs.Exists(options.data_dir));
+  KV_RETURN_IF_ERROR(ClearRemains(fs, options));
+  Cleanup cleanup(fs, options, !has_data_dir);
+  KV_RETURN_IF_ERROR(BeginDirectory(fs, options));
+  const std::string root = UnfinishedRoot(options.data_dir);
+  {
+    KV_TRY(const DataDirectory directory, OpenDataDirectory(fs, root, options.wal_dir));
+    KV_RETURN_IF_ERROR(MakeDatabase(fs, open_backend, snapshot, directory.database, made, options));
+    KV_RETURN_IF_ERROR(MakeLog(fs, directory, made));
+    for (const std::string& folder : {directory.wal, directory.snap, root + "/member"})
+      KV_RETURN_IF_ERROR(fs.SyncDirectory(folder));
+  }
+  KV_RETURN_IF_ERROR(fs.Rename(root + "/member", options.data_dir + "/member"));
+  cleanup.Finished();
+  KV_RETURN_IF_ERROR(fs.SyncDirectory(options.data_dir));
+  return RemoveTree(fs, root);
+}
+
+}  // namespace kvorum::datadir

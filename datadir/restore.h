@@ -1,0 +1,48 @@
+// Makes the data directory of a new cluster's member from the content of a snapshot: all keys,
+// leases, users, roles and alarms; members, ids and the first entries of the log are those of the
+// new cluster, the same that etcdutl would compute.
+//
+// Everything is made in `restore.part` within the data directory and moves to `member` at the end,
+// in one step: an interrupted restore leaves a directory that no server starts from
+// (OpenDataDirectory), and that the next restore clears away. After an error nothing is left.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/file_system.h"
+#include "mvcc/snapshot_stream.h"
+
+namespace kvorum::bbolt {
+class Reader;
+}  // namespace kvorum::bbolt
+
+namespace kvorum::datadir {
+
+struct RestoreOptions {
+  std::string data_dir;
+  std::string wal_dir;  // must not exist; empty: within the data directory
+  std::string name;
+  std::string initial_cluster;
+  std::string initial_cluster_token;
+  std::vector<std::string> advertise_peer_urls = {};
+  // Added to the newest revision, which then counts as compacted: watches and cached reads from
+  // before notice. 0: none.
+  std::uint64_t bump_revision = 0;
+  // The bytes of content that have been put; may be empty.
+  std::function<void(std::uint64_t bytes)> on_progress = {};
+  // Called before a line about each larger step; may be empty.
+  std::function<void(std::string_view what, std::int64_t revision)> on_step = {};
+};
+
+// The checks of etcdutl that need no snapshot. kInvalidArgument, kFailedPrecondition.
+Result<void> CheckRestore(FileSystem& fs, const RestoreOptions& options);
+
+// Includes CheckRestore. kResourceExhausted for a full disk, kDataLoss for a damaged snapshot.
+Result<void> Restore(FileSystem& fs, const mvcc::BackendOpener& open_backend,
+                     bbolt::Reader& snapshot, const RestoreOptions& options);
+
+}  // namespace kvorum::datadir

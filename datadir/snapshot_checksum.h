@@ -1,0 +1,46 @@
+// The SHA-256 that ends a saved snapshot: 32 bytes behind the database, whose size is a multiple of
+// 512.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/file_system.h"
+
+struct evp_md_ctx_st;
+
+namespace kvorum::datadir {
+
+inline constexpr std::size_t kSnapshotHashBytes = 32;
+
+class Sha256 {
+ public:
+  Sha256();
+  ~Sha256();
+  Sha256(const Sha256&) = delete;
+  Sha256& operator=(const Sha256&) = delete;
+
+  void Add(std::string_view bytes);
+  // Ends it.
+  std::string Finish();
+
+ private:
+  evp_md_ctx_st* context_;
+};
+
+// The refusal of a snapshot whose content has another hash than it says.
+Error HashMismatch(std::string_view expected, std::string_view got);
+
+// True if a file of this size ends with a hash.
+constexpr bool HasSnapshotHash(std::uint64_t size_bytes) {
+  return size_bytes % 512 == kSnapshotHashBytes;
+}
+
+// kDataLoss if the file has another hash than it says, or none.
+Result<void> CheckSnapshotHash(FileSystem& fs, const std::string& path);
+
+}  // namespace kvorum::datadir

@@ -1,0 +1,128 @@
+// The numbers of a database's file: etcd's, ours, and damaged ones.
+#include "datadir/database_status.h"
+
+#include <gmock/gmock.h>
+
+#include <chrono>
+
+#include "mvcc/backend.h"
+#include "mvcc/etcd_import.h"
+#include "tests/datadir/snapshot_fixture.h"
+
+namespace kvorum::datadir {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class DatabaseStatusTest : public SnapshotTest {
+ protected:
+  std::unique_ptr<DatabaseFile> Open(const std::string& path) {
+    auto file = OpenDatabaseFile(path, 1s);
+    EXPECT_TRUE(file.has_value()) << file.error().message;
+    return *std::move(file);
+  }
+  std::string OpenError(const std::string& path) {
+    const auto file = OpenDatabaseFile(path, 10ms);
+    return file.has_value() ? "opened" : file.error().message;
+  }
+  // Our own database with this content.
+  std::string WriteOurs(const bbolt::Content& content) {
+    const std::string path = dir_ + "/ours.db";
+    const auto backend = mvcc::OpenLmdbBackend({.path = path});
+    const auto file = bbolt::OpenImage(Image(content));
+    mvcc::EtcdImport import;
+    import.meta.consistent_index = 256;
+    import.meta.storage_version = "3.7.0";
+    EXPECT_TRUE(mvcc::ImportEtcdContent(**file, import, **backend).has_value());
+    return path;
+  }
+};
+
+TEST_F(DatabaseStatusTest, TellsWhatASnapshotHolds) {
+  const std::string path = WriteBytes("s.db", WithHash(Image(SomeContent())));
+  const auto file = Open(path);
+  const auto status = ReadStatus(*file);
+  ASSERT_TRUE(status.has_value()) << status.error().message;
+  EXPECT_EQ(status->revision, 5);
+  EXPECT_EQ(status->total_keys, 2U);
+  EXPECT_EQ(status->total_size_bytes, std::filesystem::file_size(path) - kSnapshotHashBytes);
+  EXPECT_EQ(status->version, "3.7.0");
+}
+
+// The term that the import adds is not in the snapshot.
+TEST_F(DatabaseStatusTest, OurDatabaseHasTheNumbersOfEtcds) {
+  bbolt::Content content = SomeContent();
+  content["meta"]["term"] = std::string(8, '\0');
+  const auto etcds = Open(WriteBytes("s.db", Image(content)));
+  const std::string path = WriteOurs(content);
+  std::filesystem::remove(path + "-lock");
+  {
+    const auto ours = Open(path);
+    EXPECT_EQ(ours->kind(), DatabaseKind::kKvorum);
+    EXPECT_EQ(ReadStatus(*ours)->hash, ReadStatus(*etcds)->hash);
+    EXPECT_EQ(ReadStatus(*ours)->total_keys, 2U);
+    for (std::int64_t revision = 0; revision < 6; ++revision) {
+      EXPECT_EQ(ReadHashKv(*ours, revision)->hash, ReadHashKv(*etcds, revision)->hash);
+      EXPECT_EQ(ReadHashKv(*ours, revision)->revision, revision == 0 ? 5 : revision);
+    }
+    EXPECT_EQ(OpenError(path), "timeout: another process uses " + path);
+  }
+  EXPECT_FALSE(std::filesystem::exists(path + "-lock")) << "nothing is left beside the file";
+}
+
+TEST_F(DatabaseStatusTest, AnEmptyDatabaseHasEtcdsHash) {
+  bbolt::Content content;
+  content["key"];
+  content["meta"];
+  const auto file = Open(WriteBytes("s.db", Image(content)));
+  const auto hash = ReadHashKv(*file, 0);
+  ASSERT_TRUE(hash.has_value());
+  EXPECT_EQ(hash->hash, 1084519789U);
+  EXPECT_EQ(hash->revision, 1);
+  EXPECT_EQ(hash->compact_revision, -1);
+}
+
+TEST_F(DatabaseStatusTest, RevisionsOutsideTheHistoryAreRefused) {
+  bbolt::Content content = SomeContent();
+  content["meta"]["finishedCompactRev"] = RevisionText({3, 0});
+  const auto file = Open(WriteBytes("s.db", Image(content)));
+  EXPECT_THAT(ReadHashKv(*file, 2).error().message, HasSubstr("has been compacted"));
+  EXPECT_TRUE(ReadHashKv(*file, 3).has_value());
+  EXPECT_EQ(ReadHashKv(*file, 0)->compact_revision, 3);
+  EXPECT_THAT(ReadHashKv(*file, 6).error().message, HasSubstr("is a future revision"));
+}
+
+TEST_F(DatabaseStatusTest, NothingButADatabaseIsOne) {
+  EXPECT_EQ(OpenError(WriteBytes("empty", "")), "invalid database");
+  EXPECT_THAT(OpenError(WriteBytes("text", std::string(100, 'x'))), StartsWith("invalid database"));
+  EXPECT_FALSE(OpenDatabaseFile(dir_ + "/none", 10ms).has_value());
+}
+
+TEST_F(DatabaseStatusTest, NoLengthIsTakenForTheWholeFile) {
+  const std::string image = Image(SomeContent());
+  for (std::size_t length = 0; length < image.size(); length += 509) {
+    const std::string path = WriteBytes("cut.db", image.substr(0, length));
+    const auto file = OpenDatabaseFile(path, 10ms);
+    EXPECT_TRUE(!file.has_value() || !ReadStatus(**file).has_value()) << length;
+  }
+}
+
+TEST_F(DatabaseStatusTest, AFlippedByteIsAnErrorOrAnotherHash) {
+  const std::string image = Image(SomeContent());
+  const auto whole = ReadStatus(*Open(WriteBytes("s.db", image)));
+  for (std::size_t at = 2 * 4096; at < image.size(); at += 7) {
+    std::string spoiled = image;
+    spoiled[at] = static_cast<char>(~spoiled[at]);
+    const auto file = OpenDatabaseFile(WriteBytes("spoiled.db", spoiled), 10ms);
+    if (!file.has_value()) continue;
+    const auto status = ReadStatus(**file);
+    // Bytes that no page uses stay unnoticed: they are no content.
+    if (!status.has_value()) continue;
+    EXPECT_TRUE(status->hash != whole->hash || spoiled[at] == '\xff') << at;
+  }
+}
+
+}  // namespace
+}  // namespace kvorum::datadir

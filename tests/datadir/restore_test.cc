@@ -1,0 +1,198 @@
+// A data directory made from a snapshot: its content, the refusals, and what is left of a restore
+// that did not finish.
+#include "datadir/restore.h"
+
+#include <gmock/gmock.h>
+
+#include <chrono>
+
+#include "base/logging.h"
+#include "datadir/data_directory.h"
+#include "datadir/database_status.h"
+#include "datadir/snapshot_files.h"
+#include "mvcc/backend.h"
+#include "server/messages/member_id.h"
+#include "tests/datadir/snapshot_fixture.h"
+#include "wal/wal.h"
+
+namespace kvorum::datadir {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr const char* kThree = "m1=http://h1:1,m2=http://h2:1,m3=http://h3:1";
+
+class RestoreTest : public SnapshotTest {
+ protected:
+  RestoreTest() { SetLogLevel(LogLevel::kError); }
+
+  RestoreOptions Options() const {
+    return {.data_dir = dir_ + "/data",
+            .wal_dir = "",
+            .name = "m1",
+            .initial_cluster = kThree,
+            .initial_cluster_token = "token",
+            .advertise_peer_urls = {"http://h1:1"}};
+  }
+  static Result<void> RestoreImage(const std::string& image, const RestoreOptions& options) {
+    const auto snapshot = bbolt::OpenImage(image);
+    const auto open = [](const std::string& path) { return mvcc::OpenLmdbBackend({.path = path}); };
+    return Restore(PosixFileSystem(), open, **snapshot, options);
+  }
+  static std::string ErrorOf(const Result<void>& result) {
+    return result.has_value() ? "none" : result.error().message;
+  }
+  std::vector<std::string> Names(const std::string& dir) const {
+    return PosixFileSystem().List(dir).value_or(std::vector<std::string>{});
+  }
+  std::unique_ptr<DatabaseFile> OpenRestored() const {
+    return OpenDatabaseFile(dir_ + "/data/member/snap/db", 1s).value();
+  }
+};
+
+TEST_F(RestoreTest, KeepsTheKeysAndReplacesTheMembers) {
+  ASSERT_EQ(ErrorOf(RestoreImage(Image(SomeContent()), Options())), "none");
+  const auto database = OpenRestored();
+  EXPECT_EQ(ReadStatus(*database)->total_keys, 2U);
+  EXPECT_EQ(ReadHashKv(*database, 0)->hash,
+            ReadHashKv(**OpenDatabaseFile(WriteBytes("s.db", Image(SomeContent())), 1s), 0)->hash);
+  std::map<std::string, std::vector<std::string>> keys;
+  std::string bucket;
+  ASSERT_TRUE(database
+                  ->Visit({.bucket = [&](std::string_view name) -> Result<void> {
+                             bucket = name;
+                             return {};
+                           },
+                           .record = [&](std::string_view key, std::string_view) -> Result<void> {
+                             keys[bucket].emplace_back(key);
+                             return {};
+                           }})
+                  .has_value());
+  EXPECT_EQ(keys["members"].size(), 3U);
+  EXPECT_TRUE(keys["members_removed"].empty());
+  EXPECT_EQ(database->GetMeta("consistent_index").value(), std::string("\0\0\0\0\0\0\0\3", 8));
+  EXPECT_EQ(database->GetMeta("storageVersion").value(), "3.7.0");
+}
+
+TEST_F(RestoreTest, TheLogIsThatOfANewCluster) {
+  ASSERT_EQ(ErrorOf(RestoreImage(Image(SomeContent()), Options())), "none");
+  FileSystem& files = PosixFileSystem();
+  const auto markers = wal::ListMarkers(files, dir_ + "/data/member/wal");
+  ASSERT_TRUE(markers.has_value()) << markers.error().message;
+  ASSERT_EQ(markers->back().index, raft::Index{3});
+  const auto log = wal::Read(files, dir_ + "/data/member/wal", wal::SnapshotMarker{});
+  ASSERT_TRUE(log.has_value()) << log.error().message;
+  EXPECT_EQ(log->entries.size(), 3U);
+  EXPECT_EQ(log->hard_state.commit, raft::Index{3});
+  EXPECT_EQ(log->metadata.node_id, server::ComputeMemberId({"http://h1:1"}, "token", std::nullopt));
+  const auto snapshot = LoadNewestSnapshotFile(files, dir_ + "/data/member/snap",
+                                               [](const raft::SnapshotMetadata&) { return true; });
+  ASSERT_TRUE(snapshot.has_value() && snapshot->has_value());
+  EXPECT_EQ((*snapshot)->index, raft::Index{3});
+  EXPECT_EQ((*snapshot)->conf_state.voters.size(), 3U);
+  EXPECT_TRUE(OpenDataDirectory(files, dir_ + "/data", "").has_value());
+}
+
+TEST_F(RestoreTest, ABumpedRevisionIsCompacted) {
+  RestoreOptions options = Options();
+  options.bump_revision = 100;
+  ASSERT_EQ(ErrorOf(RestoreImage(Image(SomeContent()), options)), "none");
+  const auto database = OpenRestored();
+  EXPECT_EQ(ReadStatus(*database)->revision, 105);
+  const auto hash = ReadHashKv(*database, 0);
+  ASSERT_TRUE(hash.has_value()) << hash.error().message;
+  EXPECT_EQ(hash->revision, 105);
+  EXPECT_EQ(hash->compact_revision, 105);
+  EXPECT_EQ(ReadStatus(*database)->total_keys, 3U) << "etcdutl counts the record without a key too";
+  options.data_dir = dir_ + "/other";
+  options.bump_revision = std::uint64_t{1} << 63;
+  EXPECT_THAT(ErrorOf(RestoreImage(Image(SomeContent()), options)), HasSubstr("--bump-revision"));
+  EXPECT_FALSE(std::filesystem::exists(options.data_dir));
+}
+
+TEST_F(RestoreTest, WhatIsThereIsNotOverwritten) {
+  RestoreOptions options = Options();
+  std::filesystem::create_directories(options.data_dir);
+  EXPECT_EQ(ErrorOf(CheckRestore(PosixFileSystem(), options)), "none") << "an empty one is fine";
+  WriteBytes("data/file", "");
+  EXPECT_EQ(ErrorOf(CheckRestore(PosixFileSystem(), options)),
+            "data-dir \"" + options.data_dir + "\" not empty or could not be read");
+  options = Options();
+  options.data_dir = dir_ + "/new";
+  options.wal_dir = dir_ + "/data";
+  EXPECT_EQ(ErrorOf(CheckRestore(PosixFileSystem(), options)),
+            "wal-dir \"" + options.wal_dir + "\" exists");
+}
+
+TEST_F(RestoreTest, TheMemberMustBeInTheCluster) {
+  RestoreOptions options = Options();
+  options.name = "other";
+  EXPECT_EQ(ErrorOf(CheckRestore(PosixFileSystem(), options)),
+            "couldn't find local name \"other\" in the initial cluster configuration");
+  options = Options();
+  options.advertise_peer_urls = {"http://h2:1"};
+  EXPECT_THAT(ErrorOf(CheckRestore(PosixFileSystem(), options)),
+              HasSubstr("--initial-cluster has m1=http://h1:1 but missing from "
+                        "--initial-advertise-peer-urls=http://h2:1"));
+  options.advertise_peer_urls = {"nonsense"};
+  EXPECT_THAT(ErrorOf(CheckRestore(PosixFileSystem(), options)), HasSubstr("URL scheme"));
+}
+
+TEST_F(RestoreTest, ADamagedSnapshotLeavesNothing) {
+  bbolt::Content content = SomeContent();
+  content["key"][RevisionText({6, 0})] = "no key-value pair";
+  RestoreOptions options = Options();
+  options.wal_dir = dir_ + "/wal";
+  EXPECT_THAT(ErrorOf(RestoreImage(Image(content), options)), HasSubstr("revision 6"));
+  EXPECT_TRUE(Names(dir_).empty());
+}
+
+TEST_F(RestoreTest, AStorageVersionOfTheFutureIsRefused) {
+  bbolt::Content content = SomeContent();
+  content["meta"]["storageVersion"] = "3.8.0";
+  EXPECT_THAT(ErrorOf(RestoreImage(Image(content), Options())), HasSubstr("storage version 3.8.0"));
+  EXPECT_TRUE(Names(dir_).empty());
+}
+
+TEST_F(RestoreTest, RemainsOfAnInterruptedOneAreReplaced) {
+  RestoreOptions options = Options();
+  options.wal_dir = dir_ + "/wal";
+  // A restore that was killed: its folder, its note, and a log that it had begun.
+  std::filesystem::create_directories(options.data_dir + "/restore.part/member/snap");
+  std::filesystem::create_directories(options.wal_dir);
+  WriteBytes("data/restore.part/wal-dir", options.wal_dir);
+  WriteBytes("data/restore.part/member/snap/db", "half");
+  WriteBytes("wal/0000000000000000-0000000000000000.wal", "half");
+  EXPECT_THAT(OpenDataDirectory(PosixFileSystem(), options.data_dir, "").error().message,
+              HasSubstr("holds a restore that did not finish"));
+  ASSERT_EQ(ErrorOf(RestoreImage(Image(SomeContent()), options)), "none");
+  EXPECT_THAT(Names(options.data_dir), ElementsAre("member"));
+  EXPECT_TRUE(wal::ListMarkers(PosixFileSystem(), options.wal_dir).has_value());
+  EXPECT_TRUE(OpenDataDirectory(PosixFileSystem(), options.data_dir, options.wal_dir).has_value());
+}
+
+TEST_F(RestoreTest, ARestoreThatRunsIsNotDisturbed) {
+  const RestoreOptions options = Options();
+  const std::string member = options.data_dir + "/restore.part/member";
+  std::filesystem::create_directories(member);
+  const auto lock = PosixFileSystem().Lock(member + "/lock");
+  EXPECT_THAT(ErrorOf(RestoreImage(Image(SomeContent()), options)), HasSubstr("another restore"));
+  EXPECT_TRUE(std::filesystem::exists(member));
+}
+
+TEST_F(RestoreTest, TheHashBehindASnapshotIsChecked) {
+  FileSystem& files = PosixFileSystem();
+  const std::string image = Image(SomeContent());
+  EXPECT_EQ(ErrorOf(CheckSnapshotHash(files, WriteBytes("s", WithHash(image)))), "none");
+  EXPECT_EQ(ErrorOf(CheckSnapshotHash(files, WriteBytes("s", image))),
+            "snapshot missing hash but --skip-hash-check=false");
+  std::string spoiled = WithHash(image);
+  spoiled[5000] = static_cast<char>(~spoiled[5000]);
+  EXPECT_THAT(ErrorOf(CheckSnapshotHash(files, WriteBytes("s", spoiled))),
+              testing::StartsWith("expected sha256 ["));
+}
+
+}  // namespace
+}  // namespace kvorum::datadir

@@ -1,0 +1,173 @@
+#include <memory>
+#include <string>
+
+#include "base/file_system.h"
+#include "base/words.h"
+#include "bbolt/reader.h"
+#include "datadir/database_status.h"
+#include "datadir/restore.h"
+#include "datadir/snapshot_checksum.h"
+#include "mvcc/backend.h"
+#include "tools/json.h"
+#include "tools/utl_commands.h"
+#include "tools/utl_database.h"
+#include "tools/utl_log.h"
+#include "tools/utl_printer.h"
+
+namespace kvorum::utl {
+namespace {
+
+using ctl::Command;
+using ctl::FlagType;
+using ctl::Invocation;
+using ctl::Outcome;
+
+// An error of the library, in its words.
+std::unexpected<ctl::Failure> Failed(const Error& error) {
+  return Fail(ctl::ExitCode::kError, error.message);
+}
+
+Outcome<void> RunStatus(Invocation& invocation) {
+  KV_RETURN_IF_ERROR(CheckCount(invocation, 1, "snapshot status requires exactly one argument"));
+  const std::string& path = invocation.args.front();
+  KV_RETURN_IF_ERROR(CheckFile(path));
+  KV_RETURN_IF_ERROR(CheckFormat(invocation));
+  KV_TRY(const auto file, OpenDatabase(invocation, path));
+  const auto status = datadir::ReadStatus(*file);
+  if (!status.has_value()) return Failed(status.error());
+  return PrintStatus(invocation, *status);
+}
+
+datadir::RestoreOptions OptionsOf(Invocation& invocation) {
+  const ctl::FlagSet& flags = invocation.flags;
+  datadir::RestoreOptions options{
+      .data_dir = flags.String("data-dir"),
+      .wal_dir = flags.String("wal-dir"),
+      .name = flags.String("name"),
+      .initial_cluster = flags.String("initial-cluster"),
+      .initial_cluster_token = flags.String("initial-cluster-token"),
+      .bump_revision = flags.Uint("bump-revision"),
+      .on_step = [&world = invocation.world](std::string_view what, std::int64_t revision) {
+        LogInfo(world, what, {{"revision", std::to_string(revision)}});
+      }};
+  if (options.data_dir.empty()) options.data_dir = options.name + ".etcd";
+  for (const std::string_view url : Split(flags.String("initial-advertise-peer-urls"), ','))
+    options.advertise_peer_urls.emplace_back(url);
+  return options;
+}
+
+void LogRestore(Invocation& invocation, std::string_view message,
+                const datadir::RestoreOptions& options) {
+  const std::string snap_dir = options.data_dir + "/member/snap";
+  const std::string wal_dir =
+      options.wal_dir.empty() ? options.data_dir + "/member/wal" : options.wal_dir;
+  LogInfo(invocation.world, message,
+          {{"path", ctl::JsonString(invocation.args.front())},
+           {"wal-dir", ctl::JsonString(wal_dir)},
+           {"data-dir", ctl::JsonString(options.data_dir)},
+           {"snap-dir", ctl::JsonString(snap_dir)}});
+}
+
+Outcome<void> RunRestore(Invocation& invocation) {
+  KV_RETURN_IF_ERROR(CheckCount(invocation, 1, "snapshot restore requires exactly one argument"));
+  const ctl::FlagSet& flags = invocation.flags;
+  if ((flags.Uint("bump-revision") > 0) != flags.Switch("mark-compacted"))
+    return ctl::BadArguments("--mark-compacted required if --revision-bump > 0");
+  FileSystem& files = PosixFileSystem();
+  const std::string& path = invocation.args.front();
+  const datadir::RestoreOptions options = OptionsOf(invocation);
+  if (const auto checked = CheckRestore(files, options); !checked.has_value())
+    return Failed(checked.error());
+  LogRestore(invocation, "restoring snapshot", options);
+  KV_RETURN_IF_ERROR(CheckFile(path, "open"));
+  if (!flags.Switch("skip-hash-check")) {
+    if (const auto checked = datadir::CheckSnapshotHash(files, path); !checked.has_value())
+      return Failed(checked.error());
+  }
+  const auto kind = datadir::KindOfDatabase(path);
+  if (!kind.has_value()) return Failed(kind.error());
+  if (*kind != datadir::DatabaseKind::kEtcd) {
+    return Fail(ctl::ExitCode::kError,
+                path +
+                    " is the database of a member of kvorum, not a snapshot: start kvorum with "
+                    "a copy of its whole data directory, or save a snapshot of the member");
+  }
+  const auto snapshot = bbolt::Reader::Open(files, path);
+  if (!snapshot.has_value()) return Failed(snapshot.error());
+  const auto open = [](const std::string& database) {
+    return mvcc::OpenLmdbBackend({.path = database});
+  };
+  if (const auto restored = Restore(files, open, **snapshot, options); !restored.has_value())
+    return Failed(restored.error());
+  LogRestore(invocation, "restored snapshot", options);
+  return {};
+}
+
+Command StatusCommand() {
+  return {
+      .use = "status <filename>",
+      .brief = "Gets backend snapshot status of a given file",
+      .description =
+          "Prints hash, revision, number of keys, size and storage version of a snapshot, or of "
+          "a member's\ndatabase: its file or its data directory. Files of etcd and of kvorum "
+          "with one history have one hash.",
+      .run = RunStatus};
+}
+
+Command RestoreCommand() {
+  return {
+      .use = "restore <filename> --data-dir {output dir} [options]",
+      .brief = "Restores an etcd member snapshot to a kvorum data directory",
+      .description =
+          "Makes the data directory of a new cluster's member from a snapshot of kvorum or etcd. "
+          "Every member is\nrestored from the same file, with its own --name and "
+          "--initial-advertise-peer-urls.",
+      .flags = {{.name = "data-dir",
+                 .type = FlagType::kString,
+                 .help = "Path to the output data directory"},
+                {.name = "wal-dir",
+                 .type = FlagType::kString,
+                 .help = "Path to the WAL directory (use --data-dir if none given)"},
+                {.name = "initial-cluster",
+                 .type = FlagType::kString,
+                 .default_value = "default=http://localhost:2380",
+                 .help = "Initial cluster configuration for restore bootstrap"},
+                {.name = "initial-cluster-token",
+                 .type = FlagType::kString,
+                 .default_value = "etcd-cluster",
+                 .help = "Initial cluster token for the etcd cluster during restore bootstrap"},
+                {.name = "initial-advertise-peer-urls",
+                 .type = FlagType::kString,
+                 .default_value = "http://localhost:2380",
+                 .help = "List of this member's peer URLs to advertise to the rest of the cluster"},
+                {.name = "name",
+                 .type = FlagType::kString,
+                 .default_value = "default",
+                 .help = "Human-readable name for this member"},
+                {.name = "skip-hash-check",
+                 .help = "Ignore snapshot integrity hash value (required if copied from data "
+                         "directory)"},
+                {.name = "initial-memory-map-size",
+                 .type = FlagType::kUint,
+                 .default_value = "10737418240",
+                 .help = "accepted and without effect: the database's map grows by itself"},
+                {.name = "bump-revision",
+                 .type = FlagType::kUint,
+                 .default_value = "0",
+                 .help = "How much to increase the latest revision after restore"},
+                {.name = "mark-compacted",
+                 .help =
+                     "Mark the latest revision after restore as the point of scheduled compaction "
+                     "(required if --bump-revision > 0, disallowed otherwise)"}},
+      .run = RunRestore};
+}
+
+}  // namespace
+
+Command SnapshotCommand() {
+  return {.use = "snapshot <subcommand>",
+          .brief = "Manages etcd node snapshots",
+          .children = {RestoreCommand(), StatusCommand()}};
+}
+
+}  // namespace kvorum::utl
