@@ -19,6 +19,8 @@ namespace {
 
 // Time after the grace period for the last statuses and GOAWAYs to leave.
 constexpr std::chrono::milliseconds kLastBytesTime(200);
+// Enough that a client that reads is never waited for on a fast network.
+constexpr std::size_t kUnsentBytes = 128 * 1024;
 
 }  // namespace
 
@@ -104,6 +106,7 @@ void Server::Impl::Open(Shard& shard, Accepted accepted, ListenOptions how) {
   // Like grpc-go's keepalive: data that stays unacknowledged this long ends the connection, ping or
   // not.
   socket.SetUserTimeout(options.ping_timeout);
+  socket.LimitUnsent(kUnsentBytes);
   auto connection = std::make_unique<Connection>(
       shard.per_loop, std::move(socket), SharedBytes::Own(std::move(accepted.peer)), std::move(how),
       [this, &shard](Connection* closed) { OnClosed(shard, closed); });

@@ -197,6 +197,11 @@ void Socket::SetUserTimeout(std::chrono::milliseconds limit) {
   setsockopt(fd_.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof(milliseconds));
 }
 
+void Socket::LimitUnsent(std::size_t bytes) {
+  const auto limit = static_cast<unsigned>(bytes);
+  setsockopt(fd_.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &limit, sizeof(limit));
+}
+
 void Socket::CloseWriting() {
   if (tls_ != nullptr) tls_->CloseWriting(fd());
   shutdown(fd_.get(), SHUT_WR);

@@ -76,6 +76,9 @@ class Socket {
 
   // Breaks the connection when data stays unacknowledged this long; no effect on a unix socket.
   void SetUserTimeout(std::chrono::milliseconds limit);
+  // Lets the kernel keep about this much that is not on its way to the peer yet. By itself it takes
+  // megabytes for a peer that never reads. No effect on a unix socket.
+  void LimitUnsent(std::size_t bytes);
   // Tells the peer that nothing more comes; its own bytes can still be read.
   void CloseWriting();
   void Close() { fd_.Close(); }
