@@ -10,8 +10,8 @@ import subprocess
 import time
 import unittest
 
-import certificates
 import server
+import tls_server
 
 
 def b64(value):
@@ -190,23 +190,12 @@ class GatewayTest(unittest.TestCase):
                          (401, {"code": 16, "message": "etcdserver: invalid auth token"}))
 
     def test_it_is_there_under_tls_over_both_versions_of_http(self):
-        authority = certificates.Authority()
-        folder = server.Server()
-        self.addCleanup(folder.close)
-        stem = os.path.join(folder.folder, "member")
-        files = certificates.Files(stem)
-        files.take(authority.issue())
-        files.trust(authority)
-        tls = server.Server("--cert-file", files.certificate, "--key-file", files.key)
+        tls = tls_server.TlsServer()
         self.addCleanup(tls.close)
-        plain = tls.command
-        tls.command = lambda *more: [argument.replace("http://127.0.0.1:%d" % tls.port,
-                                                      "https://127.0.0.1:%d" % tls.port)
-                                     for argument in plain(*more)]
         tls.start()
         base = f"https://127.0.0.1:{tls.port}/v3/"
         for version in ("--http1.1", "--http2"):
-            trusted = [version, "--cacert", files.authorities, "-w", " %{http_version} %{http_code}"]
+            trusted = [version, "--cacert", tls.files.authorities, "-w", " %{http_version} %{http_code}"]
             self.assertIn('"header":', curl(*trusted, "-d", json.dumps({"key": b64(b"t"), "value": b64(b"v")}),
                                             base + "kv/put"))
             said = curl(*trusted, "-d", json.dumps({"key": b64(b"t")}), base + "kv/range")
@@ -215,7 +204,7 @@ class GatewayTest(unittest.TestCase):
             said = curl(*trusted, "-d", '{"ID":"7"}{"ID":"8"}', base + "lease/keepalive")
             self.assertEqual(said.count('{"result":{"header":'), 2)
             # A watch whose client goes when it has seen enough.
-            watch = subprocess.Popen(["curl", "-sSN", version, "--cacert", files.authorities, "-d",
+            watch = subprocess.Popen(["curl", "-sSN", version, "--cacert", tls.files.authorities, "-d",
                                       json.dumps({"create_request": {"key": b64(b"t"), "start_revision": "1"}}),
                                       base + "watch"],
                                      stdout=subprocess.PIPE, text=True)
@@ -224,7 +213,7 @@ class GatewayTest(unittest.TestCase):
             watch.terminate()
             watch.wait(30)
             watch.stdout.close()
-            self.wait(lambda: "etcd_debugging_mvcc_watcher_total 0" in curl("--cacert", files.authorities,
+            self.wait(lambda: "etcd_debugging_mvcc_watcher_total 0" in curl("--cacert", tls.files.authorities,
                                                                             base[:-3] + "metrics"))
 
     def test_a_silent_connection_is_probed(self):

@@ -3,15 +3,13 @@ cookie, hostile frames, clients that send too much, never read, or go on after t
 
 import base64
 import json
-import os
-import ssl
 import struct
 import subprocess
 import time
 import unittest
 
-import certificates
 import server
+import tls_server
 import websocket
 from websocket import BINARY, CLOSE, PING, PONG, TEXT, WebSocket
 
@@ -115,22 +113,14 @@ class WebSocketTest(unittest.TestCase):
         self.assertIn(b"\r\nSec-WebSocket-Protocol: Bearer", opened.head)
 
     def test_it_is_there_under_tls(self):
-        authority = certificates.Authority()
-        files = certificates.Files(os.path.join(self.enterContext(server.Server()).folder, "member"))
-        files.take(authority.issue())
-        files.trust(authority)
-        tls = server.Server("--cert-file", files.certificate, "--key-file", files.key)
+        tls = tls_server.TlsServer()
         self.addCleanup(tls.close)
-        plain = tls.command
-        tls.command = lambda *more: [argument.replace("http://127.0.0.1:%d" % tls.port,
-                                                      "https://127.0.0.1:%d" % tls.port)
-                                     for argument in plain(*more)]
         tls.start()
-        opened = self.watch(tls, context=ssl.create_default_context(cafile=files.authorities))
+        opened = self.watch(tls, context=tls.context())
         opened.send(CREATE)
         self.assertEqual(self.result(opened)["watch_id"], "1")
         # Over HTTP/2 there is none; a body is served while it is open.
-        curl = subprocess.Popen(["curl", "-sSN", "--http2", "--cacert", files.authorities, "-X", "POST", "-T", ".",
+        curl = subprocess.Popen(["curl", "-sSN", "--http2", "--cacert", tls.files.authorities, "-X", "POST", "-T", ".",
                                  f"https://127.0.0.1:{tls.port}/v3/watch"],
                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.addCleanup(curl.wait, 30)
