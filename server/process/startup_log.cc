@@ -1,5 +1,7 @@
 #include "server/process/startup_log.h"
 
+#include <fmt/ranges.h>
+
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -18,6 +20,11 @@ constexpr std::uint64_t kRecommendedQuotaBytes = std::uint64_t{8} << 30;
 constexpr std::uint64_t kRecommendedRequestBytes = std::uint64_t{10} << 20;
 
 std::string Milliseconds(std::uint64_t ms) { return FormatDuration(std::chrono::milliseconds(ms)); }
+
+// Its name alone: a password may follow it.
+std::string DiscoveryUserName(const Options& options) {
+  return options.discovery_user.substr(0, options.discovery_user.find(':'));
+}
 
 std::string RetentionText(const Options& options) {
   const auto policy =
@@ -82,9 +89,21 @@ void LogStartup(const Options& options) {
           {"max-request-bytes", options.max_request_bytes},
           {"max-concurrent-streams", options.max_concurrent_streams},
           {"pre-vote", options.pre_vote}, {"feature-gates", options.feature_gates},
+          {"corrupt-check-time-interval", FormatDuration(options.corrupt_check_time)},
+          {"compact-check-time-interval", FormatDuration(options.compact_hash_check_time)},
           {"auto-compaction-mode", options.auto_compaction_mode},
           {"auto-compaction-retention", retention}, {"auto-compaction-interval", retention},
-          {"max-learners", options.max_learners},
+          {"discovery-token", options.discovery_token},
+          {"discovery-endpoints", fmt::format("{}", fmt::join(options.discovery_endpoints, ","))},
+          {"discovery-dial-timeout", FormatDuration(options.discovery_dial_timeout)},
+          {"discovery-request-timeout", FormatDuration(options.discovery_request_timeout)},
+          {"discovery-keepalive-time", FormatDuration(options.discovery_keepalive_time)},
+          {"discovery-keepalive-timeout", FormatDuration(options.discovery_keepalive_timeout)},
+          {"discovery-insecure-transport", options.discovery_insecure_transport},
+          {"discovery-insecure-skip-tls-verify", options.discovery_insecure_skip_tls_verify},
+          {"discovery-cert", options.discovery_cert}, {"discovery-key", options.discovery_key},
+          {"discovery-cacert", options.discovery_cacert},
+          {"discovery-user", DiscoveryUserName(options)}, {"max-learners", options.max_learners},
           {"v2-deprecation", "write-only"});  // whatever was requested, as in etcd
   LogQuota(options);
   LogRequestLimit(options);

@@ -43,6 +43,11 @@ class MannersTest(unittest.TestCase):
         self.assertEqual(start["snapshot-catchup-entries"], 1000)
         self.assertEqual((start["heartbeat-interval"], start["election-timeout"]), ("100ms", "1.5s"))
         self.assertEqual(start["v2-deprecation"], "write-only")
+        self.assertEqual({name[10:]: value for name, value in start.items() if name.startswith("discovery-")},
+                         {"token": "", "endpoints": "", "dial-timeout": "2s", "request-timeout": "5s",
+                          "keepalive-time": "2s", "keepalive-timeout": "6s", "insecure-transport": True,
+                          "insecure-skip-tls-verify": False, "cert": "", "key": "", "cacert": "", "user": ""})
+        self.assertEqual((start["corrupt-check-time-interval"], start["compact-check-time-interval"]), ("0s", "1m0s"))
         self.assertIn(b'"snapshot-catchup-entries":1000', self.member.log())
         warnings = [entry["msg"] for entry in entries if entry["level"] == "warn"]
         self.assertIn("--max-snapshots is deprecated in 3.6 and will be decommissioned in 3.8.", warnings)
