@@ -1,10 +1,35 @@
 #!/usr/bin/env python3
 """Feature gates whose effect shows outside: the health service during a defragmentation."""
 
+import threading
 import unittest
 
 import cluster
 import server
+
+SERVING, NOT_SERVING = b"\x08\x01", b"\x08\x02"
+
+
+class HealthWatch:
+    """grpc.health.v1.Health/Watch, its answers as bytes, as they come."""
+
+    def __init__(self, test, member):
+        channel = member.channel()
+        test.addCleanup(channel.close)
+        self.said = []
+        self.stream = channel.unary_stream("/grpc.health.v1.Health/Watch")(b"", timeout=120)
+        self.check = channel.unary_unary("/grpc.health.v1.Health/Check")
+        self.reader = threading.Thread(target=self.read)
+        self.reader.start()
+        test.addCleanup(self.reader.join)
+        test.addCleanup(self.stream.cancel)
+        cluster.wait_until(lambda: self.said == [SERVING], "the first answer")
+
+    def read(self):
+        try:
+            self.said.extend(self.stream)
+        except server.grpc.RpcError:
+            pass  # canceled
 
 
 class FeatureGatesTest(unittest.TestCase):
@@ -27,9 +52,23 @@ class FeatureGatesTest(unittest.TestCase):
         self.assertIn('"status":"SERVING"', said[1])
         self.assertNotIn(b"has no effect", member.log())
 
+    def test_those_who_watch_the_health_service_are_told_of_it(self):
+        member = self.start("--feature-gates=StopGRPCServiceOnDefrag=true")
+        watch = HealthWatch(self, member)
+        # A watcher gets the newest state, not each: a short defragmentation may pass unseen.
+        while NOT_SERVING not in watch.said:
+            self.defragment(member)
+        cluster.wait_until(lambda: watch.said[-1] == SERVING, "the end of it")
+        self.assertEqual(watch.said[:3], [SERVING, NOT_SERVING, SERVING])
+        self.assertEqual(watch.check(b"", timeout=10), SERVING)
+
     def test_it_goes_on_serving_without_the_gate(self):
         member = self.start()
-        self.defragment(member)
+        watch = HealthWatch(self, member)
+        for _ in range(3):
+            self.defragment(member)
+        self.assertEqual(watch.check(b"", timeout=10), SERVING)
+        self.assertEqual(watch.said, [SERVING])
         cluster.wait_until(lambda: b"finished defragment" in member.log(), "the line of the end")
         self.assertNotIn(b"NOT_SERVING", member.log())
 
