@@ -20,7 +20,8 @@ constexpr std::uint32_t kPageSize = 4096;
 // Puts the content into a writer, in steps.
 class ContentWalk {
  public:
-  explicit ContentWalk(Snapshot& content) : content_(content) {}
+  ContentWalk(Snapshot& content, const EtcdImageOptions& options)
+      : content_(content), options_(options) {}
 
   // Puts a number of records, or as many as make a chunk; false when there are no more.
   Result<bool> Step(bbolt::Writer& writer) {
@@ -34,7 +35,7 @@ class ContentWalk {
         content_.Scan(bucket, last_key_, {}, [&](std::string_view key, std::string_view value) {
           if (begun_ && key == last_key_) return true;  // where the previous step ended
           if (!IsEtcds(bucket, key)) return true;
-          put = writer.Put(key, value);
+          put = Put(writer, bucket, key, value);
           if (!put.has_value()) return false;
           full = ++records == kRecordsBetweenLooks || writer.ReadyBytes() >= kChunkBytes;
           if (full) next_key_.assign(key);
@@ -48,16 +49,26 @@ class ContentWalk {
   }
 
  private:
+  Result<void> Put(bbolt::Writer& writer, Bucket bucket, std::string_view key,
+                   std::string_view value) const {
+    const auto& version = options_.storage_version;
+    if (bucket != Bucket::kMeta || key != meta_key::kStorageVersion || !version.has_value())
+      return writer.Put(key, value);
+    if (version->empty()) return {};
+    return writer.Put(key, *version);
+  }
+
   Snapshot& content_;
+  const EtcdImageOptions options_;
   std::size_t bucket_ = 0;
   bool begun_ = false;    // the bucket
   std::string last_key_;  // that was put, if it is begun
   std::string next_key_;
 };
 
-Result<bbolt::Plan> PlanOf(Snapshot& content) {
+Result<bbolt::Plan> PlanOf(Snapshot& content, const EtcdImageOptions& options) {
   bbolt::Writer sizing = bbolt::Writer::Sizing(kPageSize);
-  ContentWalk walk(content);
+  ContentWalk walk(content, options);
   while (true) {
     if (content.MustEnd()) return kReaderMustEnd.Fail();
     KV_TRY(const bool more, walk.Step(sizing));
@@ -67,10 +78,11 @@ Result<bbolt::Plan> PlanOf(Snapshot& content) {
 
 class ImageSource final : public SnapshotSource {
  public:
-  ImageSource(Reader reader, std::shared_ptr<const void> owner, const bbolt::Plan& plan)
+  ImageSource(Reader reader, std::shared_ptr<const void> owner, const EtcdImageOptions& options,
+              const bbolt::Plan& plan)
       : owner_(std::move(owner)),
         reader_(std::move(reader)),
-        walk_(**reader_),
+        walk_(**reader_, options),
         writer_(bbolt::Writer::Writing(plan)) {}
 
   Result<SharedBytes> Next() override {
@@ -103,11 +115,12 @@ class ImageSource final : public SnapshotSource {
 
 }  // namespace
 
-Result<EtcdImage> MakeEtcdImage(Reader reader, std::shared_ptr<const void> owner) {
-  KV_TRY(const bbolt::Plan plan, PlanOf(*reader));
+Result<EtcdImage> MakeEtcdImage(Reader reader, std::shared_ptr<const void> owner,
+                                const EtcdImageOptions& options) {
+  KV_TRY(const bbolt::Plan plan, PlanOf(*reader, options));
   return EtcdImage{
       .size_bytes = plan.SizeBytes(),
-      .source = std::make_unique<ImageSource>(std::move(reader), std::move(owner), plan)};
+      .source = std::make_unique<ImageSource>(std::move(reader), std::move(owner), options, plan)};
 }
 
 }  // namespace kvorum::mvcc

@@ -1,6 +1,6 @@
-// The database as etcd would keep it, for clients that save a snapshot: one consistent state as the
-// bytes of a bbolt file. Every bucket holds the keys and values that etcd has there, without the
-// checksums and records that are ours alone.
+// The database as etcd would keep it, for clients that save a snapshot and for members that are
+// etcd's: one consistent state as the bytes of a bbolt file. Every bucket holds the keys and values
+// that etcd has there, without the checksums and records that are ours alone.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +26,7 @@ inline constexpr std::size_t kImageUnitBytes = std::size_t{32} << 10;
 // Reads everything once, since the file's first bytes tell its size; the source then reads it
 // again, through the same reader. Memory: a chunk, and a few pages for each level of the file's
 // trees. kReaderMustEnd: start over. `owner` is whatever the reader needs alive.
-Result<EtcdImage> MakeEtcdImage(Reader reader, std::shared_ptr<const void> owner);
+Result<EtcdImage> MakeEtcdImage(Reader reader, std::shared_ptr<const void> owner,
+                                const EtcdImageOptions& options = {});
 
 }  // namespace kvorum::mvcc

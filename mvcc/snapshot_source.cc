@@ -1,6 +1,7 @@
 #include <optional>
 #include <utility>
 
+#include "mvcc/etcd_image.h"
 #include "mvcc/snapshot_content.h"
 #include "mvcc/snapshot_format.h"
 #include "mvcc/snapshot_stream.h"
@@ -57,10 +58,19 @@ class ContentWalk {
 
 class BackendSource final : public SnapshotSource {
  public:
-  BackendSource(Reader reader, std::shared_ptr<const void> owner)
-      : owner_(std::move(owner)), reader_(std::move(reader)), walk_(**reader_) {}
+  BackendSource(Reader reader, std::shared_ptr<const void> owner, EtcdImageOptions image)
+      : owner_(std::move(owner)),
+        image_options_(std::move(image)),
+        reader_(std::move(reader)),
+        walk_(**reader_) {}
+
+  Result<void> Use(SnapshotFormat format) override {
+    format_ = format;
+    return {};
+  }
 
   Result<SharedBytes> Next() override {
+    if (format_ == SnapshotFormat::kEtcd) return NextOfImage();
     if (failed_.has_value()) return Fail(*failed_);
     if (ended_) return SharedBytes();
     if (!crc_.has_value()) return SharedBytes::Own(Header());
@@ -82,6 +92,20 @@ class BackendSource final : public SnapshotSource {
   }
 
  private:
+  // Begins the image, which reads everything once, only here: callers of Use may not wait.
+  Result<SharedBytes> NextOfImage() {
+    if (failed_.has_value()) return Fail(*failed_);
+    if (image_ != nullptr) return image_->Next();
+    Result<EtcdImage> image = MakeEtcdImage(*std::move(reader_), owner_, image_options_);
+    reader_.reset();
+    if (!image.has_value()) {
+      failed_ = image.error();
+      return Fail(*failed_);
+    }
+    image_ = std::move(image->source);
+    return image_->Next();
+  }
+
   Result<std::string> NextBody() {
     if ((*reader_)->MustEnd()) return kReaderMustEnd.Fail();
     return walk_.NextBody();
@@ -104,6 +128,9 @@ class BackendSource final : public SnapshotSource {
   }
 
   const std::shared_ptr<const void> owner_;
+  const EtcdImageOptions image_options_;
+  SnapshotFormat format_ = SnapshotFormat::kOwn;
+  std::unique_ptr<SnapshotSource> image_;
   std::optional<Reader> reader_;  // released at the end
   ContentWalk walk_;
   std::optional<std::uint32_t> crc_;  // of the last part
@@ -113,9 +140,14 @@ class BackendSource final : public SnapshotSource {
 
 }  // namespace
 
-std::unique_ptr<SnapshotSource> MakeSnapshotSource(Reader reader,
-                                                   std::shared_ptr<const void> owner) {
-  return std::make_unique<BackendSource>(std::move(reader), std::move(owner));
+Result<void> SnapshotSource::Use(SnapshotFormat format) {
+  if (format == SnapshotFormat::kOwn) return {};
+  return Fail(Code::kUnimplemented, "mvcc: the snapshot has one format only");
+}
+
+std::unique_ptr<SnapshotSource> MakeSnapshotSource(Reader reader, std::shared_ptr<const void> owner,
+                                                   EtcdImageOptions image) {
+  return std::make_unique<BackendSource>(std::move(reader), std::move(owner), std::move(image));
 }
 
 Result<snapshot_format::Totals> ComputeSnapshotTotals(Snapshot& content) {

@@ -1,9 +1,12 @@
 // Transfers a backend's content to another member: one consistent state as a stream of chunks, the
-// same for every kind of backend. mvcc/snapshot_format.h has the format.
+// same for every kind of backend. Our own members' format is in mvcc/snapshot_format.h, that of
+// members which are etcd's in mvcc/etcd_image.h (going out) and mvcc/etcd_sink.h (coming in).
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,6 +17,13 @@
 
 namespace kvorum::mvcc {
 
+enum class SnapshotFormat : std::uint8_t { kOwn, kEtcd };
+
+struct EtcdImageOptions {
+  // Takes the place of the backend's own; an empty text leaves it out.
+  std::optional<std::string> storage_version = {};
+};
+
 // Used by one thread at a time. Holds a reader of the backend until it is destroyed.
 class SnapshotSource {
  public:
@@ -21,6 +31,9 @@ class SnapshotSource {
   // The next chunk, of at most 1 MiB or one record; empty at the end. kDataLoss if a record is
   // damaged. kUnavailable if the backend needs the reader's place: start over.
   virtual Result<SharedBytes> Next() = 0;
+  // The format of all chunks, called before the first is taken; kOwn without a call. kUnimplemented
+  // if the source knows it in another one only.
+  virtual Result<void> Use(SnapshotFormat format);
 };
 
 // Used by one thread at a time. If it is dropped before Finish, it leaves nothing behind.
@@ -34,9 +47,10 @@ class SnapshotSink {
   virtual Result<void> Finish() = 0;
 };
 
-// A source of the state that the reader sees. `owner` is whatever the reader needs alive.
-std::unique_ptr<SnapshotSource> MakeSnapshotSource(Reader reader,
-                                                   std::shared_ptr<const void> owner);
+// A source of the state that the reader sees, in either format. `owner` is whatever the reader
+// needs alive.
+std::unique_ptr<SnapshotSource> MakeSnapshotSource(Reader reader, std::shared_ptr<const void> owner,
+                                                   EtcdImageOptions image = {});
 
 // Opens the backend at a path, or creates one there.
 using BackendOpener = std::function<Result<std::unique_ptr<Backend>>(const std::string& path)>;

@@ -173,13 +173,17 @@ Result<Store::DurableReader> Store::OpenDurable() const {
                        }};
 }
 
-Result<Store::DurableSnapshot> Store::OpenSnapshot() const {
+Result<Store::DurableSnapshot> Store::OpenSnapshot(const LookAtSnapshot& look) const {
   KV_TRY(DurableReader opened, OpenDurable());
+  EtcdImageOptions image;
+  if (look) {
+    KV_TRY(image, look(*opened.reader));
+  }
   KV_TRY(Recovered content, ReadRecovered(*opened.reader));
-  return DurableSnapshot{
-      .content = std::move(content),
-      .source = MakeSnapshotSource(std::move(opened.reader), std::move(opened.owner)),
-      .file_bytes = std::move(opened.file_bytes)};
+  return DurableSnapshot{.content = std::move(content),
+                         .source = MakeSnapshotSource(std::move(opened.reader),
+                                                      std::move(opened.owner), std::move(image)),
+                         .file_bytes = std::move(opened.file_bytes)};
 }
 
 void Store::Defragment(std::move_only_function<void(Result<void>)> done) {

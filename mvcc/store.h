@@ -148,7 +148,9 @@ class Store {
     // The size of the file whose pages it pins; may be called even when the source is gone.
     std::function<std::uint64_t()> file_bytes;
   };
-  Result<DurableSnapshot> OpenSnapshot() const;
+  // `look` examines the content, and says what of it etcd's members are to be told otherwise.
+  using LookAtSnapshot = std::function<Result<EtcdImageOptions>(Snapshot& content)>;
+  Result<DurableSnapshot> OpenSnapshot(const LookAtSnapshot& look = nullptr) const;
 
   // Calls `done` on the backend executor once everything published before is durable.
   void Flush(Committer::Callback done) { committer_.Flush(std::move(done)); }

@@ -12,10 +12,10 @@ namespace kvorum::server {
 
 // The oldest version of members that we talk to.
 inline constexpr std::string_view kMinClusterVersion = "3.0.0";
-// Sent with every answer under /raft, and with every snapshot that is posted: the format of a
-// snapshot's content (mvcc/snapshot_stream.h). A peer that does not send this value gets no
-// snapshot from us, and a snapshot without it is refused: an etcd member's is a file of another
-// kind.
+// Sent with every answer under /raft, and with every snapshot that is posted in it: the format of a
+// snapshot's content (mvcc/snapshot_format.h). A peer whose answers lack it is etcd's, and gets
+// etcd's file. What is received tells its format by its first bytes, too; another value of this
+// header, of a version to come, is refused before it is read.
 inline constexpr std::string_view kSnapshotFormatHeader = "X-Kvorum-Snapshot-Format";
 inline constexpr std::string_view kSnapshotFormat = "1";
 

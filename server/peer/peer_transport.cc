@@ -328,7 +328,8 @@ RequestPlan PeerTransport::Impl::PlanSnapshot(const rpc::HttpHead& head) {
   if (!sender.has_value()) return {.action = std::move(sender).error()};
   auto refusal = RefuseSender(head, *sender);
   const bool is_refused = refusal.has_value();
-  if (!is_refused && head.Header("x-kvorum-snapshot-format") != kSnapshotFormat)
+  const std::string_view format = head.Header("x-kvorum-snapshot-format");
+  if (!is_refused && !format.empty() && format != kSnapshotFormat)
     refusal = HttpError(415, "a snapshot of another format");
   if (refusal.has_value()) refusal = Refused(head, *std::move(refusal));
   return {

@@ -10,8 +10,9 @@
 namespace kvorum::server {
 namespace {
 
-// Metadata only: room for some hundred members.
-constexpr std::size_t kMaxMessageBytes = std::size_t{1} << 20;
+// The place in the log, and from etcd's members the membership once more: room for thousands that
+// have left.
+constexpr std::size_t kMaxMessageBytes = std::size_t{4} << 20;
 // The bytes read of a message that is refused anyway.
 constexpr std::size_t kMaxRefusedBytes = std::size_t{64} << 10;
 
@@ -38,6 +39,9 @@ Result<raft::Message> DecodeSnapshotMessage(std::string_view front) {
     return Fail(Code::kInvalidArgument, "wrong raft message type");
   if (message.snapshot == nullptr || message.snapshot->empty())
     return Fail(Code::kInvalidArgument, "no snapshot");
+  // The membership is in the content, too.
+  message.snapshot = std::make_shared<const raft::Snapshot>(
+      raft::Snapshot{.data = {}, .metadata = message.snapshot->metadata});
   return message;
 }
 

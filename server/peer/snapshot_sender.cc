@@ -15,6 +15,8 @@ namespace {
 
 // The time for a chunk to be read, and to be sent.
 constexpr Duration kChunkTimeout = std::chrono::seconds(30);
+// The time before the first chunk of etcd's format, for which the whole database is read.
+constexpr Duration kImageTimeout = std::chrono::minutes(10);
 // The time for the peer to check the whole snapshot and to sync it.
 constexpr Duration kFinishTimeout = std::chrono::minutes(10);
 constexpr std::size_t kMaxHeadBytes = std::size_t{64} << 10;
@@ -42,18 +44,19 @@ class SnapshotSender::Transfer : public std::enable_shared_from_this<Transfer> {
         client_(links.dialer),
         parser_(rpc::Http1Parser::Kind::kResponse, kMaxHeadBytes) {}
 
-  // Only a peer that states the format understands the content.
+  // Members of ours state a format in each answer. A peer that states none is etcd's.
   void AskForFormat() {
     client_.Ask(
         url_,
         {SharedBytes::Own(RequestHead(links_.identity, "GET", HostOf(url_), kProbingPath, ""))},
         links_.options.answer_timeout, [this](const Result<HttpReceived>& answer) {
           if (!answer.has_value()) return End(std::unexpected(answer.error()));
-          if (answer->head.Header("x-kvorum-snapshot-format") != kSnapshotFormat) {
+          const std::string_view format = answer->head.Header("x-kvorum-snapshot-format");
+          if (!format.empty() && format != kSnapshotFormat) {
             return End(Fail(Code::kUnimplemented,
                             "the peer does not take snapshots of this server's format"));
           }
-          Connect();
+          Choose(format.empty() ? mvcc::SnapshotFormat::kEtcd : mvcc::SnapshotFormat::kOwn);
         });
   }
 
@@ -65,6 +68,24 @@ class SnapshotSender::Transfer : public std::enable_shared_from_this<Transfer> {
 
  private:
   using Source = std::unique_ptr<mvcc::SnapshotSource>;  // used on the disk executor
+
+  void Choose(mvcc::SnapshotFormat format) {
+    is_own_format_ = format == mvcc::SnapshotFormat::kOwn;
+    if (is_own_format_) {
+      // Only etcd's members want more of the message than its place in the log.
+      message_.snapshot = std::make_shared<const raft::Snapshot>(
+          raft::Snapshot{.data = {}, .metadata = message_.snapshot->metadata});
+    }
+    links_.disk.Post([weak = weak_from_this(), source = source_, format, &loop = links_.loop] {
+      Result<void> chosen = (*source)->Use(format);
+      loop.Post([weak, chosen = std::move(chosen)] {
+        const auto self = weak.lock();
+        if (self == nullptr || self->urls_ == nullptr) return;
+        if (!chosen.has_value()) return self->End(std::unexpected(chosen.error()));
+        self->Connect();
+      });
+    });
+  }
 
   void Connect() {
     links_.dialer.Dial(url_, links_.options.dial_timeout,
@@ -78,7 +99,8 @@ class SnapshotSender::Transfer : public std::enable_shared_from_this<Transfer> {
 
   void Begin() {
     std::string lines = "Content-Type: application/octet-stream\r\nTransfer-Encoding: chunked\r\n";
-    lines.append(kSnapshotFormatHeader).append(": ").append(kSnapshotFormat).append("\r\n");
+    if (is_own_format_)
+      lines.append(kSnapshotFormatHeader).append(": ").append(kSnapshotFormat).append("\r\n");
     ChainWriter frame;
     EncodeMessageFrame(message_, frame);
     ByteChain chain = {
@@ -106,7 +128,8 @@ class SnapshotSender::Transfer : public std::enable_shared_from_this<Transfer> {
   }
 
   void ReadSource() {
-    timer_.Arm(kChunkTimeout,
+    const bool reads_all = !is_own_format_ && !std::exchange(has_image_, true);
+    timer_.Arm(reads_all ? kImageTimeout : kChunkTimeout,
                [this] { End(Fail(Code::kUnavailable, "reading the backend stalled")); });
     links_.disk.Post([weak = weak_from_this(), source = source_, &loop = links_.loop] {
       Result<SharedBytes> chunk = (*source)->Next();
@@ -177,7 +200,7 @@ class SnapshotSender::Transfer : public std::enable_shared_from_this<Transfer> {
 
   PeerLinks& links_;
   PeerUrls* urls_;  // null when it has ended
-  const raft::Message message_;
+  raft::Message message_;
   std::shared_ptr<Source> source_;
   Done done_;
   const Url url_;
@@ -189,6 +212,8 @@ class SnapshotSender::Transfer : public std::enable_shared_from_this<Transfer> {
   std::string input_;
   std::string body_;
   std::uint64_t sent_bytes_ = 0;
+  bool is_own_format_ = true;
+  bool has_image_ = false;  // of etcd's format
 };
 
 SnapshotSender::SnapshotSender(PeerLinks& links, PeerUrls& urls, raft::Message message,

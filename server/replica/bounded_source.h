@@ -39,6 +39,7 @@ class BoundedSource final : public mvcc::SnapshotSource {
 
   // kUnavailable for good once a limit is exceeded.
   Result<SharedBytes> Next() override;
+  Result<void> Use(mvcc::SnapshotFormat format) override { return source_->Use(format); }
 
  private:
   std::optional<Error> PassedLimit() const;

@@ -16,6 +16,9 @@ namespace kvorum::server {
 
 namespace {
 
+// Older databases state no version.
+constexpr Version kFirstStorageVersion{.major = 3, .minor = 6, .patch = 0};
+
 // Letters, digits and dashes, in parts between dots.
 bool IsIdentifier(std::string_view text) {
   bool is_part = false;
@@ -155,6 +158,19 @@ std::string StorageVersionIn(std::string_view cluster_version) {
   if (!version.has_value() || *version <= kLowestClusterVersion || *version > kOwnClusterVersion)
     return std::string(kStorageVersion);
   return version->text();
+}
+
+std::optional<std::string> ImageStorageVersion(std::string_view cluster_version) {
+  const auto version = Version::Parse(cluster_version);
+  if (!version.has_value() || *version <= kLowestClusterVersion) return std::nullopt;
+  if (*version < kFirstStorageVersion) return std::string();
+  return StorageVersionIn(cluster_version);
+}
+
+bool IsReadableStorage(std::string_view storage_version) {
+  if (storage_version.empty()) return true;
+  const auto version = Version::Parse(storage_version);
+  return version.has_value() && *version >= kFirstStorageVersion && *version <= kOwnClusterVersion;
 }
 
 }  // namespace kvorum::server

@@ -6,8 +6,11 @@
 #include "base/logging.h"
 #include "server/messages/conf_state_json.h"
 #include "server/messages/member_id.h"
+#include "server/messages/v2_membership.h"
 #include "server/peer/transport.h"
 #include "server/replica/bounded_source.h"
+#include "server/replica/cluster_version.h"
+#include "server/state/replicated_state.h"
 
 namespace kvorum::server {
 namespace {
@@ -53,7 +56,11 @@ void DatabaseSender::Ended(raft::MemberId peer, bool succeeded) {
 }
 
 void DatabaseSender::SendDurable(raft::Message message) {
-  auto opened = store_.OpenSnapshot();
+  MembershipView members;
+  auto opened = store_.OpenSnapshot([&](mvcc::Snapshot& content) -> Result<mvcc::EtcdImageOptions> {
+    KV_TRY(members, LoadMembership(content));
+    return mvcc::EtcdImageOptions{.storage_version = ImageStorageVersion(members.cluster_version)};
+  });
   Result<raft::SnapshotMetadata> metadata =
       opened.has_value() ? MetadataOf(opened->content, message.snapshot->metadata.index)
                          : Fail(opened.error());
@@ -66,8 +73,8 @@ void DatabaseSender::SendDurable(raft::Message message) {
   KV_INFO("sending database snapshot", {"snapshot-index", metadata->index},
           {"snapshot-term", metadata->term}, {"remote-peer-id", IdText(message.to)},
           {"size-in-use-bytes", store_.SizeInUseBytes()});
-  message.snapshot = std::make_shared<const raft::Snapshot>(
-      raft::Snapshot{.data = {}, .metadata = *std::move(metadata)});
+  message.snapshot = std::make_shared<const raft::Snapshot>(raft::Snapshot{
+      .data = SharedBytes::Own(EncodeV2Membership(members)), .metadata = *std::move(metadata)});
   transport_->SendSnapshot(std::move(message), Bounded(*std::move(opened)));
 }
 

@@ -1,11 +1,19 @@
 #include "server/replica/snapshot_intake.h"
 
 #include <mutex>
+#include <string_view>
 #include <utility>
 
 #include "base/logging.h"
 #include "datadir/snapshot_files.h"
+#include "mvcc/etcd_sink.h"
+#include "mvcc/snapshot_format.h"
 #include "mvcc/store.h"
+#include "server/messages/conf_state_json.h"
+#include "server/messages/version.h"
+#include "server/replica/cluster_version.h"
+#include "server/state/leases.h"
+#include "server/state/replicated_state.h"
 
 namespace kvorum::server {
 
@@ -29,10 +37,11 @@ class SnapshotIntake::Sink final : public mvcc::SnapshotSink {
  public:
   using Phase = Shared::Phase;
 
-  Sink(std::shared_ptr<Shared> shared, FileSystem& fs, Deliver deliver, raft::Message message,
-       std::string path)
+  Sink(std::shared_ptr<Shared> shared, FileSystem& fs, mvcc::BackendOpener open, Deliver deliver,
+       raft::Message message, std::string path)
       : shared_(std::move(shared)),
         fs_(fs),
+        open_(std::move(open)),
         deliver_(std::move(deliver)),
         message_(std::move(message)),
         index_(message_.snapshot->metadata.index),
@@ -42,19 +51,17 @@ class SnapshotIntake::Sink final : public mvcc::SnapshotSink {
     shared_->Move(Phase::kReceiving, Phase::kIdle, index_);
   }
 
-  Result<void> Open(mvcc::BackendOpener open) {
-    KV_TRY(content_,
-           mvcc::MakeSnapshotSink(fs_, {.open = std::move(open),
-                                        .path = path_,
-                                        .check = [this](mvcc::Snapshot& content) -> Result<void> {
-                                          return Check(content);
-                                        }}));
-    return {};
+  Result<void> Write(std::string_view bytes) override {
+    if (content_ != nullptr) return content_->Write(bytes);
+    // The content itself says which format it has.
+    first_bytes_.append(bytes);
+    if (first_bytes_.size() < kMagic.size()) return {};
+    KV_RETURN_IF_ERROR(Open());
+    return content_->Write(std::exchange(first_bytes_, {}));
   }
 
-  Result<void> Write(std::string_view bytes) override { return content_->Write(bytes); }
-
   Result<void> Finish() override {
+    if (content_ == nullptr) return Fail(Code::kDataLoss, "the snapshot has no content");
     KV_RETURN_IF_ERROR(content_->Finish());
     KV_INFO("received and saved database snapshot", {"snapshot-index", index_}, {"path", path_});
     // First, since Raft may decide within the call.
@@ -66,22 +73,66 @@ class SnapshotIntake::Sink final : public mvcc::SnapshotSink {
   }
 
  private:
-  // The content must be what the message says.
+  static constexpr std::string_view kMagic = mvcc::snapshot_format::kMagic;
+
+  Result<void> Open() {
+    mvcc::SnapshotSinkOptions options{
+        .open = open_, .path = path_, .check = [this](mvcc::Snapshot& content) -> Result<void> {
+          return Check(content);
+        }};
+    if (first_bytes_.starts_with(kMagic)) {
+      KV_TRY(content_, mvcc::MakeSnapshotSink(fs_, std::move(options)));
+      return {};
+    }
+    const raft::SnapshotMetadata& metadata = message_.snapshot->metadata;
+    KV_TRY(content_, mvcc::MakeEtcdSink(
+                         fs_, {.sink = std::move(options),
+                               .meta = {.consistent_index = metadata.index.value(),
+                                        .term = metadata.term.value(),
+                                        .conf_state = EncodeConfStateJson(metadata.conf_state),
+                                        .storage_version = std::string(kStorageVersion)},
+                               .check_meta = [this](const mvcc::EtcdMeta& meta) -> Result<void> {
+                                 return CheckEtcds(meta);
+                               }}));
+    return {};
+  }
+
+  // The place in the log that etcd's file states may lag behind the message's: entries that change
+  // nothing in it need not be noted there.
+  Result<void> CheckEtcds(const mvcc::EtcdMeta& meta) const {
+    if (!IsReadableStorage(meta.storage_version)) {
+      return Fail(Code::kFailedPrecondition, "the snapshot has storage version " +
+                                                 meta.storage_version + "; this program reads " +
+                                                 std::string(kStorageVersion));
+    }
+    if (meta.consistent_index > index_.value()) return WrongIndex(meta.consistent_index);
+    KV_INFO("converting a snapshot of etcd's format", {"snapshot-index", index_},
+            {"consistent-index", meta.consistent_index});
+    return {};
+  }
+
+  // The content must be what the message says, and what this member can start from.
   Result<void> Check(mvcc::Snapshot& content) const {
     KV_TRY(const mvcc::Store::Recovered recovered, mvcc::Store::ReadRecovered(content));
-    if (recovered.consistent_index == index_.value()) return {};
-    return Fail(Code::kDataLoss, "the snapshot's content is of index " +
-                                     std::to_string(recovered.consistent_index) +
+    if (recovered.consistent_index != index_.value()) return WrongIndex(recovered.consistent_index);
+    KV_RETURN_IF_ERROR(LoadReplicatedState(content));
+    KV_RETURN_IF_ERROR(Leases::Load(content));
+    return {};
+  }
+  std::unexpected<Error> WrongIndex(std::uint64_t index) const {
+    return Fail(Code::kDataLoss, "the snapshot's content is of index " + std::to_string(index) +
                                      ", its message of index " + std::to_string(index_.value()));
   }
 
   const std::shared_ptr<Shared> shared_;
   FileSystem& fs_;
+  const mvcc::BackendOpener open_;
   const Deliver deliver_;
   raft::Message message_;
   const raft::Index index_;
   const std::string path_;
-  std::unique_ptr<mvcc::SnapshotSink> content_;
+  std::string first_bytes_;                      // until they tell the format
+  std::unique_ptr<mvcc::SnapshotSink> content_;  // then
 };
 
 SnapshotIntake::SnapshotIntake(FileSystem& fs, std::string snap_dir, mvcc::BackendOpener open,
@@ -96,9 +147,8 @@ Result<std::unique_ptr<mvcc::SnapshotSink>> SnapshotIntake::Begin(raft::Message 
   const raft::Index index = message.snapshot->metadata.index;
   if (!shared_->Move(Shared::Phase::kIdle, Shared::Phase::kReceiving, index))
     return Fail(Code::kUnavailable, "another snapshot is being received");
-  auto sink = std::make_unique<Sink>(shared_, fs_, deliver_, std::move(message),
+  auto sink = std::make_unique<Sink>(shared_, fs_, open_, deliver_, std::move(message),
                                      datadir::ReceivedSnapshotPath(snap_dir_, index));
-  KV_RETURN_IF_ERROR(sink->Open(open_));
   KV_INFO("receiving a snapshot", {"snapshot-index", index});
   return sink;
 }

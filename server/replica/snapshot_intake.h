@@ -1,6 +1,7 @@
-// Receives a peer's snapshot: the content goes into `<snap dir>/<index>.snap.db`, which appears
-// complete and durable or not at all, then the message to Raft. One at a time, from the first byte
-// until the snapshot is installed, or Raft has no use for it.
+// Receives a peer's snapshot, in our format or etcd's, which its first bytes tell: the content goes
+// into `<snap dir>/<index>.snap.db`, which appears complete and durable or not at all, then the
+// message to Raft. One at a time, from the first byte until the snapshot is installed, or Raft has
+// no use for it.
 //
 // Thread-safe. A sink may outlive the intake, but is not finished then. A file that nobody takes,
 // because the process ended, is removed at the next start (RemoveReceivedSnapshots).

@@ -13,7 +13,9 @@
 #include "rpc/grpc_protocol.h"
 #include "server/messages/maintenance_encode.h"
 #include "server/replica/bounded_source.h"
+#include "server/replica/cluster_version.h"
 #include "server/replica/local_member.h"
+#include "server/state/replicated_state.h"
 
 namespace kvorum::server {
 namespace {
@@ -75,9 +77,12 @@ void SnapshotStream::Begin() {
 Result<void> SnapshotStream::Open() {
   KV_TRY(mvcc::Store::DurableReader opened, context_.store->OpenDurable());
   KV_TRY(mvcc::Store::Recovered content, mvcc::Store::ReadRecovered(*opened.reader));
+  KV_TRY(const MembershipView members, LoadMembership(*opened.reader));
+  const mvcc::EtcdImageOptions told{.storage_version =
+                                        ImageStorageVersion(members.cluster_version)};
+  version_ = told.storage_version.value_or(std::move(content.storage_version));
   KV_TRY(mvcc::EtcdImage image,
-         mvcc::MakeEtcdImage(std::move(opened.reader), std::move(opened.owner)));
-  version_ = std::move(content.storage_version);
+         mvcc::MakeEtcdImage(std::move(opened.reader), std::move(opened.owner), told));
   total_bytes_ = image.size_bytes;
   // Without room to begin with, no write makes the file grow.
   LocalMember* const member = context_.local_member;

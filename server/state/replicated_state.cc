@@ -40,13 +40,13 @@ Result<auth::AuthStore::Content> LoadAuth(mvcc::Snapshot& content) {
 
 }  // namespace
 
-Result<ReplicatedState> LoadReplicatedState(mvcc::Snapshot& content) {
-  ReplicatedState state;
+Result<MembershipView> LoadMembership(mvcc::Snapshot& content) {
+  MembershipView view;
   KV_RETURN_IF_ERROR(LoadBucket(content, mvcc::Bucket::kMembers,
                                 [&](std::string_view, std::string_view value) -> Result<void> {
                                   KV_TRY(Member member, DecodeMemberJson(value));
                                   const raft::MemberId id = member.id;
-                                  state.members.members.emplace(id, std::move(member));
+                                  view.members.emplace(id, std::move(member));
                                   return {};
                                 }));
   KV_RETURN_IF_ERROR(LoadBucket(content, mvcc::Bucket::kMembersRemoved,
@@ -57,18 +57,23 @@ Result<ReplicatedState> LoadReplicatedState(mvcc::Snapshot& content) {
                                                 "the database names a removed member \"" +
                                                     std::string(key) + "\", which is no id");
                                   }
-                                  state.members.removed.insert(*id);
+                                  view.removed.insert(*id);
                                   return {};
                                 }));
   KV_RETURN_IF_ERROR(LoadBucket(content, mvcc::Bucket::kCluster,
                                 [&](std::string_view key, std::string_view value) -> Result<void> {
-                                  if (key == "clusterVersion")
-                                    state.members.cluster_version = value;
+                                  if (key == "clusterVersion") view.cluster_version = value;
                                   if (key == "downgrade") {
-                                    KV_TRY(state.members.downgrade, DecodeDowngradeJson(value));
+                                    KV_TRY(view.downgrade, DecodeDowngradeJson(value));
                                   }
                                   return {};
                                 }));
+  return view;
+}
+
+Result<ReplicatedState> LoadReplicatedState(mvcc::Snapshot& content) {
+  ReplicatedState state;
+  KV_TRY(state.members, LoadMembership(content));
   KV_RETURN_IF_ERROR(LoadBucket(content, mvcc::Bucket::kAlarm,
                                 [&](std::string_view key, std::string_view) -> Result<void> {
                                   KV_TRY(const Alarm alarm, DecodeAlarm(key));

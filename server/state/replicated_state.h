@@ -17,7 +17,8 @@ struct ReplicatedState {
   auth::AuthStore::Content auth;
 };
 
-// kDataLoss for a bucket that no member can have written.
+// Errors: kDataLoss for a bucket that no member can have written.
+Result<MembershipView> LoadMembership(mvcc::Snapshot& content);
 Result<ReplicatedState> LoadReplicatedState(mvcc::Snapshot& content);
 
 }  // namespace kvorum::server

@@ -105,6 +105,28 @@ TYPED_TEST(EtcdImageTest, LeavesOutWhatIsOursAlone) {
   EXPECT_EQ(bbolt::ContentOf(this->Drain(image)).value(), before);
 }
 
+TYPED_TEST(EtcdImageTest, StatesTheStorageVersionThatItIsTold) {
+  OwnedBatch batch;
+  batch.Put(Bucket::kMeta, meta_key::kStorageVersion, "3.7.0");
+  batch.Put(Bucket::kCluster, meta_key::kStorageVersion, "another bucket's");
+  Commit(*this->backend, batch);
+  const auto stated = [&](std::optional<std::string> version) {
+    // By the way of members, too: the source that becomes an image.
+    const auto source = MakeSnapshotSource(this->backend->NewReader().value(), nullptr,
+                                           {.storage_version = std::move(version)});
+    EXPECT_TRUE(source->Use(SnapshotFormat::kEtcd).has_value());
+    std::string bytes;
+    for (auto chunk = source->Next(); !chunk->empty(); chunk = source->Next())
+      bytes += chunk->view();
+    bbolt::Content content = bbolt::ContentOf(bytes).value();
+    EXPECT_EQ(content["cluster"].size(), 1U);
+    return content["meta"].contains("storageVersion") ? content["meta"]["storageVersion"] : "none";
+  };
+  EXPECT_EQ(stated(std::nullopt), "3.7.0");
+  EXPECT_EQ(stated("3.6.0"), "3.6.0");
+  EXPECT_EQ(stated(""), "none");
+}
+
 TYPED_TEST(EtcdImageTest, IsOfOneStateWhileWritesGoOn) {
   this->PutSmallBuckets();
   this->PutRevisions(2, 6000, 1000);

@@ -79,7 +79,11 @@ class Member:
         return self.process is not None and self.process.poll() is None
 
     def log(self):
-        with open(self.log_path, "rb") as log:
+        return self.log_of(self.starts)
+
+    def log_of(self, start):
+        """The log of its n-th process, from 1 on."""
+        with open(os.path.join(self.cluster.folder, f"{self.name}.log.{start}"), "rb") as log:
             return log.read()
 
     def launch(self, *more):

@@ -83,5 +83,18 @@ TEST(ClusterVersionTest, TheStoragesVersionFollowsTheClusters) {
   EXPECT_EQ(StorageVersionIn("3.7.0"), "3.7.0");
 }
 
+TEST(ClusterVersionTest, AnImageStatesTheVersionThatItsReadersKnow) {
+  EXPECT_EQ(ImageStorageVersion("3.7.0"), "3.7.0");
+  EXPECT_EQ(ImageStorageVersion("3.6.0"), "3.6.0");
+  EXPECT_EQ(ImageStorageVersion("3.5.0"), "") << "such members know of no storage version";
+  EXPECT_EQ(ImageStorageVersion("3.0.0"), std::nullopt) << "nothing is decided yet";
+  EXPECT_EQ(ImageStorageVersion(""), std::nullopt);
+  EXPECT_TRUE(IsReadableStorage(""));
+  EXPECT_TRUE(IsReadableStorage("3.6.0"));
+  EXPECT_TRUE(IsReadableStorage("3.7.0"));
+  for (const char* version : {"3.8.0", "4.0.0", "3.5.0", "x"})
+    EXPECT_FALSE(IsReadableStorage(version)) << version;
+}
+
 }  // namespace
 }  // namespace kvorum::server

@@ -233,6 +233,28 @@ TEST_F(PeerSnapshotPortTest, OneOfAnotherFormatIsNotTaken) {
   EXPECT_TRUE(peer_.receiver().snapshot_messages.empty());
 }
 
+// They carry the members once more, and no header of ours.
+TEST_F(PeerSnapshotPortTest, AnEtcdMembersIsTakenAndItsMessageKeptShort) {
+  Start();
+  Message message = Snap(2, 1);
+  raft::Snapshot snapshot = *message.snapshot;
+  snapshot.data = SharedBytes::Own(std::string(2'000'000, 'm'));
+  message.snapshot = std::make_shared<const raft::Snapshot>(std::move(snapshot));
+  EXPECT_EQ(
+      Answer(PeerRequest("POST", "/raft/snapshot", 2,
+                         "Content-Length: " + std::to_string(Frame(message).size() + 4) + "\r\n") +
+             Frame(message) + "file"),
+      "204");
+  EXPECT_EQ(peer_.receiver().snapshots, std::vector<std::string>{"file"});
+  EXPECT_EQ(peer_.receiver().snapshot_messages.at(0), Snap(2, 1));
+}
+
+TEST_F(PeerSnapshotPortTest, OneOfAnotherFormatIsReadOnlyAsFarAsItsMessage) {
+  Start();
+  EXPECT_EQ(Post(Frame(Snap(2, 1)) + "content", 2, 7), "415 a snapshot of another format");
+  EXPECT_TRUE(peer_.receiver().snapshot_messages.empty());
+}
+
 TEST_F(PeerSnapshotPortTest, NonsenseIsToldBeforeItsSenderIsLookedAt) {
   Start();
   const std::string huge = std::string("\0\0\0\0\0\0\0\x08", 8) +

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <future>
 #include <memory>
 #include <string>
@@ -13,6 +14,7 @@
 #include "tests/server/peer_certificates.h"
 #include "tests/server/peer_fixture.h"
 #include "tests/server/request_bodies.h"
+#include "tests/server/scripted_server.h"
 
 namespace kvorum::server {
 namespace {
@@ -258,6 +260,23 @@ class BrokenSource final : public mvcc::SnapshotSource {
   int calls_ = 0;
 };
 
+// A chunk, then nothing until it is told to end.
+class StuckSource final : public mvcc::SnapshotSource {
+ public:
+  explicit StuckSource(std::shared_future<void> go) : go_(std::move(go)) {}
+  Result<SharedBytes> Next() override {
+    if (std::exchange(given_, true)) {
+      go_.wait();
+      return SharedBytes();
+    }
+    return SharedBytes::Own(std::string(1 << 20, 's'));
+  }
+
+ private:
+  std::shared_future<void> go_;
+  bool given_ = false;
+};
+
 Message Snap(raft::MemberId from, raft::MemberId to) {
   auto snapshot = std::make_shared<raft::Snapshot>();
   snapshot->metadata = {.conf_state = {.voters = {1, 2}}, .index = 500, .term = 3};
@@ -316,10 +335,12 @@ TEST_P(PeerSnapshotTest, AnEndThatTakesNoneIsAFailure) {
 
 TEST_P(PeerSnapshotTest, OnlyOneAtATimeGoesToAPeer) {
   StartBoth();
+  std::promise<void> go;
+  a_.transport().SendSnapshot(Snap(1, 2), std::make_unique<StuckSource>(go.get_future().share()));
   a_.transport().SendSnapshot(Snap(1, 2),
                               std::make_unique<BytesSource>(Content(1'000'000), 10'000));
-  a_.transport().SendSnapshot(Snap(1, 2),
-                              std::make_unique<BytesSource>(Content(1'000'000), 10'000));
+  EXPECT_TRUE(a_.receiver().Until([&] { return !a_.receiver().snapshots_sent.empty(); }));
+  go.set_value();
   ASSERT_TRUE(a_.receiver().Until([&] { return a_.receiver().snapshots_sent.size() == 2; }));
   EXPECT_EQ(a_.receiver().snapshots_sent, (std::vector<bool>{false, true}));
 }
@@ -327,6 +348,66 @@ TEST_P(PeerSnapshotTest, OnlyOneAtATimeGoesToAPeer) {
 TEST_P(PeerSnapshotTest, ToAPeerThatIsGoneItIsAFailure) {
   a_.Start(ViewOf({&a_}));
   EXPECT_FALSE(Sent(std::make_unique<BytesSource>("x", 1)));
+}
+
+// A peer that answers like etcd's, which state no format.
+class EtcdPeerTest : public testing::Test {
+ protected:
+  class Source final : public mvcc::SnapshotSource {
+   public:
+    explicit Source(std::atomic<int>& used) : used_(used) {}
+    Result<void> Use(mvcc::SnapshotFormat format) override {
+      used_ = format == mvcc::SnapshotFormat::kEtcd ? 2 : 1;
+      return {};
+    }
+    Result<SharedBytes> Next() override { return SharedBytes(); }
+
+   private:
+    std::atomic<int>& used_;
+  };
+
+  // Returns the head of the post; empty if there was none.
+  std::string HeadOfPost(const std::string& headers_of_answers) {
+    ScriptedServer etcd([&](const ScriptedServer::Request& request) -> ScriptedServer::Reply {
+      if (request.head.starts_with("POST")) {
+        return {.text = ScriptedServer::NoContent(), .then = ScriptedServer::Then::kEnd};
+      }
+      const bool is_probe = request.head.starts_with("GET /raft/probing");
+      return {.text = (is_probe ? "HTTP/1.1 200 OK\r\n" : "HTTP/1.1 404 Not Found\r\n") +
+                      headers_of_answers + "Content-Length: 0\r\n\r\n"};
+    });
+    TestPeer us(1, TestPeer::FastOptions());
+    MembershipView view = ViewOf({&us});
+    view.members[2] = MemberAt(2, {etcd.url()});
+    us.Start(view);
+    us.transport().SendSnapshot(Snap(1, 2), std::make_unique<Source>(used_));
+    EXPECT_TRUE(us.receiver().Until([&] { return !us.receiver().snapshots_sent.empty(); }));
+    us.Stop();
+    for (const auto& request : etcd.requests()) {
+      if (request.head.starts_with("POST /raft/snapshot")) return request.head;
+    }
+    return "";
+  }
+
+  std::atomic<int> used_ = 0;
+};
+
+TEST_F(EtcdPeerTest, ItGetsEtcdsFileWithoutOurHeader) {
+  const std::string head = HeadOfPost("");
+  EXPECT_TRUE(head.starts_with("POST /raft/snapshot HTTP/1.1\r\n")) << head;
+  EXPECT_FALSE(head.contains("Kvorum")) << head;
+  EXPECT_EQ(used_, 2);
+}
+
+TEST_F(EtcdPeerTest, OneOfOursGetsOurs) {
+  const std::string head = HeadOfPost("X-Kvorum-Snapshot-Format: 1\r\n");
+  EXPECT_TRUE(head.contains("X-Kvorum-Snapshot-Format: 1\r\n")) << head;
+  EXPECT_EQ(used_, 1);
+}
+
+TEST_F(EtcdPeerTest, OneOfAnotherFormatGetsNone) {
+  EXPECT_EQ(HeadOfPost("X-Kvorum-Snapshot-Format: 9\r\n"), "");
+  EXPECT_EQ(used_, 0);
 }
 
 TEST_P(PeerSnapshotTest, OneUnderWayFailsWhenThePeerIsDropped) {
@@ -338,21 +419,6 @@ TEST_P(PeerSnapshotTest, OneUnderWayFailsWhenThePeerIsDropped) {
 }
 
 TEST_P(PeerSnapshotTest, HeartbeatsPassOneThatStands) {
-  class StuckSource final : public mvcc::SnapshotSource {
-   public:
-    explicit StuckSource(std::shared_future<void> go) : go_(std::move(go)) {}
-    Result<SharedBytes> Next() override {
-      if (std::exchange(given_, true)) {
-        go_.wait();
-        return SharedBytes();
-      }
-      return SharedBytes::Own(std::string(1 << 20, 's'));
-    }
-
-   private:
-    std::shared_future<void> go_;
-    bool given_ = false;
-  };
   StartBoth();
   AwaitStreams();
   std::promise<void> go;

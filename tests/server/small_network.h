@@ -66,6 +66,8 @@ class SmallNetwork {
   // Messages for which it returns true are lost; it may also look on, or change them.
   void SetFilter(std::function<bool(raft::Message&)> loses) { loses_ = std::move(loses); }
 
+  // Snapshots travel as etcd's members send them.
+  void SendSnapshotsAsEtcd() { as_etcd_ = true; }
   // Snapshots that arrived whole.
   std::size_t snapshots_delivered() const { return snapshots_delivered_; }
 
@@ -132,6 +134,7 @@ class SmallNetwork {
   };
   void SendSnapshot(raft::MemberId from, raft::Message message,
                     std::unique_ptr<mvcc::SnapshotSource> content) {
+    if (as_etcd_) KV_CHECK(content->Use(mvcc::SnapshotFormat::kEtcd).has_value(), "no image");
     auto transfer = std::make_shared<Transfer>(
         Transfer{.from = from, .message = message, .source = std::move(content), .sink = {}});
     lane_.PostAt(scheduler_.clock().Now() + kLatency, [this, transfer] { Continue(transfer); });
@@ -174,6 +177,7 @@ class SmallNetwork {
   std::map<std::pair<raft::MemberId, raft::MemberId>, TimePoint> active_since_;
   std::function<bool(raft::Message&)> loses_;
   std::size_t snapshots_delivered_ = 0;
+  bool as_etcd_ = false;
 };
 
 }  // namespace kvorum::server

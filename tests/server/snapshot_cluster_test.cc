@@ -7,7 +7,9 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <tuple>
 
+#include "mvcc/snapshot_stream.h"
 #include "raft/node.h"
 #include "server/replica/catch_up_log.h"
 #include "tests/server/request_bodies.h"
@@ -17,10 +19,14 @@ namespace kvorum::server {
 namespace {
 
 using testing::HasSubstr;
+using enum mvcc::SnapshotFormat;
 
 class SnapshotCluster {
  public:
-  explicit SnapshotCluster(std::uint64_t seed) : cluster_(3, seed) {}
+  explicit SnapshotCluster(std::uint64_t seed, mvcc::SnapshotFormat format = kOwn)
+      : cluster_(3, seed) {
+    if (format == mvcc::SnapshotFormat::kEtcd) cluster_.network().SendSnapshotsAsEtcd();
+  }
 
   // Elects a leader, writes a little, and loses sight of a follower while much is written.
   void LeaveOneBehind(int writes = 40) {
@@ -105,9 +111,19 @@ class SnapshotCluster {
   std::int64_t written_ = 0;
 };
 
-class SnapshotClusterTest : public testing::TestWithParam<std::uint64_t> {
+// Each story in both formats: between members of ours, and as if the leader were etcd's.
+using SeedAndFormat = std::tuple<std::uint64_t, mvcc::SnapshotFormat>;
+
+std::string NameOf(const testing::TestParamInfo<SeedAndFormat>& info) {
+  return (std::get<1>(info.param) == kOwn ? "Own" : "Etcds") +
+         std::to_string(std::get<0>(info.param));
+}
+
+class SnapshotClusterTest : public testing::TestWithParam<SeedAndFormat> {
  protected:
-  SnapshotClusterTest() : t_(GetParam()) {}
+  SnapshotClusterTest() : t_(seed(), format()) {}
+  static std::uint64_t seed() { return std::get<0>(GetParam()); }
+  static mvcc::SnapshotFormat format() { return std::get<1>(GetParam()); }
   SnapshotCluster t_;
 };
 
@@ -204,7 +220,7 @@ TEST_P(SnapshotClusterTest, InTheMiddleOfCompactionsAndDefragmentationsOnBothSid
     t_.leader().store().Defragment(count);
     t_.behind().store().Defragment(count);
     t_.cluster().network().MendAll();
-    t_.cluster().RunFor(std::chrono::milliseconds(GetParam() * 7 % 50));
+    t_.cluster().RunFor(std::chrono::milliseconds(seed() * 7 % 50));
     t_.behind().store().Defragment(count);
     t_.leader().store().Defragment(count);
     ASSERT_NO_FATAL_FAILURE(t_.Write(3));
@@ -272,8 +288,11 @@ TEST_P(SnapshotClusterTest, RefusesWhatItCannotUse) {
 TEST_P(SnapshotClusterTest, AContentOfAnotherIndexThanItsMessageIsRefused) {
   ASSERT_NO_FATAL_FAILURE(t_.LeaveOneBehind());
   auto content = t_.leader().store().OpenSnapshot().value();
+  ASSERT_TRUE(content.source->Use(format()).has_value());
+  // etcd's file may lag behind its message, but not be ahead of it.
+  const raft::Index index{content.content.consistent_index};
   auto sink = t_.behind().local_member().ReceiveSnapshot(
-      SnapMessage(t_, raft::Index{content.content.consistent_index} + 1));
+      SnapMessage(t_, format() == kOwn ? index + 1 : raft::Index{index.value() - 1}));
   ASSERT_TRUE(sink.has_value());
   while (true) {
     const SharedBytes chunk = content.source->Next().value();
@@ -283,6 +302,8 @@ TEST_P(SnapshotClusterTest, AContentOfAnotherIndexThanItsMessageIsRefused) {
   const auto finished = (*sink)->Finish();
   ASSERT_FALSE(finished.has_value());
   EXPECT_THAT(finished.error().message, HasSubstr("its message of index"));
+  sink->reset();
+  EXPECT_TRUE(t_.FilesOfSnapshots().empty());
 }
 
 // A leader that does not know of the first one's arrival yet, since the log's disk is slow.
@@ -312,6 +333,7 @@ TEST_P(SnapshotClusterTest, TheSameSnapshotAgainWhileItIsInstalledChangesNothing
 TEST_P(SnapshotClusterTest, ASnapshotThatRaftIgnoresLeavesNoFile) {
   ASSERT_NO_FATAL_FAILURE(t_.LeaveOneBehind());
   auto content = t_.leader().store().OpenSnapshot().value();
+  ASSERT_TRUE(content.source->Use(format()).has_value());
   raft::Message message = SnapMessage(t_, raft::Index{content.content.consistent_index});
   message.term = 1;
   {
@@ -331,20 +353,23 @@ TEST_P(SnapshotClusterTest, ASnapshotThatRaftIgnoresLeavesNoFile) {
   t_.ExpectEqual();
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, SnapshotClusterTest, testing::Range<std::uint64_t>(1, 9));
+INSTANTIATE_TEST_SUITE_P(Seeds, SnapshotClusterTest,
+                         testing::Combine(testing::Range<std::uint64_t>(1, 9),
+                                          testing::Values(kOwn, kEtcd)),
+                         NameOf);
 
-class SnapshotCrash : public testing::TestWithParam<std::uint64_t> {};
+class SnapshotCrash : public testing::TestWithParam<SeedAndFormat> {};
 
 // From the first byte of the snapshot on, the power goes off at the n-th write of the follower's
 // disk, for every n until it gets through without.
 TEST_P(SnapshotCrash, APowerCutAtAnyWriteLeavesTheOldStateOrTheNewAndItGoesOn) {
-  const std::uint64_t seed = GetParam();
+  const auto [seed, format] = GetParam();
   const auto keep = SimFileSystem::kAllKeeps.at(seed % SimFileSystem::kAllKeeps.size());
   int old_states = 0;
   int new_states = 0;
   for (std::uint64_t nth = 1;; ++nth) {
     SCOPED_TRACE("seed " + std::to_string(seed) + ", write operation " + std::to_string(nth));
-    SnapshotCluster t(seed);
+    SnapshotCluster t(seed, format);
     ASSERT_NO_FATAL_FAILURE(t.LeaveOneBehind(30));
     const std::size_t behind = t.behind_number();
     const std::int64_t old_revision = t.behind().store().revision();
@@ -374,7 +399,10 @@ TEST_P(SnapshotCrash, APowerCutAtAnyWriteLeavesTheOldStateOrTheNewAndItGoesOn) {
   EXPECT_GT(new_states, 3);
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, SnapshotCrash, testing::Range<std::uint64_t>(1, 9));
+INSTANTIATE_TEST_SUITE_P(Seeds, SnapshotCrash,
+                         testing::Combine(testing::Range<std::uint64_t>(1, 9),
+                                          testing::Values(kOwn, kEtcd)),
+                         NameOf);
 
 }  // namespace
 }  // namespace kvorum::server

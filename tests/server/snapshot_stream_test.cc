@@ -93,6 +93,18 @@ TEST_F(SnapshotStreamTest, SendsTheFileInPiecesAndThenItsHash) {
   EXPECT_EQ(content.at("members").size(), 1U);
 }
 
+TEST_F(SnapshotStreamTest, StatesTheStorageVersionOfTheCluster) {
+  for (const char* version : {"3.7.0", "3.6.0"}) {
+    bool decided = false;
+    served_.member().Propose(RequestKind::kClusterVersionSet, EncodeClusterVersion(version),
+                             [&](const Result<ApplyResult::Value>&) { decided = true; });
+    ASSERT_TRUE(served_.lanes().RunUntil([&] { return decided; }));
+    const Saved saved = Finish(*Open());
+    EXPECT_EQ(saved.versions, (std::set<std::string>{version})) << "the messages";
+    EXPECT_EQ(bbolt::ContentOf(saved.file).value().at("meta").at("storageVersion"), version);
+  }
+}
+
 TEST_F(SnapshotStreamTest, HoldsEveryWriteThatWasAnswered) {
   Fill(1, 10);
   EXPECT_EQ(bbolt::ContentOf(Finish(*Open()).file).value().at("key").size(), 1U);
