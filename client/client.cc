@@ -71,24 +71,49 @@ Result<std::unique_ptr<Client>> Client::Connect(const Options& options) {
   return std::unique_ptr<Client>(new Client(std::move(caller)));
 }
 
-// Retried until the first chunk has come.
+namespace {
+
+// Passes on each message of a stream. `ended` is how it ended once the first message had come;
+// until then the call may be retried, by the status returned.
+template <class Message, class Reader, class OnMessage>
+grpc::Status ReadAll(Reader& reader, grpc::ClientContext& context, Result<void>& ended,
+                     const OnMessage& on_message) {
+  Message message;
+  bool has_begun = false;
+  while (ended && reader.Read(&message)) {
+    has_begun = true;
+    ended = on_message(std::move(message));
+  }
+  if (!ended) context.TryCancel();
+  grpc::Status status = reader.Finish();
+  if (!has_begun) return status;
+  if (ended && !status.ok()) ended = Fail(FromStatus(status));
+  return grpc::Status::OK;
+}
+
+}  // namespace
+
 Result<void> Client::RangeStream(const etcdserverpb::RangeRequest& request, const OnChunk& on_chunk,
                                  const CallOptions& call) {
   Result<void> ended;
   const auto tried =
       caller_->Try(call, Repeat::kRead, [&](Connection& connection, grpc::ClientContext* context) {
         const auto reader = connection.kv->RangeStream(context, request);
-        etcdserverpb::RangeStreamResponse chunk;
-        bool has_begun = false;
-        while (ended && reader->Read(&chunk)) {
-          has_begun = true;
-          ended = on_chunk(std::move(*chunk.mutable_range_response()));
-        }
-        if (!ended) context->TryCancel();
-        grpc::Status status = reader->Finish();
-        if (!has_begun) return status;
-        if (ended && !status.ok()) ended = Fail(FromStatus(status));
-        return grpc::Status::OK;
+        return ReadAll<etcdserverpb::RangeStreamResponse>(
+            *reader, *context, ended, [&](etcdserverpb::RangeStreamResponse&& chunk) {
+              return on_chunk(std::move(*chunk.mutable_range_response()));
+            });
+      });
+  if (!tried) return tried;
+  return ended;
+}
+
+Result<void> Client::Snapshot(const OnSnapshotPart& on_part, const CallOptions& call) {
+  Result<void> ended;
+  const auto tried =
+      caller_->Try(call, Repeat::kRead, [&](Connection& connection, grpc::ClientContext* context) {
+        const auto reader = connection.maintenance->Snapshot(context, {});
+        return ReadAll<etcdserverpb::SnapshotResponse>(*reader, *context, ended, on_part);
       });
   if (!tried) return tried;
   return ended;

@@ -96,6 +96,7 @@ class PutResponse;
 class RangeRequest;
 class RangeResponse;
 class StatusRequest;
+class SnapshotResponse;
 class StatusResponse;
 class TxnRequest;
 class TxnResponse;
@@ -210,6 +211,10 @@ class Client {
   Result<etcdserverpb::HashKVResponse> HashKV(const etcdserverpb::HashKVRequest& request,
                                               const CallOptions& call = {});
   Result<etcdserverpb::DefragmentResponse> Defragment(const CallOptions& call = {});
+  // Passes on each part of the member's database as a file, whose last bytes are its SHA-256; an
+  // error returned by `on_part` ends the call with it. Not retried once a part has come.
+  using OnSnapshotPart = std::function<Result<void>(etcdserverpb::SnapshotResponse&& part)>;
+  Result<void> Snapshot(const OnSnapshotPart& on_part, const CallOptions& call = {});
   // Replaces the member's database by its leader's; ours alone.
   Result<void> Reseed(const CallOptions& call = {});
   // Works on the leader only.

@@ -27,6 +27,7 @@ Command DefragCommand();
 Command MemberCommand();
 Command MemberReseedCommand();
 Command MoveLeaderCommand();
+Command SnapshotCommand();
 Command DowngradeCommand();
 Command AuthCommand();
 Command UserCommand();

@@ -57,9 +57,9 @@ Command KvorumutlCommand() {
   return {.use = "kvorumutl",
           .brief = "Works on the files of kvorum and etcd without a server.",
           .inherited_flags = GlobalFlags(),
-          .children = {HashKvCommand(), SnapshotCommand(), VersionCommand(),
-                       ctl::CompletionCommand("kvorumutl"), ctl::CompleteCommand(),
-                       ctl::ManCommand(kManText), ctl::HelpCommand()},
+          .children = {DefragCommand(), DumpCommand(), MigrateCommand(), HashKvCommand(),
+                       SnapshotCommand(), VersionCommand(), ctl::CompletionCommand("kvorumutl"),
+                       ctl::CompleteCommand(), ctl::ManCommand(kManText), ctl::HelpCommand()},
           .help_style = ctl::HelpStyle::kUsageAlone};
 }
 

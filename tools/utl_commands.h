@@ -6,7 +6,10 @@
 
 namespace kvorum::utl {
 
+ctl::Command DefragCommand();
+ctl::Command DumpCommand();
 ctl::Command HashKvCommand();
+ctl::Command MigrateCommand();
 ctl::Command SnapshotCommand();
 ctl::Command VersionCommand();
 

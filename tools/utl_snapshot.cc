@@ -80,11 +80,12 @@ Outcome<void> RunRestore(Invocation& invocation) {
     return Failed(checked.error());
   LogRestore(invocation, "restoring snapshot", options);
   KV_RETURN_IF_ERROR(CheckFile(path, "open"));
+  KV_TRY(const PlainFile file, PlainFile::Open(path));
   if (!flags.Switch("skip-hash-check")) {
-    if (const auto checked = datadir::CheckSnapshotHash(files, path); !checked.has_value())
+    if (const auto checked = datadir::CheckSnapshotHash(files, file.path()); !checked.has_value())
       return Failed(checked.error());
   }
-  const auto kind = datadir::KindOfDatabase(path);
+  const auto kind = datadir::KindOfDatabase(file.path());
   if (!kind.has_value()) return Failed(kind.error());
   if (*kind != datadir::DatabaseKind::kEtcd) {
     return Fail(ctl::ExitCode::kError,
@@ -92,7 +93,7 @@ Outcome<void> RunRestore(Invocation& invocation) {
                     " is the database of a member of kvorum, not a snapshot: start kvorum with "
                     "a copy of its whole data directory, or save a snapshot of the member");
   }
-  const auto snapshot = bbolt::Reader::Open(files, path);
+  const auto snapshot = bbolt::Reader::Open(files, file.path());
   if (!snapshot.has_value()) return Failed(snapshot.error());
   const auto open = [](const std::string& database) {
     return mvcc::OpenLmdbBackend({.path = database});
