@@ -10,15 +10,15 @@ setup: ## install what is missing (Debian packages, the peer etcd and the Node c
 	@scripts/setup
 	@echo "setup: everything is in place"
 
-build: ## release build: build/release/bin/kvorum and build/release/bin/kvorumctl
+build: ## release build: kvorum, kvorumctl and kvorumutl in build/release/bin
 	@scripts/setup build
-	@scripts/build release kvorum kvorumctl
-	@echo "build: build/release/bin/kvorum build/release/bin/kvorumctl"
+	@scripts/build release kvorum kvorumctl kvorumutl
+	@echo "build: build/release/bin/kvorum build/release/bin/kvorumctl build/release/bin/kvorumutl"
 
 man: build ## build, then make the manual pages in build/release/man
 	@scripts/man-pages build/release/bin build/release/man
 
-install: build ## build, then install the server, its unit and the ctl (PREFIX=/usr/local, DESTDIR=)
+install: build ## build, then install the server, its unit and the tools (PREFIX=/usr/local, DESTDIR=)
 	@for part in server ctl; do \
 	  cmake --install build/release --prefix $(or $(PREFIX),/usr/local) --component $$part --strip || exit 1; \
 	done

@@ -3,7 +3,7 @@
 include(GNUInstallDirs)
 
 install(TARGETS kvorum RUNTIME COMPONENT server)
-install(TARGETS kvorumctl RUNTIME COMPONENT ctl)
+install(TARGETS kvorumctl kvorumutl RUNTIME COMPONENT ctl)
 
 # systemd looks below /usr and /usr/local. The unit names the folder of the binary.
 install(CODE "
@@ -25,22 +25,24 @@ install(FILES ${PROJECT_SOURCE_DIR}/deploy/README.md ${PROJECT_SOURCE_DIR}/deplo
   DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/kvorum COMPONENT server)
 
 # Completions, as the program itself writes them.
-foreach(shell_file bash:bash-completion/completions/kvorumctl zsh:zsh/vendor-completions/_kvorumctl
-    fish:fish/vendor_completions.d/kvorumctl.fish)
+foreach(program kvorumctl kvorumutl)
+foreach(shell_file bash:bash-completion/completions/${program} zsh:zsh/vendor-completions/_${program}
+    fish:fish/vendor_completions.d/${program}.fish)
   string(REPLACE ":" ";" parts ${shell_file})
   list(GET parts 0 shell)
   list(GET parts 1 file)
   install(CODE "
     set(file \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/${file}\")
     message(STATUS \"Installing: \$ENV{DESTDIR}\${file}\")
-    execute_process(COMMAND $<TARGET_FILE:kvorumctl> completion ${shell}
+    execute_process(COMMAND $<TARGET_FILE:${program}> completion ${shell}
       OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
     file(WRITE \"\$ENV{DESTDIR}\${file}\" \"\${text}\")
   " COMPONENT ctl)
 endforeach()
+endforeach()
 
 # The manual pages, as the programs themselves tell them.
-foreach(page server:man8/kvorum.8 ctl:man1/kvorumctl.1)
+foreach(page server:man8/kvorum.8 ctl:man1/kvorumctl.1 ctl:man1/kvorumutl.1)
   string(REPLACE ":" ";" parts ${page})
   list(GET parts 0 component)
   list(GET parts 1 file)

@@ -1,4 +1,4 @@
-"""The completion scripts of kvorumctl, each in its own shell."""
+"""The completion scripts of kvorumctl and kvorumutl, each in its own shell."""
 
 import os
 import subprocess
@@ -27,6 +27,14 @@ class CompletionTest(unittest.TestCase):
             self.candidates("bash", "source $1; COMP_LINE='kvorumctl comp'; COMP_POINT=14; _kvorumctl; "
                                     "printf '%s\\n' \"${COMPREPLY[@]}\""),
             ["compaction", "completion"])
+
+    def test_kvorumutl_has_its_own(self):
+        with tempfile.NamedTemporaryFile("w", prefix="kvorum-completion-") as script:
+            script.write(run("kvorumutl", "completion", "bash"))
+            script.flush()
+            found = run("bash", "-c", f"source {script.name}; COMP_LINE='kvorumutl snapshot '; COMP_POINT=19; _kvorumutl; "
+                        "printf '%s\\n' \"${COMPREPLY[@]}\"").splitlines()
+        self.assertEqual(sorted(found), ["restore", "status"])
 
     def test_zsh(self):
         found = self.candidates("zsh", "compdef() { : }; _describe() { print -l -- $candidates }; "

@@ -101,6 +101,9 @@ class ContainersTest(unittest.TestCase):
         for package in ("kvorum", "kvorumctl"):
             self.assertIn(package, made)
             self.assertIn(f"/kvorum/build/packages/{package}_*.deb", taken)
+        run = "".join(rest for word, rest in instructions() if word == "RUN")
+        for ours, etcds in (("kvorum", "etcd"), ("kvorumctl", "etcdctl"), ("kvorumutl", "etcdutl")):
+            self.assertIn(f"ln -s /usr/bin/{ours} /usr/local/bin/{etcds}", run)
 
 
 if __name__ == "__main__":

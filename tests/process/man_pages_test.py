@@ -11,25 +11,26 @@ import ctl
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN_DIR = os.environ["KVORUM_BIN_DIR"]
+UTL = os.path.join(BIN_DIR, "kvorumutl")
 
 
 def said(*command):
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
 
 
-def completed(*words):
-    return [line.split("\t")[0] for line in said(ctl.CTL, "__complete", "--", *words).splitlines()]
+def completed(program, *words):
+    return [line.split("\t")[0] for line in said(program, "__complete", "--", *words).splitlines()]
 
 
-def commands(*path):
+def commands(program, *path):
     """Every command that runs, as a list of words."""
-    names = [name for name in completed(*path, "") if not name.startswith("-")]
-    text = said(ctl.CTL, *path, "--help")
+    names = [name for name in completed(program, *path, "") if not name.startswith("-")]
+    text = said(program, *path, "--help")
     listed = re.findall(r"(?m)^  ([a-z-]+) +[A-Z]", text)
     found = [] if listed and path else [path] if path else []
     for name in names:
         if name in listed:
-            found += commands(*path, name)
+            found += commands(program, *path, name)
     return found
 
 
@@ -44,7 +45,7 @@ class ManPagesTest(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory(prefix="kvorum-man-")
         cls.addClassCleanup(cls.folder.cleanup)
         said(ROOT / "scripts" / "man-pages", BIN_DIR, cls.folder.name)
-        cls.pages = {name: pathlib.Path(cls.folder.name, name) for name in ("kvorum.8", "kvorumctl.1")}
+        cls.pages = {name: pathlib.Path(cls.folder.name, name) for name in ("kvorum.8", "kvorumctl.1", "kvorumutl.1")}
 
     def test_groff_has_no_complaint(self):
         for page in self.pages.values():
@@ -54,7 +55,8 @@ class ManPagesTest(unittest.TestCase):
 
     def test_what_a_reader_sees(self):
         for name, words in (("kvorum.8", ["KVORUM(8)", "--data-dir", "Clustering flags"]),
-                            ("kvorumctl.1", ["KVORUMCTL(1)", "endpoint status", "Global flags", "NO_COLOR"])):
+                            ("kvorumctl.1", ["KVORUMCTL(1)", "endpoint status", "Global flags", "NO_COLOR"]),
+                            ("kvorumutl.1", ["KVORUMUTL(1)", "snapshot restore", "Global flags", "--timeout"])):
             shown = said("groff", "-man", "-k", "-Tascii", "-P-cbou", self.pages[name])
             for word in words:
                 self.assertIn(word.lower(), shown.lower())
@@ -65,27 +67,34 @@ class ManPagesTest(unittest.TestCase):
         shown = re.findall(r"(?m)^\.B (--[a-z0-9-]+)", plain(self.pages["kvorum.8"].read_text()))
         self.assertEqual(sorted(shown), sorted(flags))
 
-    def test_every_command_and_flag_of_kvorumctl_is_there(self):
-        page = plain(self.pages["kvorumctl.1"].read_text())
+    def check_page(self, program, page, least, global_flag):
+        """Every command and flag of the program is on its page."""
         sections = dict(re.findall(r"(?ms)^\.SS (.*?)\n(.*?)(?=^\.S[SH] )", page))
         titles = {tuple(word for word in re.split(r" [\[<]", title)[0].split()): title for title in sections}
-        found = commands()
-        self.assertGreater(len(found), 50)
+        found = commands(program)
+        self.assertGreater(len(found), least)
         self.assertEqual(sorted(titles), sorted(found))
         everywhere = set(re.findall(r"--[a-z0-9-]+", page[page.index("Global flags"):]))
         for path in found:
-            flags = set(completed(*path, "--")) - {"--help"}
+            flags = set(completed(program, *path, "--")) - {"--help"}
             shown = set(re.findall(r"(?m)^\.B (?:-\w, )?(--[a-z0-9-]+)", sections[titles[path]]))
             self.assertEqual(flags - everywhere, shown - everywhere, path)
-            self.assertLessEqual(everywhere & flags, everywhere)
-            self.assertIn("--endpoints", flags, "completions know the global flags too")
+            self.assertIn(global_flag, flags, "completions know the global flags too")
+
+    def test_every_command_and_flag_of_kvorumctl_is_there(self):
+        self.check_page(ctl.CTL, plain(self.pages["kvorumctl.1"].read_text()), 50, "--endpoints")
+
+    def test_every_command_and_flag_of_kvorumutl_is_there(self):
+        self.check_page(UTL, plain(self.pages["kvorumutl.1"].read_text()), 4, "--timeout")
 
     def test_the_readme_lists_every_command(self):
         text = (ROOT / "README.md").read_text(encoding="utf8")
-        section = text[text.index("\n## kvorumctl\n"):]
-        section = section[:section.index("\n## ", 5)]
-        listed = [name for row in re.findall(r"(?m)^\| (`.*?) \|", section) for name in re.findall(r"`([a-z-]+)`", row)]
-        self.assertEqual(sorted(listed), sorted(completed("")))
+        for program in (ctl.CTL, UTL):
+            section = text[text.index(f"\n## {os.path.basename(program)}\n"):]
+            section = section[:section.index("\n## ", 5)]
+            listed = {name for row in re.findall(r"(?m)^\| (`.*?) \|", section)
+                      for name in re.findall(r"`([a-z-]+)[a-z -]*`", row)}
+            self.assertEqual(sorted(listed), sorted(completed(program, "")))
 
     def test_the_page_about_doctor_lists_every_finding(self):
         code = (ROOT / "tools" / "diagnosis.cc").read_text(encoding="utf8")

@@ -109,7 +109,9 @@ class PackagesTest(unittest.TestCase):
                          (0o700, int(self.run_inside("id", "-u", "kvorum"))))
         self.assertEqual(self.run_inside("systemd-analyze", "verify", "/usr/lib/systemd/system/kvorum.service"), "")
         self.assertEqual(self.run_inside("dpkg", "--verify", "kvorum", "kvorumctl", "libkvorum-client-dev"), "")
-        self.assertIn("kvorumctl", self.run_inside("cat", "/usr/share/bash-completion/completions/kvorumctl"))
+        for program in ("kvorumctl", "kvorumutl"):
+            self.assertIn(program, self.run_inside("cat", f"/usr/share/bash-completion/completions/{program}"))
+        self.assertIn("kvorumutl version: ", self.run_inside("kvorumutl", "version"))
         settings = self.settings()
         self.serve(settings)
         content = sorted(str(path) for path in data.rglob("*"))
