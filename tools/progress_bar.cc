@@ -9,6 +9,8 @@
 #include <ostream>
 #include <utility>
 
+#include "base/human_bytes.h"
+
 namespace kvorum::ctl {
 namespace {
 
@@ -47,5 +49,14 @@ ProgressBar::~ProgressBar() {
 
 // \x1b[K clears what a longer line has left behind.
 void ProgressBar::Draw() const { out_ << '\r' << ProgressLine(state_()) << "\x1b[K" << std::flush; }
+
+ProgressBar::State ByteProgress(std::uint64_t done, std::uint64_t whole, double seconds) {
+  done = std::min(done, whole);
+  const double rate = seconds > 0 ? static_cast<double>(done) / seconds : 0;
+  const double left = rate > 0 ? static_cast<double>(whole - done) / rate : 0;
+  return {.share = whole == 0 ? 0 : static_cast<double>(done) / static_cast<double>(whole),
+          .text = fmt::format("{} of {}, {}/s, {:.0f} s left", HumanBytes(done), HumanBytes(whole),
+                              HumanBytes(static_cast<std::uint64_t>(rate)), left)};
+}
 
 }  // namespace kvorum::ctl

@@ -4,6 +4,7 @@
 // while the bar exists.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -33,6 +34,9 @@ class ProgressBar {
   const std::function<State()> state_;
   std::optional<std::jthread> thread_;
 };
+
+// The state of work of which `done` of `whole` bytes are through, with its rate and the time left.
+ProgressBar::State ByteProgress(std::uint64_t done, std::uint64_t whole, double seconds);
 
 // "[=====>    ]  50% of 10 keys": one line without its end.
 std::string ProgressLine(const ProgressBar::State& state);

@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <chrono>
 #include <ctime>
 #include <filesystem>
@@ -7,7 +5,6 @@
 #include <thread>
 
 #include "base/file_system.h"
-#include "base/human_bytes.h"
 #include "client/client.h"
 #include "tools/commands.h"
 #include "tools/progress_bar.h"
@@ -26,12 +23,7 @@ ProgressBar::State StateOf(const DownloadProgress& progress, Clock::time_point b
   const std::uint64_t done = progress.done_bytes;
   const std::uint64_t whole = progress.whole_bytes;
   if (whole == 0) return {.share = 0, .text = "waiting for the member"};
-  const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-  const double rate = seconds > 0 ? static_cast<double>(done) / seconds : 0;
-  const double left = rate > 0 ? static_cast<double>(whole - done) / rate : 0;
-  return {.share = static_cast<double>(done) / static_cast<double>(whole),
-          .text = fmt::format("{} of {}, {}/s, {:.0f} s left", HumanBytes(done), HumanBytes(whole),
-                              HumanBytes(static_cast<std::uint64_t>(rate)), left)};
+  return ByteProgress(done, whole, std::chrono::duration<double>(Clock::now() - begin).count());
 }
 
 class Saves {

@@ -1,5 +1,9 @@
+#include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/file_system.h"
 #include "base/words.h"
@@ -9,6 +13,7 @@
 #include "datadir/snapshot_checksum.h"
 #include "mvcc/backend.h"
 #include "tools/json.h"
+#include "tools/progress_bar.h"
 #include "tools/utl_commands.h"
 #include "tools/utl_database.h"
 #include "tools/utl_log.h"
@@ -40,16 +45,12 @@ Outcome<void> RunStatus(Invocation& invocation) {
 
 datadir::RestoreOptions OptionsOf(Invocation& invocation) {
   const ctl::FlagSet& flags = invocation.flags;
-  datadir::RestoreOptions options{
-      .data_dir = flags.String("data-dir"),
-      .wal_dir = flags.String("wal-dir"),
-      .name = flags.String("name"),
-      .initial_cluster = flags.String("initial-cluster"),
-      .initial_cluster_token = flags.String("initial-cluster-token"),
-      .bump_revision = flags.Uint("bump-revision"),
-      .on_step = [&world = invocation.world](std::string_view what, std::int64_t revision) {
-        LogInfo(world, what, {{"revision", std::to_string(revision)}});
-      }};
+  datadir::RestoreOptions options{.data_dir = flags.String("data-dir"),
+                                  .wal_dir = flags.String("wal-dir"),
+                                  .name = flags.String("name"),
+                                  .initial_cluster = flags.String("initial-cluster"),
+                                  .initial_cluster_token = flags.String("initial-cluster-token"),
+                                  .bump_revision = flags.Uint("bump-revision")};
   if (options.data_dir.empty()) options.data_dir = options.name + ".etcd";
   for (const std::string_view url : Split(flags.String("initial-advertise-peer-urls"), ','))
     options.advertise_peer_urls.emplace_back(url);
@@ -66,6 +67,33 @@ void LogRestore(Invocation& invocation, std::string_view message,
            {"wal-dir", ctl::JsonString(wal_dir)},
            {"data-dir", ctl::JsonString(options.data_dir)},
            {"snap-dir", ctl::JsonString(snap_dir)}});
+}
+
+// Draws a bar on a terminal; what is to be told comes when it is gone.
+Result<void> RestoreWithProgress(Invocation& invocation, bbolt::Reader& snapshot,
+                                 datadir::RestoreOptions options) {
+  using Clock = std::chrono::steady_clock;
+  std::atomic<std::uint64_t> done_bytes = 0;
+  std::vector<std::pair<std::string, std::int64_t>> steps;
+  options.on_progress = [&](std::uint64_t bytes) { done_bytes = bytes; };
+  options.on_step = [&](std::string_view what, std::int64_t revision) {
+    steps.emplace_back(what, revision);
+  };
+  const auto open = [](const std::string& database) {
+    return mvcc::OpenLmdbBackend({.path = database});
+  };
+  Result<void> restored;
+  {
+    const ctl::ProgressBar bar(
+        invocation.world, [&, whole = snapshot.SizeBytes(), begin = Clock::now()] {
+          return ctl::ByteProgress(done_bytes, whole,
+                                   std::chrono::duration<double>(Clock::now() - begin).count());
+        });
+    restored = Restore(PosixFileSystem(), open, snapshot, options);
+  }
+  for (const auto& [what, revision] : steps)
+    LogInfo(invocation.world, what, {{"revision", std::to_string(revision)}});
+  return restored;
 }
 
 Outcome<void> RunRestore(Invocation& invocation) {
@@ -95,10 +123,8 @@ Outcome<void> RunRestore(Invocation& invocation) {
   }
   const auto snapshot = bbolt::Reader::Open(files, file.path());
   if (!snapshot.has_value()) return Failed(snapshot.error());
-  const auto open = [](const std::string& database) {
-    return mvcc::OpenLmdbBackend({.path = database});
-  };
-  if (const auto restored = Restore(files, open, **snapshot, options); !restored.has_value())
+  if (const auto restored = RestoreWithProgress(invocation, **snapshot, options);
+      !restored.has_value())
     return Failed(restored.error());
   LogRestore(invocation, "restored snapshot", options);
   return {};

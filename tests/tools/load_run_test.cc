@@ -57,5 +57,13 @@ TEST(ProgressBarTest, TheLineGrowsWithTheShare) {
   EXPECT_EQ(ProgressLine({.share = 1.2, .text = ""}), "[" + std::string(50, '=') + "] 100% ");
 }
 
+TEST(ProgressLineTest, BytesHaveARateAndATimeLeft) {
+  const ProgressBar::State half = ByteProgress(10'000'000, 20'000'000, 2);
+  EXPECT_DOUBLE_EQ(half.share, 0.5);
+  EXPECT_EQ(half.text, "10 MB of 20 MB, 5.0 MB/s, 2 s left");
+  EXPECT_EQ(ByteProgress(0, 20, 0).text, "0 B of 20 B, 0 B/s, 0 s left");
+  EXPECT_DOUBLE_EQ(ByteProgress(30, 20, 1).share, 1);
+}
+
 }  // namespace
 }  // namespace kvorum::ctl
