@@ -55,6 +55,8 @@ class Http1Parser {
   bool done() const;
   const HttpHead& head() const { return head_; }
   HttpHead TakeHead() { return std::move(head_); }
+  // The body is not read: nothing can follow the message on its connection.
+  void GiveUpBody() { head_.keep_alive = false; }
   // The rule of http1_rules.h that a request's head breaks, if that caused the error of Put.
   const std::optional<Http1Head::Refusal>& refusal() const { return refusal_; }
 

@@ -184,6 +184,12 @@ bool Http1Session::ParseSome() {
     DispatchOpen();
     return true;
   }
+  if (phase_ == Phase::kHandling) {  // without its body
+    input_.clear();
+    body_.clear();
+    Dispatch();
+    return true;
+  }
   if (!used) {
     Refuse(StatusOf(used.error()));
     return true;
@@ -207,8 +213,13 @@ void Http1Session::OnHead() {
   if (const auto& refusal = parser_->refusal()) return Refuse(refusal->status, refusal->text);
   if (EqualsInAnyCase(head.Header("expect"), "100-continue") && !parser_->done()) {
     const auto& reads_open_body = per_loop_.options.reads_open_body;
-    if (reads_open_body != nullptr && reads_open_body(head.method, head.Path()))
+    const auto& reads_body = per_loop_.options.reads_body;
+    if (reads_open_body != nullptr && reads_open_body(head.method, head.Path())) {
       EnterPhase(Phase::kOpenBody);
+    } else if (reads_body != nullptr && !reads_body(head.method, head.Path())) {
+      parser_->GiveUpBody();
+      return EnterPhase(Phase::kHandling);
+    }
     output_.push_back(SharedBytes::Static("HTTP/1.1 100 Continue\r\n\r\n"));
     host_.WantFlush();
   }

@@ -72,6 +72,9 @@ struct Options {
   // True for requests whose handler reads the body while it comes: over HTTP/2, and over HTTP/1.1
   // from a client that waits for leave to send it ("Expect: 100-continue"). Null: none.
   std::function<bool(std::string_view method, std::string_view path)> reads_open_body = {};
+  // False for requests whose handler looks at no body: over HTTP/1.1 a client that waits for leave
+  // to send it gets the answer instead, and the connection ends. Null: all may.
+  std::function<bool(std::string_view method, std::string_view path)> reads_body = {};
 
   // Keepalive like grpc-go's: clients may ping this often while they have streams, otherwise every
   // 2 h; at the third strike GOAWAY "too_many_pings".

@@ -86,6 +86,10 @@ bool Gateway::ReadsOpenBody(std::string_view method, std::string_view path) {
   return route != nullptr && route->reads_open_body;
 }
 
+bool Gateway::ReadsBody(std::string_view method, std::string_view path) {
+  return method == "POST" && FindRoute(RoutePath(path)) != nullptr;
+}
+
 void Gateway::Serve(rpc::HttpRequest request, rpc::HttpReply reply) const {
   if (RefusesCertificate(request, reply)) return;
   if (!rpc::IsWebSocketRequest(request)) return Call(std::move(request), std::move(reply));

@@ -22,6 +22,8 @@ class Gateway {
 
   // True for calls that handle the messages of their body while it comes (rpc::Options).
   static bool ReadsOpenBody(std::string_view method, std::string_view path);
+  // False for what is not one of its calls.
+  static bool ReadsBody(std::string_view method, std::string_view path);
 
  private:
   void Serve(rpc::HttpRequest request, rpc::HttpReply reply) const;

@@ -21,6 +21,7 @@ namespace {
 
 // The overhead of a request's message over the largest entry before the transport refuses it.
 constexpr std::uint64_t kMessageOverheadBytes = 512 * 1024;
+constexpr std::string_view kPprofPath = "/debug/pprof/";
 constexpr std::uint64_t kMostMegabytes = UINT64_MAX >> 20;
 // Descriptors that are kept for files and peers.
 constexpr std::uint64_t kReservedDescriptors = 150;
@@ -59,6 +60,11 @@ rpc::Options ClientServerOptions(const Options& options, rpc::AnswerMemory& answ
   made.http_max_body_bytes = std::max<std::uint64_t>(made.http_max_body_bytes,
                                                      std::uint64_t{2} * MaxMessageBytes(options));
   if (options.enable_grpc_gateway) made.reads_open_body = gateway::Gateway::ReadsOpenBody;
+  made.reads_body = [has_gateway = options.enable_grpc_gateway](std::string_view method,
+                                                                std::string_view path) {
+    if (has_gateway && gateway::Gateway::ReadsBody(method, path)) return true;
+    return path.starts_with(kPprofPath);
+  };
   made.max_concurrent_streams = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(options.max_concurrent_streams, UINT32_MAX));
   made.min_client_ping_interval = InMillis(options.grpc_keepalive_min_time);

@@ -128,6 +128,18 @@ class GatewayTest(unittest.TestCase):
             seen += len(stuck.next()["events"])
         self.assertEqual(seen, 40)
 
+    def test_a_body_that_nobody_reads_is_not_asked_for(self):
+        served = self.start()
+        for line, said in (("POST /v3/nope", b"404 Not Found"), ("POST /nope", b"404 Not Found"),
+                           ("GET /v3/kv/range", b"501 Not Implemented"), ("POST /version", b"405 Method Not Allowed")):
+            with socket.create_connection(("127.0.0.1", served.port), timeout=30) as client, client.makefile("rb") as answer:
+                client.sendall(f"{line} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n".encode())
+                self.assertEqual(answer.readline(), b"HTTP/1.1 " + said + b"\r\n")
+                self.assertIn(b"Connection: close\r\n", answer.read())
+        with socket.create_connection(("127.0.0.1", served.port), timeout=30) as client, client.makefile("rb") as answer:
+            client.sendall(b"POST /v3/kv/range HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n")
+            self.assertEqual(answer.readline(), b"HTTP/1.1 100 Continue\r\n")
+
     def test_a_body_whose_client_waits_for_leave_is_served_while_it_is_open(self):
         served = self.start()
         with socket.create_connection(("127.0.0.1", served.port), timeout=30) as client, client.makefile("rb") as answer:

@@ -161,6 +161,15 @@ TEST_F(Http1Test, ExpectationIsMet) {
   EXPECT_THAT(socket.Receive(), EndsWith("\r\n\r\nok"));
 }
 
+TEST_F(Http1Test, ABodyThatNobodyReadsIsNotAskedFor) {
+  RawSocket socket(server_.port());
+  socket.Send(
+      "GET /health HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+  const std::string answer = socket.ReceiveAll();
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(answer, HasSubstr("Connection: close\r\n"));
+}
+
 TEST_F(Http1Test, NonsenseIsABadRequest) {
   for (const char* bytes :
        {"nonsense\r\n\r\n", "GET / HTTP/1.1\r\nbroken\r\n\r\n", "GET / HTTP/9.9\r\n\r\n",

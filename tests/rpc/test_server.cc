@@ -126,6 +126,7 @@ TestServer::TestServer(Options options) {
   options.reads_open_body = [](std::string_view, std::string_view path) {
     return path == "/stream";
   };
+  options.reads_body = [](std::string_view method, std::string_view) { return method == "POST"; };
   server_ = std::make_unique<Server>(std::move(options), MakeRouter(), MakeHttp());
   auto address = server_->Listen("127.0.0.1", 0);
   KV_CHECK(address.has_value(), "cannot listen");
