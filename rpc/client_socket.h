@@ -1,7 +1,7 @@
 // The dialling side of a stream socket, in plain text or under TLS, for a thread that may wait: the
 // rare calls that this process makes as a client.
 //
-// Used by one thread. Every wait ends at its deadline, except a name's look-up, which ends when the
+// Used by one thread. Every wait ends at its limit, except a name's look-up, which ends when the
 // resolver says so. Errors: kUnavailable with the reason; the connection is of no more use then. A
 // process that uses it ignores SIGPIPE.
 #pragma once
@@ -12,37 +12,38 @@
 #include <string>
 #include <string_view>
 
-#include "base/clock.h"
 #include "base/error.h"
-#include "base/url.h"
+#include "rpc/dial_target.h"
 #include "rpc/socket.h"
 #include "rpc/tls_context.h"
+#include "rpc/wait_limit.h"
 
 namespace kvorum::rpc {
 
 class ClientSocket {
  public:
-  // Tries the addresses of the URL's host one after the other. `tls` is null for plain text,
-  // whatever the URL's scheme is.
-  static Result<ClientSocket> Dial(const Url& url, TlsContext* tls, TimePoint deadline);
+  // Tries the addresses of the host one after the other. `tls` is null for plain text.
+  static Result<ClientSocket> Dial(const DialTarget& target, TlsContext* tls,
+                                   const WaitLimit& limit);
 
-  // Returns the number of bytes read, 0 if none came before the deadline.
-  Result<std::size_t> Read(std::span<char> buffer, TimePoint deadline);
+  // Returns the number of bytes read, 0 if none came before the limit.
+  Result<std::size_t> Read(std::span<char> buffer, const WaitLimit& limit);
   // Writes all of them, or fails.
-  Result<void> Write(std::string_view bytes, TimePoint deadline);
+  Result<void> Write(std::string_view bytes, const WaitLimit& limit);
 
   bool is_tls() const { return ssl_ != nullptr; }
+  int fd() const { return fd_.get(); }
 
  private:
   explicit ClientSocket(FileDescriptor fd) : fd_(std::move(fd)) {}
-  static Result<ClientSocket> DialFile(const std::string& path, TimePoint deadline);
-  static Result<ClientSocket> DialHost(const Url& url, TimePoint deadline);
-  Result<void> Connect(const void* address, unsigned address_bytes, TimePoint deadline);
-  Result<void> StartTls(SslPtr ssl, TimePoint deadline);
+  static Result<ClientSocket> DialFile(const std::string& path, const WaitLimit& limit);
+  static Result<ClientSocket> DialHost(const DialTarget& target, const WaitLimit& limit);
+  Result<void> Connect(const void* address, unsigned address_bytes, const WaitLimit& limit);
+  Result<void> StartTls(SslPtr ssl, const WaitLimit& limit);
   // Waits for what the last call of OpenSSL, which returned `outcome`, lacks.
-  Result<void> WaitForTls(int outcome, TimePoint deadline);
-  // False at the deadline.
-  bool Wait(short events, TimePoint deadline) const;
+  Result<void> WaitForTls(int outcome, const WaitLimit& limit);
+  // False at the limit.
+  bool Wait(short events, const WaitLimit& limit) const;
 
   FileDescriptor fd_;
   SslPtr ssl_;  // null: plain text

@@ -165,16 +165,30 @@ GrpcConnection::~GrpcConnection() { nghttp2_session_del(session_); }
 
 Result<std::unique_ptr<GrpcConnection>> GrpcConnection::Dial(const Url& url, TlsContext* tls,
                                                              const Options& options) {
-  KV_TRY(ClientSocket socket,
-         ClientSocket::Dial(url, tls, SystemClock().Now() + options.dial_timeout));
-  std::string authority = "localhost";
-  if (!url.unix_socket()) {
-    const bool is_v6 = url.host().find(':') != std::string::npos;
-    authority =
-        (is_v6 ? "[" + url.host() + "]" : url.host()) + ":" + std::to_string(url.dial_port());
+  KV_RETURN_IF_ERROR(url.CheckAddress());
+  const WaitLimit limit = SystemClock().Now() + options.dial_timeout;
+  if (url.unix_socket()) {
+    const DialTarget target{
+        .host = {}, .port = {}, .unix_path = url.socket_path(), .authority = "localhost"};
+    return Dial(target, tls, options, limit);
   }
+  const std::string port = std::to_string(url.dial_port());
+  const bool is_v6 = url.host().find(':') != std::string::npos;
+  const std::string host = is_v6 ? "[" + url.host() + "]" : url.host();
+  const DialTarget target{
+      .host = url.host(), .port = port, .unix_path = {}, .authority = host + ":" + port};
+  return Dial(target, tls, options, limit);
+}
+
+Result<std::unique_ptr<GrpcConnection>> GrpcConnection::Dial(const DialTarget& target,
+                                                             TlsContext* tls,
+                                                             const Options& options,
+                                                             const WaitLimit& limit) {
+  KV_TRY(ClientSocket socket,
+         ClientSocket::Dial(target, tls,
+                            limit.NoLaterThan(SystemClock().Now() + options.dial_timeout)));
   return std::unique_ptr<GrpcConnection>(
-      new GrpcConnection(std::move(socket), std::move(authority), options));
+      new GrpcConnection(std::move(socket), target.authority, options));
 }
 
 Result<void> GrpcConnection::Break(std::string why) {
@@ -195,6 +209,7 @@ Result<void> GrpcConnection::Submit(const Request& request, Exchange& exchange) 
                                      Header("te", "trailers"),
                                      Header("user-agent", "kvorum")};
   if (!request.token.empty()) headers.push_back(Header("token", request.token));
+  for (const auto& [name, value] : request.metadata) headers.push_back(Header(name, value));
   nghttp2_data_provider provider{};
   provider.source.ptr = &exchange;
   provider.read_callback = Callbacks::OnRead;
@@ -206,14 +221,14 @@ Result<void> GrpcConnection::Submit(const Request& request, Exchange& exchange) 
   return {};
 }
 
-Result<void> GrpcConnection::Flush(TimePoint deadline) {
+Result<void> GrpcConnection::Flush(const WaitLimit& limit) {
   while (true) {
     const std::uint8_t* data = nullptr;
     const ssize_t size = nghttp2_session_mem_send(session_, &data);
     if (size < 0) return Break(nghttp2_strerror(static_cast<int>(size)));
     if (size == 0) return {};
-    const auto written = socket_.Write(
-        {reinterpret_cast<const char*>(data), static_cast<std::size_t>(size)}, deadline);
+    const auto written =
+        socket_.Write({reinterpret_cast<const char*>(data), static_cast<std::size_t>(size)}, limit);
     if (!written.has_value()) return Break(written.error().message);
   }
 }
@@ -229,12 +244,16 @@ Result<void> GrpcConnection::KeepAlive() {
   return {};
 }
 
-Result<void> GrpcConnection::Turn(TimePoint deadline) {
+Result<void> GrpcConnection::Turn(const WaitLimit& limit) {
   KV_RETURN_IF_ERROR(KeepAlive());
   const TimePoint next_ping =
       heard_ + options_.ping_interval + (has_pinged_ ? options_.ping_timeout : Duration(0));
-  const TimePoint limit = std::min(deadline, next_ping);
-  KV_RETURN_IF_ERROR(Flush(limit));
+  const WaitLimit sooner = limit.NoLaterThan(next_ping);
+  KV_RETURN_IF_ERROR(Flush(sooner));
+  return Receive(sooner);
+}
+
+Result<void> GrpcConnection::Receive(const WaitLimit& limit) {
   std::array<char, kReadBytes> buffer;
   const Result<std::size_t> got = socket_.Read(buffer, limit);
   if (!got.has_value()) return Break(got.error().message);
@@ -247,6 +266,11 @@ Result<void> GrpcConnection::Turn(TimePoint deadline) {
   return {};
 }
 
+void GrpcConnection::Idle() {
+  const WaitLimit at_once = TimePoint{};
+  if (is_usable() && Receive(at_once).has_value()) static_cast<void>(Flush(at_once));
+}
+
 void GrpcConnection::Cancel(const Exchange& exchange) {
   nghttp2_session_set_stream_user_data(session_, exchange.stream_id, nullptr);
   nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, exchange.stream_id, NGHTTP2_CANCEL);
@@ -254,14 +278,17 @@ void GrpcConnection::Cancel(const Exchange& exchange) {
 }
 
 Result<std::string> GrpcConnection::Call(const Request& request, Duration timeout) {
-  const TimePoint deadline = SystemClock().Now() + timeout;
+  return Call(request, WaitLimit(SystemClock().Now() + timeout));
+}
+
+Result<std::string> GrpcConnection::Call(const Request& request, const WaitLimit& limit) {
   Exchange exchange(options_.max_message_bytes);
   KV_RETURN_IF_ERROR(Submit(request, exchange));
   while (!exchange.has_ended) {
-    const Result<void> turned = Turn(deadline);
+    const Result<void> turned = Turn(limit);
     if (!turned.has_value()) return std::unexpected(turned.error());
     if (exchange.fault.has_value()) break;
-    if (!exchange.has_ended && SystemClock().Now() >= deadline) {
+    if (!exchange.has_ended && SystemClock().Now() >= limit.Now()) {
       Cancel(exchange);
       return Fail(Code::kDeadlineExceeded, std::string(kDeadlineText));
     }

@@ -10,8 +10,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -34,17 +36,23 @@ class GrpcConnection {
   struct Request {
     std::string_view path;  // "/etcdserverpb.KV/Range"
     std::string_view message;
-    std::string_view token = {};  // of the user; empty: none
+    std::string_view token = {};                                         // of the user; empty: none
+    std::span<const std::pair<std::string, std::string>> metadata = {};  // names in lower case
   };
 
   // `tls` is null for plain text; it must offer "h2".
   static Result<std::unique_ptr<GrpcConnection>> Dial(const Url& url, TlsContext* tls,
                                                       const Options& options);
+  // `limit` counts beside the options' time.
+  static Result<std::unique_ptr<GrpcConnection>> Dial(const DialTarget& target, TlsContext* tls,
+                                                      const Options& options,
+                                                      const WaitLimit& limit);
   ~GrpcConnection();
   GrpcConnection(const GrpcConnection&) = delete;
   GrpcConnection& operator=(const GrpcConnection&) = delete;
 
   // A unary call.
+  Result<std::string> Call(const Request& request, const WaitLimit& limit);
   Result<std::string> Call(const Request& request, Duration timeout);
   // Sends one message, and gives each that comes to `take`, until that returns false; the call is
   // cancelled then. Waits as long as the connection lives.
@@ -52,6 +60,10 @@ class GrpcConnection {
   Result<void> Stream(const Request& request, const Take& take);
 
   bool is_usable() const { return failure_.empty(); }
+  // The socket between calls: when it is readable, Idle answers pings and notices that the server
+  // has left.
+  int fd() const { return socket_.fd(); }
+  void Idle();
 
  private:
   struct Exchange;  // the call in progress
@@ -60,8 +72,9 @@ class GrpcConnection {
   GrpcConnection(ClientSocket socket, std::string authority, const Options& options);
   Result<void> Submit(const Request& request, Exchange& exchange);
   // Sends what is due, and reads once.
-  Result<void> Turn(TimePoint deadline);
-  Result<void> Flush(TimePoint deadline);
+  Result<void> Turn(const WaitLimit& limit);
+  Result<void> Flush(const WaitLimit& limit);
+  Result<void> Receive(const WaitLimit& limit);
   Result<void> KeepAlive();
   void Cancel(const Exchange& exchange);
   Result<void> Break(std::string why);

@@ -11,8 +11,8 @@ constexpr std::string_view kDefaultPort = "443";
 
 }  // namespace
 
-CollectorAddress ParseCollectorAddress(std::string_view text) {
-  CollectorAddress address;
+rpc::DialTarget ParseCollectorAddress(std::string_view text) {
+  rpc::DialTarget address;
   if (text.starts_with("unix:")) {
     text.remove_prefix(std::string_view("unix:").size());
     if (text.starts_with("//")) text.remove_prefix(2);

@@ -4,18 +4,12 @@
 // Pure functions.
 #pragma once
 
-#include <string>
 #include <string_view>
+
+#include "rpc/dial_target.h"
 
 namespace kvorum::server::tracing {
 
-struct CollectorAddress {
-  std::string host;
-  std::string port;
-  std::string unix_path;  // empty: host and port count
-  std::string authority;  // for the request's header
-};
-
-CollectorAddress ParseCollectorAddress(std::string_view text);
+rpc::DialTarget ParseCollectorAddress(std::string_view text);
 
 }  // namespace kvorum::server::tracing

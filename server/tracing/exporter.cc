@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/logging.h"
+#include "server/tracing/collector_address.h"
 
 namespace kvorum::server::tracing {
 namespace {
@@ -45,7 +46,7 @@ Exporter::Exporter(std::string address, Resource resource)
     : address_(std::move(address)),
       resource_(std::move(resource)),
       wake_fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
-      connection_(ParseCollectorAddress(address_), wake_fd_),
+      connection_(ParseCollectorAddress(address_)),
       rng_(EntropySeed()),
       thread_([this] {
         pthread_setname_np(pthread_self(), "otlp");
@@ -130,7 +131,7 @@ void Exporter::Export(Batch batch) {
 Result<std::size_t> Exporter::Send(Batch batch) {
   const std::string message = EncodeExport(resource_, batch);
   const TimePoint end = SystemClock().Now() + kExportTime;
-  const auto limit = [this, end] { return LimitOf(end); };
+  const rpc::WaitLimit limit(end, [this, end] { return LimitOf(end); }, wake_fd_);
   for (int attempt = 0;; ++attempt) {
     auto answer = connection_.Call(kExportPath, message, limit);
     if (answer.has_value()) {
@@ -139,7 +140,7 @@ Result<std::size_t> Exporter::Send(Batch batch) {
       last_error_ = std::move(rejection.reason);
       return batch.size() - std::min(batch.size(), static_cast<std::size_t>(rejection.spans));
     }
-    const auto delay = RetryDelay(answer.error(), attempt, limit() - SystemClock().Now(), rng_);
+    const auto delay = RetryDelay(answer.error(), attempt, limit.Now() - SystemClock().Now(), rng_);
     if (!delay.has_value() || stopping()) return Fail(std::move(answer).error());
     const TimePoint again = SystemClock().Now() + *delay;
     while (SystemClock().Now() < again && !stopping()) Sleep(again);

@@ -2,10 +2,16 @@
 #include "rpc/grpc_connection.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "rpc/socket.h"
@@ -49,6 +55,49 @@ TEST_F(GrpcConnectionTest, TheTokenIsSent) {
       Dial()->Call({.path = "/test.Echo/Metadata", .message = "", .token = "abc.1"}, kLong);
   ASSERT_TRUE(answer.has_value());
   EXPECT_NE(answer->find("token=abc.1"), std::string::npos) << *answer;
+}
+
+TEST_F(GrpcConnectionTest, MetadataIsSent) {
+  const std::vector<std::pair<std::string, std::string>> metadata{{"x-scope", "a b"}};
+  const auto answer =
+      Dial()->Call({.path = "/test.Echo/Metadata", .message = "", .metadata = metadata}, kLong);
+  ASSERT_TRUE(answer.has_value());
+  EXPECT_NE(answer->find("x-scope=a b"), std::string::npos) << *answer;
+}
+
+TEST_F(GrpcConnectionTest, AnotherThreadShortensACall) {
+  const auto connection = Dial();
+  const int wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  std::atomic<bool> is_over = false;
+  const WaitLimit limit(
+      SystemClock().Now() + kLong, [&] { return is_over ? TimePoint{} : TimePoint{INT64_MAX}; },
+      wake_fd);
+  std::thread other([&] {
+    // Without its reason a wake-up changes nothing.
+    eventfd_write(wake_fd, 1);
+    is_over = true;
+    eventfd_write(wake_fd, 1);
+  });
+  const auto answer = connection->Call({.path = "/test.Echo/Hold", .message = "x"}, limit);
+  other.join();
+  close(wake_fd);
+  ASSERT_FALSE(answer.has_value());
+  EXPECT_EQ(answer.error().code, Code::kDeadlineExceeded);
+  EXPECT_TRUE(connection->is_usable());
+}
+
+TEST_F(GrpcConnectionTest, ASilentConnectionNoticesThatItsServerLeaves) {
+  auto server = std::make_unique<TestServer>();
+  const Url url = *Url::Parse("http://" + server->address());
+  const auto connection = *GrpcConnection::Dial(url, nullptr, {});
+  EXPECT_EQ(connection->Call({.path = "/test.Echo/Unary", .message = "y"}, kLong), "y");
+  server.reset();
+  pollfd readable{.fd = connection->fd(), .events = POLLIN, .revents = 0};
+  for (int i = 0; i < 100 && connection->is_usable(); ++i) {
+    ASSERT_EQ(poll(&readable, 1, 30'000), 1);
+    connection->Idle();
+  }
+  EXPECT_FALSE(connection->is_usable());
 }
 
 TEST_F(GrpcConnectionTest, ACallEndsAtItsTimeAndTheNextOneGoesOn) {

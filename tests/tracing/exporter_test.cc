@@ -173,7 +173,7 @@ TEST(RetryDelayTest, DelaysGrowAndVary) {
 
 TEST(CollectorAddressTest, AsGrpcTakesThem) {
   const auto parse = [](std::string_view text) {
-    const CollectorAddress address = ParseCollectorAddress(text);
+    const rpc::DialTarget address = ParseCollectorAddress(text);
     return address.unix_path.empty() ? address.host + " " + address.port : address.unix_path;
   };
   EXPECT_EQ(parse("localhost:4317"), "localhost 4317");
