@@ -292,6 +292,39 @@ class SaveTest(BackupTest):
         self.assertEqual(os.listdir(self.folder), [])
 
 
+class FullDiskTest(BackupTest):
+    """The error says that the disk is full, and nothing is left."""
+
+    def test_nothing_is_left_of_a_restore(self):
+        self.saved(changes=900)
+        disk = os.path.join(self.folder, "disk")
+        os.mkdir(disk)
+        for size in ("400k", "20m"):  # the database does not fit; the database does, the log does not
+            script = ('mount -t tmpfs -o "size=$1" none "$2" || exit 99; '
+                      '"$3" snapshot restore "$4" --data-dir "$2/restored"; code=$?; ls -A "$2"; exit $code')
+            for flags in (["--mount"], ["--map-root-user", "--mount"]):
+                done = run("unshare", *flags, "sh", "-c", script, "sh", size, disk, UTL, self.file)
+                if done.stderr.startswith("20"):  # the first line of its log
+                    break
+            else:
+                self.skipTest("a namespace of mounts is not to be had")
+            self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
+            self.assertRegex(done.stderr.splitlines()[-1], "^Error: .*No space left on device")
+
+    def test_nothing_is_left_of_a_save_and_the_old_one_stays(self):
+        member, _ = self.saved(changes=900)
+        with open(self.file, "rb") as file:
+            before = file.read()
+        # No file may grow beyond a limit. Python ignores SIGXFSZ, and so does what it starts.
+        done = subprocess.run(["prlimit", "--fsize=300000", ctl.CTL, "--endpoints", member.endpoint, "snapshot", "save",
+                               self.file], capture_output=True, text=True, timeout=120, check=False, restore_signals=False)
+        self.assertEqual(done.returncode, 5)
+        self.assertIn(f"could not write snapshot: write {self.file}.part: file too large", done.stderr)
+        self.assertEqual(os.listdir(self.folder), ["saved.db"])
+        with open(self.file, "rb") as file:
+            self.assertEqual(file.read(), before)
+
+
 class FilesTest(BackupTest):
     """A stopped member's directory."""
 
