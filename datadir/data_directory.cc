@@ -5,18 +5,32 @@
 #include <filesystem>
 
 #include "base/logging.h"
+#include "datadir/layout.h"
 
 namespace kvorum::datadir {
 namespace {
 
-constexpr std::string_view kFormat = "kvorum data 1\n";
 constexpr std::uint64_t kFormatLimitBytes = 4096;
+
+// A release that was cut off is finished before anything else: its database may be etcd's already.
+Result<void> CheckNotReleased(FileSystem& fs, const DataDirectory& dir) {
+  KV_TRY(const DatabaseOwner owner, OwnerOfDatabase(fs, dir.database));
+  bool released = owner == DatabaseOwner::kEtcd;
+  if (owner == DatabaseOwner::kNobody) {
+    KV_TRY(released, fs.Exists(Layout(dir.root, dir.wal).Released()));
+  }
+  if (!released) return {};
+  return Fail(Code::kFailedPrecondition,
+              "data directory " + dir.root +
+                  " was being released to etcd; finish with kvorumutl release --data-dir " +
+                  dir.root);
+}
 
 Result<void> CheckFormat(FileSystem& fs, const DataDirectory& dir, const std::string& path) {
   KV_TRY(const bool marked, fs.Exists(path));
   if (marked) {
     KV_TRY(const std::string format, ReadWholeFile(fs, path, kFormatLimitBytes));
-    if (format == kFormat) return {};
+    if (format == kFormat) return CheckNotReleased(fs, dir);
     return Fail(Code::kFailedPrecondition,
                 "data directory " + dir.root + " has a layout that this version does not know (" +
                     path + " says \"" + format.substr(0, format.find('\n')) +
@@ -30,7 +44,9 @@ Result<void> CheckFormat(FileSystem& fs, const DataDirectory& dir, const std::st
     return Fail(Code::kFailedPrecondition,
                 "data directory " + dir.root +
                     " was written by another program (it has data but no " + path +
-                    "); start with an empty directory and import the data");
+                    "); if that was etcd, start with --adopt-etcd-data, or run kvorumutl adopt "
+                    "--data-dir " +
+                    dir.root);
   }
   return WriteFileAtomically(fs, path, kFormat);
 }

@@ -46,8 +46,10 @@ Result<raft::SnapshotMetadata> Load(FileSystem& fs, const std::string& path) {
 }  // namespace
 
 Result<void> SaveSnapshotFile(FileSystem& fs, const std::string& dir,
-                              const raft::SnapshotMetadata& metadata) {
-  const std::string data = raft::Encode(raft::Snapshot{.data = {}, .metadata = metadata});
+                              const raft::SnapshotMetadata& metadata,
+                              std::string_view snapshot_data) {
+  const std::string data =
+      raft::Encode(raft::Snapshot{.data = SharedBytes::Copy(snapshot_data), .metadata = metadata});
   const std::string content =
       wire::Encode(raft::kSnapshotFileTable, {.crc32c = Crc32c(0, data), .data = data});
   return WriteFileAtomically(fs, dir + "/" + FileName(metadata), content);

@@ -1,6 +1,7 @@
 // The snapshot files of the log, `member/snap/<term>-<index>.snap`: protobuf {crc=1, data=2 =
 // raftpb.Snapshot}. They tell up to which entry the backend has the log's content and with which
-// members; the keys themselves are in the backend, so the snapshot's own data is empty.
+// members; the keys themselves are in the backend, so the snapshot's own data is empty, but in a
+// directory that etcd gets.
 //
 // Used by the wal executor, and by start-up before it runs; ReceivedSnapshotPath by anyone.
 #pragma once
@@ -9,6 +10,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/file_system.h"
@@ -18,7 +20,8 @@ namespace kvorum::datadir {
 
 // Durable when it returns: made under a temporary name, synced, renamed, the directory synced.
 Result<void> SaveSnapshotFile(FileSystem& fs, const std::string& dir,
-                              const raft::SnapshotMetadata& metadata);
+                              const raft::SnapshotMetadata& metadata,
+                              std::string_view snapshot_data = {});
 
 // The newest file whose checksum is right and for which `valid` returns true. A damaged file is set
 // aside as *.broken and an older one is taken. nullopt if there is none.

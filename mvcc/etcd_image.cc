@@ -123,4 +123,30 @@ Result<EtcdImage> MakeEtcdImage(Reader reader, std::shared_ptr<const void> owner
       .source = std::make_unique<ImageSource>(std::move(reader), std::move(owner), options, plan)};
 }
 
+Result<void> WriteEtcdFile(Snapshot& content, const EtcdImageOptions& options, File& file,
+                           const std::function<void(std::uint64_t written_bytes)>& on_progress) {
+  bbolt::Writer writer = bbolt::Writer::WritingWithoutPlan(kPageSize);
+  ContentWalk walk(content, options);
+  std::uint64_t written_bytes = 0;
+  const auto write = [&](const std::string& bytes) -> Result<void> {
+    const std::array<std::string_view, 1> part = {bytes};
+    KV_RETURN_IF_ERROR(file.WriteAt(written_bytes, part));
+    written_bytes += bytes.size();
+    if (on_progress) on_progress(written_bytes);
+    return {};
+  };
+  while (true) {
+    KV_TRY(const bool more, walk.Step(writer));
+    if (!more) break;
+    if (writer.ReadyBytes() >= kChunkBytes) KV_RETURN_IF_ERROR(write(writer.Take(kImageUnitBytes)));
+  }
+  KV_TRY(const bbolt::Plan plan, writer.Finish());
+  KV_RETURN_IF_ERROR(write(writer.Take()));
+  KV_RETURN_IF_ERROR(file.Sync());
+  const std::string metas = bbolt::MetaPages(plan);
+  const std::array<std::string_view, 1> part = {metas};
+  KV_RETURN_IF_ERROR(file.WriteAt(0, part));
+  return file.Sync();
+}
+
 }  // namespace kvorum::mvcc

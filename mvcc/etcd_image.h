@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "base/error.h"
+#include "base/file_system.h"
 #include "mvcc/backend.h"
 #include "mvcc/snapshot_stream.h"
 
@@ -28,5 +30,10 @@ inline constexpr std::size_t kImageUnitBytes = std::size_t{32} << 10;
 // trees. kReaderMustEnd: start over. `owner` is whatever the reader needs alive.
 Result<EtcdImage> MakeEtcdImage(Reader reader, std::shared_ptr<const void> owner,
                                 const EtcdImageOptions& options = {});
+
+// The same as a file, written in one pass: it is none until all of it is written and synced, since
+// its first pages come last. Durable when it returns, but for its name.
+Result<void> WriteEtcdFile(Snapshot& content, const EtcdImageOptions& options, File& file,
+                           const std::function<void(std::uint64_t written_bytes)>& on_progress);
 
 }  // namespace kvorum::mvcc

@@ -57,9 +57,10 @@ Command KvorumutlCommand() {
   return {.use = "kvorumutl",
           .brief = "Works on the files of kvorum and etcd without a server.",
           .inherited_flags = GlobalFlags(),
-          .children = {DefragCommand(), DumpCommand(), MigrateCommand(), HashKvCommand(),
-                       SnapshotCommand(), VersionCommand(), ctl::CompletionCommand("kvorumutl"),
-                       ctl::CompleteCommand(), ctl::ManCommand(kManText), ctl::HelpCommand()},
+          .children = {AdoptCommand(), DefragCommand(), DumpCommand(), MigrateCommand(),
+                       HashKvCommand(), ReleaseCommand(), SnapshotCommand(), VersionCommand(),
+                       ctl::CompletionCommand("kvorumutl"), ctl::CompleteCommand(),
+                       ctl::ManCommand(kManText), ctl::HelpCommand()},
           .help_style = ctl::HelpStyle::kUsageAlone};
 }
 

@@ -6,10 +6,12 @@
 
 namespace kvorum::utl {
 
+ctl::Command AdoptCommand();
 ctl::Command DefragCommand();
 ctl::Command DumpCommand();
 ctl::Command HashKvCommand();
 ctl::Command MigrateCommand();
+ctl::Command ReleaseCommand();
 ctl::Command SnapshotCommand();
 ctl::Command VersionCommand();
 

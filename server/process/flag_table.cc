@@ -161,6 +161,8 @@ std::span<const Flag> Flags() {
       {"replica-check", "Member", kEffective, &Options::replica_check, "quarantine",
        "What a member does that holds other keys than the majority: 'quarantine' (it serves none), "
        "'alarm', 'report' or 'off'."},
+      {"adopt-etcd-data", "Member", kEffective, &Options::adopt_etcd_data, "false",
+       "Take over the data directory of an etcd member, as kvorumutl adopt does."},
 
       {"initial-advertise-peer-urls", "Clustering", kEffective,
        &Options::initial_advertise_peer_urls, "http://localhost:2380",

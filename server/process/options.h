@@ -126,6 +126,7 @@ struct Options {
   std::chrono::nanoseconds corrupt_check_time{0};              // 0 and below: never
   std::chrono::nanoseconds compact_hash_check_time = std::chrono::minutes(1);
   bool force_new_cluster = false;
+  bool adopt_etcd_data = false;  // ours (decisions/0036)
   bool enable_pprof = false;
   std::string metrics = "basic";
 

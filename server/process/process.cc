@@ -29,6 +29,7 @@
 #include "server/metrics/sources.h"
 #include "server/peer/peer_request.h"
 #include "server/peer/peer_transport.h"
+#include "server/process/adopt_at_start.h"
 #include "server/process/authentication.h"
 #include "server/process/client_server.h"
 #include "server/process/feature_gates.h"
@@ -217,6 +218,8 @@ Result<void> Process::Impl::Open() {
   FileSystem& fs = PosixFileSystem();
   KV_RETURN_IF_ERROR(datadir::EnforcePrivate(options.data_dir));
   if (!options.wal_dir.empty()) KV_RETURN_IF_ERROR(datadir::EnforcePrivate(options.wal_dir));
+  if (options.adopt_etcd_data)
+    KV_RETURN_IF_ERROR(AdoptAtStart(fs, options.data_dir, options.wal_dir));
   KV_TRY(directory, datadir::OpenDataDirectory(fs, options.data_dir, options.wal_dir));
   quarantine = std::make_unique<Quarantine>(fs, directory.root + "/member/quarantined");
   KV_RETURN_IF_ERROR(quarantine->Load());

@@ -74,7 +74,9 @@ TEST(DataDirectoryTest, AnotherVersionsLayoutIsRefused) {
 TEST(DataDirectoryTest, AnotherProgramsDataIsRefusedAndLeftAlone) {
   const std::string text =
       "data directory /data was written by another program (it has data but no "
-      "/data/member/format); start with an empty directory and import the data";
+      "/data/member/format); if that was etcd, start with --adopt-etcd-data, or run kvorumutl "
+      "adopt "
+      "--data-dir /data";
   {
     SimFileSystem fs;
     WriteFile(fs, "/data/member/snap/db", "bbolt");

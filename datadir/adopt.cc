@@ -1,0 +1,223 @@
+#include "datadir/adopt.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/logging.h"
+#include "bbolt/reader.h"
+#include "datadir/layout.h"
+#include "datadir/log_summary.h"
+#include "datadir/snapshot_files.h"
+#include "mvcc/bucket.h"
+#include "mvcc/etcd_import.h"
+#include "mvcc/snapshot_content.h"
+#include "server/messages/conf_state_json.h"
+#include "server/messages/member.h"
+#include "server/messages/version.h"
+
+namespace kvorum::datadir {
+namespace {
+
+// Newer files may hold what is not known here.
+Result<void> CheckStorageVersion(const mvcc::EtcdMeta& meta) {
+  if (meta.storage_version.empty()) return {};
+  unsigned major = 0;
+  unsigned minor = 0;
+  if (std::sscanf(meta.storage_version.c_str(), "%u.%u.", &major, &minor) == 2 && major == 3 &&
+      minor <= 7)
+    return {};
+  return Fail(Code::kFailedPrecondition, "the database has storage version " +
+                                             meta.storage_version + "; this program takes up to " +
+                                             std::string(server::kStorageVersion));
+}
+
+// Raft's configuration out of the members' bucket, as etcd itself makes it at a start.
+Result<std::string> ConfStateOfMembers(bbolt::Reader& file) {
+  KV_TRY(const auto bucket, file.FindBucket(BucketName(mvcc::Bucket::kMembers)));
+  raft::ConfState state;
+  if (bucket.has_value()) {
+    bbolt::Cursor cursor = file.NewCursor(*bucket);
+    KV_TRY(bool found, cursor.First());
+    while (found) {
+      KV_TRY(const server::Member member, server::DecodeMemberJson(cursor.value()));
+      (member.is_learner ? state.learners : state.voters).push_back(member.id);
+      KV_TRY(found, cursor.Next());
+    }
+  }
+  return server::EncodeConfStateJson(state);
+}
+
+class Adoption {
+ public:
+  Adoption(FileSystem& fs, const AdoptOptions& options)
+      : fs_(fs), options_(options), layout_(options.data_dir, options.wal_dir) {}
+
+  Result<Adopted> Run() {
+    KV_TRY(const auto lock, LockMember(fs_, layout_));
+    KV_TRY(const bool is_ours, fs_.Exists(layout_.format));
+    if (is_ours) {
+      result_.was_ours = true;
+      return Finish();
+    }
+    KV_TRY(DatabaseOwner owner, OwnerOfDatabase(fs_, layout_.database));
+    if (owner == DatabaseOwner::kEtcd) {
+      KV_RETURN_IF_ERROR(ConvertLocked());
+      owner = DatabaseOwner::kKvorum;
+    }
+    if (owner == DatabaseOwner::kNobody) KV_RETURN_IF_ERROR(GoOnAfterCrash());
+    KV_RETURN_IF_ERROR(WriteFileAtomically(fs_, layout_.format, kFormat));
+    return Finish();
+  }
+
+ private:
+  // The exchange was cut off between its two renames.
+  Result<void> GoOnAfterCrash() {
+    KV_TRY(const bool converted, fs_.Exists(layout_.Adopted()));
+    if (!converted) {
+      return Fail(Code::kNotFound, "there is no database in " + layout_.snap);
+    }
+    return Exchange(fs_, layout_.Adopted(), layout_.database, layout_.KeptOfEtcd());
+  }
+
+  // Holds the lock that etcd has on its database while it runs.
+  Result<void> ConvertLocked() {
+    auto etcds_lock = fs_.Lock(layout_.database);
+    if (!etcds_lock.has_value()) {
+      if (etcds_lock.error().code != Code::kFailedPrecondition) return Fail(etcds_lock.error());
+      return Fail(Code::kFailedPrecondition,
+                  "etcd has " + layout_.database + " open: stop it first");
+    }
+    KV_RETURN_IF_ERROR(TakeReceivedSnapshot());
+    const Result<void> converted = Convert();
+    if (!converted.has_value()) {
+      static_cast<void>(RemoveUnfinished(fs_, layout_.Adopted()));
+      return converted;
+    }
+    return Exchange(fs_, layout_.Adopted(), layout_.database, layout_.KeptOfEtcd());
+  }
+
+  // A snapshot of the leader's that had arrived, and had not become the database when etcd ended,
+  // becomes it now, as at a start of etcd's.
+  Result<void> TakeReceivedSnapshot() {
+    KV_TRY(const auto markers, wal::ListMarkers(fs_, layout_.wal));
+    if (markers.empty()) return {};
+    const std::string received = ReceivedSnapshotPath(layout_.snap, markers.back().index);
+    KV_TRY(const bool waits, fs_.Exists(received));
+    if (!waits) return {};
+    KV_TRY(const auto file, bbolt::Reader::Open(fs_, layout_.database));
+    KV_TRY(const mvcc::EtcdMeta meta, mvcc::ReadEtcdMeta(*file));
+    if (meta.consistent_index >= markers.back().index.value()) return {};
+    KV_TRY(const auto received_file, bbolt::Reader::Open(fs_, received));
+    KV_RETURN_IF_ERROR(mvcc::ReadEtcdMeta(*received_file));
+    KV_INFO("a received snapshot becomes the database", {"path", received});
+    KV_RETURN_IF_ERROR(fs_.Rename(received, layout_.database));
+    return fs_.SyncDirectory(layout_.snap);
+  }
+
+  Result<void> Convert() {
+    KV_TRY(const auto file, bbolt::Reader::Open(fs_, layout_.database));
+    KV_TRY(mvcc::EtcdMeta meta, mvcc::ReadEtcdMeta(*file));
+    KV_RETURN_IF_ERROR(CheckStorageVersion(meta));
+    if (meta.conf_state.empty()) {
+      KV_TRY(meta.conf_state, ConfStateOfMembers(*file));
+    }
+    KV_TRY(const LogSummary log,
+           SummarizeLog(fs_, layout_.wal, raft::Index{meta.consistent_index}));
+    KV_RETURN_IF_ERROR(CheckFits(log, meta));
+    meta.consistent_index = log.skippable_to.value();
+    if (meta.term == 0) meta.term = log.applied_term.value();
+    meta.storage_version = server::kStorageVersion;
+    KV_RETURN_IF_ERROR(ProvideSnapshotFile(log, meta));
+    result_.member = log.metadata.node_id;
+    result_.cluster = log.metadata.cluster_id;
+    result_.applied = log.skippable_to;
+    result_.last_index = log.last_index;
+    return Import(*file, std::move(meta));
+  }
+
+  Result<void> CheckFits(const LogSummary& log, const mvcc::EtcdMeta& meta) const {
+    const raft::Index applied{meta.consistent_index};
+    const raft::Index marked = log.markers.empty() ? raft::Index{} : log.markers.back().index;
+    if (applied < marked || applied > std::max(log.last_index, marked)) {
+      return Fail(Code::kDataLoss,
+                  "log and database do not belong together: the database is at log index " +
+                      std::to_string(applied.value()) + ", the log has a snapshot at " +
+                      std::to_string(marked.value()) + " and ends at " +
+                      std::to_string(log.last_index.value()));
+    }
+    if (!log.unknown_entry.has_value()) return {};
+    return Fail(Code::kFailedPrecondition,
+                "entry " + std::to_string(log.unknown_entry->value()) +
+                    " of the log is of a kind that only etcd can apply, and it is not in the "
+                    "database yet: start etcd once more, write a key, and stop it in order");
+  }
+
+  // The start begins at a snapshot file that the log has a marker of; the newest may be damaged.
+  Result<void> ProvideSnapshotFile(const LogSummary& log, const mvcc::EtcdMeta& meta) {
+    if (log.markers.empty() || log.markers.back().index == raft::Index{}) return {};
+    const wal::SnapshotMarker& newest = log.markers.back();
+    KV_TRY(const auto loaded,
+           LoadNewestSnapshotFile(fs_, layout_.snap, [&](const raft::SnapshotMetadata& metadata) {
+             return metadata.index == newest.index && metadata.term == newest.term;
+           }));
+    if (loaded.has_value()) return {};
+    KV_TRY(const raft::ConfState at_database, server::DecodeConfStateJson(meta.conf_state));
+    return SaveSnapshotFile(fs_, layout_.snap,
+                            {.conf_state = newest.conf_state.value_or(at_database),
+                             .index = newest.index,
+                             .term = newest.term});
+  }
+
+  Result<void> Import(bbolt::Reader& file, mvcc::EtcdMeta meta) {
+    KV_RETURN_IF_ERROR(RemoveUnfinished(fs_, layout_.Adopted()));
+    const std::string unfinished = layout_.Adopted() + ".part";
+    const std::uint64_t total = file.SizeBytes();
+    {
+      KV_TRY(const auto backend, options_.open(unfinished));
+      const mvcc::EtcdImport import{
+          .meta = std::move(meta),
+          .on_progress = [&](std::uint64_t, std::uint64_t bytes) -> Result<void> {
+            if (options_.on_progress) options_.on_progress(std::min(bytes, total), total);
+            return {};
+          }};
+      KV_TRY(const auto read, mvcc::ImportEtcdContent(file, import, *backend));
+      KV_TRY(const mvcc::Reader reader, backend->NewReader());
+      KV_TRY(const auto built, mvcc::ComputeSnapshotTotals(*reader));
+      if (built != read) {
+        return Fail(Code::kDataLoss, unfinished + " differs from the database it was made of");
+      }
+      result_.records = read.records;
+    }
+    if (options_.on_progress) options_.on_progress(total, total);
+    KV_RETURN_IF_ERROR(RemoveIfThere(fs_, LmdbLockOf(unfinished)));
+    KV_RETURN_IF_ERROR(fs_.Rename(unfinished, layout_.Adopted()));
+    return fs_.SyncDirectory(layout_.snap);
+  }
+
+  Result<Adopted> Finish() {
+    KV_TRY(const bool is_kept, fs_.Exists(layout_.KeptOfEtcd()));
+    if (is_kept && options_.drop_old) {
+      KV_RETURN_IF_ERROR(fs_.Remove(layout_.KeptOfEtcd()));
+      KV_RETURN_IF_ERROR(fs_.SyncDirectory(layout_.snap));
+    } else if (is_kept) {
+      result_.kept = layout_.KeptOfEtcd();
+    }
+    return std::move(result_);
+  }
+
+  FileSystem& fs_;
+  const AdoptOptions& options_;
+  const Layout layout_;
+  Adopted result_;
+};
+
+}  // namespace
+
+Result<Adopted> Adopt(FileSystem& fs, const AdoptOptions& options) {
+  return Adoption(fs, options).Run();
+}
+
+}  // namespace kvorum::datadir

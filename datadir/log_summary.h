@@ -1,0 +1,38 @@
+// A member's log, read once from end to end without keeping its entries: for the tools that must
+// know whether log and database fit.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/file_system.h"
+#include "proto/raft_types.h"
+#include "wal/log_view.h"
+#include "wal/wal.h"
+
+namespace kvorum::datadir {
+
+struct LogSummary {
+  wal::Metadata metadata{};
+  raft::HardState hard_state{};
+  // Those from which the log can be read, oldest first (wal::ListMarkers).
+  std::vector<wal::SnapshotMarker> markers{};
+  raft::Index first_index = 0;  // of the oldest segment
+  raft::Index last_index = 0;
+  raft::Term applied_term = 0;  // of the entry at `applied`; 0 if the log does not have it
+  std::uint64_t entries = 0;    // after `applied`
+  // Entries after `applied` that need not be applied: of etcd's API of version 2, with which
+  // versions before 3.6 tell names and versions, and which are in the database as well.
+  raft::Index skippable_to = 0;  // the last of those that follow `applied` without a gap
+  // The first entry after `applied`, and after those, that cannot be applied here.
+  std::optional<raft::Index> unknown_entry{};
+  std::optional<wal::TornTail> torn{};
+};
+
+// `applied` is the index of the last entry that the database has. Errors are those of the log.
+Result<LogSummary> SummarizeLog(FileSystem& fs, const std::string& wal_dir, raft::Index applied);
+
+}  // namespace kvorum::datadir

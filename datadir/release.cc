@@ -1,0 +1,210 @@
+#include "datadir/release.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "datadir/layout.h"
+#include "datadir/log_summary.h"
+#include "datadir/snapshot_files.h"
+#include "mvcc/etcd_image.h"
+#include "mvcc/store.h"
+#include "server/messages/conf_state_json.h"
+#include "server/messages/member.h"
+#include "server/messages/member_id.h"
+#include "server/messages/v2_membership.h"
+#include "wal/wal.h"
+
+namespace kvorum::datadir {
+namespace {
+
+// Entries that the database has are not kept in memory beyond this.
+constexpr std::size_t kEntryBytes = std::size_t{64} << 20;
+
+// A member's buckets as far as its snapshot file tells of them.
+Result<server::MembershipView> ReadMembers(mvcc::Snapshot& content) {
+  server::MembershipView view;
+  Result<void> read;
+  KV_RETURN_IF_ERROR(
+      content.Scan(mvcc::Bucket::kMembers, {}, {}, [&](std::string_view, std::string_view value) {
+        auto member = server::DecodeMemberJson(value);
+        if (!member.has_value()) {
+          read = std::unexpected(std::move(member).error());
+          return false;
+        }
+        const raft::MemberId id = member->id;
+        view.members.emplace(id, *std::move(member));
+        return true;
+      }));
+  KV_RETURN_IF_ERROR(read);
+  KV_RETURN_IF_ERROR(content.Scan(mvcc::Bucket::kMembersRemoved, {}, {},
+                                  [&](std::string_view key, std::string_view) {
+                                    if (const auto id = server::ParseIdText(key))
+                                      view.removed.insert(raft::MemberId{*id});
+                                    return true;
+                                  }));
+  KV_TRY(const auto version, content.Get(mvcc::Bucket::kCluster, "clusterVersion"));
+  view.cluster_version = version.value_or("");
+  return view;
+}
+
+// Versions before 3.6 have none.
+std::string StorageVersionOf(const std::string& cluster_version) {
+  unsigned major = 0;
+  unsigned minor = 0;
+  if (std::sscanf(cluster_version.c_str(), "%u.%u.", &major, &minor) != 2) return {};
+  if (major != 3 || minor < 6) return {};
+  return "3." + std::to_string(minor) + ".0";
+}
+
+class Releasing {
+ public:
+  Releasing(FileSystem& fs, const ReleaseOptions& options)
+      : fs_(fs), options_(options), layout_(options.data_dir, options.wal_dir) {}
+
+  Result<Released> Run() {
+    {
+      KV_TRY(const auto lock, LockMember(fs_, layout_));
+      KV_TRY(const DatabaseOwner owner, OwnerOfDatabase(fs_, layout_.database));
+      KV_TRY(const bool is_ours, fs_.Exists(layout_.format));
+      result_.was_etcds = !is_ours && owner == DatabaseOwner::kEtcd;
+      if (!is_ours && !result_.was_etcds) {
+        return Fail(Code::kFailedPrecondition,
+                    "there is no member of kvorum in " + layout_.root +
+                        (owner == DatabaseOwner::kKvorum ? "; finish its adoption first" : ""));
+      }
+      if (is_ours) KV_RETURN_IF_ERROR(RunLocked(owner));
+    }
+    return Finish();
+  }
+
+ private:
+  Result<void> RunLocked(DatabaseOwner owner) {
+    KV_TRY(const bool made, fs_.Exists(layout_.Released()));
+    if (owner == DatabaseOwner::kNobody && !made)
+      return Fail(Code::kNotFound, "there is no database in " + layout_.snap);
+    if (owner == DatabaseOwner::kKvorum) {
+      const Result<void> converted = Convert();
+      if (!converted.has_value()) {
+        static_cast<void>(RemoveUnfinished(fs_, layout_.Released()));
+        return converted;
+      }
+    }
+    // Otherwise the exchange was cut off, before or after its second rename.
+    if (owner != DatabaseOwner::kEtcd) {
+      KV_RETURN_IF_ERROR(Exchange(fs_, layout_.Released(), layout_.database, layout_.KeptOfOurs()));
+    }
+    KV_RETURN_IF_ERROR(fs_.Remove(layout_.format));
+    return fs_.SyncDirectory(layout_.member);
+  }
+
+  Result<void> Convert() {
+    KV_RETURN_IF_ERROR(RemoveUnfinished(fs_, layout_.Released()));
+    KV_TRY(const auto backend, options_.open(layout_.database));
+    KV_TRY(const mvcc::Reader reader, backend->NewReader());
+    KV_TRY(const mvcc::Store::Recovered recovered, mvcc::Store::ReadRecovered(*reader));
+    KV_TRY(const server::MembershipView members, ReadMembers(*reader));
+    result_.applied = raft::Index{recovered.consistent_index};
+    result_.storage_version = StorageVersionOf(members.cluster_version);
+    KV_RETURN_IF_ERROR(WriteDatabase(*backend, *reader));
+    return WriteLog(recovered, members);
+  }
+
+  Result<void> WriteDatabase(const mvcc::Backend& backend, mvcc::Snapshot& content) const {
+    const std::string unfinished = layout_.Released() + ".part";
+    const std::uint64_t total = backend.SizeInUseBytes();
+    KV_TRY(const auto file, fs_.Open(unfinished, FileSystem::OpenMode::kCreate));
+    KV_RETURN_IF_ERROR(mvcc::WriteEtcdFile(content, {.storage_version = result_.storage_version},
+                                           *file, [&](std::uint64_t done) {
+                                             if (options_.on_progress)
+                                               options_.on_progress(std::min(done, total), total);
+                                           }));
+    if (options_.on_progress) options_.on_progress(total, total);
+    KV_RETURN_IF_ERROR(fs_.Rename(unfinished, layout_.Released()));
+    return fs_.SyncDirectory(layout_.snap);
+  }
+
+  // A snapshot of the log at the database's index, with all that etcd wants to find there. Entries
+  // of kinds that an old version does not know are behind it. To us it is one like any other.
+  Result<void> WriteLog(const mvcc::Store::Recovered& recovered,
+                        const server::MembershipView& members) {
+    KV_TRY(const auto markers, wal::ListMarkers(fs_, layout_.wal));
+    if (markers.empty() || markers.back().index > result_.applied) {
+      return Fail(Code::kFailedPrecondition,
+                  "the database is older than the log's newest snapshot: start kvorum once more, "
+                  "and stop it");
+    }
+    wal::Options options;
+    options.reserve_size_bytes = 0;
+    options.zero_segments = false;
+    options.durable_index = [&]() -> Result<raft::Index> { return result_.applied; };
+    const wal::Needs needs{.size_bytes = kEntryBytes, .not_up_to = [&] { return result_.applied; }};
+    KV_TRY(wal::Opened log, wal::Open(fs_, layout_.wal, markers.back(), options, needs));
+    result_.member = log.contents.metadata.node_id;
+    result_.cluster = log.contents.metadata.cluster_id;
+    result_.last_index = log.writer->last_index();
+    if (result_.last_index < result_.applied) {
+      return Fail(Code::kDataLoss,
+                  "the log ends at index " + std::to_string(result_.last_index.value()) +
+                      ", but the database is at " + std::to_string(result_.applied.value()));
+    }
+    if (result_.applied == raft::Index{}) return {};
+    KV_TRY(raft::ConfState conf_state, server::DecodeConfStateJson(recovered.conf_state));
+    const raft::Term term = TermAtApplied(log.contents).value_or(raft::Term{recovered.term});
+    const raft::SnapshotMetadata metadata{
+        .conf_state = conf_state, .index = result_.applied, .term = term};
+    KV_RETURN_IF_ERROR(
+        SaveSnapshotFile(fs_, layout_.snap, metadata, server::EncodeV2Membership(members)));
+    if (markers.back().index < result_.applied) {
+      // Etcd counts no marker past what the log says is committed.
+      raft::HardState state = log.writer->hard_state();
+      state.commit = std::max(state.commit, result_.applied);
+      state.term = std::max(state.term, term);
+      KV_RETURN_IF_ERROR(log.writer->Append({}, &state));
+      KV_RETURN_IF_ERROR(log.writer->SaveSnapshot(
+          {.index = result_.applied, .term = term, .conf_state = std::move(conf_state)}));
+    }
+    return log.writer->Close();
+  }
+
+  std::optional<raft::Term> TermAtApplied(const wal::Contents& log) const {
+    if (log.previous_index == result_.applied) return log.previous_term;
+    if (result_.applied < log.previous_index ||
+        result_.applied > log.previous_index + log.entries.size())
+      return std::nullopt;
+    return log.entries[result_.applied - log.previous_index - 1].term;
+  }
+
+  // Nothing of ours is left that etcd does not need; what is found again after a crash is removed
+  // by the next call.
+  Result<Released> Finish() {
+    KV_RETURN_IF_ERROR(RemoveIfThere(fs_, LmdbLockOf(layout_.database)));
+    for (const char* name : {"/lock", "/reserve"})
+      KV_RETURN_IF_ERROR(RemoveIfThere(fs_, layout_.wal + name));
+    KV_RETURN_IF_ERROR(RemoveIfThere(fs_, layout_.lock));
+    KV_TRY(const bool is_kept, fs_.Exists(layout_.KeptOfOurs()));
+    if (is_kept && options_.drop_old) {
+      KV_RETURN_IF_ERROR(fs_.Remove(layout_.KeptOfOurs()));
+      KV_RETURN_IF_ERROR(fs_.SyncDirectory(layout_.snap));
+    } else if (is_kept) {
+      result_.kept = layout_.KeptOfOurs();
+    }
+    return std::move(result_);
+  }
+
+  FileSystem& fs_;
+  const ReleaseOptions& options_;
+  const Layout layout_;
+  Released result_;
+};
+
+}  // namespace
+
+Result<Released> Release(FileSystem& fs, const ReleaseOptions& options) {
+  return Releasing(fs, options).Run();
+}
+
+}  // namespace kvorum::datadir

@@ -1,0 +1,39 @@
+#include "server/process/adopt_at_start.h"
+
+#include <cstdint>
+
+#include "base/logging.h"
+#include "datadir/adopt.h"
+#include "datadir/layout.h"
+#include "mvcc/backend.h"
+#include "server/messages/member_id.h"
+
+namespace kvorum::server {
+
+Result<void> AdoptAtStart(FileSystem& fs, const std::string& data_dir, const std::string& wal_dir) {
+  const datadir::Layout layout(data_dir, wal_dir);
+  KV_TRY(const bool has_database, fs.Exists(layout.database));
+  KV_TRY(const bool was_cut_off, fs.Exists(layout.Adopted()));
+  KV_TRY(const bool is_ours, fs.Exists(layout.format));
+  if (is_ours || (!has_database && !was_cut_off)) return {};
+  KV_INFO("adopting the data of etcd", {"path", layout.database});
+  std::uint64_t told_tenths = 0;
+  KV_TRY(const datadir::Adopted done,
+         datadir::Adopt(
+             fs,
+             {.data_dir = data_dir,
+              .wal_dir = wal_dir,
+              .open = [](const std::string& path) { return mvcc::OpenLmdbBackend({.path = path}); },
+              .on_progress =
+                  [&](std::uint64_t bytes, std::uint64_t total) {
+                    const std::uint64_t tenths = total == 0 ? 10 : bytes * 10 / total;
+                    if (tenths <= told_tenths) return;
+                    told_tenths = tenths;
+                    KV_INFO("adopting the data of etcd", {"bytes", bytes}, {"of", total});
+                  }}));
+  KV_INFO("adopted the data of etcd", {"local-member-id", IdText(done.member)},
+          {"cluster-id", IdText(done.cluster)}, {"records", done.records}, {"kept", done.kept});
+  return {};
+}
+
+}  // namespace kvorum::server

@@ -1,0 +1,244 @@
+// Adopt and Release on a simulated disk that loses, at every write operation of theirs, what was
+// not synced: afterwards the directory is whole on one side, or the same call finishes.
+#include "datadir/adopt.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "datadir/data_directory.h"
+#include "datadir/release.h"
+#include "tests/datadir/etcd_directory.h"
+
+namespace kvorum::datadir {
+namespace {
+
+using testing::HasSubstr;
+
+class AdoptTest : public EtcdDirectory {
+ protected:
+  static Result<Adopted> AdoptOn(FileSystem& fs, bool drop_old = false) {
+    return Adopt(fs, {.data_dir = "/data", .open = Opener(fs), .drop_old = drop_old});
+  }
+  static Result<Released> ReleaseOn(FileSystem& fs, bool drop_old = false) {
+    return Release(fs, {.data_dir = "/data", .open = Opener(fs), .drop_old = drop_old});
+  }
+  std::string AdoptError() {
+    const auto adopted = AdoptOn(fs_);
+    return adopted.has_value() ? "adopted" : adopted.error().message;
+  }
+  bool Exists(const std::string& path) { return *fs_.Exists(path); }
+};
+
+TEST_F(AdoptTest, TheContentIsKeptAndTheMemberIsTheSame) {
+  const auto adopted = AdoptOn(fs_);
+  ASSERT_OK(adopted);
+  EXPECT_EQ(adopted->member, wal::kMetadata.node_id);
+  EXPECT_EQ(adopted->cluster, wal::kMetadata.cluster_id);
+  EXPECT_EQ(adopted->applied, kApplied);
+  EXPECT_EQ(adopted->last_index, kLast);
+  EXPECT_EQ(adopted->kept, layout_.KeptOfEtcd());
+  const auto content = ReadOurs(fs_, layout_.database);
+  ASSERT_OK(content);
+  EXPECT_EQ(*content, EtcdContent());
+  EXPECT_OK(OpenDataDirectory(fs_, "/data", ""));
+}
+
+TEST_F(AdoptTest, TheOldDatabaseGoesWhenItIsDropped) {
+  ASSERT_OK(AdoptOn(fs_));
+  EXPECT_TRUE(Exists(layout_.KeptOfEtcd()));
+  const auto again = AdoptOn(fs_, /*drop_old=*/true);
+  ASSERT_OK(again);
+  EXPECT_TRUE(again->was_ours);
+  EXPECT_FALSE(Exists(layout_.KeptOfEtcd()));
+}
+
+TEST_F(AdoptTest, ThereAndBackIsTheSameFile) {
+  ASSERT_OK(AdoptOn(fs_));
+  const auto released = ReleaseOn(fs_);
+  ASSERT_OK(released);
+  EXPECT_EQ(released->storage_version, "3.7.0");
+  EXPECT_EQ(released->applied, kApplied);
+  const auto content = ReadEtcds(fs_, layout_.database);
+  ASSERT_OK(content);
+  EXPECT_EQ(*content, EtcdContent());
+  for (const std::string& gone :
+       {layout_.format, layout_.lock, layout_.wal + "/lock", LmdbLockOf(layout_.database)})
+    EXPECT_FALSE(Exists(gone)) << gone;
+}
+
+TEST_F(AdoptTest, ReleaseMarksTheDatabasesIndexInTheLog) {
+  ASSERT_OK(AdoptOn(fs_));
+  ASSERT_OK(ReleaseOn(fs_));
+  const auto markers = wal::ListMarkers(fs_, layout_.wal);
+  ASSERT_OK(markers);
+  EXPECT_EQ(markers->back().index, kApplied);
+  EXPECT_EQ(markers->back().term, raft::Term{2});
+  const auto log = wal::Read(fs_, layout_.wal, markers->back());
+  ASSERT_OK(log);
+  EXPECT_EQ(log->entries.size(), kLast.value() - kApplied.value());
+  const auto file = LoadNewestSnapshotFile(fs_, layout_.snap, [](const auto&) { return true; });
+  ASSERT_OK(file);
+  EXPECT_EQ((*file)->index, kApplied);
+}
+
+TEST_F(AdoptTest, TheStorageVersionIsThatOfTheCluster) {
+  auto content = EtcdContent();
+  content["cluster"]["clusterVersion"] = "3.6.0";
+  content["meta"]["storageVersion"] = "3.6.0";
+  WriteDatabase(content);
+  ASSERT_OK(AdoptOn(fs_));
+  EXPECT_EQ(ReadOurs(fs_, layout_.database)->at("meta").at("storageVersion"), "3.7.0");
+  ASSERT_OK(ReleaseOn(fs_));
+  EXPECT_EQ(ReadEtcds(fs_, layout_.database)->at("meta").at("storageVersion"), "3.6.0");
+}
+
+TEST_F(AdoptTest, WhatOldVersionsLackIsFoundElsewhere) {
+  auto content = EtcdContent();
+  content["cluster"]["clusterVersion"] = "3.4.0";
+  content["meta"] = {{"consistent_index", BigEndian(kApplied.value())}};
+  WriteDatabase(content);
+  ASSERT_OK(AdoptOn(fs_));
+  const auto meta = ReadOurs(fs_, layout_.database)->at("meta");
+  EXPECT_EQ(meta.at("term"), BigEndian(2));
+  EXPECT_EQ(meta.at("confState"), server::EncodeConfStateJson(Voters()));
+  ASSERT_OK(ReleaseOn(fs_));
+  EXPECT_FALSE(ReadEtcds(fs_, layout_.database)->at("meta").contains("storageVersion"));
+}
+
+TEST_F(AdoptTest, AReceivedSnapshotBecomesTheDatabaseFirst) {
+  WriteDatabase(EtcdContent(raft::Index{3}));
+  const auto image = bbolt::ImageOf(EtcdContent(kMarked));
+  ASSERT_OK(image);
+  WriteFile(ReceivedSnapshotPath(layout_.snap, kMarked), *image);
+  const auto adopted = AdoptOn(fs_);
+  ASSERT_OK(adopted);
+  EXPECT_EQ(adopted->applied, kMarked);
+}
+
+TEST_F(AdoptTest, ADamagedSnapshotFileIsReplaced) {
+  const std::string path = layout_.snap + "/0000000000000002-0000000000000005.snap";
+  ASSERT_TRUE(fs_.Corrupt(path, 20, 0xff));
+  ASSERT_OK(AdoptOn(fs_));
+  const auto file = LoadNewestSnapshotFile(fs_, layout_.snap, [](const auto&) { return true; });
+  ASSERT_OK(file);
+  EXPECT_EQ((*file)->index, kMarked);
+}
+
+TEST_F(AdoptTest, RefusesWhileEtcdHasTheFileOpen) {
+  const auto lock = fs_.Lock(layout_.database);
+  EXPECT_THAT(AdoptError(), HasSubstr("etcd has /data/member/snap/db open"));
+}
+
+TEST_F(AdoptTest, RefusesADatabaseOlderThanTheLogsSnapshot) {
+  WriteDatabase(EtcdContent(raft::Index{3}));
+  EXPECT_THAT(AdoptError(), HasSubstr("do not belong together"));
+}
+
+TEST_F(AdoptTest, RefusesADatabaseBeyondTheLog) {
+  WriteDatabase(EtcdContent(kLast + 1));
+  EXPECT_THAT(AdoptError(), HasSubstr("do not belong together"));
+}
+
+TEST_F(AdoptTest, RefusesAVersionThatIsNotKnown) {
+  auto content = EtcdContent();
+  content["meta"]["storageVersion"] = "3.8.0";
+  WriteDatabase(content);
+  EXPECT_THAT(AdoptError(), HasSubstr("3.8.0"));
+  EXPECT_EQ(*ReadEtcds(fs_, layout_.database), content);
+}
+
+TEST_F(AdoptTest, ADamagedFileIsNamedByItsPageAndLeftAsItIs) {
+  const auto reader = bbolt::Reader::Open(fs_, layout_.database);
+  ASSERT_OK(reader);
+  const bbolt::PageId root = (*reader)->meta().root;
+  ASSERT_TRUE(fs_.Corrupt(layout_.database, (root * 4096) + 8, 0xff));
+  EXPECT_THAT(AdoptError(), HasSubstr("page " + std::to_string(root)));
+  EXPECT_TRUE(Exists(layout_.database));
+  EXPECT_FALSE(Exists(layout_.Adopted() + ".part"));
+}
+
+TEST_F(AdoptTest, AFullDiskLeavesEtcdsDirectory) {
+  fs_.FailPath(SimFileSystem::Operation::kWrite, "db.adopt", SimFileSystem::Fault::kNoSpace);
+  const auto adopted = AdoptOn(fs_);
+  ASSERT_FALSE(adopted.has_value());
+  EXPECT_EQ(adopted.error().code, Code::kResourceExhausted);
+  EXPECT_EQ(*ReadEtcds(fs_, layout_.database), EtcdContent());
+  fs_.ClearFaults();
+  EXPECT_OK(AdoptOn(fs_));
+}
+
+TEST_F(AdoptTest, AFullDiskLeavesOurDirectory) {
+  ASSERT_OK(AdoptOn(fs_));
+  fs_.FailPath(SimFileSystem::Operation::kWrite, "db.release", SimFileSystem::Fault::kNoSpace);
+  const auto released = ReleaseOn(fs_);
+  ASSERT_FALSE(released.has_value());
+  EXPECT_EQ(released.error().code, Code::kResourceExhausted);
+  EXPECT_EQ(*ReadOurs(fs_, layout_.database), EtcdContent());
+  fs_.ClearFaults();
+  EXPECT_OK(ReleaseOn(fs_));
+}
+
+TEST_F(AdoptTest, AServerRefusesAnEtcdDirectoryAndSaysWhatToDo) {
+  const auto opened = OpenDataDirectory(fs_, "/data", "");
+  ASSERT_FALSE(opened.has_value());
+  EXPECT_THAT(opened.error().message, HasSubstr("--adopt-etcd-data"));
+  EXPECT_THAT(opened.error().message, HasSubstr("kvorumutl adopt --data-dir /data"));
+}
+
+void ExpectContent(const Result<bbolt::Content>& content) {
+  ASSERT_OK(content);
+  EXPECT_EQ(*content, EtcdContent());
+}
+
+// Cuts the power at each write operation in turn. Whatever is left, the next call makes it good.
+template <class Prepare, class Run, class Check>
+void CutAtEachOperation(const Prepare& prepare, const Run& run, const Check& check) {
+  for (const SimFileSystem::Keep keep : SimFileSystem::kAllKeeps) {
+    bool finished = false;
+    for (std::uint64_t cut = 1; !finished; ++cut) {
+      SCOPED_TRACE("cut " + std::to_string(cut));
+      Rng rng(cut);
+      const std::unique_ptr<SimFileSystem> disk = prepare(rng);
+      disk->PowerOffAt(cut);
+      finished = run(*disk);
+      ASSERT_EQ(finished, disk->counters().power_cuts == 0);
+      if (finished) break;
+      disk->Crash(keep, rng);
+      ASSERT_TRUE(run(*disk));
+      check(*disk);
+      if (testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+TEST_F(AdoptTest, APowerCutAtAnyMomentOfAdoptLosesNothing) {
+  CutAtEachOperation([&](Rng& rng) { return fs_.CrashImage(SimFileSystem::Keep::kNothing, rng); },
+                     [](FileSystem& fs) {
+                       const auto done = AdoptOn(fs);
+                       return done.has_value();
+                     },
+                     [&](FileSystem& fs) {
+                       ExpectContent(ReadOurs(fs, layout_.database));
+                       ExpectContent(ReadEtcds(fs, layout_.KeptOfEtcd()));
+                       EXPECT_OK(OpenDataDirectory(fs, "/data", ""));
+                     });
+}
+
+TEST_F(AdoptTest, APowerCutAtAnyMomentOfReleaseLosesNothing) {
+  ASSERT_OK(AdoptOn(fs_));
+  CutAtEachOperation([&](Rng& rng) { return fs_.CrashImage(SimFileSystem::Keep::kNothing, rng); },
+                     [](FileSystem& fs) {
+                       const auto done = ReleaseOn(fs);
+                       return done.has_value();
+                     },
+                     [&](FileSystem& fs) {
+                       ExpectContent(ReadEtcds(fs, layout_.database));
+                       ExpectContent(ReadOurs(fs, layout_.KeptOfOurs()));
+                       EXPECT_FALSE(*fs.Exists(layout_.format));
+                       EXPECT_EQ(wal::ListMarkers(fs, layout_.wal)->back().index, kApplied);
+                     });
+}
+
+}  // namespace
+}  // namespace kvorum::datadir

@@ -1,0 +1,325 @@
+"""An etcd member's directory becomes kvorum's and etcd's again: all that clients can see stays, through crashes too.
+
+The etcd is that of $KVORUM_PEER_DIR: the packaged 3.4, or 3.7 where one was built. 3.4 refuses a cluster whose version
+was raised, so there the way back ends in a directory that is adopted once more.
+"""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import urllib.request
+
+import grpc
+from etcd3.etcdrpc import rpc_pb2, rpc_pb2_grpc
+
+import ctl
+import ports
+import server
+
+UTL = os.path.join(os.environ["KVORUM_BIN_DIR"], "kvorumutl")
+EVERYTHING = {"key": b"\0", "range_end": b"\0"}
+NOSPACE = rpc_pb2.AlarmType.Value("NOSPACE")
+
+
+def utl(*arguments):
+    done = subprocess.run([UTL, *arguments], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, (arguments, done.returncode, done.stdout, done.stderr)
+    return done.stdout
+
+
+def peer_is_3_7():
+    shown = subprocess.run([ctl.ETCD, "--version"], capture_output=True, check=True, timeout=30).stdout.decode()
+    return tuple(int(part) for part in shown.split()[2].split(".")[:2]) >= (3, 7)
+
+
+class Member:
+    """One directory, on which etcd and kvorum take turns."""
+
+    def __init__(self):
+        self.folder = tempfile.mkdtemp(prefix="kvorum-adopt-")
+        self.data_dir = os.path.join(self.folder, "data")
+        client, peer = ports.free_ports(2)
+        self.endpoint = f"127.0.0.1:{client}"
+        self.peer_url = f"http://127.0.0.1:{peer}"
+        self.process = None
+
+    def start(self, binary, *flags):
+        with open(os.path.join(self.folder, "log"), "wb") as log:
+            self.process = subprocess.Popen(
+                [binary, "--name", "m1", "--data-dir", self.data_dir,
+                 "--listen-client-urls", f"http://{self.endpoint}",
+                 "--advertise-client-urls", f"http://{self.endpoint}", "--listen-peer-urls", self.peer_url,
+                 "--initial-advertise-peer-urls", self.peer_url, "--initial-cluster", f"m1={self.peer_url}", *flags],
+                stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        end = time.monotonic() + 60
+        while True:
+            try:
+                with urllib.request.urlopen(f"http://{self.endpoint}/version", timeout=2):
+                    break
+            except OSError:
+                pass
+            assert time.monotonic() < end and self.process.poll() is None, self.log()
+            time.sleep(0.02)
+        self.channel = grpc.insecure_channel(self.endpoint)
+        # Once this is answered, there is a leader.
+        server.kv(self.channel).Range(rpc_pb2.RangeRequest(key=b"a"), timeout=60, wait_for_ready=True)
+
+    def start_etcd(self):
+        self.start(ctl.ETCD, "--snapshot-count", "300")
+
+    def start_kvorum(self, *flags):
+        self.start(server.BINARY, *flags)
+
+    def stop(self, number=signal.SIGTERM):
+        self.channel.close()
+        self.process.send_signal(number)
+        self.process.wait(60)
+        self.process = None
+
+    def log(self):
+        with open(os.path.join(self.folder, "log"), "rb") as log:
+            return log.read().decode(errors="replace")
+
+    def close(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def adopt(self, *flags):
+        return utl("adopt", "--data-dir", self.data_dir, *flags)
+
+    def release(self, *flags):
+        return utl("release", "--data-dir", self.data_dir, *flags)
+
+    def give_back(self, *flags):
+        """Releases it, and starts what can go on from there."""
+        told = self.release(*flags)
+        assert sorted(os.listdir(os.path.join(self.data_dir, "member"))) == ["snap", "wal"]
+        if peer_is_3_7():
+            self.start_etcd()
+        else:
+            self.adopt()
+            self.start_kvorum()
+        return told
+
+    # --- what clients do and see ---
+
+    def write(self, seed, operations=400):
+        """Puts, deletions, transactions and leases at random, a compaction, users and roles."""
+        rng = random.Random(seed)
+        kv = server.kv(self.channel)
+        leases = [rpc_pb2_grpc.LeaseStub(self.channel).LeaseGrant(
+            rpc_pb2.LeaseGrantRequest(TTL=rng.randrange(3600, 7200)), timeout=10).ID for _ in range(3)]
+        for _ in range(operations):
+            key = b"key %d" % rng.randrange(60)
+            put = rpc_pb2.PutRequest(key=key, value=rng.randbytes(rng.choice((0, 10, 5000))),
+                                     lease=rng.choice((0, 0, *leases)))
+            delete = rpc_pb2.DeleteRangeRequest(key=key, range_end=rng.choice((b"", b"key 3")))
+            kind = rng.randrange(6)
+            if kind == 0:
+                kv.DeleteRange(delete, timeout=10)
+            elif kind == 1:
+                kv.Txn(rpc_pb2.TxnRequest(success=[
+                    rpc_pb2.RequestOp(request_put=put),
+                    rpc_pb2.RequestOp(request_put=rpc_pb2.PutRequest(key=b"other", value=key))]), timeout=10)
+            else:
+                kv.Put(put, timeout=10)
+        revision = server.put(kv, b"last", b"%d" % seed).header.revision
+        kv.Compact(rpc_pb2.CompactionRequest(revision=revision - operations // 4, physical=True), timeout=60)
+        auth = rpc_pb2_grpc.AuthStub(self.channel)
+        auth.UserAdd(rpc_pb2.AuthUserAddRequest(name=f"user{seed}", password="secret"), timeout=10)
+        auth.RoleAdd(rpc_pb2.AuthRoleAddRequest(name=f"role{seed}"), timeout=10)
+        auth.UserGrantRole(rpc_pb2.AuthUserGrantRoleRequest(user=f"user{seed}", role=f"role{seed}"), timeout=10)
+        # The packaged version counts only what changes keys as applied.
+        server.put(kv, b"last", b"after %d" % seed)
+
+    def seen(self):
+        """All that should survive a move."""
+        kv = server.kv(self.channel)
+        everything = kv.Range(rpc_pb2.RangeRequest(**EVERYTHING), timeout=30)
+        revision = everything.header.revision
+        rows = [row.SerializeToString() for row in everything.kvs]
+        maintenance = server.maintenance(self.channel)
+        hashes = {at: maintenance.HashKV(rpc_pb2.HashKVRequest(revision=at), timeout=30).hash
+                  for at in (revision, revision - 1, revision - 20, revision - 50)}
+        old = [row.SerializeToString() for row in kv.Range(
+            rpc_pb2.RangeRequest(revision=revision - 30, **EVERYTHING), timeout=30).kvs]
+        lease = rpc_pb2_grpc.LeaseStub(self.channel)
+        leases = {}
+        for each in lease.LeaseLeases(rpc_pb2.LeaseLeasesRequest(), timeout=10).leases:
+            told = lease.LeaseTimeToLive(rpc_pb2.LeaseTimeToLiveRequest(ID=each.ID, keys=True), timeout=10)
+            # A new leader gives a lease its whole time again, etcd's as well as ours.
+            assert 0 < told.TTL <= told.grantedTTL, told
+            leases[each.ID] = (told.grantedTTL, sorted(told.keys))
+        auth = rpc_pb2_grpc.AuthStub(self.channel)
+        users = {name: list(auth.UserGet(rpc_pb2.AuthUserGetRequest(name=name), timeout=10).roles)
+                 for name in auth.UserList(rpc_pb2.AuthUserListRequest(), timeout=10).users}
+        roles = list(auth.RoleList(rpc_pb2.AuthRoleListRequest(), timeout=10).roles)
+        alarms = [(alarm.memberID, alarm.alarm) for alarm in maintenance.Alarm(
+            rpc_pb2.AlarmRequest(), timeout=10).alarms]
+        members = [(member.ID, member.name, list(member.peerURLs)) for member in rpc_pb2_grpc.ClusterStub(
+            self.channel).MemberList(rpc_pb2.MemberListRequest(), timeout=10).members]
+        header = everything.header
+        return {"revision": revision, "cluster": header.cluster_id, "member": header.member_id, "rows": rows,
+                "hashes": hashes, "old": old, "leases": leases, "users": users, "roles": roles, "alarms": alarms,
+                "members": members}
+
+    def raise_alarm(self):
+        server.maintenance(self.channel).Alarm(
+            rpc_pb2.AlarmRequest(action=rpc_pb2.AlarmRequest.ACTIVATE, alarm=NOSPACE), timeout=10)
+
+    def disarm(self):
+        server.maintenance(self.channel).Alarm(
+            rpc_pb2.AlarmRequest(action=rpc_pb2.AlarmRequest.DEACTIVATE, alarm=NOSPACE), timeout=10)
+
+
+class AdoptTest(unittest.TestCase):
+    def setUp(self):
+        self.member = Member()
+        self.addCleanup(self.member.close)
+
+    def test_there_and_back(self):
+        member = self.member
+        member.start_etcd()
+        member.write(1)
+        before = member.seen()
+        member.stop()
+        self.assertIn("Adopted member", member.adopt())
+        member.start_kvorum()
+        self.assertEqual(member.seen(), before)
+        member.write(2)
+        member.raise_alarm()
+        ours = member.seen()
+        self.assertEqual(len(ours["alarms"]), 1)
+        member.stop()
+        self.assertIn("Released member", member.give_back("--drop-old"))
+        self.assertEqual(member.seen(), ours)
+        member.disarm()
+        member.write(3)
+        again = member.seen()
+        member.stop()
+        member.adopt("--drop-old")
+        self.assertNotIn("db.etcd", os.listdir(os.path.join(member.data_dir, "member", "snap")))
+        member.start_kvorum()
+        self.assertEqual(member.seen(), again)
+
+    def test_killed_servers_leave_what_can_be_moved(self):
+        """The log's tail is applied by the next start, on either side."""
+        member = self.member
+        member.start_etcd()
+        member.write(1)
+        before = member.seen()
+        member.stop(signal.SIGKILL)
+        member.adopt()
+        member.start_kvorum()
+        self.assertEqual(member.seen(), before)
+        member.write(2)
+        before = member.seen()
+        member.stop(signal.SIGKILL)
+        member.give_back()
+        self.assertEqual(member.seen(), before)
+
+    def test_authentication_stays_on(self):
+        member = self.member
+        member.start_etcd()
+        member.write(1, operations=40)
+        auth = rpc_pb2_grpc.AuthStub(member.channel)
+        auth.UserAdd(rpc_pb2.AuthUserAddRequest(name="root", password="p"), timeout=10)
+        auth.RoleAdd(rpc_pb2.AuthRoleAddRequest(name="root"), timeout=10)
+        auth.UserGrantRole(rpc_pb2.AuthUserGrantRoleRequest(user="root", role="root"), timeout=10)
+        auth.AuthEnable(rpc_pb2.AuthEnableRequest(), timeout=10)
+        for move in (lambda: member.adopt() and member.start_kvorum(), member.give_back):
+            member.stop()
+            with self.assertRaises(grpc.RpcError) as refused:
+                move()
+            self.assertEqual(refused.exception.code(), grpc.StatusCode.INVALID_ARGUMENT)
+            token = rpc_pb2_grpc.AuthStub(member.channel).Authenticate(
+                rpc_pb2.AuthenticateRequest(name="root", password="p"), timeout=10).token
+            got = server.kv(member.channel).Range(
+                rpc_pb2.RangeRequest(key=b"last"), timeout=10, metadata=(("token", token),))
+            self.assertEqual(got.kvs[0].value, b"after 1")
+
+    def test_the_server_refuses_without_the_flag_and_adopts_with_it(self):
+        member = self.member
+        member.start_etcd()
+        member.write(1)
+        before = member.seen()
+        member.stop()
+        ours = server.Server(data_dir=member.data_dir)
+        self.addCleanup(ours.close)
+        code, said = ours.refuse()
+        self.assertEqual(code, 1)
+        self.assertIn(f"run kvorumutl adopt --data-dir {member.data_dir}", said)
+        self.assertIn("--adopt-etcd-data", said)
+        for _ in range(2):  # the second start finds its own directory
+            member.start_kvorum("--adopt-etcd-data")
+            self.assertEqual(member.seen(), before)
+            member.stop()
+
+    def test_nothing_moves_under_a_running_server(self):
+        member = self.member
+        member.start_etcd()
+        done = subprocess.run([UTL, "adopt", "--data-dir", member.data_dir], capture_output=True, text=True,
+                              timeout=60, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("open: stop it first", done.stderr)
+        member.write(1, operations=40)
+        member.stop()
+        member.adopt()
+        member.start_kvorum()
+        done = subprocess.run([UTL, "release", "--data-dir", member.data_dir], capture_output=True, text=True,
+                              timeout=60, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("in use by another process", done.stderr)
+
+    def kill_at_random_moments(self, command, rng, longest):
+        """True if it came to its end once."""
+        process = subprocess.Popen([UTL, command, "--data-dir", self.member.data_dir], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        try:
+            return process.wait(rng.uniform(0, longest)) == 0
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            return False
+
+    def test_killed_moves_are_finished_by_the_next(self):
+        member = self.member
+        member.start_etcd()
+        member.write(1, operations=1500)
+        before = member.seen()
+        member.stop()
+        rng = random.Random(7)
+        killed = 0
+        for command, start in (("adopt", member.start_kvorum), ("release", member.start_etcd)):
+            saved = os.path.join(member.folder, "saved")
+            shutil.copytree(member.data_dir, saved)
+            begin = time.monotonic()
+            utl(command, "--data-dir", member.data_dir)
+            took = time.monotonic() - begin
+            for _ in range(15):
+                shutil.rmtree(member.data_dir)
+                shutil.copytree(saved, member.data_dir)
+                for _ in range(3):
+                    killed += not self.kill_at_random_moments(command, rng, took)
+                utl(command, "--data-dir", member.data_dir)
+                utl(command, "--data-dir", member.data_dir, "--drop-old")
+            shutil.rmtree(saved)
+            start()
+            self.assertEqual(member.seen(), before)
+            member.stop()
+        self.assertGreater(killed, 10)
+
+
+if __name__ == "__main__":
+    if not ctl.etcd_is_here():
+        print("SKIPPED: there is no etcd")
+        sys.exit(0)
+    unittest.main()
