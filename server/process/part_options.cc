@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <thread>
 #include <vector>
@@ -199,11 +200,17 @@ IntegrityOptions MakeIntegrityOptions(const Options& options) {
 }
 
 tracing::TracingOptions TracingOptionsOf(const Options& options) {
+  const tracing::Environment environment = [](const char* name) -> std::string_view {
+    const char* const value = std::getenv(name);
+    return value == nullptr ? std::string_view() : value;
+  };
   return {.address = options.tracing_address,
           .resource = {.service_name = options.tracing_service_name,
-                       .instance_id = options.tracing_instance_id},
+                       .instance_id = options.tracing_instance_id,
+                       .attributes = tracing::ReadResourceAttributes(environment)},
           .tracer = {.samples_per_million = options.tracing_sampling_rate,
-                     .max_txn_ops = options.max_txn_ops}};
+                     .max_txn_ops = options.max_txn_ops},
+          .settings = tracing::ReadExportSettings(environment)};
 }
 
 }  // namespace kvorum::server

@@ -14,7 +14,8 @@ constexpr rpc::GrpcConnection::Options kOptions{.dial_timeout = std::chrono::min
 
 }  // namespace
 
-CollectorConnection::CollectorConnection(rpc::DialTarget target) : target_(std::move(target)) {}
+CollectorConnection::CollectorConnection(rpc::DialTarget target, Metadata metadata)
+    : target_(std::move(target)), metadata_(std::move(metadata)) {}
 
 CollectorConnection::~CollectorConnection() = default;
 
@@ -39,7 +40,7 @@ Result<void> CollectorConnection::Open(const rpc::WaitLimit& limit) {
 
 Result<std::string> CollectorConnection::Exchange(std::string_view path, std::string_view message,
                                                   const rpc::WaitLimit& limit) {
-  auto answer = connection_->Call({.path = path, .message = message}, limit);
+  auto answer = connection_->Call({.path = path, .message = message, .metadata = metadata_}, limit);
   if (!connection_->is_usable()) connection_.reset();
   return answer;
 }

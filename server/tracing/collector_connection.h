@@ -8,6 +8,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "rpc/dial_target.h"
@@ -21,7 +23,9 @@ namespace kvorum::server::tracing {
 
 class CollectorConnection {
  public:
-  explicit CollectorConnection(rpc::DialTarget target);
+  using Metadata = std::vector<std::pair<std::string, std::string>>;
+  // The metadata goes with each call.
+  CollectorConnection(rpc::DialTarget target, Metadata metadata);
   ~CollectorConnection();
   CollectorConnection(const CollectorConnection&) = delete;
   CollectorConnection& operator=(const CollectorConnection&) = delete;
@@ -42,6 +46,7 @@ class CollectorConnection {
                                const rpc::WaitLimit& limit);
 
   const rpc::DialTarget target_;
+  const Metadata metadata_;
   std::unique_ptr<rpc::GrpcConnection> connection_;  // null without one
 };
 

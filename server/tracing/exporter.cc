@@ -18,8 +18,6 @@
 namespace kvorum::server::tracing {
 namespace {
 
-constexpr Duration kBatchTime = std::chrono::seconds(5);
-constexpr Duration kExportTime = std::chrono::seconds(10);
 constexpr Duration kFirstRetry = std::chrono::seconds(5);
 constexpr Duration kLogInterval = std::chrono::minutes(1);
 
@@ -42,11 +40,12 @@ std::optional<Duration> RetryDelay(const Error& error, int attempt, Duration lef
   return delay;
 }
 
-Exporter::Exporter(std::string address, Resource resource)
+Exporter::Exporter(std::string address, Resource resource, ExportSettings settings)
     : address_(std::move(address)),
       resource_(std::move(resource)),
+      settings_(std::move(settings)),
       wake_fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
-      connection_(ParseCollectorAddress(address_)),
+      connection_(ParseCollectorAddress(address_), settings_.metadata),
       rng_(EntropySeed()),
       thread_([this] {
         pthread_setname_np(pthread_self(), "otlp");
@@ -75,15 +74,15 @@ TimePoint Exporter::LimitOf(TimePoint own) const {
 }
 
 void Exporter::Run() {
-  TimePoint due = SystemClock().Now() + kBatchTime;
+  TimePoint due = SystemClock().Now() + settings_.batch_time;
   while (!stopping()) {
     Sleep(due);
-    ExportReady(kBatchSpans);
+    ExportReady(settings_.batch_spans);
     const TimePoint now = SystemClock().Now();
     if (now < due) continue;
     ExportReady(1);
     LogLosses(now);
-    due = SystemClock().Now() + kBatchTime;
+    due = SystemClock().Now() + settings_.batch_time;
   }
   ExportReady(1);
   next_log_ = {};
@@ -108,7 +107,7 @@ void Exporter::ExportReady(std::size_t at_least) {
   while (true) {
     queue_.Take(ready_);
     if (ready_.size() < at_least) return;
-    const std::size_t count = std::min(ready_.size(), kBatchSpans);
+    const std::size_t count = std::min(ready_.size(), settings_.batch_spans);
     std::vector<std::unique_ptr<Span>> batch(
         std::make_move_iterator(ready_.begin()),
         std::make_move_iterator(ready_.begin() + static_cast<std::ptrdiff_t>(count)));
@@ -130,7 +129,7 @@ void Exporter::Export(Batch batch) {
 
 Result<std::size_t> Exporter::Send(Batch batch) {
   const std::string message = EncodeExport(resource_, batch);
-  const TimePoint end = SystemClock().Now() + kExportTime;
+  const TimePoint end = SystemClock().Now() + settings_.export_time;
   const rpc::WaitLimit limit(end, [this, end] { return LimitOf(end); }, wake_fd_);
   for (int attempt = 0;; ++attempt) {
     auto answer = connection_.Call(kExportPath, message, limit);

@@ -1,10 +1,10 @@
 // Sends ended spans to a collector in batches, from a thread of its own ("otlp"): a full batch at
-// once, fewer after five seconds. The times and sizes are those of OpenTelemetry's Go SDK.
+// once, fewer after their time. The times and sizes are those of OpenTelemetry's Go SDK.
 //
 // Add and the counters are thread-safe, and never wait. A batch that cannot be delivered is tried
-// again within ten seconds if its error is of those that may pass, then dropped; dropped spans are
-// counted and logged, at most once a minute. Stop sends what is there, but not for longer than its
-// limit; a look-up of the collector's name that is under way may hold it up beyond that.
+// again within the time for an export if its error is of those that may pass, then dropped; dropped
+// spans are counted and logged, at most once a minute. Stop sends what is there, but not for longer
+// than its limit; a look-up of the collector's name that is under way may hold it up beyond that.
 #pragma once
 
 #include <atomic>
@@ -22,6 +22,7 @@
 #include "base/metric.h"
 #include "base/rng.h"
 #include "server/tracing/collector_connection.h"
+#include "server/tracing/otel_environment.h"
 #include "server/tracing/otlp_encode.h"
 #include "server/tracing/span.h"
 #include "server/tracing/span_queue.h"
@@ -35,9 +36,7 @@ std::optional<Duration> RetryDelay(const Error& error, int attempt, Duration lef
 
 class Exporter final : public SpanSink {
  public:
-  static constexpr std::size_t kBatchSpans = 512;
-
-  Exporter(std::string address, Resource resource);
+  Exporter(std::string address, Resource resource, ExportSettings settings = {});
   ~Exporter() override;
   Exporter(const Exporter&) = delete;
   Exporter& operator=(const Exporter&) = delete;
@@ -67,9 +66,10 @@ class Exporter final : public SpanSink {
 
   const std::string address_;
   const Resource resource_;
+  const ExportSettings settings_;
   const int wake_fd_;
   std::atomic<std::int64_t> stop_limit_ns_{0};  // 0: not stopping
-  SpanQueue queue_{kBatchSpans};
+  SpanQueue queue_{settings_.batch_spans, settings_.queue_spans};
   Counter exported_;
 
   // The thread's own.

@@ -129,13 +129,12 @@ std::string Encode(const Span& span) {
 }
 
 std::string Encode(const Resource& resource) {
+  std::map<std::string, std::string> attributes = resource.attributes;
+  if (!resource.instance_id.empty()) attributes["service.instance.id"] = resource.instance_id;
+  attributes["service.name"] = resource.service_name;
   std::string out;
-  if (!resource.instance_id.empty()) {
-    wire::AppendBytesAlways(out, kResourceAttributes,
-                            Encode(Attribute{"service.instance.id", resource.instance_id}));
-  }
-  wire::AppendBytesAlways(out, kResourceAttributes,
-                          Encode(Attribute{"service.name", resource.service_name}));
+  for (const auto& [name, value] : attributes)
+    wire::AppendBytesAlways(out, kResourceAttributes, Encode(Attribute{name, value}));
   return out;
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -18,10 +19,12 @@ namespace kvorum::server::tracing {
 inline constexpr std::string_view kExportPath =
     "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
 
-// The source of all spans of a process. An empty instance id is left out.
+// The source of all spans of a process. An empty instance id is left out. Both go before an
+// attribute of their name.
 struct Resource {
   std::string service_name;
   std::string instance_id;
+  std::map<std::string, std::string> attributes = {};
 };
 
 // An ExportTraceServiceRequest. Server spans and those below them are of two scopes, which have the

@@ -15,7 +15,7 @@ bool SpanQueue::Push(std::unique_ptr<Span> span) {
   const std::size_t size_bytes = span->SizeBytes();
   const std::size_t before = count_.fetch_add(1, std::memory_order_relaxed);
   const std::size_t bytes_before = bytes_.fetch_add(size_bytes, std::memory_order_relaxed);
-  if (before >= kMaxSpans || bytes_before + size_bytes > kMaxBytes) {
+  if (before >= max_spans_ || bytes_before + size_bytes > kMaxBytes) {
     count_.fetch_sub(1, std::memory_order_relaxed);
     bytes_.fetch_sub(size_bytes, std::memory_order_relaxed);
     dropped_.Add();

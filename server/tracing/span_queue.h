@@ -17,11 +17,11 @@ namespace kvorum::server::tracing {
 
 class SpanQueue {
  public:
-  static constexpr std::size_t kMaxSpans = 2048;
   static constexpr std::size_t kMaxBytes = std::size_t{8} << 20;
 
-  // Enough to be exported before their time.
-  explicit SpanQueue(std::size_t batch_spans) : batch_spans_(batch_spans) {}
+  // A batch is enough to be exported before its time.
+  SpanQueue(std::size_t batch_spans, std::size_t max_spans)
+      : batch_spans_(batch_spans), max_spans_(max_spans) {}
   ~SpanQueue();
   SpanQueue(const SpanQueue&) = delete;
   SpanQueue& operator=(const SpanQueue&) = delete;
@@ -40,6 +40,7 @@ class SpanQueue {
 
  private:
   const std::size_t batch_spans_;
+  const std::size_t max_spans_;
   std::atomic<Span*> newest_{nullptr};  // a stack, linked by Span::next
   std::atomic<std::size_t> count_{0};
   std::atomic<std::size_t> bytes_{0};

@@ -14,11 +14,13 @@ struct TracingOptions {
   std::string address;  // of the collector
   Resource resource;
   TracerOptions tracer;
+  ExportSettings settings = {};
 };
 
 struct Tracing {
   explicit Tracing(TracingOptions options)
-      : exporter(std::move(options.address), std::move(options.resource)),
+      : exporter(std::move(options.address), std::move(options.resource),
+                 std::move(options.settings)),
         tracer(options.tracer, exporter) {}
 
   Exporter exporter;

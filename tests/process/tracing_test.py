@@ -33,6 +33,12 @@ def flags_for(collector, rate=0):
             "--distributed-tracing-instance-id", "m1", "--distributed-tracing-sampling-rate", str(rate)]
 
 
+# Flags go before it, and what cannot be read is passed over.
+OTEL = {"OTEL_EXPORTER_OTLP_HEADERS": "Api-Key=a%20b, x=1=2,none,sp ace=1,bad=%zz", "OTEL_BSP_SCHEDULE_DELAY": "100",
+        "OTEL_EXPORTER_OTLP_ENDPOINT": "https://nowhere.invalid:1", "OTEL_EXPORTER_OTLP_TIMEOUT": "5000",
+        "OTEL_RESOURCE_ATTRIBUTES": "service.name=other, zone=z%2C1,none", "OTEL_SERVICE_NAME": "third"}
+
+
 def is_37():
     if not os.access(ETCD, os.X_OK):
         return False
@@ -205,10 +211,31 @@ class TracingTest(unittest.TestCase):
         with served.channel() as channel:
             Calls(channel).all()
         ours = tell(self.spans_of(collector, served))
-        self.assertEqual(ours, tell(self.spans_of_etcd()))
+        self.assertEqual(ours, tell(self.spans_of_etcd(self.collect())))
 
-    def spans_of_etcd(self):
+    def test_the_environment_of_opentelemetrys_sdk_counts(self):
         collector = self.collect()
+        served = server.Server(*flags_for(collector))
+        self.addCleanup(served.close)
+        served.environment |= OTEL
+        served.start()
+        with served.channel() as channel:
+            server.kv(channel).Range(rpc_pb2.RangeRequest(key=b"k"), metadata=parent(7), timeout=30)
+        # Long before the five seconds that are the default.
+        self.check_environment(collector, collector.wait(lambda spans: len(spans) == 2, timeout=4))
+        self.assertEqual(served.stop()[0], 0)
+
+    @unittest.skipUnless(is_37(), "no etcd 3.7 to compare with")
+    def test_etcd_heeds_the_same_environment(self):
+        collector = self.collect()
+        self.check_environment(collector, self.spans_of_etcd(collector, OTEL))
+
+    def check_environment(self, collector, spans):
+        self.assertEqual((collector.metadata["api-key"], collector.metadata["x"]), ("a b", "1=2"))
+        self.assertNotIn("sp ace", collector.metadata)
+        self.assertEqual(spans[0].resource, {"service.name": "etcd", "service.instance.id": "m1", "zone": "z,1"})
+
+    def spans_of_etcd(self, collector, environment=None):
         folder = tempfile.mkdtemp(prefix="kvorum-test-")
         self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
         client, peer = (f"http://127.0.0.1:{ports.free_port()}" for _ in range(2))
@@ -216,7 +243,8 @@ class TracingTest(unittest.TestCase):
             etcd = subprocess.Popen(
                 [ETCD, "--data-dir", os.path.join(folder, "data"), "--listen-client-urls", client,
                  "--advertise-client-urls", client, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
-                 "--initial-cluster", f"default={peer}", *flags_for(collector)], stdout=log, stderr=log)
+                 "--initial-cluster", f"default={peer}", *flags_for(collector)], stdout=log, stderr=log,
+                env={**os.environ, **(environment or {})})
         try:
             with grpc.insecure_channel(client.removeprefix("http://")) as channel:
                 grpc.channel_ready_future(channel).result(timeout=60)

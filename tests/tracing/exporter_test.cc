@@ -19,6 +19,8 @@ namespace {
 
 using std::chrono::seconds;
 
+constexpr std::size_t kBatchSpans = 512;  // the default
+
 class Collector {
  public:
   explicit Collector(Result<std::string> answer = std::string(), std::uint16_t port = 0)
@@ -72,10 +74,20 @@ class ExporterTest : public testing::Test {
 TEST_F(ExporterTest, AFullBatchGoesAtOnce) {
   Collector collector;
   Exporter exporter(collector.address(), {"etcd", "m1"});
-  AddSpans(exporter, Exporter::kBatchSpans);
-  EXPECT_TRUE(Eventually([&] { return exporter.exported() == Exporter::kBatchSpans; }));
+  AddSpans(exporter, kBatchSpans);
+  EXPECT_TRUE(Eventually([&] { return exporter.exported() == kBatchSpans; }));
   EXPECT_EQ(collector.requests().size(), 1U);
   EXPECT_EQ(exporter.waiting(), 0U);
+}
+
+TEST_F(ExporterTest, TheSettingsCount) {
+  Collector collector;
+  Exporter exporter(collector.address(), {"etcd", "", {{"zone", "z-1"}, {"service.name", "other"}}},
+                    {.batch_spans = 3, .queue_spans = 3, .metadata = {}});
+  AddSpans(exporter, 3);
+  EXPECT_TRUE(Eventually([&] { return exporter.exported() == 3; }));
+  EXPECT_NE(collector.requests().front().find("z-1"), std::string::npos);
+  EXPECT_EQ(collector.requests().front().find("other"), std::string::npos);
 }
 
 TEST_F(ExporterTest, StoppingSendsWhatIsThere) {
@@ -92,10 +104,10 @@ TEST_F(ExporterTest, StoppingSendsWhatIsThere) {
 TEST_F(ExporterTest, AFinalErrorDropsTheBatchOnly) {
   Collector collector(Fail(Code::kInvalidArgument, "not these"));
   Exporter exporter(collector.address(), {"etcd", ""});
-  AddSpans(exporter, Exporter::kBatchSpans);
-  EXPECT_TRUE(Eventually([&] { return exporter.dropped() == Exporter::kBatchSpans; }));
-  AddSpans(exporter, Exporter::kBatchSpans);
-  EXPECT_TRUE(Eventually([&] { return exporter.dropped() == 2 * Exporter::kBatchSpans; }));
+  AddSpans(exporter, kBatchSpans);
+  EXPECT_TRUE(Eventually([&] { return exporter.dropped() == kBatchSpans; }));
+  AddSpans(exporter, kBatchSpans);
+  EXPECT_TRUE(Eventually([&] { return exporter.dropped() == 2 * kBatchSpans; }));
   EXPECT_EQ(collector.requests().size(), 2U);
 }
 
@@ -111,29 +123,29 @@ TEST_F(ExporterTest, SpansThatTheCollectorDoesNotTakeAreDropped) {
 TEST_F(ExporterTest, AnAnswerThatIsTooLargeIsAnError) {
   Collector collector(std::string(100'000, 'x'));
   Exporter exporter(collector.address(), {"etcd", ""});
-  AddSpans(exporter, Exporter::kBatchSpans);
-  EXPECT_TRUE(Eventually([&] { return exporter.dropped() == Exporter::kBatchSpans; }));
+  AddSpans(exporter, kBatchSpans);
+  EXPECT_TRUE(Eventually([&] { return exporter.dropped() == kBatchSpans; }));
 }
 
 TEST_F(ExporterTest, ALargeBatchPassesTheFlowControl) {
   Collector collector;
   Exporter exporter(collector.address(), {"etcd", ""});
-  AddSpans(exporter, Exporter::kBatchSpans, std::string(3000, 'n'));
-  EXPECT_TRUE(Eventually([&] { return exporter.exported() == Exporter::kBatchSpans; }));
-  EXPECT_GT(collector.requests().front().size(), Exporter::kBatchSpans * 3000);
+  AddSpans(exporter, kBatchSpans, std::string(3000, 'n'));
+  EXPECT_TRUE(Eventually([&] { return exporter.exported() == kBatchSpans; }));
+  EXPECT_GT(collector.requests().front().size(), kBatchSpans * 3000);
 }
 
 TEST_F(ExporterTest, FindsACollectorThatWasStartedAnew) {
   auto collector = std::make_unique<Collector>();
   const std::uint16_t port = collector->port();
   Exporter exporter(collector->address(), {"etcd", ""});
-  AddSpans(exporter, Exporter::kBatchSpans);
-  EXPECT_TRUE(Eventually([&] { return exporter.exported() == Exporter::kBatchSpans; }));
+  AddSpans(exporter, kBatchSpans);
+  EXPECT_TRUE(Eventually([&] { return exporter.exported() == kBatchSpans; }));
 
   collector.reset();
   collector = std::make_unique<Collector>(std::string(), port);
-  AddSpans(exporter, Exporter::kBatchSpans);
-  EXPECT_TRUE(Eventually([&] { return exporter.exported() == 2 * Exporter::kBatchSpans; }));
+  AddSpans(exporter, kBatchSpans);
+  EXPECT_TRUE(Eventually([&] { return exporter.exported() == 2 * kBatchSpans; }));
   EXPECT_EQ(exporter.dropped(), 0U);
 }
 

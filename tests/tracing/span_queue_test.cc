@@ -10,6 +10,8 @@
 namespace kvorum::server::tracing {
 namespace {
 
+constexpr std::size_t kMaxSpans = 2048;
+
 std::unique_ptr<Span> Named(std::string name) {
   auto span = std::make_unique<Span>();
   span->name = std::move(name);
@@ -17,7 +19,7 @@ std::unique_ptr<Span> Named(std::string name) {
 }
 
 TEST(SpanQueueTest, GivesThemInTheirOrder) {
-  SpanQueue queue(3);
+  SpanQueue queue(3, kMaxSpans);
   std::deque<std::unique_ptr<Span>> taken;
   EXPECT_FALSE(queue.Push(Named("a")));
   queue.Take(taken);
@@ -29,13 +31,13 @@ TEST(SpanQueueTest, GivesThemInTheirOrder) {
 }
 
 TEST(SpanQueueTest, SpansCountUntilTheyAreReleased) {
-  SpanQueue queue(512);
-  for (std::size_t i = 0; i < SpanQueue::kMaxSpans; ++i) queue.Push(Named("s"));
+  SpanQueue queue(512, kMaxSpans);
+  for (std::size_t i = 0; i < kMaxSpans; ++i) queue.Push(Named("s"));
   std::deque<std::unique_ptr<Span>> taken;
   queue.Take(taken);
   queue.Push(Named("one too many"));
   EXPECT_EQ(queue.dropped(), 1U);
-  EXPECT_EQ(queue.waiting(), SpanQueue::kMaxSpans);
+  EXPECT_EQ(queue.waiting(), kMaxSpans);
 
   queue.Release(*taken.front());
   queue.Push(Named("there is room"));
@@ -50,7 +52,7 @@ TEST(SpanQueueTest, SpansCountUntilTheyAreReleased) {
 }
 
 TEST(SpanQueueTest, BytesAreBoundedToo) {
-  SpanQueue queue(512);
+  SpanQueue queue(512, kMaxSpans);
   const std::string large(1 << 20, 'x');
   for (int i = 0; i < 20; ++i) queue.Push(Named(large));
   EXPECT_LE(queue.waiting_bytes(), SpanQueue::kMaxBytes);
@@ -59,7 +61,7 @@ TEST(SpanQueueTest, BytesAreBoundedToo) {
 }
 
 TEST(SpanQueueTest, ManyThreadsMayPush) {
-  SpanQueue queue(512);
+  SpanQueue queue(512, kMaxSpans);
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&queue] {
