@@ -70,7 +70,7 @@ class ManPagesTest(unittest.TestCase):
     def check_page(self, program, page, least, global_flag):
         """Every command and flag of the program is on its page."""
         sections = dict(re.findall(r"(?ms)^\.SS (.*?)\n(.*?)(?=^\.S[SH] )", page))
-        titles = {tuple(word for word in re.split(r" [\[<]", title)[0].split()): title for title in sections}
+        titles = {tuple(word for word in re.split(r" [-\[<]", title)[0].split()): title for title in sections}
         found = commands(program)
         self.assertGreater(len(found), least)
         self.assertEqual(sorted(titles), sorted(found))

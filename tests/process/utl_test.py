@@ -96,6 +96,32 @@ class BackupTest(unittest.TestCase):
         return member, channel
 
 
+    def three_of(self, programs, *flags):
+        """Starts a cluster of the snapshot's content: a tool and a server for each member. Returns the endpoints, when
+        a key "next" has been written."""
+        peers = ports.free_ports(3)
+        cluster = ",".join(f"m{i}=http://127.0.0.1:{port}" for i, port in enumerate(peers))
+        endpoints = []
+        for i, (port, (tool, binary)) in enumerate(zip(peers, programs)):
+            data_dir, url = os.path.join(self.folder, f"m{i}"), f"http://127.0.0.1:{port}"
+            common = ("--name", f"m{i}", "--initial-cluster", cluster)
+            succeed(tool, "snapshot", "restore", self.file, "--data-dir", data_dir, *common,
+                    "--initial-advertise-peer-urls", url, "--wal-dir", data_dir + ".wal", *flags)
+            endpoints.append(f"127.0.0.1:{ports.free_port()}")
+            with open(os.path.join(self.folder, f"log{i}"), "wb") as log:
+                process = subprocess.Popen(
+                    [binary, "--data-dir", data_dir, "--wal-dir", data_dir + ".wal", *common,
+                     "--listen-peer-urls", url, "--initial-advertise-peer-urls", url, "--listen-client-urls",
+                     f"http://{endpoints[-1]}", "--advertise-client-urls", f"http://{endpoints[-1]}"],
+                    stdout=log, stderr=log)
+            self.addCleanup(process.wait)
+            self.addCleanup(process.kill)
+        end = time.monotonic() + 60
+        while ctl.run(endpoints, "put", "next", "1").returncode != 0:
+            self.assertLess(time.monotonic(), end, "the cluster does not begin")
+        return endpoints
+
+
 class RoundTripTest(BackupTest):
     def test_what_is_saved_comes_back(self):
         member, channel = self.serve()
@@ -153,26 +179,7 @@ class RoundTripTest(BackupTest):
 
     def test_a_cluster_of_three(self):
         _, channel = self.saved()
-        peers = ports.free_ports(3)
-        cluster = ",".join(f"m{i}=http://127.0.0.1:{port}" for i, port in enumerate(peers))
-        endpoints = []
-        for i, port in enumerate(peers):
-            data_dir, url = os.path.join(self.folder, f"m{i}"), f"http://127.0.0.1:{port}"
-            flags = ("--name", f"m{i}", "--initial-cluster", cluster)
-            utl("snapshot", "restore", self.file, "--data-dir", data_dir, *flags, "--initial-advertise-peer-urls", url,
-                "--wal-dir", data_dir + ".wal")
-            endpoints.append(f"127.0.0.1:{ports.free_port()}")
-            with open(os.path.join(self.folder, f"log{i}"), "wb") as log:
-                process = subprocess.Popen(
-                    [server.BINARY, "--data-dir", data_dir, "--wal-dir", data_dir + ".wal", *flags,
-                     "--listen-peer-urls", url, "--initial-advertise-peer-urls", url, "--listen-client-urls",
-                     f"http://{endpoints[-1]}", "--advertise-client-urls", f"http://{endpoints[-1]}"],
-                    stdout=log, stderr=log)
-            self.addCleanup(process.wait)
-            self.addCleanup(process.kill)
-        end = time.monotonic() + 60
-        while ctl.run(endpoints, "put", "next", "1").returncode != 0:
-            self.assertLess(time.monotonic(), end, "the cluster does not begin")
+        endpoints = self.three_of([(UTL, server.BINARY)] * 3)
         expected = [row for row in content(channel)[0] if row[0] != b"next"]
         for endpoint in endpoints:
             with grpc.insecure_channel(endpoint) as member:
@@ -208,6 +215,24 @@ class EtcdTest(BackupTest):
         _, again = self.serve(self.restored)
         self.assertEqual(hashes(again, revisions), before)
         self.assertEqual(content(again), rows)
+
+
+    @unittest.skipUnless(os.path.exists(ETCDUTL), "there is no etcd of 3.7 (KVORUM_PEER_371)")
+    def test_members_that_different_tools_restored_are_equal(self):
+        self.saved()
+        theirs = (ETCDUTL, os.path.join(os.path.dirname(ETCDUTL), "etcd"))
+        endpoints = self.three_of([theirs, (UTL, server.BINARY), (UTL, server.BINARY)], "--bump-revision", "1000",
+                                  "--mark-compacted")
+        for _ in range(2):
+            found = json.loads(ctl.succeed(endpoints, "put", "next", "2", "-w", "json"))["header"]["revision"]
+            ctl.succeed(endpoints, "get", "next")
+            members = []
+            for endpoint in endpoints:
+                with grpc.insecure_channel(endpoint) as member:
+                    server.get(server.kv(member), b"next")  # linearizable: it has applied everything
+                    members.append(hashes(member, [found]))
+            self.assertEqual(members[1:], members[:1] * 2)
+            ctl.succeed(endpoints, "compaction", "--physical", str(found - 1))
 
 
 class DamageTest(BackupTest):
