@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <chrono>
+#include <sstream>
 
 #include "mvcc/backend.h"
 #include "mvcc/etcd_import.h"
@@ -98,6 +99,29 @@ TEST_F(DatabaseStatusTest, NothingButADatabaseIsOne) {
   EXPECT_EQ(OpenError(WriteBytes("empty", "")), "invalid database");
   EXPECT_THAT(OpenError(WriteBytes("text", std::string(100, 'x'))), StartsWith("invalid database"));
   EXPECT_FALSE(OpenDatabaseFile(dir_ + "/none", 10ms).has_value());
+}
+
+TEST_F(DatabaseStatusTest, ALookLeavesTheFileAsItIs) {
+  const std::string bytes = WithHash(Image(SomeContent()));
+  const std::string path = WriteBytes("s.db", bytes);
+  {
+    const auto file = Open(path);
+    EXPECT_TRUE(ReadStatus(*file).has_value());
+    EXPECT_TRUE(ReadHashKv(*file, 0).has_value());
+  }
+  std::ostringstream after;
+  after << std::ifstream(path, std::ios::binary).rdbuf();
+  EXPECT_TRUE(after.str() == bytes);
+}
+
+TEST_F(DatabaseStatusTest, ADamagedPageIsAFailedCheck) {
+  std::string image = Image(SomeContent());
+  const std::size_t last_page = image.size() - 4096;
+  image[last_page] = static_cast<char>(~image[last_page]);  // its number
+  const auto status = ReadStatus(*Open(WriteBytes("s.db", image)));
+  ASSERT_FALSE(status.has_value());
+  EXPECT_THAT(status.error().message,
+              StartsWith("snapshot file integrity check failed. 1 errors found.\nbbolt: page "));
 }
 
 TEST_F(DatabaseStatusTest, NoLengthIsTakenForTheWholeFile) {
