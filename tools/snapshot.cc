@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <filesystem>
@@ -65,7 +66,8 @@ class Saves {
 
   // Until the process is ended. A save that fails is told, and the next one is made at its time.
   Outcome<void> Repeat(const std::string& folder, std::chrono::nanoseconds interval) {
-    for (Clock::time_point next = Clock::now();; next += interval) {
+    // A save that takes longer than the interval puts the next one off: none are made up for.
+    for (Clock::time_point next = Clock::now();; next = std::max(next + interval, Clock::now())) {
       std::this_thread::sleep_until(next);
       if (const auto saved = SaveToSeries(folder); !saved)
         invocation_.world.err << "Error: " << saved.error().message << '\n' << std::flush;
