@@ -109,17 +109,19 @@ class Summary {
 
 }  // namespace
 
-Result<LogSummary> SummarizeLog(FileSystem& fs, const std::string& wal_dir, raft::Index applied) {
-  KV_TRY(auto markers, wal::ListMarkers(fs, wal_dir));
+Result<LogSummary> SummarizeLog(FileSystem& fs, const std::string& wal_dir, raft::Index applied,
+                                raft::Index* readable_to) {
   KV_TRY(const std::vector<wal::SegmentName> segments, wal::ListSegments(fs, wal_dir));
+  if (segments.empty()) return Fail(Code::kNotFound, "there is no WAL in " + wal_dir);
   Summary summary(segments.front().first_index, applied);
-  KV_TRY(wal::LogEnd end, wal::ScanLog(fs, wal_dir, segments, [&](const wal::Record& record) {
-           return summary.Visit(record);
-         }));
+  auto end = wal::ScanLog(fs, wal_dir, segments,
+                          [&](const wal::Record& record) { return summary.Visit(record); });
   LogSummary log = summary.Finish();
+  if (readable_to != nullptr) *readable_to = log.last_index;
+  if (!end.has_value()) return Fail(end.error());
+  KV_TRY(log.markers, wal::ListMarkers(fs, wal_dir));
   log.first_index = segments.front().first_index;
-  log.markers = std::move(markers);
-  log.torn = std::move(end.torn);
+  log.torn = std::move(end->torn);
   return log;
 }
 

@@ -33,6 +33,8 @@ struct LogSummary {
 };
 
 // `applied` is the index of the last entry that the database has. Errors are those of the log.
-Result<LogSummary> SummarizeLog(FileSystem& fs, const std::string& wal_dir, raft::Index applied);
+// `readable_to`, if not null, gets the last entry before the damage, if the log is damaged.
+Result<LogSummary> SummarizeLog(FileSystem& fs, const std::string& wal_dir, raft::Index applied,
+                                raft::Index* readable_to = nullptr);
 
 }  // namespace kvorum::datadir

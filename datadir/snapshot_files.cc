@@ -31,7 +31,9 @@ Result<std::vector<std::string>> NewestFirst(FileSystem& fs, const std::string& 
   return names;
 }
 
-Result<raft::SnapshotMetadata> Load(FileSystem& fs, const std::string& path) {
+}  // namespace
+
+Result<raft::SnapshotMetadata> ReadSnapshotFile(FileSystem& fs, const std::string& path) {
   KV_TRY(const std::string content, ReadWholeFile(fs, path, kMaxFileBytes));
   raft::SnapshotFile file;
   if (wire::Decode(raft::kSnapshotFileTable, content, file) != wire::Decoded::kOk ||
@@ -42,8 +44,6 @@ Result<raft::SnapshotMetadata> Load(FileSystem& fs, const std::string& path) {
   KV_TRY(const raft::Snapshot snapshot, raft::DecodeSnapshot(SharedBytes::Copy(file.data)));
   return snapshot.metadata;
 }
-
-}  // namespace
 
 Result<void> SaveSnapshotFile(FileSystem& fs, const std::string& dir,
                               const raft::SnapshotMetadata& metadata,
@@ -61,7 +61,7 @@ Result<std::optional<raft::SnapshotMetadata>> LoadNewestSnapshotFile(
   KV_TRY(const std::vector<std::string> names, NewestFirst(fs, dir));
   for (const std::string& name : names) {
     const std::string path = (dir + "/").append(name);
-    const auto metadata = Load(fs, path);
+    const auto metadata = ReadSnapshotFile(fs, path);
     if (metadata.has_value()) {
       if (valid(*metadata)) return *metadata;
       continue;

@@ -23,6 +23,9 @@ Result<void> SaveSnapshotFile(FileSystem& fs, const std::string& dir,
                               const raft::SnapshotMetadata& metadata,
                               std::string_view snapshot_data = {});
 
+// kDataLoss for a damaged file. Changes nothing.
+Result<raft::SnapshotMetadata> ReadSnapshotFile(FileSystem& fs, const std::string& path);
+
 // The newest file whose checksum is right and for which `valid` returns true. A damaged file is set
 // aside as *.broken and an older one is taken. nullopt if there is none.
 Result<std::optional<raft::SnapshotMetadata>> LoadNewestSnapshotFile(

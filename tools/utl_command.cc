@@ -58,9 +58,9 @@ Command KvorumutlCommand() {
           .brief = "Works on the files of kvorum and etcd without a server.",
           .inherited_flags = GlobalFlags(),
           .children = {AdoptCommand(), DefragCommand(), DumpCommand(), MigrateCommand(),
-                       HashKvCommand(), ReleaseCommand(), SnapshotCommand(), VersionCommand(),
-                       ctl::CompletionCommand("kvorumutl"), ctl::CompleteCommand(),
-                       ctl::ManCommand(kManText), ctl::HelpCommand()},
+                       HashKvCommand(), ReleaseCommand(), SnapshotCommand(), VerifyCommand(),
+                       VersionCommand(), ctl::CompletionCommand("kvorumutl"),
+                       ctl::CompleteCommand(), ctl::ManCommand(kManText), ctl::HelpCommand()},
           .help_style = ctl::HelpStyle::kUsageAlone};
 }
 

@@ -13,6 +13,7 @@ ctl::Command HashKvCommand();
 ctl::Command MigrateCommand();
 ctl::Command ReleaseCommand();
 ctl::Command SnapshotCommand();
+ctl::Command VerifyCommand();
 ctl::Command VersionCommand();
 
 // The whole tree.

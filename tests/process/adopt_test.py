@@ -4,6 +4,7 @@ The etcd is that of $KVORUM_PEER_DIR: the packaged 3.4, or 3.7 where one was bui
 was raised, so there the way back ends in a directory that is adopted once more.
 """
 
+import json
 import os
 import random
 import shutil
@@ -97,6 +98,14 @@ class Member:
 
     def release(self, *flags):
         return utl("release", "--data-dir", self.data_dir, *flags)
+
+    def verify(self):
+        """What kvorumutl tells of the directory; its exit code and its words agree."""
+        done = subprocess.run([UTL, "verify", "--data-dir", self.data_dir, "-w", "json"], capture_output=True, text=True,
+                              timeout=120, check=False)
+        told = json.loads(done.stdout)
+        assert told["wouldStart"] == (done.returncode == 0), (done.returncode, told)
+        return told
 
     def give_back(self, *flags):
         """Releases it, and starts what can go on from there."""
@@ -278,6 +287,37 @@ class AdoptTest(unittest.TestCase):
                               timeout=60, check=False)
         self.assertEqual(done.returncode, 1)
         self.assertIn("in use by another process", done.stderr)
+
+    def test_verify_tells_if_a_member_would_start(self):
+        member = self.member
+        member.start_etcd()
+        member.write(1)
+        seen = member.seen()
+        member.stop()
+        told = member.verify()
+        self.assertTrue(told["wouldStart"], told)
+        self.assertEqual((told["owner"], told["memberID"], told["clusterID"], told["database"]["revision"]),
+                         ("etcd", seen["member"], seen["cluster"], seen["revision"]))
+        member.adopt()
+        told = member.verify()
+        self.assertTrue(told["wouldStart"], told)
+        self.assertEqual((told["owner"], told["database"]["revision"]), ("kvorum", seen["revision"]))
+        wal = os.path.join(member.data_dir, "member", "wal")
+        last = os.path.join(wal, sorted(name for name in os.listdir(wal) if name.endswith(".wal"))[-1])
+        member.start_kvorum()
+        member.write(2, operations=40)
+        member.stop()
+        with open(last, "r+b") as file:
+            content = file.read()
+            at = content.rindex(b"after 1")
+            file.seek(at)
+            file.write(b"AFTER")
+        told = member.verify()
+        self.assertFalse(told["wouldStart"], told)
+        self.assertTrue(told["lost"])
+        ours = server.Server(data_dir=member.data_dir)
+        self.addCleanup(ours.close)
+        self.assertEqual(ours.refuse()[0], 1)
 
     def kill_at_random_moments(self, command, rng, longest):
         """True if it came to its end once."""

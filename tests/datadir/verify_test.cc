@@ -1,0 +1,180 @@
+// The state of a directory as Verify tells it, on a real disk: etcd's and ours, whole and damaged.
+#include "datadir/verify.h"
+
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "datadir/adopt.h"
+#include "mvcc/backend.h"
+#include "tests/datadir/etcd_directory.h"
+
+namespace kvorum::datadir {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class VerifyTest : public EtcdDirectory {
+ protected:
+  void SetUp() override {
+    EtcdDirectory::SetUp();
+    std::string name = testing::TempDir() + "kvorum-verify-XXXXXX";
+    dir_ = mkdtemp(name.data());
+    Save();
+  }
+  void TearDown() override { std::filesystem::remove_all(dir_); }
+
+  // Writes the simulated disk's directory to the real one.
+  void Save() {
+    std::filesystem::remove_all(dir_);
+    for (const std::string& folder : {layout_.wal, layout_.snap}) {
+      std::filesystem::create_directories(OnDisk(folder));
+      const auto names = fs_.List(folder);
+      ASSERT_OK(names);
+      for (const std::string& name : *names) {
+        const auto bytes = ReadWholeFile(fs_, folder + "/" + name, std::uint64_t{1} << 30);
+        ASSERT_OK(bytes);
+        std::ofstream(OnDisk(folder + "/" + name), std::ios::binary) << *bytes;
+      }
+    }
+  }
+  std::string OnDisk(const std::string& path) const {
+    return dir_ + path.substr(layout_.root.size());
+  }
+  void AdoptIt() {
+    ASSERT_OK(
+        Adopt(PosixFileSystem(), {.data_dir = dir_, .open = [](const std::string& path) {
+                                    return mvcc::OpenLmdbBackend(
+                                        {.path = path, .map_size_bytes = std::uint64_t{1} << 30});
+                                  }}));
+  }
+  void Flip(const std::string& path, std::streamoff at) {
+    std::fstream file(OnDisk(path), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(at);
+    const auto byte = static_cast<char>(file.get() ^ 0xff);
+    file.seekp(at);
+    file.put(byte);
+  }
+  Verified Look() {
+    const auto found = Verify(PosixFileSystem(), dir_, "",
+                              std::chrono::duration_cast<Duration>(std::chrono::milliseconds(1)));
+    EXPECT_TRUE(found.has_value()) << found.error().message;
+    return found.value_or(Verified{});
+  }
+
+  std::string dir_;
+};
+
+TEST_F(VerifyTest, ADirectoryOfEtcdThatIsWhole) {
+  const Verified found = Look();
+  EXPECT_THAT(found.problems, IsEmpty());
+  EXPECT_THAT(found.lost, IsEmpty());
+  EXPECT_EQ(found.owner, DatabaseOwner::kEtcd);
+  EXPECT_EQ(found.member, wal::kMetadata.node_id);
+  EXPECT_EQ(found.cluster, wal::kMetadata.cluster_id);
+  EXPECT_EQ(found.first_index, raft::Index{1});
+  EXPECT_EQ(found.last_index, kLast);
+  EXPECT_EQ(found.commit, kLast);
+  EXPECT_EQ(found.snapshot_index, kMarked);
+  EXPECT_EQ(found.applied, kApplied);
+  EXPECT_EQ(found.records, 3U);
+  EXPECT_EQ(found.revision, 4);
+  EXPECT_EQ(found.storage_version, "3.7.0");
+}
+
+TEST_F(VerifyTest, ADirectoryOfOursThatIsWhole) {
+  AdoptIt();
+  const Verified found = Look();
+  EXPECT_THAT(found.problems, IsEmpty());
+  EXPECT_EQ(found.owner, DatabaseOwner::kKvorum);
+  EXPECT_EQ(found.records, 3U);
+  EXPECT_EQ(found.applied, kApplied);
+}
+
+TEST_F(VerifyTest, AMoveThatWasCutOff) {
+  AdoptIt();
+  std::filesystem::remove(OnDisk(layout_.format));
+  EXPECT_THAT(Look().problems, ElementsAre(HasSubstr("run kvorumutl adopt again")));
+}
+
+TEST_F(VerifyTest, ADamagedDatabase) {
+  Flip(layout_.database, 64);
+  Flip(layout_.database, 4096 + 64);
+  const Verified found = Look();
+  EXPECT_FALSE(found.would_start());
+  EXPECT_THAT(found.lost, ElementsAre(HasSubstr("no older state is kept here")));
+}
+
+TEST_F(VerifyTest, ADamagedRecordOfOurs) {
+  AdoptIt();
+  std::string bytes;
+  {
+    std::ifstream file(OnDisk(layout_.database), std::ios::binary);
+    bytes.assign(std::istreambuf_iterator<char>(file), {});
+  }
+  const std::size_t at = bytes.rfind("key 3");
+  ASSERT_NE(at, std::string::npos);
+  Flip(layout_.database, static_cast<std::streamoff>(at));
+  const Verified found = Look();
+  EXPECT_FALSE(found.would_start());
+  EXPECT_THAT(found.lost, ElementsAre(HasSubstr(layout_.KeptOfEtcd().substr(6))));
+}
+
+TEST_F(VerifyTest, ADamagedLogEndsBeforeTheDatabase) {
+  // The third entry, long before the last seal.
+  std::string bytes;
+  const std::string segment = layout_.wal + "/0000000000000000-0000000000000000.wal";
+  {
+    std::ifstream file(OnDisk(segment), std::ios::binary);
+    bytes.assign(std::istreambuf_iterator<char>(file), {});
+  }
+  const std::size_t first = bytes.find("\x0a\x01k");
+  ASSERT_NE(first, std::string::npos);
+  Flip(segment, static_cast<std::streamoff>(bytes.find("\x0a\x01k", first + 1)));
+  const Verified found = Look();
+  EXPECT_FALSE(found.would_start());
+  EXPECT_EQ(found.last_index, raft::Index{1});
+  EXPECT_THAT(found.lost, ElementsAre(HasSubstr("entries after 1")));
+}
+
+TEST_F(VerifyTest, ADatabaseOlderThanTheSnapshot) {
+  WriteDatabase(EtcdContent(raft::Index{3}));
+  Save();
+  EXPECT_THAT(Look().problems, ElementsAre(HasSubstr("older than the log's snapshot at 5")));
+}
+
+TEST_F(VerifyTest, ADatabaseNewerThanTheLog) {
+  WriteDatabase(EtcdContent(kLast + 3));
+  Save();
+  const Verified found = Look();
+  EXPECT_THAT(found.problems, ElementsAre(HasSubstr("but the log ends at 12")));
+  EXPECT_THAT(found.lost, ElementsAre(HasSubstr("after 12")));
+}
+
+TEST_F(VerifyTest, NoLog) {
+  std::filesystem::remove_all(OnDisk(layout_.wal));
+  EXPECT_THAT(Look().problems, ElementsAre(HasSubstr("there is no log")));
+}
+
+TEST_F(VerifyTest, NothingChanges) {
+  const auto list = [&] {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_)) {
+      if (!entry.is_regular_file()) continue;
+      std::ifstream file(entry.path(), std::ios::binary);
+      files[entry.path()] = {std::istreambuf_iterator<char>(file), {}};
+    }
+    return files;
+  };
+  AdoptIt();
+  const auto before = list();
+  Look();
+  EXPECT_TRUE(before == list());
+}
+
+}  // namespace
+}  // namespace kvorum::datadir
