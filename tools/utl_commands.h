@@ -1,5 +1,5 @@
-// Every command of kvorumutl, one function and file per family. A new one is a row here, a row in
-// KvorumutlCommand and a file.
+// Every command of kvorumutl, one function and file per family. A new one is a row here, one in
+// KvorumutlCommand, one in the README's list, and a file.
 #pragma once
 
 #include "tools/command.h"
