@@ -98,11 +98,16 @@ class CallContext {
   // The request, if it is small: for the log lines of a slow call. Kept before the handler is
   // called. Costs an atomic increment, no copy; for as long as the call lasts it holds at most
   // kMaxKeptBytes that its handler may not need any more.
-  static constexpr std::size_t kMaxKeptBytes = 1'024;
+  static constexpr std::size_t kMaxKeptBytes = 16 * 1'024;
   void KeepRequest(const SharedBytes& request) {
     if (request.size() <= kMaxKeptBytes) kept_request_ = request;
   }
   std::string_view kept_request() const { return kept_request_.view(); }
+  // The number of keys that the answer is about, for the same lines; -1: unknown.
+  void NoteAnswerCount(std::int64_t count) {
+    answer_count_.store(count, std::memory_order_relaxed);
+  }
+  std::int64_t answer_count() const { return answer_count_.load(std::memory_order_relaxed); }
 
   // Set before the handler is called, and by a stream's handler between its requests.
   Caller caller;
@@ -149,6 +154,7 @@ class CallContext {
   std::vector<Entry> more_entries_;
   std::vector<SharedBytes> more_bytes_;
 
+  std::atomic<std::int64_t> answer_count_{-1};
   std::atomic<bool> cancelled_{false};
   mutable std::mutex mutex_;  // guards what follows
   State state_ = State::kRunning;

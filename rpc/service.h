@@ -34,6 +34,8 @@ class UnarySink {
   virtual void Complete(Error status, SharedBytes first, ByteChain rest) = 0;
   // Answers ok, with one message that is not complete yet.
   virtual void CompleteLarge(LargeAnswer answer) = 0;
+  // Before the answer: the number of keys that it is about (CallContext::answer_count).
+  virtual void NoteCount(std::int64_t /*count*/) {}
 };
 
 // The right to answer one unary call, once, from any thread. If it is dropped without an answer, it
@@ -50,6 +52,9 @@ class UnaryReply {
   UnaryReply& operator=(UnaryReply&& other) noexcept;
   ~UnaryReply();
 
+  void NoteCount(std::int64_t count) {
+    if (sink_ != nullptr) sink_->NoteCount(count);
+  }
   // Call exactly one of these, once.
   void Send(SharedBytes message);
   void Send(ByteChain message);

@@ -37,6 +37,7 @@ class Reply {
             rpc::AnswerMemory::Reservation held = {}) {
     if (function_ != nullptr)
       return std::exchange(function_, nullptr)(Answer{header, std::move(response)});
+    if constexpr (requires { response.deleted; }) encoded_.NoteCount(response.deleted);
     SharedBytes message = encode_(header, response);
     if (held.bytes() == 0) return encoded_.Send(std::move(message));
     encoded_.Send({.begun = {.bytes = {std::move(message)}, .held = std::move(held)},

@@ -27,6 +27,15 @@ std::string_view OperationOf(const rpc::MethodInfo& method) {
   return {};
 }
 
+// etcd's count of what an answer tells of; -1: it does not say.
+std::int64_t AnswerCount(const rpc::CallContext& call, const rpc::CallEnd& end) {
+  const rpc::MethodInfo& method = *call.method();
+  if (method.service != "etcdserverpb.KV") return -1;
+  if (method.name == "Put" || method.name == "Txn") return 0;
+  if (method.name != "Range" && method.name != "DeleteRange") return -1;
+  return end.code == Code::kOk ? call.answer_count() : 0;
+}
+
 std::string SizeText(std::uint64_t bytes) { return "size:" + std::to_string(bytes); }
 
 }  // namespace
@@ -54,7 +63,7 @@ void SlowCalls::Log(const rpc::CallContext& call, const rpc::CallEnd& end) const
     KV_LOG(is_debug ? LogLevel::kDebug : LogLevel::kWarn, "request stats",
            {"start time", LogTime(started_ns)}, {"time spent", took}, {"remote", call.peer()},
            {"response type", method.path}, {"request count", summary.operations},
-           {"request size", end.received_bytes}, {"response count", -1},
+           {"request size", end.received_bytes}, {"response count", AnswerCount(call, end)},
            {"response size", end.sent_bytes}, {"request content", summary.text},
            {"code", static_cast<int>(end.code)}, {"error", end.message});
   }

@@ -2,7 +2,7 @@
 // took too long" of a read, "trace". Nothing is done for a call that was fast, unless lines of
 // level debug are wanted, which every call has.
 //
-// Thread-safe. Only requests of the KV service are shown, and only small ones
+// Thread-safe. Only requests of the KV service are shown, those of at most 16 KiB
 // (CallContext::KeepRequest); what is shown has no value in it (request_summary.h).
 #pragma once
 

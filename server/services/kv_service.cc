@@ -39,6 +39,7 @@ bool ServedHere(ServiceContext& context, const rpc::Caller& caller,
     reply.Fail(summary.error());
     return true;
   }
+  reply.NoteCount(summary->count);
   reply.Send(encoder.Finish(summary->more, summary->count));
   return true;
 }
@@ -82,6 +83,7 @@ void ServeLarge(ServiceContext& context, const rpc::Caller& caller, SharedBytes 
     if (!view.has_value()) return reply.Fail(std::move(view).error());
     const auto made = Plan(answer, *view, context.Header(view->revision()), request);
     if (!made.has_value()) return reply.Fail(made.error());
+    reply.NoteCount(answer.count());
   }
   rpc::LargeAnswer large{
       .begun = answer.TakeKept(), .rest = nullptr, .rest_bytes = answer.rest_bytes()};

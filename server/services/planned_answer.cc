@@ -107,6 +107,7 @@ Result<PlannedAnswer::Body> PlannedAnswer::Read(mvcc::ReadView& view,
   KV_TRY(const mvcc::RangeSummary summary, view.Range(request, rows));
   std::string end;
   AppendRangeEnd(end, summary.more, summary.count);
+  count_ = summary.count;
   body.bytes += end.size();
   body.parts.emplace_back(std::move(end));
   return body;

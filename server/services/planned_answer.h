@@ -65,6 +65,8 @@ class PlannedAnswer {
   rpc::AnswerPiece TakeKept();
   bool is_whole() const { return rest_.empty(); }
   std::size_t rest_bytes() const { return rest_bytes_; }
+  // The keys in the range, of a txn those in its last one; -1 without any.
+  std::int64_t count() const { return count_; }
   std::vector<Part> TakeRest() { return std::move(rest_); }
   rpc::AnswerMemory::Reservation TakeRestReservation() { return std::move(rest_held_); }
 
@@ -93,6 +95,7 @@ class PlannedAnswer {
   std::vector<Part> kept_;  // strings only
   std::vector<Part> rest_;
   std::size_t rest_bytes_ = 0;
+  std::int64_t count_ = -1;
 };
 
 }  // namespace kvorum::server
