@@ -446,7 +446,8 @@ class KillTest(BackupTest):
             self.kill(command, took)
             if not os.path.exists(os.path.join(self.restored, "member")):
                 if os.path.exists(os.path.join(self.restored, "restore.part")):
-                    code, said = server.Server(data_dir=self.restored).refuse()
+                    with server.Server(data_dir=self.restored) as refused:
+                        code, said = refused.refuse()
                     self.assertEqual(code, 1)
                     self.assertIn("holds a restore that did not finish", said)
                 succeed(*command)
