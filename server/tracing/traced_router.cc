@@ -1,5 +1,6 @@
 #include "server/tracing/traced_router.h"
 
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -41,6 +42,7 @@ class TracedSink final : public rpc::UnarySink {
     }
     live_->End(status);
   }
+  void NoteCount(std::int64_t count) override { reply_.NoteCount(count); }
   void CompleteLarge(rpc::LargeAnswer answer) override {
     reply_.Send(std::move(answer));
     live_->End({Code::kOk, {}});

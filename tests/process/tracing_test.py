@@ -218,12 +218,14 @@ class TracingTest(unittest.TestCase):
         served = server.Server(*flags_for(collector))
         self.addCleanup(served.close)
         served.environment |= OTEL
-        served.start()
+        served.start("--warning-unary-request-duration=1ns")
         with served.channel() as channel:
             server.kv(channel).Range(rpc_pb2.RangeRequest(key=b"k"), metadata=parent(7), timeout=30)
         # Long before the five seconds that are the default.
         self.check_environment(collector, collector.wait(lambda spans: len(spans) == 2, timeout=4))
         self.assertEqual(served.stop()[0], 0)
+        # A sampled call has its lines like any other.
+        self.assertIn(b'"response count":0,', served.log())
 
     @unittest.skipUnless(is_37(), "no etcd 3.7 to compare with")
     def test_etcd_heeds_the_same_environment(self):
