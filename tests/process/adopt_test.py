@@ -42,22 +42,31 @@ def peer_is_3_7():
 class Member:
     """One directory, on which etcd and kvorum take turns."""
 
-    def __init__(self):
+    def __init__(self, name="m1"):
+        self.name = name
         self.folder = tempfile.mkdtemp(prefix="kvorum-adopt-")
         self.data_dir = os.path.join(self.folder, "data")
         client, peer = ports.free_ports(2)
         self.endpoint = f"127.0.0.1:{client}"
         self.peer_url = f"http://127.0.0.1:{peer}"
         self.process = None
+        self.cluster = [self]
 
-    def start(self, binary, *flags):
+    def launch(self, binary, *flags):
         with open(os.path.join(self.folder, "log"), "wb") as log:
             self.process = subprocess.Popen(
-                [binary, "--name", "m1", "--data-dir", self.data_dir,
+                [binary, "--name", self.name, "--data-dir", self.data_dir,
                  "--listen-client-urls", f"http://{self.endpoint}",
                  "--advertise-client-urls", f"http://{self.endpoint}", "--listen-peer-urls", self.peer_url,
-                 "--initial-advertise-peer-urls", self.peer_url, "--initial-cluster", f"m1={self.peer_url}", *flags],
+                 "--initial-advertise-peer-urls", self.peer_url, "--initial-cluster",
+                 ",".join(f"{member.name}={member.peer_url}" for member in self.cluster), *flags],
                 stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+
+    def start(self, binary, *flags):
+        self.launch(binary, *flags)
+        self.wait()
+
+    def wait(self):
         end = time.monotonic() + 60
         while True:
             try:
@@ -164,8 +173,8 @@ class Member:
         leases = {}
         for each in lease.LeaseLeases(rpc_pb2.LeaseLeasesRequest(), timeout=10).leases:
             told = lease.LeaseTimeToLive(rpc_pb2.LeaseTimeToLiveRequest(ID=each.ID, keys=True), timeout=10)
-            # A new leader gives a lease its whole time again, etcd's as well as ours.
-            assert 0 < told.TTL <= told.grantedTTL, told
+            # A new leader gives a lease its whole time again, and an election time-out more.
+            assert 0 < told.TTL <= told.grantedTTL + 2, told
             leases[each.ID] = (told.grantedTTL, sorted(told.keys))
         auth = rpc_pb2_grpc.AuthStub(self.channel)
         users = {name: list(auth.UserGet(rpc_pb2.AuthUserGetRequest(name=name), timeout=10).roles)
@@ -318,6 +327,51 @@ class AdoptTest(unittest.TestCase):
         ours = server.Server(data_dir=member.data_dir)
         self.addCleanup(ours.close)
         self.assertEqual(ours.refuse()[0], 1)
+
+    def test_three_members_move_together(self):
+        members = [self.member] + [Member(name) for name in ("m2", "m3")]
+        for member in members:
+            member.cluster = members
+            self.addCleanup(member.close)
+
+        def start_all(binary):
+            for member in members:
+                member.launch(binary)
+            for member in members:
+                member.wait()
+
+        def stop_all():
+            for member in members:
+                member.stop()
+
+        def seen_everywhere():
+            everywhere = [member.seen() for member in members]
+            for each in everywhere:
+                each.pop("member")
+                each["members"].sort()
+            self.assertEqual(everywhere[0], everywhere[1])
+            self.assertEqual(everywhere[0], everywhere[2])
+            return everywhere[0]
+
+        start_all(ctl.ETCD)
+        members[1].write(11)
+        before = seen_everywhere()
+        stop_all()
+        for member in members:
+            member.adopt()
+        start_all(server.BINARY)
+        self.assertEqual(seen_everywhere(), before)
+        members[2].write(12)
+        before = seen_everywhere()
+        if not peer_is_3_7():
+            return
+        stop_all()
+        for member in members:
+            member.release()
+        start_all(ctl.ETCD)
+        self.assertEqual(seen_everywhere(), before)
+        members[0].write(13)
+        seen_everywhere()
 
     def kill_at_random_moments(self, command, rng, longest):
         """True if it came to its end once."""
