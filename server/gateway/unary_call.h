@@ -5,6 +5,8 @@
 // more than 1 MiB is written by the readers' executor, so that no other connection waits for it.
 #pragma once
 
+#include <cstdint>
+
 #include "rpc/large_answer.h"
 #include "server/gateway/gateway_call.h"
 
@@ -16,6 +18,7 @@ class UnaryCall final : public GatewayCall, public rpc::UnarySink {
 
   void Complete(Error status, SharedBytes first, ByteChain rest) override;
   void CompleteLarge(rpc::LargeAnswer answer) override;
+  void NoteCount(std::int64_t count) override { context()->NoteAnswerCount(count); }
 
  private:
   void Run() override;

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 import unittest
+import urllib.request
 
 import grpc
 from etcd3.etcdrpc import rpc_pb2
@@ -72,6 +73,9 @@ class LogsTest(unittest.TestCase):
             server.put(stub, b"foo", b"a secret")
             server.get(stub, b"foo", range_end=b"fop", limit=3)
             stub.DeleteRange(rpc_pb2.DeleteRangeRequest(key=b"foo"), timeout=30)
+            # The same through the gateway.
+            range_of_none = urllib.request.Request(f"http://{self.member.endpoint}/v3/kv/range", b'{"key":"Zm9v"}')
+            urllib.request.urlopen(range_of_none, timeout=30).close()
             # Larger than most, and shown nevertheless.
             server.put(stub, b"large", b"a secret" * 1500)
             put = rpc_pb2.RequestOp(request_put=rpc_pb2.PutRequest(key=b"k", value=b"a secret"))
@@ -86,24 +90,24 @@ class LogsTest(unittest.TestCase):
                 if fields["msg"] == message:
                     found.append(fields)
             return found
-        self.wait(lambda: len(lines("request stats")) == 6)
+        self.wait(lambda: len(lines("request stats")) == 7)
         shown = ['key:"foo" value_size:8 ', 'key:"foo"  range_end:"fop"  limit:3',
-                 'key:"foo"', 'key:"large" value_size:12000 ',
+                 'key:"foo"', 'key:"foo"', 'key:"large" value_size:12000 ',
                  'compare:<> success:<request_put:<key:"k" value_size:8 >> failure:<>',
                  'key:"none" value_size:8 lease:7 ']
         stats = lines("request stats")
         self.assertEqual([line["request content"] for line in stats], shown)
-        self.assertEqual([line["request count"] for line in stats], [1, 0, 0, 1, 1, 1])
-        self.assertEqual([line["response count"] for line in stats], [0, 1, 1, 0, 0, 0])
+        self.assertEqual([line["request count"] for line in stats], [1, 0, 0, 0, 1, 1, 1])
+        self.assertEqual([line["response count"] for line in stats], [0, 1, 1, 0, 0, 0, 0])
         self.assertEqual(stats[0]["response type"], "/etcdserverpb.KV/Put")
         self.assertEqual(list(stats[0])[4:13],
                          ["start time", "time spent", "remote", "response type", "request count", "request size",
                           "response count", "response size", "request content"])
         slow = lines("apply request took too long")
-        for prefix, request in (("", f"put:<{shown[0]}>"), ("read-only range ", shown[1]), ("", f"txn:<{shown[4]}>")):
+        for prefix, request in (("", f"put:<{shown[0]}>"), ("read-only range ", shown[1]), ("", f"txn:<{shown[5]}>")):
             self.assertTrue(any(line["prefix"] == prefix and line["request"].endswith(request) for line in slow), slow)
         failed, = lines("failed to apply request")
-        self.assertTrue(failed["request"].endswith(f"put:<{shown[5]}>"), failed)
+        self.assertTrue(failed["request"].endswith(f"put:<{shown[6]}>"), failed)
         self.assertEqual(failed["error"], "etcdserver: requested lease not found")
         self.assertEqual(self.member.stop()[0], 0)
         self.assertNotIn(b"a secret", self.member.log())
