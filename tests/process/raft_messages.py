@@ -2,6 +2,7 @@
 name: what they say, no honest member need ever say.
 """
 
+import collections
 import http.client
 
 NORMAL, CONF_CHANGE, CONF_CHANGE_V2 = 0, 1, 2
@@ -36,6 +37,29 @@ def message(kind, to, sender, term, log_term=0, index=0, entries=(), commit=0, s
     if snapshot is not None:
         out += field(9, snapshot)
     return out + field(10, reject) + field(11, hint) + (field(12, context) if context else b"")
+
+
+def numbers(encoded):
+    """The fields of a message that are numbers; 0 where one is missing."""
+    found = collections.defaultdict(int)
+
+    def take():
+        nonlocal encoded
+        value = shift = 0
+        while True:
+            byte, encoded = encoded[0], encoded[1:]
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+    while encoded:
+        tag = take()
+        value = take()
+        if tag & 7 == 2:
+            encoded = encoded[value:]
+        else:
+            found[tag >> 3] = value
+    return found
 
 
 def entry(term, index, data=b"", kind=NORMAL):

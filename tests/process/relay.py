@@ -24,11 +24,11 @@ class Relay:
     def mend(self):
         with self.lock:
             for each in self.sockets:
-                _hang_up(each)
+                hang_up(each)
             self.is_cut = False
 
     def close(self):
-        _hang_up(self.listener)
+        hang_up(self.listener)
         self.mend()
 
     def _accept(self):
@@ -64,11 +64,11 @@ class Relay:
                     sink.sendall(data)
         except OSError:
             pass
-        _hang_up(source)
-        _hang_up(sink)
+        hang_up(source)
+        hang_up(sink)
 
 
-def _hang_up(each):
+def hang_up(each):
     try:
         each.shutdown(socket.SHUT_RDWR)
     except OSError:
