@@ -151,6 +151,8 @@ class Store {
   // `look` examines the content, and says what of it etcd's members are to be told otherwise.
   using LookAtSnapshot = std::function<Result<EtcdImageOptions>(Snapshot& content)>;
   Result<DurableSnapshot> OpenSnapshot(const LookAtSnapshot& look = nullptr) const;
+  // For the metrics, told by whoever has sent one.
+  void SnapshotTook(Duration took) { counters_.snapshot.Observe(took); }
 
   // Calls `done` on the backend executor once everything published before is durable.
   void Flush(Committer::Callback done) { committer_.Flush(std::move(done)); }

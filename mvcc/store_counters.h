@@ -46,8 +46,9 @@ class StoreCounters {
   Histogram commit{DoublingBounds(0.001, 14)};
   Histogram commit_bytes{DoublingBounds(1024, 16), 1};
   Histogram defragment{DoublingBounds(0.1, 13)};
-  Histogram hash{DoublingBounds(0.01, 15)};     // of everything
-  Histogram hash_kv{DoublingBounds(0.01, 15)};  // of a revision
+  Histogram snapshot{DoublingBounds(0.01, 17)};  // sent, to a client or a member
+  Histogram hash{DoublingBounds(0.01, 15)};      // of everything
+  Histogram hash_kv{DoublingBounds(0.01, 15)};   // of a revision
   Histogram index_compaction_pause{DoublingBounds(0.5, 14), Histogram::kMilliseconds};
   Histogram compaction_pause{DoublingBounds(1, 13), Histogram::kMilliseconds};
   Histogram compaction{DoublingBounds(100, 14), Histogram::kMilliseconds};

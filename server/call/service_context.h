@@ -60,6 +60,7 @@ struct ServiceLimits {
   std::size_t watch_window_bytes = std::size_t{256} << 10;
   bool strict_reconfig_check = true;
   std::size_t max_learners = 1;
+  std::uint64_t snapshot_bytes_per_second = 0;  // of one that a client saves; 0: no limit
   AnswerLimits answers = {};
 };
 

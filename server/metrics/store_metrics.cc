@@ -101,9 +101,9 @@ void AddDiskRows(MetricsRegistry& registry, const MetricSources& of) {
                      [store]() -> const Histogram& { return store().defragment; });
   registry.Gauge("etcd_disk_defrag_inflight", "Defragmentations asked for and not done.",
                  [store] { return store().defragmentations_running.load(); });
-  registry.ZeroHistogram("etcd_disk_backend_snapshot_duration_seconds", DoublingBounds(0.01, 17),
-                         "Time of sending the database to a client.",
-                         "not measured yet; a line of the log has each save's time");
+  registry.Histogram("etcd_disk_backend_snapshot_duration_seconds",
+                     "Time of sending the database to a client or a member.",
+                     [store]() -> const Histogram& { return store().snapshot; });
   registry.Histogram("etcd_snap_fsync_duration_seconds",
                      "Time of marking a snapshot in the log, syncs included.",
                      [log]() -> const Histogram& { return log().times().snapshot; });

@@ -33,6 +33,7 @@ struct PeerOptions {
   Duration first_redial = std::chrono::milliseconds(100);
   Duration last_redial = std::chrono::seconds(1);  // each failure waits longer, up to this
   Duration probe_interval = std::chrono::seconds(4);
+  std::uint64_t snapshot_bytes_per_second = 0;  // of each; 0: no limit
   std::size_t max_frame_bytes = std::size_t{64} << 20;
   // The bound of each stream's queue, and of the messages that Send handed over and the loop has
   // not processed yet.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/logging.h"
+#include "base/pace.h"
 #include "rpc/http1_parser.h"
 #include "server/messages/member_id.h"
 #include "server/peer/peer_socket.h"
@@ -42,6 +43,7 @@ class SnapshotSender::Transfer : public std::enable_shared_from_this<Transfer> {
         url_(urls.current()),
         timer_(links.loop),
         client_(links.dialer),
+        pace_(links.options.snapshot_bytes_per_second),
         parser_(rpc::Http1Parser::Kind::kResponse, kMaxHeadBytes) {}
 
   // Members of ours state a format in each answer. A peer that states none is etcd's.
@@ -123,11 +125,18 @@ class SnapshotSender::Transfer : public std::enable_shared_from_this<Transfer> {
       // An answer that came meanwhile is more specific than the broken connection.
       if (!sent.has_value()) return self->EndSoon(sent.error());
       self->sent_bytes_ += *sent;
-      self->ReadSource();
+      self->ReadSourceAt(self->pace_.After(self->began_, *sent));
     });
   }
 
+  void ReadSourceAt(TimePoint at) {
+    const TimePoint now = links_.loop.clock().Now();
+    if (at <= now) return ReadSource();
+    timer_.Arm(at - now, [this] { ReadSource(); });
+  }
+
   void ReadSource() {
+    began_ = links_.loop.clock().Now();
     const bool reads_all = !is_own_format_ && !std::exchange(has_image_, true);
     timer_.Arm(reads_all ? kImageTimeout : kChunkTimeout,
                [this] { End(Fail(Code::kUnavailable, "reading the backend stalled")); });
@@ -207,6 +216,8 @@ class SnapshotSender::Transfer : public std::enable_shared_from_this<Transfer> {
   PeerTimer timer_;
   HttpClient client_;
   std::unique_ptr<PeerSocket> socket_;
+  Pace pace_;
+  TimePoint began_;  // the chunk
   rpc::Http1Parser parser_;
   std::array<char, 4096> buffer_{};
   std::string input_;

@@ -158,6 +158,9 @@ std::span<const Flag> Flags() {
       {"max-answer-memory-bytes", "Member", kEffective, &Options::max_answer_memory_bytes, "0",
        "Memory for answers that clients have not taken yet (0 is an eighth of the memory there is, "
        "64 MiB to 1 GiB)."},
+      {"snapshot-rate-bytes", "Member", kEffective, &Options::snapshot_rate_bytes, "0",
+       "Bytes a second at which a database is sent to a member or saved by a client, each (0: as "
+       "fast as it is taken)."},
       {"replica-check", "Member", kEffective, &Options::replica_check, "quarantine",
        "What a member does that holds other keys than the majority: 'quarantine' (it serves none), "
        "'alarm', 'report' or 'off'."},

@@ -150,6 +150,7 @@ struct Options {
   std::string replica_check = "quarantine";  // ours: ParseReplicaCheckAction
 
   std::uint64_t max_answer_memory_bytes = 0;  // ours: 0 is a share of the memory (decisions/0016)
+  std::uint64_t snapshot_rate_bytes = 0;      // ours: 0 is no limit (decisions/0037)
 
   // The quota in force: bytes, or 0 when there is none.
   std::uint64_t EffectiveQuotaBytes() const;

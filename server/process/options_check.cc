@@ -236,6 +236,13 @@ std::optional<std::string> IoThreadsProblem(const Options& options, const GivenF
   return std::nullopt;
 }
 
+std::optional<std::string> SnapshotRateProblem(const Options& options, const GivenFlags&) {
+  constexpr std::uint64_t kLeast = std::uint64_t{1} << 20;  // a chunk a second
+  if (options.snapshot_rate_bytes == 0 || options.snapshot_rate_bytes >= kLeast)
+    return std::nullopt;
+  return "--snapshot-rate-bytes must be 0 or at least " + std::to_string(kLeast);
+}
+
 std::optional<std::string> CompactionIntervalProblem(const Options& options, const GivenFlags&) {
   if (options.auto_compaction_revision_interval <= std::chrono::nanoseconds(0))
     return "--auto-compaction-revision-interval must be >0";
@@ -271,6 +278,7 @@ constexpr Check kChecks[] = {FallbackProblem,
                              NameProblem,
                              RequestBytesProblem,
                              IoThreadsProblem,
+                             SnapshotRateProblem,
                              CompactionIntervalProblem,
                              DefragProblem};
 

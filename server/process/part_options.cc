@@ -95,6 +95,7 @@ LocalMemberOptions MakeLocalMemberOptions(const Options& options,
   local_member.slow_apply = options.warning_apply_duration;
   local_member.wal_dir = directory.wal;
   local_member.snap_dir = directory.snap;
+  local_member.snapshot_bytes_per_second = options.snapshot_rate_bytes;
   local_member.quota_bytes = options.EffectiveQuotaBytes();
   local_member.start_defragment_bytes =
       std::min(options.bootstrap_defrag_threshold_megabytes, kMostMegabytes) << 20;
@@ -145,6 +146,7 @@ PeerTransport::Options MakeTransportOptions(const Options& options,
   transport.peers.dial_timeout = kPeerDialTimeout + std::chrono::milliseconds(options.election_ms);
   transport.peers.read_timeout =
       std::max<Duration>(transport.peers.read_timeout, options.raft_read_timeout);
+  transport.peers.snapshot_bytes_per_second = options.snapshot_rate_bytes;
   transport.peers.max_frame_bytes =
       std::max<std::size_t>(transport.peers.max_frame_bytes, 4 * options.max_request_bytes);
   return transport;
@@ -183,7 +185,8 @@ ServiceLimits LimitsOf(const Options& options) {
           .request_timeout = options.RequestTimeout(),
           .election_timeout = std::chrono::milliseconds(options.election_ms),
           .strict_reconfig_check = options.strict_reconfig_check,
-          .max_learners = static_cast<std::size_t>(options.max_learners)};
+          .max_learners = static_cast<std::size_t>(options.max_learners),
+          .snapshot_bytes_per_second = options.snapshot_rate_bytes};
 }
 
 IntegrityOptions MakeIntegrityOptions(const Options& options) {

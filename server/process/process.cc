@@ -1,5 +1,6 @@
 #include "server/process/process.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -62,6 +63,8 @@
 
 namespace kvorum::server {
 namespace {
+
+constexpr int kHasherNice = 10;
 
 // The time that a stopping leader waits for its successor.
 constexpr Duration kTransferLimit = std::chrono::milliseconds(500);
@@ -283,6 +286,8 @@ void Process::Impl::FillContext() {
   context.executors.timers = &threads.control;
   context.executors.readers = &threads.readers;
   context.executors.hasher = &threads.hasher;
+  // It reads everything: requests come first where processors are short.
+  threads.hasher.Post([] { setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kHasherNice); });
   context.answers = &client_server.answers();
   context.client_versions = &client_versions;
   context.limits = LimitsOf(options);

@@ -1,5 +1,6 @@
 #include "server/replica/database_sender.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -31,15 +32,20 @@ Result<raft::SnapshotMetadata> MetadataOf(const mvcc::Store::Recovered& content,
 }  // namespace
 
 DatabaseSender::DatabaseSender(mvcc::Store& store, std::shared_ptr<DiskSpace> disk_space,
-                               const Clock& clock, Report report)
+                               const Clock& clock, std::uint64_t limit_bytes_per_second,
+                               Report report)
     : store_(store),
       disk_space_(std::move(disk_space)),
       clock_(clock),
+      limit_bytes_per_second_(limit_bytes_per_second),
       report_(std::move(report)) {}
 
 bool DatabaseSender::Begin(raft::MemberId peer) {
   std::lock_guard lock(mutex_);
-  return sending_.size() < kMaxOnTheirWay && sending_.insert(peer).second;
+  const TimePoint now = clock_.Now();
+  const auto failed = failed_.find(peer);
+  if (failed != failed_.end() && now < failed->second.until) return false;
+  return sending_.size() < kMaxOnTheirWay && sending_.emplace(peer, now).second;
 }
 
 void DatabaseSender::Send(raft::Message message) {
@@ -50,7 +56,18 @@ void DatabaseSender::Send(raft::Message message) {
 void DatabaseSender::Ended(raft::MemberId peer, bool succeeded) {
   {
     std::lock_guard lock(mutex_);
-    sending_.erase(peer);
+    const TimePoint now = clock_.Now();
+    if (const auto sent = sending_.find(peer); sent != sending_.end()) {
+      store_.SnapshotTook(now - sent->second);
+      sending_.erase(sent);
+    }
+    if (succeeded) {
+      failed_.erase(peer);
+    } else {
+      Failed& failed = failed_[peer];
+      failed.pause = std::clamp(2 * failed.pause, kFirstPause, kLongestPause);
+      failed.until = now + failed.pause;
+    }
   }
   report_(peer, succeeded);
 }
@@ -81,13 +98,17 @@ void DatabaseSender::SendDurable(raft::Message message) {
 // Refers to nothing of this sender: its user may outlive us.
 std::unique_ptr<mvcc::SnapshotSource> DatabaseSender::Bounded(
     mvcc::Store::DurableSnapshot opened) const {
+  BoundedSource::Limits limits;
+  // Half of the limit leaves time for a network that is slower at times.
+  if (limit_bytes_per_second_ != 0)
+    limits.bytes_per_second = std::min(limits.bytes_per_second, limit_bytes_per_second_ / 2);
   return std::make_unique<BoundedSource>(
       std::move(opened.source),
       BoundedSource::Database{
           .file_bytes = std::move(opened.file_bytes),
           .has_space = [space = disk_space_] { return space->TakesBackendBytes(0); },
           .in_use_bytes = store_.SizeInUseBytes()},
-      clock_, BoundedSource::Limits{});
+      clock_, limits);
 }
 
 }  // namespace kvorum::server

@@ -3,14 +3,18 @@
 //
 // Threading: Send belongs to the raft executor, Ended is thread-safe; the rest runs on the backend
 // executor. Bounded: two at a time, each of which keeps pages of the database from being reused and
-// takes network bandwidth; the others fail, and Raft asks again.
+// takes network bandwidth; the others fail, and Raft asks again. A peer that did not get one gets
+// the next after a pause, which doubles with each failure: Raft asks with every heartbeat, and a
+// connection that breaks after gigabytes would cost them each time.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/executor.h"
 #include "mvcc/store.h"
@@ -24,12 +28,15 @@ class Transport;
 class DatabaseSender {
  public:
   static constexpr std::size_t kMaxOnTheirWay = 2;
+  static constexpr Duration kFirstPause = std::chrono::milliseconds(500);
+  static constexpr Duration kLongestPause = std::chrono::seconds(30);
   // The outcome of one; any thread.
   using Report = std::function<void(raft::MemberId peer, bool succeeded)>;
 
   // The space is shared with snapshots being sent, which may outlive this.
+  // The transport's limit counts for how long one may take; 0: none.
   DatabaseSender(mvcc::Store& store, std::shared_ptr<DiskSpace> disk_space, const Clock& clock,
-                 Report report);
+                 std::uint64_t limit_bytes_per_second, Report report);
 
   // Called before the first Send; outlives it.
   void Start(Transport& transport) { transport_ = &transport; }
@@ -39,6 +46,11 @@ class DatabaseSender {
   void Ended(raft::MemberId peer, bool succeeded);
 
  private:
+  struct Failed {
+    Duration pause{};
+    TimePoint until;
+  };
+
   bool Begin(raft::MemberId peer);
   void SendDurable(raft::Message message);
   std::unique_ptr<mvcc::SnapshotSource> Bounded(mvcc::Store::DurableSnapshot opened) const;
@@ -46,10 +58,13 @@ class DatabaseSender {
   mvcc::Store& store_;
   const std::shared_ptr<DiskSpace> disk_space_;
   const Clock& clock_;
+  const std::uint64_t limit_bytes_per_second_;
   const Report report_;
   Transport* transport_ = nullptr;
   std::mutex mutex_;
-  std::set<raft::MemberId> sending_;  // to which one is being sent; guarded by mutex_
+  // Guarded by mutex_.
+  std::map<raft::MemberId, TimePoint> sending_;  // to which one is being sent, since when
+  std::map<raft::MemberId, Failed> failed_;      // that did not get the last one
 };
 
 }  // namespace kvorum::server

@@ -133,7 +133,7 @@ Result<void> LocalMember::BuildReplica(FileSystem& fs, RecoveredLog log,
           .confirm = [this](ReadTask task) { replica_->ReadIndex(std::move(task)); },
           .applied_term = [this] { return applier_->applied_term(); }});
   BuildHousekeeping(options);
-  BuildSnapshots(fs, options.snap_dir);
+  BuildSnapshots(fs, options);
   return {};
 }
 
@@ -194,12 +194,12 @@ void LocalMember::BuildHousekeeping(LocalMemberOptions& options) {
 }
 
 // Builds the exchange of snapshots with other members.
-void LocalMember::BuildSnapshots(FileSystem& fs, const std::string& snap_dir) {
+void LocalMember::BuildSnapshots(FileSystem& fs, const LocalMemberOptions& options) {
   intake_ = std::make_unique<SnapshotIntake>(
-      fs, snap_dir, open_backend_,
+      fs, options.snap_dir, open_backend_,
       [this](raft::Message message) { return replica_->Receive(std::move(message)); });
   sender_ = std::make_unique<DatabaseSender>(
-      store(), state_->disk_space(), executors_.backend.clock(),
+      store(), state_->disk_space(), executors_.backend.clock(), options.snapshot_bytes_per_second,
       [this](raft::MemberId peer, bool succeeded) { replica_->SnapshotSent(peer, succeeded); });
 }
 

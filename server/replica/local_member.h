@@ -101,7 +101,7 @@ class LocalMember final : public TransportReceiver {
   Result<void> BuildReplica(FileSystem& fs, RecoveredLog log, LocalMemberOptions options);
   void BuildApplier(const LocalMemberOptions& options);
   void BuildLogWriter(FileSystem& fs, RecoveredLog& log, const LocalMemberOptions& options);
-  void BuildSnapshots(FileSystem& fs, const std::string& snap_dir);
+  void BuildSnapshots(FileSystem& fs, const LocalMemberOptions& options);
   void BuildHousekeeping(LocalMemberOptions& options);
   void TellTransport();
   // Runs on the apply executor.

@@ -44,6 +44,7 @@ struct LocalMemberOptions {
 
   std::string wal_dir;
   std::string snap_dir;
+  std::uint64_t snapshot_bytes_per_second = 0;  // the transport's limit; 0: none
   std::uint64_t quota_bytes = 0;
   std::uint64_t start_defragment_bytes = 0;  // DefragmentAtStart
   std::uint64_t seed = 0;

@@ -38,11 +38,16 @@ SnapshotStream::SnapshotStream(ServiceContext& context, std::shared_ptr<rpc::Ser
     : context_(context),
       stream_(std::move(stream)),
       running_(std::move(running)),
+      pace_(context.limits.snapshot_bytes_per_second),
       digest_(EVP_MD_CTX_new()) {
   running_->fetch_add(1);
 }
 
-SnapshotStream::~SnapshotStream() { running_->fetch_sub(1); }
+SnapshotStream::~SnapshotStream() {
+  running_->fetch_sub(1);
+  if (started_ != TimePoint{})
+    context_.store->SnapshotTook(context_.executors.hasher->clock().Now() - started_);
+}
 
 void SnapshotStream::Start() {
   if (running_->load() > kMaxAtOnce) return Fail(kErrTooManyRequests.ToError());
@@ -102,10 +107,11 @@ Result<void> SnapshotStream::Open() {
 void SnapshotStream::Step() {
   if (stream_->context().cancelled() || source_ == nullptr) return;
   ++steps_;
+  const TimePoint began = context_.executors.hasher->clock().Now();
   const Result<SharedBytes> chunk = source_->Next();
   if (!chunk.has_value()) return Fail(chunk.error());
   if (chunk->empty()) return SendHash();
-  SendChunk(*chunk);
+  SendChunk(*chunk, pace_.After(began, chunk->size()));
 }
 
 void SnapshotStream::AppendMessage(const SharedBytes& blob) {
@@ -117,7 +123,7 @@ void SnapshotStream::AppendMessage(const SharedBytes& blob) {
   if (!tail.empty()) frames_.push_back(SharedBytes::Copy(tail));
 }
 
-void SnapshotStream::SendChunk(const SharedBytes& chunk) {
+void SnapshotStream::SendChunk(const SharedBytes& chunk, TimePoint next) {
   EVP_DigestUpdate(digest_.get(), chunk.data(), chunk.size());
   std::size_t messages = 0;
   for (std::size_t at = 0; at < chunk.size(); at += mvcc::kImageUnitBytes, ++messages) {
@@ -126,11 +132,14 @@ void SnapshotStream::SendChunk(const SharedBytes& chunk) {
     AppendMessage(chunk.Slice(at, size));
   }
   stream_->WriteFrames(std::exchange(frames_, {}), messages,
-                       [self = shared_from_this()](const Result<void>& written) {
-                         self->context_.executors.hasher->Post([self, ok = written.has_value()] {
+                       [self = shared_from_this(), next](const Result<void>& written) {
+                         Executor& hasher = *self->context_.executors.hasher;
+                         Task step = [self, ok = written.has_value()] {
                            if (ok) return self->Step();
                            self->source_.reset();  // the client has left
-                         });
+                         };
+                         if (next <= hasher.clock().Now()) return hasher.Post(std::move(step));
+                         hasher.PostAt(next, std::move(step));
                        });
 }
 

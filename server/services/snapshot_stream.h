@@ -3,8 +3,9 @@
 //
 // A session owns itself: each step on the hasher makes a chunk of about 1 MiB, and the next one
 // begins when that has passed the client's flow control. So a save costs a chunk or two of memory,
-// and between steps others may read everything. Its reader pins the pages of one state: a client
-// that takes nothing for long, or so little that the file grows too much, is cut off.
+// and between steps others may read everything; a limit of its rate delays them. Its reader pins
+// the pages of one state: a client that takes nothing for long, or so little that the file grows
+// too much, is cut off.
 #pragma once
 
 #include <openssl/evp.h>
@@ -18,6 +19,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/freed_by.h"
+#include "base/pace.h"
 #include "base/shared_bytes.h"
 #include "rpc/service.h"
 #include "server/call/service_context.h"
@@ -49,7 +51,8 @@ class SnapshotStream final : public std::enable_shared_from_this<SnapshotStream>
   void Begin();
   Result<void> Open();
   void Step();
-  void SendChunk(const SharedBytes& chunk);
+  // The next chunk is made at `next`, or when this one is taken.
+  void SendChunk(const SharedBytes& chunk, TimePoint next);
   void SendHash();
   void Fail(const Error& error);
   // Looks now and then whether the client has taken anything.
@@ -66,6 +69,7 @@ class SnapshotStream final : public std::enable_shared_from_this<SnapshotStream>
   std::uint64_t total_bytes_ = 0;
   std::uint64_t sent_bytes_ = 0;
   std::uint64_t steps_ = 0;
+  Pace pace_;
   std::unique_ptr<mvcc::SnapshotSource> source_;  // null before Open and after the end
   std::unique_ptr<EVP_MD_CTX, FreedBy<EVP_MD_CTX_free>> digest_;
   ByteChain frames_;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -70,7 +71,7 @@ class DatabaseSenderTest : public ::testing::Test {
                             .data = SharedBytes::Own(raft::Encode(change))};
     EXPECT_EQ(applier.Apply({&entry, 1}), 1U);
     sender_ = std::make_unique<DatabaseSender>(
-        state_->store(), state_->disk_space(), threads_.clock,
+        state_->store(), state_->disk_space(), threads_.clock, /*limit_bytes_per_second=*/0,
         [this](raft::MemberId peer, bool succeeded) {
           told_.push_back(std::to_string(peer.value()) + (succeeded ? " has it" : " failed"));
         });
@@ -137,6 +138,43 @@ TEST_F(DatabaseSenderTest, ADatabaseThatLacksWhatTheFollowerNeedsIsNotSent) {
   Send(4);
   threads_.RunReady();
   EXPECT_EQ(transport_.messages.size(), 1U) << "there is room again";
+}
+
+// Raft asks with every heartbeat.
+TEST_F(DatabaseSenderTest, APeerThatDidNotGetItGetsTheNextAfterAPauseThatGrows) {
+  const auto sends = [&] {
+    const std::size_t before = transport_.messages.size();
+    Send(2);
+    threads_.RunReady();
+    return transport_.messages.size() > before;
+  };
+  Duration pause = DatabaseSender::kFirstPause;
+  for (int failures = 0; failures < 10; ++failures) {
+    ASSERT_TRUE(sends()) << failures;
+    sender_->Ended(2, false);
+    threads_.clock.Advance(pause - std::chrono::milliseconds(1));
+    EXPECT_FALSE(sends()) << failures;
+    threads_.clock.Advance(std::chrono::milliseconds(1));
+    pause = std::min(2 * pause, DatabaseSender::kLongestPause);
+  }
+  EXPECT_EQ(pause, DatabaseSender::kLongestPause);
+  ASSERT_TRUE(sends());
+  sender_->Ended(2, true);
+  ASSERT_TRUE(sends()) << "all is well again";
+  sender_->Ended(2, false);
+  threads_.clock.Advance(DatabaseSender::kFirstPause);
+  EXPECT_TRUE(sends());
+  const auto counts = state_->store().metrics().snapshot.values().counts;
+  EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}), 12U);
+}
+
+TEST_F(DatabaseSenderTest, APauseIsOnesOwn) {
+  Send(2);
+  threads_.RunReady();
+  sender_->Ended(2, false);
+  Send(3);
+  threads_.RunReady();
+  EXPECT_EQ(transport_.messages.size(), 2U);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <openssl/evp.h>
 
+#include <numeric>
 #include <set>
 #include <string>
 
@@ -125,6 +126,48 @@ TEST_F(SnapshotStreamTest, WaitsForItsClientWithAFewMessagesInMemory) {
   const Saved saved = Finish(*stream);
   EXPECT_EQ(saved.hash, Sha256(saved.file));
   EXPECT_EQ(bbolt::ContentOf(saved.file).value().at("key").size(), 300U) << "one state";
+}
+
+TEST_F(SnapshotStreamTest, AClientThatTakesNothingForLongIsCutOff) {
+  Fill(300, 20'000);
+  const auto stream = Open();
+  stream->SetReading(false);
+  ASSERT_TRUE(served_.lanes().RunUntil([&] { return !stream->messages().empty(); }));
+  served_.lanes().RunFor(SnapshotStream::kLongestStall - std::chrono::seconds(1));
+  EXPECT_FALSE(stream->status().has_value());
+  served_.lanes().RunFor(SnapshotStream::kLongestStall + std::chrono::seconds(2));
+  ASSERT_TRUE(stream->status().has_value());
+  EXPECT_EQ(stream->status()->code, Code::kUnavailable);
+  EXPECT_TRUE(stream->status()->message.contains("taken nothing for long"));
+  // Its place is free.
+  EXPECT_EQ(Finish(*Open()).status.code, Code::kOk);
+}
+
+TEST_F(SnapshotStreamTest, AClientThatTakesALittleNowAndThenIsNot) {
+  Fill(300, 20'000);
+  const auto stream = Open();
+  for (int i = 0; i < 3; ++i) {
+    const std::size_t before = stream->messages().size();
+    stream->SetReading(true);
+    ASSERT_TRUE(served_.lanes().RunUntil([&] { return stream->messages().size() > before; }));
+    stream->SetReading(false);
+    served_.lanes().RunFor(SnapshotStream::kLongestStall - std::chrono::seconds(10));
+  }
+  stream->SetReading(true);
+  EXPECT_EQ(Finish(*stream).status.code, Code::kOk);
+}
+
+TEST_F(SnapshotStreamTest, ALimitSpreadsItOverTime) {
+  Fill(300, 20'000);  // about 6 MB
+  served_.context().limits.snapshot_bytes_per_second = std::uint64_t{1} << 20;
+  const TimePoint begun = served_.lanes().clock().Now();
+  const Saved saved = Finish(*Open());
+  const Duration took = served_.lanes().clock().Now() - begun;
+  EXPECT_EQ(saved.hash, Sha256(saved.file));
+  EXPECT_GT(took, std::chrono::seconds(5));
+  EXPECT_LT(took, std::chrono::seconds(8));
+  const auto counts = served_.context().store->metrics().snapshot.values().counts;
+  EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}), 1U);
 }
 
 TEST_F(SnapshotStreamTest, RefusesMoreThanAFewAtOnce) {
