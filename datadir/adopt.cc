@@ -102,6 +102,11 @@ class Adoption {
   // A snapshot of the leader's that had arrived, and had not become the database when etcd ended,
   // becomes it now, as at a start of etcd's.
   Result<void> TakeReceivedSnapshot() {
+    KV_TRY(const auto names, fs_.List(layout_.snap));
+    // As a rule there is none, and the log need not be read for it.
+    if (std::ranges::none_of(names,
+                             [](const std::string& name) { return name.ends_with(".snap.db"); }))
+      return {};
     KV_TRY(const auto markers, wal::ListMarkers(fs_, layout_.wal));
     if (markers.empty()) return {};
     const std::string received = ReceivedSnapshotPath(layout_.snap, markers.back().index);
