@@ -7,5 +7,7 @@
 namespace kvorum::server {
 
 inline constexpr std::uint64_t kMaxGapEntries = 5'000;
+// That of revocations of leases, with the feature gate PriorityRequest.
+inline constexpr std::uint64_t kMaxPriorityGapEntries = 2 * kMaxGapEntries;
 
 }  // namespace kvorum::server

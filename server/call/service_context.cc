@@ -14,6 +14,11 @@
 namespace kvorum::server {
 namespace {
 
+bool IsRevocation(std::string_view entry) {
+  const auto request = DecodeInternalRequest(entry);
+  return request.has_value() && request->kind == RequestKind::kLeaseRevoke;
+}
+
 // Refuses a write whatever the outcome of the alarm.
 class RefusalWaiter final : public Waiter {
  public:
@@ -64,8 +69,12 @@ void ServiceContext::ProposeFor(const rpc::Caller& caller, rpc::Loop* loop, Requ
 
 void ServiceContext::SendEntry(rpc::Loop* loop, std::uint64_t id, SharedBytes entry,
                                std::unique_ptr<Waiter> waiter, TimePoint deadline) {
-  if (replica->commit_index() > replica->applied_index() + kMaxGapEntries)
-    return waiter->Failed(kErrTooManyRequests.ToError());
+  const raft::Index applied = replica->applied_index();
+  if (replica->commit_index() > applied + kMaxGapEntries) [[unlikely]] {
+    const bool may_pass = limits.revokes_have_priority && IsRevocation(entry.view()) &&
+                          replica->commit_index() <= applied + kMaxPriorityGapEntries;
+    if (!may_pass) return waiter->Failed(kErrTooManyRequests.ToError());
+  }
   if (entry.size() > limits.max_request_bytes) return waiter->Failed(kErrRequestTooLarge.ToError());
   batcher->Propose(
       loop,

@@ -59,6 +59,9 @@ struct ServiceLimits {
   // The bytes that a Watch call may have to send before its watchers wait for the client.
   std::size_t watch_window_bytes = std::size_t{256} << 10;
   bool strict_reconfig_check = true;
+  // Revocations of leases are taken while apply is up to twice as far behind as other writes may
+  // find it: they are what takes load away.
+  bool revokes_have_priority = false;
   std::size_t max_learners = 1;
   std::uint64_t snapshot_bytes_per_second = 0;  // of one that a client saves; 0: no limit
   AnswerLimits answers = {};

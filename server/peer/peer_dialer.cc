@@ -4,16 +4,18 @@
 
 namespace kvorum::server {
 
-PeerDialer::PeerDialer(PeerLoop& loop, PeerLoop& handshake_loop, const PeerTls* tls)
+PeerDialer::PeerDialer(PeerLoop& loop, PeerLoop& handshake_loop, const PeerTls* tls,
+                       std::string near_address)
     : loop_(loop),
       handshake_loop_(handshake_loop),
+      near_address_(std::move(near_address)),
       tls_(tls == nullptr ? nullptr : tls->context),
       handshakes_(handshake_loop,
                   {.timeout = tls == nullptr ? Duration::zero() : tls->handshake_timeout,
                    .check = nullptr}) {}
 
 void PeerDialer::Dial(const Url& url, Duration timeout, DialDone done) {
-  if (!url.tls()) return ConnectPeer(loop_, url, timeout, std::move(done));
+  if (!url.tls()) return ConnectPeer(loop_, url, near_address_, timeout, std::move(done));
   if (tls_ == nullptr) {
     return loop_.Post([done = std::move(done), text = url.text()]() mutable {
       done(Fail(Code::kUnavailable, "dial " + text + ": no certificates are configured for peers"));
@@ -34,7 +36,7 @@ void PeerDialer::Dial(const Url& url, Duration timeout, DialDone done) {
 // Runs on the handshakes' thread.
 void PeerDialer::DialTls(const Url& url, Duration timeout, DialDone done) {
   ConnectPeer(
-      handshake_loop_, url, timeout,
+      handshake_loop_, url, near_address_, timeout,
       [this, url, done = std::move(done)](Result<std::unique_ptr<PeerSocket>> connected) mutable {
         if (!connected.has_value()) return done(std::move(connected));
         handshakes_.Begin(

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "server/peer/peer_loop.h"
 #include "server/peer/peer_socket.h"
@@ -15,8 +16,9 @@ namespace kvorum::server {
 
 class PeerDialer {
  public:
-  // Without `tls`, URLs that ask for it are refused.
-  PeerDialer(PeerLoop& loop, PeerLoop& handshake_loop, const PeerTls* tls);
+  // Without `tls`, URLs that ask for it are refused. `near_address`: see ConnectPeer.
+  PeerDialer(PeerLoop& loop, PeerLoop& handshake_loop, const PeerTls* tls,
+             std::string near_address = {});
 
   // The time-out is for connecting; the handshake has its own. The other end has then shown a
   // certificate that is valid for the URL's host.
@@ -30,6 +32,7 @@ class PeerDialer {
 
   PeerLoop& loop_;
   PeerLoop& handshake_loop_;
+  const std::string near_address_;
   const std::shared_ptr<rpc::TlsContext> tls_;
   TlsHandshakes handshakes_;
 };

@@ -91,7 +91,8 @@ Result<PeerAnswer> PeerRequester::Ask(const PeerQuestion&, const std::string& ur
 }
 
 struct HttpPeerRequester::Impl {
-  explicit Impl(const PeerTls* tls) : dialer(loop, loop, tls) {}
+  Impl(const PeerTls* tls, std::string near_address)
+      : dialer(loop, loop, tls, std::move(near_address)) {}
 
   PeerLoop loop{"peer-ask"};
   PeerDialer dialer;
@@ -100,7 +101,8 @@ struct HttpPeerRequester::Impl {
   std::set<Round*> under_way;
 };
 
-HttpPeerRequester::HttpPeerRequester(const PeerTls* tls) : impl_(std::make_unique<Impl>(tls)) {
+HttpPeerRequester::HttpPeerRequester(const PeerTls* tls, std::string near_address)
+    : impl_(std::make_unique<Impl>(tls, std::move(near_address))) {
   impl_->loop.Start();
 }
 

@@ -53,8 +53,8 @@ struct PeerTls;
 // refused.
 class HttpPeerRequester final : public PeerRequester {
  public:
-  // Without `tls`, URLs that ask for it are refused.
-  explicit HttpPeerRequester(const PeerTls* tls = nullptr);
+  // Without `tls`, URLs that ask for it are refused. `near_address`: see ConnectPeer.
+  explicit HttpPeerRequester(const PeerTls* tls = nullptr, std::string near_address = {});
   ~HttpPeerRequester() override;
   void AskAll(std::string_view method, const std::vector<std::string>& urls, std::string_view path,
               Duration timeout, const Take& take) override;

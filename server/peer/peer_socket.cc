@@ -110,11 +110,12 @@ class AsioSocket final : public PeerSocket {
 // One attempt: resolve, then connect to one address after the other.
 class Dialer : public std::enable_shared_from_this<Dialer> {
  public:
-  Dialer(PeerLoop& loop, Url url, DialDone done)
+  Dialer(PeerLoop& loop, Url url, std::string near_address, DialDone done)
       : socket_(loop.context()),
         resolver_(loop.context()),
         timeout_(loop),
         url_(std::move(url)),
+        near_address_(std::move(near_address)),
         done_(std::move(done)) {}
 
   void Start(Duration timeout) {
@@ -152,12 +153,31 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
     if (next_ == endpoints_.size()) return GiveUp(last_error_.empty() ? "no address" : last_error_);
     error_code ignored;
     socket_.close(ignored);
-    socket_.async_connect(endpoints_[next_++],
-                          [self = shared_from_this()](const error_code& error) {
-                            if (!error) return self->Succeed();
-                            self->last_error_ = error.message();
-                            self->ConnectNext();
-                          });
+    const auto& endpoint = endpoints_[next_++];
+    if (const error_code error = BindNear(endpoint)) {
+      last_error_ = "from " + near_address_ + ": " + error.message();
+      return ConnectNext();
+    }
+    socket_.async_connect(endpoint, [self = shared_from_this()](const error_code& error) {
+      if (!error) return self->Succeed();
+      self->last_error_ = error.message();
+      self->ConnectNext();
+    });
+  }
+
+  error_code BindNear(const asio::generic::stream_protocol::endpoint& to) {
+    if (near_address_.empty() || url_.unix_socket()) return {};
+    error_code error;
+    const asio::ip::tcp::endpoint from(asio::ip::make_address(near_address_, error), 0);
+    if (!error && from.protocol().family() != to.protocol().family())
+      error = asio::error::address_family_not_supported;
+    if (!error) socket_.open(to.protocol(), error);
+    if (error) return error;
+    // The port is chosen when it connects, among those that are free towards that address.
+    constexpr int kOn = 1;
+    setsockopt(socket_.native_handle(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &kOn, sizeof(kOn));
+    socket_.bind(from, error);
+    return error;
   }
 
   void Succeed() {
@@ -181,6 +201,7 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
   asio::ip::tcp::resolver resolver_;
   PeerTimer timeout_;
   const Url url_;
+  const std::string near_address_;
   DialDone done_;
   std::vector<asio::generic::stream_protocol::endpoint> endpoints_;
   std::size_t next_ = 0;
@@ -239,8 +260,9 @@ class AsioListener final : public PeerListener {
 
 }  // namespace
 
-void ConnectPeer(PeerLoop& loop, const Url& url, Duration timeout, DialDone done) {
-  std::make_shared<Dialer>(loop, url, std::move(done))->Start(timeout);
+void ConnectPeer(PeerLoop& loop, const Url& url, const std::string& near_address, Duration timeout,
+                 DialDone done) {
+  std::make_shared<Dialer>(loop, url, near_address, std::move(done))->Start(timeout);
 }
 
 Result<std::unique_ptr<PeerListener>> PeerListener::Bind(PeerLoop& loop, const Url& url,

@@ -46,7 +46,10 @@ inline bool IsEndOfStream(const Error& error) { return error.message == kEndOfSt
 
 using DialDone = std::move_only_function<void(Result<std::unique_ptr<PeerSocket>> socket)>;
 // Resolves the URL's host (on a separate thread) and connects; its scheme is ignored.
-void ConnectPeer(PeerLoop& loop, const Url& url, Duration timeout, DialDone done);
+// `near_address` is an IP address of this machine to connect from, and then only addresses of its
+// family count; empty: the system chooses.
+void ConnectPeer(PeerLoop& loop, const Url& url, const std::string& near_address, Duration timeout,
+                 DialDone done);
 
 // Listening sockets. Bind them before Start; the callback gets connections accepted from then on.
 // When descriptors run out, accepting pauses and resumes.

@@ -42,7 +42,8 @@ std::vector<Url> UsableUrls(const std::vector<std::string>& texts) {
 struct PeerTransport::Impl {
   explicit Impl(const Options& o)
       : options(o),
-        dialer(loop, handshakes, options.tls.has_value() ? &*options.tls : nullptr),
+        dialer(loop, handshakes, options.tls.has_value() ? &*options.tls : nullptr,
+               options.near_address),
         links{.loop = loop, .dialer = dialer, .disk = disk, .options = options.peers},
         server(loop, options.server) {}
 

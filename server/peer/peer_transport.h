@@ -28,6 +28,7 @@ class PeerTransport final : public Transport, public PeerPoster {
     PeerOptions peers;
     PeerServerOptions server;
     std::optional<PeerTls> tls;  // needed if a URL asks for it
+    std::string near_address;    // of connections to others; see ConnectPeer
   };
   struct Hooks {
     // Requests outside of the peer protocol: /version, /members. Called on the peer thread, must

@@ -27,6 +27,8 @@ constexpr std::string_view kCompactHashCheck = "CompactHashCheck";
 constexpr std::string_view kInitialCorruptCheck = "InitialCorruptCheck";
 constexpr std::string_view kLeaseCheckpoint = "LeaseCheckpoint";
 constexpr std::string_view kLeaseCheckpointPersist = "LeaseCheckpointPersist";
+constexpr std::string_view kPriorityRequest = "PriorityRequest";
+constexpr std::string_view kSetMemberLocalAddr = "SetMemberLocalAddr";
 constexpr std::string_view kStopGrpcServiceOnDefrag = "StopGRPCServiceOnDefrag";
 
 constexpr Gate kGates[] = {
@@ -38,11 +40,8 @@ constexpr Gate kGates[] = {
     {kInitialCorruptCheck, Stage::kAlpha, false, true},
     {kLeaseCheckpoint, Stage::kAlpha, false, true},
     {kLeaseCheckpointPersist, Stage::kAlpha, false, true},
-    {"PriorityRequest", Stage::kAlpha, false, false,
-     "the expiry of leases is never refused under load, and revocations by clients wait like "
-     "others"},
-    {"SetMemberLocalAddr", Stage::kAlpha, false, false,
-     "the system chooses the near address of connections to members"},
+    {kPriorityRequest, Stage::kAlpha, false, true},
+    {kSetMemberLocalAddr, Stage::kAlpha, false, true},
     {kStopGrpcServiceOnDefrag, Stage::kAlpha, false, true},
     {"TxnModeWriteWithSharedBuffer", Stage::kBeta, true, false,
      "reads take no lock, so that none of their buffers is copied or shared"},
@@ -97,6 +96,8 @@ std::expected<FeatureGates, std::string> ParseFeatureGates(std::string_view text
                      .initial_corrupt_check = IsOn(chosen, kInitialCorruptCheck),
                      .lease_checkpoint = IsOn(chosen, kLeaseCheckpoint),
                      .lease_checkpoint_persist = IsOn(chosen, kLeaseCheckpointPersist),
+                     .priority_request = IsOn(chosen, kPriorityRequest),
+                     .set_member_local_addr = IsOn(chosen, kSetMemberLocalAddr),
                      .stop_grpc_service_on_defrag = IsOn(chosen, kStopGrpcServiceOnDefrag)};
   for (const Gate& gate : kGates) {
     const bool is_on = gate.stage == Stage::kAllOfAStage

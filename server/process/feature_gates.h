@@ -25,6 +25,8 @@ struct FeatureGates {
   bool initial_corrupt_check = false;     // a member compares itself with others at its start
   bool lease_checkpoint = false;          // the remaining time of long leases goes through the log
   bool lease_checkpoint_persist = false;  // always on here; requires the one above
+  bool priority_request = false;          // revocations of leases pass where others may not
+  bool set_member_local_addr = false;     // connections to members come from a fixed address
   bool stop_grpc_service_on_defrag = false;  // the health service says NOT_SERVING meanwhile
   // Those that are set to anything but their default and have no effect.
   std::vector<GateWithoutEffect> without_effect = {};

@@ -17,6 +17,7 @@
 #include "server/process/log_settings.h"
 #include "server/process/memory_lock.h"
 #include "server/process/options.h"
+#include "server/process/part_options.h"
 #include "server/process/process.h"
 #include "server/process/startup_log.h"
 
@@ -102,6 +103,7 @@ int Run(const ParsedCommandLine& command_line) {
   const auto found = FindCluster(options);
   pthread_sigmask(SIG_BLOCK, &ends, nullptr);
   if (!found.has_value()) return Refuse(found.error());
+  options.peer_near_address = NearAddress(options);
   auto process = Process::Create(options);
   if (!process.has_value()) return Refuse(process.error());
   (*process)->Start([] { kill(getpid(), kEndedByItself); });

@@ -93,7 +93,8 @@ struct Options {
   std::vector<std::string> peer_cert_allowed_cn;
   std::vector<std::string> peer_cert_allowed_hostname;
   bool peer_skip_client_san_verification = false;
-  std::string peer_server_name;  // no flag: SRV discovery sets it; empty: the dialled host's name
+  std::string peer_near_address;  // no flag: NearAddress
+  std::string peer_server_name;   // no flag: SRV discovery sets it; empty: the dialled host's name
   bool auto_tls = false;
   bool peer_auto_tls = false;
   std::uint64_t self_signed_cert_validity_years = 1;

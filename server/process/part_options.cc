@@ -1,5 +1,7 @@
 #include "server/process/part_options.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -30,6 +32,17 @@ constexpr std::uint64_t kReservedDescriptors = 150;
 std::uint32_t ChooseIoThreads(std::uint64_t configured) {
   if (configured != 0) return static_cast<std::uint32_t>(configured);
   return std::clamp(std::thread::hardware_concurrency(), 1U, 16U);
+}
+
+// An IP address, neither of the loopback nor of all interfaces.
+bool IsAddressOfAnInterface(const std::string& host) {
+  in_addr v4{};
+  if (inet_pton(AF_INET, host.c_str(), &v4) == 1)
+    return v4.s_addr != INADDR_ANY && (ntohl(v4.s_addr) >> 24) != IN_LOOPBACKNET;
+  in6_addr v6{};
+  if (inet_pton(AF_INET6, host.c_str(), &v6) != 1) return false;
+  if (IN6_IS_ADDR_V4MAPPED(&v6)) return v6.s6_addr[12] != IN_LOOPBACKNET;
+  return !IN6_IS_ADDR_UNSPECIFIED(&v6) && !IN6_IS_ADDR_LOOPBACK(&v6);
 }
 
 std::chrono::milliseconds InMillis(std::chrono::nanoseconds duration) {
@@ -137,10 +150,28 @@ LocalMemberOptions MakeLocalMemberOptions(const Options& options,
   return local_member;
 }
 
+std::string NearAddress(const Options& options) {
+  const auto gates = ParseFeatureGates(options.feature_gates);
+  if (!gates.has_value() || !gates->set_member_local_addr) return {};
+  KV_INFO("searching for a suitable member local address in AdvertisePeerURLs",
+          {"advertise-peer-urls", options.initial_advertise_peer_urls});
+  if (const auto urls = ParseUrls(options.initial_advertise_peer_urls); urls.has_value()) {
+    for (const Url& url : *urls) {
+      if (url.unix_socket() || !IsAddressOfAnInterface(url.host())) continue;
+      KV_INFO("setting member local address", {"LocalAddr", url.host()});
+      return url.host();
+    }
+  }
+  KV_WARN("unable to set a member local address due to lack of suitable local addresses",
+          {"advertise-peer-urls", options.initial_advertise_peer_urls});
+  return {};
+}
+
 PeerTransport::Options MakeTransportOptions(const Options& options,
                                             const std::optional<PeerTls>& tls) {
   PeerTransport::Options transport;
   transport.tls = tls;
+  transport.near_address = options.peer_near_address;
   transport.server.port_use = PortUseOf(options);
   // A dead peer's address is given up by the time an election may be over.
   transport.peers.dial_timeout = kPeerDialTimeout + std::chrono::milliseconds(options.election_ms);
@@ -179,12 +210,14 @@ HttpAccess MakeHttpAccess(const Options& options) {
 }
 
 ServiceLimits LimitsOf(const Options& options) {
+  const auto gates = ParseFeatureGates(options.feature_gates);
   return {.max_request_bytes = options.max_request_bytes,
           .max_txn_ops = options.max_txn_ops,
           .quota_bytes = options.ReportedQuotaBytes(),
           .request_timeout = options.RequestTimeout(),
           .election_timeout = std::chrono::milliseconds(options.election_ms),
           .strict_reconfig_check = options.strict_reconfig_check,
+          .revokes_have_priority = gates.has_value() && gates->priority_request,
           .max_learners = static_cast<std::size_t>(options.max_learners),
           .snapshot_bytes_per_second = options.snapshot_rate_bytes};
 }

@@ -28,6 +28,9 @@ rpc::PortUse PortUseOf(const Options& options);
 rpc::Options ClientServerOptions(const Options& options, rpc::AnswerMemory& answers);
 LocalMemberOptions MakeLocalMemberOptions(const Options& options,
                                           const datadir::DataDirectory& directory);
+// The address that connections to members come from, by the feature gate SetMemberLocalAddr: the
+// first advertised one that is an interface's; empty: the system chooses.
+std::string NearAddress(const Options& options);
 PeerTransport::Options MakeTransportOptions(const Options& options,
                                             const std::optional<PeerTls>& tls);
 AutoDefragment::Options AutoDefragmentOptions(const Options& options);

@@ -92,7 +92,7 @@ struct Process::Impl {
   Impl(const Options& o, const std::optional<PeerTls>& peer_tls)
       : options(o),
         transport(MakeTransportOptions(o, peer_tls)),
-        requester(peer_tls.has_value() ? &*peer_tls : nullptr) {}
+        requester(peer_tls.has_value() ? &*peer_tls : nullptr, o.peer_near_address) {}
 
   Result<void> Bind();
   Result<void> BindMetrics();

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Feature gates whose effect shows outside: the health service during a defragmentation."""
+"""Feature gates whose effect shows outside: the health service during a defragmentation, the near address of members'
+connections."""
 
 import threading
 import unittest
@@ -71,6 +72,13 @@ class FeatureGatesTest(unittest.TestCase):
         self.assertEqual(watch.said, [SERVING])
         cluster.wait_until(lambda: b"finished defragment" in member.log(), "the line of the end")
         self.assertNotIn(b"NOT_SERVING", member.log())
+
+    def test_the_near_address_is_an_advertised_one(self):
+        gate = "--feature-gates=SetMemberLocalAddr=true"
+        member = self.start(gate, "--initial-advertise-peer-urls", "http://192.0.2.7:2380", "--initial-cluster",
+                            "default=http://192.0.2.7:2380")
+        self.assertIn(b'"setting member local address","LocalAddr":"192.0.2.7"', member.log())
+        self.assertIn(b"unable to set a member local address", self.start(gate).log())
 
     def test_gates_without_effect_say_why_once(self):
         member = self.start("--feature-gates=FastLeaseKeepAlive=false,TxnModeWriteWithSharedBuffer=false")

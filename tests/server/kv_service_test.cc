@@ -216,6 +216,8 @@ TEST_F(KvServiceTest, WritesWaitForTheApplyLoopAtAGapOfFiveThousand) {
           lanes.RunUntil([&] { return replica.commit_index() >= index; }, std::chrono::seconds(5)));
     }
   };
+  constexpr std::string_view kRevoke = "/etcdserverpb.Lease/LeaseRevoke";
+  const std::string revocation = EncodeLeaseId(77);
   commit_up_to(applied + 5'000);
   const auto last = served_.Send(kPut, PutBody("last", "v"));
   EXPECT_EQ(last->times, 0) << "at 5,000 it is still taken";
@@ -224,6 +226,15 @@ TEST_F(KvServiceTest, WritesWaitForTheApplyLoopAtAGapOfFiveThousand) {
        {std::pair(kPut, PutBody("k", "v")), std::pair(kDeleteRange, DeleteBody("k")),
         std::pair(kTxn, PutTxnBody({"k"}, "v")), std::pair(kCompact, CompactBody(1))})
     EXPECT_EQ(ErrorOf(path, body), kErrTooManyRequests.ToError()) << path;
+  EXPECT_EQ(ErrorOf(kRevoke, revocation), kErrTooManyRequests.ToError());
+  // With the feature gate PriorityRequest revocations pass up to twice the gap.
+  served_.context().limits.revokes_have_priority = true;
+  EXPECT_EQ(ErrorOf(kPut, PutBody("k", "v")), kErrTooManyRequests.ToError());
+  commit_up_to(applied + 10'000);
+  const auto revoked = served_.Send(kRevoke, revocation);
+  EXPECT_EQ(revoked->times, 0) << "it is taken";
+  commit_up_to(applied + 10'001);
+  EXPECT_EQ(ErrorOf(kRevoke, revocation), kErrTooManyRequests.ToError());
   lanes.Hold(lanes.apply(), false);
   EXPECT_TRUE(served_.Await(*last).has_value());
   Put("k");

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "rpc/socket.h"
 #include "server/peer/peer_loop.h"
 #include "server/peer/peer_socket.h"
 #include "tests/server/peer_fixture.h"
@@ -189,6 +190,31 @@ TEST(PeerRequestTest, NamesOfOneAddressResolveToIt) {
   EXPECT_EQ(requester.Resolve("https://127.0.0.1:2380"), "https://127.0.0.1:2380");
   EXPECT_EQ(requester.Resolve("http://no-such-host.invalid:1"), "http://no-such-host.invalid:1");
   EXPECT_EQ(requester.Resolve("no url"), "no url");
+}
+
+TEST(NearAddressTest, ConnectionsComeFromIt) {
+  auto listener = rpc::ListenSocket::Tcp("127.0.0.1", 0);
+  ASSERT_TRUE(listener.has_value() && listener->Listen().has_value());
+  const std::string url = "http://" + listener->address();
+  HttpPeerRequester requester(nullptr, "127.0.0.2");
+  EXPECT_FALSE(requester.Ask("GET", url, "/version", std::chrono::milliseconds(300)).has_value())
+      << "nobody answers";
+  const auto accepted = listener->Accept();
+  ASSERT_TRUE(accepted.has_value());
+  EXPECT_TRUE(accepted->peer.starts_with("127.0.0.2:")) << accepted->peer;
+}
+
+TEST(NearAddressTest, OneThatCannotBeUsedIsNamed) {
+  auto listener = rpc::ListenSocket::Tcp("127.0.0.1", 0);
+  ASSERT_TRUE(listener.has_value() && listener->Listen().has_value());
+  const std::string url = "http://" + listener->address();
+  for (const char* address : {"192.0.2.1", "::1"}) {
+    HttpPeerRequester requester(nullptr, address);
+    const auto asked = requester.Ask("GET", url, "/version", std::chrono::seconds(20));
+    ASSERT_FALSE(asked.has_value());
+    EXPECT_NE(asked.error().message.find(std::string("from ") + address), std::string::npos)
+        << asked.error().message;
+  }
 }
 
 }  // namespace

@@ -35,6 +35,26 @@ Options Parsed(std::initializer_list<const char*> arguments) {
 
 // ---- the flags of the parts ----
 
+TEST(PartOptionsTest, TheNearAddressIsTheFirstAdvertisedOneOfAnInterface) {
+  const auto near = [](const char* gates, const char* urls) {
+    Options options = Parsed({gates});
+    options.initial_advertise_peer_urls = urls;
+    return NearAddress(options);
+  };
+  const char* on = "--feature-gates=SetMemberLocalAddr=true";
+  EXPECT_EQ(near("--feature-gates=", "http://10.0.0.1:2380"), "");
+  EXPECT_EQ(near(on, "http://10.0.0.1:2380"), "10.0.0.1");
+  EXPECT_EQ(near(on, "http://127.0.0.1:1,http://a.example:1,http://0.0.0.0:1,http://10.0.0.2:1"),
+            "10.0.0.2");
+  EXPECT_EQ(near(on, "http://[::1]:1,http://[::]:1,http://[2001:db8::1]:1"), "2001:db8::1");
+  EXPECT_EQ(near(on, "http://localhost:2380"), "");
+}
+
+TEST(PartOptionsTest, RevocationsHavePriorityByTheFeatureGate) {
+  EXPECT_FALSE(LimitsOf(Parsed({})).revokes_have_priority);
+  EXPECT_TRUE(LimitsOf(Parsed({"--feature-gates=PriorityRequest=true"})).revokes_have_priority);
+}
+
 TEST(PartOptionsTest, AnElectionTakesAsManyTicksAsItsTimeoutHasHeartbeats) {
   const LocalMemberOptions options = MakeLocalMemberOptions(
       Parsed({"--heartbeat-interval=50", "--election-timeout=800", "--pre-vote=false"}), {});
