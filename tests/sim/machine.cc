@@ -27,6 +27,7 @@ Lane::Options SpeedOf(LaneKind kind) {
     case LaneKind::kWal:
       return {.least = microseconds(50), .most = milliseconds(3), .stalled = milliseconds(200)};
     case LaneKind::kWatch:  // it reads the database
+    case LaneKind::kIntegrity:
       return {.least = microseconds(10), .most = milliseconds(20), .stalled = milliseconds(300)};
     case LaneKind::kBackend:
     case LaneKind::kCopier:

@@ -35,7 +35,8 @@ enum class LaneKind : std::uint8_t {
   kIo,
   kPeer,
   kWatch,
-  kPasswords
+  kPasswords,
+  kIntegrity
 };
 
 class Machine;
@@ -80,6 +81,8 @@ class Machine {
   server::LocalMember& local_member() { return *local_member_; }
   Services& services() { return *services_; }
   const Services& services() const { return *services_; }
+  // Its disk, as the process sees it.
+  FileSystem& files() { return *files_; }
   // The process's: they live in its memory.
   auth::SimpleTokens& tokens() { return *tokens_; }
   // That of the last process that got this far.
@@ -134,7 +137,7 @@ class Machine {
 
   // State of the process.
   std::unique_ptr<ProcessFileSystem> files_;
-  std::array<std::shared_ptr<Lane>, 9> lanes_;
+  std::array<std::shared_ptr<Lane>, 10> lanes_;
   datadir::DataDirectory directory_;
   std::unique_ptr<auth::SimpleTokens> tokens_;
   std::unique_ptr<Services> services_;

@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::string_view kUsage =
     "usage: kvorum-sim [--seed N] [--seeds K] [--members 3|5] [--seconds S] [--trace FILE]\n"
-    "                  [--posts] [--repeated-proposals] [--flaw unsynced-log|lease-reads]\n"
-    "                  [--keep-going]\n"
+    "                  [--posts] [--repeated-proposals] [--replica-checks] [--spoils]\n"
+    "                  [--flaw unsynced-log|lease-reads] [--keep-going]\n"
     "Runs K seeds from N on. Without --members, one seed in four has five members.\n"
     "Exit 0: all passed. 1: a run failed. 2: bad usage.\n";
 
@@ -40,6 +40,14 @@ bool Parse(const std::vector<std::string_view>& words, CommandLine& line) {
     }
     if (words[i] == "--posts") {
       line.options.posts = true;
+      continue;
+    }
+    if (words[i] == "--replica-checks") {
+      line.options.replica_checks = true;
+      continue;
+    }
+    if (words[i] == "--spoils") {
+      line.options.spoils = true;
       continue;
     }
     if (words[i] == "--repeated-proposals") {

@@ -41,6 +41,11 @@ Result<server::PeerAnswer> PeerPorts::Ask(const std::string& url, std::string_vi
                        network_.Reaches(number_, to) && network_.Reaches(to, number_) &&
                        !world_.scheduler.rng().OneIn(10);
   if (!answers) return Fail(Code::kUnavailable, url + ": no answer");
+  if (path.starts_with("/kvorum/")) {
+    ReplicaChecks* checks = machines_[to]->services().checks();
+    if (checks == nullptr) return server::PeerAnswer{.status = 404, .cluster_id = {}, .body = {}};
+    return checks->Serve(path);
+  }
   server::LocalMember& local_member = machines_[to]->local_member();
   const auto view = local_member.membership().View();
   server::PeerAnswer answer{

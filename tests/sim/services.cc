@@ -90,6 +90,7 @@ Services::Services(World& world, Machine& machine, server::PeerPoster& poster, E
   auth_.Register(router_);
   server::HandleLeases(peers_, services_.lease.access());
   leader_streams_.Start();
+  if (world.has_replica_checks) checks_ = std::make_unique<ReplicaChecks>(machine, context_);
 }
 
 Services::~Services() = default;

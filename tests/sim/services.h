@@ -22,6 +22,7 @@
 #include "tests/sim/client_stream.h"
 #include "tests/sim/event_history.h"
 #include "tests/sim/passwords.h"
+#include "tests/sim/replica_checks.h"
 #include "tests/sim/world.h"
 #include "watch/hub.h"
 
@@ -58,6 +59,8 @@ class Services {
   std::size_t waiting_calls() const {
     return services_.lock.waiting().calls() + services_.election.waiting().calls();
   }
+  // Null in runs without them.
+  ReplicaChecks* checks() { return checks_.get(); }
   // The number of snapshots that have replaced this process's content.
   std::uint64_t installs() const { return installs_; }
 
@@ -79,6 +82,7 @@ class Services {
   std::vector<std::shared_ptr<ClientStream>> streams_;
   std::vector<std::weak_ptr<rpc::CallContext>> calls_;
   std::uint64_t installs_ = 0;
+  std::unique_ptr<ReplicaChecks> checks_;
 };
 
 }  // namespace kvorum::sim

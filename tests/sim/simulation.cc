@@ -18,6 +18,7 @@
 #include "tests/sim/peer_ports.h"
 #include "tests/sim/peer_posts.h"
 #include "tests/sim/services.h"
+#include "tests/sim/spoiler.h"
 #include "tests/sim/users.h"
 #include "tests/sim/watchers.h"
 
@@ -31,6 +32,9 @@ constexpr std::size_t kTailLines = 120;
 // From the end of the faults until the cluster must have converged: pauses that are still going on,
 // a restart, elections, the retries of clients.
 constexpr Duration kLivenessBound = seconds(60);
+
+// Until a member that was spoiled last serves again.
+constexpr Duration kMendBound = seconds(240);
 
 // From there to when the watchers have everything: a catch-up may be bound to one revision a round.
 constexpr Duration kWatchBound = seconds(300);
@@ -60,7 +64,8 @@ class Simulation final : public MachineWatcher {
         lock_judge_(world_, events_, ledger_),
         locks_(world_, machines_, holders_, lock_judge_, users_, LockOptions()),
         administrator_(world_, machines_, log_, judge_, users_),
-        nemesis_(world_, machines_, network_, [this](Machine& machine) { StartLater(machine); }) {
+        nemesis_(world_, machines_, network_, [this](Machine& machine) { StartLater(machine); }),
+        spoiler_(world_, machines_, [this](Machine& machine) { StartLater(machine); }) {
     running = &world_;
   }
   ~Simulation() override {
@@ -85,6 +90,8 @@ class Simulation final : public MachineWatcher {
     locks_.Start();
     administrator_.Start();
     world_.scheduler.After(seconds(2), [this] {
+      spoiler_.Start();
+      if (world_.has_spoils) return;
       nemesis_.Start();
       operator_.Start();
     });
@@ -108,7 +115,9 @@ class Simulation final : public MachineWatcher {
                   .elections = oracle_.elections(),
                   .revisions = oracle_.states().last_revision(),
                   .unseen_revisions = static_cast<std::uint64_t>(oracle_.states().last_revision()) -
-                                      1 - oracle_.states().size()};
+                                      1 - oracle_.states().size(),
+                  .found = spoiler_.found(),
+                  .mended = spoiler_.mended()};
     if (world_.failed()) report.tail = world_.trace.Tail(kTailLines);
     return report;
   }
@@ -116,6 +125,7 @@ class Simulation final : public MachineWatcher {
   // ---- MachineWatcher ----
   void AfterTask(Machine& machine, LaneKind lane) override {
     if (lane == LaneKind::kRaft) oracle_.AfterRaft(machine);
+    if (lane == LaneKind::kIntegrity) spoiler_.AfterCheck(machine);
     if (lane != LaneKind::kApply) return;
     events_.Compacted(machine.local_member().store().compact_revision());
     oracle_.AfterApply(machine);
@@ -158,6 +168,11 @@ class Simulation final : public MachineWatcher {
     options.store.restore_threads = 1;
     options.store.commit.batch_operations = 1 + rng.Below(30);
     options.store.compaction.batch_limit = 4;
+    if (world_.has_spoils) {
+      // Nobody needs a snapshot but those that ask for one.
+      options.replica.snapshot_count = 1'000'000;
+      options.raft.catch_up_entries = 1'000'000;
+    }
     options.replica.election_timeout = options.raft.election_ticks * options.replica.tick;
     SetLeaseOptions(options);
     Services::Options services = FrontOptions();
@@ -312,6 +327,11 @@ class Simulation final : public MachineWatcher {
   }
 
   void Converge() {
+    spoiler_.Stop();
+    if (!RunUntil(world_.scheduler.Now() + kMendBound, [this] { return spoiler_.IsQuiet(); }) &&
+        !world_.failed())
+      world_.Fail("a spoiled member is not mended");
+    if (world_.failed()) return;
     clients_.Stop();
     nemesis_.Stop();
     operator_.Stop();
@@ -514,6 +534,7 @@ class Simulation final : public MachineWatcher {
   LockClients locks_;
   Administrator administrator_;
   Nemesis nemesis_;
+  Spoiler spoiler_;
 };
 
 }  // namespace
@@ -533,6 +554,8 @@ std::string ReplayCommand(const Options& options) {
   if (options.flaw == Flaw::kLeaseReads) command += " --flaw lease-reads";
   if (options.posts) command += " --posts";
   if (options.repeated_proposals) command += " --repeated-proposals";
+  if (options.replica_checks) command += " --replica-checks";
+  if (options.spoils) command += " --spoils";
   return command + " --trace trace.txt";
 }
 

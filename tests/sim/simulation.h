@@ -35,6 +35,8 @@ struct Report {
   std::uint64_t elections = 0;
   std::int64_t revisions = 0;
   std::uint64_t unseen_revisions = 0;
+  std::uint64_t found = 0;   // members with a spoiled record
+  std::uint64_t mended = 0;  // and re-seeded
 };
 
 // The default size of the cluster: mostly 3, for one seed in four 5.

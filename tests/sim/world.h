@@ -34,6 +34,8 @@ struct Options {
   // For any seed, not only for those that have them anyway.
   bool posts = false;
   bool repeated_proposals = false;
+  bool replica_checks = false;
+  bool spoils = false;
 };
 
 // One run in three has users and roles.
@@ -51,10 +53,17 @@ inline bool HasLocks(std::uint64_t seed) {
   return seed % 17 == 5 || seed % 17 == 7 || seed % 17 == 14;
 }
 
+// In one of 97 members check their copies of the keys, and no other fault is missing.
+inline bool HasReplicaChecks(std::uint64_t seed) { return seed % 97 == 61; }
+// In another one records are spoiled, and members found out and re-seeded.
+inline bool HasSpoils(std::uint64_t seed) { return seed % 97 == 44; }
+
 struct World {
   explicit World(const Options& run)
       : options(run),
-        has_auth(HasAuth(run.seed)),
+        has_spoils(run.spoils || HasSpoils(run.seed)),
+        has_replica_checks(run.replica_checks || HasReplicaChecks(run.seed) || has_spoils),
+        has_auth(HasAuth(run.seed) && !has_spoils),
         has_posts(run.posts || HasPosts(run.seed)),
         has_locks(HasLocks(run.seed)),
         has_forged_changes(HasForgedChanges(run.seed)),
@@ -78,6 +87,8 @@ struct World {
   bool failed() const { return failure.has_value(); }
 
   const Options options;
+  const bool has_spoils;
+  const bool has_replica_checks;
   const bool has_auth;
   const bool has_posts;
   const bool has_locks;
@@ -89,6 +100,8 @@ struct World {
   Trace trace;
   FaultCounters faults;
   FastestClock fastest_clock;
+  // The machine one of whose records is spoiled.
+  std::optional<std::size_t> spoiled;
   std::optional<std::string> failure;
 };
 
