@@ -34,6 +34,11 @@ class Quarantine {
   // The database was replaced.
   void End();
 
+  // The database is known to be damaged, whether or not this member serves: one that nobody could
+  // replace serves on, but its copy is given to no other member that is re-seeded.
+  void SetDamaged(bool damaged) { damaged_.store(damaged, std::memory_order_relaxed); }
+  bool is_damaged() const { return damaged_.load(std::memory_order_relaxed); }
+
   // True for calls that read or write keys, or depend on them, while it stands. Maintenance,
   // members and users are served.
   bool Refuses(const rpc::CallContext& call) const;
@@ -46,6 +51,7 @@ class Quarantine {
   FileSystem& fs_;
   const std::string path_;
   std::atomic<bool> stands_{false};
+  std::atomic<bool> damaged_{false};
   mutable std::mutex mutex_;  // guards what follows
   mutable std::vector<std::weak_ptr<rpc::ServerStream>> streams_;
   mutable std::size_t sweep_at_ = 64;  // at this number, those that have ended are dropped

@@ -138,6 +138,7 @@ bool ReplicaCheck::MayIdle() const {
 
 void ReplicaCheck::OnDamage(const std::string& what) {
   counters_.is_damaged = true;
+  quarantine_.SetDamaged(true);
   if (damage_.has_value()) return;
   damage_ = what;
   KV_ERROR("this member's database is damaged", {"error", what});
@@ -151,6 +152,7 @@ void ReplicaCheck::NoticeNewContent() {
   if (std::exchange(epoch_, epoch) == epoch) return;
   damage_.reset();
   counters_.is_damaged = false;
+  quarantine_.SetDamaged(false);
   last_pass_revision_ = -1;
   quarantine_.End();
 }

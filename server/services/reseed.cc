@@ -70,6 +70,11 @@ Result<void> CheckMajorityBeside(const ServiceContext& context, raft::MemberId m
 
 void SendFreshSnapshot(ServiceContext& context, raft::MemberId to,
                        std::function<void(Result<void> begun)> done) {
+  if (context.quarantine != nullptr &&
+      (context.quarantine->stands() || context.quarantine->is_damaged()))
+    return done(Fail(Code::kFailedPrecondition,
+                     "etcdserver: the leader's own database is damaged; move the leadership to a "
+                     "healthy member first"));
   if (auto checked = CheckMajorityBeside(context, to); !checked.has_value())
     return done(std::move(checked));
   context.replica->HoldForSnapshot(

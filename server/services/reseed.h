@@ -30,7 +30,8 @@ namespace kvorum::server {
 inline constexpr std::string_view kReseedPrefix = "/kvorum/reseed/";
 
 // The leader's side: begins to send the snapshot, and calls back once it has, or cannot:
-// kFailedPrecondition if no majority can ever be there without that member. Any thread.
+// kFailedPrecondition if no majority can ever be there without that member, or if this member's own
+// database is damaged. Any thread.
 void SendFreshSnapshot(ServiceContext& context, raft::MemberId to,
                        std::function<void(Result<void> begun)> done);
 
@@ -42,7 +43,8 @@ class Reseeder {
       : executor_(executor), peers_(peers), context_(context) {}
 
   // Calls back when this member has a new database, also if that was asked for before.
-  // kFailedPrecondition on the leader, if the leader is of another program, or in a cluster of two;
+  // kFailedPrecondition on the leader, if the leader is of another program or damaged itself, or in
+  // a cluster of two;
   // kUnavailable when time has run out.
   void Reseed(TimePoint deadline, Done done);
 

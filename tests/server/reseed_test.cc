@@ -208,6 +208,31 @@ TEST_F(ReseedTest, AQuarantinedLeaderHandsOverAndIsReseeded) {
   ExpectWhole();
 }
 
+TEST_F(ReseedTest, ADamagedLeaderThatServesOnGivesItsDatabaseToNobody) {
+  Begin();
+  // One member is out already, so the leader serves on: without it there would be no majority.
+  t_.Spoil(leader_, "key4", SpoilKind::kChange);
+  ASSERT_TRUE(t_.RunUntil([&] { return t_.counters(leader_).is_damaged.load(); }, minutes(1)));
+  ASSERT_FALSE(t_.is_out(leader_));
+  const auto refused = t_.Reseed(victim_);
+  ASSERT_TRUE(t_.Ends(refused));
+  ASSERT_FALSE((*refused)->has_value());
+  EXPECT_EQ((*refused)->error().code, Code::kFailedPrecondition);
+  EXPECT_EQ(snapshots(), 0u);
+
+  t_.context(leader_).replica->MoveLeader(t_.members().id(third()),
+                                          t_.members().scheduler().clock().Now() + seconds(5),
+                                          [](const Result<void>&) {});
+  ASSERT_TRUE(t_.RunUntil([&] { return t_.leader() == third(); }));
+  const auto first = t_.Reseed(victim_);
+  ASSERT_TRUE(t_.Ends(first));
+  EXPECT_TRUE((*first)->has_value());
+  const auto second = t_.Reseed(leader_);
+  ASSERT_TRUE(t_.Ends(second));
+  EXPECT_TRUE((*second)->has_value());
+  ExpectWhole();
+}
+
 TEST_F(ReseedTest, LeadershipMayMoveInTheMiddle) {
   Begin();
   const auto done = t_.Reseed(victim_);
