@@ -65,7 +65,8 @@ struct Compactor::Job {
   Revision next;
   std::vector<Revision> deletions;
   std::uint64_t deleted = 0;
-  std::uint64_t deleted_sum = 0;  // of their hashes
+  HistorySum::Unread unread;  // when it began
+  HistorySum::Compacted compacted;
 };
 
 Compactor::Compactor(Store& store) : store_(store) {}
@@ -110,7 +111,7 @@ void Compactor::StartNext() {
   running_ = true;
   const std::shared_ptr<Job>& job = jobs_.front();
   job->state = store_.state_;
-  store_.history_sum_.CompactionBegins();
+  job->unread = store_.history_sum_.CompactionBegins();
   job->started = store_.executors_.apply.clock().Now();
   store_.executors_.apply.Post([this, job] { StepIndex(job); });
 }
@@ -190,11 +191,16 @@ Result<void> Compactor::Collect(const IndexView& index, Job& job, const Revision
   KV_RETURN_IF_ERROR(job.hasher->Add(index, record));
   // A watcher that starts at the compacted revision must see its deletes, even one that the same
   // txn has undone by a put.
-  if (record.tombstone && record.revision.main == job.revision) return {};
+  if (record.tombstone && record.revision.main == job.revision) {
+    job.compacted.Keep(job.unread, record);
+    return {};
+  }
   KV_TRY(const KeyValue kv, DecodeKeyValue(record.value));
   if (!index.IsKept(kv.key, record.revision, job.revision, KeepRule::kCompaction)) {
     job.deletions.push_back(record.revision);
-    job.deleted_sum += RecordHash(record);
+    job.compacted.Drop(job.unread, record);
+  } else {
+    job.compacted.Keep(job.unread, record);
   }
   return {};
 }
@@ -208,7 +214,7 @@ void Compactor::Finish(const std::shared_ptr<Job>& job) {
   store_.PublishCompactMark(meta_key::kFinishedCompact, job->revision);
   KV_FAILPOINT("compactAfterSetFinishedCompact");
   running_ = false;
-  store_.history_sum_.CompactionEnds(job->revision, job->deleted_sum);
+  store_.history_sum_.CompactionEnds(job->revision, job->compacted);
   const KvHash hash = job->hasher->Finish();
   if (job->store_hash) {
     KV_INFO("storing new hash", {"hash", hash.hash}, {"revision", hash.revision},

@@ -8,38 +8,40 @@
 
 namespace kvorum::mvcc {
 
-Result<bool> HistoryScan::Step(std::uint64_t max_records) {
-  if (!has_all_records_) {
-    KV_RETURN_IF_ERROR(StepRecords(max_records));
-    return false;
+HistoryScan::HistoryScan(Store& store) : store_(store) { store.history_sum().BeginPass(); }
+
+Result<HistoryScan::Progress> HistoryScan::Step(std::uint64_t max_records) {
+  const auto step = store_.history_sum().BeginStep();
+  if (!step.has_value()) return Progress::kMustWait;
+  if (!step->unread.empty()) {
+    KV_RETURN_IF_ERROR(StepRecords(*step, max_records));
+  } else if (next_bucket_ < kBucketNames.size()) {
+    KV_RETURN_IF_ERROR(StepBucket());
+    ++next_bucket_;
+  } else {
+    return Progress::kDone;
   }
-  KV_RETURN_IF_ERROR(StepBucket());
-  return ++next_bucket_ == kBucketNames.size();
+  return Progress::kMore;
 }
 
-// Nothing changes below the pass's revision as long as the pass is current: records are only
-// appended.
-Result<void> HistoryScan::StepRecords(std::uint64_t max_records) {
+// Between compactions nothing changes below the pass's revision: records are only appended.
+Result<void> HistoryScan::StepRecords(const HistorySum::Step& step, std::uint64_t max_records) {
   return store_.LookAtDurable([&](Snapshot& content) -> Result<void> {
+    const Revision end{.main = step.unread.to_revision + 1, .sub = 0};
+    Revision next = end;
     std::uint64_t sum = 0;
     std::uint64_t seen = 0;
-    Revision next = next_;
-    bool has_more = false;
-    KV_RETURN_IF_ERROR(content.ScanRevisions(next_, {.main = pass_.revision + 1, .sub = 0},
-                                             [&](const RevisionRecord& record) {
-                                               if (seen == max_records) {
-                                                 next = record.revision;
-                                                 has_more = true;
-                                                 return false;
-                                               }
-                                               ++seen;
-                                               sum += RecordHash(record);
-                                               return true;
-                                             }));
-    sum_ += sum;
-    records_ += seen;
-    next_ = next;
-    has_all_records_ = !has_more;
+    KV_RETURN_IF_ERROR(
+        content.ScanRevisions(step.unread.from, end, [&](const RevisionRecord& record) {
+          if (seen == max_records) {
+            next = record.revision;
+            return false;
+          }
+          ++seen;
+          sum += RecordHash(record);
+          return true;
+        }));
+    if (store_.history_sum().EndStep(step, next, sum)) records_ += seen;
     return {};
   });
 }

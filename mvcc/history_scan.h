@@ -1,10 +1,11 @@
 // Reads a backend from its first record to the revision of a pass, in short steps, and adds up the
-// hashes of what is there; then it reads the small buckets. Each record is checked against its
-// checksum on the way, so that damage is found whether anybody asks for the record or not.
+// hashes of what is there (compactions read their part for it); then it reads the small buckets.
+// Each record is checked against its checksum on the way, so that damage is found whether anybody
+// asks for the record or not.
 //
-// Used by one thread. The store outlives it. Each step has a reader of its own, so no page is kept
-// from reuse for longer. Errors: kDataLoss names a damaged record; kResourceExhausted and
-// kReaderMustEnd mean that the step may be tried again later.
+// Used by one thread, one at a time for a store, which outlives it. Each step has a reader of its
+// own, so no page is kept from reuse for longer. Errors: kDataLoss names a damaged record;
+// kResourceExhausted and kReaderMustEnd mean that the step may be tried again later.
 #pragma once
 
 #include <cstdint>
@@ -19,25 +20,21 @@ class Store;
 
 class HistoryScan {
  public:
-  HistoryScan(const Store& store, HistorySum::Pass pass) : store_(store), pass_(pass) {}
+  // Begins a pass.
+  explicit HistoryScan(Store& store);
 
-  // Reads up to max_records more, or one small bucket; returns whether that was the last step.
-  Result<bool> Step(std::uint64_t max_records);
+  enum class Progress { kMore, kMustWait, kDone };
+  // Reads up to max_records more, or one small bucket. kMustWait: a compaction deletes.
+  Result<Progress> Step(std::uint64_t max_records);
 
-  const HistorySum::Pass& pass() const { return pass_; }
-  std::uint64_t sum() const { return sum_; }
   std::uint64_t records() const { return records_; }
 
  private:
-  Result<void> StepRecords(std::uint64_t max_records);
+  Result<void> StepRecords(const HistorySum::Step& step, std::uint64_t max_records);
   Result<void> StepBucket();
 
-  const Store& store_;
-  const HistorySum::Pass pass_;
-  Revision next_;
-  bool has_all_records_ = false;
+  Store& store_;
   std::uint64_t next_bucket_ = 1;  // after Bucket::kKey
-  std::uint64_t sum_ = 0;
   std::uint64_t records_ = 0;
 };
 

@@ -45,8 +45,9 @@ void HistorySum::Begin(std::int64_t revision, std::int64_t compact_revision, boo
   revision_ = revision;
   added_ = 0;
   compact_revision_ = compact_revision;
-  is_compacting_ = !is_compacted;
-  has_base_ = false;
+  // A number that no step has seen.
+  compactions_ += is_compacting() == is_compacted ? 1 : 2;
+  pass_ = {};
   bases_.clear();
   points_.clear();
 }
@@ -88,46 +89,78 @@ void HistorySum::Add(const WriteBatch& batch) {
   added_ = last.added;
 }
 
-void HistorySum::CompactionBegins() {
-  std::lock_guard lock(mutex_);
-  is_compacting_ = true;
+void HistorySum::Compacted::Keep(const Unread& unread, const RevisionRecord& record) {
+  if (unread.Contains(record.revision)) pass_change += RecordHash(record);
 }
 
-void HistorySum::CompactionEnds(std::int64_t compact_revision, std::uint64_t dropped) {
+void HistorySum::Compacted::Drop(const Unread& unread, const RevisionRecord& record) {
+  const std::uint64_t hash = RecordHash(record);
+  dropped += hash;
+  if (!unread.Contains(record.revision)) pass_change -= hash;
+}
+
+HistorySum::Unread HistorySum::CompactionBegins() {
   std::lock_guard lock(mutex_);
-  is_compacting_ = false;
+  compactions_ += is_compacting() ? 2 : 1;
+  return pass_.unread;
+}
+
+void HistorySum::CompactionEnds(std::int64_t compact_revision, const Compacted& compacted) {
+  std::lock_guard lock(mutex_);
+  ++compactions_;
   compact_revision_ = compact_revision;
-  if (!has_base_) return;
+  pass_.sum += compacted.pass_change;
+  const std::int64_t read = std::min(compact_revision, pass_.unread.to_revision);
+  pass_.unread.from = std::max(pass_.unread.from, Revision{.main = read + 1, .sub = 0});
+  if (pass_.stage == PassState::Stage::kWanted) StartPass();
+  if (bases_.empty()) return;
   if (bases_.size() == kMaxBases) bases_.erase(bases_.begin());
-  bases_.push_back({.compact_revision = compact_revision, .sum = bases_.back().sum - dropped});
+  bases_.push_back(
+      {.compact_revision = compact_revision, .sum = bases_.back().sum - compacted.dropped});
 }
 
-std::optional<HistorySum::Pass> HistorySum::BeginPass() const {
+// With the lock held.
+void HistorySum::StartPass() {
+  pass_ = {.stage = PassState::Stage::kUnderWay,
+           .unread = {.from = {}, .to_revision = revision_},
+           .added = added_,
+           .sum = 0};
+}
+
+void HistorySum::BeginPass() {
   std::lock_guard lock(mutex_);
-  if (is_compacting_) return std::nullopt;
-  return Pass{.epoch = epoch_,
-              .compact_revision = compact_revision_,
-              .revision = revision_,
-              .added = added_};
+  if (!is_compacting()) return StartPass();
+  pass_ = {.stage = PassState::Stage::kWanted, .unread = {}, .added = 0, .sum = 0};
 }
 
-bool HistorySum::IsCurrentLocked(const Pass& pass) const {
-  return pass.epoch == epoch_ && !is_compacting_ && pass.compact_revision == compact_revision_;
-}
-
-bool HistorySum::IsCurrent(const Pass& pass) const {
+std::optional<HistorySum::Step> HistorySum::BeginStep() const {
   std::lock_guard lock(mutex_);
-  return IsCurrentLocked(pass);
+  const bool waits = is_compacting() && !pass_.unread.empty();
+  if (waits || pass_.stage == PassState::Stage::kWanted) return std::nullopt;
+  return Step{.compactions = compactions_, .unread = pass_.unread};
 }
 
-HistorySum::Outcome HistorySum::EndPass(const Pass& pass, std::uint64_t sum) {
+bool HistorySum::EndStep(const Step& step, const Revision& next, std::uint64_t sum) {
   std::lock_guard lock(mutex_);
-  if (!IsCurrentLocked(pass)) return Outcome::kOvertaken;
-  const std::uint64_t base = sum - pass.added;
-  if (has_base_) return bases_.back().sum == base ? Outcome::kEqual : Outcome::kDiffers;
-  has_base_ = true;
-  bases_.push_back({.compact_revision = pass.compact_revision, .sum = base});
-  return Outcome::kFirst;
+  if (step.compactions != compactions_) return false;
+  pass_.sum += sum;
+  pass_.unread.from = next;
+  return true;
+}
+
+HistorySum::Verdict HistorySum::EndPass() {
+  std::lock_guard lock(mutex_);
+  Verdict verdict{.outcome = Outcome::kOvertaken, .revision = pass_.unread.to_revision};
+  if (pass_.stage != PassState::Stage::kUnderWay || !pass_.unread.empty()) return verdict;
+  pass_.stage = PassState::Stage::kNone;
+  const std::uint64_t base = pass_.sum - pass_.added;
+  if (bases_.empty()) {
+    bases_.push_back({.compact_revision = compact_revision_, .sum = base});
+    verdict.outcome = Outcome::kFirst;
+  } else {
+    verdict.outcome = bases_.back().sum == base ? Outcome::kEqual : Outcome::kDiffers;
+  }
+  return verdict;
 }
 
 HistorySum::History HistorySum::Newest(std::size_t max_points) const {

@@ -8,11 +8,14 @@
 // read once, and a base belongs to one compacted revision. Base plus added, at one revision and one
 // compaction, is equal on all members whose histories are equal, whatever they have restarted.
 //
-// A pass reads the backend and adds up what is there. The first one gives the base, every later
-// one must come to the same sum: otherwise this member's backend has lost or changed a record.
+// A pass reads the backend in steps and adds up what is there. The first one gives the base, every
+// later one must come to the same sum: otherwise this member's backend has lost or changed a
+// record. A pass makes no step while a compaction deletes, and goes on behind it, so that
+// compactions delay it but never make it begin again.
 //
 // Threads: Begin and Add belong to the backend executor, or to whoever opens the store; the
-// compaction's two to the apply executor; the rest is thread-safe. One mutex, a leaf.
+// compaction's two to the apply executor; passes to one thread at a time; the rest is thread-safe.
+// One mutex, a leaf.
 // Memory: 64 KiB of points.
 #pragma once
 
@@ -22,6 +25,7 @@
 #include <optional>
 #include <vector>
 
+#include "mvcc/revision.h"
 #include "mvcc/write_batch.h"
 
 namespace kvorum::mvcc {
@@ -34,7 +38,7 @@ class HistorySum {
   // A point is kept at each multiple of this revision, and at each of the last few.
   static constexpr std::int64_t kInterval = 256;
   static constexpr std::size_t kMaxPoints = 4096;
-  static constexpr std::size_t kMaxBases = 4;
+  static constexpr std::size_t kMaxBases = 16;
 
   struct Base {
     std::int64_t compact_revision = -1;
@@ -55,23 +59,46 @@ class HistorySum {
   void Begin(std::int64_t revision, std::int64_t compact_revision, bool is_compacted);
   // These records are durable.
   void Add(const WriteBatch& batch);
-  void CompactionBegins();
-  // `dropped` is the sum of the records that it has deleted.
-  void CompactionEnds(std::int64_t compact_revision, std::uint64_t dropped);
 
-  // A pass over everything up to a revision that is durable.
-  struct Pass {
-    std::uint64_t epoch = 0;
-    std::int64_t compact_revision = -1;
-    std::int64_t revision = 0;
-    std::uint64_t added = 0;
+  // The records of a pass that it has not read yet; none by default.
+  struct Unread {
+    Revision from;
+    std::int64_t to_revision = -1;
+    bool empty() const { return from.main > to_revision; }
+    bool Contains(const Revision& revision) const {
+      return revision >= from && revision.main <= to_revision;
+    }
   };
-  // Nothing while a compaction deletes.
-  std::optional<Pass> BeginPass() const;
-  // False once a compaction or another content has overtaken it.
-  bool IsCurrent(const Pass& pass) const;
+  // What a compaction has come across.
+  struct Compacted {
+    std::uint64_t dropped = 0;  // the sum of what it has deleted
+    // The sum of what it has left unread records at, less that of what it has deleted elsewhere.
+    std::uint64_t pass_change = 0;
+    void Keep(const Unread& unread, const RevisionRecord& record);
+    void Drop(const Unread& unread, const RevisionRecord& record);
+  };
+  Unread CompactionBegins();
+  void CompactionEnds(std::int64_t compact_revision, const Compacted& compacted);
+
+  // Begins a pass over everything up to the newest durable revision, now or when the compaction
+  // that deletes has ended. It ends the one before.
+  void BeginPass();
+  struct Step {
+    std::uint64_t compactions = 0;
+    Unread unread;  // read from its beginning on; empty: the pass is at its end
+  };
+  // Nothing while a compaction deletes and something is unread.
+  std::optional<Step> BeginStep() const;
+  // The sum of the records from where the step began to before `next`. False if a compaction has
+  // begun since, or another content is there: it does not count.
+  bool EndStep(const Step& step, const Revision& next, std::uint64_t sum);
   enum class Outcome { kOvertaken, kFirst, kEqual, kDiffers };
-  Outcome EndPass(const Pass& pass, std::uint64_t sum);
+  struct Verdict {
+    Outcome outcome = Outcome::kOvertaken;  // by another content
+    std::int64_t revision = 0;              // up to which the pass has read
+  };
+  // With nothing unread.
+  Verdict EndPass();
 
   // The newest points, at most that many, and the newest durable revision.
   History Newest(std::size_t max_points) const;
@@ -81,18 +108,27 @@ class HistorySum {
   std::uint64_t epoch() const;
 
  private:
-  bool IsCurrentLocked(const Pass& pass) const;
+  struct PassState {
+    enum class Stage { kNone, kWanted, kUnderWay };
+    Stage stage = Stage::kNone;
+    Unread unread;
+    std::uint64_t added = 0;  // at its revision
+    std::uint64_t sum = 0;    // of what it has read, less what was deleted since
+  };
+
+  bool is_compacting() const { return compactions_ % 2 == 1; }
   void Keep(Point point);
+  void StartPass();
 
   mutable std::mutex mutex_;
   std::uint64_t epoch_ = 0;
   std::int64_t revision_ = 0;
   std::uint64_t added_ = 0;
   std::int64_t compact_revision_ = -1;
-  bool is_compacting_ = false;
-  bool has_base_ = false;  // of compact_revision_: the last of bases_
-  std::vector<Base> bases_;
+  std::uint64_t compactions_ = 0;  // begun and ended: odd while one deletes
+  std::vector<Base> bases_;        // the last one is of compact_revision_
   std::deque<Point> points_;
+  PassState pass_;
 };
 
 }  // namespace kvorum::mvcc

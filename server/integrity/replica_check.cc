@@ -67,30 +67,29 @@ void ReplicaCheck::ReadLater(Duration pause) {
 }
 
 void ReplicaCheck::Read() {
-  const mvcc::HistorySum& sum = context_.store->history_sum();
   if (scan_ == nullptr) {
     if (MayIdle()) return ReadLater(kBusyPause);
-    const auto pass = sum.BeginPass();
-    if (!pass.has_value()) return ReadLater(kRetry);
     pause_factor_ = PauseFactor();
     worked_ = Duration::zero();
-    scan_ = std::make_unique<mvcc::HistoryScan>(*context_.store, *pass);
+    scan_ = std::make_unique<mvcc::HistoryScan>(*context_.store);
   }
   const TimePoint start = executor_.clock().Now();
   Duration worked{};
   do {
-    if (!sum.IsCurrent(scan_->pass())) {
-      scan_.reset();
-      return ReadLater(kRetry);
-    }
-    const Result<bool> is_last = scan_->Step(kRecordsAStep);
-    if (!is_last.has_value()) {
-      if (is_last.error().code == Code::kDataLoss) OnDamage(is_last.error().message);
-      scan_.reset();
+    const auto progress = scan_->Step(kRecordsAStep);
+    if (!progress.has_value()) {
+      if (progress.error().code == Code::kDataLoss) {
+        OnDamage(progress.error().message);
+        scan_.reset();
+      }
       return ReadLater(kBusyPause);
     }
     worked = executor_.clock().Now() - start;
-    if (*is_last) {
+    if (*progress == mvcc::HistoryScan::Progress::kMustWait) {
+      worked_ += worked;
+      return ReadLater(kRetry);
+    }
+    if (*progress == mvcc::HistoryScan::Progress::kDone) {
       worked_ += worked;
       return EndPass();
     }
@@ -108,9 +107,7 @@ std::int64_t ReplicaCheck::PauseFactor() const {
 }
 
 void ReplicaCheck::EndPass() {
-  mvcc::HistorySum& sum = context_.store->history_sum();
-  const auto outcome = sum.EndPass(scan_->pass(), scan_->sum());
-  const std::int64_t revision = scan_->pass().revision;
+  const auto [outcome, revision] = context_.store->history_sum().EndPass();
   counters_.passes.Add();
   counters_.records.Add(scan_->records());
   scan_.reset();
