@@ -6,6 +6,7 @@
 
 #include "tests/linearizability/checker.h"
 #include "tests/sim/queue_history.h"
+#include "tests/sim/spoiler.h"
 
 namespace kvorum::sim {
 
@@ -23,7 +24,7 @@ namespace {
 // An operation without a client that made this revision.
 linearizability::Operation OperationAt(const EventHistory& events, std::int64_t revision) {
   linearizability::Operation made;
-  made.client = "leases and locks";
+  made.client = "leases, locks, the spoiled record";
   made.acknowledged = true;
   made.is_txn = true;
   made.revision = revision;
@@ -64,10 +65,12 @@ void Judge(World& world, const std::vector<Request>& requests, const StateHistor
     if (leases.IsGone(lease) && acknowledged.insert(revision).second)
       history.operations.push_back(OperationAt(events, revision));
   }
-  for (std::int64_t revision = 2; world.has_locks && revision <= events.last_revision();
-       ++revision) {
-    const auto is_in_queue = [](const PublishedEvent& event) { return IsInQueue(event.key); };
-    if (std::ranges::all_of(events.At(revision), is_in_queue) &&
+  const bool has_others = world.has_locks || world.has_spoils;
+  for (std::int64_t revision = 2; has_others && revision <= events.last_revision(); ++revision) {
+    const auto is_no_clients = [](const PublishedEvent& event) {
+      return IsInQueue(event.key) || event.key == kSpoiledKey;
+    };
+    if (std::ranges::all_of(events.At(revision), is_no_clients) &&
         acknowledged.insert(revision).second)
       history.operations.push_back(OperationAt(events, revision));
   }

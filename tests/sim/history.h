@@ -33,7 +33,8 @@ class StateHistory {
 // The clients' operations must be linearizable, and each state of the replicas must be the one that
 // these operations make: it joins the history as if a client had read it. Operations without a
 // client are the end of a lease (a revision that deleted all keys of a lease that is gone) and, in
-// a run with locks, a revision that changed queues of locks only: LockJudge knows them. Reports
+// a run with locks, a revision that changed queues of locks only: LockJudge knows them; and the put
+// of the record that is spoiled. Reports
 // violations to the world.
 void Judge(World& world, const std::vector<Request>& requests, const StateHistory& states,
            const EventHistory& events, const LeaseLedger& leases);

@@ -14,8 +14,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// Before all keys that others use.
-constexpr std::string_view kKey = "aside";
+constexpr std::string_view kKey = kSpoiledKey;
 constexpr std::string_view kValue = "whole";
 constexpr std::string_view kDatabase = "/data/member/snap/db";
 // Kills of the others and of the victim itself are among it.

@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "tests/disk/memory_backend.h"
@@ -19,6 +20,9 @@
 #include "tests/sim/world.h"
 
 namespace kvorum::sim {
+
+// Before all keys that others use.
+inline constexpr std::string_view kSpoiledKey = "aside";
 
 class Spoiler {
  public:
