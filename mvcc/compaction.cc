@@ -65,7 +65,7 @@ struct Compactor::Job {
   Revision next;
   std::vector<Revision> deletions;
   std::uint64_t deleted = 0;
-  HistorySum::Unread unread;  // when it began
+  HistorySum::Unread for_pass;
   HistorySum::Compacted compacted;
 };
 
@@ -111,7 +111,7 @@ void Compactor::StartNext() {
   running_ = true;
   const std::shared_ptr<Job>& job = jobs_.front();
   job->state = store_.state_;
-  job->unread = store_.history_sum_.CompactionBegins();
+  job->for_pass = store_.history_sum_.CompactionBegins(job->revision);
   job->started = store_.executors_.apply.clock().Now();
   store_.executors_.apply.Post([this, job] { StepIndex(job); });
 }
@@ -192,15 +192,15 @@ Result<void> Compactor::Collect(const IndexView& index, Job& job, const Revision
   // A watcher that starts at the compacted revision must see its deletes, even one that the same
   // txn has undone by a put.
   if (record.tombstone && record.revision.main == job.revision) {
-    job.compacted.Keep(job.unread, record);
+    job.compacted.Keep(job.for_pass, record);
     return {};
   }
   KV_TRY(const KeyValue kv, DecodeKeyValue(record.value));
   if (!index.IsKept(kv.key, record.revision, job.revision, KeepRule::kCompaction)) {
     job.deletions.push_back(record.revision);
-    job.compacted.Drop(job.unread, record);
+    job.compacted.Drop(job.for_pass, record);
   } else {
-    job.compacted.Keep(job.unread, record);
+    job.compacted.Keep(job.for_pass, record);
   }
   return {};
 }

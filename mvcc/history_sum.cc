@@ -45,8 +45,7 @@ void HistorySum::Begin(std::int64_t revision, std::int64_t compact_revision, boo
   revision_ = revision;
   added_ = 0;
   compact_revision_ = compact_revision;
-  // A number that no step has seen.
-  compactions_ += is_compacting() == is_compacted ? 1 : 2;
+  is_compacting_ = !is_compacted;
   pass_ = {};
   bases_.clear();
   points_.clear();
@@ -89,29 +88,32 @@ void HistorySum::Add(const WriteBatch& batch) {
   added_ = last.added;
 }
 
-void HistorySum::Compacted::Keep(const Unread& unread, const RevisionRecord& record) {
-  if (unread.Contains(record.revision)) pass_change += RecordHash(record);
+void HistorySum::Compacted::Keep(const Unread& for_pass, const RevisionRecord& record) {
+  if (for_pass.Contains(record.revision)) pass_change += RecordHash(record);
 }
 
-void HistorySum::Compacted::Drop(const Unread& unread, const RevisionRecord& record) {
+void HistorySum::Compacted::Drop(const Unread& for_pass, const RevisionRecord& record) {
   const std::uint64_t hash = RecordHash(record);
   dropped += hash;
-  if (!unread.Contains(record.revision)) pass_change -= hash;
+  if (!for_pass.Contains(record.revision)) pass_change -= hash;
 }
 
-HistorySum::Unread HistorySum::CompactionBegins() {
+HistorySum::Unread HistorySum::CompactionBegins(std::int64_t compact_revision) {
   std::lock_guard lock(mutex_);
-  compactions_ += is_compacting() ? 2 : 1;
-  return pass_.unread;
+  is_compacting_ = true;
+  ++compactions_;
+  const std::int64_t to = std::min(compact_revision, pass_.unread.to_revision);
+  pass_.owed = {.from = pass_.unread.from, .to_revision = to};
+  pass_.unread.from = std::max(pass_.unread.from, Revision{.main = to + 1, .sub = 0});
+  return pass_.owed;
 }
 
 void HistorySum::CompactionEnds(std::int64_t compact_revision, const Compacted& compacted) {
   std::lock_guard lock(mutex_);
-  ++compactions_;
+  is_compacting_ = false;
   compact_revision_ = compact_revision;
   pass_.sum += compacted.pass_change;
-  const std::int64_t read = std::min(compact_revision, pass_.unread.to_revision);
-  pass_.unread.from = std::max(pass_.unread.from, Revision{.main = read + 1, .sub = 0});
+  pass_.owed = {};
   if (pass_.stage == PassState::Stage::kWanted) StartPass();
   if (bases_.empty()) return;
   if (bases_.size() == kMaxBases) bases_.erase(bases_.begin());
@@ -123,26 +125,27 @@ void HistorySum::CompactionEnds(std::int64_t compact_revision, const Compacted& 
 void HistorySum::StartPass() {
   pass_ = {.stage = PassState::Stage::kUnderWay,
            .unread = {.from = {}, .to_revision = revision_},
+           .owed = {},
            .added = added_,
            .sum = 0};
 }
 
 void HistorySum::BeginPass() {
   std::lock_guard lock(mutex_);
-  if (!is_compacting()) return StartPass();
-  pass_ = {.stage = PassState::Stage::kWanted, .unread = {}, .added = 0, .sum = 0};
+  if (!is_compacting_) return StartPass();
+  pass_ = {.stage = PassState::Stage::kWanted, .unread = {}, .owed = {}, .added = 0, .sum = 0};
 }
 
 std::optional<HistorySum::Step> HistorySum::BeginStep() const {
   std::lock_guard lock(mutex_);
-  const bool waits = is_compacting() && !pass_.unread.empty();
-  if (waits || pass_.stage == PassState::Stage::kWanted) return std::nullopt;
-  return Step{.compactions = compactions_, .unread = pass_.unread};
+  const bool is_owed = pass_.unread.empty() && !pass_.owed.empty();
+  if (is_owed || pass_.stage == PassState::Stage::kWanted) return std::nullopt;
+  return Step{.epoch = epoch_, .compactions = compactions_, .unread = pass_.unread};
 }
 
 bool HistorySum::EndStep(const Step& step, const Revision& next, std::uint64_t sum) {
   std::lock_guard lock(mutex_);
-  if (step.compactions != compactions_) return false;
+  if (step.epoch != epoch_ || step.compactions != compactions_) return false;
   pass_.sum += sum;
   pass_.unread.from = next;
   return true;
@@ -151,7 +154,8 @@ bool HistorySum::EndStep(const Step& step, const Revision& next, std::uint64_t s
 HistorySum::Verdict HistorySum::EndPass() {
   std::lock_guard lock(mutex_);
   Verdict verdict{.outcome = Outcome::kOvertaken, .revision = pass_.unread.to_revision};
-  if (pass_.stage != PassState::Stage::kUnderWay || !pass_.unread.empty()) return verdict;
+  if (pass_.stage != PassState::Stage::kUnderWay || !pass_.unread.empty() || !pass_.owed.empty())
+    return verdict;
   pass_.stage = PassState::Stage::kNone;
   const std::uint64_t base = pass_.sum - pass_.added;
   if (bases_.empty()) {

@@ -10,8 +10,9 @@
 //
 // A pass reads the backend in steps and adds up what is there. The first one gives the base, every
 // later one must come to the same sum: otherwise this member's backend has lost or changed a
-// record. A pass makes no step while a compaction deletes, and goes on behind it, so that
-// compactions delay it but never make it begin again.
+// record.
+// A compaction, which reads all records up to its revision, makes a pass's steps there, and the
+// pass those beyond, so that a pass ends however often the store is compacted.
 //
 // Threads: Begin and Add belong to the backend executor, or to whoever opens the store; the
 // compaction's two to the apply executor; passes to one thread at a time; the rest is thread-safe.
@@ -72,22 +73,24 @@ class HistorySum {
   // What a compaction has come across.
   struct Compacted {
     std::uint64_t dropped = 0;  // the sum of what it has deleted
-    // The sum of what it has left unread records at, less that of what it has deleted elsewhere.
+    // The sum of those that it reads for a pass and leaves, less that of what it deletes elsewhere.
     std::uint64_t pass_change = 0;
-    void Keep(const Unread& unread, const RevisionRecord& record);
-    void Drop(const Unread& unread, const RevisionRecord& record);
+    void Keep(const Unread& for_pass, const RevisionRecord& record);
+    void Drop(const Unread& for_pass, const RevisionRecord& record);
   };
-  Unread CompactionBegins();
+  // Returns the records that it reads for a pass.
+  Unread CompactionBegins(std::int64_t compact_revision);
   void CompactionEnds(std::int64_t compact_revision, const Compacted& compacted);
 
   // Begins a pass over everything up to the newest durable revision, now or when the compaction
   // that deletes has ended. It ends the one before.
   void BeginPass();
   struct Step {
-    std::uint64_t compactions = 0;
-    Unread unread;  // read from its beginning on; empty: the pass is at its end
+    std::uint64_t epoch = 0;
+    std::uint64_t compactions = 0;  // that have begun
+    Unread unread;                  // read from its beginning on; empty: the pass is at its end
   };
-  // Nothing while a compaction deletes and something is unread.
+  // Nothing while only a compaction has something to read.
   std::optional<Step> BeginStep() const;
   // The sum of the records from where the step began to before `next`. False if a compaction has
   // begun since, or another content is there: it does not count.
@@ -111,12 +114,12 @@ class HistorySum {
   struct PassState {
     enum class Stage { kNone, kWanted, kUnderWay };
     Stage stage = Stage::kNone;
-    Unread unread;
+    Unread unread;            // by its own steps
+    Unread owed;              // by the compaction that deletes
     std::uint64_t added = 0;  // at its revision
     std::uint64_t sum = 0;    // of what it has read, less what was deleted since
   };
 
-  bool is_compacting() const { return compactions_ % 2 == 1; }
   void Keep(Point point);
   void StartPass();
 
@@ -125,7 +128,8 @@ class HistorySum {
   std::int64_t revision_ = 0;
   std::uint64_t added_ = 0;
   std::int64_t compact_revision_ = -1;
-  std::uint64_t compactions_ = 0;  // begun and ended: odd while one deletes
+  bool is_compacting_ = false;
+  std::uint64_t compactions_ = 0;  // that have begun
   std::vector<Base> bases_;        // the last one is of compact_revision_
   std::deque<Point> points_;
   PassState pass_;

@@ -113,8 +113,7 @@ void Spoiler::Tend() {
     }
     Machine& machine = *machines_[victim_->machine];
     const Duration age = world_.scheduler.Now() - victim_->since;
-    if (!victim_->is_found && age > kFoundBound)
-      return world_.Fail("{} has a spoiled record, and nobody finds it", machine.name());
+    if (!victim_->is_found && age > kFoundBound) return FailUnfound(machine);
     if (age > kMendedBound) return world_.Fail("{} is not mended", machine.name());
     if (!victim_->is_found || !machine.up()) return;
     if (machine.services().checks()->is_out()) return Reseed(machine);
@@ -125,6 +124,21 @@ void Spoiler::Tend() {
     victim_.reset();
     world_.spoiled.reset();
   });
+}
+
+// With the places at which members could compare.
+void Spoiler::FailUnfound(const Machine& victim) {
+  std::string places;
+  for (const auto& machine : machines_) {
+    if (!machine->up()) continue;
+    const auto history = machine->local_member().store().history_sum().Newest(40);
+    places += " " + machine->name() + ":";
+    for (const auto& base : history.bases) places += " " + std::to_string(base.compact_revision);
+    places += " at " + std::to_string(history.points.front().revision) + " to " +
+              std::to_string(history.points.back().revision);
+  }
+  world_.Fail("{} has a spoiled record, and nobody finds it; compactions and revisions of{}",
+              victim.name(), places);
 }
 
 void Spoiler::Reseed(Machine& machine) {

@@ -52,6 +52,7 @@ class Spoiler {
   void SpoilNow();
   void KillSomebody();
   void Tend();
+  void FailUnfound(const Machine& victim);
   void Reseed(Machine& machine);
   bool HasRecord(Machine& machine);
 
