@@ -5,6 +5,7 @@ $KVORUM_PEER_DIR. The packaged 3.4 cannot be in one cluster with any later versi
 and nothing is moved member by member.
 """
 
+import json
 import os
 import re
 import shutil
@@ -14,8 +15,8 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 import unittest
+import urllib.request
 
 import grpc
 
@@ -213,6 +214,10 @@ class MovingTest(unittest.TestCase):
 
         cluster.wait_until(equal, "equal hashes")
 
+    def cluster_version(self):
+        with urllib.request.urlopen(f"http://{self.hosts[0].endpoint}/version", timeout=30) as answer:
+            return json.load(answer)["etcdcluster"]
+
     def leads(self, host):
         with grpc.insecure_channel(host.endpoint) as channel:
             status = server.maintenance(channel).Status(server.rpc_pb2.StatusRequest(), timeout=30)
@@ -244,6 +249,8 @@ class MovingTest(unittest.TestCase):
         is_3_7 = adopt_test.peer_is_3_7()
         self.begin(3 if is_3_7 else 1)
         self.member_by_member(sections()["In: adopt"])
+        # Members raise the cluster's version once all of them are kvorum's.
+        cluster.wait_until(lambda: self.cluster_version().startswith("3.7."), "a cluster of version 3.7")
         self.run_block(sections()["Back: release"][0], self.hosts[0])
         if is_3_7:
             self.member_by_member(sections()["Back: release"][1:])
