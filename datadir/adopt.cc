@@ -68,6 +68,7 @@ class Adoption {
       owner = DatabaseOwner::kKvorum;
     }
     if (owner == DatabaseOwner::kNobody) KV_RETURN_IF_ERROR(GoOnAfterCrash());
+    KV_RETURN_IF_ERROR(CheckEtcdsIsKept());
     KV_RETURN_IF_ERROR(WriteFileAtomically(fs_, layout_.format, kFormat));
     return Finish();
   }
@@ -80,6 +81,14 @@ class Adoption {
       return Fail(Code::kNotFound, "there is no database in " + layout_.snap);
     }
     return Exchange(fs_, layout_.Adopted(), layout_.database, layout_.KeptOfEtcd());
+  }
+
+  // The database is ours only if an exchange put it there: anything else, an empty file too, would
+  // be taken for a new one at the start.
+  Result<void> CheckEtcdsIsKept() {
+    KV_TRY(const bool is_kept, fs_.Exists(layout_.KeptOfEtcd()));
+    if (is_kept) return {};
+    return Fail(Code::kDataLoss, layout_.database + " is no database of etcd");
   }
 
   // Holds the lock that etcd has on its database while it runs.
@@ -133,7 +142,8 @@ class Adoption {
            SummarizeLog(fs_, layout_.wal, raft::Index{meta.consistent_index}));
     KV_RETURN_IF_ERROR(CheckFits(log, meta));
     meta.consistent_index = log.skippable_to.value();
-    if (meta.term == 0) meta.term = log.applied_term.value();
+    // The database's own is missing before 3.5, and may be older than that of what is skipped.
+    if (log.skippable_to_term != raft::Term{}) meta.term = log.skippable_to_term.value();
     meta.storage_version = server::kStorageVersion;
     KV_RETURN_IF_ERROR(ProvideSnapshotFile(log, meta));
     result_.member = log.metadata.node_id;

@@ -15,7 +15,7 @@ namespace {
 enum class EntryUse : std::uint8_t { kApplied, kEmpty, kOfVersion2, kUnknown };
 
 // etcdserverpb.Request {ID = 1, Method = 2, ...}: the whole entry, or field 2 of a request.
-bool IsOfVersion2(std::string_view data) {
+bool IsOfVersion2(std::string_view data, bool is_whole_entry = true) {
   static constexpr std::array<std::string_view, 5> kMethods = {"PUT", "POST", "DELETE", "QGET",
                                                                "SYNC"};
   constexpr std::uint32_t kMethodField = 2;
@@ -23,8 +23,8 @@ bool IsOfVersion2(std::string_view data) {
   while (reader.Next()) {
     if (reader.field() == kMethodField) {
       const std::string_view method = reader.Bytes();
-      return reader.ok() &&
-             (std::ranges::find(kMethods, method) != kMethods.end() || IsOfVersion2(method));
+      return reader.ok() && (std::ranges::find(kMethods, method) != kMethods.end() ||
+                             (is_whole_entry && IsOfVersion2(method, /*is_whole_entry=*/false)));
     }
     reader.Skip();
   }
@@ -32,6 +32,7 @@ bool IsOfVersion2(std::string_view data) {
 }
 
 EntryUse UseOf(const raft::Entry& entry) {
+  if (entry.type == raft::EntryType::kConfChangeV2) return EntryUse::kUnknown;
   if (entry.type != raft::EntryType::kNormal) return EntryUse::kApplied;
   if (entry.data.empty()) return EntryUse::kEmpty;
   if (server::DecodeInternalRequest(entry.data.view()).has_value()) return EntryUse::kApplied;
@@ -70,7 +71,6 @@ class Summary {
     LogSummary log{.metadata = metadata_,
                    .hard_state = hard_state_,
                    .last_index = view_.last_index(),
-                   .applied_term = view_.TermAt(applied_).value_or(raft::Term{}),
                    .entries = after_.size(),
                    .skippable_to = applied_};
     for (const auto& [index, use] : after_) {
@@ -83,6 +83,7 @@ class Summary {
         break;
       }
     }
+    log.skippable_to_term = view_.TermAt(log.skippable_to).value_or(raft::Term{});
     return log;
   }
 

@@ -22,11 +22,11 @@ struct LogSummary {
   std::vector<wal::SnapshotMarker> markers{};
   raft::Index first_index = 0;  // of the oldest segment
   raft::Index last_index = 0;
-  raft::Term applied_term = 0;  // of the entry at `applied`; 0 if the log does not have it
-  std::uint64_t entries = 0;    // after `applied`
+  std::uint64_t entries = 0;  // after `applied`
   // Entries after `applied` that need not be applied: of etcd's API of version 2, with which
   // versions before 3.6 tell names and versions, and which are in the database as well.
-  raft::Index skippable_to = 0;  // the last of those that follow `applied` without a gap
+  raft::Index skippable_to = 0;      // the last of those that follow `applied` without a gap
+  raft::Term skippable_to_term = 0;  // 0 if the log does not have that entry
   // The first entry after `applied`, and after those, that cannot be applied here.
   std::optional<raft::Index> unknown_entry{};
   std::optional<wal::TornTail> torn{};

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <span>
+#include <string>
 
 #include "datadir/data_directory.h"
 #include "datadir/release.h"
@@ -28,6 +30,17 @@ class AdoptTest : public EtcdDirectory {
     return adopted.has_value() ? "adopted" : adopted.error().message;
   }
   bool Exists(const std::string& path) { return *fs_.Exists(path); }
+  // Committed, behind those that are there.
+  void AppendToLog(const raft::Entry& entry) {
+    const auto markers = wal::ListMarkers(fs_, layout_.wal);
+    ASSERT_OK(markers);
+    auto log = wal::Open(fs_, layout_.wal, markers->back(), wal::SmallOptions(), {});
+    ASSERT_OK(log);
+    const raft::HardState state{
+        .term = entry.term, .vote = wal::kMetadata.node_id, .commit = entry.index};
+    ASSERT_OK(log->writer->Append(std::span(&entry, 1), &state));
+    ASSERT_OK(log->writer->Close());
+  }
 };
 
 TEST_F(AdoptTest, TheContentIsKeptAndTheMemberIsTheSame) {
@@ -104,6 +117,55 @@ TEST_F(AdoptTest, WhatOldVersionsLackIsFoundElsewhere) {
   EXPECT_EQ(meta.at("confState"), server::EncodeConfStateJson(Voters()));
   ASSERT_OK(ReleaseOn(fs_));
   EXPECT_FALSE(ReadEtcds(fs_, layout_.database)->at("meta").contains("storageVersion"));
+}
+
+// Etcd notes no place in the log for the empty entry of a new leader.
+TEST_F(AdoptTest, ATermThatBeginsBehindTheDatabaseIsThatOfTheEntry) {
+  WriteDatabase(EtcdContent(kLast));
+  AppendToLog(wal::MakeEntry(kLast + 1, 3, ""));
+  const auto adopted = AdoptOn(fs_);
+  ASSERT_OK(adopted);
+  EXPECT_EQ(adopted->applied, kLast + 1);
+  const auto meta = ReadOurs(fs_, layout_.database)->at("meta");
+  EXPECT_EQ(meta.at("consistent_index"), BigEndian(kLast.value() + 1));
+  EXPECT_EQ(meta.at("term"), BigEndian(3));
+}
+
+// No store could go on from it: the next entry's term would go back.
+TEST_F(AdoptTest, ATermThatTheLogDoesNotHaveIsNotBelieved) {
+  auto content = EtcdContent();
+  content["meta"]["term"] = BigEndian(9);
+  WriteDatabase(content);
+  ASSERT_OK(AdoptOn(fs_));
+  EXPECT_EQ(ReadOurs(fs_, layout_.database)->at("meta").at("term"), BigEndian(2));
+}
+
+TEST_F(AdoptTest, AnEntryNestedDeeplyIsRefused) {
+  std::string reversed;
+  for (int depth = 0; depth < 50'000; ++depth) {
+    std::string head("\x12", 1);
+    std::size_t size = reversed.size();
+    for (; size > 0x7f; size >>= 7) head.push_back(static_cast<char>((size & 0x7f) | 0x80));
+    head.push_back(static_cast<char>(size));
+    reversed.append(head.rbegin(), head.rend());
+  }
+  AppendToLog(wal::MakeEntry(kLast + 1, 2, std::string(reversed.rbegin(), reversed.rend())));
+  EXPECT_THAT(AdoptError(), HasSubstr("only etcd can apply"));
+}
+
+TEST_F(AdoptTest, AJointChangeOfMembersIsRefused) {
+  raft::Entry entry = wal::MakeEntry(kLast + 1, 2, "");
+  entry.type = raft::EntryType::kConfChangeV2;
+  AppendToLog(entry);
+  EXPECT_THAT(AdoptError(), HasSubstr("only etcd can apply"));
+}
+
+TEST_F(AdoptTest, AFileOfNobodysIsNotTakenForOurs) {
+  for (const std::string& bytes : {std::string(), std::string(9000, 'x')}) {
+    WriteFile(layout_.database, bytes);
+    EXPECT_THAT(AdoptError(), HasSubstr("is no database of etcd"));
+    EXPECT_FALSE(Exists(layout_.format));
+  }
 }
 
 TEST_F(AdoptTest, AReceivedSnapshotBecomesTheDatabaseFirst) {
