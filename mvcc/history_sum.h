@@ -14,9 +14,9 @@
 // A compaction, which reads all records up to its revision, makes a pass's steps there, and the
 // pass those beyond, so that a pass ends however often the store is compacted.
 //
-// Threads: Begin and Add belong to the backend executor, or to whoever opens the store; the
-// compaction's two to the apply executor; passes to one thread at a time; the rest is thread-safe.
-// One mutex, a leaf.
+// Threads: Add belongs to the backend executor; Begin to whoever opens the store, or to the apply
+// executor while no batch waits to be committed; the compaction's two to the apply executor; passes
+// to one thread at a time; the rest is thread-safe. One mutex, a leaf.
 // Memory: 64 KiB of points.
 #pragma once
 

@@ -75,7 +75,6 @@ void Store::PlaceInstallation(std::shared_ptr<Installation> installation) {
   const Result<void> placed = state.backend->TakePlace(installation->request.path);
   if (!placed.has_value()) return Fatal(placed.error());
   committer_.Retarget(*state.backend, state.buffer, installation->state);
-  BeginHistorySum(installation->restored);
   sizes_.Refresh(*state.backend);
   executors_.apply.Post(
       [this, installation = std::move(installation)] { ShowInstallation(*installation); });
@@ -87,6 +86,8 @@ void Store::ShowInstallation(Installation& installation) {
   {
     std::lock_guard lock(state_mutex_);
     state_.swap(replaced);
+    // With the lock, so that no pass adds up one content's records for the other.
+    BeginHistorySum(installation.restored);
   }
   hashes_.Clear();
   GoOnFrom(installation.restored, installation.request.side_version);

@@ -8,6 +8,8 @@
 
 #include "base/executor.h"
 #include "base/rng.h"
+#include "mvcc/history_scan.h"
+#include "mvcc/history_sum.h"
 #include "tests/eventually.h"
 #include "tests/mvcc/crash_images.h"
 #include "tests/mvcc/store_fixture.h"
@@ -114,6 +116,31 @@ TEST_P(StoreInstallTest, WhatWaitedToBecomeDurableIsDropped) {
   EXPECT_EQ(follower_.store->PendingBytes(), 0U);
   follower_.Reopen();
   ExpectEqual();
+}
+
+// A pass at any moment of an installation has one content's sum or no verdict.
+TEST_P(StoreInstallTest, APassOverTheDatabaseNeverTakesOneContentForTheOther) {
+  for (int i = 0; i < 30; ++i) leader_.Put("k", std::to_string(i));
+  follower_.Put("k", "old");
+  const std::string stream = leader_.Stream();
+  const auto pass = [&] {
+    HistoryScan scan(*follower_.store);
+    while (Ok(scan.Step(1000)) != HistoryScan::Progress::kDone) {
+    }
+    return follower_.store->history_sum().EndPass().outcome;
+  };
+  follower_.Settle();
+  ASSERT_EQ(pass(), HistorySum::Outcome::kFirst);
+  Receive(stream);
+  BeginInstall();
+  Rng rng(1);
+  while (!installed_) {
+    EXPECT_NE(pass(), HistorySum::Outcome::kDiffers);
+    ASSERT_TRUE(follower_.executors->RunOneOf(rng));
+  }
+  follower_.Settle();
+  EXPECT_EQ(pass(), HistorySum::Outcome::kFirst);
+  EXPECT_EQ(pass(), HistorySum::Outcome::kEqual);
 }
 
 TEST_P(StoreInstallTest, ReadersSeeTheOldContentUntilAllOfTheNewIsThere) {
