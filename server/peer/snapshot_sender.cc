@@ -84,7 +84,9 @@ class SnapshotSender::Transfer : public std::enable_shared_from_this<Transfer> {
         const auto self = weak.lock();
         if (self == nullptr || self->urls_ == nullptr) return;
         if (!chosen.has_value()) return self->End(std::unexpected(chosen.error()));
-        self->Connect();
+        if (self->is_own_format_) return self->Connect();
+        // Etcd closes a connection that brings nothing for five seconds: the long read comes first.
+        self->ReadSource();
       });
     });
   }
@@ -108,6 +110,7 @@ class SnapshotSender::Transfer : public std::enable_shared_from_this<Transfer> {
     ByteChain chain = {
         SharedBytes::Own(RequestHead(links_.identity, "POST", HostOf(url_), kSnapshotPath, lines))};
     AppendChunk(chain, frame.Take());
+    if (!first_chunk_.empty()) AppendChunk(chain, {std::exchange(first_chunk_, {})});
     Write(std::move(chain));
     ReadAnswer();
   }
@@ -151,6 +154,11 @@ class SnapshotSender::Transfer : public std::enable_shared_from_this<Transfer> {
 
   void OnChunk(Result<SharedBytes> chunk) {
     if (!chunk.has_value()) return End(std::unexpected(chunk.error()));
+    if (socket_ == nullptr) {
+      timer_.Disarm();
+      first_chunk_ = *std::move(chunk);
+      return Connect();
+    }
     if (!chunk->empty()) {
       ByteChain chain;
       AppendChunk(chain, {*std::move(chunk)});
@@ -224,7 +232,8 @@ class SnapshotSender::Transfer : public std::enable_shared_from_this<Transfer> {
   std::string body_;
   std::uint64_t sent_bytes_ = 0;
   bool is_own_format_ = true;
-  bool has_image_ = false;  // of etcd's format
+  bool has_image_ = false;   // of etcd's format
+  SharedBytes first_chunk_;  // of it, until there is a connection
 };
 
 SnapshotSender::SnapshotSender(PeerLinks& links, PeerUrls& urls, raft::Message message,

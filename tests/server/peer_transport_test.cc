@@ -355,21 +355,33 @@ class EtcdPeerTest : public testing::Test {
  protected:
   class Source final : public mvcc::SnapshotSource {
    public:
-    explicit Source(std::atomic<int>& used) : used_(used) {}
+    Source(std::atomic<int>& used, const std::atomic<bool>& posted, std::atomic<bool>& was_early)
+        : used_(used), posted_(posted), was_early_(was_early) {}
     Result<void> Use(mvcc::SnapshotFormat format) override {
       used_ = format == mvcc::SnapshotFormat::kEtcd ? 2 : 1;
       return {};
     }
-    Result<SharedBytes> Next() override { return SharedBytes(); }
+    // A first read that takes its time.
+    Result<SharedBytes> Next() override {
+      if (std::exchange(given_, true)) return SharedBytes();
+      const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
+      while (!posted_ && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+      was_early_ = !posted_;
+      return SharedBytes::Static("the first page");
+    }
 
    private:
     std::atomic<int>& used_;
+    const std::atomic<bool>& posted_;
+    std::atomic<bool>& was_early_;
+    bool given_ = false;
   };
 
   // Returns the head of the post; empty if there was none.
   std::string HeadOfPost(const std::string& headers_of_answers) {
     ScriptedServer etcd([&](const ScriptedServer::Request& request) -> ScriptedServer::Reply {
       if (request.head.starts_with("POST")) {
+        if (request.head.starts_with("POST /raft/snapshot")) posted_ = true;
         return {.text = ScriptedServer::NoContent(), .then = ScriptedServer::Then::kEnd};
       }
       const bool is_probe = request.head.starts_with("GET /raft/probing");
@@ -380,7 +392,7 @@ class EtcdPeerTest : public testing::Test {
     MembershipView view = ViewOf({&us});
     view.members[2] = MemberAt(2, {etcd.url()});
     us.Start(view);
-    us.transport().SendSnapshot(Snap(1, 2), std::make_unique<Source>(used_));
+    us.transport().SendSnapshot(Snap(1, 2), std::make_unique<Source>(used_, posted_, was_early_));
     EXPECT_TRUE(us.receiver().Until([&] { return !us.receiver().snapshots_sent.empty(); }));
     us.Stop();
     for (const auto& request : etcd.requests()) {
@@ -390,6 +402,8 @@ class EtcdPeerTest : public testing::Test {
   }
 
   std::atomic<int> used_ = 0;
+  std::atomic<bool> posted_ = false;
+  std::atomic<bool> was_early_ = false;
 };
 
 TEST_F(EtcdPeerTest, ItGetsEtcdsFileWithoutOurHeader) {
@@ -397,6 +411,13 @@ TEST_F(EtcdPeerTest, ItGetsEtcdsFileWithoutOurHeader) {
   EXPECT_TRUE(head.starts_with("POST /raft/snapshot HTTP/1.1\r\n")) << head;
   EXPECT_FALSE(head.contains("Kvorum")) << head;
   EXPECT_EQ(used_, 2);
+}
+
+// Etcd closes a connection that brings nothing for five seconds, and the first page of its file
+// comes after a read of the whole database.
+TEST_F(EtcdPeerTest, TheLongReadIsOverBeforeItIsPosted) {
+  EXPECT_NE(HeadOfPost(""), "");
+  EXPECT_TRUE(was_early_);
 }
 
 TEST_F(EtcdPeerTest, OneOfOursGetsOurs) {
