@@ -118,7 +118,13 @@ struct GrpcConnection::Callbacks {
         return 0;
       }
       bytes.remove_prefix(*used);
-      if (exchange->reader.complete()) exchange->messages.push_back(exchange->reader.Take());
+      if (!exchange->reader.complete()) continue;
+      // Nobody takes a unary call's before its end.
+      if (!exchange->stays_open && !exchange->messages.empty()) {
+        exchange->fault = Error{Code::kInternal, "a unary call with more than one answer"};
+        return 0;
+      }
+      exchange->messages.push_back(exchange->reader.Take());
     }
     return 0;
   }

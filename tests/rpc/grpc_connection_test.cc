@@ -117,6 +117,15 @@ TEST_F(GrpcConnectionTest, AnAnswerThatIsTooLongIsRefused) {
   EXPECT_EQ(connection->Call({.path = "/test.Echo/Size", .message = "1000"}, kLong)->size(), 1000u);
 }
 
+// Messages without end would fill the memory until the call's time is over.
+TEST_F(GrpcConnectionTest, ASecondAnswerEndsTheCall) {
+  const auto connection = Dial();
+  const auto answer = connection->Call({.path = "/test.Echo/Expand", .message = "3"}, kLong);
+  ASSERT_FALSE(answer.has_value());
+  EXPECT_EQ(answer.error().message, "a unary call with more than one answer");
+  EXPECT_EQ(connection->Call({.path = "/test.Echo/Unary", .message = "y"}, kLong), "y");
+}
+
 TEST_F(GrpcConnectionTest, AStreamStaysOpenUntilItsReaderHasEnough) {
   const auto connection = Dial();
   std::vector<std::string> messages;
