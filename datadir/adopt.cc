@@ -145,12 +145,13 @@ class Adoption {
     // The database's own is missing before 3.5, and may be older than that of what is skipped.
     if (log.skippable_to_term != raft::Term{}) meta.term = log.skippable_to_term.value();
     meta.storage_version = server::kStorageVersion;
-    KV_RETURN_IF_ERROR(ProvideSnapshotFile(log, meta));
     result_.member = log.metadata.node_id;
     result_.cluster = log.metadata.cluster_id;
     result_.applied = log.skippable_to;
     result_.last_index = log.last_index;
-    return Import(*file, std::move(meta));
+    KV_RETURN_IF_ERROR(Import(*file, meta));
+    // Last: etcd does not start from a snapshot file without content.
+    return ProvideSnapshotFile(log, meta);
   }
 
   Result<void> CheckFits(const LogSummary& log, const mvcc::EtcdMeta& meta) const {
@@ -186,15 +187,14 @@ class Adoption {
                              .term = newest.term});
   }
 
-  Result<void> Import(bbolt::Reader& file, mvcc::EtcdMeta meta) {
+  Result<void> Import(bbolt::Reader& file, const mvcc::EtcdMeta& meta) {
     KV_RETURN_IF_ERROR(RemoveUnfinished(fs_, layout_.Adopted()));
     const std::string unfinished = layout_.Adopted() + ".part";
     const std::uint64_t total = file.SizeBytes();
     {
       KV_TRY(const auto backend, options_.open(unfinished));
       const mvcc::EtcdImport import{
-          .meta = std::move(meta),
-          .on_progress = [&](std::uint64_t, std::uint64_t bytes) -> Result<void> {
+          .meta = meta, .on_progress = [&](std::uint64_t, std::uint64_t bytes) -> Result<void> {
             if (options_.on_progress) options_.on_progress(std::min(bytes, total), total);
             return {};
           }};

@@ -230,6 +230,18 @@ TEST_F(AdoptTest, AFullDiskLeavesEtcdsDirectory) {
   EXPECT_OK(AdoptOn(fs_));
 }
 
+// Ours has no content, from which etcd would not start.
+TEST_F(AdoptTest, ASnapshotFileIsReplacedOnlyWhenTheDatabaseIsThere) {
+  const std::string path = layout_.snap + "/0000000000000002-0000000000000005.snap";
+  ASSERT_TRUE(fs_.Corrupt(path, 20, 0xff));
+  fs_.FailPath(SimFileSystem::Operation::kWrite, "db.adopt", SimFileSystem::Fault::kNoSpace);
+  ASSERT_FALSE(AdoptOn(fs_).has_value());
+  EXPECT_EQ(ReadSnapshotFile(fs_, path).error().code, Code::kDataLoss);
+  fs_.ClearFaults();
+  ASSERT_OK(AdoptOn(fs_));
+  EXPECT_OK(ReadSnapshotFile(fs_, path));
+}
+
 TEST_F(AdoptTest, AFullDiskLeavesOurDirectory) {
   ASSERT_OK(AdoptOn(fs_));
   fs_.FailPath(SimFileSystem::Operation::kWrite, "db.release", SimFileSystem::Fault::kNoSpace);
