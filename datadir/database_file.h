@@ -25,7 +25,7 @@ class DatabaseFile {
   virtual ~DatabaseFile() = default;
 
   virtual DatabaseKind kind() const = 0;
-  // Of the part that is the database: a snapshot's checksum behind it does not count.
+  // Counts the database alone, not the checksum behind a snapshot.
   virtual std::uint64_t SizeBytes() const = 0;
   // Reads everything and looks for damage.
   virtual Result<void> Check() = 0;

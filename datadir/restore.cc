@@ -161,7 +161,7 @@ Result<std::int64_t> BumpedRevision(mvcc::Snapshot& content, const RestoreOption
   return newest + static_cast<std::int64_t>(options.bump_revision);
 }
 
-// What the new cluster has otherwise than the snapshot, in one commit.
+// Writes all that differs between the new cluster and the snapshot, in one commit.
 Result<void> Adapt(mvcc::Backend& backend, const NewMember& made, const RestoreOptions& options) {
   mvcc::WriteBatch batch;
   std::vector<mvcc::RevisionRecord> bump;

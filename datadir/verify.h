@@ -30,11 +30,11 @@ struct Verified {
   std::uint64_t size_bytes = 0;
   std::string storage_version = {};
 
-  // Why it would not start; empty: it would.
+  // Each keeps it from starting; none: it would start.
   std::vector<std::string> problems = {};
-  // What would be missing afterwards, or has to come from another member or a backup.
+  // Each would be missing afterwards, or has to come from another member or a backup.
   std::vector<std::string> lost = {};
-  // What a start puts in order by itself.
+  // A start puts these in order by itself.
   std::vector<std::string> notes = {};
 
   bool would_start() const { return problems.empty(); }

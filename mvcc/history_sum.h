@@ -70,7 +70,7 @@ class HistorySum {
       return revision >= from && revision.main <= to_revision;
     }
   };
-  // What a compaction has come across.
+  // The sums that a compaction makes.
   struct Compacted {
     std::uint64_t dropped = 0;  // the sum of what it has deleted
     // The sum of those that it reads for a pass and leaves, less that of what it deletes elsewhere.

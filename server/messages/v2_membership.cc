@@ -18,7 +18,7 @@ class Tree {
   Tree() {
     root_ = Node("/", 0);
     root_["Children"] = Json::object();
-    // Where the clients' keys would be.
+    // The folder of clients' keys.
     root_["Children"]["1"] = Node("/1", 0);
     root_["Children"]["1"]["Children"] = Json::object();
     Folder("/0");

@@ -59,7 +59,7 @@ struct Follower {
     return sink->Finish();
   }
 
-  // What was taken is what a start reads, or an installation.
+  // A start can read it, and an installation too.
   void RequireUsable(const std::string& name, raft::Index index, bool is_own_format) {
     const auto backend = OpenBackend(std::string(kFolder) + "/" + name);
     Require(backend.has_value());

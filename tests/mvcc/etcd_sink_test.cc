@@ -1,4 +1,4 @@
-// What an etcd member sends becomes a backend, or leaves nothing behind.
+// A snapshot that an etcd member sends becomes a backend, or leaves nothing behind.
 #include "mvcc/etcd_sink.h"
 
 #include <gmock/gmock.h>

@@ -22,7 +22,7 @@ class ReplicaChecks {
   ReplicaChecks(Machine& machine, server::ServiceContext& context);
 
   bool is_out() const { return quarantine_.stands(); }
-  // What kvorumctl's member reseed asks for.
+  // Does as kvorumctl's member reseed asks.
   void Reseed(std::function<void(Result<void>)> done);
   // At the peer port; 404 for other paths.
   server::PeerAnswer Serve(std::string_view path);
