@@ -61,7 +61,10 @@ class Verification {
   Result<void> ReadDatabase() {
     if (found_.owner == DatabaseOwner::kNobody) return {};
     auto file = OpenDatabaseFile(layout_.database, timeout_);
-    if (!file.has_value() && file.error().code == Code::kFailedPrecondition)
+    // A database that cannot be opened here may be whole.
+    if (!file.has_value() && (file.error().code == Code::kFailedPrecondition ||
+                              file.error().code == Code::kPermissionDenied ||
+                              file.error().code == Code::kResourceExhausted))
       return Fail(file.error());
     const Result<void> read = file.has_value() ? ReadContent(**file) : Fail(file.error());
     database_is_good_ = read.has_value();

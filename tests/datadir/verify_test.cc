@@ -2,6 +2,8 @@
 #include "datadir/verify.h"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -158,6 +160,23 @@ TEST_F(VerifyTest, ADatabaseNewerThanTheLog) {
 TEST_F(VerifyTest, NoLog) {
   std::filesystem::remove_all(OnDisk(layout_.wal));
   EXPECT_THAT(Look().problems, ElementsAre(HasSubstr("there is no log")));
+}
+
+TEST_F(VerifyTest, ADatabaseThatMayNotBeOpenedIsNotCalledLost) {
+  AdoptIt();
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_))
+    chmod(entry.path().c_str(), entry.is_directory() ? 0755 : 0444);
+  chmod(dir_.c_str(), 0755);
+  // Root may open everything.
+  constexpr uid_t kNobody = 65534;
+  const uid_t self = geteuid();
+  if (self == 0) {
+    ASSERT_EQ(seteuid(kNobody), 0);
+  }
+  const auto looked = Verify(PosixFileSystem(), dir_, "", std::chrono::seconds(1));
+  ASSERT_EQ(seteuid(self), 0);
+  ASSERT_FALSE(looked.has_value());
+  EXPECT_EQ(looked.error().code, Code::kPermissionDenied);
 }
 
 TEST_F(VerifyTest, NothingChanges) {
