@@ -94,8 +94,9 @@ Outcome<Done> RunWithBar(Invocation& invocation,
   CopyProgress progress;
   options.on_progress = progress.Callback();
   const ProgressBar bar(invocation.world, [&] { return progress.State(); });
-  KV_TRY(Done done, run(PosixFileSystem(), options));
-  return done;
+  Result<Done> done = run(PosixFileSystem(), options);
+  if (!done.has_value()) return Fail(ctl::ExitCode::kError, done.error().message);
+  return *std::move(done);
 }
 
 Outcome<void> RunAdopt(Invocation& invocation) {

@@ -1,5 +1,6 @@
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -26,6 +27,8 @@ using ctl::Command;
 using ctl::FlagType;
 using ctl::Invocation;
 using ctl::Outcome;
+
+constexpr std::string_view kBumping = "bumping latest revision";  // a step's name, from the library
 
 // An error of the library, in its words.
 std::unexpected<ctl::Failure> Failed(const Error& error) {
@@ -59,14 +62,17 @@ datadir::RestoreOptions OptionsOf(Invocation& invocation) {
 
 void LogRestore(Invocation& invocation, std::string_view message,
                 const datadir::RestoreOptions& options) {
-  const std::string snap_dir = options.data_dir + "/member/snap";
+  const std::filesystem::path member = std::filesystem::path(options.data_dir) / "member";
+  const std::string snap_dir = (member / "snap").lexically_normal();
   const std::string wal_dir =
-      options.wal_dir.empty() ? options.data_dir + "/member/wal" : options.wal_dir;
+      options.wal_dir.empty() ? (member / "wal").lexically_normal().string() : options.wal_dir;
   LogInfo(invocation.world, message,
           {{"path", ctl::JsonString(invocation.args.front())},
            {"wal-dir", ctl::JsonString(wal_dir)},
            {"data-dir", ctl::JsonString(options.data_dir)},
-           {"snap-dir", ctl::JsonString(snap_dir)}});
+           {"snap-dir", ctl::JsonString(snap_dir)},
+           {"initial-memory-map-size",
+            std::to_string(invocation.flags.Uint("initial-memory-map-size"))}});
 }
 
 // Draws a bar on a terminal; what is to be told comes when it is gone.
@@ -91,8 +97,17 @@ Result<void> RestoreWithProgress(Invocation& invocation, bbolt::Reader& snapshot
         });
     restored = Restore(PosixFileSystem(), open, snapshot, options);
   }
-  for (const auto& [what, revision] : steps)
-    LogInfo(invocation.world, what, {{"revision", std::to_string(revision)}});
+  for (const auto& [what, revision] : steps) {
+    if (what == kBumping) {
+      const auto amount = static_cast<std::int64_t>(options.bump_revision);
+      LogInfo(invocation.world, what,
+              {{"latest-revision", std::to_string(revision - amount)},
+               {"bump-amount", std::to_string(amount)},
+               {"new-latest-revision", std::to_string(revision)}});
+    } else {
+      LogInfo(invocation.world, what, {{"revision", std::to_string(revision)}});
+    }
+  }
   return restored;
 }
 

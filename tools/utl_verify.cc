@@ -71,11 +71,11 @@ void PrintText(std::ostream& out, const datadir::Verified& found) {
 Outcome<void> Run(Invocation& invocation) {
   KV_RETURN_IF_ERROR(CheckFormat(invocation));
   if (!invocation.args.empty()) return ctl::BadArguments("verify takes no arguments");
-  KV_TRY(
-      const datadir::Verified found,
-      datadir::Verify(PosixFileSystem(), invocation.flags.String("data-dir"),
-                      invocation.flags.String("wal-dir"),
-                      std::chrono::duration_cast<Duration>(invocation.flags.Duration("timeout"))));
+  const auto verified = datadir::Verify(
+      PosixFileSystem(), invocation.flags.String("data-dir"), invocation.flags.String("wal-dir"),
+      std::chrono::duration_cast<Duration>(invocation.flags.Duration("timeout")));
+  if (!verified.has_value()) return Fail(ctl::ExitCode::kError, verified.error().message);
+  const datadir::Verified& found = *verified;
   if (invocation.flags.String("write-out") == "json") {
     invocation.world.out << AsJson(found) << "\n";
   } else {

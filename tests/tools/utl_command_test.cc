@@ -59,6 +59,14 @@ TEST(UtlCommandTest, AnUnknownCommandIsRefused) {
             "Run 'kvorumutl --help' for usage.\n");
 }
 
+TEST(UtlCommandTest, ErrorsOfDirectoriesAreInPlainWords) {
+  for (const char* command : {"adopt", "release", "verify"}) {
+    const Ended ended = RunLine({command, "--data-dir", "/dev/null/nothing"});
+    EXPECT_EQ(ended.code, 1) << command;
+    EXPECT_EQ(ended.err, "Error: there is no member in /dev/null/nothing\n") << command;
+  }
+}
+
 TEST(UtlCommandTest, CompletionScriptsBearTheProgramsName) {
   for (const char* shell : {"bash", "zsh", "fish", "powershell"}) {
     const std::string script = RunLine({"completion", shell}).out;
