@@ -161,7 +161,8 @@ class ToOursTest(unittest.TestCase):
         self.members = cluster.Cluster(3, flags=SHORT_LOG)
         self.addCleanup(self.members.close)
         self.members.start()
-        self.leader, other, self.behind = self.members.members
+        self.leader = self.members.leader()
+        other, self.behind = (member for member in self.members.members if member is not self.leader)
         with self.leader.channel() as channel:
             fill(channel, 0)
             self.members.check_equal()
