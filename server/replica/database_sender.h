@@ -29,7 +29,8 @@ class DatabaseSender {
  public:
   static constexpr std::size_t kMaxOnTheirWay = 2;
   static constexpr Duration kFirstPause = std::chrono::milliseconds(500);
-  static constexpr Duration kLongestPause = std::chrono::seconds(30);
+  // A cluster that needs the peer for its majority writes nothing meanwhile.
+  static constexpr Duration kLongestPause = std::chrono::seconds(4);
   // The outcome of one; any thread.
   using Report = std::function<void(raft::MemberId peer, bool succeeded)>;
 

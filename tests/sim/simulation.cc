@@ -172,6 +172,8 @@ class Simulation final : public MachineWatcher {
       // Nobody needs a snapshot but those that ask for one.
       options.replica.snapshot_count = 1'000'000;
       options.raft.catch_up_entries = 1'000'000;
+      // Members' compactions keep up with each other, so that they have some in common.
+      options.store.compaction.batch_limit = 1'000;
     }
     options.replica.election_timeout = options.raft.election_ticks * options.replica.tick;
     SetLeaseOptions(options);
