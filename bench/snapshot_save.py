@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""A client saves snapshots of a large database: the latency of puts meanwhile beside that without, the time of a save
+beside reading and hashing as many bytes, and the server's memory.
+
+  snapshot_save.py [--server PATH] [--bench PATH] [--ctl PATH] [--keys N] [--value-size N] [--rate N] [--seconds S]
+                   [--rounds N] [--dir FOLDER]
+
+Windows with and without follow each other, so that the machine's other load meets both. Saves follow each other
+without a pause within a window: the worst that puts may see.
+"""
+
+import argparse
+import hashlib
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import history  # noqa: E402
+import upkeep  # noqa: E402
+from compare import rss_anon_bytes  # noqa: E402
+
+BIN = os.environ.get("KVORUM_BIN_DIR", "build/release/bin")
+
+
+class Saves:
+    """Each save goes to one file, whose time and the server's memory during it are kept."""
+
+    def __init__(self, args, node):
+        self.args = args
+        self.node = node
+        self.path = os.path.join(args.dir, f"snapshot-save-{os.getpid()}.db")
+        self.seconds = []
+        self.most_memory = 0
+
+    def save(self):
+        begun = time.monotonic()
+        with subprocess.Popen([self.args.ctl, "--endpoints", self.node.client, "--command-timeout", "600s", "snapshot",
+                               "save", self.path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as saving:
+            while saving.poll() is None:
+                self.most_memory = max(self.most_memory, rss_anon_bytes(self.node.process.pid))
+                time.sleep(0.02)
+        if saving.returncode != 0:
+            raise SystemExit("a save failed")
+        self.seconds.append(time.monotonic() - begun)
+
+    def hash_seconds(self):
+        """Reads and hashes what was saved, from memory like the server's reads."""
+        begun = time.monotonic()
+        digest = hashlib.sha256()
+        with open(self.path, "rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+        return time.monotonic() - begun
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--server", default=f"{BIN}/kvorum")
+    parser.add_argument("--bench", default=f"{BIN}/kvorum-bench")
+    parser.add_argument("--ctl", default=f"{BIN}/kvorumctl")
+    parser.add_argument("--keys", type=int, default=1_250_000)
+    parser.add_argument("--value-size", type=int, default=4096)
+    parser.add_argument("--rate", type=int, default=2_000, help="calls a second")
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--dir", default=tempfile.gettempdir(), help="for the data and the file")
+    args = parser.parse_args()
+
+    node = history.Node(args)
+    saves = Saves(args, node)
+    try:
+        run = upkeep.Run(args, node)
+        run.bench("put", "--preload", str(args.keys), "--count", "1")
+        rate = ["--rate", str(args.rate), "--seconds", str(args.seconds), "--warmup", "0.5"]
+        run.bench("put", *rate)
+        idle = rss_anon_bytes(node.process.pid)
+        alone, beside = [], []
+        for _ in range(args.rounds):
+            alone.append(run.bench("put", *rate)["p99_us"])
+            with upkeep.Repeated(saves.save):
+                beside.append(run.bench("put", *rate)["p99_us"])
+        quiet = len(saves.seconds)
+        for _ in range(args.rounds):
+            saves.save()
+        hashing = [saves.hash_seconds() for _ in range(args.rounds)]
+        save = statistics.median(saves.seconds[quiet:])
+        print(f"{os.path.getsize(saves.path) >> 20} MiB in the file, {args.rate} puts a second, load average "
+              f"{os.getloadavg()[0]:.1f} on {os.cpu_count()} processors\n"
+              f"  p99 of puts: {statistics.median(alone):.0f} us without, {statistics.median(beside):.0f} us beside "
+              f"{quiet} saves\n"
+              f"  a save: {save:.2f} s; reading and hashing it: {statistics.median(hashing):.2f} s\n"
+              f"  memory: {idle >> 20} MiB before, at most {saves.most_memory >> 20} MiB during saves")
+    finally:
+        node.close()
+        if os.path.exists(saves.path):
+            os.remove(saves.path)
+
+
+if __name__ == "__main__":
+    main()
