@@ -112,7 +112,7 @@ class Adoption {
   // becomes it now, as at a start of etcd's.
   Result<void> TakeReceivedSnapshot() {
     KV_TRY(const auto names, fs_.List(layout_.snap));
-    // As a rule there is none, and the log need not be read for it.
+    // Mostly there is none, and the log need not be read for it.
     if (std::ranges::none_of(names,
                              [](const std::string& name) { return name.ends_with(".snap.db"); }))
       return {};

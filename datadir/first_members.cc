@@ -33,7 +33,7 @@ std::vector<std::string> Missing(std::vector<std::string> urls,
   return missing;
 }
 
-// As Go prints a list of strings.
+// Prints a list of strings as Go does.
 std::string Quoted(const std::vector<std::string>& parts) {
   return "[\"" + Join(parts, "\" \"") + "\"]";
 }

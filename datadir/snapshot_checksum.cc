@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kReadBytes = std::size_t{1} << 20;
 
-// As Go prints bytes.
+// Prints bytes as Go does.
 std::string NumbersOf(std::string_view bytes) {
   std::string text = "[";
   for (const char byte : bytes) {

@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::string_view kSeriesPrefix = "snapshot-";
 
-// As Go writes it.
+// The text begins in lower case, as Go's do.
 std::string ErrnoText(int error) {
   std::string text = std::strerror(error);
   text.front() = LowerCase(text.front());

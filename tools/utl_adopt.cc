@@ -41,7 +41,7 @@ std::vector<Flag> Flags(std::string old_database) {
   };
 }
 
-// How far a long copy is, for a bar on another thread.
+// Tells a bar on another thread the progress of a long copy.
 class CopyProgress {
  public:
   datadir::OnProgress Callback() {

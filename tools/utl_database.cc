@@ -15,7 +15,7 @@
 namespace kvorum::utl {
 namespace {
 
-// As Go writes it.
+// The text begins in lower case, as Go's do.
 std::string ErrnoText(int error) {
   std::string text = std::strerror(error);
   text.front() = LowerCase(text.front());
