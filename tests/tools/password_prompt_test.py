@@ -30,9 +30,13 @@ def run_shell(arguments):
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     modes = termios.tcgetattr(0)
-    job = subprocess.Popen([KVORUMCTL, *arguments], process_group=0,
-                           preexec_fn=lambda: signal.signal(signal.SIGTTOU, signal.SIG_DFL))
-    os.tcsetpgrp(0, job.pid)
+
+    def take_terminal():
+        """Before the program runs: as a job in the background it would be stopped when it turns the echo off."""
+        os.tcsetpgrp(0, os.getpid())
+        signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+
+    job = subprocess.Popen([KVORUMCTL, *arguments], process_group=0, preexec_fn=take_terminal)
     while True:
         _, status = os.waitpid(job.pid, os.WUNTRACED)
         os.tcsetpgrp(0, os.getpgrp())
