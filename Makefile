@@ -6,7 +6,7 @@ SHELL := /bin/bash
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## install what is missing (Debian packages, the peer etcd and the Node client in build/)
+setup: ## install what is missing (Debian packages, the peer etcds and the Node client in build/)
 	@scripts/setup
 	@echo "setup: everything is in place"
 

@@ -20,7 +20,7 @@ import server
 UTL = os.path.join(os.environ["KVORUM_BIN_DIR"], "kvorumutl")
 ETCDCTL = os.path.join(os.environ["KVORUM_PEER_DIR"], "etcdctl")
 # A folder with etcdutl of etcd 3.7, whose output is compared if it is there.
-ETCDUTL = os.path.join(os.environ.get("KVORUM_PEER_371", "/nonexistent"), "etcdutl")
+ETCDUTL = os.path.join(os.environ["KVORUM_PEER_DIR"], "etcdutl")
 SEED = int(os.environ.get("KVORUM_SEED", random.randrange(1 << 32)))
 
 
@@ -217,7 +217,7 @@ class EtcdTest(BackupTest):
         self.assertEqual(content(again), rows)
 
 
-    @unittest.skipUnless(os.path.exists(ETCDUTL), "there is no etcd of 3.7 (KVORUM_PEER_371)")
+    @unittest.skipUnless(os.path.exists(ETCDUTL), "there is no etcd of 3.7")
     def test_members_that_different_tools_restored_are_equal(self):
         self.saved()
         theirs = (ETCDUTL, os.path.join(os.path.dirname(ETCDUTL), "etcd"))
