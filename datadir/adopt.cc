@@ -199,6 +199,7 @@ class Adoption {
             return {};
           }};
       KV_TRY(const auto read, mvcc::ImportEtcdContent(file, import, *backend));
+      KV_RETURN_IF_ERROR(backend->Sync());
       KV_TRY(const mvcc::Reader reader, backend->NewReader());
       KV_TRY(const auto built, mvcc::ComputeSnapshotTotals(*reader));
       if (built != read) {

@@ -23,7 +23,7 @@ using OnProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 struct AdoptOptions {
   std::string data_dir;
   std::string wal_dir = {};  // empty: within the data directory
-  mvcc::BackendOpener open;  // of our backend
+  mvcc::BackendOpener open;  // of our backend; its commits may be synced by hand
   bool drop_old = false;     // removes etcd's database when ours is in its place
   OnProgress on_progress = {};
 };

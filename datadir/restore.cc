@@ -206,6 +206,7 @@ Result<void> MakeDatabase(FileSystem& fs, const mvcc::BackendOpener& open_backen
       return Fail(Code::kDataLoss, path + " differs from the snapshot it was made of");
   }
   KV_RETURN_IF_ERROR(Adapt(*backend, made, options));
+  KV_RETURN_IF_ERROR(backend->Sync());
   backend.reset();
   const std::string lock_path = path + "-lock";  // LMDB's
   KV_TRY(const bool has_lock, fs.Exists(lock_path));

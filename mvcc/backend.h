@@ -5,11 +5,11 @@
 //
 // Threads: Commit, StartDefragment and FinishDefragment belong to the backend executor; everything
 // else is thread-safe. The backend outlives its readers. Durability: a batch for which Commit
-// returned ok survives a power cut, whole; a commit that was cut off is there afterwards entirely
-// or not at all. Errors of Commit (except for a full disk) and FinishDefragment mean that memory
-// and disk may differ: the owner logs them and ends the process, since every later commit is
-// refused. A record whose checksum does not match is kDataLoss, its bucket and key named, and is
-// never returned.
+// returned ok (with CommitSync::kByHand: Sync) survives a power cut, whole; a commit that was cut
+// off is there afterwards entirely or not at all. Errors of Commit (except for a full disk) and
+// FinishDefragment mean that memory and disk may differ: the owner logs them and ends the process,
+// since every later commit is refused. A record whose checksum does not match is kDataLoss, its
+// bucket and key named, and is never returned.
 #pragma once
 
 #include <atomic>
@@ -36,6 +36,14 @@ inline constexpr ApiError kReaderMustEnd{Code::kUnavailable,
                                          "mvcc: the database needs the place of a reader"};
 // The number of records that a long read visits between two checks of MustEnd.
 inline constexpr std::uint64_t kRecordsBetweenLooks = 1024;
+
+// When commits become durable.
+enum class CommitSync : std::uint8_t {
+  kEachCommit,
+  // By Sync alone, after which it is kEachCommit: for a file that nobody relies on before it is
+  // whole. What a crash leaves of it before that may be damaged.
+  kByHand,
+};
 
 // The kind of place that a reader takes. Clients' readers may use up the shared places; the
 // reserved ones are for the few that the member itself cannot do without (apply, compaction).
@@ -128,6 +136,10 @@ class Backend {
   // kResourceExhausted.
   virtual Result<void> Commit(const WriteBatch& batch) = 0;
 
+  // Makes every commit so far durable, if the backend was opened with CommitSync::kByHand, and each
+  // later one by itself. On the thread that commits. An error is final.
+  virtual Result<void> Sync() = 0;
+
   // The state after the last commit that returned. Costs under 0.3 µs and no allocation once its
   // snapshot was used before; kResourceExhausted when there are more readers than places.
   Result<Reader> NewReader() { return OpenReader(ReaderPlace::kShared); }
@@ -161,6 +173,7 @@ struct LmdbOptions {
   // Counts the readers, for the metrics; outlives the backend. May be null.
   std::atomic<unsigned>* readers = nullptr;
   std::uint64_t map_size_bytes = 0;  // 0: from quota and file; tests make it small to see it grow
+  CommitSync sync = CommitSync::kEachCommit;
 };
 
 // Opens the database, or creates it when there is no file (atomically: after a crash the file is

@@ -73,6 +73,7 @@ class LmdbBackend final : public Backend {
 
   Result<void> TakePlace(const std::string& path) override;
   Result<void> Commit(const WriteBatch& batch) override;
+  Result<void> Sync() override;
   Result<Reader> OpenReader(ReaderPlace place) override;
   std::uint64_t SizeBytes() const override { return size_bytes_.load(std::memory_order_relaxed); }
   std::uint64_t SizeInUseBytes() const override {
@@ -116,7 +117,8 @@ LmdbEnvironment::Options LmdbBackend::EnvironmentOptions(std::string path,
   return {.path = std::move(path),
           .map_size_bytes = options_.map_size_bytes != 0 ? options_.map_size_bytes : map_size_bytes,
           .max_readers = options_.max_readers,
-          .readers = options_.readers};
+          .readers = options_.readers,
+          .sync = options_.sync};
 }
 
 Result<void> LmdbBackend::Open() {
@@ -207,6 +209,13 @@ Result<void> LmdbBackend::Commit(const WriteBatch& batch) {
   return {};
 }
 
+Result<void> LmdbBackend::Sync() {
+  if (failed_.has_value()) return Fail(*failed_);
+  const Result<void> synced = current_->SyncEachCommitFromNow();
+  if (!synced.has_value()) failed_ = synced.error();
+  return synced;
+}
+
 // A write that found no room ends the transaction before its meta page: the previous state is
 // intact, and a retry writes each of its pages again. After a failed sync, its data may be lost for
 // good; after a meta page that found no room, as a file system that copies on write may have it,
@@ -257,7 +266,7 @@ Result<std::unique_ptr<DefragmentCopy>> LmdbBackend::StartDefragment() {
   KV_TRY(LmdbFileLock lock, LmdbFileLock::Create(unfinished));
   LmdbEnvironment::Options target_options = EnvironmentOptions(unfinished, 0);
   target_options.map_size_bytes = current_->map_size_bytes();
-  target_options.sync = LmdbEnvironment::Sync::kByHand;
+  target_options.sync = CommitSync::kByHand;
   KV_TRY(std::unique_ptr<LmdbEnvironment> target,
          LmdbEnvironment::Open(std::move(target_options), std::move(lock), readers_mutex_));
   auto log = std::make_shared<ChangeLog>();

@@ -257,7 +257,7 @@ int LmdbEnvironment::OpenEnv() {
   if (const int code = mdb_env_create(&env_); code != 0) return code;
   mdb_env_set_assert(env_, AssertFailed);
   unsigned flags = MDB_NOSUBDIR | MDB_NOTLS;
-  if (options_.sync == Sync::kByHand) flags |= MDB_NOSYNC;
+  if (options_.sync == CommitSync::kByHand) flags |= MDB_NOSYNC;
   int code = mdb_env_set_mapsize(env_, options_.map_size_bytes);
   if (code == 0) code = mdb_env_set_maxreaders(env_, max_readers);
   if (code == 0) code = mdb_env_open(env_, options_.path.c_str(), flags, 0600);
@@ -382,10 +382,11 @@ bool LmdbEnvironment::HasEnded() const {
 }
 
 Result<void> LmdbEnvironment::SyncEachCommitFromNow() {
+  if (options_.sync == CommitSync::kEachCommit) return {};
   int code = mdb_env_set_flags(env_, MDB_NOSYNC, 0);
   if (code == 0) code = mdb_env_sync(env_, 1);
   if (code != 0) return Fail(LmdbError(code, "sync", path()));
-  options_.sync = Sync::kEachCommit;
+  options_.sync = CommitSync::kEachCommit;
   return {};
 }
 

@@ -95,16 +95,12 @@ class LmdbSnapshot final : public Snapshot {
 // readers.
 class LmdbEnvironment {
  public:
-  enum class Sync : std::uint8_t {
-    kEachCommit,
-    kByHand,  // for a file that nobody relies on yet; EachCommitFromNow ends this state
-  };
   struct Options {
     std::string path;
     std::uint64_t map_size_bytes = 0;
     unsigned max_readers = 0;                  // of the shared places
     std::atomic<unsigned>* readers = nullptr;  // counts those of all environments
-    Sync sync = Sync::kEachCommit;
+    CommitSync sync = CommitSync::kEachCommit;
   };
   // Opens a file that passed CheckLmdbFile, or fills an empty one. readers_mutex guards the
   // snapshot pools of all environments of one backend. kDataLoss if the file is not in our format.
@@ -127,7 +123,7 @@ class LmdbEnvironment {
   // Doubles the map (address space). Waits for all readers to end; new ones wait meanwhile.
   Result<void> GrowMap();
   bool growing() const;
-  // Makes all commits up to now durable and each later one by itself.
+  // Makes all commits up to now durable and each later one by itself; does nothing if each was.
   Result<void> SyncEachCommitFromNow();
   // True if a sync lost a write to the file since the last call. LMDB reports a full disk and a
   // failed sync by the same codes; the kernel reports a failed sync to each open descriptor once.

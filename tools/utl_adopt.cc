@@ -71,26 +71,25 @@ class CopyProgress {
   std::atomic<std::uint64_t> total_{0};
 };
 
-Result<std::unique_ptr<mvcc::Backend>> OpenBackend(const std::string& path) {
-  return mvcc::OpenLmdbBackend({.path = path});
-}
-
 template <class Options>
-Outcome<Options> OptionsOf(const Invocation& invocation) {
+Outcome<Options> OptionsOf(const Invocation& invocation, mvcc::CommitSync sync) {
   if (!invocation.args.empty())
     return ctl::BadArguments(fmt::format("{} takes no arguments", invocation.path.back()->name()));
   return Options{.data_dir = invocation.flags.String("data-dir"),
                  .wal_dir = invocation.flags.String("wal-dir"),
-                 .open = OpenBackend,
+                 .open =
+                     [sync](const std::string& path) {
+                       return mvcc::OpenLmdbBackend({.path = path, .sync = sync});
+                     },
                  .drop_old = invocation.flags.Switch("drop-old"),
                  .on_progress = {}};
 }
 
 // Runs it beside a bar. The line after the bar is the caller's.
 template <class Options, class Done>
-Outcome<Done> RunWithBar(Invocation& invocation,
+Outcome<Done> RunWithBar(Invocation& invocation, mvcc::CommitSync sync,
                          Result<Done> (*run)(FileSystem& fs, const Options& options)) {
-  KV_TRY(Options options, OptionsOf<Options>(invocation));
+  KV_TRY(Options options, OptionsOf<Options>(invocation, sync));
   CopyProgress progress;
   options.on_progress = progress.Callback();
   const ProgressBar bar(invocation.world, [&] { return progress.State(); });
@@ -100,7 +99,8 @@ Outcome<Done> RunWithBar(Invocation& invocation,
 }
 
 Outcome<void> RunAdopt(Invocation& invocation) {
-  KV_TRY(const datadir::Adopted done, RunWithBar(invocation, datadir::Adopt));
+  KV_TRY(const datadir::Adopted done,
+         RunWithBar(invocation, mvcc::CommitSync::kByHand, datadir::Adopt));
   std::ostream& out = invocation.world.out;
   const std::string data_dir = invocation.flags.String("data-dir");
   if (done.was_ours) {
@@ -119,7 +119,8 @@ Outcome<void> RunAdopt(Invocation& invocation) {
 }
 
 Outcome<void> RunRelease(Invocation& invocation) {
-  KV_TRY(const datadir::Released done, RunWithBar(invocation, datadir::Release));
+  KV_TRY(const datadir::Released done,
+         RunWithBar(invocation, mvcc::CommitSync::kEachCommit, datadir::Release));
   std::ostream& out = invocation.world.out;
   const std::string data_dir = invocation.flags.String("data-dir");
   if (done.was_etcds) {

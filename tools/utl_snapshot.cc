@@ -86,7 +86,7 @@ Result<void> RestoreWithProgress(Invocation& invocation, bbolt::Reader& snapshot
     steps.emplace_back(what, revision);
   };
   const auto open = [](const std::string& database) {
-    return mvcc::OpenLmdbBackend({.path = database});
+    return mvcc::OpenLmdbBackend({.path = database, .sync = mvcc::CommitSync::kByHand});
   };
   Result<void> restored;
   {

@@ -20,17 +20,20 @@ Result<void> AdoptAtStart(FileSystem& fs, const std::string& data_dir, const std
   std::uint64_t told_tenths = 0;
   KV_TRY(const datadir::Adopted done,
          datadir::Adopt(
-             fs,
-             {.data_dir = data_dir,
-              .wal_dir = wal_dir,
-              .open = [](const std::string& path) { return mvcc::OpenLmdbBackend({.path = path}); },
-              .on_progress =
-                  [&](std::uint64_t bytes, std::uint64_t total) {
-                    const std::uint64_t tenths = total == 0 ? 10 : bytes * 10 / total;
-                    if (tenths <= told_tenths) return;
-                    told_tenths = tenths;
-                    KV_INFO("adopting the data of etcd", {"bytes", bytes}, {"of", total});
-                  }}));
+             fs, {.data_dir = data_dir,
+                  .wal_dir = wal_dir,
+                  .open =
+                      [](const std::string& path) {
+                        return mvcc::OpenLmdbBackend(
+                            {.path = path, .sync = mvcc::CommitSync::kByHand});
+                      },
+                  .on_progress =
+                      [&](std::uint64_t bytes, std::uint64_t total) {
+                        const std::uint64_t tenths = total == 0 ? 10 : bytes * 10 / total;
+                        if (tenths <= told_tenths) return;
+                        told_tenths = tenths;
+                        KV_INFO("adopting the data of etcd", {"bytes", bytes}, {"of", total});
+                      }}));
   KV_INFO("adopted the data of etcd", {"local-member-id", IdText(done.member)},
           {"cluster-id", IdText(done.cluster)}, {"records", done.records}, {"kept", done.kept});
   return {};

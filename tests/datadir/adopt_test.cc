@@ -20,7 +20,9 @@ using testing::HasSubstr;
 class AdoptTest : public EtcdDirectory {
  protected:
   static Result<Adopted> AdoptOn(FileSystem& fs, bool drop_old = false) {
-    return Adopt(fs, {.data_dir = "/data", .open = Opener(fs), .drop_old = drop_old});
+    return Adopt(
+        fs,
+        {.data_dir = "/data", .open = Opener(fs, mvcc::CommitSync::kByHand), .drop_old = drop_old});
   }
   static Result<Released> ReleaseOn(FileSystem& fs, bool drop_old = false) {
     return Release(fs, {.data_dir = "/data", .open = Opener(fs), .drop_old = drop_old});

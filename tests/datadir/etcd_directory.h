@@ -124,8 +124,9 @@ class EtcdDirectory : public testing::Test {
     ASSERT_OK(fs_.SyncDirectory(ParentDirectory(path)));
   }
 
-  static mvcc::BackendOpener Opener(FileSystem& fs) {
-    return [&fs](const std::string& path) { return mvcc::OpenMemoryBackend(fs, path); };
+  static mvcc::BackendOpener Opener(FileSystem& fs,
+                                    mvcc::CommitSync sync = mvcc::CommitSync::kEachCommit) {
+    return [&fs, sync](const std::string& path) { return mvcc::OpenMemoryBackend(fs, path, sync); };
   }
 
   // Every record of etcd's file, or the error's text.

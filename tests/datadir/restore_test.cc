@@ -38,7 +38,9 @@ class RestoreTest : public SnapshotTest {
   }
   static Result<void> RestoreImage(const std::string& image, const RestoreOptions& options) {
     const auto snapshot = bbolt::OpenImage(image);
-    const auto open = [](const std::string& path) { return mvcc::OpenLmdbBackend({.path = path}); };
+    const auto open = [](const std::string& path) {
+      return mvcc::OpenLmdbBackend({.path = path, .sync = mvcc::CommitSync::kByHand});
+    };
     return Restore(PosixFileSystem(), open, **snapshot, options);
   }
   static std::string ErrorOf(const Result<void>& result) {

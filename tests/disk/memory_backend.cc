@@ -225,7 +225,8 @@ class MemoryDefragmentCopy final : public DefragmentCopy {
 
 class MemoryBackend final : public Backend {
  public:
-  MemoryBackend(FileSystem& files, std::string path) : files_(files), path_(std::move(path)) {}
+  MemoryBackend(FileSystem& files, std::string path, CommitSync sync)
+      : files_(files), path_(std::move(path)), sync_(sync) {}
 
   Result<void> Open() {
     KV_RETURN_IF_ERROR(RemoveUnfinished());
@@ -245,6 +246,15 @@ class MemoryBackend final : public Backend {
     }
     if (!placed.has_value()) failed_ = placed.error();
     return placed;
+  }
+
+  Result<void> Sync() override {
+    if (failed_.has_value()) return Fail(*failed_);
+    if (sync_ == CommitSync::kEachCommit) return {};
+    sync_ = CommitSync::kEachCommit;
+    Result<void> synced = MakeDurable();
+    if (!synced.has_value()) failed_ = synced.error();
+    return synced;
   }
 
   Result<void> Commit(const WriteBatch& batch) override {
@@ -419,9 +429,13 @@ class MemoryBackend final : public Backend {
 
   // The frame that was written after the log's end becomes part of the log.
   Result<void> Count(std::uint64_t frame_bytes) {
-    KV_RETURN_IF_ERROR(file_->Sync());
     ++commit_;
     log_end_ += frame_bytes;
+    return sync_ == CommitSync::kEachCommit ? MakeDurable() : Result<void>();
+  }
+
+  Result<void> MakeDurable() {
+    KV_RETURN_IF_ERROR(file_->Sync());
     return WriteSlot();
   }
 
@@ -452,6 +466,7 @@ class MemoryBackend final : public Backend {
 
   FileSystem& files_;
   std::string path_;
+  CommitSync sync_;
   std::unique_ptr<File> file_;
   std::optional<Error> failed_;
   std::uint64_t commit_ = 0;
@@ -467,8 +482,9 @@ class MemoryBackend final : public Backend {
 
 }  // namespace
 
-Result<std::unique_ptr<Backend>> OpenMemoryBackend(FileSystem& file_system, std::string path) {
-  auto backend = std::make_unique<MemoryBackend>(file_system, std::move(path));
+Result<std::unique_ptr<Backend>> OpenMemoryBackend(FileSystem& file_system, std::string path,
+                                                   CommitSync sync) {
+  auto backend = std::make_unique<MemoryBackend>(file_system, std::move(path), sync);
   KV_RETURN_IF_ERROR(backend->Open());
   return backend;
 }

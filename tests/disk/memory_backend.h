@@ -23,8 +23,9 @@
 
 namespace kvorum::mvcc {
 
-// All data in memory, each commit a synced frame of the log at `path`.
-Result<std::unique_ptr<Backend>> OpenMemoryBackend(FileSystem& file_system, std::string path);
+// All data in memory, each commit a frame of the log at `path`, synced as `sync` has it.
+Result<std::unique_ptr<Backend>> OpenMemoryBackend(FileSystem& file_system, std::string path,
+                                                   CommitSync sync = CommitSync::kEachCommit);
 
 // Damage that a faulty disk, another program or a lost page may do, with sound checksums.
 enum class SpoilKind : std::uint8_t {

@@ -115,6 +115,31 @@ TEST(MemoryBackendCrash, APowerCutAtAnyWriteKeepsWhatWasCommitted) {
   EXPECT_GT(lost, 100u) << "and the disk lost something";
 }
 
+TEST(MemoryBackendCrash, APowerCutKeepsWhatWasSyncedByHandAndAllCommitsAfterThat) {
+  const std::vector<Content> states = States();
+  for (int synced = 1; synced < kBatches; ++synced) {
+    MemoryWorld world;
+    Rng rng(static_cast<std::uint64_t>(synced));
+    {
+      auto backend = world.Open(CommitSync::kByHand).value();
+      const std::uint64_t before = world.files.operations();
+      for (int i = 0; i < synced; ++i) {
+        OwnedBatch batch;
+        BuildBatch(i, batch);
+        Commit(*backend, batch);
+      }
+      EXPECT_EQ(world.files.operations() - before, static_cast<std::uint64_t>(synced))
+          << "a write each, and no sync";
+      ASSERT_TRUE(backend->Sync().has_value());
+      OwnedBatch batch;
+      BuildBatch(synced, batch);
+      Commit(*backend, batch);
+    }
+    world.files.Crash(SimFileSystem::Keep::kNothing, rng);
+    ASSERT_EQ(ContentOf(*world.Open().value()), states[static_cast<std::size_t>(synced) + 1]);
+  }
+}
+
 // The next start reads data that the killed process wrote and the disk does not have yet. It must
 // make it durable before it relies on it.
 TEST(MemoryBackendCrash, APowerCutDuringTheStartAfterAKillKeepsWhatWasCommitted) {

@@ -110,6 +110,27 @@ TYPED_TEST(BackendTest, AllOfACommitIsThereAfterReopening) {
   EXPECT_EQ(ContentOf(*this->backend_), expected);
 }
 
+TYPED_TEST(BackendTest, CommitsThatAreSyncedByHandAreReadAtOnceAndThereAfterReopening) {
+  TypeParam world;
+  Content expected;
+  {
+    auto backend = world.Open(CommitSync::kByHand).value();
+    for (int i = 1; i <= 3; ++i) {
+      OwnedBatch batch;
+      batch.Append({i, 0}, "value " + std::to_string(i));
+      Commit(*backend, batch);
+      ApplyTo(expected, batch.batch());
+      EXPECT_EQ(ContentOf(*backend), expected);
+      // Twice is once.
+      if (i == 2) {
+        ASSERT_TRUE(backend->Sync().has_value());
+        ASSERT_TRUE(backend->Sync().has_value());
+      }
+    }
+  }
+  EXPECT_EQ(ContentOf(*world.Open().value()), expected);
+}
+
 TYPED_TEST(BackendTest, ARevisionTellsWhetherItIsATombstone) {
   Commit(*this->backend_,
          OwnedBatch().Append({2, 0}, "put").Append({2, 1}, "deleted", true).Append({3, 0}, "x"));

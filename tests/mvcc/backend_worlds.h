@@ -39,7 +39,9 @@ class TestFolder {
 struct LmdbWorld {
   TestFolder folder;
   std::string path = folder / "db";
-  Result<std::unique_ptr<Backend>> Open() { return OpenLmdbBackend({.path = path}); }
+  Result<std::unique_ptr<Backend>> Open(CommitSync sync = CommitSync::kEachCommit) {
+    return OpenLmdbBackend({.path = path, .sync = sync});
+  }
 };
 
 struct MemoryWorld {
@@ -49,7 +51,9 @@ struct MemoryWorld {
     EXPECT_TRUE(files.MakeDirectories("/data").has_value());
     EXPECT_TRUE(files.SyncDirectory("/").has_value());
   }
-  Result<std::unique_ptr<Backend>> Open() { return OpenMemoryBackend(files, path); }
+  Result<std::unique_ptr<Backend>> Open(CommitSync sync = CommitSync::kEachCommit) {
+    return OpenMemoryBackend(files, path, sync);
+  }
 };
 
 // A batch with the bytes it borrows.

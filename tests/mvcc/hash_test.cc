@@ -204,6 +204,7 @@ class ImpatientBackend final : public Backend {
 
   Result<void> TakePlace(const std::string& path) override { return backend_->TakePlace(path); }
   Result<void> Commit(const WriteBatch& batch) override { return backend_->Commit(batch); }
+  Result<void> Sync() override { return backend_->Sync(); }
   Result<Reader> OpenReader(ReaderPlace place) override {
     KV_TRY(Reader reader, backend_->OpenReader(place));
     return Reader(new ImpatientSnapshot(*this, std::move(reader)));
