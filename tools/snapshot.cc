@@ -57,7 +57,7 @@ class Saves {
     if (keep == 0) return {};
     const auto names = PosixFileSystem().List(folder);
     if (!names.has_value()) return Fail(ExitCode::kError, names.error().message);
-    for (const std::string& outdated : OutdatedNames(*names, keep)) {
+    for (const std::string& outdated : OutdatedNames(*names, keep, name)) {
       const auto removed = PosixFileSystem().Remove((folder + "/").append(outdated));
       if (!removed.has_value()) return Fail(ExitCode::kError, removed.error().message);
     }

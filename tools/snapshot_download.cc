@@ -4,6 +4,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -44,8 +45,9 @@ class PartFile {
       : path_(download.path), part_path_(download.part_path) {}
   ~PartFile() {
     if (fd_ < 0) return;
-    ::close(fd_);
+    // While the lock is held: afterwards the name may be another save's.
     ::unlink(part_path_.c_str());
+    ::close(fd_);
   }
   PartFile(const PartFile&) = delete;
   PartFile& operator=(const PartFile&) = delete;
@@ -60,10 +62,22 @@ class PartFile {
       ::close(fd);
       return Failed(fmt::format("another process saves to {}", part_path_));
     }
+    // The save that had the lock before may have finished: then the file has another name.
+    if (!HasItsName(fd)) {
+      ::close(fd);
+      return Open();
+    }
     fd_ = fd;
     // A save that was killed has left its part.
     if (::ftruncate(fd_, 0) == 0) return {};
     return Failed(fmt::format("could not truncate {}: {}", part_path_, ErrnoText(errno)));
+  }
+
+  bool HasItsName(int fd) const {
+    struct stat opened;
+    struct stat named;
+    return ::fstat(fd, &opened) == 0 && ::stat(part_path_.c_str(), &named) == 0 &&
+           opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
   }
 
   Outcome<void> Write(std::string_view bytes) {
@@ -172,10 +186,12 @@ std::string SeriesName(std::int64_t unix_s, bool compress) {
                      fmt::gmtime(static_cast<std::time_t>(unix_s)), compress ? ".gz" : "");
 }
 
-std::vector<std::string> OutdatedNames(std::vector<std::string> names, std::size_t keep) {
-  std::erase_if(names, [](const std::string& name) { return !IsSeriesName(name); });
+std::vector<std::string> OutdatedNames(std::vector<std::string> names, std::size_t keep,
+                                       std::string_view newest) {
+  std::erase_if(names,
+                [&](const std::string& name) { return !IsSeriesName(name) || name == newest; });
   std::ranges::sort(names);  // by time
-  names.resize(names.size() - std::min(keep, names.size()));
+  names.resize(names.size() - std::min(keep - 1, names.size()));
   return names;
 }
 

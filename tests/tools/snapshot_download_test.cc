@@ -33,11 +33,21 @@ TEST(SeriesTest, TheOldestGoAndNoOtherFile) {
                                           "snapshot-20261124T073000Z.db~",
                                           "a.db",
                                           "snapshot.part"};
-  EXPECT_THAT(OutdatedNames(names, 2), ElementsAre("snapshot-20261124T083000Z.db"));
-  EXPECT_THAT(OutdatedNames(names, 1),
+  const std::string newest = "snapshot-20261124T103000Z.db";
+  EXPECT_THAT(OutdatedNames(names, 2, newest), ElementsAre("snapshot-20261124T083000Z.db"));
+  EXPECT_THAT(OutdatedNames(names, 1, newest),
               ElementsAre("snapshot-20261124T083000Z.db", "snapshot-20261124T093000Z.db.gz"));
-  EXPECT_THAT(OutdatedNames(names, 3), IsEmpty());
-  EXPECT_THAT(OutdatedNames(names, 300), IsEmpty());
+  EXPECT_THAT(OutdatedNames(names, 3, newest), IsEmpty());
+  EXPECT_THAT(OutdatedNames(names, 300, newest), IsEmpty());
+}
+
+TEST(SeriesTest, TheOneJustSavedStaysThoughOthersAreOfTheFuture) {
+  const std::vector<std::string> names = {"snapshot-20261124T093000Z.db",
+                                          "snapshot-20371124T093000Z.db",
+                                          "snapshot-20381124T093000Z.db"};
+  EXPECT_THAT(OutdatedNames(names, 2, names[0]), ElementsAre("snapshot-20371124T093000Z.db"));
+  EXPECT_THAT(OutdatedNames(names, 1, names[0]),
+              ElementsAre("snapshot-20371124T093000Z.db", "snapshot-20381124T093000Z.db"));
 }
 
 class GzipTest : public testing::Test {
