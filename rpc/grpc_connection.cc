@@ -280,7 +280,8 @@ void GrpcConnection::Idle() {
 void GrpcConnection::Cancel(const Exchange& exchange) {
   nghttp2_session_set_stream_user_data(session_, exchange.stream_id, nullptr);
   nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, exchange.stream_id, NGHTTP2_CANCEL);
-  if (is_usable()) static_cast<void>(Flush(SystemClock().Now() + options_.dial_timeout));
+  // The caller's time may be over: a socket without room at once ends the connection.
+  if (is_usable()) static_cast<void>(Flush(WaitLimit(SystemClock().Now())));
 }
 
 Result<std::string> GrpcConnection::Call(const Request& request, Duration timeout) {

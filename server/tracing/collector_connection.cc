@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/clock.h"
 #include "rpc/grpc_connection.h"
 
 namespace kvorum::server::tracing {
@@ -25,7 +26,7 @@ Result<std::string> CollectorConnection::Call(std::string_view path, std::string
   KV_RETURN_IF_ERROR(Open(limit));
   Result<std::string> answer = Exchange(path, message, limit);
   // The collector may have closed an old connection while this call was on its way.
-  if (connection_ == nullptr && !is_new) {
+  if (connection_ == nullptr && !is_new && SystemClock().Now() < limit.Now()) {
     KV_RETURN_IF_ERROR(Open(limit));
     answer = Exchange(path, message, limit);
   }
@@ -41,7 +42,10 @@ Result<void> CollectorConnection::Open(const rpc::WaitLimit& limit) {
 Result<std::string> CollectorConnection::Exchange(std::string_view path, std::string_view message,
                                                   const rpc::WaitLimit& limit) {
   auto answer = connection_->Call({.path = path, .message = message, .metadata = metadata_}, limit);
-  if (!connection_->is_usable()) connection_.reset();
+  // A collector that says nothing for a whole call may be gone without a word.
+  const bool is_silent = !answer.has_value() && answer.error().code == Code::kDeadlineExceeded &&
+                         SystemClock().Now() >= limit.Now();
+  if (!connection_->is_usable() || is_silent) connection_.reset();
   return answer;
 }
 

@@ -9,9 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/logging.h"
 #include "rpc/server.h"
 #include "server/tracing/collector_address.h"
+#include "server/tracing/collector_connection.h"
 #include "tests/eventually.h"
 
 namespace kvorum::server::tracing {
@@ -23,16 +25,20 @@ constexpr std::size_t kBatchSpans = 512;  // the default
 
 class Collector {
  public:
-  explicit Collector(Result<std::string> answer = std::string(), std::uint16_t port = 0)
+  explicit Collector(Result<std::string> answer = std::string(), std::uint16_t port = 0,
+                     std::size_t unanswered = 0)
       : answer_(std::move(answer)) {
     rpc::Router router;
-    router.AddUnary("opentelemetry.proto.collector.trace.v1.TraceService", "Export",
-                    [this](const auto&, const SharedBytes& request, rpc::UnaryReply reply) {
-                      std::lock_guard lock(mutex_);
-                      requests_.emplace_back(request.view());
-                      if (!answer_.has_value()) return reply.Fail(answer_.error());
-                      reply.Send(SharedBytes::Copy(*answer_));
-                    });
+    router.AddUnary(
+        "opentelemetry.proto.collector.trace.v1.TraceService", "Export",
+        [this, unanswered](const auto&, const SharedBytes& request, rpc::UnaryReply reply) {
+          std::lock_guard lock(mutex_);
+          requests_.emplace_back(request.view());
+          if (requests_.size() <= unanswered)
+            return static_cast<void>(silent_.push_back(std::move(reply)));
+          if (!answer_.has_value()) return reply.Fail(answer_.error());
+          reply.Send(SharedBytes::Copy(*answer_));
+        });
     server_ = std::make_unique<rpc::Server>(rpc::Options{}, std::move(router), rpc::HttpHandler());
     const auto address = server_->Listen("127.0.0.1", port);
     EXPECT_TRUE(address.has_value());
@@ -54,6 +60,7 @@ class Collector {
   const Result<std::string> answer_;
   mutable std::mutex mutex_;
   std::vector<std::string> requests_;
+  std::vector<rpc::UnaryReply> silent_;
   std::string address_;
   std::unique_ptr<rpc::Server> server_;
 };
@@ -147,6 +154,19 @@ TEST_F(ExporterTest, FindsACollectorThatWasStartedAnew) {
   AddSpans(exporter, kBatchSpans);
   EXPECT_TRUE(Eventually([&] { return exporter.exported() == 2 * kBatchSpans; }));
   EXPECT_EQ(exporter.dropped(), 0U);
+}
+
+TEST_F(ExporterTest, ACollectorThatSaidNothingForAWholeCallIsDialledAgain) {
+  Collector collector(std::string("\x0a\x00", 2), 0, 1);
+  CollectorConnection connection(ParseCollectorAddress(collector.address()), {});
+  constexpr std::string_view kPath = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
+  const auto first = connection.Call(
+      kPath, "one", rpc::WaitLimit(SystemClock().Now() + std::chrono::milliseconds(300)));
+  ASSERT_FALSE(first.has_value());
+  EXPECT_EQ(first.error().code, Code::kDeadlineExceeded);
+  EXPECT_EQ(connection.fd(), -1) << "it may be gone without a word";
+  EXPECT_TRUE(
+      connection.Call(kPath, "two", rpc::WaitLimit(SystemClock().Now() + seconds(60))).has_value());
 }
 
 TEST_F(ExporterTest, StoppingDoesNotWaitForACollectorThatIsNotThere) {
