@@ -305,7 +305,7 @@ void Http2Session::RunEndHook(Call& call) {
                                      .message = call.status_.message,
                                      .duration = per_loop_.loop.now() - call.started(),
                                      .received_messages = call.request_.messages(),
-                                     .received_bytes = call.request_.received_bytes(),
+                                     .received_bytes = call.request_.message_bytes(),
                                      .sent_messages = call.answer_body_.messages(),
                                      .sent_bytes = call.answer_body_.message_bytes()});
 }

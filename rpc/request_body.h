@@ -40,8 +40,9 @@ class RequestBody {
     return !stated_bytes_.has_value() || received_bytes_ == *stated_bytes_;
   }
   bool ended() const { return ended_; }
-  std::uint64_t received_bytes() const { return received_bytes_; }
   std::uint64_t messages() const { return messages_; }
+  // Of the messages alone, without gRPC's framing.
+  std::uint64_t message_bytes() const { return message_bytes_; }
 
   // A unary method's message: Assemble its bytes, Finish it when they ended, Take it once.
   Result<void> Assemble(std::string_view bytes);
@@ -66,7 +67,9 @@ class RequestBody {
   // The message that Look found.
   SharedBytes TakeNext() {
     ++messages_;
-    return reader_.Take();
+    SharedBytes message = reader_.Take();
+    message_bytes_ += message.size();
+    return message;
   }
 
   // Adds what it holds to the sum over a connection's requests, or corrects what it added before.
@@ -81,6 +84,7 @@ class RequestBody {
   std::optional<std::uint64_t> stated_bytes_;
   std::uint64_t received_bytes_ = 0;
   std::uint64_t messages_ = 0;
+  std::uint64_t message_bytes_ = 0;
   bool ended_ = false;
   MessageReader reader_;
   SharedBytes message_;  // a unary method's, complete

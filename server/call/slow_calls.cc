@@ -38,6 +38,13 @@ std::int64_t AnswerCount(const rpc::CallContext& call, const rpc::CallEnd& end) 
 
 std::string SizeText(std::uint64_t bytes) { return "size:" + std::to_string(bytes); }
 
+// The answer of a call that only reads.
+std::string ReadText(const rpc::CallContext& call, const rpc::CallEnd& end) {
+  if (call.method()->name != "Range" || end.code != Code::kOk) return SizeText(end.sent_bytes);
+  return "range_response_count:" + std::to_string(call.answer_count()) + " " +
+         SizeText(end.sent_bytes);
+}
+
 }  // namespace
 
 void SlowCalls::Log(const rpc::CallContext& call, const rpc::CallEnd& end) const {
@@ -54,8 +61,7 @@ void SlowCalls::Log(const rpc::CallContext& call, const rpc::CallEnd& end) const
     KV_WARN("apply request took too long", {"took", took},
             {"expected-duration", FormatDuration(limits_.apply)},
             {"prefix", method.name == "Range" ? "read-only range " : "read-only txn "},
-            {"request", summary.text}, {"response", SizeText(end.sent_bytes)},
-            {"error", end.message});
+            {"request", summary.text}, {"response", ReadText(call, end)}, {"error", end.message});
   }
   // One line, at debug if that is wanted: then every call has it.
   const bool is_debug = LogEnabled(LogLevel::kDebug);

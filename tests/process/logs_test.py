@@ -99,6 +99,7 @@ class LogsTest(unittest.TestCase):
         self.assertEqual([line["request content"] for line in stats], shown)
         self.assertEqual([line["request count"] for line in stats], [1, 0, 0, 0, 1, 1, 1])
         self.assertEqual([line["response count"] for line in stats], [0, 1, 1, 0, 0, 0, 0])
+        self.assertEqual(stats[1]["request size"], 12, "of the message, without its frame")
         self.assertEqual(stats[0]["response type"], "/etcdserverpb.KV/Put")
         self.assertEqual(list(stats[0])[4:13],
                          ["start time", "time spent", "remote", "response type", "request count", "request size",

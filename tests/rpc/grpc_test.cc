@@ -376,7 +376,7 @@ TEST_F(GrpcTest, HooksSeeEachCallOnce) {
   const CallEnd end = server_.last_end();
   EXPECT_EQ(end.code, Code::kOk);
   EXPECT_EQ(end.received_messages, 1);
-  EXPECT_EQ(end.received_bytes, 10);
+  EXPECT_EQ(end.received_bytes, 5);
   EXPECT_EQ(end.sent_bytes, 5);
   EXPECT_THAT(server_.last_peer(), testing::StartsWith("127.0.0.1:"));
   (void)client_.Call("Fail", "9:no");

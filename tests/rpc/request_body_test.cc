@@ -63,7 +63,6 @@ TEST(RequestBodyTest, BytesMustBeAsManyAsStated) {
   EXPECT_TRUE(stated.Receive(1));
   EXPECT_TRUE(stated.End());
   EXPECT_FALSE(stated.Receive(1));
-  EXPECT_EQ(stated.received_bytes(), 11);
 }
 
 TEST(RequestBodyTest, AStreamsMessagesWaitUntilTheyAreRead) {
@@ -83,6 +82,7 @@ TEST(RequestBodyTest, AStreamsMessagesWaitUntilTheyAreRead) {
   body.End();
   EXPECT_EQ(body.Look(false), Next::kEnd);
   EXPECT_EQ(body.messages(), 2);
+  EXPECT_EQ(body.message_bytes(), 6);
 }
 
 TEST(RequestBodyTest, ASingleRequestIsHandedOutWhenThereIsNoOther) {
