@@ -1,5 +1,8 @@
 #include "server/process/adopt_at_start.h"
 
+#include <pthread.h>
+#include <signal.h>
+
 #include <cstdint>
 
 #include "base/logging.h"
@@ -9,6 +12,28 @@
 #include "server/messages/member_id.h"
 
 namespace kvorum::server {
+namespace {
+
+// The server's signals are left waiting until it serves. A conversion may take long and may be cut
+// off at any point, so while this lives they end the process at once.
+class EndedBySignals {
+ public:
+  EndedBySignals() {
+    sigset_t ends;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGINT);
+    pthread_sigmask(SIG_UNBLOCK, &ends, &before_);
+  }
+  ~EndedBySignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  EndedBySignals(const EndedBySignals&) = delete;
+  EndedBySignals& operator=(const EndedBySignals&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+}  // namespace
 
 Result<void> AdoptAtStart(FileSystem& fs, const std::string& data_dir, const std::string& wal_dir) {
   const datadir::Layout layout(data_dir, wal_dir);
@@ -17,6 +42,7 @@ Result<void> AdoptAtStart(FileSystem& fs, const std::string& data_dir, const std
   KV_TRY(const bool is_ours, fs.Exists(layout.format));
   if (is_ours || (!has_database && !was_cut_off)) return {};
   KV_INFO("adopting the data of etcd", {"path", layout.database});
+  const EndedBySignals signals;
   std::uint64_t told_tenths = 0;
   KV_TRY(const datadir::Adopted done,
          datadir::Adopt(

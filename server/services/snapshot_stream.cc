@@ -92,13 +92,17 @@ Result<void> SnapshotStream::Open() {
   // Without room to begin with, no write makes the file grow.
   LocalMember* const member = context_.local_member;
   const bool had_space = member->DiskTakesWrites();
+  BoundedSource::Limits limits = kLimits;
+  // Half of the limit leaves time for a client that is slower at times.
+  if (const std::uint64_t rate = context_.limits.snapshot_bytes_per_second; rate != 0)
+    limits.bytes_per_second = std::min(limits.bytes_per_second, rate / 2);
   source_ = std::make_unique<BoundedSource>(
       std::move(image.source),
       BoundedSource::Database{
           .file_bytes = std::move(opened.file_bytes),
           .has_space = [member, had_space] { return !had_space || member->DiskTakesWrites(); },
           .in_use_bytes = context_.store->SizeInUseBytes()},
-      context_.executors.hasher->clock(), kLimits);
+      context_.executors.hasher->clock(), limits);
   if (EVP_DigestInit_ex(digest_.get(), EVP_sha256(), nullptr) != 1)
     return kvorum::Fail(Code::kInternal, "SHA-256 is not there");
   return {};
