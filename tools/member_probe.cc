@@ -1,5 +1,7 @@
 #include "tools/member_probe.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 #include <thread>
@@ -30,6 +32,11 @@ std::chrono::seconds ClockAhead(std::chrono::sys_seconds date,
   const auto latest = date + seconds(1);
   if (latest < before) return -floor<seconds>(before - latest);
   return seconds(0);
+}
+
+std::string MemberReading::Name() const {
+  if (!member.name.empty()) return member.name;
+  return member.endpoint.empty() ? fmt::format("{:x}", member.id) : member.endpoint;
 }
 
 std::vector<ListedMember> WithEndpoints(const etcdserverpb::MemberListResponse& list,

@@ -38,8 +38,8 @@ struct MemberReading {
   // HTTP dates are exact to it is 0.
   std::chrono::seconds clock_ahead{0};
 
-  // Its name for a person.
-  std::string Name() const { return member.name.empty() ? member.endpoint : member.name; }
+  // Its name for a person: one that has not started yet has neither name nor endpoint.
+  std::string Name() const;
 };
 
 struct MemberList {

@@ -56,6 +56,9 @@ class Checker {
 
  private:
   std::string SourceOf(std::string_view flag) const {
+    // Whatever was given beside the file is forgotten.
+    if (flag == "config-file" && !reading_.parsed.config_file.empty())
+      return "flag or environment (" + EnvironmentName(flag) + ")";
     const auto given = reading_.parsed.given.find(flag);
     if (given == reading_.parsed.given.end()) return "default";
     switch (given->second.source) {
