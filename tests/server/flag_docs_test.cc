@@ -28,6 +28,18 @@ TEST(FlagDocsTest, ThePageListsTheTable) {
   Compare(KVORUM_SOURCE_DIR "/docs/operations/flags.md", FlagsPage());
 }
 
+TEST(FlagDocsTest, EveryFlagOfTheApiLevelIsThere) {
+  const std::string page = FlagsPage();
+  std::ifstream names(KVORUM_SOURCE_DIR "/tests/server/flags_of_api_level.txt");
+  int known = 0;
+  for (std::string name; std::getline(names, name);) {
+    if (name.starts_with('#')) continue;
+    EXPECT_NE(page.find("| `--" + name + "` |"), std::string::npos) << name;
+    ++known;
+  }
+  EXPECT_EQ(known, 111);
+}
+
 TEST(FlagDocsTest, TheSampleListsTheKeys) {
   Compare(KVORUM_SOURCE_DIR "/deploy/kvorum.conf.yml.sample", ConfigSample());
 }
