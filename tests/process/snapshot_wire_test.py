@@ -253,7 +253,11 @@ class Breaking(relay.Relay):
         super().__init__(target)
 
     def _pump(self, source, sink):
-        if sink.getpeername()[1] != self.target or self.broken >= self.times:
+        try:
+            towards = sink.getpeername()[1]
+        except OSError:  # it has left
+            return relay.hang_up(source)
+        if towards != self.target or self.broken >= self.times:
             return super()._pump(source, sink)
         carried = 0
         try:

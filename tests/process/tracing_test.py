@@ -128,8 +128,9 @@ class TracingTest(unittest.TestCase):
         self.addCleanup(collector.close)
         return collector
 
-    def start(self, *flags):
+    def start(self, *flags, **environment):
         served = server.Server(*flags)
+        served.environment.update(environment)
         self.addCleanup(served.close)
         return served.start()
 
@@ -259,7 +260,7 @@ class TracingTest(unittest.TestCase):
 
     def test_a_collector_that_is_busy_is_asked_again(self):
         collector = self.collect(grpc.StatusCode.UNAVAILABLE)
-        served = self.start(*flags_for(collector))
+        served = self.start(*flags_for(collector), OTEL_BSP_SCHEDULE_DELAY="600000")
         with served.channel() as channel:
             kv = server.kv(channel)
             # A full batch is sent at once; the other attempt comes after 2.5 to 7.5 seconds.
