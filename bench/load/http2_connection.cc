@@ -270,7 +270,12 @@ Result<void> Http2Connection::HandleFrame(const Frame& frame, CallObserver& obse
   switch (frame.type) {
     case kData:
       CreditReceived(frame.payload.size());
-      if (Slot* slot = FindSlot(frame.stream_id)) slot->answer_bytes += frame.payload.size();
+      if (Slot* slot = FindSlot(frame.stream_id)) {
+        const std::size_t credited = slot->answer_bytes / kCreditAfterBytes;
+        slot->answer_bytes += frame.payload.size();
+        if (slot->answer_bytes / kCreditAfterBytes != credited)
+          WriteUint(QueueFrame(4, kWindowUpdate, 0, frame.stream_id), kCreditAfterBytes, 4);
+      }
       if (frame.Has(kEndStream)) Finish(frame.stream_id, "no trailers", observer);
       return {};
     case kHeaders:

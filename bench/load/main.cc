@@ -148,6 +148,8 @@ int Main(int argc, char** argv) {
   CLI::App* keep_alive =
       app.add_subcommand("lease-keep-alive", "LeaseKeepAlive, each on a stream of its own");
   CLI::App* login = app.add_subcommand("login", "Authenticate, of a user that there is not");
+  CLI::App* snapshot = app.add_subcommand(
+      "snapshot", "Snapshot, which nobody keeps (few --connections, one of the --streams)");
   SyncProbeOptions probe;
   CLI::App* sync = app.add_subcommand("sync", "no server: append and fdatasync in a folder");
   sync->add_option("--dir", probe.dir)->capture_default_str();
@@ -170,6 +172,7 @@ int Main(int argc, char** argv) {
   if (grant->parsed()) options.shape.operation = Operation::kLeaseGrant;
   if (keep_alive->parsed()) options.shape.operation = Operation::kLeaseKeepAlive;
   if (login->parsed()) options.shape.operation = Operation::kLogin;
+  if (snapshot->parsed()) options.shape.operation = Operation::kSnapshot;
   options.order = sequential ? KeyOrder::kSequential : KeyOrder::kRandom;
   if (preload != 0) {
     if (const int status = Preload(options, preload); status != 0) return status;

@@ -134,6 +134,8 @@ std::pair<std::string, Message> Encode(const RequestShape& shape) {
       return {"/etcdserverpb.KV/Txn", Txn(shape)};
     case Operation::kLogin:
       return {"/etcdserverpb.Auth/Authenticate", Login(shape)};
+    case Operation::kSnapshot:
+      return {"/etcdserverpb.Maintenance/Snapshot", {}};
   }
   std::unreachable();
 }

@@ -21,6 +21,7 @@ enum class Operation : std::uint8_t {
   kLeaseGrant,
   kLeaseKeepAlive,  // each on a stream of its own
   kLogin,           // the key is the user's name, and the password
+  kSnapshot,        // the whole database, each time
 };
 
 struct RequestShape {
