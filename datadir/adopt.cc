@@ -93,12 +93,7 @@ class Adoption {
 
   // Holds the lock that etcd has on its database while it runs.
   Result<void> ConvertLocked() {
-    auto etcds_lock = fs_.Lock(layout_.database);
-    if (!etcds_lock.has_value()) {
-      if (etcds_lock.error().code != Code::kFailedPrecondition) return Fail(etcds_lock.error());
-      return Fail(Code::kFailedPrecondition,
-                  "etcd has " + layout_.database + " open: stop it first");
-    }
+    KV_RETURN_IF_ERROR(LockEtcds());
     KV_RETURN_IF_ERROR(TakeReceivedSnapshot());
     const Result<void> converted = Convert();
     if (!converted.has_value()) {
@@ -106,6 +101,17 @@ class Adoption {
       return converted;
     }
     return Exchange(fs_, layout_.Adopted(), layout_.database, layout_.KeptOfEtcd());
+  }
+
+  // The lock is of the file and not of its name.
+  Result<void> LockEtcds() {
+    auto lock = fs_.Lock(layout_.database);
+    if (lock.has_value()) {
+      etcds_lock_ = *std::move(lock);
+      return {};
+    }
+    if (lock.error().code != Code::kFailedPrecondition) return Fail(lock.error());
+    return Fail(Code::kFailedPrecondition, "etcd has " + layout_.database + " open: stop it first");
   }
 
   // A snapshot of the leader's that had arrived, and had not become the database when etcd ended,
@@ -128,19 +134,29 @@ class Adoption {
     KV_RETURN_IF_ERROR(mvcc::ReadEtcdMeta(*received_file));
     KV_INFO("a received snapshot becomes the database", {"path", received});
     KV_RETURN_IF_ERROR(fs_.Rename(received, layout_.database));
-    return fs_.SyncDirectory(layout_.snap);
+    KV_RETURN_IF_ERROR(fs_.SyncDirectory(layout_.snap));
+    return LockEtcds();  // that file's own
   }
 
   Result<void> Convert() {
     KV_TRY(const auto file, bbolt::Reader::Open(fs_, layout_.database));
     KV_TRY(mvcc::EtcdMeta meta, mvcc::ReadEtcdMeta(*file));
     KV_RETURN_IF_ERROR(CheckStorageVersion(meta));
-    if (meta.conf_state.empty()) {
-      KV_TRY(meta.conf_state, ConfStateOfMembers(*file));
+    KV_TRY(std::string of_members, ConfStateOfMembers(*file));
+    const bool is_3_5 = !meta.conf_state.empty();  // or later
+    if (is_3_5) {
+      KV_RETURN_IF_ERROR(server::DecodeConfStateJson(meta.conf_state));
+    } else {
+      meta.conf_state = std::move(of_members);
     }
     KV_TRY(const LogSummary log,
            SummarizeLog(fs_, layout_.wal, raft::Index{meta.consistent_index}));
     KV_RETURN_IF_ERROR(CheckFits(log, meta));
+    if (const auto entry =
+            log.unknown_entry.has_value() || !is_3_5 ? log.unknown_entry : log.first_of_version_2;
+        entry.has_value())
+      return OnlyForEtcd(*entry);
+    KV_RETURN_IF_ERROR(file->Check());
     meta.consistent_index = log.skippable_to.value();
     // The database's own is missing before 3.5, and may be older than that of what is skipped.
     if (log.skippable_to_term != raft::Term{}) meta.term = log.skippable_to_term.value();
@@ -164,9 +180,12 @@ class Adoption {
                       std::to_string(marked.value()) + " and ends at " +
                       std::to_string(log.last_index.value()));
     }
-    if (!log.unknown_entry.has_value()) return {};
+    return {};
+  }
+
+  static std::unexpected<Error> OnlyForEtcd(raft::Index entry) {
     return Fail(Code::kFailedPrecondition,
-                "entry " + std::to_string(log.unknown_entry->value()) +
+                "entry " + std::to_string(entry.value()) +
                     " of the log is of a kind that only etcd can apply, and it is not in the "
                     "database yet: start etcd once more, write a key, and stop it in order");
   }
@@ -227,6 +246,7 @@ class Adoption {
   FileSystem& fs_;
   const AdoptOptions& options_;
   const Layout layout_;
+  std::unique_ptr<FileLock> etcds_lock_;
   Adopted result_;
 };
 

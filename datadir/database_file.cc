@@ -13,6 +13,7 @@
 
 #include "base/file_system.h"
 #include "bbolt/reader.h"
+#include "datadir/layout.h"
 #include "mvcc/backend.h"
 #include "mvcc/bucket.h"
 #include "mvcc/etcd_content.h"
@@ -24,7 +25,6 @@ namespace {
 // Both formats have a page header of 16 bytes before the magic number of their first page.
 constexpr std::size_t kMagicOffset = 16;
 constexpr std::uint32_t kBboltMagic = 0xED0CDAED;
-constexpr std::uint32_t kLmdbMagic = 0xBEEFC0DE;
 
 constexpr std::chrono::milliseconds kLockPause(50);
 

@@ -1,12 +1,20 @@
 #include "datadir/layout.h"
 
 #include <array>
-#include <bit>
+#include <cstring>
 #include <memory>
+#include <string_view>
 
 #include "bbolt/format.h"
+#include "bbolt/meta.h"
 
 namespace kvorum::datadir {
+namespace {
+
+// Both kinds of files begin with a page whose header is as long; then comes the magic.
+constexpr std::size_t kMagicAt = bbolt::kHeaderBytes;
+
+}  // namespace
 
 Layout::Layout(const std::string& data_dir, const std::string& wal_dir)
     : root(data_dir),
@@ -21,18 +29,21 @@ Result<DatabaseOwner> OwnerOfDatabase(FileSystem& fs, const std::string& path) {
   KV_TRY(const bool there, fs.Exists(path));
   if (!there) return DatabaseOwner::kNobody;
   KV_TRY(const auto file, fs.Open(path, FileSystem::OpenMode::kRead));
-  const auto has_magic_at = [&](std::uint64_t page) -> Result<bool> {
-    std::array<char, sizeof(std::uint32_t)> bytes{};
-    KV_TRY(const std::size_t got,
-           file->ReadAt(page + bbolt::kHeaderBytes, bytes.data(), bytes.size()));
-    return got == bytes.size() && std::bit_cast<std::uint32_t>(bytes) == bbolt::kMagic;
-  };
-  KV_TRY(bool etcds, has_magic_at(0));
+  std::array<char, bbolt::kHeaderBytes + bbolt::kMetaBytes> bytes{};
+  KV_TRY(const std::size_t got, file->ReadAt(0, bytes.data(), bytes.size()));
+  if (got < bytes.size()) return DatabaseOwner::kKvorum;
+  std::uint32_t magic = 0;
+  std::memcpy(&magic, bytes.data() + kMagicAt, sizeof(magic));
+  if (magic == bbolt::kMagic) return DatabaseOwner::kEtcd;
+  // Behind the first page there may be any bytes of clients' values.
+  if (magic == kLmdbMagic) return DatabaseOwner::kKvorum;
   // The first page may be the damaged one of the two.
-  for (std::uint64_t size = bbolt::kMinPageSize; size <= bbolt::kMaxPageSize && !etcds; size *= 2) {
-    KV_TRY(etcds, has_magic_at(size));
+  for (std::uint64_t size = bbolt::kMinPageSize; size <= bbolt::kMaxPageSize; size *= 2) {
+    KV_TRY(const std::size_t more, file->ReadAt(size, bytes.data(), bytes.size()));
+    const auto meta = bbolt::DecodeMetaPage(1, std::string_view(bytes.data(), more));
+    if (meta.has_value() && meta->page_size == size) return DatabaseOwner::kEtcd;
   }
-  return etcds ? DatabaseOwner::kEtcd : DatabaseOwner::kKvorum;
+  return DatabaseOwner::kKvorum;
 }
 
 Result<std::unique_ptr<FileLock>> LockMember(FileSystem& fs, const Layout& layout) {

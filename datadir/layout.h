@@ -45,6 +45,8 @@ struct Layout {
 // The file beside a path in which LMDB has its locks; it holds nothing between runs.
 inline std::string LmdbLockOf(const std::string& path) { return path + "-lock"; }
 
+inline constexpr std::uint32_t kLmdbMagic = 0xBEEFC0DE;  // of our database's file
+
 enum class DatabaseOwner : std::uint8_t {
   kNobody,  // there is no file
   kEtcd,    // a bbolt file, damaged or not

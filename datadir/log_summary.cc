@@ -78,6 +78,8 @@ class Summary {
       const bool does_nothing = use == EntryUse::kEmpty || use == EntryUse::kOfVersion2;
       if (is_next && does_nothing) {
         log.skippable_to = index;
+        if (use == EntryUse::kOfVersion2 && !log.first_of_version_2.has_value())
+          log.first_of_version_2 = index;
       } else if (use == EntryUse::kOfVersion2 || use == EntryUse::kUnknown) {
         log.unknown_entry = index;
         break;

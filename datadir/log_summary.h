@@ -23,10 +23,13 @@ struct LogSummary {
   raft::Index first_index = 0;  // of the oldest segment
   raft::Index last_index = 0;
   std::uint64_t entries = 0;  // after `applied`
-  // Entries after `applied` that need not be applied: of etcd's API of version 2, with which
-  // versions before 3.6 tell names and versions, and which are in the database as well.
+  // Entries after `applied` that need not be applied: empty ones, and those of etcd's API of
+  // version 2, with which versions before 3.6 tell names and versions. Databases of versions
+  // before 3.5 lag behind these and have their effect; in later ones nothing behind `applied` has
+  // it.
   raft::Index skippable_to = 0;      // the last of those that follow `applied` without a gap
   raft::Term skippable_to_term = 0;  // 0 if the log does not have that entry
+  std::optional<raft::Index> first_of_version_2{};  // among the skippable ones
   // The first entry after `applied`, and after those, that cannot be applied here.
   std::optional<raft::Index> unknown_entry{};
   std::optional<wal::TornTail> torn{};

@@ -10,7 +10,11 @@
 #include <string>
 
 #include "base/logging.h"
+#include "bbolt/format.h"
+#include "datadir/layout.h"
+#include "mvcc/backend.h"
 #include "tests/disk/sim_file_system.h"
+#include "tests/mvcc/backend_worlds.h"
 
 namespace kvorum::datadir {
 namespace {
@@ -47,6 +51,25 @@ TEST(DataDirectoryTest, TheLogMayLiveElsewhere) {
   ASSERT_TRUE(opened.has_value());
   EXPECT_EQ(opened->wal, "/fast/wal");
   EXPECT_THAT(*fs.List("/data/member"), ElementsAre("format", "lock", "snap"));
+}
+
+// Only the first page of a large value has a header: in the others the value's own bytes lie where
+// a page of another kind would have its mark.
+TEST(DataDirectoryTest, AValueThatLooksLikeAPageOfEtcdsDoesNotMakeTheDatabaseEtcds) {
+  const mvcc::TestFolder folder;
+  const std::string path = folder / "db";
+  const auto backend = mvcc::OpenLmdbBackend({.path = path}).value();
+  std::string pages;
+  while (pages.size() < 300'000) {
+    const std::uint32_t magic = bbolt::kMagic;
+    pages.append(reinterpret_cast<const char*>(&magic), sizeof(magic));
+  }
+  for (std::int64_t phase = 0; phase < 4; ++phase) {
+    mvcc::OwnedBatch batch;
+    batch.Append({.main = phase + 2, .sub = 0}, pages.substr(static_cast<std::size_t>(phase)));
+    Commit(*backend, batch);
+    EXPECT_EQ(OwnerOfDatabase(PosixFileSystem(), path), DatabaseOwner::kKvorum);
+  }
 }
 
 TEST(DataDirectoryTest, OneProcessHoldsItAtATime) {
