@@ -15,6 +15,7 @@ import time
 import grpc
 from etcd3.etcdrpc import rpc_pb2, rpc_pb2_grpc
 
+import as_user
 import ports
 import server
 
@@ -35,11 +36,16 @@ def wait_until(condition, what, timeout=60):
         time.sleep(0.02)
 
 
+# The name and password with which all calls are made while auth is on, by kvorumctl too; None: nobody's.
+caller = None
+
+
 def channel_to(endpoint, secured=None):
     if secured is not None and secured.has_clients:
         return secured.client.channel(endpoint)
     # Channels share connections and their back-off unless told not to.
-    return grpc.insecure_channel(endpoint, options=[("grpc.use_local_subchannel_pool", 1)])
+    channel = grpc.insecure_channel(endpoint, options=[("grpc.use_local_subchannel_pool", 1)])
+    return channel if caller is None else as_user.intercept(channel, *caller)
 
 
 class Member:
@@ -261,7 +267,7 @@ class Cluster:
         done = subprocess.run(
             [CTL, "--endpoints", ",".join(endpoints or [m.endpoint for m in self.alive]),
              *(self.secured.client.ctl() if self.secured is not None and self.secured.has_clients else ()),
-             *arguments],
+             *(() if caller is None else ("--user", ":".join(caller))), *arguments],
             capture_output=True, timeout=timeout, check=False, stdin=subprocess.DEVNULL)
         if done.returncode != 0:
             raise AssertionError(f"kvorumctl {arguments}: {done.stderr.decode()}")
