@@ -57,6 +57,16 @@ Result<bool> IsOurWalDirectory(FileSystem& fs, const RestoreOptions& options) {
   return path == options.wal_dir;
 }
 
+// The note of an interrupted restore may be older than a member that has its log there now.
+Result<void> CheckUnused(FileSystem& fs, const std::string& wal_dir) {
+  const std::string path = wal_dir + "/lock";
+  KV_TRY(const bool has_lock, fs.Exists(path));
+  if (!has_lock) return {};
+  const auto lock = fs.Lock(path);
+  if (lock.has_value()) return {};
+  return Fail(lock.error().code, "wal-dir \"" + wal_dir + "\" is in use: " + lock.error().message);
+}
+
 // Removes the remains of an interrupted restore. kFailedPrecondition while it still runs.
 Result<void> ClearRemains(FileSystem& fs, const RestoreOptions& options) {
   const std::string root = UnfinishedRoot(options.data_dir);
@@ -70,7 +80,10 @@ Result<void> ClearRemains(FileSystem& fs, const RestoreOptions& options) {
     }
   }
   KV_TRY(const bool is_ours, IsOurWalDirectory(fs, options));
-  if (is_ours) KV_RETURN_IF_ERROR(RemoveTree(fs, options.wal_dir));
+  if (is_ours) {
+    KV_RETURN_IF_ERROR(CheckUnused(fs, options.wal_dir));
+    KV_RETURN_IF_ERROR(RemoveTree(fs, options.wal_dir));
+  }
   return RemoveTree(fs, root);
 }
 

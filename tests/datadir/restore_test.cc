@@ -175,6 +175,18 @@ TEST_F(RestoreTest, RemainsOfAnInterruptedOneAreReplaced) {
   EXPECT_TRUE(OpenDataDirectory(PosixFileSystem(), options.data_dir, options.wal_dir).has_value());
 }
 
+TEST_F(RestoreTest, ALogThatAMemberUsesIsNotTakenForRemains) {
+  RestoreOptions options = Options();
+  options.wal_dir = dir_ + "/wal";
+  std::filesystem::create_directories(options.data_dir + "/restore.part");
+  std::filesystem::create_directories(options.wal_dir);
+  WriteBytes("data/restore.part/wal-dir", options.wal_dir);
+  WriteBytes("wal/0000000000000000-0000000000000000.wal", "a member's");
+  const auto lock = PosixFileSystem().Lock(options.wal_dir + "/lock");
+  EXPECT_THAT(ErrorOf(RestoreImage(Image(SomeContent()), options)), HasSubstr("is in use"));
+  EXPECT_TRUE(std::filesystem::exists(options.wal_dir + "/0000000000000000-0000000000000000.wal"));
+}
+
 TEST_F(RestoreTest, ARestoreThatRunsIsNotDisturbed) {
   const RestoreOptions options = Options();
   const std::string member = options.data_dir + "/restore.part/member";
