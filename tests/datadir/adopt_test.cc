@@ -136,7 +136,7 @@ TEST_F(AdoptTest, ATermThatBeginsBehindTheDatabaseIsThatOfTheEntry) {
 // Etcd before 3.5 may note no place in the log for an entry whose effect is in its file; later ones
 // put both into one commit.
 TEST_F(AdoptTest, AnEntryOfVersion2IsSteppedOverOnlyBeforeEtcd35) {
-  const std::string name("\x08\x05\x12\x03PUT\x1a\x02/0", 13);
+  const std::string name("\x08\x05\x12\x03PUT\x1a\x02/0", 11);
   WriteDatabase(EtcdContent(kLast));
   AppendToLog(wal::MakeEntry(kLast + 1, 2, name));
   EXPECT_THAT(AdoptError(), HasSubstr("entry 13 of the log is of a kind that only etcd can apply"));
