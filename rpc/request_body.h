@@ -41,7 +41,7 @@ class RequestBody {
   }
   bool ended() const { return ended_; }
   std::uint64_t messages() const { return messages_; }
-  // Of the messages alone, without gRPC's framing.
+  // The sum of the messages' sizes, without gRPC's framing.
   std::uint64_t message_bytes() const { return message_bytes_; }
 
   // A unary method's message: Assemble its bytes, Finish it when they ended, Take it once.
