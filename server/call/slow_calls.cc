@@ -40,9 +40,9 @@ std::string SizeText(std::uint64_t bytes) { return "size:" + std::to_string(byte
 
 // The answer of a call that only reads.
 std::string ReadText(const rpc::CallContext& call, const rpc::CallEnd& end) {
-  if (call.method()->name != "Range" || end.code != Code::kOk) return SizeText(end.sent_bytes);
-  return "range_response_count:" + std::to_string(call.answer_count()) + " " +
-         SizeText(end.sent_bytes);
+  const std::int64_t count = call.method()->name == "Range" ? AnswerCount(call, end) : -1;
+  if (end.code != Code::kOk || count < 0) return SizeText(end.sent_bytes);
+  return "range_response_count:" + std::to_string(count) + " " + SizeText(end.sent_bytes);
 }
 
 }  // namespace

@@ -107,6 +107,7 @@ class LogsTest(unittest.TestCase):
         slow = lines("apply request took too long")
         for prefix, request in (("", f"put:<{shown[0]}>"), ("read-only range ", shown[1]), ("", f"txn:<{shown[5]}>")):
             self.assertTrue(any(line["prefix"] == prefix and line["request"].endswith(request) for line in slow), slow)
+        self.assertTrue(any(line["response"].startswith("range_response_count:1 size:") for line in slow), slow)
         failed, = lines("failed to apply request")
         self.assertTrue(failed["request"].endswith(f"put:<{shown[6]}>"), failed)
         self.assertEqual(failed["error"], "etcdserver: requested lease not found")
