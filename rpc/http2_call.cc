@@ -40,7 +40,10 @@ std::string_view AnswerContentType(bool plus_proto) {
 // ---- From the request to the handler ----
 
 Call* Http2Session::NewCall(std::int32_t stream_id) {
-  if (waiting_.size() >= per_loop_.options.max_waiting_requests || ending()) return nullptr;
+  // The last GOAWAY has named the last stream: a client takes later ones for untouched, and repeats
+  // their calls elsewhere.
+  if (phase_ == Phase::kLast || ending()) return nullptr;
+  if (waiting_.size() >= per_loop_.options.max_waiting_requests) return nullptr;
   head_.Clear();
   auto call =
       std::allocate_shared<Call>(PoolAllocator<Call>(), *this, stream_id, per_loop_.loop.mailbox(),

@@ -595,6 +595,28 @@ TEST_F(Http2Test, ShutdownSaysGoodbyeTwice) {
   shutdown.get();
 }
 
+// A client that is told so makes the call elsewhere: a write would be done twice.
+TEST_F(Http2Test, ACallBehindTheLastOneThatIsNamedInTheGoodbyeIsNotBegun) {
+  client_.Send(UnaryCall(1, "/test.Echo/Hold", "h"));
+  ASSERT_TRUE(Eventually([&] { return server_.held == 1; }));
+  auto shutdown =
+      std::async(std::launch::async, [&] { server_.Shutdown(std::chrono::seconds(10)); });
+  ASSERT_TRUE(client_.NextOf(FrameType::kGoAway));
+  const auto ping = client_.NextOf(FrameType::kPing);
+  ASSERT_TRUE(ping);
+  // gRPC's clients put the ping's answer in front of calls that wait to be sent.
+  client_.Send(Frame(FrameType::kPing, kAck, 0, ping->payload) +
+               UnaryCall(3, "/test.Echo/Unary", "x"));
+  const auto last = client_.NextOf(FrameType::kGoAway);
+  ASSERT_TRUE(last);
+  EXPECT_EQ(last->last_stream_id(), 1U);
+  server_.Release();
+  EXPECT_EQ(client_.Await(1).message, Message("h"));
+  client_.socket().CloseWriting();
+  shutdown.get();
+  EXPECT_EQ(server_.started, 1);
+}
+
 TEST_F(Http2Test, ServerPingsASilentClientAndHangsUp) {
   Options options;
   options.ping_interval = std::chrono::milliseconds(50);
