@@ -199,7 +199,7 @@ class ToOursTest(unittest.TestCase):
     def test_etcds_file_becomes_the_database(self):
         self.assertEqual(self.post(self.image), (204, ""))
         self.wait_installed()
-        self.assertEqual(self.left(), [])
+        cluster.wait_until(lambda: self.left() == [], "its file to be removed")
         with self.behind.channel() as channel:
             rows = server.kv(channel).Range(rpc_pb2.RangeRequest(key=b"\0", range_end=b"\0", serializable=True),
                                             timeout=30).kvs
