@@ -182,6 +182,13 @@ class PosixFile final : public File {
   std::string path_;
 };
 
+bool IsNameOf(const std::string& path, int fd) {
+  struct stat named = {};
+  struct stat opened = {};
+  return ::stat(path.c_str(), &named) == 0 && ::fstat(fd, &opened) == 0 &&
+         named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
+}
+
 class PosixFileLock final : public FileLock {
  public:
   explicit PosixFileLock(Descriptor fd) : fd_(std::move(fd)) {}
@@ -270,14 +277,18 @@ class MachineFileSystem final : public FileSystem {
   }
 
   Result<std::unique_ptr<FileLock>> Lock(const std::string& path) override {
-    Descriptor fd(
-        Retry([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kFileMode); }));
-    if (fd.get() < 0) return FailErrno("open", path, errno);
-    if (Retry([&] { return ::flock(fd.get(), LOCK_EX | LOCK_NB); }) != 0) {
-      if (errno == EWOULDBLOCK) return Fail(Code::kFailedPrecondition, LockedText(path));
-      return FailErrno("lock", path, errno);
+    while (true) {
+      Descriptor fd(
+          Retry([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kFileMode); }));
+      if (fd.get() < 0) return FailErrno("open", path, errno);
+      if (Retry([&] { return ::flock(fd.get(), LOCK_EX | LOCK_NB); }) != 0) {
+        if (errno == EWOULDBLOCK) return Fail(Code::kFailedPrecondition, LockedText(path));
+        return FailErrno("lock", path, errno);
+      }
+      // The last holder may have removed or replaced the file since it was opened; then whoever
+      // opens that name now locks another one.
+      if (IsNameOf(path, fd.get())) return std::make_unique<PosixFileLock>(std::move(fd));
     }
-    return std::make_unique<PosixFileLock>(std::move(fd));
   }
 
   Result<std::uint64_t> FreeSpace(const std::string& path) override {

@@ -115,11 +115,20 @@ void AppendValue(std::string& out, const LogField& field) {
     case LogField::Kind::kBool:
       out += field.integer != 0 ? "true" : "false";
       return;
+    case LogField::Kind::kStrings:
+      out += '[';
+      for (const std::string& text : field.texts) {
+        if (out.back() != '[') out += ',';
+        AppendQuoted(out, text);
+      }
+      out += ']';
+      return;
   }
 }
 
 void AppendFields(std::string& out, std::initializer_list<LogField> fields, bool comma) {
   for (const LogField& field : fields) {
+    if (field.name.empty()) continue;
     if (comma) out += ',';
     comma = true;
     AppendQuoted(out, field.name);
@@ -128,8 +137,8 @@ void AppendFields(std::string& out, std::initializer_list<LogField> fields, bool
   }
 }
 
-// Go's layout 2006-01-02T15:04:05.999999Z0700: up to six digits of the second's fraction without
-// trailing zeros, and Z for a zero offset.
+// Go's layout 2006-01-02T15:04:05.000000Z0700: six digits of the second's fraction, and Z for a
+// zero offset.
 void AppendTimestamp(std::string& out, std::int64_t wall_ns) {
   constexpr std::int64_t kNanos = 1'000'000'000;
   std::int64_t seconds = wall_ns / kNanos;
@@ -144,11 +153,8 @@ void AppendTimestamp(std::string& out, std::int64_t wall_ns) {
   std::array<char, 64> buffer;
   out.append(buffer.data(),
              std::strftime(buffer.data(), buffer.size(), "%Y-%m-%dT%H:%M:%S", &parts));
-  if (std::int64_t micros = nanos / 1000; micros != 0) {
-    std::snprintf(buffer.data(), buffer.size(), ".%06d", static_cast<int>(micros));
-    std::string_view fraction(buffer.data());
-    out += fraction.substr(0, fraction.find_last_not_of('0') + 1);
-  }
+  std::snprintf(buffer.data(), buffer.size(), ".%06d", static_cast<int>(nanos / 1000));
+  out += buffer.data();
   if (parts.tm_gmtoff == 0) {
     out += 'Z';
     return;

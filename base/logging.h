@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -24,19 +25,23 @@ namespace kvorum {
 
 enum class LogLevel : std::uint8_t { kDebug, kInfo, kWarn, kError, kPanic, kFatal };
 
+// A field whose name is empty is left out of the line.
 struct LogField {
-  enum class Kind : std::uint8_t { kString, kInteger, kUnsigned, kDouble, kBool };
+  enum class Kind : std::uint8_t { kString, kInteger, kUnsigned, kDouble, kBool, kStrings };
   std::string_view name;
   Kind kind = Kind::kString;
   std::string_view text = {};
   std::int64_t integer = 0;
   std::uint64_t unsigned_integer = 0;
   double number = 0;
+  std::span<const std::string> texts = {};
 
   LogField(std::string_view n, std::string_view value) : name(n), text(value) {}
   LogField(std::string_view n, const char* value) : name(n), text(value) {}
   LogField(std::string_view n, const std::string& value) : name(n), text(value) {}
   LogField(std::string_view n, bool value) : name(n), kind(Kind::kBool), integer(value ? 1 : 0) {}
+  LogField(std::string_view n, std::span<const std::string> values)
+      : name(n), kind(Kind::kStrings), texts(values) {}
   LogField(std::string_view n, double value) : name(n), kind(Kind::kDouble), number(value) {}
   template <class T>
     requires(std::is_integral_v<T> && !std::is_same_v<T, bool>)

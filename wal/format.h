@@ -75,9 +75,10 @@
 // commit index never points past the entries that are kept; its term may then be below that of the
 // last entry, and the reader raises it.
 //
-// A segment that etcd wrote has no seals; read here, a bad frame in the last one is always taken
-// for torn. Segments that we wrote are whole to etcd; their first three frames are as etcd writes
-// them.
+// A segment that etcd wrote has no seals. In the last one etcd's own rule decides: a bad frame is
+// torn if it goes past the file's end, or if all that its record has in some sector is zero;
+// otherwise it is damage. Segments that we wrote are whole to etcd; their first three frames are as
+// etcd writes them.
 #pragma once
 
 #include <cstddef>

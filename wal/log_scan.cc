@@ -11,7 +11,8 @@ Result<std::optional<TornTail>> JudgeTail(SegmentReader& reader, SegmentReader::
         reader.path(), reader.size_bytes(),
         "the file ends here, and was " + std::to_string(reader.told_size_bytes()) + " bytes long");
   }
-  if (reader.told_size_bytes() == 0 && reader.size_bytes() - reader.offset() < kMaxSealFrameBytes) {
+  // One of ours has a seal next. An etcd that repairs its log cuts it behind any record.
+  if (!reader.has_more_than_head() && reader.size_bytes() - reader.offset() < kMaxSealFrameBytes) {
     return FailDamaged(reader.path(), reader.size_bytes(),
                        "the file ends within the segment's head");
   }
@@ -22,6 +23,11 @@ Result<std::optional<TornTail>> JudgeTail(SegmentReader& reader, SegmentReader::
                                  : "records end here, but not all that follows is zero";
   if (tail.synced_offset > reader.offset())
     return FailDamaged(reader.path(), reader.offset(), reason);
+  const bool has_seals = reader.told_size_bytes() != 0 || tail.has_seal;
+  if (step == SegmentReader::Step::kBad && !has_seals) {
+    KV_TRY(const bool is_torn, reader.LooksTornWithoutSeals());
+    if (!is_torn) return FailDamaged(reader.path(), reader.offset(), reason);
+  }
   return TornTail{.file = reader.path(),
                   .offset = reader.offset(),
                   .size_bytes = tail.end_offset - reader.offset(),

@@ -13,6 +13,7 @@ namespace {
 constexpr std::size_t kWindowBytes = std::size_t{256} << 10;
 constexpr std::size_t kInspectBytes = std::size_t{1} << 20;
 static_assert(kInspectBytes % kFrameAlignment == 0);
+constexpr std::uint64_t kSectorBytes = 512;
 
 std::uint64_t LoadWord(std::string_view bytes, std::size_t at) {
   std::uint64_t word = 0;
@@ -175,10 +176,30 @@ Result<SegmentReader::Tail> SegmentReader::InspectTail() {
     tail.end_offset = at + used;
     for (std::size_t i = 0; i < std::min(used, kInspectBytes); i += kFrameAlignment) {
       const std::optional<Seal> seal = FindSealAt(window.substr(i), at + i, name_.sequence);
-      if (seal.has_value()) tail.synced_offset = std::max(tail.synced_offset, seal->synced_offset);
+      if (!seal.has_value()) continue;
+      tail.has_seal = true;
+      tail.synced_offset = std::max(tail.synced_offset, seal->synced_offset);
     }
   }
   return tail;
+}
+
+Result<bool> SegmentReader::LooksTornWithoutSeals() {
+  KV_TRY(const std::string_view header, Load(offset_, kFrameHeaderBytes));
+  // As etcd reads a length, which may be one that DecodeLength refuses.
+  const std::uint64_t length = LoadWord(header, 0);
+  const std::uint64_t padding = (length >> 63U) != 0 ? (length >> 56U) & 7U : 0;
+  const std::uint64_t record_bytes = length & ~(std::uint64_t{0xff} << 56U);
+  std::uint64_t at = offset_ + kFrameHeaderBytes;
+  if (record_bytes + padding > size_bytes_ - at) return true;
+  const std::uint64_t end = at + record_bytes;  // padding is zero anyway
+  while (at < end) {
+    const std::uint64_t size = std::min(kSectorBytes - at % kSectorBytes, end - at);
+    KV_TRY(const std::string_view sector, Load(at, static_cast<std::size_t>(size)));
+    if (SizeWithoutZeros(sector) == 0) return true;
+    at += size;
+  }
+  return false;
 }
 
 }  // namespace kvorum::wal

@@ -42,6 +42,7 @@ class SegmentReader {
   const Checksums& checksums() const { return checksums_; }
   // The three records of the head were good.
   bool has_head() const { return records_ >= kHeadRecords; }
+  bool has_more_than_head() const { return records_ > kHeadRecords; }
   // The last good frame is a seal that was written after everything before it was synced.
   bool sealed() const { return sealed_; }
   // The highest SYNCED of the seals so far: everything before it had been durable once.
@@ -54,8 +55,12 @@ class SegmentReader {
   struct Tail {
     std::uint64_t end_offset = 0;     // after the last byte that is not zero; 0 if there is none
     std::uint64_t synced_offset = 0;  // the highest SYNCED of a seal there
+    bool has_seal = false;
   };
   Result<Tail> InspectTail();
+  // After kBad: etcd's rule for a log without seals. The frame at offset() goes past the file's
+  // end, or what its record has in one sector is all zero.
+  Result<bool> LooksTornWithoutSeals();
 
   const std::string& path() const { return file_->path(); }
 

@@ -4,15 +4,29 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <utility>
 
 #include "tests/disk/sim_file_system.h"
+
+namespace {
+// Runs between the opening of a file and its lock, once.
+std::function<void()> before_lock;
+}  // namespace
+
+extern "C" int flock(int fd, int operation) {
+  if (const auto run = std::exchange(before_lock, nullptr)) run();
+  return static_cast<int>(::syscall(SYS_flock, fd, operation));
+}
 
 namespace kvorum {
 namespace {
@@ -190,6 +204,17 @@ TEST_P(FileSystemTest, ALockHasOneHolder) {
   EXPECT_EQ(second.error().message, "lock " + Path("lock") + ": held by another process");
   lock->reset();
   EXPECT_TRUE(fs_->Lock(Path("lock")).has_value());
+}
+
+TEST(PosixLockTest, IsOfTheFileThatHasTheName) {
+  std::string dir = testing::TempDir() + "/file_system_test.XXXXXX";
+  ASSERT_NE(::mkdtemp(dir.data()), nullptr);
+  const std::string path = dir + "/lock";
+  before_lock = [&] { std::filesystem::remove(path); };
+  const auto lock = PosixFileSystem().Lock(path);
+  ASSERT_TRUE(lock.has_value()) << lock.error().message;
+  EXPECT_FALSE(PosixFileSystem().Lock(path).has_value());
+  std::filesystem::remove_all(dir);
 }
 
 TEST_P(FileSystemTest, TellsTheFreeSpace) { EXPECT_GT(fs_->FreeSpace(dir_).value(), 0u); }

@@ -62,10 +62,12 @@ TEST_F(LogFormatTest, ALineForTheConsole) {
             "{\"key\":\"a\\tb\",\"n\":1}");
 }
 
-TEST_F(LogFormatTest, TheTimeHasNoTrailingZerosAndNamesItsZone) {
-  EXPECT_THAT(Json("", {}, 1'136'214'245'000'000'999), HasSubstr("\"2006-01-02T15:04:05Z\""));
-  EXPECT_THAT(Json("", {}, 1'136'214'245'100'000'000), HasSubstr("\"2006-01-02T15:04:05.1Z\""));
-  EXPECT_THAT(Json("", {}, 1'136'214'245'000'010'000), HasSubstr(":05.00001Z\""));
+TEST_F(LogFormatTest, TheTimeHasSixDigitsAndNamesItsZone) {
+  EXPECT_THAT(Json("", {}, 1'136'214'245'000'000'999),
+              HasSubstr("\"2006-01-02T15:04:05.000000Z\""));
+  EXPECT_THAT(Json("", {}, 1'136'214'245'100'000'000),
+              HasSubstr("\"2006-01-02T15:04:05.100000Z\""));
+  EXPECT_THAT(Json("", {}, 1'136'214'245'000'010'000), HasSubstr(":05.000010Z\""));
   SetTimeZone("UTC-5:30");
   EXPECT_THAT(Json(""), HasSubstr("\"2006-01-02T20:34:05.123456+0530\""));
   SetTimeZone("UTC+8");
