@@ -113,6 +113,9 @@ Result<TreePage> PageFile::ReadTreePage(PageId id, PageBuffer& buffer, std::uint
   KV_RETURN_IF_ERROR(read_up_to(elements));
   const std::uint64_t content = TreePage::ContentBytes(buffer.First(have));
   if (content > all) return Damage(id, "its content does not fit into it");
+  // bbolt has always allocated what the content takes, and once a page more if it ends with one.
+  if (header.overflow > content / meta_.page_size)
+    return Damage(id, "its content is shorter than its overflow");
   if (content > (header.flags == kLeafFlag ? max_leaf_bytes_ : kMaxBranchBytes))
     return Damage(id, "too large: " + std::to_string(content) + " bytes");
   KV_RETURN_IF_ERROR(read_up_to(content));

@@ -21,13 +21,18 @@ class PageStream {
   bool keeps_bytes() const { return keeps_bytes_; }
   PageId page_count() const { return next_id_; }
 
+  // The bytes of the pages that so much content takes.
+  std::uint64_t WholePages(std::uint64_t content_bytes) const {
+    return (content_bytes + page_size_ - 1) & ~std::uint64_t{page_size_ - 1};  // a power of two
+  }
+
   // Begins a page of content_bytes, header included, with as much overflow as that takes. Exactly
   // the rest of the content is appended (only if the stream keeps bytes), then the page ended.
   PageId Begin(std::uint16_t flags, std::size_t count, std::uint64_t content_bytes) {
     const PageId id = next_id_;
-    const std::uint64_t pages = (content_bytes + page_size_ - 1) / page_size_;
+    const std::uint64_t pages = WholePages(content_bytes) / page_size_;
     next_id_ += pages;
-    padding_bytes_ = (pages * page_size_) - content_bytes;
+    padding_bytes_ = WholePages(content_bytes) - content_bytes;
     if (keeps_bytes_)
       AppendHeader(bytes_, {.id = id,
                             .flags = flags,
@@ -51,7 +56,8 @@ class PageStream {
     std::string rest = bytes_.substr(bytes_.size() - (bytes_.size() % unit_bytes));
     std::string taken = std::exchange(bytes_, {});
     taken.resize(taken.size() - rest.size());
-    bytes_.reserve(taken.size());
+    // The next one is about as long, and a leaf longer at times.
+    bytes_.reserve(taken.size() + (taken.size() / 4));
     bytes_ += rest;
     return taken;
   }

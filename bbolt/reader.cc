@@ -34,7 +34,16 @@ Result<std::optional<std::string>> Reader::Get(const Bucket& bucket, std::string
   return std::string(cursor.value());
 }
 
-Result<void> Reader::Check() { return CheckPages(file_); }
+std::unique_ptr<PageCheck> Reader::NewCheck() { return std::make_unique<PageCheck>(file_); }
+
+Result<void> Reader::Check(const std::function<void(std::uint64_t)>& on_bytes) {
+  PageCheck check(file_);
+  while (true) {
+    KV_TRY(const bool done, check.Step());
+    if (on_bytes) on_bytes(check.checked_bytes());
+    if (done) return {};
+  }
+}
 
 Result<void> Reader::Visit(const Visitor& visitor) {
   Cursor names = NewCursor(root());

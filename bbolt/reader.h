@@ -20,6 +20,8 @@
 
 namespace kvorum::bbolt {
 
+class PageCheck;
+
 struct ReaderOptions {
   // A page with its overflow, which a large value needs, may take as much memory.
   std::uint64_t max_leaf_bytes = std::uint64_t{1} << 30;
@@ -51,8 +53,10 @@ class Reader {
   Cursor NewCursor(const Bucket& bucket) { return {file_, bucket}; }
 
   // Reads the whole file: each page is reachable exactly once, or free; nothing is damaged. Memory:
-  // two bits for each page.
-  Result<void> Check();
+  // two bits for each page. `on_bytes`, if not empty, gets the bytes that were checked so far.
+  Result<void> Check(const std::function<void(std::uint64_t checked_bytes)>& on_bytes = {});
+  // The same in steps. The reader outlives it.
+  std::unique_ptr<PageCheck> NewCheck();
 
   // Visits the content in the order in which etcd hashes it: each bucket of the root, then its keys
   // and values. A nested bucket is a key without a value. A visitor's error ends it.

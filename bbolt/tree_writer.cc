@@ -3,6 +3,8 @@
 #include <iterator>
 #include <utility>
 
+#include "base/check.h"
+
 namespace kvorum::bbolt {
 namespace {
 
@@ -16,32 +18,46 @@ void AppendElement(std::string& out, std::uint32_t flags, std::uint64_t offset,
 
 }  // namespace
 
-Result<void> TreeWriter::Put(std::uint32_t flags, std::string_view key, std::string_view value) {
+Result<void> TreeWriter::PutSize(std::string_view key, std::uint64_t value_bytes) {
+  KV_CHECK(!pages_.keeps_bytes(), "a size makes no page");
+  return Put(0, key, value_bytes, {});
+}
+
+Result<void> TreeWriter::Put(std::uint32_t flags, std::string_view key, std::uint64_t value_bytes,
+                             std::string_view value) {
   if (key.empty() || key.size() > kMaxKeyBytes)
     return Fail(Code::kInvalidArgument,
                 "bbolt: a key of " + std::to_string(key.size()) + " bytes cannot be stored");
-  if (value.size() > kMaxValueBytes)
+  if (value_bytes > kMaxValueBytes)
     return Fail(Code::kInvalidArgument,
-                "bbolt: a value of " + std::to_string(value.size()) + " bytes cannot be stored");
+                "bbolt: a value of " + std::to_string(value_bytes) + " bytes cannot be stored");
   if (key <= last_key_) return Fail(Code::kInvalidArgument, "bbolt: keys must ascend");
   last_key_.assign(key);
 
   const Element element{.flags = flags,
                         .key_bytes = static_cast<std::uint32_t>(key.size()),
-                        .value_bytes = static_cast<std::uint32_t>(value.size())};
-  const std::uint64_t size = kElementBytes + key.size() + value.size();
-  if (leaf_bytes_ + size > pages_.page_size() && !elements_.empty()) EndLeaf();
-  if (leaf_bytes_ + size > pages_.page_size()) {
+                        .value_bytes = static_cast<std::uint32_t>(value_bytes)};
+  const std::uint64_t size = kElementBytes + key.size() + value_bytes;
+  if (!elements_.empty() && !LeafGainsFrom(size)) EndLeaf();
+  if (leaf_bytes_ + size > kMaxSharedLeafBytes) {
     PutAlone(element, key, value);
     return {};
   }
   if (elements_.empty()) first_key_.assign(key);
   elements_.push_back(element);
   leaf_bytes_ += size;
-  if (!pages_.keeps_bytes() && leaf_bytes_ > InlineLimit()) return {};
+  if (!pages_.keeps_bytes()) return {};
   data_.append(key);
   data_.append(value);
   return {};
+}
+
+bool TreeWriter::LeafGainsFrom(std::uint64_t size_bytes) const {
+  const std::uint64_t apart = pages_.WholePages(leaf_bytes_);
+  const std::uint64_t together = leaf_bytes_ + size_bytes;
+  if (together <= apart) return true;
+  return together <= kMaxSharedLeafBytes &&
+         pages_.WholePages(together) < apart + pages_.WholePages(kHeaderBytes + size_bytes);
 }
 
 std::string TreeWriter::Elements() const {
@@ -62,6 +78,7 @@ std::string TreeWriter::InlinePage() const {
                       .overflow = 0});
   page += Elements();
   page += data_;
+  page.resize(leaf_bytes_);  // of a stream that keeps no bytes, it has the size
   return page;
 }
 
@@ -80,7 +97,7 @@ void TreeWriter::EndLeaf() {
 
 void TreeWriter::PutAlone(const Element& element, std::string_view key, std::string_view value) {
   const PageId id =
-      pages_.Begin(kLeafFlag, 1, kHeaderBytes + kElementBytes + key.size() + value.size());
+      pages_.Begin(kLeafFlag, 1, kHeaderBytes + kElementBytes + key.size() + element.value_bytes);
   if (pages_.keeps_bytes()) {
     std::string head;
     AppendElement(head, element.flags, kElementBytes, element.key_bytes, element.value_bytes);

@@ -1,6 +1,10 @@
-// Builds one bucket's tree from the bottom, in one pass over its keys: a page leaves when the next
-// element does not fit into it, and its parent then gets to know its first key and its id. So a
+// Builds one bucket's tree from the bottom, in one pass over its keys: a page leaves when it gains
+// nothing from the next element, and its parent then gets to know its first key and its id. So a
 // page comes after all of its children, the root last, and what waits is a page of each level.
+//
+// A leaf takes the next record while the two need fewer pages together than apart. So small records
+// fill one page, and those which overflow it share what their last page has left: bbolt, with two
+// keys in each leaf at least, would else need up to a third less.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +26,11 @@ class TreeWriter {
 
   // `flags` is 0 or kBucketElementFlag. kInvalidArgument unless key and value are of a size that
   // bbolt takes, and the key comes after the last one.
-  Result<void> Put(std::uint32_t flags, std::string_view key, std::string_view value);
+  Result<void> Put(std::uint32_t flags, std::string_view key, std::string_view value) {
+    return Put(flags, key, value.size(), value);
+  }
+  // For a stream that keeps no bytes: the value's size is enough.
+  Result<void> PutSize(std::string_view key, std::uint64_t value_bytes);
 
   // True if the tree may stand within the bucket's element, by bbolt's own rule.
   bool CanBeInline() const { return branches_.empty() && leaf_bytes_ <= InlineLimit(); }
@@ -46,10 +54,17 @@ class TreeWriter {
     std::uint64_t bytes = kHeaderBytes;
   };
 
+  // A leaf of several records waits in memory, and bbolt rewrites all of it: larger ones would save
+  // no more than a page in that many.
+  static constexpr std::uint64_t kMaxSharedLeafBytes = std::uint64_t{256} << 10;
+
   std::uint32_t InlineLimit() const { return pages_.page_size() / 4; }
+  Result<void> Put(std::uint32_t flags, std::string_view key, std::uint64_t value_bytes,
+                   std::string_view value);
+  bool LeafGainsFrom(std::uint64_t size_bytes) const;
   std::string Elements() const;
   void EndLeaf();
-  // The page of a record that does not fit into one: it goes to the stream without a copy.
+  // The leaf of a record that is too large to share one: it goes to the stream without a copy.
   void PutAlone(const Element& element, std::string_view key, std::string_view value);
   void AddChild(std::size_t level, std::string key, PageId id);
   PageId EndBranch(std::size_t level, std::size_t count);

@@ -44,8 +44,12 @@ class ImageTrees {
     return {};
   }
   Result<void> Put(std::string_view key, std::string_view value) {
-    if (!bucket_.has_value()) return Fail(Code::kInvalidArgument, "bbolt: a key needs a bucket");
+    KV_RETURN_IF_ERROR(CheckBucket());
     return bucket_->Put(0, key, value);
+  }
+  Result<void> PutSize(std::string_view key, std::uint64_t value_bytes) {
+    KV_RETURN_IF_ERROR(CheckBucket());
+    return bucket_->PutSize(key, value_bytes);
   }
   Result<Plan> Finish() {
     KV_RETURN_IF_ERROR(EndBucket());
@@ -59,6 +63,10 @@ class ImageTrees {
   PageStream& pages() { return pages_; }
 
  private:
+  Result<void> CheckBucket() const {
+    if (!bucket_.has_value()) return Fail(Code::kInvalidArgument, "bbolt: a key needs a bucket");
+    return {};
+  }
   Result<void> EndBucket() {
     if (!bucket_.has_value()) return {};
     std::string element;
@@ -95,6 +103,9 @@ Writer Writer::WritingWithoutPlan(std::uint32_t page_size) {
 Result<void> Writer::BeginBucket(std::string_view name) { return trees_->BeginBucket(name); }
 Result<void> Writer::Put(std::string_view key, std::string_view value) {
   return trees_->Put(key, value);
+}
+Result<void> Writer::PutSize(std::string_view key, std::uint64_t value_bytes) {
+  return trees_->PutSize(key, value_bytes);
 }
 Result<Plan> Writer::Finish() { return trees_->Finish(); }
 std::size_t Writer::ReadyBytes() const { return trees_->pages().ready_bytes(); }

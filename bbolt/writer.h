@@ -6,13 +6,14 @@
 // two passes over the same content: a sizing one, which makes the same pages and counts them, then
 // the writing one. A file, in which the first two pages can be overwritten, needs one.
 //
-//   Writer sizing = Writer::Sizing(page_size);     BeginBucket, Put ..., Finish -> plan
-//   Writer writer = Writer::Writing(plan);         the same, with Take() whenever there is enough
+//   Writer sizing = Writer::Sizing(page_size);     BeginBucket, PutSize ..., Finish -> plan
+//   Writer writer = Writer::Writing(plan);         the same with Put, and Take() whenever there is
+//   enough
 //
 // A pure class: it waits for nothing and reads no clock; equal content gives equal bytes. Memory: a
-// page or two of each level of two trees, what Take has not taken, and no value longer than that.
-// Every page that bbolt does not need stays out: the freelist is empty, pages are full, a small
-// bucket is inline. bbolt goes on in the file as in one of its own.
+// leaf of 256 KiB at most, a page or two of each level of two trees, what Take has not taken, and
+// no value longer than that. Every page that bbolt does not need stays out: the freelist is empty,
+// pages are full, a small bucket is inline. bbolt goes on in the file as in one of its own.
 #pragma once
 
 #include <cstddef>
@@ -57,11 +58,13 @@ class Writer {
   Result<void> BeginBucket(std::string_view name);
   // The views are not needed after the call.
   Result<void> Put(std::string_view key, std::string_view value);
+  // The same for a writer that sizes, to which the bytes of a value do not matter.
+  Result<void> PutSize(std::string_view key, std::uint64_t value_bytes);
   // Nothing may be put after it.
   Result<Plan> Finish();
 
-  // The bytes that are ready: whole pages, at most the last record put and a few pages more than
-  // the caller let wait. It stops at the end of the file.
+  // The bytes that are ready: whole pages, at most the last record put, a leaf and a few pages more
+  // than the caller let wait. It stops at the end of the file.
   std::size_t ReadyBytes() const;
   // Leaves what makes no whole unit for the next time.
   std::string Take(std::size_t unit_bytes = 1);

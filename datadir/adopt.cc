@@ -14,6 +14,7 @@
 #include "mvcc/bucket.h"
 #include "mvcc/etcd_import.h"
 #include "mvcc/snapshot_content.h"
+#include "mvcc/store.h"
 #include "server/messages/conf_state_json.h"
 #include "server/messages/member.h"
 #include "server/messages/version.h"
@@ -56,24 +57,35 @@ class Adoption {
       : fs_(fs), options_(options), layout_(options.data_dir, options.wal_dir) {}
 
   Result<Adopted> Run() {
-    KV_TRY(const auto lock, LockMember(fs_, layout_));
-    KV_TRY(const bool is_ours, fs_.Exists(layout_.format));
+    KV_TRY(const MemberLock lock, MemberLock::Take(fs_, layout_));
+    KV_TRY(const bool is_ours, IsOurs(fs_, layout_));
     if (is_ours) {
       result_.was_ours = true;
       return Finish();
     }
-    KV_TRY(DatabaseOwner owner, OwnerOfDatabase(fs_, layout_.database));
-    if (owner == DatabaseOwner::kEtcd) {
-      KV_RETURN_IF_ERROR(ConvertLocked());
-      owner = DatabaseOwner::kKvorum;
+    KV_TRY(const DatabaseOwner owner, OwnerOfDatabase(fs_, layout_.database));
+    switch (owner) {
+      case DatabaseOwner::kEtcd:
+        KV_RETURN_IF_ERROR(ConvertLocked());
+        break;
+      case DatabaseOwner::kNobody:
+        KV_RETURN_IF_ERROR(GoOnAfterCrash());
+        break;
+      case DatabaseOwner::kKvorum:
+        break;  // after a crash, too
+      case DatabaseOwner::kUnknown:
+        return NotEtcds();
     }
-    if (owner == DatabaseOwner::kNobody) KV_RETURN_IF_ERROR(GoOnAfterCrash());
-    KV_RETURN_IF_ERROR(CheckEtcdsIsKept());
+    if (owner != DatabaseOwner::kEtcd) KV_RETURN_IF_ERROR(CheckConverted());
     KV_RETURN_IF_ERROR(WriteFileAtomically(fs_, layout_.format, kFormat));
     return Finish();
   }
 
  private:
+  std::unexpected<Error> NotEtcds() const {
+    return Fail(Code::kDataLoss, layout_.database + " is no database of etcd");
+  }
+
   // The exchange was cut off between its two renames.
   Result<void> GoOnAfterCrash() {
     KV_TRY(const bool converted, fs_.Exists(layout_.Adopted()));
@@ -83,12 +95,25 @@ class Adoption {
     return Exchange(fs_, layout_.Adopted(), layout_.database, layout_.KeptOfEtcd());
   }
 
-  // The database is ours only if an exchange put it there: anything else, an empty file too, would
-  // be taken for a new one at the start.
-  Result<void> CheckEtcdsIsKept() {
+  // The database is ours only if an exchange put it there, and what an earlier adoption kept does
+  // not show that: it has to be the log's, too.
+  Result<void> CheckConverted() {
     KV_TRY(const bool is_kept, fs_.Exists(layout_.KeptOfEtcd()));
-    if (is_kept) return {};
-    return Fail(Code::kDataLoss, layout_.database + " is no database of etcd");
+    if (!is_kept) return NotEtcds();
+    KV_TRY(const mvcc::Store::Recovered recovered, ReadOurs());
+    const raft::Index applied{recovered.consistent_index};
+    KV_TRY(const LogSummary log, SummarizeLog(fs_, layout_.wal, applied));
+    return CheckFits(log, applied);
+  }
+
+  Result<mvcc::Store::Recovered> ReadOurs() {
+    // Opening would make one.
+    KV_TRY(const bool there, fs_.Exists(layout_.database));
+    if (!there) return Fail(Code::kNotFound, "there is no database in " + layout_.snap);
+    KV_TRY(const auto backend, options_.open(layout_.database));
+    KV_TRY(const mvcc::Reader reader, backend->NewReader());
+    is_read_ = true;
+    return mvcc::Store::ReadRecovered(*reader);
   }
 
   // Holds the lock that etcd has on its database while it runs.
@@ -149,14 +174,17 @@ class Adoption {
     } else {
       meta.conf_state = std::move(of_members);
     }
+    Tell(options_.on_progress, kReadingLog);
     KV_TRY(const LogSummary log,
            SummarizeLog(fs_, layout_.wal, raft::Index{meta.consistent_index}));
-    KV_RETURN_IF_ERROR(CheckFits(log, meta));
+    KV_RETURN_IF_ERROR(CheckFits(log, raft::Index{meta.consistent_index}));
     if (const auto entry =
             log.unknown_entry.has_value() || !is_3_5 ? log.unknown_entry : log.first_of_version_2;
         entry.has_value())
       return OnlyForEtcd(*entry);
-    KV_RETURN_IF_ERROR(file->Check());
+    KV_RETURN_IF_ERROR(file->Check([&](std::uint64_t checked) {
+      Tell(options_.on_progress, kChecking, checked, file->SizeBytes());
+    }));
     meta.consistent_index = log.skippable_to.value();
     // The database's own is missing before 3.5, and may be older than that of what is skipped.
     if (log.skippable_to_term != raft::Term{}) meta.term = log.skippable_to_term.value();
@@ -170,8 +198,7 @@ class Adoption {
     return ProvideSnapshotFile(log, meta);
   }
 
-  Result<void> CheckFits(const LogSummary& log, const mvcc::EtcdMeta& meta) const {
-    const raft::Index applied{meta.consistent_index};
+  static Result<void> CheckFits(const LogSummary& log, raft::Index applied) {
     const raft::Index marked = log.markers.empty() ? raft::Index{} : log.markers.back().index;
     if (applied < marked || applied > std::max(log.last_index, marked)) {
       return Fail(Code::kDataLoss,
@@ -214,29 +241,32 @@ class Adoption {
       KV_TRY(const auto backend, options_.open(unfinished));
       const mvcc::EtcdImport import{
           .meta = meta, .on_progress = [&](std::uint64_t, std::uint64_t bytes) -> Result<void> {
-            if (options_.on_progress) options_.on_progress(std::min(bytes, total), total);
+            Tell(options_.on_progress, kCopying, std::min(bytes, total), total);
             return {};
           }};
       KV_TRY(const auto read, mvcc::ImportEtcdContent(file, import, *backend));
+      Tell(options_.on_progress, kCopying, total, total);
       KV_RETURN_IF_ERROR(backend->Sync());
+      Tell(options_.on_progress, kComparing);
       KV_TRY(const mvcc::Reader reader, backend->NewReader());
       KV_TRY(const auto built, mvcc::ComputeSnapshotTotals(*reader));
       if (built != read) {
         return Fail(Code::kDataLoss, unfinished + " differs from the database it was made of");
       }
       result_.records = read.records;
+      is_read_ = true;
     }
-    if (options_.on_progress) options_.on_progress(total, total);
     KV_RETURN_IF_ERROR(RemoveIfThere(fs_, LmdbLockOf(unfinished)));
     KV_RETURN_IF_ERROR(fs_.Rename(unfinished, layout_.Adopted()));
     return fs_.SyncDirectory(layout_.snap);
   }
 
   Result<Adopted> Finish() {
+    KV_RETURN_IF_ERROR(RemoveLeftovers(fs_, layout_));
     KV_TRY(const bool is_kept, fs_.Exists(layout_.KeptOfEtcd()));
-    if (is_kept && options_.drop_old) {
-      KV_RETURN_IF_ERROR(fs_.Remove(layout_.KeptOfEtcd()));
-      KV_RETURN_IF_ERROR(fs_.SyncDirectory(layout_.snap));
+    if (options_.drop_old) {
+      if (!is_read_) KV_RETURN_IF_ERROR(ReadOurs());
+      KV_RETURN_IF_ERROR(DropKept(fs_, layout_));
     } else if (is_kept) {
       result_.kept = layout_.KeptOfEtcd();
     }
@@ -247,6 +277,7 @@ class Adoption {
   const AdoptOptions& options_;
   const Layout layout_;
   std::unique_ptr<FileLock> etcds_lock_;
+  bool is_read_ = false;  // our database, in this run
   Adopted result_;
 };
 

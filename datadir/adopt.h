@@ -7,24 +7,22 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 
 #include "base/error.h"
 #include "base/file_system.h"
+#include "datadir/progress.h"
 #include "mvcc/snapshot_stream.h"
 #include "proto/raft_types.h"
 
 namespace kvorum::datadir {
 
-// Bytes of the database. Called on the caller's thread.
-using OnProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;
-
 struct AdoptOptions {
   std::string data_dir;
   std::string wal_dir = {};  // empty: within the data directory
   mvcc::BackendOpener open;  // of our backend; its commits may be synced by hand
-  bool drop_old = false;     // removes etcd's database when ours is in its place
+  // Removes what moves have kept when our database is in its place and can be read whole.
+  bool drop_old = false;
   OnProgress on_progress = {};
 };
 

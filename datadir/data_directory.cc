@@ -10,8 +10,6 @@
 namespace kvorum::datadir {
 namespace {
 
-constexpr std::uint64_t kFormatLimitBytes = 4096;
-
 // A release that was cut off is finished before anything else: its database may be etcd's already.
 Result<void> CheckNotReleased(FileSystem& fs, const DataDirectory& dir) {
   KV_TRY(const DatabaseOwner owner, OwnerOfDatabase(fs, dir.database));
@@ -27,14 +25,11 @@ Result<void> CheckNotReleased(FileSystem& fs, const DataDirectory& dir) {
 }
 
 Result<void> CheckFormat(FileSystem& fs, const DataDirectory& dir, const std::string& path) {
-  KV_TRY(const bool marked, fs.Exists(path));
-  if (marked) {
-    KV_TRY(const std::string format, ReadWholeFile(fs, path, kFormatLimitBytes));
-    if (format == kFormat) return CheckNotReleased(fs, dir);
-    return Fail(Code::kFailedPrecondition,
-                "data directory " + dir.root + " has a layout that this version does not know (" +
-                    path + " says \"" + format.substr(0, format.find('\n')) +
-                    "\"); use the version that wrote it");
+  const Layout layout(dir.root, dir.wal);
+  KV_TRY(const bool is_ours, IsOurs(fs, layout));
+  if (is_ours) {
+    KV_RETURN_IF_ERROR(CheckNotReleased(fs, dir));
+    return RemoveLeftovers(fs, layout);
   }
   KV_TRY(const bool has_database, fs.Exists(dir.database));
   KV_TRY(const std::vector<std::string> wal_names, fs.List(dir.wal));

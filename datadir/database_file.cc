@@ -2,49 +2,50 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
-#include <thread>
 #include <utility>
 
 #include "base/file_system.h"
 #include "bbolt/reader.h"
+#include "datadir/acting_as_owner.h"
 #include "datadir/layout.h"
+#include "datadir/wait_for_lock.h"
 #include "mvcc/backend.h"
 #include "mvcc/bucket.h"
 #include "mvcc/etcd_content.h"
 #include "mvcc/revision.h"
+#include "server/messages/storage_version.h"
 
 namespace kvorum::datadir {
 namespace {
 
-// Both formats have a page header of 16 bytes before the magic number of their first page.
-constexpr std::size_t kMagicOffset = 16;
-constexpr std::uint32_t kBboltMagic = 0xED0CDAED;
-
-constexpr std::chrono::milliseconds kLockPause(50);
+std::unexpected<Error> InUse(const std::string& path) {
+  return Fail(Code::kFailedPrecondition, "timeout: another process uses " + path);
+}
 
 // A lock that is shared with readers, and that etcd and its tools take for themselves to write.
 class SharedLock {
  public:
-  static Result<SharedLock> Take(const std::string& path, Duration timeout) {
+  static Result<SharedLock> Take(const std::string& path) {
     const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (fd < 0)
       return Fail(errno == ENOENT ? Code::kNotFound : Code::kPermissionDenied,
                   "open " + path + ": " + std::strerror(errno));
     SharedLock lock(fd);
-    const auto begin = std::chrono::steady_clock::now();
-    while (::flock(fd, LOCK_SH | LOCK_NB) != 0) {
-      if (errno != EWOULDBLOCK)
-        return Fail(Code::kUnknown, "lock " + path + ": " + std::strerror(errno));
-      if (timeout.count() > 0 && std::chrono::steady_clock::now() - begin >= timeout)
-        return Fail(Code::kFailedPrecondition, "timeout: another process uses " + path);
-      std::this_thread::sleep_for(kLockPause);
+    if (::flock(fd, LOCK_SH | LOCK_NB) != 0) {
+      if (errno == EWOULDBLOCK) return InUse(path);
+      return Fail(Code::kUnknown, "lock " + path + ": " + std::strerror(errno));
     }
+    // The lock is of the file and not of its name.
+    struct stat locked{};
+    struct stat named{};
+    if (::fstat(fd, &locked) != 0 || ::stat(path.c_str(), &named) != 0 ||
+        locked.st_dev != named.st_dev || locked.st_ino != named.st_ino)
+      return InUse(path);
     return lock;
   }
   SharedLock(SharedLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
@@ -65,7 +66,7 @@ class EtcdFile final : public DatabaseFile {
 
   DatabaseKind kind() const override { return DatabaseKind::kEtcd; }
   std::uint64_t SizeBytes() const override { return reader_->SizeBytes(); }
-  Result<void> Check() override { return reader_->Check(); }
+  Result<void> Check(const OnBytes& on_bytes) override { return reader_->Check(on_bytes); }
 
   Result<std::optional<std::string>> GetMeta(std::string_view key) override {
     KV_TRY(const auto meta, reader_->FindBucket(mvcc::BucketName(mvcc::Bucket::kMeta)));
@@ -98,10 +99,14 @@ class EtcdFile final : public DatabaseFile {
 
 class KvorumFile final : public DatabaseFile {
  public:
-  KvorumFile(std::string lock_path, std::unique_ptr<mvcc::Backend> backend, mvcc::Reader reader)
-      : lock_path_(std::move(lock_path)),
+  // `told` is the storage version that etcd's file of this database would state.
+  KvorumFile(ActingAsOwner acting, std::string lock_path, std::unique_ptr<mvcc::Backend> backend,
+             mvcc::Reader reader, std::optional<std::string> told)
+      : acting_(std::move(acting)),
+        lock_path_(std::move(lock_path)),
         backend_(std::move(backend)),
-        reader_(std::move(reader)) {}
+        reader_(std::move(reader)),
+        told_(std::move(told)) {}
   ~KvorumFile() override {
     reader_.reset();
     backend_.reset();
@@ -112,12 +117,20 @@ class KvorumFile final : public DatabaseFile {
   std::uint64_t SizeBytes() const override { return backend_->SizeBytes(); }
 
   // Each record is checked as it is read.
-  Result<void> Check() override {
+  Result<void> Check(const OnBytes& on_bytes) override {
+    std::uint64_t checked = 0;
     return Visit({.bucket = [](std::string_view) -> Result<void> { return {}; },
-                  .record = [](std::string_view, std::string_view) -> Result<void> { return {}; }});
+                  .record = [&](std::string_view key, std::string_view value) -> Result<void> {
+                    if (on_bytes) on_bytes(checked += key.size() + value.size());
+                    return {};
+                  }});
   }
 
   Result<std::optional<std::string>> GetMeta(std::string_view key) override {
+    if (key == mvcc::meta_key::kStorageVersion && told_.has_value()) {
+      if (told_->empty()) return std::nullopt;
+      return told_;
+    }
     KV_TRY(const auto value, (*reader_)->Get(mvcc::Bucket::kMeta, key));
     if (!value.has_value()) return std::nullopt;
     return std::string(*value);
@@ -129,7 +142,7 @@ class KvorumFile final : public DatabaseFile {
       Result<void> visited;
       KV_RETURN_IF_ERROR(
           (*reader_)->Scan(bucket, {}, {}, [&](std::string_view key, std::string_view value) {
-            if (mvcc::IsEtcds(bucket, key)) visited = visitor.record(key, value);
+            if (mvcc::IsEtcds(bucket, key)) visited = VisitRecord(visitor, bucket, key, value);
             return visited.has_value();
           }));
       KV_RETURN_IF_ERROR(visited);
@@ -156,13 +169,23 @@ class KvorumFile final : public DatabaseFile {
   }
 
  private:
+  Result<void> VisitRecord(const Visitor& visitor, mvcc::Bucket bucket, std::string_view key,
+                           std::string_view value) const {
+    if (bucket != mvcc::Bucket::kMeta || key != mvcc::meta_key::kStorageVersion ||
+        !told_.has_value())
+      return visitor.record(key, value);
+    return told_->empty() ? Result<void>() : visitor.record(key, *told_);
+  }
+
+  const ActingAsOwner acting_;   // in the database's folder
   const std::string lock_path_;  // of the file beside it that LMDB made; empty if it was there
   std::unique_ptr<mvcc::Backend> backend_;
   std::optional<mvcc::Reader> reader_;
+  const std::optional<std::string> told_;  // nullopt: its own
 };
 
-Result<std::unique_ptr<DatabaseFile>> OpenEtcds(const std::string& path, Duration timeout) {
-  KV_TRY(SharedLock lock, SharedLock::Take(path, timeout));
+Result<std::unique_ptr<DatabaseFile>> OpenEtcds(const std::string& path) {
+  KV_TRY(SharedLock lock, SharedLock::Take(path));
   auto reader = bbolt::Reader::Open(PosixFileSystem(), path);
   if (!reader.has_value()) {
     if (reader.error().code != Code::kDataLoss) return std::unexpected(reader.error());
@@ -171,41 +194,49 @@ Result<std::unique_ptr<DatabaseFile>> OpenEtcds(const std::string& path, Duratio
   return std::make_unique<EtcdFile>(std::move(lock), *std::move(reader));
 }
 
-Result<std::unique_ptr<DatabaseFile>> OpenOurs(const std::string& path, Duration timeout) {
+// LMDB writes to a file beside it: the folder's owner may have put a link there.
+Result<std::unique_ptr<DatabaseFile>> OpenOurs(const std::string& name) {
+  const std::string folder = ParentDirectory(name);
+  KV_TRY(ActingAsOwner acting, ActingAsOwner::OfFolder(folder));
+  const std::string reached = acting.Reach(folder);
+  const std::string path =
+      reached == folder ? name : (reached + "/").append(name.substr(name.rfind('/') + 1));
   const std::string lock_path = path + "-lock";
   KV_TRY(const bool had_lock_file, PosixFileSystem().Exists(lock_path));
-  const auto begin = std::chrono::steady_clock::now();
-  auto backend = mvcc::OpenLmdbBackend({.path = path});
-  while (!backend.has_value() && backend.error().code == Code::kFailedPrecondition) {
-    if (timeout.count() > 0 && std::chrono::steady_clock::now() - begin >= timeout)
-      return Fail(Code::kFailedPrecondition, "timeout: another process uses " + path);
-    std::this_thread::sleep_for(kLockPause);
-    backend = mvcc::OpenLmdbBackend({.path = path});
-  }
-  if (!backend.has_value()) return std::unexpected(backend.error());
+  auto backend = mvcc::OpenLmdbBackend(
+      {.path = path, .check = mvcc::LmdbCheck::kAllPages, .must_exist = true});
+  if (!backend.has_value() && backend.error().code == Code::kFailedPrecondition) return InUse(name);
+  if (!backend.has_value()) return Fail(acting.Named(std::move(backend).error()));
   KV_TRY(mvcc::Reader reader, (*backend)->NewReader());
-  return std::make_unique<KvorumFile>(had_lock_file ? "" : lock_path, *std::move(backend),
-                                      std::move(reader));
+  KV_TRY(const auto cluster_version, reader->Get(mvcc::Bucket::kCluster, "clusterVersion"));
+  return std::make_unique<KvorumFile>(std::move(acting), had_lock_file ? "" : lock_path,
+                                      *std::move(backend), std::move(reader),
+                                      server::ImageStorageVersion(cluster_version.value_or("")));
 }
 
 }  // namespace
 
 Result<DatabaseKind> KindOfDatabase(const std::string& path) {
-  KV_TRY(const auto file, PosixFileSystem().Open(path, FileSystem::OpenMode::kRead));
-  std::array<char, kMagicOffset + 4> head{};
-  KV_TRY(const std::size_t size_bytes, file->ReadAt(0, head.data(), head.size()));
-  std::uint32_t magic = 0;
-  for (std::size_t i = 0; i < 4; ++i)
-    magic |= std::uint32_t{static_cast<unsigned char>(head[kMagicOffset + i])} << (8 * i);
-  if (size_bytes == head.size() && magic == kLmdbMagic) return DatabaseKind::kKvorum;
-  // A damaged first page of etcd's file has a second one to stand in for it.
-  if (size_bytes == head.size() || magic == kBboltMagic) return DatabaseKind::kEtcd;
+  KV_TRY(const DatabaseOwner owner, OwnerOfDatabase(PosixFileSystem(), path));
+  switch (owner) {
+    case DatabaseOwner::kEtcd:
+      return DatabaseKind::kEtcd;
+    case DatabaseOwner::kKvorum:
+      return DatabaseKind::kKvorum;
+    case DatabaseOwner::kNobody:
+      return Fail(Code::kNotFound, "open " + path + ": " + std::strerror(ENOENT));
+    case DatabaseOwner::kUnknown:
+      break;
+  }
   return Fail(Code::kDataLoss, "invalid database");
 }
 
 Result<std::unique_ptr<DatabaseFile>> OpenDatabaseFile(const std::string& path, Duration timeout) {
-  KV_TRY(const DatabaseKind kind, KindOfDatabase(path));
-  return kind == DatabaseKind::kEtcd ? OpenEtcds(path, timeout) : OpenOurs(path, timeout);
+  // Whoever is waited for may leave another kind of file there.
+  return WaitForLock(timeout, [&]() -> Result<std::unique_ptr<DatabaseFile>> {
+    KV_TRY(const DatabaseKind kind, KindOfDatabase(path));
+    return kind == DatabaseKind::kEtcd ? OpenEtcds(path) : OpenOurs(path);
+  });
 }
 
 }  // namespace kvorum::datadir

@@ -27,8 +27,11 @@ class DatabaseFile {
   virtual DatabaseKind kind() const = 0;
   // Counts the database alone, not the checksum behind a snapshot.
   virtual std::uint64_t SizeBytes() const = 0;
-  // Reads everything and looks for damage.
-  virtual Result<void> Check() = 0;
+  // Reads everything and looks for damage. `on_bytes`, if not empty, gets the bytes that were
+  // checked so far.
+  using OnBytes = std::function<void(std::uint64_t checked_bytes)>;
+  virtual Result<void> Check(const OnBytes& on_bytes) = 0;
+  Result<void> Check() { return Check({}); }
   virtual Result<std::optional<std::string>> GetMeta(std::string_view key) = 0;
 
   // Visits the content in the order in which etcd hashes it. A visitor's error ends the visit.
@@ -42,7 +45,7 @@ class DatabaseFile {
   virtual Result<void> VisitRevisions(const VisitRevision& visit) = 0;
 };
 
-// Waits for a file that another process has open; 0: without a limit.
+// Waits for a file that another process has open or is replacing; 0: without a limit. Creates none.
 Result<std::unique_ptr<DatabaseFile>> OpenDatabaseFile(const std::string& path, Duration timeout);
 
 // kDataLoss for a file of neither kind.

@@ -109,7 +109,7 @@ Result<mvcc::KvHash> ReadHashKv(DatabaseFile& file, std::int64_t revision) {
   chunk.Finish();
   if (revision > 0 && revision < compacted) return kErrCompacted.Fail();
   if (revision > newest) return kErrFutureRev.Fail();
-  if (revision <= 0) revision = newest;
+  if (revision == 0) revision = newest;
 
   KV_TRY(const std::unique_ptr<mvcc::KeyIndex> index,
          builder.Build({.current_revision = newest, .compact_revision = compacted}));

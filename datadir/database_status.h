@@ -22,7 +22,8 @@ struct DatabaseStatus {
 // Checks the file, then reads it again. Memory: the names of the keys that live.
 Result<DatabaseStatus> ReadStatus(DatabaseFile& file);
 
-// HashKV up to a revision (0: the newest), as a server with this database answers it.
+// HashKV up to a revision (0: the newest; nothing is below zero), as a server with this database
+// answers it.
 // kErrCompacted, kErrFutureRev. Memory: an index of the keys.
 Result<mvcc::KvHash> ReadHashKv(DatabaseFile& file, std::int64_t revision);
 

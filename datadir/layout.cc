@@ -7,12 +7,15 @@
 
 #include "bbolt/format.h"
 #include "bbolt/meta.h"
+#include "mvcc/backend_lmdb_pages.h"
 
 namespace kvorum::datadir {
 namespace {
 
 // Both kinds of files begin with a page whose header is as long; then comes the magic.
 constexpr std::size_t kMagicAt = bbolt::kHeaderBytes;
+
+constexpr std::uint64_t kFormatLimitBytes = 4096;
 
 }  // namespace
 
@@ -31,19 +34,30 @@ Result<DatabaseOwner> OwnerOfDatabase(FileSystem& fs, const std::string& path) {
   KV_TRY(const auto file, fs.Open(path, FileSystem::OpenMode::kRead));
   std::array<char, bbolt::kHeaderBytes + bbolt::kMetaBytes> bytes{};
   KV_TRY(const std::size_t got, file->ReadAt(0, bytes.data(), bytes.size()));
-  if (got < bytes.size()) return DatabaseOwner::kKvorum;
+  if (got < bytes.size()) return DatabaseOwner::kUnknown;
   std::uint32_t magic = 0;
   std::memcpy(&magic, bytes.data() + kMagicAt, sizeof(magic));
   if (magic == bbolt::kMagic) return DatabaseOwner::kEtcd;
   // Behind the first page there may be any bytes of clients' values.
-  if (magic == kLmdbMagic) return DatabaseOwner::kKvorum;
+  if (magic == mvcc::lmdb_pages::kMagic) return DatabaseOwner::kKvorum;
   // The first page may be the damaged one of the two.
   for (std::uint64_t size = bbolt::kMinPageSize; size <= bbolt::kMaxPageSize; size *= 2) {
     KV_TRY(const std::size_t more, file->ReadAt(size, bytes.data(), bytes.size()));
     const auto meta = bbolt::DecodeMetaPage(1, std::string_view(bytes.data(), more));
     if (meta.has_value() && meta->page_size == size) return DatabaseOwner::kEtcd;
   }
-  return DatabaseOwner::kKvorum;
+  return DatabaseOwner::kUnknown;
+}
+
+Result<bool> IsOurs(FileSystem& fs, const Layout& layout) {
+  KV_TRY(const bool marked, fs.Exists(layout.format));
+  if (!marked) return false;
+  KV_TRY(const std::string format, ReadWholeFile(fs, layout.format, kFormatLimitBytes));
+  if (format == kFormat) return true;
+  return Fail(Code::kFailedPrecondition,
+              "data directory " + layout.root + " has a layout that this version does not know (" +
+                  layout.format + " says \"" + format.substr(0, format.find('\n')) +
+                  "\"); use the version that wrote it");
 }
 
 Result<std::unique_ptr<FileLock>> LockMember(FileSystem& fs, const Layout& layout) {
@@ -55,6 +69,18 @@ Result<std::unique_ptr<FileLock>> LockMember(FileSystem& fs, const Layout& layou
                 "data directory " + layout.root + " is in use by another process");
   }
   return lock;
+}
+
+Result<MemberLock> MemberLock::Take(FileSystem& fs, const Layout& layout) {
+  KV_TRY(auto lock, LockMember(fs, layout));
+  return MemberLock(fs, layout, std::move(lock));
+}
+
+MemberLock::~MemberLock() {
+  if (lock_ == nullptr) return;
+  // Before the lock ends: whoever has the next one has it of another file.
+  if (!fs_.Exists(layout_.format).value_or(true))
+    static_cast<void>(RemoveIfThere(fs_, layout_.lock));
 }
 
 Result<void> RemoveIfThere(FileSystem& fs, const std::string& path) {
@@ -71,6 +97,15 @@ Result<void> RemoveUnfinished(FileSystem& fs, const std::string& path) {
   return {};
 }
 
+Result<void> RemoveLeftovers(FileSystem& fs, const Layout& layout) {
+  KV_TRY(const bool is_ours, IsOurs(fs, layout));
+  KV_TRY(const DatabaseOwner owner, OwnerOfDatabase(fs, layout.database));
+  if (owner != (is_ours ? DatabaseOwner::kKvorum : DatabaseOwner::kEtcd)) return {};
+  KV_RETURN_IF_ERROR(RemoveIfThere(fs, RewriteOf(layout.database)));
+  KV_RETURN_IF_ERROR(RemoveUnfinished(fs, layout.Adopted()));
+  return RemoveUnfinished(fs, layout.Released());
+}
+
 Result<void> Exchange(FileSystem& fs, const std::string& made, const std::string& database,
                       const std::string& kept) {
   const std::string folder = ParentDirectory(database);
@@ -82,6 +117,12 @@ Result<void> Exchange(FileSystem& fs, const std::string& made, const std::string
   }
   KV_RETURN_IF_ERROR(fs.Rename(made, database));
   return fs.SyncDirectory(folder);
+}
+
+Result<void> DropKept(FileSystem& fs, const Layout& layout) {
+  KV_RETURN_IF_ERROR(RemoveIfThere(fs, layout.KeptOfEtcd()));
+  KV_RETURN_IF_ERROR(RemoveIfThere(fs, layout.KeptOfOurs()));
+  return fs.SyncDirectory(layout.snap);
 }
 
 }  // namespace kvorum::datadir

@@ -7,14 +7,18 @@
 //   db.adopt.part   being built from etcd's db     db.release.part  being built from ours
 //   db.adopt        complete, takes db's place     db.release       the same
 //   db.etcd         etcd's, kept by adopt          db.kvorum        ours, kept by release
+//   db.rewrite      a copy of etcd's db in the making, by defrag or migrate
 //
 // So of `db` and `db.adopt` (or `db.release`) one is whole at each moment, and whoever begins again
-// can tell how far the last attempt came.
+// can tell how far the last attempt came. What an earlier move in the other direction kept stays,
+// until a move is told to drop old databases.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/error.h"
 #include "base/file_system.h"
@@ -45,26 +49,56 @@ struct Layout {
 // The file beside a path in which LMDB has its locks; it holds nothing between runs.
 inline std::string LmdbLockOf(const std::string& path) { return path + "-lock"; }
 
-inline constexpr std::uint32_t kLmdbMagic = 0xBEEFC0DE;  // of our database's file
+// The copy of a database of etcd's that a rewrite is making.
+inline std::string RewriteOf(const std::string& path) { return path + ".rewrite"; }
 
+// By a file's headers; it may be damaged elsewhere.
 enum class DatabaseOwner : std::uint8_t {
-  kNobody,  // there is no file
-  kEtcd,    // a bbolt file, damaged or not
-  kKvorum,  // any other file: our backend says what is wrong with it, if anything is
+  kNobody,   // there is no file
+  kEtcd,     // a bbolt file
+  kKvorum,   // an LMDB file
+  kUnknown,  // something else, or neither's headers can be read
 };
 Result<DatabaseOwner> OwnerOfDatabase(FileSystem& fs, const std::string& path);
 
-// Takes the lock that a member's process holds while it uses its directory. kNotFound if there is
-// no member in it.
+// Tells whether member/format marks the directory as kvorum's. kFailedPrecondition if it is of a
+// layout that is not known, whose files mean nothing here.
+Result<bool> IsOurs(FileSystem& fs, const Layout& layout);
+
+// Takes the lock that a member's process, and each program that changes its directory, holds while
+// it uses it. kNotFound if there is no member in it, kFailedPrecondition when it is in use.
 Result<std::unique_ptr<FileLock>> LockMember(FileSystem& fs, const Layout& layout);
+
+// The same lock, whose file goes with it where the directory is etcd's.
+class MemberLock {
+ public:
+  static Result<MemberLock> Take(FileSystem& fs, const Layout& layout);
+  MemberLock(MemberLock&&) noexcept = default;
+  MemberLock& operator=(MemberLock&&) = delete;
+  ~MemberLock();
+
+ private:
+  MemberLock(FileSystem& fs, const Layout& layout, std::unique_ptr<FileLock> lock)
+      : fs_(fs), layout_(layout), lock_(std::move(lock)) {}
+
+  FileSystem& fs_;
+  const Layout layout_;
+  std::unique_ptr<FileLock> lock_;
+};
 
 // A missing file is fine. Not durable.
 Result<void> RemoveIfThere(FileSystem& fs, const std::string& path);
 // Everything that building a database under this name may have left.
 Result<void> RemoveUnfinished(FileSystem& fs, const std::string& path);
+// Removes what rewrites, conversions and moves that were killed have left beside a database that is
+// the owner's: nothing of it is needed any more. The caller holds the member's lock. Not durable.
+Result<void> RemoveLeftovers(FileSystem& fs, const Layout& layout);
 // Puts `made` into the place of `database`, which is kept as `kept` if it is there. Durable when it
 // returns; after a crash it may be called again.
 Result<void> Exchange(FileSystem& fs, const std::string& made, const std::string& database,
                       const std::string& kept);
+
+// Removes the databases that moves in either direction have kept. Durable when it returns.
+Result<void> DropKept(FileSystem& fs, const Layout& layout);
 
 }  // namespace kvorum::datadir

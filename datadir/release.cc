@@ -1,12 +1,12 @@
 #include "datadir/release.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "bbolt/reader.h"
 #include "datadir/layout.h"
 #include "datadir/log_summary.h"
 #include "datadir/snapshot_files.h"
@@ -15,6 +15,7 @@
 #include "server/messages/conf_state_json.h"
 #include "server/messages/member.h"
 #include "server/messages/member_id.h"
+#include "server/messages/storage_version.h"
 #include "server/messages/v2_membership.h"
 #include "wal/wal.h"
 
@@ -51,38 +52,29 @@ Result<server::MembershipView> ReadMembers(mvcc::Snapshot& content) {
   return view;
 }
 
-// Versions before 3.6 have none.
-std::string StorageVersionOf(const std::string& cluster_version) {
-  unsigned major = 0;
-  unsigned minor = 0;
-  if (std::sscanf(cluster_version.c_str(), "%u.%u.", &major, &minor) != 2) return {};
-  if (major != 3 || minor < 6) return {};
-  return "3." + std::to_string(minor) + ".0";
-}
-
 class Releasing {
  public:
   Releasing(FileSystem& fs, const ReleaseOptions& options)
       : fs_(fs), options_(options), layout_(options.data_dir, options.wal_dir) {}
 
   Result<Released> Run() {
-    {
-      KV_TRY(const auto lock, LockMember(fs_, layout_));
-      KV_TRY(const DatabaseOwner owner, OwnerOfDatabase(fs_, layout_.database));
-      KV_TRY(const bool is_ours, fs_.Exists(layout_.format));
-      result_.was_etcds = !is_ours && owner == DatabaseOwner::kEtcd;
-      if (!is_ours && !result_.was_etcds) {
-        return Fail(Code::kFailedPrecondition,
-                    "there is no member of kvorum in " + layout_.root +
-                        (owner == DatabaseOwner::kKvorum ? "; finish its adoption first" : ""));
-      }
-      if (is_ours) KV_RETURN_IF_ERROR(RunLocked(owner));
+    KV_TRY(const MemberLock lock, MemberLock::Take(fs_, layout_));
+    KV_TRY(const DatabaseOwner owner, OwnerOfDatabase(fs_, layout_.database));
+    KV_TRY(const bool is_ours, IsOurs(fs_, layout_));
+    result_.was_etcds = !is_ours && owner == DatabaseOwner::kEtcd;
+    if (!is_ours && !result_.was_etcds) {
+      return Fail(Code::kFailedPrecondition,
+                  "there is no member of kvorum in " + layout_.root +
+                      (owner == DatabaseOwner::kKvorum ? "; finish its adoption first" : ""));
     }
+    if (is_ours) KV_RETURN_IF_ERROR(RunLocked(owner));
     return Finish();
   }
 
  private:
   Result<void> RunLocked(DatabaseOwner owner) {
+    if (owner == DatabaseOwner::kUnknown)
+      return Fail(Code::kDataLoss, layout_.database + " is no database of kvorum");
     KV_TRY(const bool made, fs_.Exists(layout_.Released()));
     if (owner == DatabaseOwner::kNobody && !made)
       return Fail(Code::kNotFound, "there is no database in " + layout_.snap);
@@ -98,18 +90,22 @@ class Releasing {
       KV_RETURN_IF_ERROR(Exchange(fs_, layout_.Released(), layout_.database, layout_.KeptOfOurs()));
     }
     KV_RETURN_IF_ERROR(fs_.Remove(layout_.format));
-    return fs_.SyncDirectory(layout_.member);
+    KV_RETURN_IF_ERROR(fs_.SyncDirectory(layout_.member));
+    backend_.reset();
+    return {};
   }
 
   Result<void> Convert() {
     KV_RETURN_IF_ERROR(RemoveUnfinished(fs_, layout_.Released()));
-    KV_TRY(const auto backend, options_.open(layout_.database));
-    KV_TRY(const mvcc::Reader reader, backend->NewReader());
+    Tell(options_.on_progress, kReading);
+    KV_TRY(backend_, options_.open(layout_.database));
+    KV_TRY(const mvcc::Reader reader, backend_->NewReader());
     KV_TRY(const mvcc::Store::Recovered recovered, mvcc::Store::ReadRecovered(*reader));
     KV_TRY(const server::MembershipView members, ReadMembers(*reader));
     result_.applied = raft::Index{recovered.consistent_index};
-    result_.storage_version = StorageVersionOf(members.cluster_version);
-    KV_RETURN_IF_ERROR(WriteDatabase(*backend, *reader));
+    result_.storage_version =
+        server::ImageStorageVersion(members.cluster_version).value_or(recovered.storage_version);
+    KV_RETURN_IF_ERROR(WriteDatabase(*backend_, *reader));
     return WriteLog(recovered, members);
   }
 
@@ -117,12 +113,11 @@ class Releasing {
     const std::string unfinished = layout_.Released() + ".part";
     const std::uint64_t total = backend.SizeInUseBytes();
     KV_TRY(const auto file, fs_.Open(unfinished, FileSystem::OpenMode::kCreate));
-    KV_RETURN_IF_ERROR(mvcc::WriteEtcdFile(content, {.storage_version = result_.storage_version},
-                                           *file, [&](std::uint64_t done) {
-                                             if (options_.on_progress)
-                                               options_.on_progress(std::min(done, total), total);
-                                           }));
-    if (options_.on_progress) options_.on_progress(total, total);
+    KV_RETURN_IF_ERROR(mvcc::WriteEtcdFile(
+        content, {.storage_version = result_.storage_version}, *file, [&](std::uint64_t done) {
+          Tell(options_.on_progress, kCopying, std::min(done, total), total);
+        }));
+    Tell(options_.on_progress, kCopying, total, total);
     KV_RETURN_IF_ERROR(fs_.Rename(unfinished, layout_.Released()));
     return fs_.SyncDirectory(layout_.snap);
   }
@@ -131,6 +126,7 @@ class Releasing {
   // of kinds that an old version does not know are behind it. To us it is one like any other.
   Result<void> WriteLog(const mvcc::Store::Recovered& recovered,
                         const server::MembershipView& members) {
+    Tell(options_.on_progress, kReadingLog);
     KV_TRY(const auto markers, wal::ListMarkers(fs_, layout_.wal));
     if (markers.empty() || markers.back().index > result_.applied) {
       return Fail(Code::kFailedPrecondition,
@@ -181,23 +177,27 @@ class Releasing {
   // Nothing of ours is left that etcd does not need; what is found again after a crash is removed
   // by the next call.
   Result<Released> Finish() {
+    KV_RETURN_IF_ERROR(RemoveLeftovers(fs_, layout_));
     KV_RETURN_IF_ERROR(RemoveIfThere(fs_, LmdbLockOf(layout_.database)));
     for (const char* name : {"/lock", "/reserve"})
       KV_RETURN_IF_ERROR(RemoveIfThere(fs_, layout_.wal + name));
-    KV_RETURN_IF_ERROR(RemoveIfThere(fs_, layout_.lock));
     KV_TRY(const bool is_kept, fs_.Exists(layout_.KeptOfOurs()));
-    if (is_kept && options_.drop_old) {
-      KV_RETURN_IF_ERROR(fs_.Remove(layout_.KeptOfOurs()));
-      KV_RETURN_IF_ERROR(fs_.SyncDirectory(layout_.snap));
+    if (options_.drop_old) {
+      KV_TRY(const auto etcds, bbolt::Reader::Open(fs_, layout_.database));
+      KV_RETURN_IF_ERROR(etcds->Check());
+      KV_RETURN_IF_ERROR(DropKept(fs_, layout_));
     } else if (is_kept) {
       result_.kept = layout_.KeptOfOurs();
     }
+    KV_RETURN_IF_ERROR(RemoveIfThere(fs_, layout_.lock));
     return std::move(result_);
   }
 
   FileSystem& fs_;
   const ReleaseOptions& options_;
   const Layout layout_;
+  // Open until another file has its name, so that nobody else opens it in between.
+  std::unique_ptr<mvcc::Backend> backend_;
   Released result_;
 };
 

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/file_system.h"
-#include "datadir/adopt.h"
+#include "datadir/progress.h"
 #include "mvcc/snapshot_stream.h"
 #include "proto/raft_types.h"
 
@@ -20,7 +20,8 @@ struct ReleaseOptions {
   std::string data_dir;
   std::string wal_dir = {};  // empty: within the data directory
   mvcc::BackendOpener open;  // of our backend
-  bool drop_old = false;     // removes our database when etcd's is in its place
+  // Removes what moves have kept when etcd's database is in its place and can be read whole.
+  bool drop_old = false;
   OnProgress on_progress = {};
 };
 

@@ -36,14 +36,16 @@ std::string WalNotePath(const std::string& data_dir) {
   return UnfinishedRoot(data_dir) + "/wal-dir";
 }
 
+// Removes links, and nothing of what they name.
 Result<void> RemoveTree(FileSystem& fs, const std::string& path) {
-  KV_TRY(const bool is_there, fs.Exists(path));
-  if (!is_there) return {};
-  if (const auto names = fs.List(path); names.has_value()) {
-    for (const std::string& name : *names) {
-      const std::string child = (path + "/").append(name);
-      KV_RETURN_IF_ERROR(RemoveTree(fs, child));
-    }
+  auto removed = fs.Remove(path);
+  if (removed.has_value() || removed.error().code == Code::kNotFound) return {};
+  // Only a folder, never a link to one, cannot be removed for what is in it.
+  if (removed.error().code != Code::kAlreadyExists) return removed;
+  KV_TRY(const auto names, fs.List(path));
+  for (const std::string& name : names) {
+    const std::string child = (path + "/").append(name);
+    KV_RETURN_IF_ERROR(RemoveTree(fs, child));
   }
   return fs.Remove(path);
 }
@@ -67,6 +69,14 @@ Result<void> CheckUnused(FileSystem& fs, const std::string& wal_dir) {
   return Fail(lock.error().code, "wal-dir \"" + wal_dir + "\" is in use: " + lock.error().message);
 }
 
+// A folder stays that was made where its owner may not remove it, and is empty then.
+Result<void> ClearLog(FileSystem& fs, const std::string& wal_dir) {
+  auto removed = RemoveTree(fs, wal_dir);
+  if (removed.has_value() || removed.error().code != Code::kPermissionDenied) return removed;
+  KV_TRY(const auto names, fs.List(wal_dir));
+  return names.empty() ? Result<void>() : removed;
+}
+
 // Removes the remains of an interrupted restore. kFailedPrecondition while it still runs.
 Result<void> ClearRemains(FileSystem& fs, const RestoreOptions& options) {
   const std::string root = UnfinishedRoot(options.data_dir);
@@ -82,7 +92,7 @@ Result<void> ClearRemains(FileSystem& fs, const RestoreOptions& options) {
   KV_TRY(const bool is_ours, IsOurWalDirectory(fs, options));
   if (is_ours) {
     KV_RETURN_IF_ERROR(CheckUnused(fs, options.wal_dir));
-    KV_RETURN_IF_ERROR(RemoveTree(fs, options.wal_dir));
+    KV_RETURN_IF_ERROR(ClearLog(fs, options.wal_dir));
   }
   return RemoveTree(fs, root);
 }
@@ -240,13 +250,15 @@ Result<void> MakeLog(FileSystem& fs, const DataDirectory& directory, const NewMe
 }
 
 // The names of all new directories are durable when it returns.
-Result<void> BeginDirectory(FileSystem& fs, const RestoreOptions& options) {
+Result<void> BeginDirectory(FileSystem& fs, const RestoreOptions& options, bool has_data_dir) {
   const std::string root = UnfinishedRoot(options.data_dir);
   KV_RETURN_IF_ERROR(fs.MakeDirectories(root));
-  if (!options.wal_dir.empty())
+  if (!options.wal_dir.empty()) {
     KV_RETURN_IF_ERROR(WriteFileAtomically(fs, WalNotePath(options.data_dir), options.wal_dir));
+    if (options.make_wal_dir) KV_RETURN_IF_ERROR(options.make_wal_dir());
+  }
   KV_RETURN_IF_ERROR(fs.SyncDirectory(options.data_dir));
-  return fs.SyncDirectory(ParentDirectory(options.data_dir));
+  return has_data_dir ? Result<void>() : fs.SyncDirectory(ParentDirectory(options.data_dir));
 }
 
 }  // namespace
@@ -286,7 +298,7 @@ Result<void> Restore(FileSystem& fs, const mvcc::BackendOpener& open_backend,
   KV_TRY(const bool has_data_dir, fs.Exists(options.data_dir));
   KV_RETURN_IF_ERROR(ClearRemains(fs, options));
   Cleanup cleanup(fs, options, !has_data_dir);
-  KV_RETURN_IF_ERROR(BeginDirectory(fs, options));
+  KV_RETURN_IF_ERROR(BeginDirectory(fs, options, has_data_dir));
   const std::string root = UnfinishedRoot(options.data_dir);
   {
     KV_TRY(const DataDirectory directory, OpenDataDirectory(fs, root, options.wal_dir));

@@ -32,6 +32,9 @@ struct RestoreOptions {
   // Added to the newest revision, which then counts as compacted: watches and cached reads from
   // before notice. 0: none.
   std::uint64_t bump_revision = 0;
+  // Called before the log's directory is made elsewhere, and after that is noted. It may make it;
+  // may be empty.
+  std::function<Result<void>()> make_wal_dir = {};
   // The bytes of content that have been put; may be empty.
   std::function<void(std::uint64_t bytes)> on_progress = {};
   // Called before a line about each larger step; may be empty.

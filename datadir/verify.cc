@@ -8,6 +8,8 @@
 #include "datadir/database_file.h"
 #include "datadir/log_summary.h"
 #include "datadir/snapshot_files.h"
+#include "datadir/wait_for_lock.h"
+#include "datadir/watched_database.h"
 #include "mvcc/bucket.h"
 #include "mvcc/write_batch.h"
 
@@ -24,14 +26,21 @@ std::uint64_t BigEndian(std::string_view bytes) {
 
 class Verification {
  public:
-  Verification(FileSystem& fs, Layout layout, Duration timeout)
-      : fs_(fs), layout_(std::move(layout)), timeout_(timeout) {}
+  Verification(FileSystem& fs, Layout layout, Duration timeout, const OnProgress& on_progress)
+      : fs_(fs), layout_(std::move(layout)), timeout_(timeout), on_progress_(on_progress) {}
 
   Result<Verified> Run() {
     KV_TRY(const bool there, fs_.Exists(layout_.snap));
     if (!there) return Fail(Code::kNotFound, "there is no member in " + layout_.root);
+    KV_TRY(const auto lock, KeepMovesAway());
     KV_TRY(found_.owner, OwnerOfDatabase(fs_, layout_.database));
-    KV_RETURN_IF_ERROR(CheckMoves());
+    const Result<bool> is_ours = IsOurs(fs_, layout_);
+    if (!is_ours.has_value() && is_ours.error().code == Code::kFailedPrecondition) {
+      Problem(is_ours.error().message);
+      return std::move(found_);
+    }
+    if (!is_ours.has_value()) return Fail(is_ours.error());
+    KV_RETURN_IF_ERROR(CheckMoves(*is_ours));
     KV_RETURN_IF_ERROR(ReadDatabase());
     KV_RETURN_IF_ERROR(ReadLog());
     return std::move(found_);
@@ -41,15 +50,23 @@ class Verification {
   void Problem(std::string text) { found_.problems.push_back(std::move(text)); }
   void Lost(std::string text) { found_.lost.push_back(std::move(text)); }
 
+  // A directory of etcd's has no such file, and gets none.
+  Result<std::unique_ptr<FileLock>> KeepMovesAway() {
+    KV_TRY(const bool there, fs_.Exists(layout_.lock));
+    if (!there) return nullptr;
+    return WaitForLock(timeout_, [&] { return LockMember(fs_, layout_); });
+  }
+
   // A directory between two owners starts under neither.
-  Result<void> CheckMoves() {
-    KV_TRY(const bool is_ours, fs_.Exists(layout_.format));
+  Result<void> CheckMoves(bool is_ours) {
     KV_TRY(const bool adopting, fs_.Exists(layout_.Adopted()));
     KV_TRY(const bool releasing, fs_.Exists(layout_.Released()));
     const bool has_database = found_.owner != DatabaseOwner::kNobody;
     if (!has_database && !adopting && !releasing) {
       Problem("there is no database in " + layout_.snap);
       Lost("all keys");
+    } else if (found_.owner == DatabaseOwner::kUnknown) {
+      return {};  // reading it tells more
     } else if (is_ours && found_.owner != DatabaseOwner::kKvorum) {
       Problem("a release to etcd is not finished: run kvorumutl release again");
     } else if (!is_ours && found_.owner != DatabaseOwner::kEtcd) {
@@ -61,14 +78,18 @@ class Verification {
   Result<void> ReadDatabase() {
     if (found_.owner == DatabaseOwner::kNobody) return {};
     auto file = OpenDatabaseFile(layout_.database, timeout_);
-    // A database that cannot be opened here may be whole.
-    if (!file.has_value() && (file.error().code == Code::kFailedPrecondition ||
-                              file.error().code == Code::kPermissionDenied ||
-                              file.error().code == Code::kResourceExhausted))
+    // A database that cannot be opened here, or has just been moved away, may be whole.
+    if (!file.has_value() &&
+        (file.error().code == Code::kFailedPrecondition || file.error().code == Code::kNotFound ||
+         file.error().code == Code::kPermissionDenied ||
+         file.error().code == Code::kResourceExhausted))
       return Fail(file.error());
-    const Result<void> read = file.has_value() ? ReadContent(**file) : Fail(file.error());
-    database_is_good_ = read.has_value();
-    if (database_is_good_) return {};
+    auto read =
+        file.has_value() ? ReadContent(*Watch(*std::move(file), on_progress_)) : Fail(file.error());
+    if (read.has_value()) {
+      found_.database = *std::move(read);
+      return {};
+    }
     Problem(read.error().message);
     Lost("the keys of this member, as far as no other member and no backup has them; " + Kept());
     return {};
@@ -80,34 +101,43 @@ class Verification {
     return "no older state is kept here";
   }
 
-  Result<void> ReadContent(DatabaseFile& file) {
+  static Result<VerifiedDatabase> ReadContent(DatabaseFile& file) {
     KV_RETURN_IF_ERROR(file.Check());
-    found_.size_bytes = file.SizeBytes();
+    VerifiedDatabase found{.size_bytes = file.SizeBytes()};
     KV_TRY(const auto applied, file.GetMeta(mvcc::meta_key::kConsistentIndex));
-    found_.applied = raft::Index{BigEndian(applied.value_or(""))};
+    found.applied = raft::Index{BigEndian(applied.value_or(""))};
     KV_TRY(const auto version, file.GetMeta(mvcc::meta_key::kStorageVersion));
-    found_.storage_version = version.value_or("");
-    return file.VisitRevisions([&](const mvcc::RevisionRecord& record) -> Result<void> {
-      ++found_.records;
-      found_.revision = record.revision.main;
+    found.storage_version = version.value_or("");
+    KV_RETURN_IF_ERROR(file.VisitRevisions([&](const mvcc::RevisionRecord& record) -> Result<void> {
+      ++found.records;
+      found.revision = record.revision.main;
       return {};
-    });
+    }));
+    return found;
+  }
+
+  // The last entry that the database has; 0 if it cannot be read.
+  raft::Index Applied() const {
+    return found_.database.has_value() ? found_.database->applied : raft::Index{};
   }
 
   Result<void> ReadLog() {
     KV_TRY(const bool exists, wal::Exists(fs_, layout_.wal));
     if (!exists) {
-      Problem("there is no log in " + layout_.wal);
+      Problem("there is no log in " + layout_.wal + "; --wal-dir names another folder");
       Lost("everything that the database does not have");
       return {};
     }
+    Tell(on_progress_, kReadingLog);
     raft::Index readable_to = 0;
-    const auto log = SummarizeLog(fs_, layout_.wal, found_.applied, &readable_to);
+    const auto log = SummarizeLog(fs_, layout_.wal, Applied(), &readable_to);
     if (!log.has_value()) {
       Problem(log.error().message);
       found_.last_index = readable_to;
-      Lost("the log's entries after " + Text(readable_to) + "; the database has those up to " +
-           Text(found_.applied));
+      Lost("the log's entries after " + Text(readable_to) +
+           (found_.database.has_value()
+                ? "; the database has those up to " + Text(found_.database->applied)
+                : ""));
       return {};
     }
     found_.member = log->metadata.node_id;
@@ -128,6 +158,7 @@ class Verification {
 
   Result<void> ReadSnapshotFiles(const LogSummary& log) {
     KV_TRY(const std::vector<std::string> names, fs_.List(layout_.snap));
+    raft::Index newest = 0;
     for (const std::string& name : names) {
       if (!name.ends_with(".snap")) continue;
       const std::string path = layout_.snap + "/" + name;
@@ -139,46 +170,51 @@ class Verification {
       const bool marked = std::ranges::any_of(log.markers, [&](const wal::SnapshotMarker& marker) {
         return marker.index == file->index && marker.term == file->term;
       });
-      if (marked) found_.snapshot_index = std::max(found_.snapshot_index, file->index);
+      if (marked) newest = std::max(newest, file->index);
     }
+    found_.snapshot_index = newest;
     return {};
   }
 
   void CheckFits(const LogSummary& log) {
-    const raft::Index from = found_.snapshot_index;
+    const raft::Index from = found_.snapshot_index.value_or(raft::Index{});
     if (log.first_index > from + 1) {
       Problem("the log begins with entry " + Text(log.first_index) +
               ", and the newest snapshot file that counts is of entry " + Text(from));
       Lost("the entries between them, unless the database has them");
     }
-    if (!database_is_good_) return;
+    if (found_.database.has_value()) CheckDatabaseFits(log, from, found_.database->applied);
+    if (found_.database.has_value() && found_.owner == DatabaseOwner::kKvorum &&
+        log.unknown_entry.has_value())
+      Problem("entry " + Text(*log.unknown_entry) + " of the log is of a kind that is not known");
+  }
+
+  void CheckDatabaseFits(const LogSummary& log, raft::Index from, raft::Index applied) {
     const std::string received = ReceivedSnapshotPath(layout_.snap, from);
-    if (found_.applied < from && !fs_.Exists(received).value_or(false)) {
-      Problem("the database is at entry " + Text(found_.applied) +
-              ", older than the log's snapshot at " + Text(from));
+    if (applied < from && !fs_.Exists(received).value_or(false)) {
+      Problem("the database is at entry " + Text(applied) + ", older than the log's snapshot at " +
+              Text(from));
       Lost("the changes between them, as far as no other member has them");
     }
-    if (found_.applied > found_.last_index && found_.applied > from) {
-      Problem("the database is at entry " + Text(found_.applied) + ", but the log ends at " +
-              Text(found_.last_index));
-      Lost("log files: entries after " + Text(found_.last_index));
+    if (applied > log.last_index && applied > from) {
+      Problem("the database is at entry " + Text(applied) + ", but the log ends at " +
+              Text(log.last_index));
+      Lost("log files: entries after " + Text(log.last_index));
     }
-    if (found_.owner == DatabaseOwner::kKvorum && log.unknown_entry.has_value())
-      Problem("entry " + Text(*log.unknown_entry) + " of the log is of a kind that is not known");
   }
 
   FileSystem& fs_;
   const Layout layout_;
   const Duration timeout_;
+  const OnProgress& on_progress_;
   Verified found_;
-  bool database_is_good_ = false;
 };
 
 }  // namespace
 
 Result<Verified> Verify(FileSystem& fs, const std::string& data_dir, const std::string& wal_dir,
-                        Duration timeout) {
-  return Verification(fs, Layout(data_dir, wal_dir), timeout).Run();
+                        Duration timeout, const OnProgress& on_progress) {
+  return Verification(fs, Layout(data_dir, wal_dir), timeout, on_progress).Run();
 }
 
 }  // namespace kvorum::datadir

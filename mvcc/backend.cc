@@ -18,6 +18,13 @@ bool IsLocal(Bucket bucket, std::string_view key) {
 
 }  // namespace
 
+Result<void> Snapshot::ScanSizes(Bucket bucket, std::string_view from, std::string_view to,
+                                 const VisitSize& visit) {
+  return Scan(bucket, from, to, [&](std::string_view key, std::string_view value) {
+    return visit(key, value.size());
+  });
+}
+
 Result<void> Snapshot::ScanRevisions(Revision from, Revision to, const VisitRevision& visit) {
   const RevisionKey begin(from);
   const RevisionKey end(to);

@@ -55,6 +55,7 @@ class Snapshot {
  public:
   // Returns false to end the scan.
   using Visit = std::function<bool(std::string_view key, std::string_view value)>;
+  using VisitSize = std::function<bool(std::string_view key, std::size_t value_bytes)>;
   using VisitRevision = std::function<bool(const RevisionRecord& record)>;
 
   virtual ~Snapshot() = default;
@@ -66,6 +67,10 @@ class Snapshot {
   // 0.05 µs a record. The visitor may call Get and GetRevision, not Scan.
   virtual Result<void> Scan(Bucket bucket, std::string_view from, std::string_view to,
                             const Visit& visit) = 0;
+  // The same by the values' sizes. Values are not read, so their checksums are not compared, and
+  // large ones cost no more than small ones.
+  virtual Result<void> ScanSizes(Bucket bucket, std::string_view from, std::string_view to,
+                                 const VisitSize& visit);
   // The number of records in the `key` bucket by the backend's own count, not by walking it. A
   // start that scans the bucket compares: a scan that saw another number met a damaged file.
   virtual Result<std::uint64_t> CountRevisions() = 0;
@@ -164,6 +169,14 @@ class Backend {
       std::unique_ptr<DefragmentCopy> copy) = 0;
 };
 
+// LMDB trusts the file that it maps: how much of it is looked at before.
+enum class LmdbCheck : std::uint8_t {
+  kHeader,  // and the length
+  // Reads every page of the newest state: for whoever makes another file of this one, or tells
+  // whether it is whole. A start notices lost revisions as it builds the index.
+  kAllPages,
+};
+
 struct LmdbOptions {
   std::string path;  // of the data file; its directory exists
   // The operator's limit of the data's size; 0: no limit. Sizes the map (address space only; the
@@ -174,11 +187,14 @@ struct LmdbOptions {
   std::atomic<unsigned>* readers = nullptr;
   std::uint64_t map_size_bytes = 0;  // 0: from quota and file; tests make it small to see it grow
   CommitSync sync = CommitSync::kEachCommit;
+  LmdbCheck check = LmdbCheck::kHeader;
+  bool must_exist = false;  // kNotFound instead of a new database
 };
 
 // Opens the database, or creates it when there is no file (atomically: after a crash the file is
 // whole or absent). Refuses with kDataLoss a file that is truncated or of another kind or version,
-// and with kFailedPrecondition one that another process has open, and leaves it as it was.
+// and with kFailedPrecondition one that another process has open, or that was given another name
+// or replaced meanwhile, and leaves it as it was.
 Result<std::unique_ptr<Backend>> OpenLmdbBackend(const LmdbOptions& options);
 
 }  // namespace kvorum::mvcc

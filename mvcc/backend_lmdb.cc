@@ -125,7 +125,7 @@ Result<void> LmdbBackend::Open() {
   Result<LmdbFileLock> lock = LmdbFileLock::Open(options_.path);
   if (lock.has_value()) {
     KV_RETURN_IF_ERROR(OpenExisting(*std::move(lock)));
-  } else if (lock.error().code == Code::kNotFound) {
+  } else if (lock.error().code == Code::kNotFound && !options_.must_exist) {
     KV_RETURN_IF_ERROR(Create());
   } else {
     return Fail(lock.error());
@@ -134,7 +134,7 @@ Result<void> LmdbBackend::Open() {
 }
 
 Result<void> LmdbBackend::OpenExisting(LmdbFileLock lock) {
-  KV_RETURN_IF_ERROR(CheckLmdbFile(lock.fd(), options_.path));
+  KV_RETURN_IF_ERROR(CheckLmdbFile(lock.fd(), options_.path, options_.check));
   KV_RETURN_IF_ERROR(RemoveUnfinished(options_.path));
   struct stat status;
   if (::fstat(lock.fd(), &status) != 0) return Fail(LmdbError(errno, "stat", options_.path));

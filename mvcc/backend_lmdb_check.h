@@ -5,12 +5,15 @@
 #include <string>
 
 #include "base/error.h"
+#include "mvcc/backend.h"
 
 namespace kvorum::mvcc {
 
 // ok if the open file has the header of our LMDB version and page size and every page that its
 // newest state may read. kDataLoss with the reason otherwise. Reads only; O(1) unless the file ends
-// within free pages, which is legal and makes it walk the list of free pages.
-Result<void> CheckLmdbFile(int fd, const std::string& path);
+// within free pages, which is legal and makes it walk the list of free pages. With
+// LmdbCheck::kAllPages it walks the tree of records too, so that LMDB meets no damage outside of
+// the records' bytes, which have checksums.
+Result<void> CheckLmdbFile(int fd, const std::string& path, LmdbCheck check);
 
 }  // namespace kvorum::mvcc

@@ -54,6 +54,26 @@ std::string Hex(std::string_view bytes) {
   return text;
 }
 
+bool IsSameFile(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+bool IsNameOf(const std::string& path, const struct stat& file) {
+  struct stat named;
+  return ::stat(path.c_str(), &named) == 0 && IsSameFile(named, file);
+}
+
+bool HasOpened(MDB_env* env, const struct stat& file) {
+  struct stat opened;
+  int fd = -1;
+  return mdb_env_get_fd(env, &fd) == 0 && ::fstat(fd, &opened) == 0 && IsSameFile(opened, file);
+}
+
+std::unexpected<Error> WasReplaced(const std::string& path) {
+  return Fail(Code::kFailedPrecondition,
+              fmt::format("mvcc: the database {} was moved or replaced while it was opened", path));
+}
+
 void AssertFailed(MDB_env*, const char* message) { CheckFailed("lmdb", 0, message, "LMDB"); }
 
 }  // namespace
@@ -187,8 +207,9 @@ Result<std::optional<RevisionRecord>> LmdbSnapshot::GetRevision(Revision revisio
   return RevisionRecord{revision, value, found_key.size() != tree_key.view().size()};
 }
 
-Result<void> LmdbSnapshot::Scan(Bucket bucket, std::string_view from, std::string_view to,
-                                const Visit& visit) {
+template <class VisitStored>
+Result<void> LmdbSnapshot::ScanStored(Bucket bucket, std::string_view from, std::string_view to,
+                                      const VisitStored& visit) {
   if (from.size() > kMaxBucketKeySizeBytes) from = from.substr(0, kMaxBucketKeySizeBytes);
   KV_TRY(MDB_cursor * cursor, Use(scan_));
   const TreeKey begin(bucket, from);
@@ -203,12 +224,31 @@ Result<void> LmdbSnapshot::Scan(Bucket bucket, std::string_view from, std::strin
     // No checksum covers the pages' own structure; damage there shows as keys that do not ascend.
     if (tree_key <= previous) return Fail(ErrorOf(MDB_CORRUPTED, "scan"));
     previous = tree_key;
-    KV_TRY(const std::string_view value, Verify(tree_key, FromLmdb(stored)));
-    if (!visit(tree_key.substr(1), value)) return {};
+    KV_TRY(const bool more, visit(tree_key, FromLmdb(stored)));
+    if (!more) return {};
     code = mdb_cursor_get(cursor, &key, &stored, MDB_NEXT);
   }
   if (code != 0 && code != MDB_NOTFOUND) return Fail(ErrorOf(code, "scan"));
   return {};
+}
+
+Result<void> LmdbSnapshot::Scan(Bucket bucket, std::string_view from, std::string_view to,
+                                const Visit& visit) {
+  return ScanStored(bucket, from, to,
+                    [&](std::string_view tree_key, std::string_view stored) -> Result<bool> {
+                      KV_TRY(const std::string_view value, Verify(tree_key, stored));
+                      return visit(tree_key.substr(1), value);
+                    });
+}
+
+Result<void> LmdbSnapshot::ScanSizes(Bucket bucket, std::string_view from, std::string_view to,
+                                     const VisitSize& visit) {
+  return ScanStored(
+      bucket, from, to, [&](std::string_view tree_key, std::string_view stored) -> Result<bool> {
+        if (stored.size() < lmdb_format::kChecksumSizeBytes)
+          KV_RETURN_IF_ERROR(Verify(tree_key, stored));
+        return visit(tree_key.substr(1), stored.size() - lmdb_format::kChecksumSizeBytes);
+      });
 }
 
 Result<std::uint64_t> LmdbSnapshot::CountRevisions() {
@@ -237,6 +277,8 @@ Result<std::unique_ptr<LmdbEnvironment>> LmdbEnvironment::Open(Options options, 
   if (::fstat(lock.fd(), &status) != 0) {
     return Fail(LmdbError(errno, "stat", options.path));
   }
+  // The lock is of the file and not of its name, by which LMDB opens it, or makes a missing one.
+  if (!IsNameOf(options.path, status)) return WasReplaced(options.path);
   const auto smallest =
       std::max<std::uint64_t>(kSmallestMapBytes, 2 * static_cast<std::uint64_t>(status.st_size));
   std::unique_ptr<LmdbEnvironment> environment(
@@ -248,6 +290,7 @@ Result<std::unique_ptr<LmdbEnvironment>> LmdbEnvironment::Open(Options options, 
     code = environment->OpenEnv();
   }
   if (code != 0) return Fail(LmdbError(code, "open", environment->path()));
+  if (!HasOpened(environment->env(), status)) return WasReplaced(environment->path());
   return environment;
 }
 

@@ -62,6 +62,8 @@ class LmdbSnapshot final : public Snapshot {
   Result<std::optional<RevisionRecord>> GetRevision(Revision revision) override;
   Result<void> Scan(Bucket bucket, std::string_view from, std::string_view to,
                     const Visit& visit) override;
+  Result<void> ScanSizes(Bucket bucket, std::string_view from, std::string_view to,
+                         const VisitSize& visit) override;
   Result<std::uint64_t> CountRevisions() override;
   bool MustEnd() const override;
 
@@ -81,6 +83,10 @@ class LmdbSnapshot final : public Snapshot {
   };
 
   void Release() override;
+  // Calls visit(tree_key, stored) until it returns false or an error.
+  template <class VisitStored>
+  Result<void> ScanStored(Bucket bucket, std::string_view from, std::string_view to,
+                          const VisitStored& visit);
   Result<MDB_cursor*> Use(Cursor& cursor);
   Error ErrorOf(int code, std::string_view what) const;
 
@@ -103,7 +109,8 @@ class LmdbEnvironment {
     CommitSync sync = CommitSync::kEachCommit;
   };
   // Opens a file that passed CheckLmdbFile, or fills an empty one. readers_mutex guards the
-  // snapshot pools of all environments of one backend. kDataLoss if the file is not in our format.
+  // snapshot pools of all environments of one backend. kDataLoss if the file is not in our format,
+  // kFailedPrecondition if the name is not that of the locked file.
   static Result<std::unique_ptr<LmdbEnvironment>> Open(Options options, LmdbFileLock lock,
                                                        std::mutex& readers_mutex);
   ~LmdbEnvironment();

@@ -4,8 +4,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
+#include "bbolt/file_writer.h"
 #include "bbolt/writer.h"
 #include "mvcc/bucket.h"
 #include "mvcc/etcd_content.h"
@@ -13,34 +15,49 @@
 namespace kvorum::mvcc {
 namespace {
 
+// So many steps of a plan take about a millisecond when the pages are in memory.
+constexpr int kStepsAtOnce = 16;
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 // etcd's pages are the system's; this is the size everywhere but on a few machines.
 constexpr std::uint32_t kPageSize = 4096;
 
 // Puts the content into a writer, in steps.
-class ContentWalk {
+class ImageWalk {
  public:
-  ContentWalk(Snapshot& content, const EtcdImageOptions& options)
+  ImageWalk(Snapshot& content, const EtcdImageOptions& options)
       : content_(content), options_(options) {}
 
   // Puts a number of records, or as many as make a chunk; false when there are no more.
   Result<bool> Step(bbolt::Writer& writer) {
+    return StepWith(writer, [this](Bucket bucket, const auto& visit) {
+      return content_.Scan(bucket, last_key_, {}, visit);
+    });
+  }
+  // The same for a writer that sizes, by the values' sizes.
+  Result<bool> SizingStep(bbolt::Writer& writer) {
+    return StepWith(writer, [this](Bucket bucket, const auto& visit) {
+      return content_.ScanSizes(bucket, last_key_, {}, visit);
+    });
+  }
+
+ private:
+  template <class Scan>
+  Result<bool> StepWith(bbolt::Writer& writer, const Scan& scan) {
     if (bucket_ == kBucketsByName.size()) return false;
     const Bucket bucket = kBucketsByName[bucket_];
     if (!begun_) KV_RETURN_IF_ERROR(writer.BeginBucket(BucketName(bucket)));
     bool full = false;
     std::uint64_t records = 0;
     Result<void> put;
-    KV_RETURN_IF_ERROR(
-        content_.Scan(bucket, last_key_, {}, [&](std::string_view key, std::string_view value) {
-          if (begun_ && key == last_key_) return true;  // where the previous step ended
-          if (!IsEtcds(bucket, key)) return true;
-          put = Put(writer, bucket, key, value);
-          if (!put.has_value()) return false;
-          full = ++records == kRecordsBetweenLooks || writer.ReadyBytes() >= kChunkBytes;
-          if (full) next_key_.assign(key);
-          return !full;
-        }));
+    KV_RETURN_IF_ERROR(scan(bucket, [&](std::string_view key, const auto& value) {
+      if (begun_ && key == last_key_) return true;  // where the previous step ended
+      if (!IsEtcds(bucket, key)) return true;
+      put = Put(writer, bucket, key, value);
+      if (!put.has_value()) return false;
+      full = ++records == kRecordsBetweenLooks || writer.ReadyBytes() >= kChunkBytes;
+      if (full) next_key_.assign(key);
+      return !full;
+    }));
     KV_RETURN_IF_ERROR(put);
     begun_ = full;
     last_key_ = full ? next_key_ : std::string();
@@ -48,14 +65,21 @@ class ContentWalk {
     return true;
   }
 
- private:
+  // The value, or its size.
+  template <class Value>
   Result<void> Put(bbolt::Writer& writer, Bucket bucket, std::string_view key,
-                   std::string_view value) const {
+                   const Value& value) const {
     const auto& version = options_.storage_version;
     if (bucket != Bucket::kMeta || key != meta_key::kStorageVersion || !version.has_value())
-      return writer.Put(key, value);
+      return PutOne(writer, key, value);
     if (version->empty()) return {};
     return writer.Put(key, *version);
+  }
+  static Result<void> PutOne(bbolt::Writer& writer, std::string_view key, std::string_view value) {
+    return writer.Put(key, value);
+  }
+  static Result<void> PutOne(bbolt::Writer& writer, std::string_view key, std::size_t value_bytes) {
+    return writer.PutSize(key, value_bytes);
   }
 
   Snapshot& content_;
@@ -66,87 +90,96 @@ class ContentWalk {
   std::string next_key_;
 };
 
-Result<bbolt::Plan> PlanOf(Snapshot& content, const EtcdImageOptions& options) {
-  bbolt::Writer sizing = bbolt::Writer::Sizing(kPageSize);
-  ContentWalk walk(content, options);
-  while (true) {
-    if (content.MustEnd()) return kReaderMustEnd.Fail();
-    KV_TRY(const bool more, walk.Step(sizing));
-    if (!more) return sizing.Finish();
-  }
-}
+// A writer and what it has been given so far.
+struct Pass {
+  Pass(Snapshot& content, const EtcdImageOptions& options, bbolt::Writer used)
+      : walk(content, options), writer(std::move(used)) {}
 
-class ImageSource final : public SnapshotSource {
+  ImageWalk walk;
+  bbolt::Writer writer;
+};
+
+class PlannedImage final : public EtcdImage {
  public:
-  ImageSource(Reader reader, std::shared_ptr<const void> owner, const EtcdImageOptions& options,
-              const bbolt::Plan& plan)
-      : owner_(std::move(owner)),
-        reader_(std::move(reader)),
-        walk_(**reader_, options),
-        writer_(bbolt::Writer::Writing(plan)) {}
+  PlannedImage(Reader reader, std::shared_ptr<const void> owner, EtcdImageOptions options)
+      : owner_(std::move(owner)), options_(std::move(options)), reader_(std::move(reader)) {
+    planning_.emplace(**reader_, options_, bbolt::Writer::Sizing(kPageSize));
+  }
 
+  std::uint64_t size_bytes() const override { return size_bytes_; }
+
+  Result<bool> Prepare() override {
+    return Kept([this] { return PrepareSome(); });
+  }
   Result<SharedBytes> Next() override {
-    if (failed_.has_value()) return Fail(*failed_);
-    Result<SharedBytes> chunk = NextChunk();
-    if (chunk.has_value()) return chunk;
-    failed_ = chunk.error();
-    reader_.reset();
-    return chunk;
+    return Kept([this] { return NextChunk(); });
   }
 
  private:
-  Result<SharedBytes> NextChunk() {
-    while (reader_.has_value() && writer_.ReadyBytes() < kChunkBytes) {
+  // An error lasts, and releases the reader.
+  template <class Work>
+  std::invoke_result_t<Work> Kept(const Work& work) {
+    if (failed_.has_value()) return Fail(*failed_);
+    auto result = work();
+    if (result.has_value()) return result;
+    failed_ = result.error();
+    planning_.reset();
+    writing_.reset();
+    reader_.reset();
+    return result;
+  }
+
+  Result<bool> PrepareSome() {
+    for (int i = 0; i < kStepsAtOnce && planning_.has_value(); ++i) {
       if ((*reader_)->MustEnd()) return kReaderMustEnd.Fail();
-      KV_TRY(const bool more, walk_.Step(writer_));
+      KV_TRY(const bool more, planning_->walk.SizingStep(planning_->writer));
       if (more) continue;
-      KV_RETURN_IF_ERROR(writer_.Finish());
+      KV_TRY(const bbolt::Plan plan, planning_->writer.Finish());
+      size_bytes_ = plan.SizeBytes();
+      planning_.reset();
+      writing_.emplace(**reader_, options_, bbolt::Writer::Writing(plan));
+    }
+    return !planning_.has_value();
+  }
+
+  Result<SharedBytes> NextChunk() {
+    while (planning_.has_value()) KV_RETURN_IF_ERROR(PrepareSome());
+    bbolt::Writer& writer = writing_->writer;
+    while (reader_.has_value() && writer.ReadyBytes() < kChunkBytes) {
+      if ((*reader_)->MustEnd()) return kReaderMustEnd.Fail();
+      KV_TRY(const bool more, writing_->walk.Step(writer));
+      if (more) continue;
+      KV_RETURN_IF_ERROR(writer.Finish());
       reader_.reset();
     }
-    return SharedBytes::Own(writer_.Take(reader_.has_value() ? kImageUnitBytes : 1));
+    return SharedBytes::Own(writer.Take(reader_.has_value() ? kImageUnitBytes : 1));
   }
 
   const std::shared_ptr<const void> owner_;
+  const EtcdImageOptions options_;
   std::optional<Reader> reader_;  // released at the end
-  ContentWalk walk_;
-  bbolt::Writer writer_;
+  std::optional<Pass> planning_;
+  std::optional<Pass> writing_;  // then
+  std::uint64_t size_bytes_ = 0;
   std::optional<Error> failed_;
 };
 
 }  // namespace
 
-Result<EtcdImage> MakeEtcdImage(Reader reader, std::shared_ptr<const void> owner,
-                                const EtcdImageOptions& options) {
-  KV_TRY(const bbolt::Plan plan, PlanOf(*reader, options));
-  return EtcdImage{
-      .size_bytes = plan.SizeBytes(),
-      .source = std::make_unique<ImageSource>(std::move(reader), std::move(owner), options, plan)};
+std::unique_ptr<EtcdImage> MakeEtcdImage(Reader reader, std::shared_ptr<const void> owner,
+                                         EtcdImageOptions options) {
+  return std::make_unique<PlannedImage>(std::move(reader), std::move(owner), std::move(options));
 }
 
 Result<void> WriteEtcdFile(Snapshot& content, const EtcdImageOptions& options, File& file,
                            const std::function<void(std::uint64_t written_bytes)>& on_progress) {
-  bbolt::Writer writer = bbolt::Writer::WritingWithoutPlan(kPageSize);
-  ContentWalk walk(content, options);
-  std::uint64_t written_bytes = 0;
-  const auto write = [&](const std::string& bytes) -> Result<void> {
-    const std::array<std::string_view, 1> part = {bytes};
-    KV_RETURN_IF_ERROR(file.WriteAt(written_bytes, part));
-    written_bytes += bytes.size();
-    if (on_progress) on_progress(written_bytes);
-    return {};
-  };
+  bbolt::FileWriter writer(file, kPageSize, on_progress);
+  ImageWalk walk(content, options);
   while (true) {
-    KV_TRY(const bool more, walk.Step(writer));
-    if (!more) break;
-    if (writer.ReadyBytes() >= kChunkBytes) KV_RETURN_IF_ERROR(write(writer.Take(kImageUnitBytes)));
+    KV_TRY(const bool more, walk.Step(writer.content()));
+    if (!more) return writer.Finish();
+    KV_RETURN_IF_ERROR(writer.WriteReady());
   }
-  KV_TRY(const bbolt::Plan plan, writer.Finish());
-  KV_RETURN_IF_ERROR(write(writer.Take()));
-  KV_RETURN_IF_ERROR(file.Sync());
-  const std::string metas = bbolt::MetaPages(plan);
-  const std::array<std::string_view, 1> part = {metas};
-  KV_RETURN_IF_ERROR(file.WriteAt(0, part));
-  return file.Sync();
 }
 
 }  // namespace kvorum::mvcc

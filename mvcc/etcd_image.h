@@ -14,22 +14,23 @@
 
 namespace kvorum::mvcc {
 
-struct EtcdImage {
-  // The bytes of all chunks together.
-  std::uint64_t size_bytes = 0;
-  // Chunks of at least 1 MiB, except the last, and at most one record more; a multiple of
-  // kImageUnitBytes, again except for the last.
-  std::unique_ptr<SnapshotSource> source;
+// Chunks of at least 1 MiB, except the last, and at most a leaf more; a multiple of
+// kImageUnitBytes, again except for the last.
+class EtcdImage : public SnapshotSource {
+ public:
+  // The bytes of all chunks together, once it is prepared.
+  virtual std::uint64_t size_bytes() const = 0;
 };
 
 // The size of a message in which etcd sends a snapshot.
 inline constexpr std::size_t kImageUnitBytes = std::size_t{32} << 10;
 
-// Reads everything once, since the file's first bytes tell its size; the source then reads it
-// again, through the same reader. Memory: a chunk, and a few pages for each level of the file's
-// trees. kReaderMustEnd: start over. `owner` is whatever the reader needs alive.
-Result<EtcdImage> MakeEtcdImage(Reader reader, std::shared_ptr<const void> owner,
-                                const EtcdImageOptions& options = {});
+// Prepare reads all keys and the values' sizes, some thousand at a time, since the file's first
+// bytes tell its size; Next then reads everything, through the same reader: a damaged value is
+// found only there. Memory: a chunk, and a few pages for each level of the file's trees.
+// kReaderMustEnd: start over. `owner` is whatever the reader needs alive.
+std::unique_ptr<EtcdImage> MakeEtcdImage(Reader reader, std::shared_ptr<const void> owner,
+                                         EtcdImageOptions options = {});
 
 // The same as a file, written in one pass: it is none until all of it is written and synced, since
 // its first pages come last. Durable when it returns, but for its name.

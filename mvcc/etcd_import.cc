@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -61,6 +62,9 @@ class Commits {
  public:
   Commits(const EtcdImport& import, Backend& into) : import_(import), into_(into) {}
 
+  std::uint64_t count() const { return count_; }
+  const snapshot_format::Totals& totals() const { return totals_; }
+
   // Buckets in the order of the snapshot format's tags, keys in order.
   Result<void> Put(std::size_t tag_index, std::string_view key, std::string_view value) {
     const Bucket bucket = snapshot_format::kTags[tag_index];
@@ -83,10 +87,7 @@ class Commits {
     return CommitWaiting();
   }
 
-  Result<snapshot_format::Totals> Finish() {
-    KV_RETURN_IF_ERROR(CommitWaiting());
-    return totals_;
-  }
+  Result<void> Finish() { return CommitWaiting(); }
 
  private:
   // Refers to its value by its place: the memory moves as it grows.
@@ -136,6 +137,7 @@ class Commits {
     batch.changes = std::exchange(changes_, {});
     if (batch.empty()) return {};
     KV_RETURN_IF_ERROR(into_.Commit(batch));
+    ++count_;
     appends_.clear();
     values_.clear();
     waiting_bytes_ = 0;
@@ -145,6 +147,7 @@ class Commits {
 
   const EtcdImport& import_;
   Backend& into_;
+  std::uint64_t count_ = 0;
   snapshot_format::Totals totals_;
   Revision last_{.main = 0, .sub = -1};
   std::string record_;
@@ -155,18 +158,8 @@ class Commits {
   std::size_t waiting_bytes_ = 0;
 };
 
-// Calls `visit` for each record of a bucket; nothing may be nested in it.
-template <class Visit>
-Result<void> VisitBucket(bbolt::Reader& file, const bbolt::Bucket& bucket, std::string_view name,
-                         const Visit& visit) {
-  bbolt::Cursor cursor = file.NewCursor(bucket);
-  KV_TRY(bool more, cursor.First());
-  while (more) {
-    if (cursor.is_bucket()) return Damaged("bucket " + std::string(name) + " has one within it");
-    KV_RETURN_IF_ERROR(visit(cursor.key(), cursor.value()));
-    KV_TRY(more, cursor.Next());
-  }
-  return {};
+std::unexpected<Error> Nested(Bucket bucket) {
+  return Damaged("bucket " + std::string(BucketName(bucket)) + " has one within it");
 }
 
 // The bucket of meta is small: a few keys.
@@ -175,14 +168,15 @@ Result<void> PutMeta(bbolt::Reader& file, const EtcdImport& import, std::size_t 
   constexpr std::size_t kMaxKeys = 1000;
   KV_TRY(const bbolt::Bucket bucket, FindMeta(file));
   std::map<std::string, std::string, std::less<>> meta;
-  KV_RETURN_IF_ERROR(VisitBucket(file, bucket, BucketName(Bucket::kMeta),
-                                 [&](std::string_view key, std::string_view value) -> Result<void> {
-                                   if (meta.size() == kMaxKeys)
-                                     return Damaged("bucket meta has too many keys");
-                                   KV_RETURN_IF_ERROR(CheckCompactMark(key, value));
-                                   meta.emplace(key, value);
-                                   return {};
-                                 }));
+  bbolt::Cursor cursor = file.NewCursor(bucket);
+  KV_TRY(bool more, cursor.First());
+  while (more) {
+    if (cursor.is_bucket()) return Nested(Bucket::kMeta);
+    if (meta.size() == kMaxKeys) return Damaged("bucket meta has too many keys");
+    KV_RETURN_IF_ERROR(CheckCompactMark(cursor.key(), cursor.value()));
+    meta.emplace(cursor.key(), cursor.value());
+    KV_TRY(more, cursor.Next());
+  }
   const auto set = [&](std::string_view key, std::string value) {
     meta.erase(std::string(key));
     if (!value.empty()) meta.emplace(key, std::move(value));
@@ -231,26 +225,77 @@ Result<EtcdMeta> ReadEtcdMeta(bbolt::Reader& file) {
   return meta;
 }
 
-Result<snapshot_format::Totals> ImportEtcdContent(bbolt::Reader& file, const EtcdImport& import,
-                                                  Backend& into) {
-  KV_RETURN_IF_ERROR(CheckNames(file));
-  Commits commits(import, into);
-  for (std::size_t i = 0; i < snapshot_format::kTags.size(); ++i) {
-    const Bucket bucket = snapshot_format::kTags[i];
-    if (bucket == Bucket::kMeta) {
-      KV_RETURN_IF_ERROR(PutMeta(file, import, i, commits));
-      continue;
+class EtcdImporter::Walk {
+ public:
+  Walk(bbolt::Reader& file, EtcdImport import, Backend& into)
+      : file_(file), import_(std::move(import)), commits_(import_, into) {}
+
+  const snapshot_format::Totals& totals() const { return commits_.totals(); }
+
+  Result<bool> ToNextCommit() {
+    if (tag_index_ == 0 && !cursor_.has_value()) KV_RETURN_IF_ERROR(CheckNames(file_));
+    const std::uint64_t commits_before = commits_.count();
+    while (tag_index_ < snapshot_format::kTags.size()) {
+      if (!cursor_.has_value()) {
+        KV_RETURN_IF_ERROR(BeginBucket());
+        continue;
+      }
+      if (cursor_->is_bucket()) return Nested(snapshot_format::kTags[tag_index_]);
+      KV_RETURN_IF_ERROR(commits_.Put(tag_index_, cursor_->key(), cursor_->value()));
+      KV_TRY(const bool more, cursor_->Next());
+      if (!more) EndBucket();
+      if (commits_.count() != commits_before) return false;
     }
-    KV_TRY(const std::optional<bbolt::Bucket> found, file.FindBucket(BucketName(bucket)));
+    KV_RETURN_IF_ERROR(commits_.Finish());
+    return true;
+  }
+
+ private:
+  // Ends it as well, if nothing is left to put.
+  Result<void> BeginBucket() {
+    const Bucket bucket = snapshot_format::kTags[tag_index_];
+    if (bucket == Bucket::kMeta) {
+      KV_RETURN_IF_ERROR(PutMeta(file_, import_, tag_index_, commits_));
+      EndBucket();
+      return {};
+    }
+    KV_TRY(const std::optional<bbolt::Bucket> found, file_.FindBucket(BucketName(bucket)));
     if (!found.has_value()) {
       if (bucket == Bucket::kKey) return Fail(Code::kDataLoss, "mvcc: it is no database of etcd");
-      continue;
+      EndBucket();
+      return {};
     }
-    KV_RETURN_IF_ERROR(VisitBucket(
-        file, *found, BucketName(bucket),
-        [&](std::string_view key, std::string_view value) { return commits.Put(i, key, value); }));
+    cursor_.emplace(file_.NewCursor(*found));
+    KV_TRY(const bool any, cursor_->First());
+    if (!any) EndBucket();
+    return {};
   }
-  return commits.Finish();
+  void EndBucket() {
+    cursor_.reset();
+    ++tag_index_;
+  }
+
+  bbolt::Reader& file_;
+  const EtcdImport import_;
+  Commits commits_;
+  std::size_t tag_index_ = 0;
+  std::optional<bbolt::Cursor> cursor_;  // stands at a key of the bucket, if it is begun
+};
+
+EtcdImporter::EtcdImporter(bbolt::Reader& file, EtcdImport import, Backend& into)
+    : walk_(std::make_unique<Walk>(file, std::move(import), into)) {}
+EtcdImporter::~EtcdImporter() = default;
+
+Result<bool> EtcdImporter::Step() { return walk_->ToNextCommit(); }
+const snapshot_format::Totals& EtcdImporter::totals() const { return walk_->totals(); }
+
+Result<snapshot_format::Totals> ImportEtcdContent(bbolt::Reader& file, const EtcdImport& import,
+                                                  Backend& into) {
+  EtcdImporter importer(file, import, into);
+  while (true) {
+    KV_TRY(const bool done, importer.Step());
+    if (done) return importer.totals();
+  }
 }
 
 }  // namespace kvorum::mvcc

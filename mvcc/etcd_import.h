@@ -8,7 +8,7 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
+#include <memory>
 #include <string>
 
 #include "base/error.h"
@@ -41,12 +41,30 @@ struct EtcdImport {
 };
 
 // Puts everything into an empty backend, a commit at a time, each durable; the backend is of no use
-// after an error. Memory: a commit of some MiB, or a record that is larger. Returns the totals of
-// what was put, which ComputeSnapshotTotals (snapshot_content.h) of the backend must equal.
+// after an error. Memory: a commit of some MiB, or a record that is larger.
 //
-// kDataLoss for a damaged file; kFailedPrecondition for a bucket that is not known here and not
-// empty; kInvalidArgument for a name (of a user, of a role) longer than a backend can keep; else
-// the backend's errors.
+// Used by one thread at a time; file and backend outlive it.
+class EtcdImporter {
+ public:
+  EtcdImporter(bbolt::Reader& file, EtcdImport import, Backend& into);
+  ~EtcdImporter();
+  EtcdImporter(const EtcdImporter&) = delete;
+  EtcdImporter& operator=(const EtcdImporter&) = delete;
+
+  // Goes on to the next commit; true when all is in. kDataLoss for a damaged file;
+  // kFailedPrecondition for a bucket that is not known here and not empty; kInvalidArgument for a
+  // name (of a user, of a role) longer than a backend can keep; else the backend's errors.
+  Result<bool> Step();
+  // Counts what was put. ComputeSnapshotTotals (snapshot_content.h) of the backend must equal it at
+  // the end.
+  const snapshot_format::Totals& totals() const;
+
+ private:
+  class Walk;
+  std::unique_ptr<Walk> walk_;
+};
+
+// All steps. Returns the totals.
 Result<snapshot_format::Totals> ImportEtcdContent(bbolt::Reader& file, const EtcdImport& import,
                                                   Backend& into);
 

@@ -1,10 +1,11 @@
 #include "mvcc/etcd_sink.h"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 
-#include "base/check.h"
+#include "bbolt/check_pages.h"
 #include "bbolt/format.h"
 #include "bbolt/meta.h"
 #include "bbolt/reader.h"
@@ -25,6 +26,9 @@ class EtcdSink final : public SnapshotSink {
         received_path_(options_.sink.path + ".etcd"),
         unfinished_(files, options_.sink) {}
   ~EtcdSink() override {
+    importer_.reset();
+    check_.reset();
+    received_.reset();
     file_.reset();
     static_cast<void>(RemoveIfThere(files_, received_path_));  // else at the next start
   }
@@ -43,21 +47,50 @@ class EtcdSink final : public SnapshotSink {
     return waiting_.size() < kWriteBytes ? Result<void>() : WriteWaiting();
   }
 
-  Result<void> Finish() override {
-    KV_CHECK(file_ != nullptr, "a snapshot is finished once");
-    KV_RETURN_IF_ERROR(WriteWaiting());
-    KV_TRY(const auto received, bbolt::Reader::Open(std::exchange(file_, nullptr)));
-    KV_RETURN_IF_ERROR(received->Check());
-    KV_TRY(const EtcdMeta meta, ReadEtcdMeta(*received));
-    if (options_.check_meta) KV_RETURN_IF_ERROR(options_.check_meta(meta));
-    KV_RETURN_IF_ERROR(unfinished_.Open());
-    KV_TRY(const snapshot_format::Totals totals,
-           ImportEtcdContent(*received, {.meta = options_.meta, .on_progress = {}},
-                             unfinished_.backend()));
-    return unfinished_.Finish(totals);
+  Result<bool> FinishPart() override {
+    switch (phase_) {
+      case Phase::kReceiving: {
+        KV_RETURN_IF_ERROR(BeginCheck());
+        phase_ = Phase::kChecking;
+        return false;
+      }
+      case Phase::kChecking: {
+        KV_TRY(const bool is_checked, check_->Step());
+        if (!is_checked) return false;
+        check_.reset();
+        KV_RETURN_IF_ERROR(BeginImport());
+        phase_ = Phase::kImporting;
+        return false;
+      }
+      case Phase::kImporting: {
+        KV_TRY(const bool is_imported, importer_->Step());
+        if (is_imported) phase_ = Phase::kReadingBack;
+        return false;
+      }
+      case Phase::kReadingBack:
+        return unfinished_.FinishPart(importer_->totals());
+    }
+    std::unreachable();
   }
 
  private:
+  enum class Phase : std::uint8_t { kReceiving, kChecking, kImporting, kReadingBack };
+
+  Result<void> BeginCheck() {
+    KV_RETURN_IF_ERROR(WriteWaiting());
+    KV_TRY(received_, bbolt::Reader::Open(std::exchange(file_, nullptr)));
+    check_ = received_->NewCheck();
+    return {};
+  }
+  Result<void> BeginImport() {
+    KV_TRY(const EtcdMeta meta, ReadEtcdMeta(*received_));
+    if (options_.check_meta) KV_RETURN_IF_ERROR(options_.check_meta(meta));
+    KV_RETURN_IF_ERROR(unfinished_.Open());
+    importer_.emplace(*received_, EtcdImport{.meta = options_.meta, .on_progress = {}},
+                      unfinished_.backend());
+    return {};
+  }
+
   // Both meta pages of a file that is sent are of one state.
   Result<void> ReadSize() {
     constexpr std::size_t kMagicAt = bbolt::kHeaderBytes;
@@ -85,7 +118,11 @@ class EtcdSink final : public SnapshotSink {
   const EtcdSinkOptions options_;
   const std::string received_path_;
   UnfinishedBackend unfinished_;
-  std::unique_ptr<File> file_;  // until Finish
+  Phase phase_ = Phase::kReceiving;
+  std::unique_ptr<File> file_;               // while receiving
+  std::unique_ptr<bbolt::Reader> received_;  // then
+  std::unique_ptr<bbolt::PageCheck> check_;
+  std::optional<EtcdImporter> importer_;
   std::string waiting_;
   std::uint64_t written_bytes_ = 0;
   std::uint64_t size_bytes_ = 0;  // of the whole, once its first page is here

@@ -21,10 +21,11 @@ struct EtcdSinkOptions {
   std::function<Result<void>(const EtcdMeta& meta)> check_meta;
 };
 
-// Finish converts, which takes as long as writing the database: every page is checked, every record
-// copied in commits of some MiB, and read back. A file beside the path, with ".etcd" at its end,
-// holds what was received. It needs as much disk as both; kResourceExhausted if there is less.
-// The first page tells how long the file is: other content, and bytes beyond, are refused at once.
+// The parts of its finish convert: every page is checked, every record copied in commits of some
+// MiB, and read back, which takes as long as writing the database. A file beside the path, with
+// ".etcd" at its end, holds what was received. It needs as much disk as both; kResourceExhausted if
+// there is less. The first page tells how long the file is: other content, and bytes beyond, are
+// refused at once.
 Result<std::unique_ptr<SnapshotSink>> MakeEtcdSink(FileSystem& files, EtcdSinkOptions options);
 
 }  // namespace kvorum::mvcc

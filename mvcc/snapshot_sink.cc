@@ -1,3 +1,4 @@
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -26,10 +27,11 @@ class BackendSink final : public SnapshotSink {
 
   Result<void> Write(std::string_view bytes) override { return decoder_.Feed(bytes); }
 
-  Result<void> Finish() override {
-    KV_TRY(const snapshot_format::Totals told, decoder_.Finish());
+  Result<bool> FinishPart() override {
+    if (told_.has_value()) return unfinished_.FinishPart(*told_);
+    KV_TRY(told_, decoder_.Finish());
     KV_RETURN_IF_ERROR(CommitTaken());
-    return unfinished_.Finish(told);
+    return false;
   }
 
  private:
@@ -64,6 +66,7 @@ class BackendSink final : public SnapshotSink {
   const SnapshotSinkOptions options_;
   UnfinishedBackend unfinished_;
   SnapshotDecoder decoder_;
+  std::optional<snapshot_format::Totals> told_;  // by the stream's end
   // The content of the next commit.
   std::vector<SharedBytes> bodies_;  // the records' memory
   std::vector<RevisionRecord> revisions_;
@@ -72,6 +75,13 @@ class BackendSink final : public SnapshotSink {
 };
 
 }  // namespace
+
+Result<void> SnapshotSink::Finish() {
+  while (true) {
+    KV_TRY(const bool done, FinishPart());
+    if (done) return {};
+  }
+}
 
 Result<std::unique_ptr<SnapshotSink>> MakeSnapshotSink(FileSystem& files,
                                                        SnapshotSinkOptions options) {

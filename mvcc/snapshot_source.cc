@@ -11,51 +11,6 @@ namespace {
 
 namespace format = snapshot_format;
 
-// Walks the content in the stream's order, a body of records at a time.
-class ContentWalk {
- public:
-  explicit ContentWalk(Snapshot& content) : content_(content) {}
-
-  // Empty at the end.
-  Result<std::string> NextBody() {
-    std::string body;
-    while (body.empty() && tag_index_ < format::kTags.size()) {
-      bool full = false;
-      const auto tag = static_cast<std::uint8_t>(tag_index_ + 1);
-      KV_RETURN_IF_ERROR(content_.Scan(
-          format::kTags[tag_index_], last_key_, {},
-          [&](std::string_view key, std::string_view value) {
-            if (key == last_key_) return true;  // where the previous body ended
-            const std::size_t size = format::kRecordHeadBytes + key.size() + value.size();
-            if (!body.empty() && body.size() + size > format::kChunkBytes) {
-              full = true;
-              return false;
-            }
-            format::AppendRecord(body, tag, key, value);
-            ++records_;
-            next_key_.assign(key);
-            return true;
-          }));
-      last_key_ = next_key_;
-      if (full) break;
-      ++tag_index_;
-      last_key_.clear();
-      next_key_.clear();
-    }
-    totals_.AddBody(body, std::exchange(records_, 0));
-    return body;
-  }
-  const format::Totals& totals() const { return totals_; }
-
- private:
-  Snapshot& content_;
-  std::size_t tag_index_ = 0;
-  std::string last_key_;  // of the bucket, in a previous body; empty at its start
-  std::string next_key_;
-  std::uint64_t records_ = 0;
-  format::Totals totals_;
-};
-
 class BackendSource final : public SnapshotSource {
  public:
   BackendSource(Reader reader, std::shared_ptr<const void> owner, EtcdImageOptions image)
@@ -69,8 +24,13 @@ class BackendSource final : public SnapshotSource {
     return {};
   }
 
+  Result<bool> Prepare() override {
+    if (format_ == SnapshotFormat::kOwn) return true;
+    return Image().Prepare();
+  }
+
   Result<SharedBytes> Next() override {
-    if (format_ == SnapshotFormat::kEtcd) return NextOfImage();
+    if (format_ == SnapshotFormat::kEtcd) return Image().Next();
     if (failed_.has_value()) return Fail(*failed_);
     if (ended_) return SharedBytes();
     if (!crc_.has_value()) return SharedBytes::Own(Header());
@@ -92,18 +52,12 @@ class BackendSource final : public SnapshotSource {
   }
 
  private:
-  // Begins the image, which reads everything once, only here: callers of Use may not wait.
-  Result<SharedBytes> NextOfImage() {
-    if (failed_.has_value()) return Fail(*failed_);
-    if (image_ != nullptr) return image_->Next();
-    Result<EtcdImage> image = MakeEtcdImage(*std::move(reader_), owner_, image_options_);
-    reader_.reset();
-    if (!image.has_value()) {
-      failed_ = image.error();
-      return Fail(*failed_);
+  EtcdImage& Image() {
+    if (image_ == nullptr) {
+      image_ = MakeEtcdImage(*std::move(reader_), owner_, image_options_);
+      reader_.reset();
     }
-    image_ = std::move(image->source);
-    return image_->Next();
+    return *image_;
   }
 
   Result<std::string> NextBody() {
@@ -130,7 +84,7 @@ class BackendSource final : public SnapshotSource {
   const std::shared_ptr<const void> owner_;
   const EtcdImageOptions image_options_;
   SnapshotFormat format_ = SnapshotFormat::kOwn;
-  std::unique_ptr<SnapshotSource> image_;
+  std::unique_ptr<EtcdImage> image_;
   std::optional<Reader> reader_;  // released at the end
   ContentWalk walk_;
   std::optional<std::uint32_t> crc_;  // of the last part
@@ -148,14 +102,6 @@ Result<void> SnapshotSource::Use(SnapshotFormat format) {
 std::unique_ptr<SnapshotSource> MakeSnapshotSource(Reader reader, std::shared_ptr<const void> owner,
                                                    EtcdImageOptions image) {
   return std::make_unique<BackendSource>(std::move(reader), std::move(owner), std::move(image));
-}
-
-Result<snapshot_format::Totals> ComputeSnapshotTotals(Snapshot& content) {
-  ContentWalk walk(content);
-  while (true) {
-    KV_TRY(const std::string body, walk.NextBody());
-    if (body.empty()) return walk.totals();
-  }
 }
 
 }  // namespace kvorum::mvcc

@@ -28,6 +28,9 @@ struct EtcdImageOptions {
 class SnapshotSource {
  public:
   virtual ~SnapshotSource() = default;
+  // Does a bounded part of what is needed before the first chunk; true once nothing of it is left.
+  // Errors like Next's. Next does all that is left itself.
+  virtual Result<bool> Prepare() { return true; }
   // The next chunk, of at most 1 MiB or one record; empty at the end. kDataLoss if a record is
   // damaged. kUnavailable if the backend needs the reader's place: start over.
   virtual Result<SharedBytes> Next() = 0;
@@ -43,8 +46,11 @@ class SnapshotSink {
   // Takes bytes of the stream, cut anywhere. kDataLoss if no source wrote them; kResourceExhausted
   // if the disk is full. Any error is final.
   virtual Result<void> Write(std::string_view bytes) = 0;
-  // The stream has ended: checks that it is complete and makes it durable.
-  virtual Result<void> Finish() = 0;
+  // The stream has ended: checks that it is complete and makes it durable, a part at a time, which
+  // reads or writes some MiB; true when all is done.
+  virtual Result<bool> FinishPart() = 0;
+  // All parts.
+  Result<void> Finish();
 };
 
 // A source of the state that the reader sees, in either format. `owner` is whatever the reader
@@ -63,8 +69,8 @@ struct SnapshotSinkOptions {
 };
 
 // Builds a backend's file beside its final name: in commits of some MiB, read back and compared
-// with the stream at the end, synced, then renamed. Finish and Write wait for the disk. A file at
-// the path is replaced.
+// with the stream at the end, synced, then renamed. FinishPart and Write wait for the disk. A file
+// at the path is replaced.
 Result<std::unique_ptr<SnapshotSink>> MakeSnapshotSink(FileSystem& files,
                                                        SnapshotSinkOptions options);
 

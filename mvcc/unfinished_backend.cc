@@ -1,7 +1,6 @@
 #include "mvcc/unfinished_backend.h"
 
 #include "base/check.h"
-#include "mvcc/snapshot_content.h"
 
 namespace kvorum::mvcc {
 
@@ -16,6 +15,8 @@ UnfinishedBackend::UnfinishedBackend(FileSystem& files, const SnapshotSinkOption
 
 UnfinishedBackend::~UnfinishedBackend() {
   if (finished_) return;
+  read_back_.reset();
+  reader_.reset();
   backend_.reset();
   static_cast<void>(Remove());  // leftovers are removed at the next start
 }
@@ -26,20 +27,29 @@ Result<void> UnfinishedBackend::Open() {
   return {};
 }
 
-Result<void> UnfinishedBackend::Finish(const snapshot_format::Totals& told) {
+Result<bool> UnfinishedBackend::FinishPart(const snapshot_format::Totals& told) {
   KV_CHECK(!finished_, "a snapshot is finished once");
-  {
-    KV_TRY(const Reader reader, backend_->NewReader());
-    KV_TRY(const snapshot_format::Totals built, ComputeSnapshotTotals(*reader));
-    if (built != told)
-      return Fail(Code::kDataLoss, "mvcc: " + path_ + " differs from the snapshot it was made of");
-    if (options_.check) KV_RETURN_IF_ERROR(options_.check(*reader));
+  if (!read_back_.has_value()) {
+    KV_TRY(reader_, backend_->NewReader());
+    read_back_.emplace(**reader_);
   }
+  KV_TRY(const std::string body, read_back_->NextBody());
+  if (!body.empty()) return false;
+  KV_RETURN_IF_ERROR(Check(told));
+  read_back_.reset();
+  reader_.reset();
   backend_.reset();
   KV_RETURN_IF_ERROR(RemoveIfThere(files_, LockPath()));
   KV_RETURN_IF_ERROR(files_.Rename(path_, options_.path));
   finished_ = true;
-  return files_.SyncDirectory(ParentDirectory(options_.path));
+  KV_RETURN_IF_ERROR(files_.SyncDirectory(ParentDirectory(options_.path)));
+  return true;
+}
+
+Result<void> UnfinishedBackend::Check(const snapshot_format::Totals& told) {
+  if (read_back_->totals() != told)
+    return Fail(Code::kDataLoss, "mvcc: " + path_ + " differs from the snapshot it was made of");
+  return options_.check ? options_.check(**reader_) : Result<void>();
 }
 
 Result<void> UnfinishedBackend::Remove() {

@@ -5,11 +5,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/error.h"
 #include "base/file_system.h"
 #include "mvcc/backend.h"
+#include "mvcc/snapshot_content.h"
 #include "mvcc/snapshot_format.h"
 #include "mvcc/snapshot_stream.h"
 
@@ -29,18 +31,22 @@ class UnfinishedBackend {
   Result<void> Open();
   // Between Open and Finish.
   Backend& backend() { return *backend_; }
-  // Reads everything back: kDataLoss unless it has these totals; then the caller's check.
-  Result<void> Finish(const snapshot_format::Totals& told);
+  // Reads everything back, some MiB at a time: kDataLoss unless it has these totals; then the
+  // caller's check. True when it has its name.
+  Result<bool> FinishPart(const snapshot_format::Totals& told);
 
  private:
   // LMDB's, which holds nothing once the file is closed.
   std::string LockPath() const { return path_ + "-lock"; }
+  Result<void> Check(const snapshot_format::Totals& told);
   Result<void> Remove();
 
   FileSystem& files_;
   const SnapshotSinkOptions& options_;
   const std::string path_;
   std::unique_ptr<Backend> backend_;
+  std::optional<Reader> reader_;  // once it is being read back
+  std::optional<ContentWalk> read_back_;
   bool finished_ = false;
 };
 

@@ -27,13 +27,15 @@ std::string ProgressLine(const ProgressBar::State& state) {
   return fmt::format("[{:<{}}] {:3.0f}% {}", bar, kWidth, share * 100, state.text);
 }
 
-ProgressBar::ProgressBar(World& world, std::function<State()> state)
+ProgressBar::ProgressBar(World& world, std::function<State()> state,
+                         std::chrono::milliseconds delay)
     : out_(world.err), state_(std::move(state)) {
   if (!world.err_is_terminal) return;
-  thread_.emplace([this](const std::stop_token& stop) {
+  thread_.emplace([this, delay](const std::stop_token& stop) {
     std::mutex mutex;
     std::condition_variable_any wake;
     std::unique_lock lock(mutex);
+    if (wake.wait_for(lock, stop, delay, [&stop] { return stop.stop_requested(); })) return;
     do Draw();
     while (!wake.wait_for(lock, stop, kInterval, [&stop] { return stop.stop_requested(); }));
   });
@@ -43,20 +45,28 @@ ProgressBar::~ProgressBar() {
   if (!thread_) return;
   thread_->request_stop();
   thread_->join();
+  if (!drawn_) return;
   Draw();
   out_ << std::endl;
 }
 
 // \x1b[K clears what a longer line has left behind.
-void ProgressBar::Draw() const { out_ << '\r' << ProgressLine(state_()) << "\x1b[K" << std::flush; }
+void ProgressBar::Draw() {
+  out_ << '\r' << ProgressLine(state_()) << "\x1b[K" << std::flush;
+  drawn_ = true;
+}
 
 ProgressBar::State ByteProgress(std::uint64_t done, std::uint64_t whole, double seconds) {
   done = std::min(done, whole);
-  const double rate = seconds > 0 ? static_cast<double>(done) / seconds : 0;
-  const double left = rate > 0 ? static_cast<double>(whole - done) / rate : 0;
+  std::string text = fmt::format("{} of {}", HumanBytes(done), HumanBytes(whole));
+  if (done > 0 && seconds > 0) {
+    const double rate = static_cast<double>(done) / seconds;
+    text += fmt::format(", {}/s", HumanBytes(static_cast<std::uint64_t>(rate)));
+    if (done < whole)
+      text += fmt::format(", {:.0f} s left", static_cast<double>(whole - done) / rate);
+  }
   return {.share = whole == 0 ? 0 : static_cast<double>(done) / static_cast<double>(whole),
-          .text = fmt::format("{} of {}, {}/s, {:.0f} s left", HumanBytes(done), HumanBytes(whole),
-                              HumanBytes(static_cast<std::uint64_t>(rate)), left)};
+          .text = std::move(text)};
 }
 
 }  // namespace kvorum::ctl

@@ -4,6 +4,8 @@
 // while the bar exists.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -20,20 +22,25 @@ class ProgressBar {
     double share = 0;  // of the whole: 0 to 1
     std::string text;  // what stands behind the bar
   };
-  // `state` is called on the bar's thread.
-  ProgressBar(World& world, std::function<State()> state);
+  // `state` is called on the bar's thread, for the first time after `delay`: what is done by then
+  // draws nothing.
+  ProgressBar(World& world, std::function<State()> state, std::chrono::milliseconds delay = {});
   // Leaves the finished line behind.
   ~ProgressBar();
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
  private:
-  void Draw() const;
+  void Draw();
 
   std::ostream& out_;
   const std::function<State()> state_;
+  std::atomic<bool> drawn_ = false;
   std::optional<std::jthread> thread_;
 };
+
+// For work that is short as a rule.
+inline constexpr std::chrono::milliseconds kBarDelay(1000);
 
 // The state of work of which `done` of `whole` bytes are through, with its rate and the time left.
 ProgressBar::State ByteProgress(std::uint64_t done, std::uint64_t whole, double seconds);

@@ -1,20 +1,20 @@
 // "adopt" and "release": a member's directory goes from etcd to kvorum, and back.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <cstdint>
 #include <ostream>
 #include <string>
 
 #include "base/file_system.h"
-#include "base/human_bytes.h"
+#include "datadir/acting_as_owner.h"
 #include "datadir/adopt.h"
+#include "datadir/layout.h"
 #include "datadir/release.h"
+#include "datadir/wait_for_lock.h"
 #include "mvcc/backend.h"
 #include "tools/progress_bar.h"
+#include "tools/step_progress.h"
 #include "tools/utl_commands.h"
+#include "wal/wal.h"
 
 namespace kvorum::utl {
 namespace {
@@ -41,66 +41,73 @@ std::vector<Flag> Flags(std::string old_database) {
   };
 }
 
-// Tells a bar on another thread the progress of a long copy.
-class CopyProgress {
- public:
-  datadir::OnProgress Callback() {
-    return [this](std::uint64_t done, std::uint64_t total) {
-      total_ = total;
-      done_ = done;
-    };
-  }
-
-  ProgressBar::State State() const {
-    const std::uint64_t done = done_;
-    const std::uint64_t total = std::max<std::uint64_t>(total_, 1);
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin_;
-    const double rate = static_cast<double>(done) / std::max(took.count(), 1e-3);
-    std::string text = fmt::format("{} of {}", HumanBytes(done), HumanBytes(total_));
-    if (done > 0) {
-      text += fmt::format(", {}/s", HumanBytes(static_cast<std::uint64_t>(rate)));
-      if (done < total)
-        text += fmt::format(", {:.0f} s left", static_cast<double>(total - done) / rate);
-    }
-    return {static_cast<double>(done) / static_cast<double>(total), std::move(text)};
-  }
-
- private:
-  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-  std::atomic<std::uint64_t> done_{0};
-  std::atomic<std::uint64_t> total_{0};
-};
-
 template <class Options>
-Outcome<Options> OptionsOf(const Invocation& invocation, mvcc::CommitSync sync) {
+Outcome<Options> OptionsOf(const Invocation& invocation, const mvcc::LmdbOptions& lmdb) {
   if (!invocation.args.empty())
     return ctl::BadArguments(fmt::format("{} takes no arguments", invocation.path.back()->name()));
   return Options{.data_dir = invocation.flags.String("data-dir"),
                  .wal_dir = invocation.flags.String("wal-dir"),
                  .open =
-                     [sync](const std::string& path) {
-                       return mvcc::OpenLmdbBackend({.path = path, .sync = sync});
+                     [lmdb](const std::string& path) {
+                       mvcc::LmdbOptions options = lmdb;
+                       options.path = path;
+                       return mvcc::OpenLmdbBackend(options);
                      },
                  .drop_old = invocation.flags.Switch("drop-old"),
                  .on_progress = {}};
 }
 
-// Runs it beside a bar. The line after the bar is the caller's.
+// Waits, as long as --timeout says, for a process that has the directory to end. The move itself
+// refuses one that does not.
+void WaitForOthers(const Invocation& invocation, const datadir::Layout& layout) {
+  FileSystem& fs = PosixFileSystem();
+  const Duration timeout = invocation.flags.Duration("timeout");
+  const auto member =
+      datadir::WaitForLock(timeout, [&] { return datadir::MemberLock::Take(fs, layout); });
+  // With the member's lock, nobody moves the database away, which would be made anew.
+  if (!member.has_value() || !fs.Exists(layout.database).value_or(false)) return;
+  static_cast<void>(datadir::WaitForLock(timeout, [&] { return fs.Lock(layout.database); }));
+}
+
+// The reason why it failed, and the flag that may be missing.
+ctl::Failure FailureOf(const Error& error, const Invocation& invocation,
+                       const datadir::Layout& layout) {
+  const bool has_log = wal::Exists(PosixFileSystem(), layout.wal).value_or(true);
+  const bool has_member = PosixFileSystem().Exists(layout.snap).value_or(false);
+  if (error.code != Code::kNotFound || !has_member || has_log ||
+      !invocation.flags.String("wal-dir").empty())
+    return {ctl::ExitCode::kError, error.message};
+  return {ctl::ExitCode::kError,
+          error.message + "; if the member has its log in another folder, name it by --wal-dir"};
+}
+
+// Runs it beside a bar. The line after the bar is the caller's. `lmdb` has no path yet.
 template <class Options, class Done>
-Outcome<Done> RunWithBar(Invocation& invocation, mvcc::CommitSync sync,
+Outcome<Done> RunWithBar(Invocation& invocation, const mvcc::LmdbOptions& lmdb,
                          Result<Done> (*run)(FileSystem& fs, const Options& options)) {
-  KV_TRY(Options options, OptionsOf<Options>(invocation, sync));
-  CopyProgress progress;
+  KV_TRY(Options options, OptionsOf<Options>(invocation, lmdb));
+  auto acting = datadir::ActingAsOwner::OfMember(options.data_dir);
+  if (!acting.has_value()) return Fail(ctl::ExitCode::kError, acting.error().message);
+  options.data_dir = acting->Reach(options.data_dir);
+  options.wal_dir = acting->Reach(options.wal_dir);
+  const datadir::Layout layout(options.data_dir, options.wal_dir);
+  WaitForOthers(invocation, layout);
+  ctl::StepProgress progress;
   options.on_progress = progress.Callback();
   const ProgressBar bar(invocation.world, [&] { return progress.State(); });
   Result<Done> done = run(PosixFileSystem(), options);
-  if (!done.has_value()) return Fail(ctl::ExitCode::kError, done.error().message);
+  if (!done.has_value())
+    return std::unexpected(FailureOf(acting->Named(done.error()), invocation, layout));
+  done->kept = acting->Named(done->kept);
   return *std::move(done);
 }
 
 Outcome<void> RunAdopt(Invocation& invocation) {
   KV_TRY(const datadir::Adopted done,
-         RunWithBar(invocation, mvcc::CommitSync::kByHand, datadir::Adopt));
+         RunWithBar(
+             invocation,
+             {.path = {}, .sync = mvcc::CommitSync::kByHand, .check = mvcc::LmdbCheck::kAllPages},
+             datadir::Adopt));
   std::ostream& out = invocation.world.out;
   const std::string data_dir = invocation.flags.String("data-dir");
   if (done.was_ours) {
@@ -119,8 +126,10 @@ Outcome<void> RunAdopt(Invocation& invocation) {
 }
 
 Outcome<void> RunRelease(Invocation& invocation) {
-  KV_TRY(const datadir::Released done,
-         RunWithBar(invocation, mvcc::CommitSync::kEachCommit, datadir::Release));
+  KV_TRY(
+      const datadir::Released done,
+      RunWithBar(invocation, {.path = {}, .check = mvcc::LmdbCheck::kAllPages, .must_exist = true},
+                 datadir::Release));
   std::ostream& out = invocation.world.out;
   const std::string data_dir = invocation.flags.String("data-dir");
   if (done.was_etcds) {

@@ -1,4 +1,5 @@
 #include <filesystem>
+#include <optional>
 #include <ostream>
 #include <string>
 
@@ -9,6 +10,8 @@
 #include "mvcc/revision.h"
 #include "server/messages/member_id.h"
 #include "tools/json.h"
+#include "tools/progress_bar.h"
+#include "tools/step_progress.h"
 #include "tools/utl_commands.h"
 #include "tools/utl_database.h"
 #include "wal/wal.h"
@@ -51,7 +54,12 @@ Result<std::string> RevisionLine(std::string_view key, std::string_view value) {
 
 Outcome<void> DumpRecords(ctl::Invocation& invocation, const std::string& path) {
   KV_RETURN_IF_ERROR(CheckFile(path));
-  KV_TRY(const auto database, OpenDatabase(invocation, path));
+  ctl::StepProgress progress;
+  KV_TRY(const auto database, OpenDatabase(invocation, path, progress.Callback()));
+  std::optional<ctl::ProgressBar> bar;
+  // Lines on the same terminal would tear it.
+  if (!invocation.world.out_is_terminal)
+    bar.emplace(invocation.world, [&] { return progress.State(); }, ctl::kBarDelay);
   std::ostream& out = invocation.world.out;
   std::string bucket;
   const auto visited =

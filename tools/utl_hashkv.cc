@@ -2,6 +2,8 @@
 
 #include "datadir/database_status.h"
 #include "mvcc/hash.h"
+#include "tools/progress_bar.h"
+#include "tools/step_progress.h"
 #include "tools/utl_commands.h"
 #include "tools/utl_database.h"
 #include "tools/utl_printer.h"
@@ -24,8 +26,12 @@ ctl::Outcome<void> RunHashKv(ctl::Invocation& invocation) {
   KV_RETURN_IF_ERROR(CheckFormat(invocation));
   const std::string& path = invocation.args.front();
   KV_RETURN_IF_ERROR(CheckFile(path));
-  KV_TRY(const auto file, OpenDatabase(invocation, path));
-  const auto hash = datadir::ReadHashKv(*file, invocation.flags.Int("rev"));
+  ctl::StepProgress progress;
+  KV_TRY(const auto file, OpenDatabase(invocation, path, progress.Callback()));
+  const auto hash = [&] {
+    const ctl::ProgressBar bar(invocation.world, [&] { return progress.State(); }, ctl::kBarDelay);
+    return datadir::ReadHashKv(*file, invocation.flags.Int("rev"));
+  }();
   // A server's prefix is not for a file.
   if (!hash.has_value())
     return Fail(ctl::ExitCode::kError, std::string(WithoutPrefix(hash.error().message)));

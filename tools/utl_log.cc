@@ -8,15 +8,26 @@
 #include <string>
 
 namespace kvorum::utl {
+namespace {
 
-void LogInfo(ctl::World& world, std::string_view message, Fields fields) {
+void Log(ctl::World& world, std::string_view level, std::string_view message, Fields fields) {
   std::string text;
   for (const auto& [name, value] : fields)
     text += fmt::format("{}\"{}\": {}", text.empty() ? "" : ", ", name, value);
   const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  world.err << fmt::format("{:%Y-%m-%dT%H:%M:%SZ}\tinfo\t{}\t{{{}}}\n", fmt::gmtime(now), message,
-                           text)
+  world.err << fmt::format("{:%Y-%m-%dT%H:%M:%SZ}\t{}\t{}\t{{{}}}\n", fmt::gmtime(now), level,
+                           message, text)
             << std::flush;
+}
+
+}  // namespace
+
+void LogInfo(ctl::World& world, std::string_view message, Fields fields) {
+  Log(world, "info", message, fields);
+}
+
+void LogWarning(ctl::World& world, std::string_view message, Fields fields) {
+  Log(world, "warn", message, fields);
 }
 
 }  // namespace kvorum::utl

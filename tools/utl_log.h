@@ -14,5 +14,6 @@ namespace kvorum::utl {
 using Fields = std::initializer_list<std::pair<std::string_view, std::string>>;
 
 void LogInfo(ctl::World& world, std::string_view message, Fields fields);
+void LogWarning(ctl::World& world, std::string_view message, Fields fields);
 
 }  // namespace kvorum::utl

@@ -9,6 +9,7 @@
 
 namespace kvorum::datadir {
 struct DatabaseStatus;
+struct Verified;
 }  // namespace kvorum::datadir
 namespace kvorum::mvcc {
 struct KvHash;
@@ -22,5 +23,6 @@ ctl::Outcome<void> CheckFormat(const ctl::Invocation& invocation);
 ctl::Outcome<void> PrintStatus(const ctl::Invocation& invocation,
                                const datadir::DatabaseStatus& status);
 ctl::Outcome<void> PrintHashKv(const ctl::Invocation& invocation, const mvcc::KvHash& hash);
+ctl::Outcome<void> PrintVerified(const ctl::Invocation& invocation, const datadir::Verified& found);
 
 }  // namespace kvorum::utl

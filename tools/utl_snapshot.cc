@@ -1,7 +1,6 @@
-#include <atomic>
-#include <chrono>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,12 +8,14 @@
 #include "base/file_system.h"
 #include "base/words.h"
 #include "bbolt/reader.h"
+#include "datadir/acting_as_owner.h"
 #include "datadir/database_status.h"
 #include "datadir/restore.h"
 #include "datadir/snapshot_checksum.h"
 #include "mvcc/backend.h"
 #include "tools/json.h"
 #include "tools/progress_bar.h"
+#include "tools/step_progress.h"
 #include "tools/utl_commands.h"
 #include "tools/utl_database.h"
 #include "tools/utl_log.h"
@@ -40,8 +41,12 @@ Outcome<void> RunStatus(Invocation& invocation) {
   const std::string& path = invocation.args.front();
   KV_RETURN_IF_ERROR(CheckFile(path));
   KV_RETURN_IF_ERROR(CheckFormat(invocation));
-  KV_TRY(const auto file, OpenDatabase(invocation, path));
-  const auto status = datadir::ReadStatus(*file);
+  ctl::StepProgress progress;
+  KV_TRY(const auto file, OpenDatabase(invocation, path, progress.Callback()));
+  const auto status = [&] {
+    const ctl::ProgressBar bar(invocation.world, [&] { return progress.State(); }, ctl::kBarDelay);
+    return datadir::ReadStatus(*file);
+  }();
   if (!status.has_value()) return Failed(status.error());
   return PrintStatus(invocation, *status);
 }
@@ -78,10 +83,11 @@ void LogRestore(Invocation& invocation, std::string_view message,
 // Draws a bar on a terminal; what is to be told comes when it is gone.
 Result<void> RestoreWithProgress(Invocation& invocation, bbolt::Reader& snapshot,
                                  datadir::RestoreOptions options) {
-  using Clock = std::chrono::steady_clock;
-  std::atomic<std::uint64_t> done_bytes = 0;
+  ctl::StepProgress progress;
   std::vector<std::pair<std::string, std::int64_t>> steps;
-  options.on_progress = [&](std::uint64_t bytes) { done_bytes = bytes; };
+  options.on_progress = [tell = progress.Callback(), &snapshot](std::uint64_t bytes) {
+    tell(datadir::kCopying, bytes, snapshot.SizeBytes());
+  };
   options.on_step = [&](std::string_view what, std::int64_t revision) {
     steps.emplace_back(what, revision);
   };
@@ -90,11 +96,7 @@ Result<void> RestoreWithProgress(Invocation& invocation, bbolt::Reader& snapshot
   };
   Result<void> restored;
   {
-    const ctl::ProgressBar bar(
-        invocation.world, [&, whole = snapshot.SizeBytes(), begin = Clock::now()] {
-          return ctl::ByteProgress(done_bytes, whole,
-                                   std::chrono::duration<double>(Clock::now() - begin).count());
-        });
+    const ctl::ProgressBar bar(invocation.world, [&] { return progress.State(); });
     restored = Restore(PosixFileSystem(), open, snapshot, options);
   }
   for (const auto& [what, revision] : steps) {
@@ -109,6 +111,18 @@ Result<void> RestoreWithProgress(Invocation& invocation, bbolt::Reader& snapshot
     }
   }
   return restored;
+}
+
+// The snapshot is open: it may be one that only root can read.
+Result<void> RestoreAsOwner(Invocation& invocation, bbolt::Reader& snapshot,
+                            datadir::RestoreOptions options) {
+  KV_TRY(datadir::ActingAsOwner acting, datadir::ActingAsOwner::OfFolder(options.data_dir));
+  options.data_dir = acting.Reach(options.data_dir);
+  options.make_wal_dir = [&] { return acting.MakeFolders(options.wal_dir); };
+  auto restored = RestoreWithProgress(invocation, snapshot, options);
+  if (restored.has_value()) return {};
+  acting.RemoveMadeFolders();
+  return kvorum::Fail(acting.Named(std::move(restored).error()));
 }
 
 Outcome<void> RunRestore(Invocation& invocation) {
@@ -130,16 +144,16 @@ Outcome<void> RunRestore(Invocation& invocation) {
   }
   const auto kind = datadir::KindOfDatabase(file.path());
   if (!kind.has_value()) return Failed(kind.error());
-  if (*kind != datadir::DatabaseKind::kEtcd) {
-    return Fail(ctl::ExitCode::kError,
-                path +
-                    " is the database of a member of kvorum, not a snapshot: start kvorum with "
-                    "a copy of its whole data directory, or save a snapshot of the member");
+  // A member's database that was copied.
+  std::optional<UnnamedFile> converted;
+  if (*kind == datadir::DatabaseKind::kKvorum) {
+    KV_TRY(UnnamedFile made, AsEtcds(invocation, file.path()));
+    converted.emplace(std::move(made));
   }
-  const auto snapshot = bbolt::Reader::Open(files, file.path());
+  const auto snapshot =
+      bbolt::Reader::Open(files, converted.has_value() ? converted->path() : file.path());
   if (!snapshot.has_value()) return Failed(snapshot.error());
-  if (const auto restored = RestoreWithProgress(invocation, **snapshot, options);
-      !restored.has_value())
+  if (const auto restored = RestoreAsOwner(invocation, **snapshot, options); !restored.has_value())
     return Failed(restored.error());
   LogRestore(invocation, "restored snapshot", options);
   return {};

@@ -1,13 +1,13 @@
 // "verify": would a member start from its directory, and what is lost if not?
-#include <fmt/format.h>
-
-#include <nlohmann/json.hpp>
-#include <ostream>
+#include <algorithm>
+#include <chrono>
 #include <string>
 
 #include "base/file_system.h"
-#include "base/human_bytes.h"
+#include "datadir/acting_as_owner.h"
 #include "datadir/verify.h"
+#include "tools/progress_bar.h"
+#include "tools/step_progress.h"
 #include "tools/utl_commands.h"
 #include "tools/utl_printer.h"
 
@@ -19,70 +19,29 @@ using ctl::FlagType;
 using ctl::Invocation;
 using ctl::Outcome;
 
-std::string_view NameOf(datadir::DatabaseOwner owner) {
-  switch (owner) {
-    case datadir::DatabaseOwner::kNobody:
-      return "nobody";
-    case datadir::DatabaseOwner::kEtcd:
-      return "etcd";
-    case datadir::DatabaseOwner::kKvorum:
-      return "kvorum";
-  }
-  return "";
-}
-
-std::string AsJson(const datadir::Verified& found) {
-  nlohmann::ordered_json json;
-  json["wouldStart"] = found.would_start();
-  json["owner"] = NameOf(found.owner);
-  json["memberID"] = found.member.value();
-  json["clusterID"] = found.cluster;
-  json["log"] = {{"firstIndex", found.first_index.value()},
-                 {"lastIndex", found.last_index.value()},
-                 {"commit", found.commit.value()},
-                 {"snapshotIndex", found.snapshot_index.value()}};
-  json["database"] = {{"consistentIndex", found.applied.value()},
-                      {"revision", found.revision},
-                      {"records", found.records},
-                      {"sizeBytes", found.size_bytes},
-                      {"storageVersion", found.storage_version}};
-  json["problems"] = found.problems;
-  json["lost"] = found.lost;
-  json["notes"] = found.notes;
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-}
-
-void PrintText(std::ostream& out, const datadir::Verified& found) {
-  out << fmt::format("Member {:x} of cluster {:x}, a directory of {}\n", found.member.value(),
-                     found.cluster, NameOf(found.owner));
-  out << fmt::format("Log: entries {} to {}, committed to {}, snapshot at {}\n",
-                     found.first_index.value(), found.last_index.value(), found.commit.value(),
-                     found.snapshot_index.value());
-  out << fmt::format("Database: at entry {}, revision {}, {} records, {}, storage version {}\n",
-                     found.applied.value(), found.revision, found.records,
-                     HumanBytes(found.size_bytes),
-                     found.storage_version.empty() ? "none" : found.storage_version);
-  for (const std::string& text : found.notes) out << "Note: " << text << "\n";
-  for (const std::string& text : found.problems) out << "Problem: " << text << "\n";
-  for (const std::string& text : found.lost) out << "Lost: " << text << "\n";
-  out << (found.would_start() ? "The member would start.\n" : "The member would not start.\n");
-}
-
 Outcome<void> Run(Invocation& invocation) {
   KV_RETURN_IF_ERROR(CheckFormat(invocation));
   if (!invocation.args.empty()) return ctl::BadArguments("verify takes no arguments");
-  const auto verified = datadir::Verify(
-      PosixFileSystem(), invocation.flags.String("data-dir"), invocation.flags.String("wal-dir"),
-      std::chrono::duration_cast<Duration>(invocation.flags.Duration("timeout")));
-  if (!verified.has_value()) return Fail(ctl::ExitCode::kError, verified.error().message);
-  const datadir::Verified& found = *verified;
-  if (invocation.flags.String("write-out") == "json") {
-    invocation.world.out << AsJson(found) << "\n";
-  } else {
-    PrintText(invocation.world.out, found);
-  }
+  auto acting = datadir::ActingAsOwner::OfMember(invocation.flags.String("data-dir"));
+  if (!acting.has_value()) return Fail(ctl::ExitCode::kError, acting.error().message);
+  const std::string data_dir = acting->Reach(invocation.flags.String("data-dir"));
+  const std::string wal_dir = acting->Reach(invocation.flags.String("wal-dir"));
+  ctl::StepProgress progress;
+  auto verified = [&] {
+    const ctl::ProgressBar bar(invocation.world, [&] { return progress.State(); }, ctl::kBarDelay);
+    return datadir::Verify(
+        PosixFileSystem(), data_dir, wal_dir,
+        std::chrono::duration_cast<Duration>(invocation.flags.Duration("timeout")),
+        progress.Callback());
+  }();
+  if (!verified.has_value())
+    return Fail(ctl::ExitCode::kError, acting->Named(verified.error()).message);
+  for (auto* texts : {&verified->problems, &verified->lost, &verified->notes})
+    std::ranges::transform(*texts, texts->begin(),
+                           [&](const std::string& text) { return acting->Named(text); });
+  KV_RETURN_IF_ERROR(PrintVerified(invocation, *verified));
   // Everything was said already.
-  if (!found.would_start()) return Fail(ctl::ExitCode::kError, "");
+  if (!verified->would_start()) return Fail(ctl::ExitCode::kError, "");
   return {};
 }
 

@@ -157,6 +157,26 @@ TEST(BboltDamage, ALargePageIsRefusedUnread) {
   EXPECT_THAT(ContentOf(*reader).error().message, HasSubstr("page 3: too large"));
 }
 
+TEST(BboltDamage, MorePagesThanTheContentTakesAreRefusedButForOne) {
+  // A leaf of exactly three pages, then one of another bucket.
+  const std::size_t value = (3 * kPage) - kHeaderBytes - kElementBytes - 1;
+  const std::string image =
+      ImageOf({{"a", {{"k", std::string(value, 'v')}}}, {"b", {{"k", std::string(5000, 'v')}}}},
+              kPage)
+          .value();
+  const auto with_overflow = [&](std::uint32_t overflow) {
+    std::string changed = image;
+    changed.replace(3 * kPage + 12, sizeof(overflow), reinterpret_cast<const char*>(&overflow),
+                    sizeof(overflow));
+    const auto reader = OpenImage(changed).value();
+    const auto content = ContentOf(*reader);
+    return content.has_value() ? std::string() : content.error().message;
+  };
+  EXPECT_EQ(with_overflow(2), "");
+  EXPECT_EQ(with_overflow(3), "");  // as old versions of bbolt allocated it
+  EXPECT_THAT(with_overflow(4), HasSubstr("page 3: its content is shorter than its overflow"));
+}
+
 TEST(BboltDamage, TheNewerValidMetaCounts) {
   const Content old_content = {{"b", {{"k", "old"}}}};
   const Content new_content = {{"b", {{"k", "new"}}}};

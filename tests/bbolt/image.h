@@ -63,7 +63,10 @@ inline Result<void> PutAll(Writer& writer, const Content& content) {
 
 inline Result<Plan> PlanOf(const Content& content, std::uint32_t page_size) {
   Writer writer = Writer::Sizing(page_size);
-  KV_RETURN_IF_ERROR(PutAll(writer, content));
+  for (const auto& [name, records] : content) {
+    KV_RETURN_IF_ERROR(writer.BeginBucket(name));
+    for (const auto& [key, value] : records) KV_RETURN_IF_ERROR(writer.PutSize(key, value.size()));
+  }
   return writer.Finish();
 }
 

@@ -5,6 +5,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
 #include "tests/bbolt/image.h"
 
 namespace kvorum::bbolt {
@@ -82,6 +89,54 @@ TEST(BboltWriter, KeepsAMillionKeys) {
   EXPECT_EQ(count, 1'000'000U);
 }
 
+std::uint64_t WholePages(std::uint64_t bytes) { return (bytes + 4095) / 4096 * 4096; }
+
+// The image's leaves, as count of elements and bytes.
+std::vector<std::pair<std::uint16_t, std::uint64_t>> LeavesOf(std::string_view image) {
+  std::vector<std::pair<std::uint16_t, std::uint64_t>> leaves;
+  for (std::size_t at = 0; at < image.size();) {
+    const PageHeader header = LoadHeader(image.substr(at));
+    const std::uint64_t size = 4096 * (std::uint64_t{1} + header.overflow);
+    if (header.flags == kLeafFlag) leaves.emplace_back(header.count, size);
+    at += size;
+  }
+  return leaves;
+}
+
+// bbolt ends a leaf in front of the record that passes its fill, but not before it has two.
+TEST(BboltWriter, NeedsNoMorePagesThanBboltsLeavesOfTwoRecordsOrMore) {
+  constexpr std::uint64_t kRecords = 120;
+  for (std::uint64_t record = 60; record < 100'000; record += 1 + (record / 40)) {
+    Content content;
+    for (std::uint64_t i = 0; i < kRecords; ++i)
+      content["b"][NumberedKey(i)] = std::string(record - kElementBytes - 8, 'v');
+    std::uint64_t ours = 0;
+    for (const auto& [count, size] : LeavesOf(ImageOf(content).value())) ours += size;
+    const std::uint64_t per_leaf = std::max<std::uint64_t>(2, (4096 - kHeaderBytes) / record);
+    const std::uint64_t theirs =
+        (kRecords / per_leaf) * WholePages(kHeaderBytes + (per_leaf * record));
+    // The leaf of the root.
+    EXPECT_LE(ours, WholePages(theirs * 101 / 100) + 4096) << record;
+  }
+}
+
+TEST(BboltWriter, LetsRecordsShareALeafOnlyUpTo256KiB) {
+  constexpr std::uint64_t kLimit = std::uint64_t{256} << 10;
+  // Each gains a page from the next one, without an end.
+  Content content;
+  for (std::uint64_t i = 0; i < 300; ++i) content["b"][NumberedKey(i)] = std::string(4096, 'v');
+  content["b"][NumberedKey(300)] = std::string(kLimit, 'v');
+  content["b"][NumberedKey(301)] = std::string(4000, 'v');
+  std::uint64_t longest = 0;
+  bool is_alone = false;
+  for (const auto& [count, size] : LeavesOf(ImageOf(content).value())) {
+    if (count > 1) longest = std::max(longest, size);
+    if (size > kLimit) is_alone = count == 1;
+  }
+  EXPECT_EQ(longest, kLimit);
+  EXPECT_TRUE(is_alone);
+}
+
 TEST(BboltWriter, HoldsNoMoreThanAFewPagesThatAreNotReady) {
   Writer writer = Writer::WritingWithoutPlan();
   ASSERT_TRUE(writer.BeginBucket("key").has_value());
@@ -107,6 +162,16 @@ TEST(BboltWriter, WritesTheSameWithoutAPlanExceptForTheMetas) {
   image.replace(0, 8192, MetaPages(plan));
   EXPECT_EQ(plan, PlanOf(content, 4096).value());
   EXPECT_TRUE(image == ImageOf(content).value());
+}
+
+TEST(BboltWriter, SizesValuesAsItSizesTheirBytes) {
+  Rng rng(2);
+  for (int i = 0; i < 20; ++i) {
+    const Content content = RandomContent(rng, 500, 100, 20'000);
+    Writer by_bytes = Writer::Sizing(4096);
+    ASSERT_TRUE(PutAll(by_bytes, content).has_value());
+    EXPECT_EQ(by_bytes.Finish().value(), PlanOf(content, 4096).value());
+  }
 }
 
 TEST(BboltWriter, RefusesContentThatWasNotPlanned) {

@@ -193,6 +193,81 @@ TEST_F(AdoptTest, AFileOfNobodysIsNotTakenForOurs) {
   }
 }
 
+// An earlier adoption has kept etcd's database. That makes nothing else in `db` ours.
+TEST_F(AdoptTest, WhatAnEarlierAdoptionKeptDoesNotMakeAnyFileOurs) {
+  ASSERT_OK(AdoptOn(fs_));
+  ASSERT_OK(ReleaseOn(fs_));
+  const std::string kept = *ReadWholeFile(fs_, layout_.KeptOfEtcd(), std::uint64_t{1} << 30);
+  for (const std::string& bytes : {std::string(), std::string(9000, 'x')}) {
+    WriteFile(layout_.database, bytes);
+    const auto adopted = AdoptOn(fs_, /*drop_old=*/true);
+    ASSERT_FALSE(adopted.has_value());
+    EXPECT_THAT(adopted.error().message, HasSubstr("is no database of etcd"));
+    EXPECT_FALSE(Exists(layout_.format));
+    EXPECT_EQ(*ReadWholeFile(fs_, layout_.KeptOfEtcd(), std::uint64_t{1} << 30), kept);
+  }
+}
+
+TEST_F(AdoptTest, ADatabaseOfOursThatIsNotTheLogsIsNotTakenForTheConvertedOne) {
+  ASSERT_OK(AdoptOn(fs_));
+  ASSERT_OK(fs_.Remove(layout_.format));
+  ASSERT_OK(fs_.Remove(layout_.database));
+  {
+    const auto backend = mvcc::OpenMemoryBackend(fs_, layout_.database);
+    ASSERT_OK(backend);
+  }
+  EXPECT_THAT(AdoptError(), HasSubstr("do not belong together"));
+  EXPECT_FALSE(Exists(layout_.format));
+}
+
+TEST_F(AdoptTest, NothingIsDroppedForADatabaseThatCannotBeRead) {
+  ASSERT_OK(AdoptOn(fs_));
+  std::string ours = *ReadWholeFile(fs_, layout_.database, std::uint64_t{1} << 30);
+  for (char& byte : std::span(ours).subspan(32)) byte = static_cast<char>(byte ^ 0xff);
+  WriteFile(layout_.database, ours);
+  EXPECT_FALSE(AdoptOn(fs_, /*drop_old=*/true).has_value());
+  EXPECT_TRUE(Exists(layout_.KeptOfEtcd()));
+}
+
+TEST_F(AdoptTest, NothingIsDroppedForADatabaseThatIsNotThere) {
+  ASSERT_OK(AdoptOn(fs_));
+  ASSERT_OK(fs_.Remove(layout_.database));
+  const auto again = AdoptOn(fs_, /*drop_old=*/true);
+  ASSERT_FALSE(again.has_value());
+  EXPECT_EQ(again.error().code, Code::kNotFound);
+  EXPECT_TRUE(Exists(layout_.KeptOfEtcd()));
+  EXPECT_FALSE(Exists(layout_.database));
+}
+
+TEST_F(AdoptTest, NothingIsDroppedForAReleasedDatabaseThatCannotBeRead) {
+  ASSERT_OK(AdoptOn(fs_));
+  ASSERT_OK(ReleaseOn(fs_));
+  std::string etcds = *ReadWholeFile(fs_, layout_.database, std::uint64_t{1} << 30);
+  for (char& byte : std::span(etcds).subspan(8192 + 16)) byte = static_cast<char>(byte ^ 0xff);
+  WriteFile(layout_.database, etcds);
+  EXPECT_FALSE(ReleaseOn(fs_, /*drop_old=*/true).has_value());
+  EXPECT_TRUE(Exists(layout_.KeptOfOurs()));
+}
+
+TEST_F(AdoptTest, AReleaseDropsWhatTheAdoptionBeforeItKept) {
+  ASSERT_OK(AdoptOn(fs_));
+  const auto released = ReleaseOn(fs_, /*drop_old=*/true);
+  ASSERT_OK(released);
+  EXPECT_EQ(released->kept, "");
+  EXPECT_FALSE(Exists(layout_.KeptOfEtcd()));
+  EXPECT_FALSE(Exists(layout_.KeptOfOurs()));
+}
+
+TEST_F(AdoptTest, AFileOfNobodysIsNotReleased) {
+  ASSERT_OK(AdoptOn(fs_));
+  WriteFile(layout_.database, std::string(9000, 'x'));
+  const auto released = ReleaseOn(fs_);
+  ASSERT_FALSE(released.has_value());
+  EXPECT_EQ(released.error().code, Code::kDataLoss);
+  EXPECT_THAT(released.error().message, HasSubstr("is no database of kvorum"));
+  EXPECT_TRUE(Exists(layout_.format));
+}
+
 TEST_F(AdoptTest, AReceivedSnapshotBecomesTheDatabaseFirst) {
   WriteDatabase(EtcdContent(raft::Index{3}));
   const auto image = bbolt::ImageOf(EtcdContent(kMarked));
@@ -215,6 +290,76 @@ TEST_F(AdoptTest, ADamagedSnapshotFileIsReplaced) {
 TEST_F(AdoptTest, RefusesWhileEtcdHasTheFileOpen) {
   const auto lock = fs_.Lock(layout_.database);
   EXPECT_THAT(AdoptError(), HasSubstr("etcd has /data/member/snap/db open"));
+}
+
+TEST_F(AdoptTest, ADirectoryOfALaterLayoutIsLeftAsItIs) {
+  ASSERT_OK(AdoptOn(fs_));
+  WriteFile(layout_.format, "kvorum data 2\n");
+  const auto before = *fs_.List(layout_.snap);
+  const auto adopted = AdoptOn(fs_, /*drop_old=*/true);
+  ASSERT_FALSE(adopted.has_value());
+  const auto released = ReleaseOn(fs_, /*drop_old=*/true);
+  ASSERT_FALSE(released.has_value());
+  const auto served = OpenDataDirectory(fs_, "/data", "");
+  ASSERT_FALSE(served.has_value());
+  for (const Error& error : {adopted.error(), released.error(), served.error()}) {
+    EXPECT_EQ(error.code, Code::kFailedPrecondition);
+    EXPECT_THAT(error.message,
+                HasSubstr("does not know (/data/member/format says \"kvorum data 2\")"));
+  }
+  EXPECT_EQ(*fs_.List(layout_.snap), before);
+}
+
+TEST_F(AdoptTest, WhatKilledProgramsHaveLeftIsRemoved) {
+  const auto leave = [&] {
+    for (const char* name : {".rewrite", ".adopt.part", ".release", ".release.part"})
+      WriteFile(layout_.database + name, "half of it");
+  };
+  const auto left = [&] {
+    std::vector<std::string> names = *fs_.List(layout_.snap);
+    std::erase_if(names, [](const std::string& name) { return !name.starts_with("db"); });
+    return names;
+  };
+  leave();
+  ASSERT_OK(AdoptOn(fs_));
+  EXPECT_THAT(left(), testing::UnorderedElementsAre("db", "db.etcd"));
+  leave();
+  ASSERT_OK(AdoptOn(fs_));
+  EXPECT_THAT(left(), testing::UnorderedElementsAre("db", "db.etcd"));
+  leave();
+  ASSERT_OK(OpenDataDirectory(fs_, "/data", ""));
+  EXPECT_THAT(left(), testing::UnorderedElementsAre("db", "db.etcd"));
+  leave();
+  ASSERT_OK(ReleaseOn(fs_));
+  EXPECT_THAT(left(), testing::UnorderedElementsAre("db", "db.etcd", "db.kvorum"));
+}
+
+// The one database, complete, of a release that was cut off between its renames.
+TEST_F(AdoptTest, AReleasedDatabaseThatIsNotInItsPlaceYetIsNoLeftover) {
+  ASSERT_OK(AdoptOn(fs_));
+  ASSERT_OK(fs_.Rename(layout_.KeptOfEtcd(), layout_.Released()));
+  ASSERT_OK(fs_.Rename(layout_.database, layout_.KeptOfOurs()));
+  EXPECT_FALSE(OpenDataDirectory(fs_, "/data", "").has_value());
+  ASSERT_OK(AdoptOn(fs_));
+  EXPECT_TRUE(Exists(layout_.Released()));
+  ASSERT_OK(ReleaseOn(fs_));
+  EXPECT_EQ(ReadEtcds(fs_, layout_.database).value(), EtcdContent());
+}
+
+TEST_F(AdoptTest, OneProgramAtATimeMayChangeADirectory) {
+  {
+    const auto lock = MemberLock::Take(fs_, layout_);
+    ASSERT_OK(lock);
+    EXPECT_EQ(AdoptError(), "data directory /data is in use by another process");
+  }
+  EXPECT_FALSE(Exists(layout_.lock)) << "etcd's directory has no such file";
+  ASSERT_OK(AdoptOn(fs_));
+  {
+    const auto lock = MemberLock::Take(fs_, layout_);
+    ASSERT_OK(lock);
+    EXPECT_FALSE(ReleaseOn(fs_).has_value());
+  }
+  EXPECT_TRUE(Exists(layout_.lock));
 }
 
 TEST_F(AdoptTest, RefusesADatabaseOlderThanTheLogsSnapshot) {
@@ -288,27 +433,6 @@ TEST_F(AdoptTest, AServerRefusesAnEtcdDirectoryAndSaysWhatToDo) {
 void ExpectContent(const Result<bbolt::Content>& content) {
   ASSERT_OK(content);
   EXPECT_EQ(*content, EtcdContent());
-}
-
-// Cuts the power at each write operation in turn. Whatever is left, the next call makes it good.
-template <class Prepare, class Run, class Check>
-void CutAtEachOperation(const Prepare& prepare, const Run& run, const Check& check) {
-  for (const SimFileSystem::Keep keep : SimFileSystem::kAllKeeps) {
-    bool finished = false;
-    for (std::uint64_t cut = 1; !finished; ++cut) {
-      SCOPED_TRACE("cut " + std::to_string(cut));
-      Rng rng(cut);
-      const std::unique_ptr<SimFileSystem> disk = prepare(rng);
-      disk->PowerOffAt(cut);
-      finished = run(*disk);
-      ASSERT_EQ(finished, disk->counters().power_cuts == 0);
-      if (finished) break;
-      disk->Crash(keep, rng);
-      ASSERT_TRUE(run(*disk));
-      check(*disk);
-      if (testing::Test::HasFailure()) return;
-    }
-  }
 }
 
 TEST_F(AdoptTest, APowerCutAtAnyMomentOfAdoptLosesNothing) {

@@ -73,6 +73,29 @@ TEST_F(DatabaseStatusTest, OurDatabaseHasTheNumbersOfEtcds) {
   EXPECT_FALSE(std::filesystem::exists(path + "-lock")) << "nothing is left beside the file";
 }
 
+// As in a saved snapshot and in a released directory, a downgraded cluster's.
+TEST_F(DatabaseStatusTest, OurDatabaseStatesTheStorageVersionOfItsCluster) {
+  for (const auto& [cluster, storage] :
+       {std::pair{"3.6.0", "3.6.0"}, {"3.5.0", ""}, {"3.0.0", "3.7.0"}}) {
+    bbolt::Content content = SomeContent();
+    content["cluster"]["clusterVersion"] = cluster;
+    const std::string path = WriteOurs(content);
+    content["meta"]["term"] = std::string(8, '\0');
+    content["meta"]["storageVersion"] = storage;
+    if (content["meta"]["storageVersion"].empty()) content["meta"].erase("storageVersion");
+    const auto etcds = Open(WriteBytes("s.db", Image(content)));
+    const auto expected = ReadStatus(*etcds);
+    {
+      const auto ours = Open(path);
+      const auto status = ReadStatus(*ours);
+      ASSERT_TRUE(status.has_value()) << status.error().message;
+      EXPECT_EQ(status->version, storage) << cluster;
+      EXPECT_EQ(status->hash, expected->hash) << cluster;
+    }
+    std::filesystem::remove(path);
+  }
+}
+
 TEST_F(DatabaseStatusTest, AnEmptyDatabaseHasEtcdsHash) {
   bbolt::Content content;
   content["key"];
@@ -83,6 +106,15 @@ TEST_F(DatabaseStatusTest, AnEmptyDatabaseHasEtcdsHash) {
   EXPECT_EQ(hash->hash, 1084519789U);
   EXPECT_EQ(hash->revision, 1);
   EXPECT_EQ(hash->compact_revision, -1);
+}
+
+// As by a server and by etcdutl: the hash of no record.
+TEST_F(DatabaseStatusTest, NothingIsBelowZero) {
+  const auto file = Open(WriteBytes("s.db", Image(SomeContent())));
+  const auto hash = ReadHashKv(*file, -3);
+  ASSERT_TRUE(hash.has_value());
+  EXPECT_EQ(hash->hash, 1084519789U);
+  EXPECT_EQ(hash->revision, -3);
 }
 
 TEST_F(DatabaseStatusTest, RevisionsOutsideTheHistoryAreRefused) {

@@ -5,18 +5,22 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/rng.h"
 #include "bbolt/reader.h"
 #include "datadir/layout.h"
 #include "datadir/snapshot_files.h"
 #include "mvcc/bucket.h"
 #include "mvcc/key_value.h"
 #include "mvcc/revision.h"
+#include "mvcc/snapshot_stream.h"
 #include "server/messages/conf_state_json.h"
 #include "server/messages/member.h"
 #include "tests/bbolt/image.h"
@@ -154,5 +158,26 @@ class EtcdDirectory : public testing::Test {
   SimFileSystem fs_;
   const Layout layout_{"/data", ""};
 };
+
+// Cuts the power at each write operation in turn. Whatever is left, the next call makes it good.
+template <class Prepare, class Run, class Check>
+void CutAtEachOperation(const Prepare& prepare, const Run& run, const Check& check) {
+  for (const SimFileSystem::Keep keep : SimFileSystem::kAllKeeps) {
+    bool finished = false;
+    for (std::uint64_t cut = 1; !finished; ++cut) {
+      SCOPED_TRACE("cut " + std::to_string(cut));
+      Rng rng(cut);
+      const std::unique_ptr<SimFileSystem> disk = prepare(rng);
+      disk->PowerOffAt(cut);
+      finished = run(*disk);
+      ASSERT_EQ(finished, disk->counters().power_cuts == 0);
+      if (finished) break;
+      disk->Crash(keep, rng);
+      ASSERT_TRUE(run(*disk));
+      check(*disk);
+      if (testing::Test::HasFailure()) return;
+    }
+  }
+}
 
 }  // namespace kvorum::datadir

@@ -175,6 +175,25 @@ TEST_F(RestoreTest, RemainsOfAnInterruptedOneAreReplaced) {
   EXPECT_TRUE(OpenDataDirectory(PosixFileSystem(), options.data_dir, options.wal_dir).has_value());
 }
 
+TEST_F(RestoreTest, RemainsThatAreLinksAreRemovedAndNotWhatTheyName) {
+  const RestoreOptions options = Options();
+  const std::filesystem::path elsewhere = std::filesystem::path(dir_) / "elsewhere";
+  std::filesystem::create_directories(elsewhere / "folder");
+  WriteBytes("elsewhere/folder/file", "somebody's");
+  std::filesystem::create_directory(options.data_dir);
+  std::filesystem::create_symlink(elsewhere, options.data_dir + "/restore.part");
+  EXPECT_EQ(ErrorOf(RestoreImage(Image(SomeContent()), options)), "none");
+  EXPECT_THAT(Names(elsewhere / "folder"), ElementsAre("file"));
+
+  std::filesystem::remove_all(options.data_dir);
+  std::filesystem::create_directories(options.data_dir + "/restore.part");
+  std::filesystem::create_symlink(elsewhere, options.data_dir + "/restore.part/member");
+  std::filesystem::create_symlink("nothing", options.data_dir + "/restore.part/dangling");
+  EXPECT_EQ(ErrorOf(RestoreImage(Image(SomeContent()), options)), "none");
+  EXPECT_THAT(Names(elsewhere / "folder"), ElementsAre("file"));
+  EXPECT_THAT(Names(options.data_dir), ElementsAre("member"));
+}
+
 TEST_F(RestoreTest, ALogThatAMemberUsesIsNotTakenForRemains) {
   RestoreOptions options = Options();
   options.wal_dir = dir_ + "/wal";

@@ -5,13 +5,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
-#include "datadir/adopt.h"
+#include "datadir/release.h"
 #include "mvcc/backend.h"
-#include "tests/datadir/etcd_directory.h"
+#include "tests/datadir/etcd_directory_on_disk.h"
 
 namespace kvorum::datadir {
 namespace {
@@ -20,40 +19,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-class VerifyTest : public EtcdDirectory {
+class VerifyTest : public EtcdDirectoryOnDisk {
  protected:
-  void SetUp() override {
-    EtcdDirectory::SetUp();
-    std::string name = testing::TempDir() + "kvorum-verify-XXXXXX";
-    dir_ = mkdtemp(name.data());
-    Save();
-  }
-  void TearDown() override { std::filesystem::remove_all(dir_); }
-
-  // Writes the simulated disk's directory to the real one.
-  void Save() {
-    std::filesystem::remove_all(dir_);
-    for (const std::string& folder : {layout_.wal, layout_.snap}) {
-      std::filesystem::create_directories(OnDisk(folder));
-      const auto names = fs_.List(folder);
-      ASSERT_OK(names);
-      for (const std::string& name : *names) {
-        const auto bytes = ReadWholeFile(fs_, folder + "/" + name, std::uint64_t{1} << 30);
-        ASSERT_OK(bytes);
-        std::ofstream(OnDisk(folder + "/" + name), std::ios::binary) << *bytes;
-      }
-    }
-  }
-  std::string OnDisk(const std::string& path) const {
-    return dir_ + path.substr(layout_.root.size());
-  }
-  void AdoptIt() {
-    ASSERT_OK(
-        Adopt(PosixFileSystem(), {.data_dir = dir_, .open = [](const std::string& path) {
-                                    return mvcc::OpenLmdbBackend(
-                                        {.path = path, .map_size_bytes = std::uint64_t{1} << 30});
-                                  }}));
-  }
   void Flip(const std::string& path, std::streamoff at) {
     std::fstream file(OnDisk(path), std::ios::in | std::ios::out | std::ios::binary);
     file.seekg(at);
@@ -67,8 +34,6 @@ class VerifyTest : public EtcdDirectory {
     EXPECT_TRUE(found.has_value()) << found.error().message;
     return found.value_or(Verified{});
   }
-
-  std::string dir_;
 };
 
 TEST_F(VerifyTest, ADirectoryOfEtcdThatIsWhole) {
@@ -82,10 +47,10 @@ TEST_F(VerifyTest, ADirectoryOfEtcdThatIsWhole) {
   EXPECT_EQ(found.last_index, kLast);
   EXPECT_EQ(found.commit, kLast);
   EXPECT_EQ(found.snapshot_index, kMarked);
-  EXPECT_EQ(found.applied, kApplied);
-  EXPECT_EQ(found.records, 3U);
-  EXPECT_EQ(found.revision, 4);
-  EXPECT_EQ(found.storage_version, "3.7.0");
+  EXPECT_EQ(found.database->applied, kApplied);
+  EXPECT_EQ(found.database->records, 3U);
+  EXPECT_EQ(found.database->revision, 4);
+  EXPECT_EQ(found.database->storage_version, "3.7.0");
 }
 
 TEST_F(VerifyTest, ADirectoryOfOursThatIsWhole) {
@@ -93,8 +58,8 @@ TEST_F(VerifyTest, ADirectoryOfOursThatIsWhole) {
   const Verified found = Look();
   EXPECT_THAT(found.problems, IsEmpty());
   EXPECT_EQ(found.owner, DatabaseOwner::kKvorum);
-  EXPECT_EQ(found.records, 3U);
-  EXPECT_EQ(found.applied, kApplied);
+  EXPECT_EQ(found.database->records, 3U);
+  EXPECT_EQ(found.database->applied, kApplied);
 }
 
 TEST_F(VerifyTest, AMoveThatWasCutOff) {
@@ -103,11 +68,21 @@ TEST_F(VerifyTest, AMoveThatWasCutOff) {
   EXPECT_THAT(Look().problems, ElementsAre(HasSubstr("run kvorumutl adopt again")));
 }
 
+TEST_F(VerifyTest, ADirectoryOfALaterLayout) {
+  AdoptIt();
+  std::ofstream(OnDisk(layout_.format)) << "kvorum data 2\n";
+  const Verified found = Look();
+  EXPECT_THAT(found.problems, ElementsAre(HasSubstr("says \"kvorum data 2\"")));
+  EXPECT_THAT(found.lost, IsEmpty());
+}
+
 TEST_F(VerifyTest, ADamagedDatabase) {
   Flip(layout_.database, 64);
   Flip(layout_.database, 4096 + 64);
   const Verified found = Look();
   EXPECT_FALSE(found.would_start());
+  EXPECT_EQ(found.database.has_value(), false);
+  EXPECT_EQ(found.last_index, kLast);
   EXPECT_THAT(found.lost, ElementsAre(HasSubstr("no older state is kept here")));
 }
 
@@ -126,6 +101,46 @@ TEST_F(VerifyTest, ADamagedRecordOfOurs) {
   EXPECT_THAT(found.lost, ElementsAre(HasSubstr(layout_.KeptOfEtcd().substr(6))));
 }
 
+// A byte by which LMDB finds fewer records in a page than there are.
+TEST_F(VerifyTest, ADamagedPageOfOursIsNeitherSoundNorReleased) {
+  AdoptIt();
+  constexpr std::streamoff kPageBytes = 4096;
+  constexpr std::streamoff kEndOfOffsets = 12;
+  const auto open = [](const std::string& path) {
+    return mvcc::OpenLmdbBackend({.path = path,
+                                  .map_size_bytes = std::uint64_t{1} << 30,
+                                  .check = mvcc::LmdbCheck::kAllPages});
+  };
+  const auto pages = static_cast<std::streamoff>(
+      std::filesystem::file_size(OnDisk(layout_.database)) / kPageBytes);
+  int damaged = 0;
+  for (std::streamoff page = 2; page < pages; ++page) {
+    const std::streamoff at = page * kPageBytes + kEndOfOffsets;
+    Flip(layout_.database, at);
+    if (!Look().would_start()) {
+      ++damaged;
+      const auto released = Release(PosixFileSystem(), {.data_dir = dir_, .open = open});
+      ASSERT_FALSE(released.has_value());
+      EXPECT_EQ(released.error().code, Code::kDataLoss);
+      EXPECT_THAT(released.error().message, HasSubstr("page " + std::to_string(page)));
+      EXPECT_TRUE(std::filesystem::exists(OnDisk(layout_.format)));
+    }
+    Flip(layout_.database, at);
+  }
+  EXPECT_GT(damaged, 0);
+  EXPECT_TRUE(Look().would_start());
+}
+
+TEST_F(VerifyTest, AFileOfNobodysIsNoMoveThatWasCutOff) {
+  for (const std::string& bytes : {std::string(), std::string(20'000, 'x')}) {
+    std::ofstream(OnDisk(layout_.database), std::ios::binary | std::ios::trunc) << bytes;
+    const Verified found = Look();
+    EXPECT_EQ(found.owner, DatabaseOwner::kUnknown);
+    EXPECT_THAT(found.problems, testing::Contains(HasSubstr("invalid database")));
+    EXPECT_THAT(found.problems, testing::Not(testing::Contains(HasSubstr("again"))));
+  }
+}
+
 TEST_F(VerifyTest, ADamagedLogEndsBeforeTheDatabase) {
   // The third entry, long before the last seal.
   std::string bytes;
@@ -140,6 +155,10 @@ TEST_F(VerifyTest, ADamagedLogEndsBeforeTheDatabase) {
   const Verified found = Look();
   EXPECT_FALSE(found.would_start());
   EXPECT_EQ(found.last_index, raft::Index{1});
+  EXPECT_EQ(found.member, std::nullopt);
+  EXPECT_EQ(found.commit, std::nullopt);
+  EXPECT_EQ(found.snapshot_index, std::nullopt);
+  EXPECT_EQ(found.database->applied, kApplied);
   EXPECT_THAT(found.lost, ElementsAre(HasSubstr("entries after 1")));
 }
 

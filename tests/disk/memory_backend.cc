@@ -22,6 +22,8 @@ static_assert(std::endian::native == std::endian::little);
 constexpr std::uint64_t kSlotBytes = 512;
 constexpr std::uint64_t kLogBegin = 2 * kSlotBytes;
 constexpr std::uint64_t kMagic = 0x31'6e'69'77'74'76'6b'00;
+// LMDB's mark, by which the owner of a database is told, lies behind two numbers.
+constexpr std::uint64_t kLmdbMark = 0xBEEFC0DE;
 constexpr std::uint64_t kMaxFileBytes = std::uint64_t{1} << 32;
 
 template <class T>
@@ -132,6 +134,7 @@ std::string EncodeSlot(std::uint64_t commit, std::uint64_t log_end) {
   std::string slot;
   AppendNumber(slot, kMagic);
   AppendNumber(slot, commit);
+  AppendNumber(slot, kLmdbMark);
   AppendNumber(slot, log_end);
   AppendNumber(slot, Crc32c(0, slot));
   return slot;
@@ -143,10 +146,10 @@ struct Slot {
 };
 
 std::optional<Slot> DecodeSlot(std::string_view file, std::uint64_t at) {
-  const std::string_view bytes = file.substr(at, 3 * sizeof(std::uint64_t));
+  const std::string_view bytes = file.substr(at, 4 * sizeof(std::uint64_t));
   if (LoadNumber<std::uint64_t>(bytes, 0) != kMagic) return std::nullopt;
   if (LoadNumber<std::uint32_t>(file, at + bytes.size()) != Crc32c(0, bytes)) return std::nullopt;
-  return Slot{LoadNumber<std::uint64_t>(bytes, 8), LoadNumber<std::uint64_t>(bytes, 16)};
+  return Slot{LoadNumber<std::uint64_t>(bytes, 8), LoadNumber<std::uint64_t>(bytes, 24)};
 }
 
 // The payload of a sound frame at the offset.

@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <lmdb.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -17,9 +18,12 @@
 
 #include <atomic>
 #include <cerrno>
+#include <filesystem>
 #include <fstream>
+#include <functional>
 #include <sstream>
 #include <thread>
+#include <utility>
 
 #include "base/failpoint.h"
 #include "base/rng.h"
@@ -32,6 +36,8 @@ namespace {
 std::atomic<int> failing_syncs = 0;
 // The next write of a meta page, which are the first two pages of the file, finds no room.
 std::atomic<bool> no_room_for_meta_page = false;
+// Runs between the opening of a file and its lock, once.
+std::function<void()> before_lock;
 }  // namespace
 
 // LMDB's, and ours.
@@ -40,6 +46,11 @@ extern "C" int fdatasync(int fd) {
   --failing_syncs;
   errno = ENOSPC;
   return -1;
+}
+
+extern "C" int flock(int fd, int operation) {
+  if (const auto run = std::exchange(before_lock, nullptr)) run();
+  return static_cast<int>(::syscall(SYS_flock, fd, operation));
 }
 
 extern "C" ssize_t pwrite(int fd, const void* bytes, size_t count, off_t offset) {
@@ -132,6 +143,35 @@ TEST_F(LmdbBackendTest, ASecondOpeningIsRefused) {
   EXPECT_FALSE(Open().has_value()) << "the new file is locked too";
   Commit(*backend, OwnedBatch().Append({3, 0}, "b"));
   EXPECT_EQ(ContentOf(*backend).size(), 2u);
+}
+
+TEST_F(LmdbBackendTest, NoneIsMadeWhereOneMustExist) {
+  const auto opened = OpenLmdbBackend({.path = world_.path, .must_exist = true});
+  ASSERT_FALSE(opened.has_value());
+  EXPECT_EQ(opened.error().code, Code::kNotFound);
+  EXPECT_TRUE(std::filesystem::is_empty(world_.folder / ""));
+  MakeDatabase(3);
+  EXPECT_TRUE(OpenLmdbBackend({.path = world_.path, .must_exist = true}).has_value());
+}
+
+TEST_F(LmdbBackendTest, OneThatIsMovedAwayWhileItIsOpenedIsRefusedAndNotMadeAnew) {
+  MakeDatabase(3);
+  before_lock = [&] { std::filesystem::rename(world_.path, world_.folder / "moved"); };
+  const auto opened = Open();
+  ASSERT_FALSE(opened.has_value());
+  EXPECT_EQ(opened.error().code, Code::kFailedPrecondition);
+  EXPECT_THAT(opened.error().message, HasSubstr("was moved or replaced"));
+  EXPECT_FALSE(std::filesystem::exists(world_.path));
+}
+
+TEST_F(LmdbBackendTest, OneThatIsReplacedWhileItIsOpenedIsRefused) {
+  MakeDatabase(3);
+  std::filesystem::copy_file(world_.path, world_.folder / "other");
+  before_lock = [&] { std::filesystem::rename(world_.folder / "other", world_.path); };
+  const auto opened = Open();
+  ASSERT_FALSE(opened.has_value());
+  EXPECT_EQ(opened.error().code, Code::kFailedPrecondition);
+  EXPECT_TRUE(Open().has_value());
 }
 
 TEST_F(LmdbBackendTest, AMissingFolderIsAnError) {

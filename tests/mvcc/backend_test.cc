@@ -164,6 +164,33 @@ TYPED_TEST(BackendTest, ScansKeepToTheirBucketAndBounds) {
   EXPECT_EQ(visited, 2) << "false ends the scan";
 }
 
+TYPED_TEST(BackendTest, ScansSizesAsItScansValues) {
+  this->Fill(2, 30, 3000);
+  OwnedBatch batch;
+  batch.Append({32, 0}, "").Append({33, 0}, std::string(100'000, 'v'), true);
+  Commit(*this->backend_, batch);
+  const Reader reader = this->NewReader();
+  std::vector<std::pair<std::string, std::size_t>> by_values;
+  std::vector<std::pair<std::string, std::size_t>> by_sizes;
+  const RevisionKey from(Revision{5, 0});
+  EXPECT_TRUE(reader
+                  ->Scan(Bucket::kKey, from.view(), {},
+                         [&](std::string_view key, std::string_view value) {
+                           by_values.emplace_back(key, value.size());
+                           return true;
+                         })
+                  .has_value());
+  EXPECT_TRUE(reader
+                  ->ScanSizes(Bucket::kKey, from.view(), {},
+                              [&](std::string_view key, std::size_t value_bytes) {
+                                by_sizes.emplace_back(key, value_bytes);
+                                return true;
+                              })
+                  .has_value());
+  EXPECT_EQ(by_sizes.size(), 29U);
+  EXPECT_EQ(by_sizes, by_values);
+}
+
 TYPED_TEST(BackendTest, AScanMayLookRevisionsUp) {
   this->Fill(2, 10, 10);
   const Reader reader = this->NewReader();

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
 #include <map>
 
 #include "base/rng.h"
@@ -18,7 +20,9 @@ class EtcdImageTest : public testing::Test {
  protected:
   EtcdImageTest() : backend(world.Open().value()) {}
 
-  EtcdImage Image() { return MakeEtcdImage(backend->NewReader().value(), nullptr).value(); }
+  std::unique_ptr<EtcdImage> Image() {
+    return MakeEtcdImage(backend->NewReader().value(), nullptr);
+  }
 
   // The content that a reader of the backend sees.
   bbolt::Content Content() {
@@ -56,7 +60,7 @@ class EtcdImageTest : public testing::Test {
   std::string Drain(EtcdImage& image) {
     std::string bytes;
     while (true) {
-      const auto chunk = image.source->Next();
+      const auto chunk = image.Next();
       EXPECT_TRUE(chunk.has_value()) << chunk.error().message;
       if (!chunk.has_value() || chunk->empty()) return bytes;
       EXPECT_EQ(bytes.size() % kImageUnitBytes, 0U) << "only the last is none of whole units";
@@ -75,9 +79,9 @@ using Worlds = testing::Types<LmdbWorld, MemoryWorld>;
 TYPED_TEST_SUITE(EtcdImageTest, Worlds);
 
 TYPED_TEST(EtcdImageTest, HoldsAllBucketsOfAnEmptyDatabase) {
-  EtcdImage image = this->Image();
-  const std::string bytes = this->Drain(image);
-  EXPECT_EQ(bytes.size(), image.size_bytes);
+  const auto image = this->Image();
+  const std::string bytes = this->Drain(*image);
+  EXPECT_EQ(bytes.size(), image->size_bytes());
   EXPECT_EQ(bbolt::ContentOf(bytes).value(), this->Content());
   EXPECT_EQ(this->Content().size(), 10U);
 }
@@ -87,11 +91,11 @@ TYPED_TEST(EtcdImageTest, HoldsWhatTheBackendHolds) {
   this->PutRevisions(2, 5000, 2000);
   this->PutRevisions(5000, 5010, 3'000'000);
   this->max_value_bytes_ = 3'000'000;
-  EtcdImage image = this->Image();
-  const std::string bytes = this->Drain(image);
-  EXPECT_EQ(bytes.size(), image.size_bytes);
+  const auto image = this->Image();
+  const std::string bytes = this->Drain(*image);
+  EXPECT_EQ(bytes.size(), image->size_bytes());
   EXPECT_TRUE(bbolt::ContentOf(bytes).value() == this->Content());
-  EXPECT_TRUE(image.source->Next()->empty()) << "the end lasts";
+  EXPECT_TRUE(image->Next()->empty()) << "the end lasts";
 }
 
 TYPED_TEST(EtcdImageTest, LeavesOutWhatIsOursAlone) {
@@ -101,8 +105,8 @@ TYPED_TEST(EtcdImageTest, LeavesOutWhatIsOursAlone) {
   for (const char* key : {"roleRevision:r", "tokenRevision", "userRevision:u"})
     batch.Put(Bucket::kAuth, key, "12345678");
   Commit(*this->backend, batch);
-  EtcdImage image = this->Image();
-  EXPECT_EQ(bbolt::ContentOf(this->Drain(image)).value(), before);
+  const auto image = this->Image();
+  EXPECT_EQ(bbolt::ContentOf(this->Drain(*image)).value(), before);
 }
 
 TYPED_TEST(EtcdImageTest, StatesTheStorageVersionThatItIsTold) {
@@ -131,15 +135,58 @@ TYPED_TEST(EtcdImageTest, IsOfOneStateWhileWritesGoOn) {
   this->PutSmallBuckets();
   this->PutRevisions(2, 6000, 1000);
   const bbolt::Content before = this->Content();
-  EtcdImage image = this->Image();
-  std::string bytes(image.source->Next()->view());
+  const auto image = this->Image();
+  std::string bytes(image->Next()->view());
   this->PutRevisions(6000, 7000, 1000);
   OwnedBatch batch;
   batch.Put(Bucket::kMeta, "a key", "another value");
   Commit(*this->backend, batch);
-  bytes += this->Drain(image);
-  EXPECT_EQ(bytes.size(), image.size_bytes);
+  bytes += this->Drain(*image);
+  EXPECT_EQ(bytes.size(), image->size_bytes());
   EXPECT_TRUE(bbolt::ContentOf(bytes).value() == before);
+}
+
+TYPED_TEST(EtcdImageTest, IsPreparedInParts) {
+  this->PutSmallBuckets();
+  this->PutRevisions(2, 100'000, 20);
+  const auto image = this->Image();
+  int parts = 1;
+  for (auto done = image->Prepare(); !done.value(); done = image->Prepare()) ++parts;
+  EXPECT_GE(parts, 5);
+  EXPECT_TRUE(image->Prepare().value()) << "that lasts";
+  const std::uint64_t size_bytes = image->size_bytes();
+  const std::string bytes = this->Drain(*image);
+  EXPECT_EQ(bytes.size(), size_bytes);
+  EXPECT_TRUE(bbolt::ContentOf(bytes).value() == this->Content());
+}
+
+// Planning does not read values, so their damage shows when the value is to be sent.
+TEST(EtcdImageDamage, AValueWithAWrongChecksumEndsIt) {
+  LmdbWorld world;
+  const std::string value = "a value that is in the file once";
+  {
+    const auto backend = world.Open().value();
+    OwnedBatch batch;
+    for (std::int64_t main = 2; main < 2000; ++main)
+      batch.Append({main, 0}, main == 1500 ? value : std::string(1000, 'v'));
+    Commit(*backend, batch);
+  }
+  {
+    std::fstream file(world.path, std::ios::in | std::ios::out | std::ios::binary);
+    const std::string bytes(std::istreambuf_iterator<char>(file), {});
+    const std::size_t at = bytes.find(value);
+    ASSERT_NE(at, std::string::npos);
+    file.seekp(static_cast<std::streamoff>(at)).put('A');
+  }
+  const auto backend = world.Open().value();
+  const auto image = MakeEtcdImage(backend->NewReader().value(), nullptr);
+  EXPECT_TRUE(image->Next().has_value());
+  for (int i = 0; i < 2; ++i) {
+    const auto chunk = image->Next();
+    ASSERT_FALSE(chunk.has_value());
+    EXPECT_EQ(chunk.error().code, Code::kDataLoss);
+    EXPECT_TRUE(chunk.error().message.contains("checksum mismatch")) << chunk.error().message;
+  }
 }
 
 }  // namespace

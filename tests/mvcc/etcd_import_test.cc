@@ -135,10 +135,9 @@ TEST_F(EtcdImportTest, GivesBackWhatAnImageWasMadeOf) {
   batch.Put(Bucket::kMeta, "confState", kMeta.conf_state);
   batch.Put(Bucket::kMeta, "storageVersion", "3.7.0");
   Commit(*source, batch);
-  EtcdImage image = MakeEtcdImage(source->NewReader().value(), nullptr).value();
+  const auto image = MakeEtcdImage(source->NewReader().value(), nullptr);
   std::string bytes;
-  for (auto chunk = image.source->Next(); !chunk->empty(); chunk = image.source->Next())
-    bytes += chunk->view();
+  for (auto chunk = image->Next(); !chunk->empty(); chunk = image->Next()) bytes += chunk->view();
 
   std::uint64_t told_records = 0;
   int steps = 0;

@@ -57,7 +57,11 @@ class EtcdSinkTest : public testing::Test {
     for (std::size_t at = 0; at < bytes.size(); at += step)
       KV_RETURN_IF_ERROR(sink->Write(std::string_view(bytes).substr(at, step)));
     if (!finishes) return {};
-    return sink->Finish();
+    while (true) {
+      ++parts_;
+      KV_TRY(const bool done, sink->FinishPart());
+      if (done) return {};
+    }
   }
   std::vector<std::string> Files() {
     auto names = world_.files.List("/data").value();
@@ -65,6 +69,7 @@ class EtcdSinkTest : public testing::Test {
     return names;
   }
 
+  int parts_ = 0;  // of the finish
   static constexpr const char* kPath = "/data/1.snap.db";
   MemoryWorld world_;
   bbolt::Content content_;
@@ -89,6 +94,24 @@ TEST_F(EtcdSinkTest, AWholeFileBecomesABackendHoweverItIsCut) {
   }
   EXPECT_EQ(told_->consistent_index, 70U) << "the file's own word";
   EXPECT_EQ(checks_, 3);
+}
+
+// The check of the pages, the import and the reading back alike.
+TEST_F(EtcdSinkTest, FinishesInParts) {
+  for (std::int64_t main = 200; main < 240; ++main) {
+    content_["key"][std::string(RevisionKey({main, 0}).view())] =
+        Encode(KeyValue{.key = "large",
+                        .create_revision = 200,
+                        .mod_revision = main,
+                        .version = main - 199,
+                        .value = std::string(1'000'000, 'v'),
+                        .lease = 0});
+  }
+  const auto sent = Send(bbolt::ImageOf(content_).value(), 1 << 20);
+  ASSERT_TRUE(sent.has_value()) << sent.error().message;
+  constexpr int kMebibytes = 38;
+  EXPECT_GE(parts_, (kMebibytes / 4) + (kMebibytes / 9) + kMebibytes);
+  EXPECT_EQ(checks_, 1);
 }
 
 TEST_F(EtcdSinkTest, WhatIsNoFileOfEtcdsIsRefusedAtItsFirstBytes) {

@@ -1,11 +1,16 @@
 // The tree of kvorumutl's commands: the form of its lines, help and errors is etcdutl's.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "base/file_system.h"
 #include "tools/utl_commands.h"
 
 namespace kvorum::utl {
@@ -65,6 +70,49 @@ TEST(UtlCommandTest, ErrorsOfDirectoriesAreInPlainWords) {
     EXPECT_EQ(ended.code, 1) << command;
     EXPECT_EQ(ended.err, "Error: there is no member in /dev/null/nothing\n") << command;
   }
+}
+
+TEST(UtlCommandTest, ADirectoryInUseIsNeitherDefragmentedNorMigrated) {
+  std::string dir = testing::TempDir() + "kvorum-utl-XXXXXX";
+  ASSERT_NE(::mkdtemp(dir.data()), nullptr);
+  std::filesystem::create_directories(dir + "/member/snap");
+  std::string page(4096, '\0');
+  page.replace(16, 4, "\xed\xda\x0c\xed");  // a file of etcd's, by its first page
+  std::ofstream(dir + "/member/snap/db", std::ios::binary) << page;
+  {
+    const auto lock = PosixFileSystem().Lock(dir + "/member/lock");
+    ASSERT_TRUE(lock.has_value()) << lock.error().message;
+    for (const std::vector<std::string>& line :
+         {std::vector<std::string>{"defrag"}, {"migrate", "--target-version", "3.6"}}) {
+      std::vector<std::string> words = line;
+      words.insert(words.end(), {"--data-dir", dir, "--timeout", "10ms"});
+      const Ended ended = RunLine(words);
+      EXPECT_EQ(ended.code, 1);
+      EXPECT_THAT(ended.err, HasSubstr(dir + " is in use by another process")) << line.front();
+    }
+  }
+  EXPECT_EQ(RunLine({"defrag", "--data-dir", dir}).code, 1) << "the page is all there is";
+  EXPECT_FALSE(std::filesystem::exists(dir + "/member/lock"))
+      << "etcd's directory has no such file";
+  std::filesystem::remove_all(dir);
+}
+
+TEST(UtlCommandTest, AMissingFolderForTemporaryFilesIsAnError) {
+  std::string dir = testing::TempDir() + "kvorum-utl-XXXXXX";
+  ASSERT_NE(::mkdtemp(dir.data()), nullptr);
+  std::ofstream(dir + "/s.gz", std::ios::binary) << "\x1f\x8b\x08 and so on";
+  const char* before = std::getenv("TMPDIR");
+  const std::string kept = before == nullptr ? "" : before;
+  ::setenv("TMPDIR", (dir + "/absent").c_str(), 1);
+  const Ended ended = RunLine({"snapshot", "status", dir + "/s.gz"});
+  if (before == nullptr) {
+    ::unsetenv("TMPDIR");
+  } else {
+    ::setenv("TMPDIR", kept.c_str(), 1);
+  }
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(ended.err, StartsWith("Error: the folder for temporary files ($TMPDIR"));
+  std::filesystem::remove_all(dir);
 }
 
 TEST(UtlCommandTest, CompletionScriptsBearTheProgramsName) {

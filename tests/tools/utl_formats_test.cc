@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "datadir/database_status.h"
+#include "datadir/verify.h"
 #include "mvcc/hash.h"
 #include "tools/utl_commands.h"
 #include "tools/utl_printer.h"
@@ -50,6 +51,20 @@ class UtlFormatsTest : public testing::Test {
       return PrintHashKv(invocation, {.hash = 942876398, .revision = 7, .compact_revision = -1});
     });
   }
+  // A directory whose log is damaged.
+  static Shown Verified(const std::string& format) {
+    return Show(format, [](const ctl::Invocation& invocation) {
+      datadir::Verified found{.owner = datadir::DatabaseOwner::kEtcd};
+      found.last_index = raft::Index{9};
+      found.database = {.applied = 7,
+                        .records = 3,
+                        .revision = 4,
+                        .size_bytes = 20480,
+                        .storage_version = "3.7.0"};
+      found.problems = {"the log is \"damaged\""};
+      return PrintVerified(invocation, found);
+    });
+  }
 };
 
 TEST_F(UtlFormatsTest, Simple) {
@@ -85,6 +100,33 @@ TEST_F(UtlFormatsTest, Table) {
             "├───────────┼───────────────┼──────────────────┤\n"
             "│ 942876398 │             7 │               -1 │\n"
             "└───────────┴───────────────┴──────────────────┘\n");
+}
+
+TEST_F(UtlFormatsTest, WhatDamageKeepsFromBeingKnownIsUnknown) {
+  EXPECT_EQ(Verified("simple").out,
+            "Member unknown of cluster unknown, a directory of etcd\n"
+            "Log: entries unknown to 9, committed to unknown, snapshot at unknown\n"
+            "Database: at entry 7, revision 4, 3 records, 20 kB, storage version 3.7.0\n"
+            "Problem: the log is \"damaged\"\n"
+            "The member would not start.\n");
+  EXPECT_EQ(
+      Verified("json").out,
+      R"({"wouldStart":false,"owner":"etcd","memberID":null,"clusterID":null,)"
+      R"("log":{"firstIndex":null,"lastIndex":9,"commit":null,"snapshotIndex":null},)"
+      R"("database":{"consistentIndex":7,"revision":4,"records":3,"sizeBytes":20480,)"
+      R"("storageVersion":"3.7.0"},"problems":["the log is \"damaged\""],"lost":[],"notes":[]})"
+      "\n");
+  EXPECT_EQ(Verified("fields").out,
+            "\"WouldStart\" : false\n\"Owner\" : etcd\n\"MemberID\" : unknown\n"
+            "\"ClusterID\" : unknown\n\"FirstIndex\" : unknown\n\"LastIndex\" : 9\n"
+            "\"Commit\" : unknown\n\"SnapshotIndex\" : unknown\n\"ConsistentIndex\" : 7\n"
+            "\"Revision\" : 4\n\"Records\" : 3\n\"Size\" : 20480\n"
+            "\"StorageVersion\" : 3.7.0\n\"Problem\" : \"the log is \\\"damaged\\\"\"\n");
+  const std::string table = Verified("table").out;
+  EXPECT_THAT(table, testing::HasSubstr("│ WOULD START │ OWNER │ MEMBER ID │"));
+  EXPECT_THAT(table, testing::HasSubstr("│       false │  etcd │   unknown │"));
+  EXPECT_THAT(table, testing::HasSubstr("│ Problem │ the log is \"damaged\" │"));
+  EXPECT_EQ(Verified("protobuf").code, 4);
 }
 
 TEST_F(UtlFormatsTest, OthersAreRefused) {
