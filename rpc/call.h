@@ -46,6 +46,7 @@ class Call final : public CallContext,
   void Complete(Error status, SharedBytes first, ByteChain rest) override;
   void CompleteLarge(LargeAnswer answer) override;
   void NoteCount(std::int64_t count) override { NoteAnswerCount(count); }
+  void NoteBegun(TimePoint when) override { CallContext::NoteBegun(when); }
   void Read(ServerStream::ReadCallback callback);
   void Write(ByteChain message, ServerStream::WriteCallback callback);
   void WriteFrames(ByteChain frames, std::size_t messages, ServerStream::WriteCallback callback);

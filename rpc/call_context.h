@@ -109,6 +109,15 @@ class CallContext {
   }
   std::int64_t answer_count() const { return answer_count_.load(std::memory_order_relaxed); }
 
+  // The time from which the call did its own work, after it had to wait for others; nullopt: from
+  // its start.
+  void NoteBegun(TimePoint when) { begun_.store(when.ns, std::memory_order_relaxed); }
+  std::optional<TimePoint> begun() const {
+    const TimePoint when{begun_.load(std::memory_order_relaxed)};
+    if (when == TimePoint{}) return std::nullopt;
+    return when;
+  }
+
   // Set before the handler is called, and by a stream's handler between its requests.
   Caller caller;
 
@@ -155,6 +164,7 @@ class CallContext {
   std::vector<SharedBytes> more_bytes_;
 
   std::atomic<std::int64_t> answer_count_{-1};
+  std::atomic<std::int64_t> begun_{0};
   std::atomic<bool> cancelled_{false};
   mutable std::mutex mutex_;  // guards what follows
   State state_ = State::kRunning;

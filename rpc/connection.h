@@ -75,7 +75,7 @@ class Connection final : public Loop::Watcher,
   void Linger();
   void WatchAsNeeded();
   void Watch(bool reading, bool writing);
-  bool blocked() const { return !pending_.empty() || socket_.has_unsent(); }
+  bool blocked() const override { return !pending_.empty() || socket_.has_unsent(); }
   void OnTimer();
   void OnCut(std::size_t held_bytes) override;
 

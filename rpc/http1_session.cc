@@ -158,8 +158,16 @@ std::size_t Http1Session::held_bytes() const {
   return held;
 }
 
+bool Http1Session::output_waits() const {
+  if (host_.blocked()) return true;
+  std::size_t bytes = 0;
+  for (const SharedBytes& part : output_) bytes += part.size();
+  return bytes >= AnswerMemory::kStepBytes;
+}
+
 void Http1Session::ParseInput() {
   while (!closing_ && phase_ != Phase::kHandling && phase_ != Phase::kOpenBody) {
+    if (phase_ == Phase::kIdle && output_waits()) return;  // Produce resumes
     if (!ParseSome()) {
       if (!input_ended_) return;
       closing_ = true;  // the missing part will not come

@@ -48,6 +48,8 @@ class Http1Session final : public Session {
 
   enum class Phase : std::uint8_t { kIdle, kHead, kBody, kHandling, kOpenBody };
 
+  // A client that does not read its answers gets no further one made.
+  bool output_waits() const;
   void ParseInput();
   // Parses one step further; false if it needs more input.
   bool ParseSome();

@@ -36,6 +36,8 @@ class UnarySink {
   virtual void CompleteLarge(LargeAnswer answer) = 0;
   // Before the answer: the number of keys that it is about (CallContext::answer_count).
   virtual void NoteCount(std::int64_t /*count*/) {}
+  // Also before it (CallContext::begun).
+  virtual void NoteBegun(TimePoint /*when*/) {}
 };
 
 // The right to answer one unary call, once, from any thread. If it is dropped without an answer, it
@@ -54,6 +56,9 @@ class UnaryReply {
 
   void NoteCount(std::int64_t count) {
     if (sink_ != nullptr) sink_->NoteCount(count);
+  }
+  void NoteBegun(TimePoint when) {
+    if (sink_ != nullptr) sink_->NoteBegun(when);
   }
   // Call exactly one of these, once.
   void Send(SharedBytes message);

@@ -25,6 +25,8 @@ class SessionHost {
   virtual void CountHeld() = 0;
   // The peer has shown that it speaks the protocol; the handshake's time limit ends.
   virtual void OnEstablished() = 0;
+  // The socket takes no output at present.
+  virtual bool blocked() const { return false; }
   // "127.0.0.1:2379", the path of a unix socket; empty if there is no socket.
   virtual std::string LocalAddress() const { return {}; }
 };

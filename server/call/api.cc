@@ -127,11 +127,16 @@ constinit const Method<EmptyMessage, std::vector<lease::LeaseId>> kLeaseLeases{
 // ---- etcdserverpb.Cluster ----
 
 constinit const Method<MemberRequest, MemberAddResponse> kMemberAdd{
-    kClusterService, "MemberAdd", DecodeMemberAddRequest,
-    [](const ResponseHeader& header, const MemberAddResponse& response) {
-      return EncodeMemberAddResponse(header, response.added, *response.members);
-    },
-    kRoot};
+    .service = kClusterService,
+    .name = "MemberAdd",
+    .decode = DecodeMemberAddRequest,
+    .encode =
+        [](const ResponseHeader& header, const MemberAddResponse& response) {
+          return EncodeMemberAddResponse(header, response.added, *response.members);
+        },
+    .admits = kRoot,
+    .check = [](const MemberRequest& request,
+                std::size_t) { return CheckPeerUrls(request.peer_urls); }};
 constinit const Method<raft::MemberId, Members> kMemberRemove{kClusterService, "MemberRemove",
                                                               DecodeMemberId, EncodeMembers, kRoot};
 constinit const Method<MemberRequest, Members> kMemberUpdate{

@@ -1,6 +1,7 @@
 #include "server/call/service_context.h"
 
 #include "base/api_errors.h"
+#include "rpc/loop.h"
 #include "server/call/access.h"
 #include "server/call/admitted_proposal.h"
 #include "server/call/apply_gap.h"
@@ -32,6 +33,11 @@ class RefusalWaiter final : public Waiter {
 };
 
 }  // namespace
+
+Executor& ServiceExecutors::PagesOf(const rpc::Loop* loop) const {
+  if (pages.empty()) return *readers;
+  return *pages[loop == nullptr ? 0 : loop->index() % pages.size()];
+}
 
 void ServiceContext::Use(LocalMember& of) {
   replica = &of.replica();

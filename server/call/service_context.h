@@ -8,6 +8,7 @@
 #include <memory>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/executor.h"
 #include "mvcc/store.h"
@@ -43,7 +44,7 @@ class Transport;
 // The most memory that reads may hold; tests use less.
 struct AnswerLimits {
   std::size_t max_bytes = INT32_MAX;               // of one answer, as gRPC has it
-  std::size_t loop_bytes = std::size_t{1} << 20;   // read on an I/O loop
+  std::size_t loop_bytes = std::size_t{64} << 10;  // read on an I/O loop
   std::size_t keep_bytes = std::size_t{4} << 20;   // of one answer, before it is made in pieces
   std::size_t piece_bytes = std::size_t{1} << 20;  // of the rest, at a time
   Duration piece_wait = std::chrono::seconds(10);  // for memory
@@ -69,9 +70,15 @@ struct ServiceLimits {
 
 // The executors for work that an I/O loop must not do.
 struct ServiceExecutors {
-  Executor* timers = nullptr;   // for short timed tasks
-  Executor* readers = nullptr;  // for reads too large for an I/O loop
-  Executor* hasher = nullptr;   // for reads of everything
+  Executor* timers = nullptr;    // for short timed tasks
+  Executor* readers = nullptr;   // for large reads
+  Executor* hasher = nullptr;    // for reads of everything
+  Executor* digester = nullptr;  // for the SHA-256 of what the hasher read
+  // For reads too long for an I/O loop that must not wait behind large ones; empty: the readers'.
+  std::vector<Executor*> pages = {};
+
+  // The pages' executor for the calls of this loop, which may be null.
+  Executor& PagesOf(const rpc::Loop* loop) const;
 };
 
 struct ServiceContext {

@@ -1,8 +1,13 @@
 #include "server/call/slow_calls.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/duration_text.h"
 #include "base/log_time.h"
@@ -41,11 +46,49 @@ std::string SizeText(std::uint64_t bytes) { return "size:" + std::to_string(byte
 // The answer of a call that only reads.
 std::string ReadText(const rpc::CallContext& call, const rpc::CallEnd& end) {
   const std::int64_t count = call.method()->name == "Range" ? AnswerCount(call, end) : -1;
-  if (end.code != Code::kOk || count < 0) return SizeText(end.sent_bytes);
+  if (end.code != Code::kOk) return {};
+  if (count < 0) return SizeText(end.sent_bytes);
   return "range_response_count:" + std::to_string(count) + " " + SizeText(end.sent_bytes);
 }
 
+// The error of a read as etcd has it before it is a call's.
+std::string_view ReadError(std::string_view message) {
+  constexpr std::string_view kServer = "etcdserver: ";
+  if (message.starts_with("etcdserver: mvcc: ")) message.remove_prefix(kServer.size());
+  return message;
+}
+
+// etcd's errors stand in a line only if there is one.
+std::string_view NameIf(bool is_there, std::string_view name) { return is_there ? name : ""; }
+
 }  // namespace
+
+// etcd's names of the parts that were long, each with its time. A write is over when it is applied.
+std::vector<std::string> SlowCalls::StepsOf(const rpc::CallContext& call, const rpc::CallEnd& end,
+                                            bool only_reads) {
+  struct Step {
+    std::string_view name;
+    Duration took;
+  };
+  std::vector<Step> steps;
+  if (!only_reads) {
+    steps.push_back({"process raft request", end.duration});
+  } else {
+    Duration waited{};
+    if (const auto begun = call.begun()) {
+      waited = std::clamp(*begun - call.started(), Duration::zero(), end.duration);
+      steps.push_back({"agreement among raft nodes before linearized reading", waited});
+    }
+    steps.push_back({"range keys from bolt db", end.duration - waited});
+  }
+  const Duration least = kTraced / static_cast<int>(steps.size() + 1);
+  std::vector<std::string> texts;
+  for (const auto& [name, took] : steps) {
+    if (took > least)
+      texts.push_back(fmt::format("'{}'  (duration: {})", name, FormatDuration(took)));
+  }
+  return texts;
+}
 
 void SlowCalls::Log(const rpc::CallContext& call, const rpc::CallEnd& end) const {
   const rpc::MethodInfo& method = *call.method();
@@ -56,12 +99,14 @@ void SlowCalls::Log(const rpc::CallContext& call, const rpc::CallEnd& end) const
   const CallSummary summary =
       is_shown ? SummarizeCall(method.name, call.kept_request()) : CallSummary{};
   const std::string took = FormatDuration(end.duration);
+  const bool failed = end.code != Code::kOk;
 
   if (summary.only_reads && limits_.apply > Duration::zero() && end.duration > limits_.apply) {
     KV_WARN("apply request took too long", {"took", took},
             {"expected-duration", FormatDuration(limits_.apply)},
             {"prefix", method.name == "Range" ? "read-only range " : "read-only txn "},
-            {"request", summary.text}, {"response", ReadText(call, end)}, {"error", end.message});
+            {"request", summary.text}, {"response", ReadText(call, end)},
+            {NameIf(failed, "error"), ReadError(end.message)});
   }
   // One line, at debug if that is wanted: then every call has it.
   const bool is_debug = LogEnabled(LogLevel::kDebug);
@@ -71,15 +116,17 @@ void SlowCalls::Log(const rpc::CallContext& call, const rpc::CallEnd& end) const
            {"response type", method.path}, {"request count", summary.operations},
            {"request size", end.received_bytes}, {"response count", AnswerCount(call, end)},
            {"response size", end.sent_bytes}, {"request content", summary.text},
-           {"code", static_cast<int>(end.code)}, {"error", end.message});
+           {NameIf(failed, "code"), static_cast<int>(end.code)},
+           {NameIf(failed, "error"), end.message});
   }
   const std::string_view operation = OperationOf(method);
   if (end.duration > kTraced && !operation.empty()) {
+    const std::vector<std::string> steps = StepsOf(call, end, summary.only_reads);
     KV_INFO(
         "trace", {"trace_id", Rng(EntropySeed()).Below(INT32_MAX)}, {"operation", operation},
         {"detail", "{request:" + summary.text + "; response_" + SizeText(end.sent_bytes) + "; }"},
         {"duration", took}, {"start", LogTime(started_ns)}, {"end", LogTime(ended_ns)},
-        {"steps", "[]"}, {"step_count", 0});
+        {"steps", std::span(steps)}, {"step_count", steps.size()});
   }
 }
 

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/logging.h"
@@ -34,6 +36,8 @@ class SlowCalls {
   // A call that takes longer has a trace, as in etcd, where that cannot be set.
   static constexpr Duration kTraced = std::chrono::milliseconds(100);
 
+  static std::vector<std::string> StepsOf(const rpc::CallContext& call, const rpc::CallEnd& end,
+                                          bool only_reads);
   void Log(const rpc::CallContext& call, const rpc::CallEnd& end) const;
 
   const Limits limits_;

@@ -13,7 +13,9 @@
 namespace kvorum::server::gateway {
 namespace {
 
-constexpr std::size_t kMaxBytesOnLoop = std::size_t{1} << 20;
+// The conversion of more goes where reads of that size do (see server/services/read_cost.h).
+constexpr std::size_t kMaxBytesOnLoop = std::size_t{64} << 10;
+constexpr std::size_t kMaxBytesOfPage = std::size_t{1} << 20;
 
 }  // namespace
 
@@ -88,10 +90,12 @@ void UnaryCall::Convert() {
     return message.size() == 1 ? JsonAnswer(*shape, message.front().view())
                                : JsonAnswer(*shape, Join(message));
   };
-  Executor* const readers = parts().context->executors.readers;
-  if (size_bytes <= kMaxBytesOnLoop || readers == nullptr)
+  const ServiceExecutors& executors = parts().context->executors;
+  if (size_bytes <= kMaxBytesOnLoop || executors.readers == nullptr)
     return Send(convert(std::exchange(answer_.begun.bytes, {})));
-  readers->Post([self = Self(), convert, message = std::exchange(answer_.begun.bytes, {})] {
+  Executor& elsewhere =
+      size_bytes <= kMaxBytesOfPage ? executors.PagesOf(context()->loop()) : *executors.readers;
+  elsewhere.Post([self = Self(), convert, message = std::exchange(answer_.begun.bytes, {})] {
     self->io().Post([self, json = convert(message)]() mutable { self->Send(std::move(json)); });
   });
 }

@@ -19,6 +19,7 @@ class UnaryCall final : public GatewayCall, public rpc::UnarySink {
   void Complete(Error status, SharedBytes first, ByteChain rest) override;
   void CompleteLarge(rpc::LargeAnswer answer) override;
   void NoteCount(std::int64_t count) override { context()->NoteAnswerCount(count); }
+  void NoteBegun(TimePoint when) override { context()->NoteBegun(when); }
 
  private:
   void Run() override;

@@ -68,7 +68,7 @@ void LocalClient::Range(const rpc::CallContext& call, const mvcc::RangeRequest& 
   context_.batcher->Read(
       call.loop(), [this, read = std::move(read)](const Result<void>& confirmed) mutable {
         if (!confirmed.has_value()) return read->reply.Fail(confirmed.error());
-        if (FitsOnLoop(context_, read->request)) return RunRead(*read);
+        if (PlaceOf(context_, read->request) == ReadPlace::kLoop) return RunRead(*read);
         context_.executors.readers->Post([this, read = std::move(read)] { RunRead(*read); });
       });
 }

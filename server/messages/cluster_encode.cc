@@ -2,6 +2,8 @@
 
 #include <ranges>
 
+#include "base/api_errors.h"
+#include "base/url.h"
 #include "server/messages/tables.h"
 
 namespace kvorum::server {
@@ -60,6 +62,11 @@ Result<MemberRequest> DecodeMemberAddRequest(std::string_view bytes) {
 
 Result<MemberRequest> DecodeMemberUpdateRequest(std::string_view bytes) {
   return wire::DecodeRequest(kUpdateRequest, bytes);
+}
+
+Result<void> CheckPeerUrls(const std::vector<std::string>& urls) {
+  if (!ParseUrlList(urls).has_value()) return kErrMemberBadUrls.Fail();
+  return {};
 }
 
 Result<raft::MemberId> DecodeMemberId(std::string_view bytes) {

@@ -20,6 +20,8 @@ struct MemberRequest {
 };
 Result<MemberRequest> DecodeMemberAddRequest(std::string_view bytes);
 Result<MemberRequest> DecodeMemberUpdateRequest(std::string_view bytes);
+// A member of etcd that gets an invalid URL through the log crashes, again at each start.
+Result<void> CheckPeerUrls(const std::vector<std::string>& urls);
 // Decodes MemberRemoveRequest, MemberPromoteRequest and MoveLeaderRequest, which consist of an id.
 Result<raft::MemberId> DecodeMemberId(std::string_view bytes);
 // Returns MemberListRequest.linearizable.

@@ -9,23 +9,15 @@
 #include <span>
 
 #include "proto/wire.h"
+#include "server/messages/field_text.h"
 #include "server/messages/internal_request.h"
 
 namespace kvorum::server {
 namespace {
 
-constexpr std::size_t kMaxBytes = 4'096;
-// The bound of one key; and txns within txns are shown to this depth.
-constexpr std::size_t kMaxKeyBytes = 1'024;
-constexpr int kMaxDepth = 4;
+using Field = ShownField;
 
-enum class Show : std::uint8_t { kBytes, kSize, kNumber, kFlag, kEnum };
-struct Field {
-  std::uint32_t number;
-  std::string_view name;
-  Show show;
-  std::span<const std::string_view> values = {};  // kEnum
-};
+constexpr int kMaxDepth = 4;  // of txns within txns that are shown
 
 constexpr std::string_view kOrders[] = {"NONE", "ASCEND", "DESCEND"};
 constexpr std::string_view kSorts[] = {"KEY", "VERSION", "CREATE", "MOD", "VALUE"};
@@ -60,73 +52,31 @@ constexpr Field kCompare[] = {{1, "result", Show::kEnum, kResults},
                               {7, "value_size", Show::kSize},
                               {8, "lease", Show::kNumber},
                               {64, "range_end", Show::kBytes}};
+constexpr std::string_view kPermissions[] = {"READ", "WRITE", "READWRITE"};
+constexpr std::string_view kAlarmActions[] = {"GET", "ACTIVATE", "DEACTIVATE"};
+constexpr std::string_view kAlarms[] = {"NONE", "NOSPACE", "CORRUPT"};
+
+constexpr Field kAlarm[] = {{1, "action", Show::kEnum, kAlarmActions},
+                            {2, "memberID", Show::kUnsigned},
+                            {3, "alarm", Show::kEnum, kAlarms}};
+constexpr Field kCheckpoint[] = {{1, "ID", Show::kNumber}, {2, "remaining_TTL", Show::kNumber}};
+constexpr Field kCheckpoints[] = {{1, "checkpoints", Show::kMessage, {}, kCheckpoint}};
 constexpr Field kName[] = {{1, "name", Show::kBytes}};
-
-void AppendQuoted(std::string_view bytes, std::string& out) {
-  out += '"';
-  for (const char c : bytes.substr(0, kMaxKeyBytes)) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (c == '\n') {
-      out += "\\n";
-    } else if (c >= 0x20 && c < 0x7f) {
-      out += c;
-    } else {
-      fmt::format_to(std::back_inserter(out), "\\{:03o}", static_cast<unsigned char>(c));
-    }
-  }
-  if (bytes.size() > kMaxKeyBytes) out += "...";
-  out += '"';
-}
-
-void AppendValue(const Field& field, wire::Reader& reader, std::string& out) {
-  out.append(field.name) += ':';
-  switch (field.show) {
-    case Show::kBytes:
-      return AppendQuoted(reader.Bytes(), out);
-    case Show::kSize:
-      out += std::to_string(reader.Bytes().size());
-      return;
-    case Show::kNumber:
-      out += std::to_string(reader.Int());
-      return;
-    case Show::kFlag:
-      out += reader.Bool() ? "true" : "false";
-      return;
-    case Show::kEnum: {
-      const std::uint64_t value = reader.Varint();
-      out += value < field.values.size() ? std::string(field.values[value]) : std::to_string(value);
-      return;
-    }
-  }
-}
-
-// `after` ends each field, `between` comes before all but the first.
-void AppendFields(std::span<const Field> fields, std::string_view bytes, std::string_view between,
-                  std::string_view after, std::string& out) {
-  wire::Reader reader(bytes);
-  bool is_first = true;
-  while (out.size() < kMaxBytes && reader.Next()) {
-    const auto field = std::ranges::find(fields, reader.field(), &Field::number);
-    if (field == fields.end()) {
-      reader.Skip();
-      continue;
-    }
-    if (!is_first) out += between;
-    is_first = false;
-    AppendValue(*field, reader, out);
-    out += after;
-  }
-}
-
-// The two forms of etcd: of a message that Go prints, and of one whose value etcd replaces.
-void AppendPlain(std::span<const Field> fields, std::string_view bytes, std::string& out) {
-  AppendFields(fields, bytes, "  ", "", out);
-}
-void AppendReplaced(std::span<const Field> fields, std::string_view bytes, std::string& out) {
-  AppendFields(fields, bytes, "", " ", out);
-}
+constexpr Field kRole[] = {{1, "role", Show::kBytes}};
+constexpr Field kUserAndRole[] = {{1, "user", Show::kBytes}, {2, "role", Show::kBytes}};
+constexpr Field kNameAndRole[] = {{1, "name", Show::kBytes}, {2, "role", Show::kBytes}};
+constexpr Field kPermission[] = {{1, "permType", Show::kEnum, kPermissions},
+                                 {2, "key", Show::kBytes},
+                                 {3, "range_end", Show::kBytes}};
+constexpr Field kGrantPermission[] = {{1, "name", Show::kBytes},
+                                      {2, "perm", Show::kMessage, {}, kPermission}};
+constexpr Field kRevokePermission[] = {
+    {1, "role", Show::kBytes}, {2, "key", Show::kBytes}, {3, "range_end", Show::kBytes}};
+constexpr Field kVersion[] = {{1, "ver", Show::kBytes}};
+constexpr Field kAttributes[] = {{1, "name", Show::kBytes}, {2, "client_urls", Show::kBytes}};
+constexpr Field kMemberAttributes[] = {{1, "member_ID", Show::kUnsigned},
+                                       {2, "member_attributes", Show::kMessage, {}, kAttributes}};
+constexpr Field kDowngradeInfo[] = {{1, "enabled", Show::kFlag}, {2, "ver", Show::kBytes}};
 
 bool HasField(std::string_view message, std::uint32_t number) {
   wire::Reader reader(message);
@@ -148,7 +98,7 @@ void AppendTxn(std::string_view txn, int depth, Branches& branches, std::string&
 
 void AppendOperation(std::string_view operation, int depth, Branches& branches, std::string& out) {
   wire::Reader reader(operation);
-  while (out.size() < kMaxBytes && reader.Next()) {
+  while (out.size() < kMaxSummaryBytes && reader.Next()) {
     const std::uint32_t kind = reader.field();
     if (kind == 0 || kind > 4) {
       reader.Skip();
@@ -194,7 +144,7 @@ void AppendTxn(std::string_view txn, int depth, Branches& branches, std::string&
         continue;
       }
       const std::string_view element = reader.Bytes();
-      if (out.size() >= kMaxBytes) {
+      if (out.size() >= kMaxSummaryBytes) {
         branches.only_reads = false;  // as far as anybody has looked
         ++count;
         continue;
@@ -212,17 +162,6 @@ void AppendTxn(std::string_view txn, int depth, Branches& branches, std::string&
     if (part == 2) branches.success = count;
     if (part == 3) branches.failure = count;
   }
-}
-
-std::string_view NameOf(RequestKind kind) {
-  switch (kind) {
-#define KV_NAME(name, ...) \
-  case RequestKind::name:  \
-    return std::string_view(#name).substr(1);
-    KV_ENTRY_KINDS(KV_NAME)
-#undef KV_NAME
-  }
-  return {};
 }
 
 // {ttl, id}, in the order of the fields.
@@ -243,65 +182,116 @@ void AppendLease(std::string_view body, bool is_grant, std::string& out) {
                   : fmt::format("lease_revoke:<id:{:016x}>", id);
 }
 
-void AppendBody(const InternalRequest& request, std::string& out) {
-  const auto plain = [&](std::string_view title, std::span<const Field> fields) {
-    out.append(title) += ":{";
-    AppendPlain(fields, request.body, out);
-    out += '}';
-  };
-  switch (request.kind) {
-    case RequestKind::kPut:
-      out += "put:<";
-      AppendReplaced(kPut, request.body, out);
-      out += '>';
-      return;
-    case RequestKind::kTxn: {
-      Branches branches;
-      out += "txn:<";
-      AppendTxn(request.body, 1, branches, out);
-      out += '>';
-      return;
-    }
+// The kinds of which Go prints the message as it is.
+struct PlainKind {
+  std::string_view name;
+  std::span<const Field> fields;
+};
+PlainKind PlainKindOf(RequestKind kind) {
+  switch (kind) {
     case RequestKind::kDeleteRange:
-      return plain("delete_range", kDeleteRange);
+      return {"delete_range", kDeleteRange};
     case RequestKind::kCompaction:
-      return plain("compaction", kCompaction);
+      return {"compaction", kCompaction};
+    case RequestKind::kAlarm:
+      return {"alarm", kAlarm};
+    case RequestKind::kLeaseCheckpoint:
+      return {"lease_checkpoint", kCheckpoints};
+    case RequestKind::kAuthEnable:
+      return {"auth_enable", {}};
+    case RequestKind::kAuthDisable:
+      return {"auth_disable", {}};
+    case RequestKind::kAuthStatus:
+      return {"auth_status", {}};
+    case RequestKind::kUserDelete:
+      return {"auth_user_delete", kName};
+    case RequestKind::kUserGet:
+      return {"auth_user_get", kName};
+    case RequestKind::kUserGrantRole:
+      return {"auth_user_grant_role", kUserAndRole};
+    case RequestKind::kUserRevokeRole:
+      return {"auth_user_revoke_role", kNameAndRole};
+    case RequestKind::kUserList:
+      return {"auth_user_list", {}};
+    case RequestKind::kRoleList:
+      return {"auth_role_list", {}};
+    case RequestKind::kRoleAdd:
+      return {"auth_role_add", kName};
+    case RequestKind::kRoleDelete:
+      return {"auth_role_delete", kRole};
+    case RequestKind::kRoleGet:
+      return {"auth_role_get", kRole};
+    case RequestKind::kRoleGrantPermission:
+      return {"auth_role_grant_permission", kGrantPermission};
+    case RequestKind::kRoleRevokePermission:
+      return {"auth_role_revoke_permission", kRevokePermission};
+    case RequestKind::kClusterVersionSet:
+      return {"cluster_version_set", kVersion};
+    case RequestKind::kMemberAttributesSet:
+      return {"cluster_member_attr_set", kMemberAttributes};
+    case RequestKind::kDowngradeInfoSet:
+      return {"downgrade_info_set", kDowngradeInfo};
+    case RequestKind::kNone:
+    case RequestKind::kPut:
+    case RequestKind::kTxn:
     case RequestKind::kLeaseGrant:
     case RequestKind::kLeaseRevoke:
-      return AppendLease(request.body, request.kind == RequestKind::kLeaseGrant, out);
     case RequestKind::kAuthenticate:
-      return plain("authenticate", kName);
     case RequestKind::kUserAdd:
-      return plain("auth_user_add", kName);
     case RequestKind::kUserChangePassword:
-      return plain("auth_user_change_password", kName);
-    case RequestKind::kNone:
-    case RequestKind::kAlarm:
-    case RequestKind::kLeaseCheckpoint:
-    case RequestKind::kAuthEnable:
-    case RequestKind::kAuthDisable:
-    case RequestKind::kAuthStatus:
-    case RequestKind::kUserDelete:
-    case RequestKind::kUserGet:
-    case RequestKind::kUserGrantRole:
-    case RequestKind::kUserRevokeRole:
-    case RequestKind::kUserList:
-    case RequestKind::kRoleList:
-    case RequestKind::kRoleAdd:
-    case RequestKind::kRoleDelete:
-    case RequestKind::kRoleGet:
-    case RequestKind::kRoleGrantPermission:
-    case RequestKind::kRoleRevokePermission:
-    case RequestKind::kClusterVersionSet:
-    case RequestKind::kDowngradeInfoSet:
-    case RequestKind::kMemberAttributesSet:
-      out += fmt::format("{}:{{size:{}}}", NameOf(request.kind), request.body.size());
-      return;
+      break;
+  }
+  return {};
+}
+
+// A user's name is not quoted there.
+void AppendName(std::string_view title, std::string_view body, std::string& out) {
+  std::string_view name;
+  wire::Reader reader(body);
+  while (reader.Next()) {
+    if (reader.field() == 1) {
+      name = reader.Bytes();
+    } else {
+      reader.Skip();
+    }
+  }
+  out.append(title) += ":<name:";
+  out.append(name.substr(0, kMaxShownKeyBytes)) += '>';
+}
+
+// The kinds that etcd prints itself, without what is secret or large.
+void AppendReplacedKind(const InternalRequest& request, std::string& out) {
+  if (request.kind == RequestKind::kPut) {
+    out += "put:<";
+    AppendReplaced(kPut, request.body, out);
+    out += '>';
+  } else if (request.kind == RequestKind::kTxn) {
+    Branches branches;
+    out += "txn:<";
+    AppendTxn(request.body, 1, branches, out);
+    out += '>';
+  } else if (request.kind == RequestKind::kLeaseGrant ||
+             request.kind == RequestKind::kLeaseRevoke) {
+    AppendLease(request.body, request.kind == RequestKind::kLeaseGrant, out);
+  } else if (request.kind == RequestKind::kAuthenticate) {
+    AppendName("authenticate", request.body, out);
+  } else if (request.kind == RequestKind::kUserAdd) {
+    AppendName("auth_user_add", request.body, out);
+  } else if (request.kind == RequestKind::kUserChangePassword) {
+    AppendName("auth_user_change_password", request.body, out);
   }
 }
 
+std::string HeaderText(const InternalRequest& request) {
+  std::string out = fmt::format("ID:{}", request.id);
+  if (request.user.empty()) return out;
+  out += "  username:";
+  AppendPlainQuoted(request.user, out);
+  return out + fmt::format("  auth_revision:{}", request.auth_revision);
+}
+
 std::string Bounded(std::string text) {
-  if (text.size() > kMaxBytes) text.replace(kMaxBytes, std::string::npos, "...");
+  if (text.size() > kMaxSummaryBytes) text.replace(kMaxSummaryBytes, std::string::npos, "...");
   return text;
 }
 
@@ -310,14 +300,16 @@ std::string Bounded(std::string text) {
 std::string EntrySummary(std::string_view entry) {
   const auto request = DecodeInternalRequest(entry);
   if (!request.has_value()) return fmt::format("size:{}", entry.size());
-  std::string out = fmt::format("header:<ID:{} ", request->id);
-  if (!request->user.empty()) {
-    out += "username:";
-    AppendQuoted(request->user, out);
-    out += fmt::format(" auth_revision:{} ", request->auth_revision);
+  const PlainKind plain = PlainKindOf(request->kind);
+  std::string out;
+  if (plain.name.empty()) {
+    out = fmt::format("header:<{}> ", HeaderText(*request));
+    AppendReplacedKind(*request, out);
+  } else {
+    out = fmt::format("header:{{{}}}  {}:{{", HeaderText(*request), plain.name);
+    AppendPlain(plain.fields, request->body, out);
+    out += '}';
   }
-  out += "> ";
-  AppendBody(*request, out);
   return Bounded(std::move(out));
 }
 

@@ -12,7 +12,7 @@
 
 namespace kvorum::server {
 
-// A log entry's (internal_request.h): `header:<ID:7 > put:<key:"a" value_size:3 >`.
+// A log entry's (internal_request.h): `header:<ID:7> put:<key:"a" value_size:3 >`.
 std::string EntrySummary(std::string_view entry);
 
 struct CallSummary {

@@ -1,6 +1,7 @@
 #include "server/peer/peer_server.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/logging.h"
@@ -194,10 +195,15 @@ class PeerServer::Session : public std::enable_shared_from_this<Session> {
         std::move(bytes), last, [weak = weak_from_this()](std::optional<rpc::HttpResponse> answer) {
           const auto self = weak.lock();
           if (self == nullptr || self->server_ == nullptr) return;
-          if (answer.has_value()) return self->Send(*std::move(answer));
+          if (answer.has_value()) return self->SendStreamed(*std::move(answer));
           self->ArmTimer(self->server_->options_.body_timeout);
           self->Parse();
         });
+  }
+
+  void SendStreamed(rpc::HttpResponse answer) {
+    std::ranges::move(std::get<StreamBody>(action_).headers, std::back_inserter(answer.headers));
+    Send(std::move(answer));
   }
 
   void Send(rpc::HttpResponse response) {

@@ -55,6 +55,7 @@ struct GatherBody {
 };
 struct StreamBody {
   std::unique_ptr<BodyReceiver> receiver;
+  std::vector<rpc::HttpHeader> headers;  // of its answer, beside the answer's own
 };
 // Answered with 200, these headers and no length; then the socket belongs to the taker.
 struct TakeConnection {

@@ -69,6 +69,7 @@ struct PeerTransport::Impl {
   RequestPlan PlanRefusedPost(const rpc::HttpHead& head, rpc::HttpResponse refusal);
   // Completes, counts and logs the refusal of a request under /raft.
   rpc::HttpResponse Refused(const rpc::HttpHead& head, rpc::HttpResponse answer);
+  void NoteRefusal(const rpc::HttpHead& head, unsigned status);
   RequestPlan PlanProbe();
   RequestPlan PlanPlain();
   rpc::HttpResponse TakePosted(raft::MemberId sender, const SharedBytes& body);
@@ -243,15 +244,19 @@ RequestPlan PeerTransport::Impl::OnRequest(const rpc::HttpHead& head) {
 
 rpc::HttpResponse PeerTransport::Impl::Refused(const rpc::HttpHead& head,
                                                rpc::HttpResponse answer) {
+  NoteRefusal(head, answer.status);
   std::ranges::move(OwnHeaders(), std::back_inserter(answer.headers));
+  return answer;
+}
+
+void PeerTransport::Impl::NoteRefusal(const rpc::HttpHead& head, unsigned status) {
   links.counters.refused_requests.fetch_add(1, std::memory_order_relaxed);
   LogLimit& limit = RefusalsOf(ParseMemberId(head.Header("x-server-from")).value_or(raft::kNone));
   if (limit.Allows(loop.clock().Now())) {
     KV_WARN("refused a request of a peer", {"from", head.Header("x-server-from").substr(0, 64)},
-            {"path", head.Path().substr(0, 200)}, {"status", answer.status},
+            {"path", head.Path().substr(0, 200)}, {"status", status},
             {"refused-so-far", limit.count()});
   }
-  return answer;
 }
 
 RequestPlan PeerTransport::Impl::Plan(const rpc::HttpHead& head) {
@@ -332,10 +337,11 @@ RequestPlan PeerTransport::Impl::PlanSnapshot(const rpc::HttpHead& head) {
   const std::string_view format = head.Header("x-kvorum-snapshot-format");
   if (!is_refused && !format.empty() && format != kSnapshotFormat)
     refusal = HttpError(415, "a snapshot of another format");
-  if (refusal.has_value()) refusal = Refused(head, *std::move(refusal));
-  return {
-      .action = StreamBody{std::make_unique<SnapshotReceiver>(links, *sender, std::move(refusal))},
-      .is_from_member = !is_refused && KnowsMember(*sender)};
+  if (refusal.has_value()) NoteRefusal(head, refusal->status);
+  return {.action = StreamBody{.receiver = std::make_unique<SnapshotReceiver>(links, *sender,
+                                                                              std::move(refusal)),
+                               .headers = OwnHeaders()},
+          .is_from_member = !is_refused && KnowsMember(*sender)};
 }
 
 rpc::HttpResponse PeerTransport::Impl::TakePosted(raft::MemberId sender, const SharedBytes& body) {

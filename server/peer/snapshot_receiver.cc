@@ -27,7 +27,7 @@ rpc::HttpResponse AnswerOf(const Error& error) {
 Result<std::optional<std::size_t>> SnapshotMessageBytes(std::string_view body) {
   if (body.size() < kLengthBytes) return std::nullopt;
   const std::uint64_t length = ReadBig64(body);
-  if (length > kMaxMessageBytes) return Fail(Code::kDataLoss, "error limit exceeded");
+  if (length > kMaxMessageBytes) return Fail(Code::kDataLoss, "rafthttp: error limit exceeded");
   const std::size_t whole = kLengthBytes + static_cast<std::size_t>(length);
   if (body.size() < whole) return std::nullopt;
   return whole;
@@ -52,16 +52,55 @@ struct SnapshotReceiver::Incoming {
   std::unique_ptr<mvcc::SnapshotSink> sink;
   std::atomic<bool> is_whole{false};  // read by the loop too
 
-  Result<void> Take(std::string_view bytes, bool last) {
+  Result<void> Take(std::string_view bytes) {
     if (sink == nullptr) {
       KV_TRY(sink, receiver->ReceiveSnapshot(std::move(message)));
     }
-    if (!bytes.empty()) KV_RETURN_IF_ERROR(sink->Write(bytes));
-    if (last) {
-      KV_RETURN_IF_ERROR(sink->Finish());
-      is_whole = true;
+    return bytes.empty() ? Result<void>() : sink->Write(bytes);
+  }
+  // True when nothing is left.
+  Result<bool> FinishPart() {
+    KV_TRY(is_whole, sink->FinishPart());
+    return is_whole.load();
+  }
+};
+
+// One piece of the body on its way to the sink, then to the answer.
+struct SnapshotReceiver::Taking {
+  std::shared_ptr<Incoming> incoming;
+  Executor& disk;
+  PeerLoop& loop;
+  raft::MemberId sender;
+  bool last = false;
+  Next next;
+
+  // All on the disk executor. Other transfers use it between the parts of a finish.
+  static void Begin(Taking taking, std::string_view bytes) {
+    const Result<void> taken = taking.incoming->Take(bytes);
+    if (!taken.has_value()) return Refuse(std::move(taking), taken.error());
+    if (taking.last) return Finish(std::move(taking));
+    Answer(std::move(taking), std::nullopt);
+  }
+  static void Finish(Taking taking) {
+    const Result<bool> done = taking.incoming->FinishPart();
+    if (!done.has_value()) return Refuse(std::move(taking), done.error());
+    if (*done) {
+      return Answer(
+          std::move(taking),
+          rpc::HttpResponse{.status = 204, .content_type = {}, .headers = {}, .body = {}});
     }
-    return {};
+    Executor& disk = taking.disk;
+    disk.Post([taking = std::move(taking)]() mutable { Finish(std::move(taking)); });
+  }
+  static void Refuse(Taking taking, const Error& error) {
+    taking.incoming->sink.reset();
+    KV_WARN("a snapshot was not taken", {"peer", IdText(taking.sender)}, {"error", error.message});
+    Answer(std::move(taking), AnswerOf(error));
+  }
+  static void Answer(Taking taking, std::optional<rpc::HttpResponse> answer) {
+    taking.loop.Post([next = std::move(taking.next), answer = std::move(answer)]() mutable {
+      next(std::move(answer));
+    });
   }
 };
 
@@ -123,20 +162,14 @@ void SnapshotReceiver::Take(std::string bytes, bool last, Next next) {
     }
     if (incoming_ == nullptr) return next(std::nullopt);
   }
-  links_.disk.Post([incoming = incoming_, &loop = links_.loop, sender = sender_, last,
-                    bytes = std::move(bytes), next = std::move(next)]() mutable {
-    const Result<void> taken = incoming->Take(bytes, last);
-    if (!taken.has_value()) {
-      incoming->sink.reset();
-      KV_WARN("a snapshot was not taken", {"peer", IdText(sender)},
-              {"error", taken.error().message});
-    }
-    loop.Post([taken, last, next = std::move(next)]() mutable {
-      if (!taken.has_value()) return next(AnswerOf(taken.error()));
-      if (!last) return next(std::nullopt);
-      next(rpc::HttpResponse{.status = 204, .content_type = {}, .headers = {}, .body = {}});
-    });
-  });
+  links_.disk.Post(
+      [taking = Taking{.incoming = incoming_,
+                       .disk = links_.disk,
+                       .loop = links_.loop,
+                       .sender = sender_,
+                       .last = last,
+                       .next = std::move(next)},
+       bytes = std::move(bytes)]() mutable { Taking::Begin(std::move(taking), bytes); });
 }
 
 }  // namespace kvorum::server

@@ -1,9 +1,9 @@
 // Passes the body of POST /raft/snapshot (snapshot_sender.h has its layout) to a sink.
 //
-// Used on the loop's thread; the sink is created, written, finished and dropped on the disk
-// executor. The answers are etcd's: 204 once the sink has it all, 400 for a body that is not a
-// snapshot message, whoever sent it, 403 for a message of a removed member or for another member,
-// 5xx if it could not be taken.
+// Used on the loop's thread; the sink is created, written, finished, part after part, and dropped
+// on the disk executor. The answers are etcd's: 204 once the sink has it all, 400 for a body that
+// is not a snapshot message, whoever sent it, 403 for a message of a removed member or for another
+// member, 5xx if it could not be taken.
 #pragma once
 
 #include <memory>
@@ -26,6 +26,7 @@ class SnapshotReceiver final : public BodyReceiver {
 
  private:
   struct Incoming;
+  struct Taking;
 
   // Returns the answer if the message is refused; nullopt otherwise, also while it is incomplete.
   std::optional<rpc::HttpResponse> TakeMessage(std::string& bytes);

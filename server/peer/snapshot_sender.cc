@@ -1,5 +1,6 @@
 #include "server/peer/snapshot_sender.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <utility>
@@ -14,12 +15,13 @@
 namespace kvorum::server {
 namespace {
 
-// The time for a chunk to be read, and to be sent.
+// The time for a chunk to be read, or for a part of what comes before it, and to be sent.
 constexpr Duration kChunkTimeout = std::chrono::seconds(30);
-// The time before the first chunk of etcd's format, for which the whole database is read.
-constexpr Duration kImageTimeout = std::chrono::minutes(10);
 // The time for the peer to check the whole snapshot and to sync it.
 constexpr Duration kFinishTimeout = std::chrono::minutes(10);
+// A piece is written at once, and the pace pauses after it: with the least rate, of 1 MiB a second,
+// for less than the five seconds after which etcd closes a connection that brings nothing.
+constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 constexpr std::size_t kMaxHeadBytes = std::size_t{64} << 10;
 constexpr std::size_t kMaxRefusalBytes = std::size_t{4} << 10;
 
@@ -78,15 +80,36 @@ class SnapshotSender::Transfer : public std::enable_shared_from_this<Transfer> {
       message_.snapshot = std::make_shared<const raft::Snapshot>(
           raft::Snapshot{.data = {}, .metadata = message_.snapshot->metadata});
     }
-    links_.disk.Post([weak = weak_from_this(), source = source_, format, &loop = links_.loop] {
-      Result<void> chosen = (*source)->Use(format);
-      loop.Post([weak, chosen = std::move(chosen)] {
+    OnDisk([format](mvcc::SnapshotSource& source) { return source.Use(format); },
+           [](Transfer& self, const Result<void>& chosen) {
+             if (!chosen.has_value()) return self.End(std::unexpected(chosen.error()));
+             self.Prepare();
+           });
+  }
+
+  // Before the connection, since etcd closes one that brings nothing for five seconds. A part at a
+  // time: other transfers use the disk executor, too.
+  void Prepare() {
+    OnDisk([](mvcc::SnapshotSource& source) { return source.Prepare(); },
+           [](Transfer& self, const Result<bool>& is_prepared) {
+             if (!is_prepared.has_value()) return self.End(std::unexpected(is_prepared.error()));
+             if (!*is_prepared) return self.Prepare();
+             self.timer_.Disarm();
+             self.Connect();
+           });
+  }
+
+  // Calls work(source) on the disk executor, then then(*this, its result) on the loop, unless the
+  // transfer has ended.
+  template <class Work, class Then>
+  void OnDisk(Work work, Then then) {
+    timer_.Arm(kChunkTimeout,
+               [this] { End(Fail(Code::kUnavailable, "reading the backend stalled")); });
+    links_.disk.Post([weak = weak_from_this(), source = source_, work, then, &loop = links_.loop] {
+      auto result = work(**source);
+      loop.Post([weak, then, result = std::move(result)]() mutable {
         const auto self = weak.lock();
-        if (self == nullptr || self->urls_ == nullptr) return;
-        if (!chosen.has_value()) return self->End(std::unexpected(chosen.error()));
-        if (self->is_own_format_) return self->Connect();
-        // Etcd closes a connection that brings nothing for five seconds: the long read comes first.
-        self->ReadSource();
+        if (self != nullptr && self->urls_ != nullptr) then(*self, std::move(result));
       });
     });
   }
@@ -110,7 +133,6 @@ class SnapshotSender::Transfer : public std::enable_shared_from_this<Transfer> {
     ByteChain chain = {
         SharedBytes::Own(RequestHead(links_.identity, "POST", HostOf(url_), kSnapshotPath, lines))};
     AppendChunk(chain, frame.Take());
-    if (!first_chunk_.empty()) AppendChunk(chain, {std::exchange(first_chunk_, {})});
     Write(std::move(chain));
     ReadAnswer();
   }
@@ -128,41 +150,41 @@ class SnapshotSender::Transfer : public std::enable_shared_from_this<Transfer> {
       // An answer that came meanwhile is more specific than the broken connection.
       if (!sent.has_value()) return self->EndSoon(sent.error());
       self->sent_bytes_ += *sent;
-      self->ReadSourceAt(self->pace_.After(self->began_, *sent));
+      self->GoOnAt(self->pace_.After(self->began_, *sent));
     });
   }
 
-  void ReadSourceAt(TimePoint at) {
+  void GoOnAt(TimePoint at) {
     const TimePoint now = links_.loop.clock().Now();
-    if (at <= now) return ReadSource();
-    timer_.Arm(at - now, [this] { ReadSource(); });
+    if (at <= now) return GoOn();
+    timer_.Arm(at - now, [this] { GoOn(); });
+  }
+
+  void GoOn() {
+    if (unsent_.empty()) return ReadSource();
+    began_ = links_.loop.clock().Now();
+    WritePiece();
+  }
+
+  void WritePiece() {
+    const std::size_t size = std::min(kPieceBytes, unsent_.size());
+    ByteChain chain;
+    AppendChunk(chain, {unsent_.Slice(0, size)});
+    unsent_ = unsent_.Slice(size, unsent_.size() - size);
+    Write(std::move(chain));
   }
 
   void ReadSource() {
     began_ = links_.loop.clock().Now();
-    const bool reads_all = !is_own_format_ && !std::exchange(has_image_, true);
-    timer_.Arm(reads_all ? kImageTimeout : kChunkTimeout,
-               [this] { End(Fail(Code::kUnavailable, "reading the backend stalled")); });
-    links_.disk.Post([weak = weak_from_this(), source = source_, &loop = links_.loop] {
-      Result<SharedBytes> chunk = (*source)->Next();
-      loop.Post([weak, chunk = std::move(chunk)]() mutable {
-        const auto self = weak.lock();
-        if (self != nullptr && self->urls_ != nullptr) self->OnChunk(std::move(chunk));
-      });
-    });
+    OnDisk([](mvcc::SnapshotSource& source) { return source.Next(); },
+           [](Transfer& self, Result<SharedBytes> chunk) { self.OnChunk(std::move(chunk)); });
   }
 
   void OnChunk(Result<SharedBytes> chunk) {
     if (!chunk.has_value()) return End(std::unexpected(chunk.error()));
-    if (socket_ == nullptr) {
-      timer_.Disarm();
-      first_chunk_ = *std::move(chunk);
-      return Connect();
-    }
     if (!chunk->empty()) {
-      ByteChain chain;
-      AppendChunk(chain, {*std::move(chunk)});
-      return Write(std::move(chain));
+      unsent_ = *std::move(chunk);
+      return WritePiece();
     }
     timer_.Arm(kFinishTimeout, [this] { End(Fail(Code::kUnavailable, "no answer in time")); });
     socket_->Write({SharedBytes::Static("0\r\n\r\n")},
@@ -225,15 +247,14 @@ class SnapshotSender::Transfer : public std::enable_shared_from_this<Transfer> {
   HttpClient client_;
   std::unique_ptr<PeerSocket> socket_;
   Pace pace_;
-  TimePoint began_;  // the chunk
+  TimePoint began_;  // the piece
   rpc::Http1Parser parser_;
   std::array<char, 4096> buffer_{};
   std::string input_;
   std::string body_;
   std::uint64_t sent_bytes_ = 0;
   bool is_own_format_ = true;
-  bool has_image_ = false;   // of etcd's format
-  SharedBytes first_chunk_;  // of it, until there is a connection
+  SharedBytes unsent_;  // of the chunk that was read last
 };
 
 SnapshotSender::SnapshotSender(PeerLinks& links, PeerUrls& urls, raft::Message message,

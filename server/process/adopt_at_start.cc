@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <cstdint>
+#include <string_view>
 
 #include "base/logging.h"
 #include "datadir/adopt.h"
@@ -39,7 +40,7 @@ Result<void> AdoptAtStart(FileSystem& fs, const std::string& data_dir, const std
   const datadir::Layout layout(data_dir, wal_dir);
   KV_TRY(const bool has_database, fs.Exists(layout.database));
   KV_TRY(const bool was_cut_off, fs.Exists(layout.Adopted()));
-  KV_TRY(const bool is_ours, fs.Exists(layout.format));
+  KV_TRY(const bool is_ours, datadir::IsOurs(fs, layout));
   if (is_ours || (!has_database && !was_cut_off)) return {};
   KV_INFO("adopting the data of etcd", {"path", layout.database});
   const EndedBySignals signals;
@@ -50,12 +51,14 @@ Result<void> AdoptAtStart(FileSystem& fs, const std::string& data_dir, const std
                   .wal_dir = wal_dir,
                   .open =
                       [](const std::string& path) {
-                        return mvcc::OpenLmdbBackend(
-                            {.path = path, .sync = mvcc::CommitSync::kByHand});
+                        return mvcc::OpenLmdbBackend({.path = path,
+                                                      .sync = mvcc::CommitSync::kByHand,
+                                                      .check = mvcc::LmdbCheck::kAllPages});
                       },
                   .on_progress =
-                      [&](std::uint64_t bytes, std::uint64_t total) {
-                        const std::uint64_t tenths = total == 0 ? 10 : bytes * 10 / total;
+                      [&](std::string_view step, std::uint64_t bytes, std::uint64_t total) {
+                        if (step != datadir::kCopying || total == 0) return;
+                        const std::uint64_t tenths = bytes * 10 / total;
                         if (tenths <= told_tenths) return;
                         told_tenths = tenths;
                         KV_INFO("adopting the data of etcd", {"bytes", bytes}, {"of", total});

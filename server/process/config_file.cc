@@ -99,7 +99,10 @@ class Walker {
       } else if (const ConfigKey* known = FindConfigKey(path, key); known != nullptr) {
         Setting(below, *known, *value);
       } else {
-        reader_.FileWarning(value->line, "the unknown key " + GoQuote(below) + " is ignored");
+        const std::string_view near = NearConfigKey(path, key);
+        reader_.FileWarning(value->line,
+                            "the unknown key " + GoQuote(below) + " is ignored" +
+                                (near.empty() ? "" : "; did you mean " + GoQuote(near) + "?"));
       }
     }
   }

@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/edit_distance.h"
 #include "base/letter_case.h"
 #include "server/process/flag_table.h"
 #include "server/process/old_spellings.h"
@@ -121,6 +122,19 @@ const ConfigKey* FindConfigKey(std::string_view section, std::string_view key) {
     if (found == nullptr && LowerCase(std::string(key)) == each.key) found = &each;
   }
   return found;
+}
+
+std::string_view NearConfigKey(std::string_view section, std::string_view key) {
+  std::string_view nearest;
+  std::size_t least = kNearDistance + 1;
+  for (const ConfigKey& known : ConfigKeys()) {
+    if (known.section != section) continue;
+    const std::size_t distance = EditDistance(key, known.key);
+    if (distance >= least) continue;
+    nearest = known.key;
+    least = distance;
+  }
+  return nearest;
 }
 
 bool IsConfigSection(std::string_view path) { return Contains(kSections, path); }

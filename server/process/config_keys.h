@@ -32,6 +32,8 @@ struct ConfigKey {
 std::span<const ConfigKey> ConfigKeys();
 // Exactly, or else without regard to case, as Go reads JSON. Null if there is no such key.
 const ConfigKey* FindConfigKey(std::string_view section, std::string_view key);
+// The known name of the section that is nearest to an unknown one, if it is near; else empty.
+std::string_view NearConfigKey(std::string_view section, std::string_view key);
 bool IsConfigSection(std::string_view path);
 
 }  // namespace kvorum::server

@@ -286,8 +286,12 @@ void Process::Impl::FillContext() {
   context.executors.timers = &threads.control;
   context.executors.readers = &threads.readers;
   context.executors.hasher = &threads.hasher;
-  // It reads everything: requests come first where processors are short.
-  threads.hasher.Post([] { setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kHasherNice); });
+  context.executors.digester = &threads.digester;
+  threads.StartPages(clients.loop_count());
+  for (const auto& executor : threads.pages) context.executors.pages.push_back(executor.get());
+  // They read everything: requests come first where processors are short.
+  for (ThreadExecutor* executor : {&threads.hasher, &threads.digester})
+    executor->Post([] { setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kHasherNice); });
   context.answers = &client_server.answers();
   context.client_versions = &client_versions;
   context.limits = LimitsOf(options);

@@ -4,6 +4,11 @@
 // Ownership: declared after everything that their tasks use, so that they end before it.
 #pragma once
 
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "auth/password_workers.h"
 #include "base/executor.h"
 
@@ -21,7 +26,9 @@ struct ProcessThreads {
   ThreadExecutor backend{"backend"};
   ThreadExecutor copier{"copier"};
   ThreadExecutor readers{"readers"};
+  std::vector<std::unique_ptr<ThreadExecutor>> pages;  // one for two I/O loops
   ThreadExecutor hasher{"hasher"};
+  ThreadExecutor digester{"digester"};
   ThreadExecutor watch{"watch"};
   ThreadExecutor members{"members"};      // asks peers, and waits for them
   ThreadExecutor integrity{"integrity"};  // hashes, and asks peers for theirs
@@ -29,11 +36,18 @@ struct ProcessThreads {
   ThreadExecutor metrics{"metrics"};
   auth::PasswordWorkers passwords{auth::PasswordWorkers::Options{}};
 
+  void StartPages(std::size_t io_loops) {
+    for (std::size_t i = 0; i < (io_loops + 1) / 2; ++i)
+      pages.push_back(std::make_unique<ThreadExecutor>("pages-" + std::to_string(i)));
+  }
+
   // Stops those that work for the member, once it has stopped.
   void StopMember() {
     metrics.Stop();
     readers.Stop();
+    for (auto& executor : pages) executor->Stop();
     hasher.Stop();
+    digester.Stop();
     watch.Stop();
     raft.Stop();
     for (ThreadExecutor* executor : {&wal, &wal_spares, &apply, &backend, &copier})

@@ -7,6 +7,14 @@
 
 namespace kvorum::server {
 
+BoundedSource::Limits BoundedSource::Limits::HeldTo(std::uint64_t most_bytes_per_second) const {
+  Limits limits = *this;
+  if (most_bytes_per_second == 0) return limits;
+  const std::uint64_t half = std::max<std::uint64_t>(1, most_bytes_per_second / 2);
+  limits.bytes_per_second = std::min(limits.bytes_per_second, half);
+  return limits;
+}
+
 BoundedSource::BoundedSource(std::unique_ptr<mvcc::SnapshotSource> source, Database database,
                              const Clock& clock, Limits limits)
     : source_(std::move(source)),
@@ -29,11 +37,21 @@ std::optional<Error> BoundedSource::PassedLimit() const {
                    why};
 }
 
-Result<SharedBytes> BoundedSource::Next() {
+Result<void> BoundedSource::CheckLimits() {
   if (source_ != nullptr) passed_ = PassedLimit();
-  if (!passed_.has_value()) return source_->Next();
+  if (!passed_.has_value()) return {};
   source_.reset();
   return Fail(*passed_);
+}
+
+Result<bool> BoundedSource::Prepare() {
+  KV_RETURN_IF_ERROR(CheckLimits());
+  return source_->Prepare();
+}
+
+Result<SharedBytes> BoundedSource::Next() {
+  KV_RETURN_IF_ERROR(CheckLimits());
+  return source_->Next();
 }
 
 }  // namespace kvorum::server

@@ -2,7 +2,7 @@
 // every page that is freed meanwhile, so that the leader's file grows by the writes, and never
 // shrinks. The transfer then fails, and Raft asks for a newer snapshot.
 //
-// Used by one thread at a time, like the source. It checks at each chunk; the sender gives up by
+// Used by one thread at a time, like the source. It checks at each call; the sender gives up by
 // itself when no chunk is taken for long.
 #pragma once
 
@@ -26,6 +26,10 @@ class BoundedSource final : public mvcc::SnapshotSource {
     std::uint64_t bytes_per_second = std::uint64_t{16} << 20;
     // The database's file may grow by this much, or by half of its data.
     std::uint64_t growth_bytes = std::uint64_t{1} << 30;
+
+    // The same for a transfer that is held to a rate, if it is not 0: keeping up with half of that
+    // leaves time for a receiver that is slower at times.
+    Limits HeldTo(std::uint64_t most_bytes_per_second) const;
   };
   struct Database {
     std::function<std::uint64_t()> file_bytes;
@@ -37,12 +41,14 @@ class BoundedSource final : public mvcc::SnapshotSource {
   BoundedSource(std::unique_ptr<mvcc::SnapshotSource> source, Database database, const Clock& clock,
                 Limits limits);
 
-  // kUnavailable for good once a limit is exceeded.
+  // Both: kUnavailable for good once a limit is exceeded.
+  Result<bool> Prepare() override;
   Result<SharedBytes> Next() override;
   Result<void> Use(mvcc::SnapshotFormat format) override { return source_->Use(format); }
 
  private:
   std::optional<Error> PassedLimit() const;
+  Result<void> CheckLimits();
 
   std::unique_ptr<mvcc::SnapshotSource> source_;  // null once a limit is exceeded
   const Database database_;

@@ -10,14 +10,10 @@
 #include "base/api_errors.h"
 #include "base/logging.h"
 #include "server/messages/member_id.h"
-#include "server/messages/version.h"
 
 namespace kvorum::server {
 
 namespace {
-
-// Older databases state no version.
-constexpr Version kFirstStorageVersion{.major = 3, .minor = 6, .patch = 0};
 
 // Letters, digits and dashes, in parts between dots.
 bool IsIdentifier(std::string_view text) {
@@ -56,28 +52,6 @@ std::optional<Version> ParseSemantic(std::string_view text) {
 }
 
 }  // namespace
-
-std::optional<Version> Version::Parse(std::string_view text) {
-  text = text.substr(0, text.find('-'));
-  Version version;
-  const char* at = text.data();
-  const char* const end = text.data() + text.size();
-  for (std::uint32_t* part : {&version.major, &version.minor, &version.patch}) {
-    if (part != &version.major) {
-      if (at == end || *at != '.') return std::nullopt;
-      ++at;
-    }
-    const auto [next, error] = std::from_chars(at, end, *part);
-    if (error != std::errc{}) return std::nullopt;
-    at = next;
-  }
-  if (at != end) return std::nullopt;
-  return version;
-}
-
-std::string Version::text() const {
-  return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(patch);
-}
 
 std::map<raft::MemberId, PeerVersions> AskVersions(PeerRequester& peers,
                                                    const std::vector<Member>& members,
@@ -151,26 +125,6 @@ Result<Version> ParseDowngradeTarget(std::string_view text) {
 
 bool IsDowngrade(Version from, Version target) {
   return from.major == target.major && from.minor == target.minor + 1 && target.patch == 0;
-}
-
-std::string StorageVersionIn(std::string_view cluster_version) {
-  const auto version = Version::Parse(cluster_version);
-  if (!version.has_value() || *version <= kLowestClusterVersion || *version > kOwnClusterVersion)
-    return std::string(kStorageVersion);
-  return version->text();
-}
-
-std::optional<std::string> ImageStorageVersion(std::string_view cluster_version) {
-  const auto version = Version::Parse(cluster_version);
-  if (!version.has_value() || *version <= kLowestClusterVersion) return std::nullopt;
-  if (*version < kFirstStorageVersion) return std::string();
-  return StorageVersionIn(cluster_version);
-}
-
-bool IsReadableStorage(std::string_view storage_version) {
-  if (storage_version.empty()) return true;
-  const auto version = Version::Parse(storage_version);
-  return version.has_value() && *version >= kFirstStorageVersion && *version <= kOwnClusterVersion;
 }
 
 }  // namespace kvorum::server

@@ -2,7 +2,6 @@
 // raised when the last of them can do more.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -12,25 +11,10 @@
 
 #include "base/error.h"
 #include "server/messages/member.h"
+#include "server/messages/version_number.h"
 #include "server/peer/peer_request.h"
 
 namespace kvorum::server {
-
-struct Version {
-  std::uint32_t major = 0;
-  std::uint32_t minor = 0;
-  std::uint32_t patch = 0;
-
-  // "3.7.1", maybe with a "-suffix"; nullopt for anything else.
-  static std::optional<Version> Parse(std::string_view text);
-  std::string text() const;
-  friend auto operator<=>(const Version&, const Version&) = default;
-};
-
-// The version of a cluster while one of its members is unknown, and the oldest that this program
-// supports.
-inline constexpr Version kLowestClusterVersion{.major = 3, .minor = 0, .patch = 0};
-inline constexpr Version kOwnClusterVersion{.major = 3, .minor = 7, .patch = 0};
 
 // The answer of GET /version.
 struct PeerVersions {
@@ -54,15 +38,5 @@ std::optional<std::string> DecideClusterVersion(
 Result<Version> ParseDowngradeTarget(std::string_view text);
 // True if a cluster may go down from `from` to `target`: one minor version.
 bool IsDowngrade(Version from, Version target);
-
-// The version that Status and /version tell of the storage, which follows the cluster's as in etcd,
-// where it says that a member's data can be read by that version.
-std::string StorageVersionIn(std::string_view cluster_version);
-// The one that etcd's file of this database states, by which its members and tools know whether
-// they can read it: none before 3.6 (empty), the backend's own (nullopt) while no version is
-// decided.
-std::optional<std::string> ImageStorageVersion(std::string_view cluster_version);
-// True for a file of a version that this program can read: older ones state none.
-bool IsReadableStorage(std::string_view storage_version);
 
 }  // namespace kvorum::server

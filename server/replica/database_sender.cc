@@ -7,10 +7,10 @@
 #include "base/logging.h"
 #include "server/messages/conf_state_json.h"
 #include "server/messages/member_id.h"
+#include "server/messages/storage_version.h"
 #include "server/messages/v2_membership.h"
 #include "server/peer/transport.h"
 #include "server/replica/bounded_source.h"
-#include "server/replica/cluster_version.h"
 #include "server/state/replicated_state.h"
 
 namespace kvorum::server {
@@ -98,17 +98,13 @@ void DatabaseSender::SendDurable(raft::Message message) {
 // Refers to nothing of this sender: its user may outlive us.
 std::unique_ptr<mvcc::SnapshotSource> DatabaseSender::Bounded(
     mvcc::Store::DurableSnapshot opened) const {
-  BoundedSource::Limits limits;
-  // Half of the limit leaves time for a network that is slower at times.
-  if (limit_bytes_per_second_ != 0)
-    limits.bytes_per_second = std::min(limits.bytes_per_second, limit_bytes_per_second_ / 2);
   return std::make_unique<BoundedSource>(
       std::move(opened.source),
       BoundedSource::Database{
           .file_bytes = std::move(opened.file_bytes),
           .has_space = [space = disk_space_] { return space->TakesBackendBytes(0); },
           .in_use_bytes = store_.SizeInUseBytes()},
-      clock_, limits);
+      clock_, BoundedSource::Limits().HeldTo(limit_bytes_per_second_));
 }
 
 }  // namespace kvorum::server

@@ -10,8 +10,8 @@
 #include "mvcc/snapshot_format.h"
 #include "mvcc/store.h"
 #include "server/messages/conf_state_json.h"
+#include "server/messages/storage_version.h"
 #include "server/messages/version.h"
-#include "server/replica/cluster_version.h"
 #include "server/state/leases.h"
 #include "server/state/replicated_state.h"
 
@@ -60,13 +60,14 @@ class SnapshotIntake::Sink final : public mvcc::SnapshotSink {
     return content_->Write(std::exchange(first_bytes_, {}));
   }
 
-  Result<void> Finish() override {
+  Result<bool> FinishPart() override {
     if (content_ == nullptr) return Fail(Code::kDataLoss, "the snapshot has no content");
-    KV_RETURN_IF_ERROR(content_->Finish());
+    KV_TRY(const bool is_saved, content_->FinishPart());
+    if (!is_saved) return false;
     KV_INFO("received and saved database snapshot", {"snapshot-index", index_}, {"path", path_});
     // First, since Raft may decide within the call.
     shared_->Move(Phase::kReceiving, Phase::kDelivered, index_);
-    if (deliver_(std::move(message_))) return {};
+    if (deliver_(std::move(message_))) return true;
     static_cast<void>(fs_.Remove(path_));
     shared_->Move(Phase::kDelivered, Phase::kIdle, index_);
     return Fail(Code::kUnavailable, "too many messages wait for raft");

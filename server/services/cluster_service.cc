@@ -23,13 +23,6 @@ namespace {
 
 constexpr std::int64_t kNanosPerSecond = 1'000'000'000;
 
-// A member of etcd that gets an invalid one through the log crashes, again at each start.
-Result<std::vector<Url>> ParsePeerUrls(const std::vector<std::string>& texts) {
-  auto urls = ParseUrlList(texts);
-  if (!urls.has_value()) return kErrMemberBadUrls.Fail();
-  return urls;
-}
-
 Connections ConnectionsOf(const ServiceContext& context) {
   return {.self = context.member_id,
           .transport = context.transport,
@@ -77,8 +70,8 @@ static ClusterService::MembersCallback AnswerWithMembers(const ServiceContext& c
 
 void ClusterService::MemberAdd(const rpc::CallContext& call, Received<MemberRequest> addition,
                                Reply<MemberAddResponse> reply) {
-  const auto urls = ParsePeerUrls(addition.request.peer_urls);
-  if (!urls.has_value()) return reply.Fail(urls.error());
+  const auto urls = ParseUrlList(addition.request.peer_urls);
+  if (!urls.has_value()) return reply.Fail(kErrMemberBadUrls.ToError());
   Member member;
   for (const Url& url : *urls) member.peer_urls.push_back(url.text());
   // No token: the time distinguishes members with the same URLs.
@@ -114,8 +107,6 @@ void ClusterService::MemberRemove(const rpc::CallContext& call, Received<raft::M
 void ClusterService::MemberUpdate(const rpc::CallContext& call, Received<MemberRequest> update,
                                   Reply<Members> reply) {
   MemberRequest& request = update.request;
-  if (const auto urls = ParsePeerUrls(request.peer_urls); !urls.has_value())
-    return reply.Fail(urls.error());
   // Kept as received, unlike those of an addition: in their order and spelling.
   ReadThenChange(call, MemberChange::Update(request.id, std::move(request.peer_urls)),
                  AnswerWithMembers(context_, std::move(reply)));
@@ -191,6 +182,9 @@ void ClusterService::ReadThenChange(const rpc::CallContext& call, MemberChange c
 void ClusterService::Change(rpc::Loop* loop, const MemberChange& change, TimePoint deadline,
                             MembersCallback callback) {
   auto checked = CheckMemberChange(*context_.membership->View(), change);
+  // After the rules that etcd has: it takes any URLs.
+  if (checked.has_value() && change.type == raft::ConfChangeType::kUpdateNode)
+    checked = CheckPeerUrls(change.member.peer_urls);
   if (!checked.has_value()) {
     KV_WARN("rejecting a configuration change", {"member", IdText(change.id)},
             {"error", checked.error().message});

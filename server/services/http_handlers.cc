@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "rpc/http_error.h"
+#include "server/messages/storage_version.h"
 #include "server/messages/version.h"
-#include "server/replica/cluster_version.h"
 #include "server/services/health.h"
 #include "server/state/membership.h"
 

@@ -6,6 +6,7 @@
 #include "mvcc/store.h"
 #include "mvcc/validate.h"
 #include "rpc/grpc_protocol.h"
+#include "rpc/loop.h"
 #include "server/call/method_registrar.h"
 #include "server/call/reply_waiter.h"
 #include "server/call/request_batcher.h"
@@ -73,7 +74,7 @@ Result<void> Plan(PlannedAnswer& answer, mvcc::ReadView& view, const ResponseHea
   return answer.MakeTxn(view, header, request);
 }
 
-// Reads on the readers' executor, whatever the size.
+// Reads on another executor, whatever the size.
 template <class Request>
 void ServeLarge(ServiceContext& context, const rpc::Caller& caller, SharedBytes bytes,
                 const Request& request, rpc::UnaryReply reply) {
@@ -92,25 +93,28 @@ void ServeLarge(ServiceContext& context, const rpc::Caller& caller, SharedBytes 
   reply.Send(std::move(large));
 }
 
-// Runs the read here if it is small, else on the readers' executor.
+// Runs the read here if it is small, else where reads of its size are.
 template <class Request>
-void RunRead(ServiceContext& context, const rpc::Caller& caller, Received<Request> read,
-             rpc::UnaryReply reply) {
-  if (FitsOnLoop(context, read.request) && ServedHere(context, caller, read.request, reply)) return;
-  context.executors.readers->Post(
-      [&context, caller, read = std::move(read), reply = std::move(reply)]() mutable {
-        ServeLarge(context, caller, std::move(read.bytes), read.request, std::move(reply));
-      });
+void RunRead(ServiceContext& context, const rpc::Caller& caller, const rpc::Loop* loop,
+             Received<Request> read, rpc::UnaryReply reply) {
+  const ReadPlace place = PlaceOf(context, read.request);
+  if (place == ReadPlace::kLoop && ServedHere(context, caller, read.request, reply)) return;
+  Executor& elsewhere =
+      place == ReadPlace::kReaders ? *context.executors.readers : context.executors.PagesOf(loop);
+  elsewhere.Post([&context, caller, read = std::move(read), reply = std::move(reply)]() mutable {
+    ServeLarge(context, caller, std::move(read.bytes), read.request, std::move(reply));
+  });
 }
 
 template <class Request>
 void RunLinearizableRead(ServiceContext& context, const rpc::CallContext& call,
                          Received<Request> read, rpc::UnaryReply reply) {
   context.batcher->Read(call.loop(),
-                        [&context, caller = call.caller, read = std::move(read),
+                        [&context, caller = call.caller, loop = call.loop(), read = std::move(read),
                          reply = std::move(reply)](const Result<void>& confirmed) mutable {
                           if (!confirmed.has_value()) return reply.Fail(confirmed.error());
-                          RunRead(context, caller, std::move(read), std::move(reply));
+                          if (loop != nullptr) reply.NoteBegun(loop->now());
+                          RunRead(context, caller, loop, std::move(read), std::move(reply));
                         });
 }
 
@@ -131,7 +135,7 @@ void KvService::Register(rpc::Router& router) {
 void KvService::Range(const rpc::CallContext& call, Received<mvcc::RangeRequest> range,
                       Reply<EncodedRows> reply) {
   if (range.request.serializable)
-    return RunRead(context_, call.caller, std::move(range), reply.TakeEncoded());
+    return RunRead(context_, call.caller, call.loop(), std::move(range), reply.TakeEncoded());
   RunLinearizableRead(context_, call, std::move(range), reply.TakeEncoded());
 }
 
@@ -155,7 +159,7 @@ void KvService::Txn(const rpc::CallContext& call, Received<mvcc::TxnRequest> txn
                            std::move(reply));
   }
   if (mvcc::IsSerializable(txn.request))
-    return RunRead(context_, call.caller, std::move(txn), reply.TakeEncoded());
+    return RunRead(context_, call.caller, call.loop(), std::move(txn), reply.TakeEncoded());
   RunLinearizableRead(context_, call, std::move(txn), reply.TakeEncoded());
 }
 

@@ -65,8 +65,9 @@ void PromoteForwarder::Forward(raft::MemberId id, TimePoint deadline, Callback c
 
 void PromoteForwarder::Try(raft::MemberId id, TimePoint deadline, Callback callback) {
   const TimePoint now = executor_.clock().Now();
-  if (now >= deadline) return callback(kErrTimeout.Fail());
   const raft::MemberId leader = replica_.leader();
+  if (now >= deadline)
+    return callback(leader == raft::kNone ? kErrNoLeader.Fail() : kErrTimeout.Fail());
   if (leader == membership_.self()) return callback(kErrNotLeader.Fail());
   const auto view = membership_.View();
   if (const auto member = view->members.find(leader); member != view->members.end()) {

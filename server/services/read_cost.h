@@ -1,14 +1,22 @@
-// The cost of a read, and so its place: the call's I/O loop, or the readers' executor.
+// The cost of a read, and so its place.
 #pragma once
+
+#include <cstdint>
 
 #include "mvcc/requests.h"
 #include "server/call/service_context.h"
 
 namespace kvorum::server {
 
-// Decided by the number of rows, which the index gives in O(log n). A read that fits may turn out
-// to have more bytes than AnswerLimits::loop_bytes.
-bool FitsOnLoop(const ServiceContext& context, const mvcc::RangeRequest& request);
-bool FitsOnLoop(const ServiceContext& context, const mvcc::TxnRequest& request);
+enum class ReadPlace : std::uint8_t {
+  kLoop,     // the call's I/O loop
+  kPages,    // the executor for pages: short enough that others may wait behind it
+  kReaders,  // the readers' executor
+};
+
+// Decided by the number of rows, which the index gives in O(log n). A read placed on the loop may
+// turn out to have more bytes than AnswerLimits::loop_bytes.
+ReadPlace PlaceOf(const ServiceContext& context, const mvcc::RangeRequest& request);
+ReadPlace PlaceOf(const ServiceContext& context, const mvcc::TxnRequest& request);
 
 }  // namespace kvorum::server

@@ -12,8 +12,8 @@
 #include "mvcc/store.h"
 #include "rpc/grpc_protocol.h"
 #include "server/messages/maintenance_encode.h"
+#include "server/messages/storage_version.h"
 #include "server/replica/bounded_source.h"
-#include "server/replica/cluster_version.h"
 #include "server/replica/local_member.h"
 #include "server/state/replicated_state.h"
 
@@ -23,6 +23,10 @@ namespace {
 // A client may be far away: it gets longer than a member does.
 constexpr BoundedSource::Limits kLimits{.grace = std::chrono::hours(1),
                                         .bytes_per_second = std::uint64_t{1} << 20};
+
+// A piece is written at once, and counted by the pace: a multiple of a message.
+constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+static_assert(kPieceBytes % mvcc::kImageUnitBytes == 0);
 
 std::string MessagePrefix(std::size_t size_bytes) {
   std::string prefix(rpc::kMessagePrefixBytes, '\0');
@@ -36,47 +40,48 @@ std::string MessagePrefix(std::size_t size_bytes) {
 SnapshotStream::SnapshotStream(ServiceContext& context, std::shared_ptr<rpc::ServerStream> stream,
                                std::shared_ptr<std::atomic<int>> running)
     : context_(context),
+      hasher_(*context.executors.hasher),
+      digester_(*context.executors.digester),
       stream_(std::move(stream)),
       running_(std::move(running)),
-      pace_(context.limits.snapshot_bytes_per_second),
-      digest_(EVP_MD_CTX_new()) {
+      digest_(EVP_MD_CTX_new()),
+      pace_(context.limits.snapshot_bytes_per_second) {
   running_->fetch_add(1);
 }
 
 SnapshotStream::~SnapshotStream() {
   running_->fetch_sub(1);
-  if (started_ != TimePoint{})
-    context_.store->SnapshotTook(context_.executors.hasher->clock().Now() - started_);
+  if (started_ != TimePoint{}) context_.store->SnapshotTook(hasher_.clock().Now() - started_);
 }
 
 void SnapshotStream::Start() {
   if (running_->load() > kMaxAtOnce) return Fail(kErrTooManyRequests.ToError());
-  const auto begin = [self = shared_from_this()] {
-    self->context_.executors.hasher->Post([self] { self->Begin(); });
-  };
+  const auto begin = [self = shared_from_this()] { self->hasher_.Post([self] { self->Begin(); }); };
   // A full disk is when a backup is wanted most: then it is of what the disk has.
   if (context_.store->CommitStalled()) return begin();
   context_.store->Flush(begin);
 }
 
-void SnapshotStream::Fail(const Error& error) {
+void SnapshotStream::GiveUp() {
+  is_over_ = true;
   source_.reset();
+  std::lock_guard lock(mutex_);
+  waiting_.clear();
+  waiting_bytes_ = 0;
+}
+
+void SnapshotStream::Fail(const Error& error) {
+  GiveUp();
   KV_WARN("failed to send a database snapshot to a client", {"error", error.message},
-          {"sent-bytes", sent_bytes_}, {"total-bytes", total_bytes_});
+          {"made-bytes", made_bytes_}, {"total-bytes", total_bytes_});
   stream_->Finish(error);
 }
 
 void SnapshotStream::Begin() {
-  started_ = context_.executors.hasher->clock().Now();
-  if (stream_->context().cancelled()) return;
+  started_ = hasher_.clock().Now();
   Result<void> opened = Open();
-  // Each time that the reader is told to end, the map has doubled.
-  while (!opened.has_value() && opened.error() == mvcc::kReaderMustEnd.ToError()) opened = Open();
   if (!opened.has_value()) return Fail(opened.error());
-  KV_INFO("sending database snapshot to client", {"total-bytes", total_bytes_},
-          {"size", HumanBytes(total_bytes_)}, {"storage-version", version_});
-  WatchForStall(steps_);
-  Step();
+  Prepare();
 }
 
 Result<void> SnapshotStream::Open() {
@@ -86,94 +91,174 @@ Result<void> SnapshotStream::Open() {
   const mvcc::EtcdImageOptions told{.storage_version =
                                         ImageStorageVersion(members.cluster_version)};
   version_ = told.storage_version.value_or(std::move(content.storage_version));
-  KV_TRY(mvcc::EtcdImage image,
-         mvcc::MakeEtcdImage(std::move(opened.reader), std::move(opened.owner), told));
-  total_bytes_ = image.size_bytes;
+  std::unique_ptr<mvcc::EtcdImage> image =
+      mvcc::MakeEtcdImage(std::move(opened.reader), std::move(opened.owner), told);
+  image_ = image.get();
   // Without room to begin with, no write makes the file grow.
   LocalMember* const member = context_.local_member;
   const bool had_space = member->DiskTakesWrites();
-  BoundedSource::Limits limits = kLimits;
-  // Half of the limit leaves time for a client that is slower at times.
-  if (const std::uint64_t rate = context_.limits.snapshot_bytes_per_second; rate != 0)
-    limits.bytes_per_second = std::min(limits.bytes_per_second, rate / 2);
   source_ = std::make_unique<BoundedSource>(
-      std::move(image.source),
+      std::move(image),
       BoundedSource::Database{
           .file_bytes = std::move(opened.file_bytes),
           .has_space = [member, had_space] { return !had_space || member->DiskTakesWrites(); },
           .in_use_bytes = context_.store->SizeInUseBytes()},
-      context_.executors.hasher->clock(), limits);
+      hasher_.clock(), kLimits.HeldTo(context_.limits.snapshot_bytes_per_second));
   if (EVP_DigestInit_ex(digest_.get(), EVP_sha256(), nullptr) != 1)
     return kvorum::Fail(Code::kInternal, "SHA-256 is not there");
   return {};
 }
 
+void SnapshotStream::Prepare() {
+  if (stream_->context().cancelled()) return GiveUp();
+  Result<bool> is_prepared = source_->Prepare();
+  // Each time that the reader is told to end, the map has doubled.
+  if (!is_prepared.has_value() && is_prepared.error() == mvcc::kReaderMustEnd.ToError()) {
+    source_.reset();
+    if (const Result<void> opened = Open(); !opened.has_value()) return Fail(opened.error());
+    is_prepared = false;
+  }
+  if (!is_prepared.has_value()) return Fail(is_prepared.error());
+  if (!*is_prepared) return hasher_.Post([self = shared_from_this()] { self->Prepare(); });
+  total_bytes_ = image_->size_bytes();
+  KV_INFO("sending database snapshot to client", {"total-bytes", total_bytes_},
+          {"size", HumanBytes(total_bytes_)}, {"storage-version", version_});
+  WatchForStall(taken_);
+  Step();
+}
+
 void SnapshotStream::Step() {
-  if (stream_->context().cancelled() || source_ == nullptr) return;
-  ++steps_;
-  const TimePoint began = context_.executors.hasher->clock().Now();
+  if (is_over_ || source_ == nullptr) return;
+  if (stream_->context().cancelled()) return GiveUp();
+  if (!HasRoom()) {
+    waits_for_room_ = true;
+    return;
+  }
   const Result<SharedBytes> chunk = source_->Next();
   if (!chunk.has_value()) return Fail(chunk.error());
-  if (chunk->empty()) return SendHash();
-  SendChunk(*chunk, pace_.After(began, chunk->size()));
+  if (chunk->empty()) return OnAllMade();
+  PutChunk(*chunk);
+  hasher_.Post([self = shared_from_this()] { self->Step(); });
 }
 
-void SnapshotStream::AppendMessage(const SharedBytes& blob) {
-  const std::string head = EncodeSnapshotHead(total_bytes_ - sent_bytes_, blob.size());
+void SnapshotStream::AppendMessage(const SharedBytes& blob, Piece& piece) {
+  made_bytes_ += blob.size();
+  const std::uint64_t remaining_bytes = total_bytes_ - std::min(total_bytes_, made_bytes_);
+  const std::string head = EncodeSnapshotHead(remaining_bytes, blob.size());
   const std::string tail = EncodeSnapshotTail(version_);
-  frames_.push_back(
+  piece.frames.push_back(
       SharedBytes::Copy(MessagePrefix(head.size() + blob.size() + tail.size()) + head));
-  frames_.push_back(blob);
-  if (!tail.empty()) frames_.push_back(SharedBytes::Copy(tail));
+  piece.frames.push_back(blob);
+  if (!tail.empty()) piece.frames.push_back(SharedBytes::Copy(tail));
+  piece.size_bytes += blob.size();
+  ++piece.messages;
 }
 
-void SnapshotStream::SendChunk(const SharedBytes& chunk, TimePoint next) {
-  EVP_DigestUpdate(digest_.get(), chunk.data(), chunk.size());
-  std::size_t messages = 0;
-  for (std::size_t at = 0; at < chunk.size(); at += mvcc::kImageUnitBytes, ++messages) {
-    const std::size_t size = std::min(mvcc::kImageUnitBytes, chunk.size() - at);
-    sent_bytes_ += size;
-    AppendMessage(chunk.Slice(at, size));
+void SnapshotStream::PutChunk(const SharedBytes& chunk) {
+  Digest(chunk);
+  for (std::size_t at = 0; at < chunk.size();) {
+    Piece piece;
+    for (; at < chunk.size() && piece.size_bytes < kPieceBytes; at += mvcc::kImageUnitBytes)
+      AppendMessage(chunk.Slice(at, std::min(mvcc::kImageUnitBytes, chunk.size() - at)), piece);
+    Put(std::move(piece));
   }
-  stream_->WriteFrames(std::exchange(frames_, {}), messages,
-                       [self = shared_from_this(), next](const Result<void>& written) {
-                         Executor& hasher = *self->context_.executors.hasher;
-                         Task step = [self, ok = written.has_value()] {
-                           if (ok) return self->Step();
-                           self->source_.reset();  // the client has left
-                         };
-                         if (next <= hasher.clock().Now()) return hasher.Post(std::move(step));
-                         hasher.PostAt(next, std::move(step));
-                       });
 }
 
-void SnapshotStream::SendHash() {
+void SnapshotStream::Digest(const SharedBytes& chunk) {
+  undigested_bytes_ += chunk.size();
+  digester_.Post([self = shared_from_this(), chunk] {
+    EVP_DigestUpdate(self->digest_.get(), chunk.data(), chunk.size());
+    Executor& hasher = self->hasher_;
+    hasher.Post([self, size_bytes = chunk.size()] { self->OnDigested(size_bytes); });
+  });
+}
+
+void SnapshotStream::OnDigested(std::size_t size_bytes) {
+  undigested_bytes_ -= size_bytes;
+  if (is_over_) return;
+  if (source_ == nullptr) return OnAllMade();
+  if (std::exchange(waits_for_room_, false)) Step();
+}
+
+void SnapshotStream::OnAllMade() {
   source_.reset();
+  if (undigested_bytes_ == 0) PutHash();
+}
+
+void SnapshotStream::PutHash() {
   std::array<unsigned char, EVP_MAX_MD_SIZE> hash{};
   unsigned size = 0;
   EVP_DigestFinal_ex(digest_.get(), hash.data(), &size);
   KV_INFO("sending database sha256 checksum to client", {"total-bytes", total_bytes_},
           {"checksum-size", size});
-  AppendMessage(SharedBytes::Copy({reinterpret_cast<const char*>(hash.data()), size}));
+  Piece piece;
+  piece.is_last = true;
+  AppendMessage(SharedBytes::Copy({reinterpret_cast<const char*>(hash.data()), size}), piece);
+  Put(std::move(piece));
+}
+
+bool SnapshotStream::HasRoom() {
+  if (undigested_bytes_ >= kMaxWaitingBytes) return false;
+  std::lock_guard lock(mutex_);
+  return waiting_bytes_ < kMaxWaitingBytes;
+}
+
+void SnapshotStream::Put(Piece piece) {
+  {
+    std::lock_guard lock(mutex_);
+    waiting_bytes_ += piece.size_bytes;
+    waiting_.push_back(std::move(piece));
+    if (std::exchange(is_writing_, true)) return;
+  }
+  WriteNext();
+}
+
+void SnapshotStream::WriteNext() {
+  Piece piece;
+  {
+    std::lock_guard lock(mutex_);
+    is_writing_ = !waiting_.empty();
+    if (!is_writing_) return;
+    piece = std::move(waiting_.front());
+    waiting_.pop_front();
+    waiting_bytes_ -= piece.size_bytes;
+  }
+  const TimePoint next = pace_.After(hasher_.clock().Now(), piece.size_bytes);
   stream_->WriteFrames(
-      std::exchange(frames_, {}), 1, [self = shared_from_this()](const Result<void>& written) {
-        if (!written.has_value()) return;  // the client has left
-        self->stream_->FinishOk();
-        KV_INFO("successfully sent database snapshot to client",
-                {"total-bytes", self->total_bytes_}, {"size", HumanBytes(self->total_bytes_)},
-                {"took",
-                 FormatDuration(self->context_.executors.hasher->clock().Now() - self->started_)},
-                {"storage-version", self->version_});
+      std::move(piece.frames), piece.messages,
+      [self = shared_from_this(), next, is_last = piece.is_last](const Result<void>& written) {
+        Executor& hasher = self->hasher_;
+        const bool is_taken = written.has_value();
+        hasher.Post([self, is_taken, is_last] { self->OnWritten(is_taken, is_last); });
+        if (!is_taken || is_last) return;
+        if (next <= hasher.clock().Now()) return self->WriteNext();
+        hasher.PostAt(next, [self] { self->WriteNext(); });
       });
 }
 
-void SnapshotStream::WatchForStall(std::uint64_t steps_seen) {
-  Executor& hasher = *context_.executors.hasher;
-  hasher.PostAt(hasher.clock().Now() + kLongestStall, [weak = weak_from_this(), steps_seen] {
+void SnapshotStream::OnWritten(bool is_taken, bool is_last) {
+  if (is_over_) return;
+  if (!is_taken) return GiveUp();  // the client has left
+  ++taken_;
+  if (is_last) return FinishWell();
+  if (std::exchange(waits_for_room_, false)) Step();
+}
+
+void SnapshotStream::FinishWell() {
+  is_over_ = true;
+  stream_->FinishOk();
+  KV_INFO("successfully sent database snapshot to client", {"total-bytes", total_bytes_},
+          {"size", HumanBytes(total_bytes_)},
+          {"took", FormatDuration(hasher_.clock().Now() - started_)},
+          {"storage-version", version_});
+}
+
+void SnapshotStream::WatchForStall(std::uint64_t taken_before) {
+  hasher_.PostAt(hasher_.clock().Now() + kLongestStall, [weak = weak_from_this(), taken_before] {
     const auto self = weak.lock();
-    if (self == nullptr || self->source_ == nullptr) return;
-    if (self->steps_ != steps_seen) return self->WatchForStall(self->steps_);
-    self->source_.reset();
+    if (self == nullptr || self->is_over_) return;
+    if (self->taken_ != taken_before) return self->WatchForStall(self->taken_);
+    self->GiveUp();
     self->stream_->Cut({Code::kUnavailable,
                         "the snapshot was given up, since its client has taken nothing for long"});
   });

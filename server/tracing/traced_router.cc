@@ -43,6 +43,7 @@ class TracedSink final : public rpc::UnarySink {
     live_->End(status);
   }
   void NoteCount(std::int64_t count) override { reply_.NoteCount(count); }
+  void NoteBegun(TimePoint when) override { reply_.NoteBegun(when); }
   void CompleteLarge(rpc::LargeAnswer answer) override {
     reply_.Send(std::move(answer));
     live_->End({Code::kOk, {}});

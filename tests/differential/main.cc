@@ -15,7 +15,9 @@ namespace {
 
 constexpr char kUsage[] =
     "usage: kvorum_differential [--seed N] [--requests N] [--kvorum FILE] [--peer FILE]\n"
-    "  without the files: $KVORUM_BIN_DIR/kvorum and $KVORUM_PEER_DIR/etcd\n";
+    "                           [--mover FILE]\n"
+    "  without the files: $KVORUM_BIN_DIR/kvorum and $KVORUM_PEER_DIR/etcd; the mover is "
+    "kvorumutl\n";
 
 template <class Number>
 bool ParseNumber(const std::string& text, Number& number) {
@@ -44,6 +46,8 @@ bool ParseOptions(int argc, char** argv, SessionOptions& options) {
       options.kvorum = value;
     } else if (flag == "--peer") {
       options.peer = value;
+    } else if (flag == "--mover") {
+      options.mover = value;
     } else {
       return false;
     }

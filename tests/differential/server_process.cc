@@ -46,10 +46,14 @@ ServerProcess::~ServerProcess() {
 Result<void> ServerProcess::Spawn() {
   if (folder_.empty()) return Fail(Code::kInternal, "no folder for " + name_);
   const int port = FreePort();
-  std::vector<std::string> words = {
-      binary_.string(),       "--data-dir",         (folder_ / "data").string(),
-      "--listen-client-urls", LoopbackUrl(port),    "--advertise-client-urls",
-      LoopbackUrl(port),      "--listen-peer-urls", LoopbackUrl(FreePort())};
+  KV_RETURN_IF_ERROR(Fork({binary_.string(), "--data-dir", (folder_ / "data").string(),
+                           "--listen-client-urls", LoopbackUrl(port), "--advertise-client-urls",
+                           LoopbackUrl(port), "--listen-peer-urls", LoopbackUrl(FreePort())}));
+  lane_ = std::make_unique<Lane>("127.0.0.1:" + std::to_string(port));
+  return {};
+}
+
+Result<void> ServerProcess::Fork(std::vector<std::string> words) {
   std::vector<char*> arguments(words.size() + 1, nullptr);
   std::ranges::transform(words, arguments.begin(), [](std::string& word) { return word.data(); });
   std::string path = "PATH=/usr/bin:/bin";
@@ -70,7 +74,17 @@ Result<void> ServerProcess::Spawn() {
     _exit(127);
   }
   if (pid_ < 0) return Fail(Code::kInternal, std::string("fork: ") + std::strerror(errno));
-  lane_ = std::make_unique<Lane>("127.0.0.1:" + std::to_string(port));
+  return {};
+}
+
+Result<void> ServerProcess::Move(const std::filesystem::path& mover, const std::string& command,
+                                 const std::filesystem::path& to_binary) {
+  KV_RETURN_IF_ERROR(
+      Fork({mover.string(), command, "--data-dir", (folder_ / "data").string(), "--drop-old"}));
+  int status = 0;
+  waitpid(std::exchange(pid_, -1), &status, 0);
+  if (status != 0) return Fail(Code::kInternal, command + " failed; its log ends:\n" + LogTail());
+  binary_ = to_binary;
   return {};
 }
 

@@ -26,6 +26,10 @@ class ServerProcess {
   Result<void> Start();
   // Sends the signal and waits until it has ended.
   void Stop(int signal);
+  // Gives the stopped server's directory to another program: `mover` is kvorumutl, `command` adopt
+  // or release.
+  Result<void> Move(const std::filesystem::path& mover, const std::string& command,
+                    const std::filesystem::path& to_binary);
 
   // The way to the server; from Start to Stop.
   Lane& lane() { return *lane_; }
@@ -34,11 +38,13 @@ class ServerProcess {
 
  private:
   Result<void> Spawn();
+  // Starts a program whose output goes to the log.
+  Result<void> Fork(std::vector<std::string> words);
   bool HasEnded();
   std::filesystem::path LogFile() const { return folder_ / "log"; }
 
   const std::string name_;
-  const std::filesystem::path binary_;
+  std::filesystem::path binary_;
   std::filesystem::path folder_;
   std::unique_ptr<Lane> lane_;
   pid_t pid_ = -1;

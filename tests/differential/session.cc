@@ -82,8 +82,9 @@ Request CompactPhysically(std::int64_t revision) {
 Session::Session(SessionOptions options)
     : options_(std::move(options)),
       stream_(options_.seed),
-      ours_("kvorum", options_.kvorum),
-      peer_("etcd", options_.peer) {}
+      ours_("kvorum", options_.mover.empty() ? options_.kvorum : options_.peer),
+      peer_("etcd", options_.peer),
+      is_etcd_(!options_.mover.empty()) {}
 
 Result<void> Session::Run() {
   KV_RETURN_IF_ERROR(Start());
@@ -97,6 +98,9 @@ Result<void> Session::Start() {
   KV_RETURN_IF_ERROR(peer_.Start());
   KV_TRY(const std::string version, peer_.lane().Version());
   referee_ = std::make_unique<Referee>(version);
+  // Older versions take no directory back whose cluster was of a newer one.
+  if (!options_.mover.empty() && version.starts_with("3.4."))
+    return Fail(Code::kUnimplemented, "SKIPPED: nothing goes back to etcd " + version);
   std::printf("differential: seed %llu, %lld requests, the peer is etcd %s\n",
               static_cast<unsigned long long>(options_.seed),
               static_cast<long long>(options_.requests), version.c_str());
@@ -125,8 +129,16 @@ Result<void> Session::Restart(int phase) {
   const int signal = phase % 2 == 0 ? SIGKILL : SIGTERM;
   ours_.Stop(signal);
   peer_.Stop(signal);
+  if (!options_.mover.empty()) KV_RETURN_IF_ERROR(Move());
   KV_RETURN_IF_ERROR(ours_.Start());
   return peer_.Start();
+}
+
+Result<void> Session::Move() {
+  is_etcd_ = !is_etcd_;
+  std::printf("the directory is %s's now\n", is_etcd_ ? "etcd" : "kvorum");
+  return ours_.Move(options_.mover, is_etcd_ ? "release" : "adopt",
+                    is_etcd_ ? options_.peer : options_.kvorum);
 }
 
 Result<std::vector<Answer>> Session::Exchange(std::span<const Request> requests) {
@@ -254,7 +266,8 @@ Error Session::Report(const Request& request, const Answer& ours, const Answer& 
 std::string Session::Replay() const {
   return "kvorum_differential --seed " + std::to_string(options_.seed) + " --requests " +
          std::to_string(options_.requests) + " --kvorum " + options_.kvorum.string() + " --peer " +
-         options_.peer.string();
+         options_.peer.string() +
+         (options_.mover.empty() ? "" : " --mover " + options_.mover.string());
 }
 
 }  // namespace kvorum::differential

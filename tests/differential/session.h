@@ -2,6 +2,9 @@
 // After each phase both stores are compared as a whole, by HashKV and by their content; between
 // phases the history is compacted, and after some of them both servers are stopped or killed and
 // restarted.
+//
+// With a mover, the directory of one of the two goes from etcd to kvorum and back at the restarts:
+// it begins as the peer's twin, and whoever has it answers as the peer does.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +26,7 @@ struct SessionOptions {
   std::int64_t requests = 100'000;
   std::filesystem::path kvorum;
   std::filesystem::path peer;
+  std::filesystem::path mover = {};  // kvorumutl; empty: each server stays what it is
 };
 
 class Session {
@@ -36,6 +40,8 @@ class Session {
   Result<void> Start();
   Result<void> RunPhase(int phase);
   Result<void> Restart(int phase);
+  // Between our stop and our start.
+  Result<void> Move();
   // Sends the requests to both and compares; `answers` are ours.
   Result<std::vector<Answer>> Exchange(std::span<const Request> requests);
   void Count(const Request& request, const Answer& ours);
@@ -55,6 +61,7 @@ class Session {
   RequestStream stream_;
   ServerProcess ours_;
   ServerProcess peer_;
+  bool is_etcd_ = false;  // ours, while the peer has its directory
   std::unique_ptr<Referee> referee_;
   std::int64_t sent_ = 0;
   std::int64_t newest_ = 1;

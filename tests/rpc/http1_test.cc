@@ -135,6 +135,19 @@ TEST_F(Http1Test, PipelinedRequestsAreAnsweredInOrder) {
   EXPECT_LT(answers.find("later"), answers.find("health"));
 }
 
+TEST_F(Http1Test, TheNextAnswerIsMadeWhenTheClientHasReadTheLast) {
+  const std::string request = "GET /large HTTP/1.1\r\nHost: a\r\n\r\n";
+  RawSocket socket(server_.port());
+  socket.Send(request + request);
+  ASSERT_TRUE(Eventually([&] { return server_.large_answers > 0; }));
+  socket.Send(request);
+  socket.CloseWriting();
+  // The loop turns while others are served.
+  for (int i = 0; i < 5; ++i) Exchange("GET /health HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_EQ(server_.large_answers, 1);
+  EXPECT_GT(socket.ReceiveAll().size(), 3 * TestServer::kLargeBytes);
+}
+
 TEST_F(Http1Test, AnswerMayComeFromAnotherThread) {
   EXPECT_THAT(Exchange("GET /later HTTP/1.1\r\nHost: a\r\n\r\n"), EndsWith("\r\n\r\nlater"));
 }

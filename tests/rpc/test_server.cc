@@ -366,6 +366,10 @@ HttpHandler TestServer::MakeHttp() {
     const std::lock_guard lock(mutex_);
     waiting_.push_back(std::move(reply));
   });
+  mux.Handle("/large", [this](const HttpRequest&, HttpReply reply) {
+    ++large_answers;
+    reply.Send(HttpResponse::Text(200, std::string(kLargeBytes, 'l')));
+  });
   mux.Handle("/stream", ServeOpenBody);
   mux.HandlePrefix("/v3/", [](const HttpRequest& request, HttpReply reply) {
     reply.Send(HttpResponse::Text(200, std::string(request.Path())));

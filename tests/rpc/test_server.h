@@ -18,7 +18,8 @@
 //   /test.Echo/Race         bidi stream: reads and writes until that fails, while another thread
 //                           finishes it at the first message
 //
-// Over HTTP /stream sends a body back while it comes, WebSocket's messages too.
+// Over HTTP /large answers with kLargeBytes, more than sockets hold; /stream sends a body back
+// while it comes, WebSocket's messages too.
 #pragma once
 
 #include <atomic>
@@ -41,6 +42,7 @@ namespace kvorum::rpc {
 class TestServer {
  public:
   static constexpr std::size_t kPieceBytes = 10'000;
+  static constexpr std::size_t kLargeBytes = std::size_t{32} << 20;
 
   explicit TestServer(Options options = {});
   ~TestServer();
@@ -67,6 +69,7 @@ class TestServer {
   std::atomic<int> pieces{0};                    // that Pieces made
   std::atomic<int> makers{0};                    // of pieces that are there
   std::atomic<int> gone_clients{0};              // of HTTP requests to /waits
+  std::atomic<int> large_answers{0};             // made for HTTP requests to /large
   // The last end that was reported.
   CallEnd last_end();
   std::string last_peer();

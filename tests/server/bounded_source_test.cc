@@ -28,6 +28,7 @@ class BoundedSourceTest : public ::testing::Test {
       const auto chunk = source_.Next();
       ASSERT_FALSE(chunk.has_value());
       EXPECT_EQ(chunk.error().code, Code::kUnavailable);
+      EXPECT_EQ(source_.Prepare().error().code, Code::kUnavailable);
     }
     EXPECT_FALSE(reader_lives_) << "its pages may be used again";
   }
@@ -50,6 +51,22 @@ TEST_F(BoundedSourceTest, AFollowerThatTakesLongerThanTheSizeAsksForIsGivenUp) {
   clock_.Advance(std::chrono::seconds(100));
   EXPECT_TRUE(source_.Next().has_value()) << "a minute, and 40 s for its size";
   clock_.Advance(std::chrono::seconds(1));
+  ExpectGivenUp();
+}
+
+TEST(BoundedSourceLimits, AreHalfOfTheRateThatATransferIsHeldToIfThatIsLess) {
+  const BoundedSource::Limits limits{.bytes_per_second = 10 * kMiB};
+  EXPECT_EQ(limits.HeldTo(0).bytes_per_second, 10 * kMiB);
+  EXPECT_EQ(limits.HeldTo(100 * kMiB).bytes_per_second, 10 * kMiB);
+  EXPECT_EQ(limits.HeldTo(6 * kMiB).bytes_per_second, 3 * kMiB);
+  EXPECT_EQ(limits.HeldTo(1).bytes_per_second, 1U);
+  EXPECT_EQ(limits.HeldTo(6 * kMiB).grace, limits.grace);
+}
+
+TEST_F(BoundedSourceTest, OneThatTakesTooLongToPrepareIsGivenUp) {
+  EXPECT_TRUE(source_.Prepare().value());
+  clock_.Advance(std::chrono::seconds(101));
+  EXPECT_EQ(source_.Prepare().error().code, Code::kUnavailable);
   ExpectGivenUp();
 }
 

@@ -203,6 +203,12 @@ TEST_F(ClusterServiceTest, WhatCannotBeIsRefusedAndWritesNothing) {
     EXPECT_EQ(ErrorOf(TrustingServices(i).Call<MemberUpdateResponse>(
                   kUpdate, IdBody(77, {"http://10.0.0.8:2380"}))),
               kErrMemberNotFound.ToError());
+    EXPECT_EQ(ErrorOf(TrustingServices(i).Call<MemberUpdateResponse>(
+                  kUpdate, IdBody(77, {"no URL", "http://10.0.0.2:2380"}))),
+              kErrMemberNotFound.ToError());
+    EXPECT_EQ(ErrorOf(TrustingServices(i).Call<MemberUpdateResponse>(
+                  kUpdate, IdBody(cluster_->id(0), {"no URL", "http://10.0.0.2:2380"}))),
+              kErrPeerUrlExist.ToError());
     EXPECT_EQ(ErrorOf(TrustingServices(i).Call<MemberRemoveResponse>(kRemove, IdBody(77))),
               kErrMemberNotFound.ToError());
   }

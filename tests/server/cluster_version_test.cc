@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/api_errors.h"
+#include "server/messages/storage_version.h"
 
 namespace kvorum::server {
 namespace {

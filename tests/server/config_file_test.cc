@@ -195,11 +195,14 @@ TEST_F(ConfigFileTest, AFileThatIsNotThereIsRefused) {
 }
 
 TEST_F(ConfigFileTest, UnknownKeysAreNamedAndIgnored) {
-  EXPECT_THAT(Warnings("nonsense: 5\nclient-transport-security:\n  cert-files: x\n"
-                       "discovery-fallback: proxy\nname: a\n"),
-              ElementsAre(":1: the unknown key \"nonsense\" is ignored",
-                          ":3: the unknown key \"client-transport-security.cert-files\" is ignored",
-                          ":4: the unknown key \"discovery-fallback\" is ignored"));
+  EXPECT_THAT(
+      Warnings("nonsense: 5\nclient-transport-security:\n  cert-files: x\n"
+               "discovery-fallback: proxy\nname: a\n"),
+      ElementsAre(
+          ":1: the unknown key \"nonsense\" is ignored",
+          ":3: the unknown key \"client-transport-security.cert-files\" is ignored; did you mean "
+          "\"cert-file\"?",
+          ":4: the unknown key \"discovery-fallback\" is ignored"));
 }
 
 TEST_F(ConfigFileTest, KeysMayBeInCapitals) { EXPECT_EQ(Parsed("NAME: a\n").name, "a"); }

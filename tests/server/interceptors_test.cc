@@ -85,9 +85,11 @@ class ObserveCallsTest : public testing::Test {
         [](const std::shared_ptr<rpc::CallContext>&, const SharedBytes&, rpc::UnaryReply) {});
     router_.AddStream("t.T", "S", rpc::MethodKind::kServerStream,
                       [](const std::shared_ptr<rpc::ServerStream>&) {});
-    router_.AddUnary(
-        "etcdserverpb.KV", "Range",
-        [](const std::shared_ptr<rpc::CallContext>&, const SharedBytes&, rpc::UnaryReply) {});
+    for (const char* name_of_kv : {"Range", "Put"}) {
+      router_.AddUnary(
+          "etcdserverpb.KV", name_of_kv,
+          [](const std::shared_ptr<rpc::CallContext>&, const SharedBytes&, rpc::UnaryReply) {});
+    }
     ObserveCalls(router_, counters_, {});
   }
   ~ObserveCallsTest() override {
@@ -99,6 +101,8 @@ class ObserveCallsTest : public testing::Test {
     rpc::CallContext call;
     call.set_method(&router_.Find(path)->info);
     call.set_peer(SharedBytes::Static("127.0.0.1:5123"));
+    call.set_started(SystemClock().Now());
+    if (waited_ > Duration::zero()) call.NoteBegun(call.started() + waited_);
     call.KeepRequest(SharedBytes::Static(request_));
     router_.start_hook()(call);
     router_.end_hook()(call, {.code = code,
@@ -118,8 +122,9 @@ class ObserveCallsTest : public testing::Test {
 
   std::string dir_;
   std::string_view request_;
+  Duration waited_{};  // for others
   rpc::Router router_;
-  CallCounters counters_{3};
+  CallCounters counters_{4};
 };
 
 TEST_F(ObserveCallsTest, CallsAreCountedByMethodAndCode) {
@@ -172,6 +177,38 @@ TEST_F(ObserveCallsTest, ASlowReadShowsItsRequest) {
   EXPECT_THAT(lines, testing::HasSubstr(R"("request content":")" + std::string(shown)));
   EXPECT_THAT(lines, testing::HasSubstr(R"("msg":"trace","trace_id":)"));
   EXPECT_THAT(lines, testing::HasSubstr(R"("operation":"range","detail":"{request:)"));
+}
+
+TEST_F(ObserveCallsTest, ATraceNamesThePartsThatWereLong) {
+  request_ = "\x0a\x01k";
+  const auto steps_of = [&](std::string_view path) {
+    End(path, Code::kOk, std::chrono::milliseconds(301));
+    const std::string lines = Logged();
+    return lines.substr(lines.rfind("\"steps\""));
+  };
+  const std::string agreement = "'agreement among raft nodes before linearized reading'  ";
+  const std::string read = "'range keys from bolt db'  ";
+  const auto one = [](const std::string& step) {
+    return "\"steps\":[\"" + step + "\"],\"step_count\":1}\n";
+  };
+  EXPECT_EQ(steps_of("/etcdserverpb.KV/Range"), one(read + "(duration: 301ms)"));
+  waited_ = std::chrono::milliseconds(100);
+  EXPECT_EQ(steps_of("/etcdserverpb.KV/Range"), "\"steps\":[\"" + agreement +
+                                                    "(duration: 100ms)\",\"" + read +
+                                                    "(duration: 201ms)\"],\"step_count\":2}\n");
+  waited_ = std::chrono::milliseconds(300);
+  EXPECT_EQ(steps_of("/etcdserverpb.KV/Range"), one(agreement + "(duration: 300ms)"));
+  EXPECT_EQ(steps_of("/etcdserverpb.KV/Put"), one("'process raft request'  (duration: 301ms)"));
+}
+
+TEST_F(ObserveCallsTest, AnErrorStandsInALineOnlyIfThereIsOne) {
+  request_ = "\x0a\x01k";
+  End("/etcdserverpb.KV/Range", Code::kOk, std::chrono::milliseconds(301));
+  EXPECT_THAT(Logged(), testing::Not(testing::HasSubstr("\"error\"")));
+  EXPECT_THAT(Logged(), testing::Not(testing::HasSubstr("\"code\"")));
+  End("/etcdserverpb.KV/Range", Code::kOutOfRange, std::chrono::milliseconds(301));
+  EXPECT_THAT(Logged(), testing::HasSubstr(R"("response":"","error":"why"})"));
+  EXPECT_THAT(Logged(), testing::HasSubstr(R"("code":11,"error":"why"})"));
 }
 
 TEST_F(ObserveCallsTest, EveryCallHasItsLineAtDebug) {

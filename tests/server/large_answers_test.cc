@@ -215,6 +215,26 @@ TEST_F(LargeAnswersTest, FewLargeRowsLeaveTheLoop) {
   EXPECT_EQ(served_.Await(*txn), Whole(kTxn, TxnBody({OpBody(1, few)})));
 }
 
+TEST_F(LargeAnswersTest, APageDoesNotWaitBehindLargeReads) {
+  limits() = {};
+  for (int i = 0; i < 100; ++i) Put("page" + std::to_string(i), "v");
+  Scheduler::Lane pages(served_.lanes().scheduler());
+  served_.context().executors.pages = {&pages};
+  served_.lanes().Hold(served_.lanes().readers(), true);
+  const auto large = served_.Send(
+      kRange, RangeBody({.key = kAll, .range_end = kAll, .sort_order = 1, .sort_target = 4}));
+  const auto page = served_.Send(
+      kRange, RangeBody({.key = kAll, .range_end = kAll, .limit = 150, .serializable = true}));
+  EXPECT_EQ(page->times, 0) << "not on the loop either";
+  etcdserverpb::RangeResponse response;
+  EXPECT_TRUE(response.ParseFromString(*served_.Await(*page)));
+  EXPECT_EQ(response.kvs_size(), 150);
+  EXPECT_EQ(large->times, 0);
+  served_.lanes().Hold(served_.lanes().readers(), false);
+  EXPECT_TRUE(served_.Await(*large).has_value());
+  served_.context().executors.pages.clear();
+}
+
 class FullMemoryTest : public LargeAnswersTest {
  protected:
   static constexpr std::size_t kLimitBytes = 50'000;

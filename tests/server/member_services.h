@@ -66,6 +66,7 @@ class MemberServices {
     context_.executors.timers = &cluster.member(i).lanes().io();
     context_.executors.readers = &cluster.member(i).lanes().readers();
     context_.executors.hasher = context_.executors.readers;
+    context_.executors.digester = context_.executors.readers;
     context_.limits = {.max_request_bytes = 1'572'864,
                        .max_txn_ops = 128,
                        .quota_bytes = 0,

@@ -7,6 +7,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -57,6 +58,9 @@ class KeepingReceiver final : public TransportReceiver {
   std::vector<std::string> snapshots;  // that were finished
   int dropped_sinks = 0;
   std::optional<Error> sink_error;
+  // Sinks read it on any thread.
+  std::atomic<bool> finishes_for_ever = false;
+  std::atomic<int> finish_parts = 0;
 
  private:
   class Sink final : public mvcc::SnapshotSink {
@@ -69,10 +73,12 @@ class KeepingReceiver final : public TransportReceiver {
       content_.append(bytes);
       return {};
     }
-    Result<void> Finish() override {
+    Result<bool> FinishPart() override {
+      ++receiver_.finish_parts;
+      if (receiver_.finishes_for_ever) return false;
       finished_ = true;
       receiver_.Change([&] { receiver_.snapshots.push_back(content_); });
-      return {};
+      return true;
     }
 
    private:

@@ -191,11 +191,14 @@ TEST_F(PeerPortTest, NonsenseIsToldBeforeItsSenderIsLookedAt) {
 
 class PeerSnapshotPortTest : public PeerPortTest {
  protected:
+  static std::string Request(const std::string& body, raft::MemberId from, int format) {
+    return PeerRequest("POST", "/raft/snapshot", from,
+                       "X-Kvorum-Snapshot-Format: " + std::to_string(format) +
+                           "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n") +
+           body;
+  }
   std::string Post(const std::string& body, raft::MemberId from = 2, int format = 1) {
-    return Answer(PeerRequest("POST", "/raft/snapshot", from,
-                              "X-Kvorum-Snapshot-Format: " + std::to_string(format) +
-                                  "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n") +
-                  body);
+    return Answer(Request(body, from, format));
   }
   static std::string Frame(const Message& message) {
     ChainWriter out;
@@ -215,7 +218,7 @@ TEST_F(PeerSnapshotPortTest, ItsFrontIsChecked) {
   EXPECT_EQ(Post(Frame(Snap(2, 1)).substr(0, 12)),
             "400 failed to decode raft message (unexpected EOF)");
   EXPECT_EQ(Post(std::string("\x7f\0\0\0\0\0\0\0", 8)),
-            "400 failed to decode raft message (error limit exceeded)");
+            "400 failed to decode raft message (rafthttp: error limit exceeded)");
   EXPECT_EQ(Post(Frame(Vote(2, 1))), "400 wrong raft message type");
   EXPECT_EQ(Post(Frame({.type = MessageType::kSnap, .to = 1, .from = 2, .term = 3})),
             "400 no snapshot");
@@ -227,10 +230,22 @@ TEST_F(PeerSnapshotPortTest, ItsFrontIsChecked) {
   EXPECT_EQ(peer_.receiver().snapshots, std::vector<std::string>{"content"});
 }
 
-TEST_F(PeerSnapshotPortTest, OneOfAnotherFormatIsNotTaken) {
+TEST_F(PeerSnapshotPortTest, EveryAnswerNamesTheClusterOnce) {
   Start();
-  EXPECT_EQ(Post(Frame(Snap(2, 1)) + "content", 2, 7), "415 a snapshot of another format");
-  EXPECT_TRUE(peer_.receiver().snapshot_messages.empty());
+  const auto names = [&](const std::string& body, raft::MemberId from, int format) {
+    RawClient client(peer_.port());
+    client.Send(Request(body, from, format));
+    const std::string head = client.ReadUntil("\r\n\r\n");
+    const std::size_t first = head.find("X-Etcd-Cluster-Id: c1\r\n");
+    EXPECT_NE(first, std::string::npos) << head;
+    EXPECT_EQ(head.find("X-Etcd-Cluster-Id", first + 1), std::string::npos) << head;
+    return head.substr(9, 3);
+  };
+  EXPECT_EQ(names(Frame(Snap(2, 1)) + "content", 2, 1), "204");
+  EXPECT_EQ(names(Frame(Vote(2, 1)), 2, 1), "400");
+  EXPECT_EQ(names(Frame(Snap(2, 9)), 2, 1), "403");
+  EXPECT_EQ(names(Frame(Snap(3, 1)), 3, 1), "403");
+  EXPECT_EQ(names(Frame(Snap(2, 1)), 2, 7), "415");
 }
 
 // They carry the members once more, and no header of ours.

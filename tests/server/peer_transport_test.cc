@@ -5,6 +5,7 @@
 #include <atomic>
 #include <future>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <thread>
 #include <utility>
@@ -249,6 +250,17 @@ class BytesSource final : public mvcc::SnapshotSource {
   std::size_t position_ = 0;
 };
 
+// The same for a peer that may be etcd's.
+class AnyFormat final : public mvcc::SnapshotSource {
+ public:
+  AnyFormat(std::string bytes, std::size_t chunk_bytes) : bytes_(std::move(bytes), chunk_bytes) {}
+  Result<void> Use(mvcc::SnapshotFormat) override { return {}; }
+  Result<SharedBytes> Next() override { return bytes_.Next(); }
+
+ private:
+  BytesSource bytes_;
+};
+
 class BrokenSource final : public mvcc::SnapshotSource {
  public:
   Result<SharedBytes> Next() override {
@@ -361,12 +373,15 @@ class EtcdPeerTest : public testing::Test {
       used_ = format == mvcc::SnapshotFormat::kEtcd ? 2 : 1;
       return {};
     }
-    // A first read that takes its time.
-    Result<SharedBytes> Next() override {
-      if (std::exchange(given_, true)) return SharedBytes();
-      const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
+    // It takes its time.
+    Result<bool> Prepare() override {
+      const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(10);
       while (!posted_ && std::chrono::steady_clock::now() < end) std::this_thread::yield();
       was_early_ = !posted_;
+      return ++parts_ == 10;
+    }
+    Result<SharedBytes> Next() override {
+      if (std::exchange(given_, true)) return SharedBytes();
       return SharedBytes::Static("the first page");
     }
 
@@ -374,6 +389,7 @@ class EtcdPeerTest : public testing::Test {
     std::atomic<int>& used_;
     const std::atomic<bool>& posted_;
     std::atomic<bool>& was_early_;
+    int parts_ = 0;
     bool given_ = false;
   };
 
@@ -414,10 +430,88 @@ TEST_F(EtcdPeerTest, ItGetsEtcdsFileWithoutOurHeader) {
 }
 
 // Etcd closes a connection that brings nothing for five seconds, and the first page of its file
-// comes after a read of the whole database.
+// comes after a walk over the whole database.
 TEST_F(EtcdPeerTest, TheLongReadIsOverBeforeItIsPosted) {
   EXPECT_NE(HeadOfPost(""), "");
   EXPECT_TRUE(was_early_);
+}
+
+// A pause after all of a large record at once would outlast those five seconds.
+TEST(PeerSnapshotPieces, ALargeChunkIsWrittenOneMebibyteAtATime) {
+  ScriptedServer etcd([&](const ScriptedServer::Request& request) -> ScriptedServer::Reply {
+    if (request.head.starts_with("POST /raft/snapshot"))
+      return {.text = {}, .then = ScriptedServer::Then::kTake};
+    if (request.head.starts_with("POST")) return {.text = ScriptedServer::NoContent()};
+    return {.text = request.head.starts_with("GET /raft/probing")
+                        ? "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+                        : "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"};
+  });
+  TestPeer us(1, TestPeer::FastOptions());
+  MembershipView view = ViewOf({&us});
+  view.members[2] = MemberAt(2, {etcd.url()});
+  us.Start(view);
+  us.transport().SendSnapshot(Snap(1, 2),
+                              std::make_unique<AnyFormat>(std::string(7'500'000, 'v'), 7'000'000));
+  ASSERT_TRUE(us.receiver().Until([&] { return !us.receiver().snapshots_sent.empty(); }));
+  EXPECT_TRUE(us.receiver().snapshots_sent[0]);
+  us.Stop();
+  std::vector<std::size_t> sizes = etcd.chunk_sizes();
+  sizes.erase(sizes.begin());  // the message
+  EXPECT_EQ(std::accumulate(sizes.begin(), sizes.end(), std::size_t{0}), 7'500'000U);
+  EXPECT_LE(*std::ranges::max_element(sizes), std::size_t{1} << 20);
+}
+
+// Prepares for ever, one part after another.
+class UnpreparedSource final : public mvcc::SnapshotSource {
+ public:
+  explicit UnpreparedSource(std::atomic<int>& parts) : parts_(parts) {}
+  Result<void> Use(mvcc::SnapshotFormat) override { return {}; }
+  Result<bool> Prepare() override {
+    ++parts_;
+    return false;
+  }
+  Result<SharedBytes> Next() override { return Fail(Code::kInternal, "it is not prepared"); }
+
+ private:
+  std::atomic<int>& parts_;
+};
+
+// One thread reads for all transfers.
+TEST_P(PeerSnapshotTest, OneGoesOnWhileAnotherIsPrepared) {
+  TestPeer c(3, Options());
+  a_.Start(ViewOf({&a_, &b_, &c}));
+  b_.Start(ViewOf({&a_, &b_, &c}));
+  c.Start(ViewOf({&a_, &b_, &c}));
+  std::atomic<int> parts = 0;
+  a_.transport().SendSnapshot(Snap(1, 3), std::make_unique<UnpreparedSource>(parts));
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (parts < 3 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  const std::string content = Content(3'000'000);
+  EXPECT_TRUE(Sent(std::make_unique<BytesSource>(content, 10'000)));
+  EXPECT_EQ(b_.receiver().snapshots.at(0), content);
+  const int parts_then = parts;
+  while (parts == parts_then && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::yield();
+  EXPECT_GT(parts, parts_then) << "nor does it wait for the other";
+  a_.Stop();  // it ends though the source never does
+  c.Stop();
+}
+
+TEST_P(PeerSnapshotTest, OneGoesOnWhileAnotherIsFinished) {
+  b_.receiver().finishes_for_ever = true;
+  StartBoth();
+  a_.transport().SendSnapshot(Snap(1, 2), std::make_unique<BytesSource>(Content(100), 10));
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (b_.receiver().finish_parts < 3 && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::yield();
+  const std::string content = Content(3'000'000);
+  b_.transport().SendSnapshot(Snap(2, 1), std::make_unique<BytesSource>(content, 10'000));
+  EXPECT_TRUE(b_.receiver().Until([&] { return !b_.receiver().snapshots_sent.empty(); }));
+  EXPECT_EQ(b_.receiver().snapshots_sent, std::vector<bool>{true});
+  EXPECT_EQ(a_.receiver().snapshots.at(0), content);
+  EXPECT_TRUE(b_.receiver().snapshots.empty());
+  b_.Stop();  // it ends though the sink never does
+  EXPECT_EQ(b_.receiver().dropped_sinks, 1);
 }
 
 TEST_F(EtcdPeerTest, OneOfOursGetsOurs) {

@@ -34,7 +34,7 @@ std::string Summary(RequestKind kind, const std::string& body) {
 TEST(RequestSummaryTest, APutHasItsValuesSize) {
   const std::string put = Bytes(1, "a'b\"c") + Bytes(2, "secret") + Number(3, 5) + Number(4, 1);
   const std::string text = R"(key:"a'b\"c" value_size:6 lease:5 prev_kv:true )";
-  EXPECT_EQ(Summary(RequestKind::kPut, put), "header:<ID:7 > put:<" + text + ">");
+  EXPECT_EQ(Summary(RequestKind::kPut, put), "header:<ID:7> put:<" + text + ">");
   const CallSummary call = SummarizeCall("Put", put);
   EXPECT_EQ(call.text, text);
   EXPECT_EQ(call.operations, 1);
@@ -65,21 +65,58 @@ TEST(RequestSummaryTest, ATxnHasItsComparesAndBothBranches) {
   EXPECT_EQ(call.text, text);
   EXPECT_EQ(call.operations, 2);
   EXPECT_FALSE(call.only_reads);
-  EXPECT_EQ(Summary(RequestKind::kTxn, txn), "header:<ID:7 > txn:<" + text + ">");
+  EXPECT_EQ(Summary(RequestKind::kTxn, txn), "header:<ID:7> txn:<" + text + ">");
   EXPECT_TRUE(SummarizeCall("Txn", Bytes(2, get)).only_reads);
   EXPECT_TRUE(SummarizeCall("Txn", Bytes(2, Bytes(4, Bytes(2, get)))).only_reads);
 }
 
 TEST(RequestSummaryTest, OtherKindsOfEntries) {
   EXPECT_EQ(Summary(RequestKind::kDeleteRange, Bytes(1, "foo")),
-            R"(header:<ID:7 > delete_range:{key:"foo"})");
+            R"(header:{ID:7}  delete_range:{key:"foo"})");
   EXPECT_EQ(Summary(RequestKind::kCompaction, Number(1, 3)),
-            "header:<ID:7 > compaction:{revision:3}");
+            "header:{ID:7}  compaction:{revision:3}");
   EXPECT_EQ(Summary(RequestKind::kLeaseGrant, Number(1, 100) + Number(2, 17)),
-            "header:<ID:7 > lease_grant:<ttl:100-second id:0000000000000011>");
+            "header:<ID:7> lease_grant:<ttl:100-second id:0000000000000011>");
   EXPECT_EQ(Summary(RequestKind::kLeaseRevoke, Number(1, 17)),
-            "header:<ID:7 > lease_revoke:<id:0000000000000011>");
-  EXPECT_EQ(Summary(RequestKind::kUserDelete, Bytes(1, "u")), "header:<ID:7 > UserDelete:{size:3}");
+            "header:<ID:7> lease_revoke:<id:0000000000000011>");
+  EXPECT_EQ(Summary(RequestKind::kUserDelete, Bytes(1, "u")),
+            R"(header:{ID:7}  auth_user_delete:{name:"u"})");
+  EXPECT_EQ(Summary(RequestKind::kUserAdd, Bytes(1, "u\n") + Bytes(2, "secret")),
+            "header:<ID:7> auth_user_add:<name:u\n>");
+  EXPECT_EQ(Summary(RequestKind::kAuthEnable, ""), "header:{ID:7}  auth_enable:{}");
+  EXPECT_EQ(Summary(RequestKind::kAlarm, Number(1, 1) + Number(2, 3) + Number(3, 2)),
+            "header:{ID:7}  alarm:{action:ACTIVATE  memberID:3  alarm:CORRUPT}");
+  EXPECT_EQ(Summary(RequestKind::kClusterVersionSet, Bytes(1, "3.7.0")),
+            R"(header:{ID:7}  cluster_version_set:{ver:"3.7.0"})");
+  EXPECT_EQ(
+      Summary(RequestKind::kMemberAttributesSet,
+              Number(1, 9) + Bytes(2, Bytes(1, "m") + Bytes(2, "http://a") + Bytes(2, "http://b"))),
+      R"(header:{ID:7}  cluster_member_attr_set:{member_ID:9  member_attributes:{name:"m"  )"
+      R"(client_urls:"http://a"  client_urls:"http://b"}})");
+  EXPECT_EQ(Summary(RequestKind::kRoleGrantPermission,
+                    Bytes(1, "r") + Bytes(2, Number(1, 2) + Bytes(2, "k"))),
+            R"(header:{ID:7}  auth_role_grant_permission:{name:"r"  )"
+            R"(perm:{permType:READWRITE  key:"k"}})");
+}
+
+TEST(RequestSummaryTest, TheCallerIsInTheHeader) {
+  const auto summary = [](RequestKind kind) {
+    return EntrySummary(
+        EncodeInternalRequest({.id = 7, .kind = kind, .body = {}, .user = "u", .auth_revision = 8})
+            .view());
+  };
+  EXPECT_EQ(summary(RequestKind::kPut), R"(header:<ID:7  username:"u"  auth_revision:8> put:<>)");
+  EXPECT_EQ(summary(RequestKind::kAuthDisable),
+            R"(header:{ID:7  username:"u"  auth_revision:8}  auth_disable:{})");
+}
+
+// As etcd 3.7.1 shows the same key: by two libraries.
+TEST(RequestSummaryTest, BytesHaveTheEscapesOfTheirForm) {
+  const std::string key("a\0\x01\x7f\x80\xff\n\r\t\"'\\\xc3\xa9\xf0\x9f\x98\x80\xc2\x85", 20);
+  EXPECT_EQ(SummarizeCall("Put", Bytes(1, key)).text,
+            R"(key:"a\000\001\177\200\377\n\r\t\"'\\\303\251\360\237\230\200\302\205" )");
+  EXPECT_EQ(SummarizeCall("Range", Bytes(1, key)).text,
+            "key:\"a\\x00\\x01\\x7f\\x80\\xff\\n\\r\\t\\\"'\\\\\xc3\xa9\xf0\x9f\x98\x80\\u0085\"");
 }
 
 TEST(RequestSummaryTest, NoSecretIsInIt) {

@@ -30,6 +30,7 @@ class ScriptedServer {
     kKeep,   // the next request may come
     kEnd,    // no more is sent; it waits for what the client does with its end
     kReset,  // the connection breaks
+    kTake,   // nothing is sent before a body in chunks has been taken, then 204
   };
   struct Reply {
     std::string text;
@@ -67,6 +68,11 @@ class ScriptedServer {
   std::vector<Request> requests() const {
     std::lock_guard lock(mutex_);
     return requests_;
+  }
+  // The sizes of the chunks in which bodies came.
+  std::vector<std::size_t> chunk_sizes() const {
+    std::lock_guard lock(mutex_);
+    return chunk_sizes_;
   }
   // The number of times that a body came.
   int TimesOf(std::string_view body) const {
@@ -106,6 +112,10 @@ class ScriptedServer {
         requests_.push_back(request);
         reply = script_(request);
         changed_.notify_all();
+      }
+      if (reply.then == Then::kTake) {
+        if (!TakeChunks(fd, input)) break;
+        reply.text = NoContent();
       }
       send(fd, reply.text.data(), reply.text.size(), MSG_NOSIGNAL);
       if (reply.then == Then::kReset) {
@@ -151,6 +161,26 @@ class ScriptedServer {
     return true;
   }
 
+  bool TakeChunks(int fd, std::string& input) {
+    constexpr std::string_view kEnd = "\r\n";
+    while (true) {
+      std::size_t end = 0;
+      while ((end = input.find(kEnd)) == std::string::npos) {
+        if (!ReadSome(fd, input)) return false;
+      }
+      std::size_t size = 0;
+      std::from_chars(input.data(), input.data() + end, size, 16);
+      input.erase(0, end + kEnd.size());
+      while (input.size() < size + kEnd.size()) {
+        if (!ReadSome(fd, input)) return false;
+      }
+      input.erase(0, size + kEnd.size());
+      if (size == 0) return true;
+      std::lock_guard lock(mutex_);
+      chunk_sizes_.push_back(size);
+    }
+  }
+
   static bool ReadSome(int fd, std::string& input) {
     char buffer[4096];
     const ssize_t got = recv(fd, buffer, sizeof(buffer), 0);
@@ -169,6 +199,7 @@ class ScriptedServer {
   std::condition_variable changed_;
   std::vector<int> open_;
   std::vector<Request> requests_;
+  std::vector<std::size_t> chunk_sizes_;
   int closed_ = 0;
 };
 

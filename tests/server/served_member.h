@@ -200,6 +200,7 @@ class ServedMember {
     context_.executors.timers = &lanes().io();
     context_.executors.readers = &lanes().readers();
     context_.executors.hasher = &lanes().readers();
+    context_.executors.digester = &lanes().readers();
     context_.limits = {.max_request_bytes = 1'572'864,
                        .max_txn_ops = 128,
                        .quota_bytes = static_cast<std::int64_t>(quota_bytes),

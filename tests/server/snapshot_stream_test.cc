@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <openssl/evp.h>
 
+#include <algorithm>
 #include <numeric>
 #include <set>
 #include <string>
@@ -126,6 +127,39 @@ TEST_F(SnapshotStreamTest, WaitsForItsClientWithAFewMessagesInMemory) {
   const Saved saved = Finish(*stream);
   EXPECT_EQ(saved.hash, Sha256(saved.file));
   EXPECT_EQ(bbolt::ContentOf(saved.file).value().at("key").size(), 300U) << "one state";
+}
+
+TEST_F(SnapshotStreamTest, ThreeMebibytesAreMadeBeforeTheyCanBeSent) {
+  Fill(300, 20'000);
+  const auto stream = Open();
+  stream->SetReading(false);
+  served_.lanes().RunFor(std::chrono::seconds(1));
+  // One piece is being written, the others wait: they go out though the hasher is busy.
+  served_.lanes().Hold(served_.lanes().readers(), true);
+  stream->SetReading(true);
+  served_.lanes().RunFor(std::chrono::seconds(1));
+  const std::size_t made = stream->messages().size() * mvcc::kImageUnitBytes;
+  EXPECT_GE(made, std::size_t{3} << 20);
+  EXPECT_LE(made, std::size_t{4} << 20);
+  served_.lanes().Hold(served_.lanes().readers(), false);
+  const Saved saved = Finish(*stream);
+  EXPECT_EQ(saved.status.code, Code::kOk);
+  EXPECT_EQ(saved.hash, Sha256(saved.file));
+}
+
+TEST_F(SnapshotStreamTest, WritesLargeValuesInPiecesToo) {
+  Fill(4, 1'500'000);
+  const auto stream = Open();
+  std::size_t most = 0;
+  std::size_t before = 0;
+  ASSERT_TRUE(served_.lanes().RunUntil([&] {
+    most = std::max(most, stream->messages().size() - before);
+    before = stream->messages().size();
+    return stream->status().has_value();
+  }));
+  EXPECT_LE(most * mvcc::kImageUnitBytes, std::size_t{1} << 20);
+  const Saved saved = Finish(*stream);
+  EXPECT_EQ(saved.hash, Sha256(saved.file));
 }
 
 TEST_F(SnapshotStreamTest, AClientThatTakesNothingForLongIsCutOff) {
