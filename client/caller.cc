@@ -27,6 +27,8 @@ void SetDeadline(grpc::ClientContext& context, CallOptions::Deadline deadline) {
   context.set_deadline(std::chrono::system_clock::now() + left);
 }
 
+std::unexpected<Error> Stopped() { return Fail(Code::kCanceled, "the call was stopped"); }
+
 bool HasPassed(CallOptions::Deadline deadline) {
   return std::chrono::steady_clock::now() >= deadline;
 }
@@ -93,8 +95,10 @@ Result<std::string> Caller::Authenticate(CallOptions::Deadline deadline) {
   }
 }
 
-Result<ConnectionPtr> Caller::WaitReady(CallOptions::Deadline deadline) {
-  if (ConnectionPtr connection = connections_->WaitReady(deadline)) return connection;
+Result<ConnectionPtr> Caller::WaitReady(CallOptions::Deadline deadline,
+                                        const std::stop_token& stop) {
+  if (ConnectionPtr connection = connections_->WaitReady(deadline, stop)) return connection;
+  if (stop.stop_requested()) return Stopped();
   if (on_unreachable_) {
     if (const std::string why = connections_->WhyNotConnected(); !why.empty()) on_unreachable_(why);
   }
@@ -133,11 +137,13 @@ Result<void> Caller::Renew(const Token& shown, CallOptions::Deadline deadline) {
 Result<void> Caller::Try(const CallOptions& call, Repeat repeat, const Once& once) {
   int renewals = 0;
   for (int attempt = 1;; ++attempt) {
-    KV_TRY(const ConnectionPtr connection, WaitReady(call.deadline));
+    KV_TRY(const ConnectionPtr connection, WaitReady(call.deadline, call.stop));
     grpc::ClientContext context;
     const Token token = Prepare(context, call);
+    const std::stop_callback cancel(call.stop, [&context] { context.TryCancel(); });
     const grpc::Status status = once(*connection, &context);
     if (status.ok()) return {};
+    if (call.stop.stop_requested()) return Stopped();
     const Error error = FromStatus(status);
     switch (After(error, repeat, token, call.deadline)) {
       case NextStep::kFail:

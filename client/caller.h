@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <stop_token>
 
 #include "base/error.h"
 #include "client/client.h"
@@ -57,8 +58,9 @@ class Caller {
   std::chrono::nanoseconds dial_timeout() const { return dial_timeout_; }
 
  private:
-  // Returns a connection that is up; kDeadlineExceeded if there is none until the deadline.
-  Result<ConnectionPtr> WaitReady(CallOptions::Deadline deadline);
+  // Returns a connection that is up; kDeadlineExceeded if there is none until the deadline,
+  // kCanceled if the stop comes first.
+  Result<ConnectionPtr> WaitReady(CallOptions::Deadline deadline, const std::stop_token& stop = {});
   Result<void> CheckSize(std::size_t size_bytes) const;
   Result<std::string> Authenticate(CallOptions::Deadline deadline);
 

@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -144,6 +145,8 @@ struct CallOptions {
 
   Deadline deadline = Deadline::max();
   bool require_leader = false;  // refuse at once if the member sees no leader
+  // Ends the call with kCanceled. A write may have been made all the same.
+  std::stop_token stop = {};
 
   static CallOptions Within(std::chrono::nanoseconds timeout) {
     return {.deadline = std::chrono::steady_clock::now() + timeout};

@@ -1,42 +1,14 @@
 #include "client/connections.h"
 
-#include <grpcpp/security/tls_credentials_options.h>
-
 #include <algorithm>
 #include <string>
 #include <utility>
 
 #include "client/endpoint.h"
-#include "client/tls_files.h"
+#include "client/tls_credentials.h"
 
 namespace kvorum::client {
 namespace {
-
-unsigned Seconds(std::chrono::seconds d) {
-  return static_cast<unsigned>(std::clamp<std::int64_t>(d.count(), 1, 0x7fffffff));
-}
-
-// gRPC rereads the files periodically on a thread of its own, and each new connection uses the
-// latest content.
-Result<std::shared_ptr<grpc::ChannelCredentials>> TlsCredentials(const TlsOptions& tls) {
-  namespace tls_of_grpc = grpc::experimental;
-  KV_RETURN_IF_ERROR(CheckTlsFiles(tls));
-  const std::string authorities = tls.skip_verification ? "" : tls.ca_file;
-  tls_of_grpc::TlsChannelCredentialsOptions options;
-  if (tls.skip_verification) {
-    options.set_verify_server_certs(false);
-    options.set_check_call_host(false);
-    options.set_certificate_verifier(std::make_shared<tls_of_grpc::NoOpCertificateVerifier>());
-  } else {
-    options.set_certificate_verifier(std::make_shared<tls_of_grpc::HostNameCertificateVerifier>());
-  }
-  if (!tls.certificate_file.empty() || !authorities.empty())
-    options.set_certificate_provider(std::make_shared<tls_of_grpc::FileWatcherCertificateProvider>(
-        tls.key_file, tls.certificate_file, authorities, Seconds(tls.reload_interval)));
-  if (!tls.certificate_file.empty()) options.watch_identity_key_cert_pairs();
-  if (!authorities.empty()) options.watch_root_certs();
-  return tls_of_grpc::TlsCredentials(options);
-}
 
 int Milliseconds(std::chrono::nanoseconds d) {
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(d).count();
@@ -151,7 +123,7 @@ ConnectionPtr Connections::NextReady(const List& connections) {
   return nullptr;
 }
 
-ConnectionPtr Connections::WaitReady(CallOptions::Deadline deadline) {
+ConnectionPtr Connections::WaitReady(CallOptions::Deadline deadline, const std::stop_token& stop) {
   // Notifications can't be cancelled, so each wait is short: when one connection comes up, or the
   // endpoints are replaced, the others' notifications delay us by at most this.
   constexpr std::chrono::milliseconds kSlice(20);
@@ -159,7 +131,7 @@ ConnectionPtr Connections::WaitReady(CallOptions::Deadline deadline) {
     const std::shared_ptr<const List> connections = Current();
     if (ConnectionPtr ready = NextReady(*connections)) return ready;
     const auto now = std::chrono::steady_clock::now();
-    if (now >= deadline) return nullptr;
+    if (now >= deadline || stop.stop_requested()) return nullptr;
     grpc::CompletionQueue queue;
     const auto slice_end = WallDeadline(deadline - now < kSlice ? deadline : now + kSlice);
     for (const ConnectionPtr& connection : *connections)

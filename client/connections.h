@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -37,9 +38,9 @@ class Connections {
   static Result<std::unique_ptr<Connections>> Open(const Options& options);
   ~Connections();
 
-  // Returns a connection that is up, in turn; null if none came up before the deadline. All
-  // connections are started at once, so that a dead member costs no time.
-  ConnectionPtr WaitReady(CallOptions::Deadline deadline);
+  // Returns a connection that is up, in turn; null if none came up before the deadline, or before
+  // the stop. All connections are started at once, so that a dead member costs no time.
+  ConnectionPtr WaitReady(CallOptions::Deadline deadline, const std::stop_token& stop = {});
 
   // Keeps connections to endpoints that stay. At least one endpoint must be given.
   void Replace(const std::vector<std::string>& endpoints);

@@ -3,8 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <stop_token>
+#include <thread>
+
 #include "proto/rpc.pb.h"
 #include "tests/client/fake_member.h"
+#include "tests/client/stalled_member.h"
 
 namespace kvorum::client {
 namespace {
@@ -79,6 +83,28 @@ TEST(ClientTest, TheDeadlineEndsTheWaitForAConnection) {
     ASSERT_FALSE(response);
     EXPECT_EQ(response.error(), (Error{Code::kDeadlineExceeded, "context deadline exceeded"}));
   }
+}
+
+TEST(ClientTest, AStopEndsTheWaitForAConnection) {
+  std::stop_source stop;
+  std::jthread stopper([&] { stop.request_stop(); });
+  const auto response = ConnectTo({"127.0.0.1:1"})->Range({}, {.stop = stop.get_token()});
+  ASSERT_FALSE(response);
+  EXPECT_EQ(response.error(), (Error{Code::kCanceled, "the call was stopped"}));
+}
+
+TEST(ClientTest, AStopEndsACallThatIsNotAnswered) {
+  const StalledMember member(1 << 20);
+  const auto client = ConnectTo({member.endpoint()});
+  std::stop_source stop;
+  std::jthread stopper([&] {
+    member.AwaitCall();
+    stop.request_stop();
+  });
+  const auto response = client->Range({}, {.stop = stop.get_token()});
+  ASSERT_FALSE(response);
+  EXPECT_EQ(response.error(), (Error{Code::kCanceled, "the call was stopped"}));
+  EXPECT_EQ(client->Put({}, {.stop = stop.get_token()}).error().code, Code::kCanceled);
 }
 
 TEST(ClientTest, AStreamHandsOverItsChunksInOrder) {

@@ -37,6 +37,20 @@ def is_healthy(url):
         return False
 
 
+def control(program, endpoint):
+    """What the controller prints of an order that was there, one that comes, and one that goes."""
+    call = [pathlib.Path(os.environ["KVORUM_BIN_DIR"], "kvorumctl"), "--endpoints", endpoint]
+    run(*call, "put", "/orders/last", "tea")
+    with subprocess.Popen([program, endpoint], stdout=subprocess.PIPE, text=True) as controller:
+        lines = [controller.stdout.readline(), controller.stdout.readline()]
+        run(*call, "put", "/orders/2", "milk")
+        lines.append(controller.stdout.readline())
+        run(*call, "del", "/orders/last")
+        lines += controller.stdout.readlines()
+    lines.append(run(*call, "get", "--prefix", "/invoices/"))
+    return "".join(lines)
+
+
 def main():
     build = sys.argv[1]
     server_program = pathlib.Path(os.environ["KVORUM_BIN_DIR"], "kvorum")
@@ -62,13 +76,19 @@ def main():
                 if server.poll() is not None or time.monotonic() > deadline:
                     sys.exit("the server does not start")
                 time.sleep(0.05)
-            printed = run(project / "greeting", f"127.0.0.1:{client_port}", timeout=60)
+            endpoint = f"127.0.0.1:{client_port}"
+            printed = run(project / "greeting", endpoint, timeout=60)
+            invoiced = control(project / "controller", endpoint)
         finally:
             server.kill()
             server.wait()
     expected = "greeting=hello\nseen greeting=hello\nlocked\n"
     if printed != expected:
         sys.exit(f"expected:\n{expected}printed:\n{printed}")
+    expected = ("/invoices/last written\nsynced\n/invoices/2 written\n/orders/last gone\n"
+                "/invoices/2\nfor milk\n/invoices/last\nfor tea\n")
+    if invoiced != expected:
+        sys.exit(f"expected:\n{expected}printed:\n{invoiced}")
 
 
 if __name__ == "__main__":
