@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <ostream>
 
+#include "base/edit_distance.h"
 #include "base/go_quote.h"
 #include "tools/help.h"
 
@@ -32,27 +33,13 @@ void ForEachWord(const FlagSet& flags, std::span<const std::string> line, const 
   }
 }
 
-std::size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, replaced}));
-    }
-  }
-  return row.back();
-}
-
 Failure UnknownCommand(const Command& root, std::string_view name) {
-  constexpr std::size_t kNear = 2;
   std::string message =
       fmt::format("unknown command {} for {}", GoQuote(name), GoQuote(root.name()));
   std::string suggestions;
   for (const Command& child : root.children)
     if (!child.hidden &&
-        (child.name().starts_with(name) || EditDistance(name, child.name()) <= kNear))
+        (child.name().starts_with(name) || EditDistance(name, child.name()) <= kNearDistance))
       suggestions += fmt::format("\t{}\n", child.name());
   if (!suggestions.empty()) message += "\n\nDid you mean this?\n" + suggestions;
   return {ExitCode::kError, message};
@@ -110,15 +97,17 @@ FlagSet KnownFlags(std::span<const Command* const> path) {
 }
 
 const Command* FindChild(const Command& parent, std::string_view name) {
-  const Command* found = nullptr;
-  bool several = false;
+  std::vector<const Command*> found;
   for (const Command& child : parent.children) {
     if (child.name() == name) return &child;
-    if (child.hidden || !child.name().starts_with(name)) continue;
-    several = found != nullptr;
-    found = &child;
+    if (!child.hidden && child.name().starts_with(name)) found.push_back(&child);
   }
-  return several ? nullptr : found;
+  if (found.empty()) return nullptr;
+  const Command* shortest = *std::ranges::min_element(
+      found, {}, [](const Command* command) { return command->name().size(); });
+  const bool begins_all = std::ranges::all_of(
+      found, [&](const Command* command) { return command->name().starts_with(shortest->name()); });
+  return begins_all ? shortest : nullptr;
 }
 
 Outcome<Found> FindCommand(const Command& root, std::span<const std::string> line) {

@@ -75,7 +75,8 @@ std::string PathName(std::span<const Command* const> path);
 // Every flag that the last command of the path knows.
 FlagSet KnownFlags(std::span<const Command* const> path);
 
-// The child of that name, or the only one whose name has that prefix.
+// The child of that name, or the only one whose name has that prefix. A name that begins all others
+// that have it is meant: "snap" is snapshot, not snapshot-server.
 const Command* FindChild(const Command& parent, std::string_view name);
 
 struct Found {

@@ -9,6 +9,7 @@ namespace kvorum::ctl {
 inline constexpr const char* kKeyValueGroup = "Key-value commands";
 inline constexpr const char* kClusterGroup = "Cluster maintenance commands";
 inline constexpr const char* kConcurrencyGroup = "Concurrency commands";
+inline constexpr const char* kSyncGroup = "Agent commands";
 inline constexpr const char* kAuthenticationGroup = "Authentication commands";
 inline constexpr const char* kUtilityGroup = "Utility commands";
 
@@ -21,6 +22,11 @@ Command CompactionCommand();
 Command LeaseCommand();
 Command LockCommand();
 Command ElectCommand();
+Command AgentCommand();
+Command InformerCommand();
+Command MirrorCommand();
+Command CatalogCommand();
+Command SnapshotServerCommand();
 Command EndpointCommand();
 Command AlarmCommand();
 Command DefragCommand();

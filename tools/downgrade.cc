@@ -1,3 +1,5 @@
+#include <ostream>
+
 #include "client/client.h"
 #include "proto/rpc.pb.h"
 #include "tools/commands.h"
@@ -26,6 +28,15 @@ Outcome<void> AskWithTarget(Invocation& invocation, DowngradeRequest::DowngradeA
   return Ask(invocation, action, invocation.args.front());
 }
 
+// etcd's leader ends a downgrade once all members have the version; one of kvorum, which has no
+// older version of itself, cannot.
+Outcome<void> Enable(Invocation& invocation) {
+  KV_RETURN_IF_ERROR(AskWithTarget(invocation, DowngradeRequest::ENABLE));
+  invocation.world.err << "A leader of kvorum does not end a downgrade by itself: only `downgrade "
+                          "cancel` ends it.\n";
+  return {};
+}
+
 }  // namespace
 
 Command DowngradeCommand() {
@@ -40,7 +51,7 @@ Command DowngradeCommand() {
            .run = [](Invocation& i) { return AskWithTarget(i, DowngradeRequest::VALIDATE); }},
           {.use = "enable <TARGET_VERSION>",
            .brief = "Starts a downgrade of the cluster to the version",
-           .run = [](Invocation& i) { return AskWithTarget(i, DowngradeRequest::ENABLE); }},
+           .run = Enable},
           {.use = "cancel",
            .brief = "Cancels the downgrade that is under way",
            .run = [](Invocation& i) { return Ask(i, DowngradeRequest::CANCEL, ""); }},

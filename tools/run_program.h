@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <expected>
 #include <span>
+#include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace mvccpb {
@@ -18,10 +20,19 @@ struct ProgramEnd {
   std::string reason = {};  // empty: success; else Go's text, "exit status 3"
 };
 
-// Waits for its end. Its standard input is empty, its environment is exactly `environment`, and it
-// can be interrupted like any other. The error says why it could not be run.
+struct ProgramOptions {
+  std::string_view input = {};   // its standard input, which it need not read
+  bool output_to_error = false;  // its standard output goes to the error stream
+  // If it can stop, the program has a process group of its own, which is then sent SIGTERM, and
+  // five seconds later SIGKILL.
+  std::stop_token stop = {};
+};
+
+// Waits for its end. Its environment is exactly `environment`, and it can be interrupted like any
+// other. The error says why it could not be run.
 std::expected<ProgramEnd, std::string> RunProgram(std::span<const std::string> command,
-                                                  std::span<const std::string> environment);
+                                                  std::span<const std::string> environment,
+                                                  const ProgramOptions& options = {});
 
 // Runs it with ETCD_WATCH_REVISION, _EVENT_TYPE, _KEY and _VALUE in the environment, the latter
 // three quoted as Go does. The error says why it could not run, or how it ended.

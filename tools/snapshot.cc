@@ -113,6 +113,9 @@ Outcome<void> RunSave(Invocation& invocation) {
     return BadArguments("--every must be at least 1s");
   if (is_series && !std::filesystem::is_directory(path))
     return BadArguments("with --every and --keep the argument is a directory: " + path);
+  if (!is_series && std::filesystem::is_directory(path))
+    return BadArguments(path +
+                        " is a directory: name a file, or save a series by --keep or --every");
   KV_TRY(Saves saves, Saves::Open(invocation));
   if (repeats) return saves.Repeat(path, flags.Duration("every"));
   return is_series ? saves.SaveToSeries(path) : saves.SaveTo(path);

@@ -5,25 +5,22 @@
 #pragma once
 
 #include <stop_token>
-#include <thread>
+
+#include "tools/signal_watch.h"
 
 namespace kvorum::ctl {
 
 class StopSignals {
  public:
   StopSignals();
-  ~StopSignals();
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
   std::stop_token token() const { return stop_.get_token(); }
 
  private:
-  void Wait();
-
   std::stop_source stop_;
-  int wake_fd_ = -1;  // signalled when the thread is to end
-  std::thread thread_;
+  SignalWatch watch_;
 };
 
 }  // namespace kvorum::ctl

@@ -80,7 +80,7 @@ Outcome<void> Follow(client::Watch& watch, const std::vector<std::string>& comma
   return Fail(ExitCode::kInterrupted, "watch is canceled by the server");
 }
 
-constexpr client::CallOptions kWithLeader{.require_leader = true};
+client::CallOptions WithLeader() { return {.require_leader = true}; }
 
 struct Running {
   std::unique_ptr<client::Watch> watch;
@@ -122,7 +122,7 @@ Outcome<void> TakeLine(const std::string& text, Invocation& invocation,
   }
   if (!line) return std::unexpected(line.error());
   Running& started = running.emplace_back();
-  started.watch = client.NewWatch(line->request, kWithLeader);
+  started.watch = client.NewWatch(line->request, WithLeader());
   started.thread = std::thread(
       [&world, &output, watch = started.watch.get(), command = std::move(line->command)] {
         const auto ended = Follow(*watch, command, output, world);
@@ -166,7 +166,7 @@ Outcome<void> Run(Invocation& invocation) {
   KV_TRY(const auto client, session.Connect());
   if (interactive) return RunInteractive(invocation, environment, *client, session.printer());
   WatchOutput output(invocation.world, session.printer());
-  const auto watch = client->NewWatch(line->request, kWithLeader);
+  const auto watch = client->NewWatch(line->request, WithLeader());
   return Follow(*watch, line->command, output, invocation.world);
 }
 

@@ -48,6 +48,11 @@ TEST(FindCommandTest, ByNameOrUniquePrefix) {
   EXPECT_EQ(Named({}), "kvorumctl");
 }
 
+TEST(FindCommandTest, APrefixMeansTheNameThatBeginsAllOthersWithIt) {
+  EXPECT_EQ(Named({"snap", "save"}), "kvorumctl snapshot save");
+  EXPECT_EQ(Named({"snapshot-", "run"}), "kvorumctl snapshot-server run");
+}
+
 TEST(FindCommandTest, FlagsMayStandAnywhere) {
   EXPECT_EQ(Named({"-w", "json", "get", "a"}), "kvorumctl get");
   EXPECT_EQ(Named({"--hex", "get", "a"}), "kvorumctl get");
@@ -126,7 +131,7 @@ Use "kvorumctl options" for a list of global command-line options (applies to al
   EXPECT_EQ(RunLine({"endpoint", "--help"}).out, group.out);
   EXPECT_THAT(RunLine({"endpoint", "hashkv", "-h"}).out,
               HasSubstr("Global Flags:\n      --cluster   use the endpoints"));
-  EXPECT_THAT(RunLine({}).out, HasSubstr("\n\nKey-value commands\n  compaction  Compacts"));
+  EXPECT_THAT(RunLine({}).out, HasSubstr("\n\nKey-value commands\n  compaction      Compacts"));
   EXPECT_THAT(RunLine({"options"}).out, HasSubstr("  -w, --write-out string "));
 }
 

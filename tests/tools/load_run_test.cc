@@ -1,10 +1,16 @@
 #include "tools/load_run.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
+#include <future>
+#include <sstream>
+#include <utility>
 
 #include "tools/progress_bar.h"
+#include "tools/step_progress.h"
 
 namespace kvorum::ctl {
 namespace {
@@ -61,8 +67,39 @@ TEST(ProgressLineTest, BytesHaveARateAndATimeLeft) {
   const ProgressBar::State half = ByteProgress(10'000'000, 20'000'000, 2);
   EXPECT_DOUBLE_EQ(half.share, 0.5);
   EXPECT_EQ(half.text, "10 MB of 20 MB, 5.0 MB/s, 2 s left");
-  EXPECT_EQ(ByteProgress(0, 20, 0).text, "0 B of 20 B, 0 B/s, 0 s left");
+  EXPECT_EQ(ByteProgress(0, 20, 0).text, "0 B of 20 B") << "no rate is known yet";
+  EXPECT_EQ(ByteProgress(20, 20, 2).text, "20 B of 20 B, 10 B/s");
   EXPECT_DOUBLE_EQ(ByteProgress(30, 20, 1).share, 1);
+}
+
+TEST(StepProgressTest, AStepOfUnknownSizeHasItsNameAlone) {
+  StepProgress progress;
+  const datadir::OnProgress tell = progress.Callback();
+  tell("reading the log", 0, 0);
+  EXPECT_EQ(progress.State().text, "reading the log");
+  tell("copying", 5, 20);
+  EXPECT_THAT(progress.State().text, testing::StartsWith("copying 5 B of 20 B"));
+  EXPECT_DOUBLE_EQ(progress.State().share, 0.25);
+}
+
+TEST(ProgressBarTest, WorkThatIsDoneBeforeTheDelayDrawsNothing) {
+  std::istringstream in;
+  std::ostringstream out;
+  std::ostringstream err;
+  World world{.in = in, .out = out, .err = err, .environment = {}, .err_is_terminal = true};
+  {
+    const ProgressBar bar(world, [] { return ProgressBar::State{}; }, std::chrono::hours(1));
+  }
+  EXPECT_EQ(err.str(), "");
+  std::promise<void> asked;
+  {
+    const ProgressBar bar(world, [&asked, first = true]() mutable {
+      if (std::exchange(first, false)) asked.set_value();
+      return ProgressBar::State{.share = 1, .text = "done"};
+    });
+    asked.get_future().wait();
+  }
+  EXPECT_THAT(err.str(), testing::HasSubstr("100% done"));
 }
 
 }  // namespace

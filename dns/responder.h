@@ -1,0 +1,48 @@
+// Answers DNS questions about the catalog: a packet in, a packet out.
+//
+//   NAME.service.kvorum            A, AAAA and SRV of the service's healthy instances
+//   _NAME._tcp.service.kvorum      SRV of the same
+//   HEX.addr.kvorum                the address of 4 or 16 bytes that is spelled: the targets of SRV
+//
+// An instance whose value names a host is in SRV answers alone, without its address; one without a
+// port is in A and AAAA alone. A service without a healthy instance exists, and has no data. What
+// is not below kvorum is refused. Services whose names are no single label have no name here.
+//
+// Pure but for the randomness that is passed in; for one thread at a time. The directory outlives
+// it. Cost: O(instances of the service), at most ten encodings of the reply.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/rng.h"
+#include "dns/directory.h"
+#include "dns/message.h"
+
+namespace kvorum::dns {
+
+enum class Transport : std::uint8_t { kUdp, kTcp };
+
+// A reply names so many instances at most, chosen at random.
+inline constexpr std::size_t kMaxAnswers = 256;
+
+class Responder {
+ public:
+  Responder(const Directory& directory, std::uint64_t seed) : directory_(directory), rng_(seed) {}
+
+  // Empty: the packet gets no answer. Over UDP it has 512 bytes at most, or as many as the query
+  // takes up to kEdnsBytes (wire.h), over TCP 65,535.
+  std::string Answer(std::string_view packet, Transport transport);
+
+ private:
+  Reply ReplyTo(const Query& query, std::size_t most_answers);
+  void AddAnswers(const Query& query, std::vector<Data> data, std::size_t most_answers,
+                  Reply& reply);
+
+  const Directory& directory_;
+  Rng rng_;
+};
+
+}  // namespace kvorum::dns

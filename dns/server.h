@@ -1,0 +1,44 @@
+// Answers DNS questions over UDP and TCP on one address, on a thread of its own.
+//
+// Bounds: those of ServerLimits over TCP, where a connection beyond them is closed at once, and
+// kMaxQueryBytes (wire.h) a question. Over UDP an answer that the socket does not take at once is
+// lost. The directory outlives the server.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "dns/directory.h"
+
+namespace kvorum::dns {
+
+struct ServerLimits {
+  int connections = 64;
+  int questions = 100;                          // of a connection
+  Duration patience = std::chrono::seconds(5);  // for a question and its answer
+};
+
+class Server {
+ public:
+  // ADDRESS:PORT or [ADDRESS]:PORT; port 0 is a free one. kInvalidArgument: no such form;
+  // kUnavailable: the address cannot be taken.
+  static Result<std::unique_ptr<Server>> Open(const std::string& address,
+                                              const Directory& directory,
+                                              const ServerLimits& limits = {});
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  // Returns the address that it listens on, with the port that was picked for port 0.
+  std::string address() const;
+
+ private:
+  class Sockets;
+  explicit Server(std::unique_ptr<Sockets> sockets);
+  std::unique_ptr<Sockets> sockets_;
+};
+
+}  // namespace kvorum::dns

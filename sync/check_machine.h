@@ -1,0 +1,54 @@
+// One check: when it is probed, and what the results make of its status. Pure; for one thread at a
+// time.
+//
+// A probed check is probed an interval after the last probe ended, for the first time at a random
+// moment of the first interval. One that has not ended a second after its time-out has failed; the
+// next waits for its end all the same. A threshold holds the status back, not the output. A ttl
+// check takes reports as they are, and is critical once nobody has reported for an interval.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/rng.h"
+#include "sync/entry.h"
+#include "sync/timer.h"
+
+namespace kvorum::sync {
+
+struct ProbeResult {
+  Health health = Health::kCritical;
+  std::string output = {};
+
+  friend bool operator==(const ProbeResult&, const ProbeResult&) = default;
+};
+
+class CheckMachine {
+ public:
+  CheckMachine(const Check& check, TimePoint now, Rng& rng);
+
+  const CheckDefinition& definition() const { return definition_; }
+  // True if a probe is to begin now; then ProbeEnded follows.
+  bool TakeProbe(TimePoint now);
+  // Returns what the check says now.
+  ProbeResult ProbeEnded(ProbeResult result, TimePoint now);
+  // Somebody reported about a ttl check.
+  void Reported(Health health, TimePoint now);
+  // Returns what the check says if its time to live has passed, or the time of the probe under way.
+  std::optional<ProbeResult> TakeExpired(TimePoint now);
+  TimePoint due() const { return timer_.due(); }
+
+ private:
+  ProbeResult Count(ProbeResult result);
+
+  CheckDefinition definition_;
+  Health health_;
+  int successes_ = 0;  // in a row
+  int failures_ = 0;
+  bool is_probing_ = false;
+  bool is_overdue_ = false;  // the probe under way, which has been counted
+  Timer timer_;
+};
+
+}  // namespace kvorum::sync

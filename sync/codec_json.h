@@ -1,0 +1,20 @@
+// Values that are JSON documents.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace kvorum::sync {
+
+struct JsonCodec {
+  using Value = nlohmann::json;
+  static Result<nlohmann::json> Decode(std::string_view bytes) {
+    auto value = nlohmann::json::parse(bytes, nullptr, /*allow_exceptions=*/false);
+    if (value.is_discarded()) return Fail(Code::kInvalidArgument, "not a JSON document");
+    return value;
+  }
+};
+
+}  // namespace kvorum::sync

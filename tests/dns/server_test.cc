@@ -1,0 +1,153 @@
+// The answers over sockets: UDP, TCP, and the bounds of connections.
+#include "dns/server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/asio/connect.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ip/udp.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/write.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/dns/dns_client.h"
+#include "tests/dns/fake_directory.h"
+#include "tests/eventually.h"
+
+namespace kvorum::dns {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using asio::ip::udp;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+class DnsServer : public testing::Test {
+ protected:
+  DnsServer() {
+    directory_.Add("web", "10.0.0.1:80");
+    for (int i = 0; i < 200; ++i) directory_.Add("many", "10.0.1." + std::to_string(i));
+    Listen({});
+  }
+  void Listen(const ServerLimits& limits) {
+    server_ = Server::Open("127.0.0.1:0", directory_, limits).value();
+    const std::string address = server_->address();
+    port_ = static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
+  }
+
+  std::string OverUdp(const std::string& packet) {
+    udp::socket socket(io_, udp::v4());
+    socket.send_to(asio::buffer(packet), {asio::ip::address_v4::loopback(), port_});
+    std::string reply(4096, '\0');
+    udp::endpoint from;
+    reply.resize(socket.receive_from(asio::buffer(reply), from));
+    return reply;
+  }
+  tcp::socket Connect() {
+    tcp::socket socket(io_);
+    socket.connect({asio::ip::address_v4::loopback(), port_});
+    return socket;
+  }
+  static std::string Exchange(tcp::socket& socket, const std::string& packet) {
+    boost::system::error_code error;
+    asio::write(socket, asio::buffer(Bytes16(static_cast<unsigned>(packet.size())) + packet),
+                error);
+    std::string length(2, '\0');
+    asio::read(socket, asio::buffer(length), error);
+    if (error) return "";
+    std::string reply(
+        static_cast<std::size_t>(ns_get16(reinterpret_cast<const std::uint8_t*>(length.data()))),
+        '\0');
+    asio::read(socket, asio::buffer(reply), error);
+    return error ? "" : reply;
+  }
+  // It has closed the connection, sooner or later.
+  static bool IsClosed(tcp::socket& socket) {
+    char byte = 0;
+    boost::system::error_code error;
+    asio::read(socket, asio::buffer(&byte, 1), error);
+    return static_cast<bool>(error);
+  }
+
+  FakeDirectory directory_;
+  std::unique_ptr<Server> server_;
+  asio::io_context io_;
+  std::uint16_t port_ = 0;
+};
+
+TEST_F(DnsServer, AnswersOverUdpAndAfterRubbish) {
+  udp::socket socket(io_, udp::v4());
+  for (const std::string& rubbish : {std::string(), std::string("x"), std::string(9000, '\xff')})
+    socket.send_to(asio::buffer(rubbish), {asio::ip::address_v4::loopback(), port_});
+  EXPECT_THAT(Read(OverUdp(PacketOf({.name = "web.service.kvorum"}))).answers,
+              ElementsAre("web.service.kvorum 0 A 10.0.0.1"));
+}
+
+TEST_F(DnsServer, ATruncatedAnswerIsWholeOverTcp) {
+  const std::string packet = PacketOf({.name = "many.service.kvorum"});
+  EXPECT_TRUE(Read(OverUdp(packet)).is_truncated);
+  tcp::socket socket = Connect();
+  EXPECT_THAT(Read(Exchange(socket, packet)).answers, SizeIs(200));
+  EXPECT_THAT(Read(Exchange(socket, packet)).answers, SizeIs(200));  // and again
+}
+
+TEST_F(DnsServer, AConnectionEndsAfterAHundredQuestions) {
+  tcp::socket socket = Connect();
+  const std::string packet = PacketOf({.name = "web.service.kvorum"});
+  for (int i = 0; i < 100; ++i) ASSERT_NE(Exchange(socket, packet), "");
+  EXPECT_TRUE(IsClosed(socket));
+}
+
+TEST_F(DnsServer, AConnectionWithRubbishIsClosed) {
+  for (const std::string& rubbish : {Bytes16(0), Bytes16(4097), Bytes16(3) + "abc"}) {
+    tcp::socket socket = Connect();
+    asio::write(socket, asio::buffer(rubbish));
+    EXPECT_TRUE(IsClosed(socket));
+  }
+}
+
+TEST_F(DnsServer, ASilentConnectionIsClosedInTime) {
+  Listen({.patience = std::chrono::milliseconds(50)});
+  tcp::socket socket = Connect();
+  asio::write(socket, asio::buffer(Bytes16(40) + "half"));
+  EXPECT_TRUE(IsClosed(socket));
+}
+
+TEST_F(DnsServer, TheSixtyFifthConnectionIsClosedAndUdpGoesOn) {
+  std::vector<tcp::socket> held;
+  const std::string packet = PacketOf({.name = "web.service.kvorum"});
+  for (int i = 0; i < 64; ++i) {
+    held.push_back(Connect());
+    ASSERT_NE(Exchange(held.back(), packet), "");
+  }
+  tcp::socket one_more = Connect();
+  EXPECT_TRUE(IsClosed(one_more));
+  EXPECT_NE(OverUdp(packet), "");
+  held.clear();
+  EXPECT_TRUE(Eventually([&] {
+    tcp::socket socket = Connect();
+    return !Exchange(socket, packet).empty();
+  }));
+}
+
+TEST_F(DnsServer, AnAddressThatCannotBeTakenIsNamed) {
+  for (const std::string address : {"", "127.0.0.1", "localhost:53", "127.0.0.1:65536", ":53"}) {
+    const auto opened = Server::Open(address, directory_);
+    ASSERT_FALSE(opened);
+    EXPECT_EQ(opened.error().code, Code::kInvalidArgument) << address;
+  }
+  const auto taken = Server::Open(server_->address(), directory_);
+  ASSERT_FALSE(taken);
+  EXPECT_EQ(taken.error().code, Code::kUnavailable);
+  EXPECT_THAT(taken.error().message, HasSubstr("DNS cannot listen on " + server_->address()));
+  EXPECT_THAT(Server::Open("[::1]:0", directory_).value()->address(), HasSubstr("[::1]:"));
+}
+
+}  // namespace
+}  // namespace kvorum::dns

@@ -1,0 +1,374 @@
+// The checks of an agent: their state machine and runner with a clock of the test's own, and the
+// probes themselves on this machine.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/write.hpp>
+#include <chrono>
+#include <fstream>
+#include <functional>
+#include <future>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "sync/check_machine.h"
+#include "sync/check_runner.h"
+#include "sync/system_prober.h"
+#include "tests/eventually.h"
+#include "tests/sync/agent_world.h"
+
+namespace kvorum::sync {
+namespace {
+
+using namespace std::chrono_literals;
+using boost::asio::ip::tcp;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using testing::StartsWith;
+
+constexpr TimePoint kNow{1'000'000'000};
+
+const CheckDefinition kTcpCheck{.id = "up", .kind = CheckKind::kTcp, .target = "127.0.0.1:1"};
+
+TEST(SyncCheckMachine, ProbesComeAnIntervalAfterTheLastOneEnded) {
+  Rng rng(3);
+  CheckMachine machine({.definition = kTcpCheck}, kNow, rng);
+  const TimePoint first = machine.due();
+  EXPECT_LT(first, kNow + 10s);
+  EXPECT_FALSE(machine.TakeProbe(first - 1ns));
+  EXPECT_TRUE(machine.TakeProbe(first));
+  EXPECT_FALSE(machine.TakeProbe(first + 1h)) << "one is under way";
+  machine.ProbeEnded({.health = Health::kPassing}, first + 3s);
+  EXPECT_EQ(machine.due(), first + 13s);
+}
+
+TEST(SyncCheckMachine, AProbeThatDoesNotEndIsAFailureOnce) {
+  Rng rng(3);
+  CheckDefinition definition = kTcpCheck;
+  definition.failures_before_critical = 2;
+  CheckMachine machine({.definition = definition, .health = Health::kPassing}, kNow, rng);
+  const TimePoint first = machine.due();
+  ASSERT_TRUE(machine.TakeProbe(first));
+  EXPECT_FALSE(machine.TakeExpired(first + 5s));
+  EXPECT_EQ(machine.due(), first + 6s);
+  EXPECT_EQ(machine.TakeExpired(first + 6s),
+            (ProbeResult{.health = Health::kPassing, .output = "no answer within 5000 ms"}));
+  EXPECT_FALSE(machine.TakeExpired(first + 1h));
+  EXPECT_FALSE(machine.TakeProbe(first + 1h)) << "it is under way";
+  EXPECT_EQ(machine.ProbeEnded({.health = Health::kCritical}, first + 2h).health, Health::kPassing);
+  ASSERT_TRUE(machine.TakeProbe(first + 2h + 10s));
+  EXPECT_EQ(machine.TakeExpired(first + 3h)->health, Health::kCritical);
+}
+
+TEST(SyncCheckMachine, ThresholdsHoldTheStatusBack) {
+  Rng rng(3);
+  CheckDefinition definition = kTcpCheck;
+  definition.successes_before_passing = 2;
+  definition.failures_before_critical = 3;
+  CheckMachine machine({.definition = definition, .health = Health::kCritical}, kNow, rng);
+  std::vector<Health> says;
+  const auto probe = [&](Health health) {
+    says.push_back(machine.ProbeEnded({.health = health}, kNow).health);
+  };
+  for (const Health health :
+       {Health::kPassing, Health::kCritical, Health::kPassing, Health::kPassing, Health::kCritical,
+        Health::kCritical, Health::kWarning, Health::kWarning, Health::kCritical, Health::kCritical,
+        Health::kCritical})
+    probe(health);
+  using enum Health;
+  EXPECT_THAT(says, ElementsAre(kCritical, kCritical, kCritical, kPassing, kPassing, kPassing,
+                                kPassing, kWarning, kWarning, kWarning, kCritical));
+}
+
+TEST(SyncCheckMachine, ATtlCheckIsCriticalWhenNobodyReports) {
+  Rng rng(3);
+  CheckMachine machine({.definition = {.id = "ttl", .interval = 10s}}, kNow, rng);
+  EXPECT_EQ(machine.due(), kNever) << "it begins critical";
+  machine.Reported(Health::kPassing, kNow);
+  machine.Reported(Health::kWarning, kNow + 5s);
+  EXPECT_FALSE(machine.TakeExpired(kNow + 14s));
+  EXPECT_FALSE(machine.TakeProbe(kNow + 15s));
+  EXPECT_EQ(machine.TakeExpired(kNow + 15s)->health, Health::kCritical);
+  EXPECT_FALSE(machine.TakeExpired(kNow + 1h));
+}
+
+class FakeProber final : public Prober {
+ public:
+  struct Probe {
+    CheckDefinition check;
+    OnEnd on_end;
+  };
+  void Begin(const CheckDefinition& check, OnEnd on_end) override {
+    probes.push_back({check, std::move(on_end)});
+  }
+  std::vector<Probe> probes;
+};
+
+class SyncCheckRunner : public AgentWorld {
+ protected:
+  SyncCheckRunner() : agent_(Started("n1")), runner_(executor_, prober_, *agent_->syncer, 9) {}
+
+  void Register(const std::string& id, const CheckDefinition& check) {
+    ASSERT_TRUE(agent_->syncer->Register(
+        {.id = id, .name = "web", .value = "", .checks = {{.definition = check}}}));
+    runner_.Refresh();
+    executor_.Settle();
+  }
+  Check CheckOf(const std::string& id) {
+    for (const auto& listed : agent_->syncer->List(Registry::Which::kVisible))
+      if (listed.entry.id == id) return listed.entry.checks.front();
+    return {};
+  }
+
+  FakeProber prober_;
+  std::unique_ptr<Agent> agent_;
+  CheckRunner runner_;
+};
+
+TEST_F(SyncCheckRunner, AResultReachesTheStore) {
+  Register("a", kTcpCheck);
+  for (int i = 0; i < 100 && prober_.probes.empty(); ++i) Pass(100ms);
+  ASSERT_THAT(prober_.probes, SizeIs(1));
+  prober_.probes[0].on_end({.health = Health::kPassing, .output = "fine"});
+  Pass(100ms);
+  EXPECT_EQ(CheckOf("a").health, Health::kPassing);
+  EXPECT_EQ(RemoteOutput("a"), "fine");
+  Pass(11s);
+  EXPECT_THAT(prober_.probes, SizeIs(2));
+}
+
+TEST_F(SyncCheckRunner, AProbeThatDoesNotEndIsCriticalAllTheSame) {
+  ASSERT_TRUE(agent_->syncer->Register(
+      {.id = "a",
+       .name = "web",
+       .value = "",
+       .checks = {{.definition = kTcpCheck, .health = Health::kPassing}}}));
+  runner_.Refresh();
+  Pass(17s);
+  EXPECT_THAT(prober_.probes, SizeIs(1));
+  EXPECT_EQ(CheckOf("a").health, Health::kCritical);
+  EXPECT_EQ(RemoteOutput("a"), "no answer within 5000 ms");
+}
+
+TEST_F(SyncCheckRunner, AnAnswerOfAReplacedCheckIsDropped) {
+  Register("a", kTcpCheck);
+  Pass(10s);
+  ASSERT_THAT(prober_.probes, SizeIs(1));
+  CheckDefinition other = kTcpCheck;
+  other.target = "127.0.0.1:2";
+  Register("a", other);
+  prober_.probes[0].on_end({.health = Health::kPassing, .output = "of the old one"});
+  Pass(1ms);
+  EXPECT_EQ(CheckOf("a").health, Health::kCritical);
+  ASSERT_TRUE(agent_->syncer->Deregister("a"));
+  runner_.Refresh();
+  const std::size_t probes = prober_.probes.size();
+  Pass(60s);
+  EXPECT_LE(prober_.probes.size(), probes);
+}
+
+TEST_F(SyncCheckRunner, AnEqualRegistrationDoesNotBeginAnew) {
+  Register("a", kTcpCheck);
+  Pass(10s);
+  Register("a", kTcpCheck);
+  Pass(60s);
+  EXPECT_THAT(prober_.probes, SizeIs(1)) << "the first is still under way";
+}
+
+TEST_F(SyncCheckRunner, ReportsAreForTtlChecks) {
+  Register("a", {.id = "ttl", .interval = 10s});
+  Register("b", kTcpCheck);
+  EXPECT_TRUE(runner_.Report("a", "ttl", Health::kPassing, "here"));
+  EXPECT_EQ(runner_.Report("b", "up", Health::kPassing, "").error().message,
+            "check up of entry b is probed");
+  EXPECT_EQ(runner_.Report("c", "up", Health::kPassing, "").error().code, Code::kNotFound);
+  Pass(5s);
+  EXPECT_EQ(CheckOf("a").health, Health::kPassing);
+  Pass(6s);
+  EXPECT_EQ(CheckOf("a").health, Health::kCritical);
+}
+
+ProbeResult ProbeOnce(const CheckDefinition& check) {
+  std::promise<ProbeResult> result;
+  SystemProber prober;
+  prober.Begin(check, [&](ProbeResult ended) { result.set_value(std::move(ended)); });
+  return result.get_future().get();
+}
+
+// Answers the first connection with the text, and keeps it open.
+class OneAnswer {
+ public:
+  explicit OneAnswer(std::string text)
+      : acceptor_(io_, {boost::asio::ip::address_v4::loopback(), 0}),
+        thread_([this, text = std::move(text)] {
+          tcp::socket socket(io_);
+          boost::system::error_code error;
+          acceptor_.accept(socket, error);
+          if (error) return;
+          boost::asio::write(socket, boost::asio::buffer(text), error);
+          std::string rest(1, '\0');
+          while (!error) socket.read_some(boost::asio::buffer(rest), error);
+        }) {}
+  ~OneAnswer() { thread_.join(); }
+  std::string address() const {
+    return "127.0.0.1:" + std::to_string(acceptor_.local_endpoint().port());
+  }
+
+ private:
+  boost::asio::io_context io_;
+  tcp::acceptor acceptor_;
+  std::thread thread_;
+};
+
+CheckDefinition HttpCheck(const std::string& address) {
+  return {.id = "up", .kind = CheckKind::kHttp, .target = "http://" + address + "/health?x=1"};
+}
+
+TEST(SyncProber, AConnectionThatIsAcceptedPasses) {
+  const OneAnswer server("");
+  CheckDefinition check = kTcpCheck;
+  check.target = server.address();
+  EXPECT_EQ(ProbeOnce(check),
+            (ProbeResult{.health = Health::kPassing, .output = "connected to " + check.target}));
+}
+
+TEST(SyncProber, AConnectionThatIsRefusedIsCritical) {
+  EXPECT_EQ(ProbeOnce(kTcpCheck),
+            (ProbeResult{.health = Health::kCritical, .output = "Connection refused"}));
+}
+
+TEST(SyncProber, AnHttpStatusDecides) {
+  const std::vector<std::pair<std::string, Health>> table = {{"200 OK", Health::kPassing},
+                                                             {"204 No Content", Health::kPassing},
+                                                             {"429 Busy", Health::kWarning},
+                                                             {"302 Found", Health::kCritical},
+                                                             {"503 Down", Health::kCritical}};
+  for (const auto& [status, health] : table) {
+    const OneAnswer server("HTTP/1.1 " + status + "\r\nContent-Length: 0\r\n\r\n");
+    const ProbeResult result = ProbeOnce(HttpCheck(server.address()));
+    EXPECT_EQ(result.health, health) << status;
+    EXPECT_EQ(result.output, "HTTP " + status.substr(0, 3) + "\n");
+  }
+}
+
+TEST(SyncProber, ABodyIsReadAsFarAsItIsKept) {
+  // It tells of a gigabyte, and sends no more than this.
+  const OneAnswer server("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n" +
+                         std::string(20'000, 'x'));
+  const ProbeResult result = ProbeOnce(HttpCheck(server.address()));
+  EXPECT_EQ(result.health, Health::kPassing);
+  EXPECT_THAT(result.output, SizeIs(kMaxOutputBytes));
+}
+
+TEST(SyncProber, RubbishInsteadOfHttpIsCritical) {
+  const OneAnswer server("\x01\x02 rubbish\r\n\r\n");
+  EXPECT_EQ(ProbeOnce(HttpCheck(server.address())).health, Health::kCritical);
+}
+
+TEST(SyncProber, AServerThatDoesNotAnswerIsCriticalAfterTheTimeOut) {
+  const OneAnswer server("");
+  CheckDefinition check = HttpCheck(server.address());
+  check.timeout = 50ms;
+  EXPECT_EQ(ProbeOnce(check),
+            (ProbeResult{.health = Health::kCritical, .output = "no answer within 50 ms"}));
+}
+
+CheckDefinition ExecCheck(const std::string& script) {
+  return {.id = "run", .kind = CheckKind::kExec, .command = {"/bin/sh", "-c", script}};
+}
+
+TEST(SyncProber, AnExitCodeDecides) {
+  EXPECT_EQ(ProbeOnce(ExecCheck("echo out; echo err >&2")),
+            (ProbeResult{.health = Health::kPassing, .output = "out\nerr\n"}));
+  EXPECT_EQ(ProbeOnce(ExecCheck("exit 1")).health, Health::kWarning);
+  EXPECT_EQ(ProbeOnce(ExecCheck("exit 2")).health, Health::kCritical);
+  EXPECT_EQ(ProbeOnce(ExecCheck("kill -9 $$")),
+            (ProbeResult{.health = Health::kCritical, .output = "ended by signal 9\n"}));
+  EXPECT_EQ(ProbeOnce(ExecCheck("read line || echo no input")).output, "no input\n");
+}
+
+// The host program's handling of children, for a test.
+class ChildrenReaped {
+ public:
+  ChildrenReaped() : before_(signal(SIGCHLD, SIG_IGN)) {}
+  ~ChildrenReaped() { (void)signal(SIGCHLD, before_); }
+  ChildrenReaped(const ChildrenReaped&) = delete;
+  ChildrenReaped& operator=(const ChildrenReaped&) = delete;
+
+ private:
+  sighandler_t before_;
+};
+
+TEST(SyncProber, AProgramWhoseEndSomebodyElseTookIsCritical) {
+  const ChildrenReaped reaped;
+  EXPECT_EQ(ProbeOnce(ExecCheck("echo out; exit 0")),
+            (ProbeResult{.health = Health::kCritical, .output = "its end was not seen\nout\n"}));
+}
+
+TEST(SyncProber, AProgramSeesItsOwnChildrenEnd) {
+  const ChildrenReaped reaped;
+  CheckDefinition check = ExecCheck("");  // not through a shell, which may handle the signal
+  check.command = {"grep", "SigIgn", "/proc/self/status"};
+  const std::string output = ProbeOnce(check).output;
+  const std::size_t colon = output.find(':');
+  ASSERT_NE(colon, std::string::npos) << output;
+  const auto ignored = std::stoull(output.substr(colon + 1), nullptr, 16);
+  EXPECT_EQ(ignored & (1ULL << (SIGCHLD - 1U)), 0U) << output;
+}
+
+TEST(SyncProber, AProgramThatIsNotThereIsCritical) {
+  CheckDefinition check = ExecCheck("");
+  check.command = {"/no/such/program"};
+  EXPECT_EQ(ProbeOnce(check).output,
+            "/no/such/program could not be run: No such file or directory");
+}
+
+TEST(SyncProber, AnEndlessOutputIsCutAndTheProgramKilled) {
+  CheckDefinition check = ExecCheck("while :; do echo xxxxxxxxxxxxxxxx; done");
+  check.timeout = 200ms;
+  const ProbeResult result = ProbeOnce(check);
+  EXPECT_EQ(result.health, Health::kCritical);
+  EXPECT_THAT(result.output, StartsWith("killed after 200 ms\nxxxx"));
+  EXPECT_LE(result.output.size(), kMaxOutputBytes);
+}
+
+// True once the process is gone or has ended.
+bool HasEnded(const std::string& pid) {
+  std::ifstream status("/proc/" + pid + "/stat");
+  std::string id;
+  std::string name;
+  std::string state;
+  status >> id >> name >> state;
+  return !status || state == "Z" || state == "X";
+}
+
+TEST(SyncProber, WhatAProgramLeavesBehindIsKilled) {
+  const ProbeResult result = ProbeOnce(ExecCheck("sleep 1000 & echo $!"));
+  EXPECT_EQ(result.health, Health::kPassing);
+  const std::string pid = result.output.substr(0, result.output.find('\n'));
+  ASSERT_FALSE(pid.empty());
+  EXPECT_TRUE(Eventually([&] { return HasEnded(pid); }));
+}
+
+TEST(SyncProber, ADestroyedProberLeavesNoProgramBehind) {
+  const std::string file = testing::TempDir() + "/sync-prober-" + std::to_string(getpid());
+  std::string pid;
+  {
+    SystemProber prober;
+    prober.Begin(
+        ExecCheck("echo $$ > " + file + ".new; mv " + file + ".new " + file + "; exec sleep 1000"),
+        [](const ProbeResult&) { ADD_FAILURE() << "there is no result"; });
+    ASSERT_TRUE(Eventually([&] { return bool(std::ifstream(file) >> pid); }));
+  }
+  EXPECT_TRUE(HasEnded(pid));
+  unlink(file.c_str());
+}
+
+}  // namespace
+}  // namespace kvorum::sync

@@ -1,0 +1,263 @@
+#include "tests/sync/fake_store.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/key_range.h"
+
+namespace kvorum::sync {
+
+class FakeStore::OpenWatch final : public StoreWatch {
+ public:
+  OpenWatch(FakeStore& store, WatchRequest watch_request, WatchSink watch_sink)
+      : next(watch_request.from_revision),
+        request(std::move(watch_request)),
+        sink(std::move(watch_sink)),
+        store_(store) {
+    store_.open_.push_back(this);
+  }
+  ~OpenWatch() override { std::erase(store_.open_, this); }
+  OpenWatch(const OpenWatch&) = delete;
+  OpenWatch& operator=(const OpenWatch&) = delete;
+
+  void RequestProgress() override {
+    ++store_.progress_requests_;
+    if (store_.answers_progress_ && store_.is_connected_ && untaken < kWatchWindow) Progress();
+  }
+  void Taken() override {
+    --untaken;
+    store_.Feed(*this);
+  }
+
+  void Progress() {
+    ++untaken;
+    next = std::max(next, store_.revision_ + 1);
+    sink.on_batch({.revision = store_.revision_, .events = {}});
+  }
+
+  std::int64_t next;
+  int untaken = 0;
+  const WatchRequest request;
+  const WatchSink sink;
+
+ private:
+  FakeStore& store_;
+};
+
+std::int64_t FakeStore::Commit(const std::vector<Write>& writes) {
+  const std::int64_t revision = revision_ + 1;
+  std::vector<Event> events;
+  for (const auto& [key, value] : writes) {
+    std::vector<KeyValue>& versions = keys_[key];
+    const KeyValue before = versions.empty() ? KeyValue{} : versions.back();
+    if (!value && before.version == 0) continue;
+    KeyValue after{.key = key, .value = value.value_or(""), .mod_revision = revision};
+    if (value) {
+      after.version = before.version + 1;
+      after.create_revision = before.version == 0 ? revision : before.create_revision;
+    }
+    versions.push_back(after);
+    events.push_back({.is_delete = !value, .kv = after, .prev = before});
+    if (before.version == 0) events.back().prev = {};
+  }
+  if (events.empty()) return revision_;
+  revision_ = revision;
+  history_[revision] = std::move(events);
+  for (OpenWatch* watch : std::vector(open_)) Feed(*watch);
+  return revision_;
+}
+
+std::map<std::string, std::string> FakeStore::Contents() const {
+  std::map<std::string, std::string> contents;
+  for (const auto& [key, versions] : keys_) {
+    if (versions.back().version != 0) contents[key] = versions.back().value;
+  }
+  return contents;
+}
+
+void FakeStore::Connect() {
+  is_connected_ = true;
+  for (OpenWatch* watch : std::vector(open_)) {
+    if (watch->next <= compacted_) {
+      watch->sink.on_end(
+          {.error = {Code::kOutOfRange, "compacted"}, .compact_revision = compacted_});
+    } else {
+      Feed(*watch);
+    }
+  }
+}
+
+void FakeStore::EndWatches(const Error& error) {
+  for (OpenWatch* watch : std::vector(open_)) watch->sink.on_end({.error = error});
+}
+
+void FakeStore::NotifyProgress() {
+  for (OpenWatch* watch : std::vector(open_)) watch->Progress();
+}
+
+void FakeStore::FailRanges(const Error& error, int times) { range_failure_ = {error, times}; }
+void FakeStore::FailWatches(const Error& error, int times) { watch_failure_ = {error, times}; }
+
+void FakeStore::LetGo() {
+  holds_ranges_ = false;
+  for (auto& answer : std::exchange(held_, {})) answer();
+}
+
+int FakeStore::untaken() const {
+  int sum = 0;
+  for (const OpenWatch* watch : open_) sum += watch->untaken;
+  return sum;
+}
+
+void FakeStore::Range(RangeRequest request, OnAnswer<RangeAnswer> on_answer) {
+  ++ranges_;
+  auto answer = [this, request = std::move(request), on_answer = std::move(on_answer)]() mutable {
+    if (auto error = range_failure_.Take()) return on_answer(Fail(*std::move(error)));
+    Result<RangeAnswer> read = Read(request);
+    if (read) {
+      largest_range_ = std::max(largest_range_, read->kvs.size());
+      last_range_ = read->kvs.data();
+    }
+    on_answer(std::move(read));
+  };
+  if (holds_ranges_) {
+    held_.emplace_back(std::move(answer));
+  } else {
+    answer();
+  }
+}
+
+const KeyValue* FakeStore::At(const std::string& key, std::int64_t revision) const {
+  const auto found = keys_.find(key);
+  if (found == keys_.end()) return nullptr;
+  const KeyValue* at = nullptr;
+  for (const KeyValue& version : found->second) {
+    if (version.mod_revision <= revision) at = &version;
+  }
+  return at != nullptr && at->version != 0 ? at : nullptr;
+}
+
+Result<RangeAnswer> FakeStore::Read(const RangeRequest& request) const {
+  const std::int64_t at = request.revision == 0 ? revision_ : request.revision;
+  if (at < compacted_)
+    return Fail(Code::kOutOfRange, "etcdserver: mvcc: required revision has been compacted");
+  RangeAnswer answer{.revision = revision_};
+  const KeyRange range(request.key, request.end);
+  for (auto it = keys_.lower_bound(request.key); it != keys_.end(); ++it) {
+    if (!range.BeforeEnd(it->first)) break;
+    const KeyValue* kv = At(it->first, at);
+    if (kv == nullptr) continue;
+    ++answer.count;
+    if (request.count_only) continue;
+    if (request.limit != 0 && std::ssize(answer.kvs) == request.limit) {
+      answer.has_more = true;
+      continue;
+    }
+    answer.kvs.push_back(*kv);
+    if (request.keys_only) answer.kvs.back().value.clear();
+  }
+  return answer;
+}
+
+void FakeStore::Txn(TxnRequest request, OnAnswer<TxnAnswer> on_answer) {
+  const auto holds = [&](const Compare& compare) {
+    const KeyValue* found = At(compare.key, revision_);
+    const KeyValue kv = found == nullptr ? KeyValue{} : *found;
+    const auto judge = [&](const auto& have, const auto& want) {
+      switch (compare.result) {
+        case Compare::Result::kEqual:
+          return have == want;
+        case Compare::Result::kNotEqual:
+          return have != want;
+        case Compare::Result::kLess:
+          return have < want;
+        case Compare::Result::kGreater:
+          return have > want;
+      }
+      return false;
+    };
+    switch (compare.target) {
+      case Compare::Target::kCreateRevision:
+        return judge(kv.create_revision, compare.number);
+      case Compare::Target::kModRevision:
+        return judge(kv.mod_revision, compare.number);
+      case Compare::Target::kVersion:
+        return judge(kv.version, compare.number);
+      case Compare::Target::kLease:
+        return judge(kv.lease, compare.number);
+      case Compare::Target::kValue:
+        return found != nullptr && judge(kv.value, compare.value);
+    }
+    return false;
+  };
+  TxnAnswer answer{.succeeded = std::ranges::all_of(request.compares, holds)};
+  std::vector<Write> writes;
+  for (const Operation& operation : answer.succeeded ? request.then : request.otherwise) {
+    switch (operation.kind) {
+      case Operation::Kind::kPut:
+        writes.emplace_back(operation.key, operation.value);
+        break;
+      case Operation::Kind::kDelete: {
+        const auto kvs = Read({.key = operation.key, .end = operation.end})->kvs;
+        for (const KeyValue& kv : kvs) writes.emplace_back(kv.key, std::nullopt);
+        break;
+      }
+      case Operation::Kind::kRange:
+        answer.ranges.push_back(*Read({.key = operation.key, .end = operation.end}));
+        break;
+    }
+  }
+  answer.revision = writes.empty() ? revision_ : Commit(writes);
+  on_answer(std::move(answer));
+}
+
+std::unique_ptr<StoreWatch> FakeStore::Watch(WatchRequest request, WatchSink sink) {
+  ++watches_;
+  last_watch_from_ = request.from_revision;
+  auto watch = std::make_unique<OpenWatch>(*this, std::move(request), std::move(sink));
+  if (auto error = watch_failure_.Take()) {
+    watch->sink.on_end({.error = *std::move(error)});
+  } else if (is_connected_ && watch->next <= compacted_) {
+    watch->sink.on_end({.error = {Code::kOutOfRange, "compacted"}, .compact_revision = compacted_});
+  } else {
+    Feed(*watch);
+  }
+  return watch;
+}
+
+// The batches that the watch has room for: one for each revision.
+void FakeStore::Feed(OpenWatch& watch) {
+  if (!is_connected_) return;
+  const KeyRange range(watch.request.key, watch.request.end);
+  for (auto it = history_.lower_bound(watch.next); it != history_.end(); ++it) {
+    WatchBatch batch{.revision = revision_, .events = {}};
+    for (const Event& event : it->second) {
+      if (!range.Contains(event.kv.key)) continue;
+      batch.events.push_back(event);
+      if (!watch.request.with_previous) batch.events.back().prev = {};
+    }
+    if (batch.events.empty()) continue;
+    if (watch.untaken >= kWatchWindow) return;
+    watch.next = it->first + 1;
+    ++watch.untaken;
+    watch.sink.on_batch(std::move(batch));
+  }
+}
+
+void FakeStore::LeaseGrant(std::int64_t ttl_s, OnAnswer<LeaseAnswer> on_answer) {
+  leases_[++last_lease_] = ttl_s;
+  on_answer(LeaseAnswer{.id = last_lease_, .ttl_s = ttl_s});
+}
+
+void FakeStore::LeaseKeepAlive(std::int64_t lease, OnAnswer<LeaseAnswer> on_answer) {
+  const auto found = leases_.find(lease);
+  on_answer(LeaseAnswer{.id = lease, .ttl_s = found == leases_.end() ? 0 : found->second});
+}
+
+void FakeStore::LeaseRevoke(std::int64_t lease, OnAnswer<LeaseAnswer> on_answer) {
+  if (leases_.erase(lease) == 0)
+    return on_answer(Fail(Code::kNotFound, "etcdserver: requested lease not found"));
+  on_answer(LeaseAnswer{.id = lease});
+}
+
+}  // namespace kvorum::sync

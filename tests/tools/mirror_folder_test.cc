@@ -1,0 +1,233 @@
+// A mirror's folder: what is in it, what is never touched, and what a crash leaves.
+#include "tools/mirror_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace kvorum::ctl {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class MirrorFolderTest : public testing::Test {
+ protected:
+  MirrorFolderTest() : root_(mkdtemp(name_.data())), folder_(root_ / "mirror") {
+    fs::create_directory(root_ / "outside");
+    Write(root_ / "outside/file", "precious");
+    Open();
+  }
+  ~MirrorFolderTest() override {
+    mirror_ = nullptr;
+    EXPECT_EQ(Read(root_ / "outside/file"), "precious");
+    fs::remove_all(root_);
+  }
+
+  void Open() {
+    mirror_ = nullptr;
+    auto mirror = MirrorFolder::Open(folder_, "/p/");
+    ASSERT_TRUE(mirror.has_value()) << mirror.error().message;
+    mirror_ = *std::move(mirror);
+  }
+  MirrorFolder::Outcome Put(const std::string& path, const std::string& content) {
+    return mirror_->Apply({{.path = path, .content = content}});
+  }
+  MirrorFolder::Outcome Remove(const std::string& path) {
+    return mirror_->Apply({{.path = path, .content = std::nullopt}});
+  }
+  static void Write(const fs::path& path, const std::string& content) {
+    std::ofstream(path) << content;
+  }
+  static std::string Read(const fs::path& path) {
+    std::ostringstream text;
+    text << std::ifstream(path).rdbuf();
+    return text.str();
+  }
+  // All but the mirror's own folder; a folder ends in a slash.
+  std::vector<std::string> Content() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::recursive_directory_iterator(folder_)) {
+      const std::string name = entry.path().lexically_relative(folder_).string();
+      if (!name.starts_with(".kvorum-mirror"))
+        names.push_back(name + (entry.is_directory() && !entry.is_symlink() ? "/" : ""));
+    }
+    std::ranges::sort(names);
+    return names;
+  }
+
+  std::string name_ = "/tmp/kvorum-mirror-XXXXXX";
+  fs::path root_;
+  fs::path folder_;
+  std::unique_ptr<MirrorFolder> mirror_;
+};
+
+TEST_F(MirrorFolderTest, FilesComeChangeAndGoWithTheirFolders) {
+  EXPECT_THAT(Put("a/b/c", "one").written, ElementsAre("a/b/c"));
+  EXPECT_THAT(Put("a/d", std::string("\0\xff", 2)).written, ElementsAre("a/d"));
+  EXPECT_EQ(Read(folder_ / "a/d"), std::string("\0\xff", 2));
+  Put("a/b/c", "two");
+  EXPECT_EQ(Read(folder_ / "a/b/c"), "two");
+  EXPECT_THAT(Remove("a/b/c").removed, ElementsAre("a/b/c"));
+  EXPECT_THAT(Content(), ElementsAre("a/", "a/d"));
+  EXPECT_THAT(Remove("a/d").removed, ElementsAre("a/d"));
+  EXPECT_THAT(Content(), IsEmpty());
+  EXPECT_THAT(mirror_->files(), IsEmpty());
+}
+
+TEST_F(MirrorFolderTest, AFileOfEqualContentIsNotTouched) {
+  Put("a", "one");
+  struct stat before{};
+  stat((folder_ / "a").c_str(), &before);
+  Open();
+  EXPECT_THAT(Put("a", "one").written, IsEmpty());
+  struct stat after{};
+  stat((folder_ / "a").c_str(), &after);
+  EXPECT_EQ(before.st_ino, after.st_ino);
+  EXPECT_EQ(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
+  EXPECT_THAT(Put("a", "two").written, ElementsAre("a"));
+}
+
+TEST_F(MirrorFolderTest, AReaderKeepsTheFileItHasOpened) {
+  Put("a", "one");
+  std::ifstream reader(folder_ / "a");
+  Put("a", "twotwo");
+  std::string content;
+  reader >> content;
+  EXPECT_EQ(content, "one");
+  EXPECT_EQ(Read(folder_ / "a"), "twotwo");
+}
+
+TEST_F(MirrorFolderTest, ManyFilesAreOneBatch) {
+  std::vector<FileChange> changes;
+  for (int i = 0; i < 100; ++i)
+    changes.push_back({.path = "f" + std::to_string(i), .content = std::to_string(i)});
+  EXPECT_EQ(mirror_->Apply(changes).written.size(), 100U);
+  EXPECT_EQ(Read(folder_ / "f99"), "99");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / ".kvorum-mirror"), {}), 1);
+}
+
+TEST_F(MirrorFolderTest, AfterARestartItKnowsWhatItMade) {
+  Put("a/b", "one");
+  Put("gone", "one");
+  Remove("gone");
+  Write(folder_ / "foreign", "mine");
+  Open();
+  EXPECT_THAT(mirror_->files(), ElementsAre("a/b"));
+  Remove("a/b");
+  Remove("foreign");
+  EXPECT_THAT(Content(), ElementsAre("foreign"));
+}
+
+TEST_F(MirrorFolderTest, AFileIsListedBeforeItIsThere) {
+  // A crash between the two: the line alone.
+  mirror_ = nullptr;
+  std::ofstream(folder_ / ".kvorum-mirror/files", std::ios::app) << "+new%0A\n+torn";
+  Write(folder_ / ".kvorum-mirror/17", "half of a val");
+  Open();
+  EXPECT_THAT(mirror_->files(), ElementsAre("new\n"));
+  EXPECT_FALSE(fs::exists(folder_ / ".kvorum-mirror/17"));
+  EXPECT_THAT(Remove("new\n").removed, IsEmpty());
+  EXPECT_THAT(mirror_->files(), IsEmpty());
+}
+
+TEST_F(MirrorFolderTest, ADamagedListIsAnError) {
+  for (const char* line : {"\n", "x\n", "+%zz\n"}) {
+    mirror_ = nullptr;
+    const std::string before = Read(folder_ / ".kvorum-mirror/files");
+    std::ofstream(folder_ / ".kvorum-mirror/files", std::ios::app) << line;
+    EXPECT_THAT(MirrorFolder::Open(folder_, "/p/").error().message, HasSubstr("damaged line"));
+    Write(folder_ / ".kvorum-mirror/files", before);
+  }
+}
+
+TEST_F(MirrorFolderTest, AFolderHasOneMirrorAndOnePrefix) {
+  EXPECT_THAT(MirrorFolder::Open(folder_, "/p/").error().message,
+              HasSubstr("another mirror has this folder"));
+  mirror_ = nullptr;
+  EXPECT_THAT(MirrorFolder::Open(folder_, "/q/").error().message,
+              HasSubstr("this folder mirrors another prefix"));
+}
+
+TEST_F(MirrorFolderTest, NoSymbolicLinkIsFollowed) {
+  fs::create_directory_symlink(root_ / "outside", folder_ / "link");
+  fs::create_symlink(root_ / "outside/file", folder_ / "linked");
+  const auto through = Put("link/file", "bad");
+  ASSERT_EQ(through.failed.size(), 1U);
+  EXPECT_EQ(through.failed[0].why, "link is in the way");
+  EXPECT_THAT(Put("link/new/deep", "bad").failed.size(), 1);
+  // A link at a file's own place is replaced, as any other file there.
+  EXPECT_THAT(Put("linked", "good").written, ElementsAre("linked"));
+  EXPECT_FALSE(fs::is_symlink(folder_ / "linked"));
+  EXPECT_THAT(fs::directory_iterator(root_ / "outside")->path().filename(), "file");
+}
+
+TEST_F(MirrorFolderTest, ALinkThatReplacedAFileIsNotFollowedEither) {
+  Put("a/file", "one");
+  fs::remove_all(folder_ / "a");
+  fs::create_directory_symlink(root_ / "outside", folder_ / "a");
+  EXPECT_THAT(Remove("a/file").removed, IsEmpty());
+  Put("b", "one");
+  fs::remove(folder_ / "b");
+  fs::create_symlink(root_ / "outside/file", folder_ / "b");
+  EXPECT_THAT(Remove("b").removed, IsEmpty());
+  EXPECT_TRUE(fs::is_symlink(folder_ / "b"));
+}
+
+TEST_F(MirrorFolderTest, TheOwnFolderMayNotBeALink) {
+  mirror_ = nullptr;
+  fs::remove_all(folder_ / ".kvorum-mirror");
+  fs::create_directory_symlink(root_ / "outside", folder_ / ".kvorum-mirror");
+  EXPECT_FALSE(MirrorFolder::Open(folder_, "/p/").has_value());
+}
+
+TEST_F(MirrorFolderTest, AFileGivesWayToAFolderIfItIsTheMirrors) {
+  Put("a", "one");
+  EXPECT_THAT(Put("a/b", "two").written, ElementsAre("a/b"));
+  Write(folder_ / "foreign", "mine");
+  EXPECT_EQ(Put("foreign/b", "two").failed.at(0).why, "foreign is in the way");
+  EXPECT_EQ(Read(folder_ / "foreign"), "mine");
+}
+
+TEST_F(MirrorFolderTest, AFolderGivesWayToAFileIfItIsEmpty) {
+  fs::create_directories(folder_ / "empty");
+  EXPECT_THAT(Put("empty", "one").written, ElementsAre("empty"));
+  fs::create_directories(folder_ / "full");
+  Write(folder_ / "full/foreign", "mine");
+  EXPECT_EQ(Put("full", "one").failed.at(0).why, "there is a folder in its place");
+  EXPECT_EQ(Read(folder_ / "full/foreign"), "mine");
+}
+
+TEST_F(MirrorFolderTest, RemovalsComeBeforeTheFilesInTheirPlace) {
+  Put("a/b", "one");
+  const auto outcome =
+      mirror_->Apply({{.path = "a", .content = "file"}, {.path = "a/b", .content = std::nullopt}});
+  EXPECT_THAT(outcome.failed, IsEmpty());
+  EXPECT_EQ(Read(folder_ / "a"), "file");
+}
+
+TEST_F(MirrorFolderTest, AFullFileSystemFailsTheFilesAndLeavesTheOld) {
+  Put("a", "one");
+  fs::remove_all(folder_ / ".kvorum-mirror");  // nothing can be staged any more
+  const auto outcome = Put("a", "two");
+  ASSERT_EQ(outcome.failed.size(), 1U);
+  EXPECT_EQ(outcome.failed[0].change.content, "two");
+  EXPECT_EQ(Read(folder_ / "a"), "one");
+}
+
+TEST_F(MirrorFolderTest, NothingElseInItsPlaceHoldsItUp) {
+  mkfifo((folder_ / "pipe").c_str(), 0600);
+  EXPECT_THAT(Put("pipe", "one").written, ElementsAre("pipe"));
+  EXPECT_EQ(Read(folder_ / "pipe"), "one");
+}
+
+}  // namespace
+}  // namespace kvorum::ctl
