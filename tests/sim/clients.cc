@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/api_errors.h"
+#include "tests/sim/catalog_judge.h"
 #include "tests/sim/queue_history.h"
 #include "tests/sim/unary_call.h"
 
@@ -299,7 +300,8 @@ void Clients::Answered(const std::shared_ptr<Call>& call, linearizability::Opera
   if (request.is_read()) {
     known_mods_.clear();
     for (const linearizability::KeyValue& kv : answered.answers.front().kvs)
-      if (!IsInQueue(kv.key)) known_mods_.emplace_back(kv.key, kv.mod_revision);
+      if (!IsInQueue(kv.key) && !IsInCatalog(kv.key))
+        known_mods_.emplace_back(kv.key, kv.mod_revision);
   }
   if (request.is_compaction()) world_.faults.Add(Fault::kCompaction);
   world_.Note("#{} answered with revision {}{}", call->request, answered.revision,

@@ -121,8 +121,20 @@ enum class Fault : std::uint8_t {
   kResigned,
   kLeaderTold,
   kLeaderObserved,
+  // Faults of agents and caches.
+  kAgentPaused,
+  kAgentKilled,
+  kAgentLeft,       // its keys are removed at once
+  kAgentRefused,    // another one holds its node's name
+  kAgentWentOn,     // with the session of its state file
+  kAgentAgain,      // a new session after one of its own
+  kAgentInherited,  // a new session after another agent's
+  kCatalogScribbled,
+  kSourceListedAgain,  // it was behind a compaction
+  kCacheAsked,         // a consistent read was answered
+  kCachePaused,
 };
-inline constexpr std::array<std::string_view, 108> kFaultNames = {"message-lost",
+inline constexpr std::array<std::string_view, 119> kFaultNames = {"message-lost",
                                                                   "message-delayed",
                                                                   "message-duplicated",
                                                                   "message-reordered",
@@ -229,9 +241,20 @@ inline constexpr std::array<std::string_view, 108> kFaultNames = {"message-lost"
                                                                   "election-lost",
                                                                   "resigned",
                                                                   "leader-told",
-                                                                  "leader-observed"};
+                                                                  "leader-observed",
+                                                                  "agent-paused",
+                                                                  "agent-killed",
+                                                                  "agent-left",
+                                                                  "agent-refused",
+                                                                  "agent-went-on",
+                                                                  "agent-again",
+                                                                  "agent-inherited",
+                                                                  "catalog-scribbled",
+                                                                  "source-listed-again",
+                                                                  "cache-asked",
+                                                                  "cache-paused"};
 
-static_assert(static_cast<std::size_t>(Fault::kLeaderObserved) + 1 == kFaultNames.size());
+static_assert(static_cast<std::size_t>(Fault::kCachePaused) + 1 == kFaultNames.size());
 
 class FaultCounters {
  public:

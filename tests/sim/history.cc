@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tests/linearizability/checker.h"
+#include "tests/sim/catalog_judge.h"
 #include "tests/sim/queue_history.h"
 #include "tests/sim/spoiler.h"
 
@@ -24,7 +25,7 @@ namespace {
 // An operation without a client that made this revision.
 linearizability::Operation OperationAt(const EventHistory& events, std::int64_t revision) {
   linearizability::Operation made;
-  made.client = "leases, locks, the spoiled record";
+  made.client = "leases, locks, agents, the spoiled record";
   made.acknowledged = true;
   made.is_txn = true;
   made.revision = revision;
@@ -65,10 +66,10 @@ void Judge(World& world, const std::vector<Request>& requests, const StateHistor
     if (leases.IsGone(lease) && acknowledged.insert(revision).second)
       history.operations.push_back(OperationAt(events, revision));
   }
-  const bool has_others = world.has_locks || world.has_spoils;
+  const bool has_others = world.has_locks || world.has_copies || world.has_spoils;
   for (std::int64_t revision = 2; has_others && revision <= events.last_revision(); ++revision) {
     const auto is_no_clients = [](const PublishedEvent& event) {
-      return IsInQueue(event.key) || event.key == kSpoiledKey;
+      return IsInQueue(event.key) || IsInCatalog(event.key) || event.key == kSpoiledKey;
     };
     if (std::ranges::all_of(events.At(revision), is_no_clients) &&
         acknowledged.insert(revision).second)

@@ -79,6 +79,7 @@ Services::Services(World& world, Machine& machine, server::PeerPoster& poster, E
   context_.watches = &hub_;
   context_.executors.readers = &machine.lane(LaneKind::kIo);
   context_.executors.hasher = context_.executors.readers;
+  context_.executors.digester = context_.executors.readers;
   context_.limits = {.max_request_bytes = 1'572'864,
                      .max_txn_ops = 128,
                      .request_timeout = machine.options().replica.request_timeout,

@@ -24,6 +24,15 @@ TEST_P(ShortRun, EndsWell) {
   EXPECT_GT(report.revisions, 1);
 }
 
+TEST(ShortRun, OfAgentsAndCachesEndsWell) {
+  const Options options{.seed = 2009, .members = MembersOf(2009), .seconds = 30, .copies = true};
+  const Report report = RunSimulation(options);
+  EXPECT_FALSE(report.failure.has_value()) << report.tail << "\n"
+                                           << report.failure.value_or("") << "\n"
+                                           << ReplayCommand(options);
+  EXPECT_GT(report.faults[Fault::kCacheAsked], 0U);
+}
+
 INSTANTIATE_TEST_SUITE_P(Seeds, ShortRun, testing::Range<std::uint64_t>(2001, 2009));
 
 TEST(Scheduler, RunsInTheOrderOfTimeAndThenOfAsking) {

@@ -9,6 +9,7 @@
 #include "raft/node.h"
 #include "tests/sim/administrator.h"
 #include "tests/sim/auth_judge.h"
+#include "tests/sim/copies.h"
 #include "tests/sim/lease_holders.h"
 #include "tests/sim/lease_ledger.h"
 #include "tests/sim/lock_clients.h"
@@ -63,6 +64,7 @@ class Simulation final : public MachineWatcher {
         holders_(world_, machines_, clients_, ledger_, judge_, users_, HolderOptions()),
         lock_judge_(world_, events_, ledger_),
         locks_(world_, machines_, holders_, lock_judge_, users_, LockOptions()),
+        copies_(world_, machines_, events_, clients_, users_, CopiesOptions()),
         administrator_(world_, machines_, log_, judge_, users_),
         nemesis_(world_, machines_, network_, [this](Machine& machine) { StartLater(machine); }),
         spoiler_(world_, machines_, [this](Machine& machine) { StartLater(machine); }) {
@@ -88,6 +90,7 @@ class Simulation final : public MachineWatcher {
     watchers_.Start();
     holders_.Start();
     locks_.Start();
+    copies_.Start();
     administrator_.Start();
     world_.scheduler.After(seconds(2), [this] {
       spoiler_.Start();
@@ -285,6 +288,15 @@ class Simulation final : public MachineWatcher {
             .most_thinking = kThinking[rng.Below(kThinking.size())]};
   }
 
+  Copies::Options CopiesOptions() {
+    if (!world_.has_copies) return {};
+    Rng& rng = world_.scheduler.rng();
+    constexpr std::array kThinking = {milliseconds(200), milliseconds(1'000), milliseconds(3'000)};
+    return {.agents = 2 + rng.Below(3),
+            .caches = 1 + rng.Below(3),
+            .most_thinking = kThinking[rng.Below(kThinking.size())]};
+  }
+
   // The operator's supervisor.
   void StartLater(Machine& machine) {
     // Half of them are back before another member has campaigned.
@@ -312,7 +324,8 @@ class Simulation final : public MachineWatcher {
     world_.scheduler.After(seconds(1), [this] {
       oracle_.CheckAll();
       ledger_.CheckAll();
-      ledger_.CheckOverdue(holders_.Kept());
+      ledger_.CheckOverdue(KeptLeases());
+      copies_.CheckAll();
       locks_.CheckOverdue(std::max(quiet_since_, ledger_.decided_since()));
       Periodically();
     });
@@ -347,6 +360,7 @@ class Simulation final : public MachineWatcher {
     quiet_since_ = world_.scheduler.Now() + Nemesis::kLongestPause +
                    machines_.front()->options().replica.request_timeout;
     locks_.Settle([this] { return LiveVoters(); });
+    copies_.Settle([this] { return LiveVoters(); });
     for (const auto& machine : machines_) WriteAndRead(*machine);
     const TimePoint end = world_.scheduler.Now() + kLivenessBound;
     std::vector<Machine*> live;
@@ -354,7 +368,8 @@ class Simulation final : public MachineWatcher {
     // Members that have just started still publish their names: the compared state must not change.
     do {
       const bool converged = RunUntil(end, [&] {
-        return clients_.pending() == 0 && AreEqual(Live()) && AreOver() && locks_.AreOver();
+        return clients_.pending() == 0 && AreEqual(Live()) && AreOver() && locks_.AreOver() &&
+               copies_.IsCatalogTrue();
       });
       if (world_.failed()) return;
       if (!converged) return FailToConverge();
@@ -368,9 +383,16 @@ class Simulation final : public MachineWatcher {
     if (!world_.failed()) FinishWatching();
   }
 
+  // The leases that are renewed to the end.
+  std::set<lease::LeaseId> KeptLeases() const {
+    std::set<lease::LeaseId> kept = holders_.Kept();
+    kept.merge(copies_.Leases());
+    return kept;
+  }
+
   // Leases that nobody renews.
   bool AreOver() {
-    const std::set<lease::LeaseId> kept = holders_.Kept();
+    const std::set<lease::LeaseId> kept = KeptLeases();
     return std::ranges::none_of(
         Live(), [&](Machine* machine) { return ledger_.HasOthers(*machine, kept); });
   }
@@ -389,6 +411,20 @@ class Simulation final : public MachineWatcher {
     }
     if (!knows) world_.Fail("watchers are not told of the end: {}", watchers_.Behind());
     if (world_.has_locks && !world_.failed()) FinishObserving(end);
+    if (world_.has_copies && !world_.failed()) FinishCopying(end);
+  }
+
+  // All caches are what the store holds, and the catalog is true. It may have become untrue once
+  // more: a call that a fault had lost can cost an agent its lease afterwards.
+  void FinishCopying(TimePoint end) {
+    bool equal = false;
+    while (!equal && !world_.failed() && world_.scheduler.Now() < end) {
+      copies_.AskForProgress();
+      equal = RunUntil(world_.scheduler.Now() + seconds(3),
+                       [&] { return copies_.AreAtEnd() && copies_.IsCatalogTrue(); });
+    }
+    copies_.CheckAll();
+    if (!equal) world_.Fail("copies are not what they copy: {}", copies_.Behind());
   }
 
   // All observers of the election are told of one more leader.
@@ -462,8 +498,8 @@ class Simulation final : public MachineWatcher {
                             machine->member_id(), replica.term(), replica.leader(),
                             replica.commit_index(), replica.applied_index());
     }
-    world_.Fail("not converged {} s after the faults: {}{} members proven",
-                kLivenessBound.count() / 1'000'000'000, states, proven_.size());
+    world_.Fail("not converged {} s after the faults: {}{} members proven; {}",
+                kLivenessBound.count() / 1'000'000'000, states, proven_.size(), copies_.Behind());
   }
 
   // A voter is proven once it has taken a write and then answered a linearizable read.
@@ -534,6 +570,7 @@ class Simulation final : public MachineWatcher {
   LeaseHolders holders_;
   LockJudge lock_judge_;
   LockClients locks_;
+  Copies copies_;
   Administrator administrator_;
   Nemesis nemesis_;
   Spoiler spoiler_;
@@ -558,6 +595,7 @@ std::string ReplayCommand(const Options& options) {
   if (options.repeated_proposals) command += " --repeated-proposals";
   if (options.replica_checks) command += " --replica-checks";
   if (options.spoils) command += " --spoils";
+  if (options.copies) command += " --copies";
   return command + " --trace trace.txt";
 }
 

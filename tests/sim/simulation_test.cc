@@ -37,13 +37,14 @@ class Seeds : public testing::TestWithParam<std::uint64_t> {
  protected:
   static constexpr std::uint64_t kPerCase = 25;
 
-  // Runs this many seeds from the first one on, with the network that the options ask for.
-  static void Run(std::uint64_t first, const Options& network = {}) {
+  // Runs this many seeds from the first one on, with what the options ask for.
+  static void Run(std::uint64_t first, const Options& asked = {}) {
     std::uint64_t answered = 0;
     for (std::uint64_t i = 0; i < kPerCase; ++i) {
       Options options = OptionsOf(first + i);
-      options.posts = network.posts;
-      options.repeated_proposals = network.repeated_proposals;
+      options.posts = asked.posts;
+      options.repeated_proposals = asked.repeated_proposals;
+      options.copies = asked.copies;
       const Report report = RunSeed(options);
       ASSERT_FALSE(report.failure.has_value())
           << report.tail << "\nseed " << options.seed << ": " << *report.failure
@@ -64,6 +65,12 @@ TEST_P(Networks, OfPostsInsteadOfStreams) { Run(GetParam(), {.posts = true}); }
 TEST_P(Networks, ThatRepeatProposals) { Run(GetParam(), {.repeated_proposals = true}); }
 
 INSTANTIATE_TEST_SUITE_P(From501, Networks, testing::Values(501));
+
+class Copying : public Seeds {};
+
+TEST_P(Copying, ConvergesAndIsFenced) { Run(GetParam() * kPerCase, {.copies = true}); }
+
+INSTANTIATE_TEST_SUITE_P(Of50, Copying, testing::Range<std::uint64_t>(40, 42));
 
 // A fault that never fires proves nothing. Some kinds are rare: sectors are torn only by a power
 // cut in the middle of a write.

@@ -36,6 +36,7 @@ struct Options {
   bool repeated_proposals = false;
   bool replica_checks = false;
   bool spoils = false;
+  bool copies = false;
 };
 
 // One run in three has users and roles.
@@ -53,6 +54,11 @@ inline bool HasLocks(std::uint64_t seed) {
   return seed % 17 == 5 || seed % 17 == 7 || seed % 17 == 14;
 }
 
+// In three of seventeen agents keep a catalog there, and caches follow it.
+inline bool HasCopies(std::uint64_t seed) {
+  return seed % 17 == 0 || seed % 17 == 6 || seed % 17 == 16;
+}
+
 // In one of 97 members check their copies of the keys, and no other fault is missing.
 inline bool HasReplicaChecks(std::uint64_t seed) { return seed % 97 == 61; }
 // In another one records are spoiled, and members found out and re-seeded.
@@ -66,6 +72,7 @@ struct World {
         has_auth(HasAuth(run.seed) && !has_spoils),
         has_posts(run.posts || HasPosts(run.seed)),
         has_locks(HasLocks(run.seed)),
+        has_copies((run.copies || HasCopies(run.seed)) && !has_spoils),
         has_forged_changes(HasForgedChanges(run.seed)),
         has_repeated_proposals(run.repeated_proposals || HasRepeatedProposals(run.seed)),
         scheduler(run.seed),
@@ -92,6 +99,7 @@ struct World {
   const bool has_auth;
   const bool has_posts;
   const bool has_locks;
+  const bool has_copies;
   const bool has_forged_changes;
   const bool has_repeated_proposals;
   Scheduler scheduler;
