@@ -278,7 +278,7 @@ class ClusterCrashTest(unittest.TestCase):
         members = self.begin()
         leader = members.leader()
         target = members.followers()[0]
-        target_id = f"{target.status().header.member_id:x}"
+        target_id = f"{target.wait_status().header.member_id:x}"
         self.kill_during(members, leader, "move-leader", target_id)
         self.until_accepted(members, "is not leader", "move-leader", target_id)
         cluster.wait_until(lambda: members.leader() is target, "the leader to be there")
@@ -292,7 +292,7 @@ class ClusterCrashTest(unittest.TestCase):
         self.until_accepted(members, "Peer URLs already exists", "member", "add", "m4", "--learner", "--peer-urls",
                             learner.peer_url)
         learner.start()
-        learner_id = f"{learner.status().header.member_id:x}"
+        learner_id = f"{learner.wait_status().header.member_id:x}"
         self.kill_during(members, members.leader(), "member", "promote", learner_id)
         self.until_accepted(members, "can only promote a learner member", "member", "promote", learner_id)
         listed = members.ctl("member", "list", endpoints=[members.leader().endpoint]).splitlines()

@@ -4,6 +4,7 @@ The etcd is that of $KVORUM_PEER_DIR: the packaged 3.4, or 3.7 where one was bui
 was raised, so there the way back ends in a directory that is adopted once more.
 """
 
+import glob
 import json
 import os
 import random
@@ -19,11 +20,14 @@ import urllib.request
 import grpc
 from etcd3.etcdrpc import rpc_pb2, rpc_pb2_grpc
 
+import cluster
 import ctl
 import ports
 import server
 
 UTL = os.path.join(os.environ["KVORUM_BIN_DIR"], "kvorumutl")
+ETCD_36 = os.path.join(os.environ.get("KVORUM_PEER_36", ""), "etcd")
+ETCD_34 = os.path.join(os.environ.get("KVORUM_PEER_34", ""), "etcd")
 EVERYTHING = {"key": b"\0", "range_end": b"\0"}
 NOSPACE = rpc_pb2.AlarmType.Value("NOSPACE")
 
@@ -42,8 +46,9 @@ def peer_is_3_7():
 class Member:
     """One directory, on which etcd and kvorum take turns."""
 
-    def __init__(self, name="m1"):
+    def __init__(self, name="m1", etcd=ctl.ETCD):
         self.name = name
+        self.etcd = etcd
         self.folder = tempfile.mkdtemp(prefix="kvorum-adopt-")
         self.data_dir = os.path.join(self.folder, "data")
         client, peer = ports.free_ports(2)
@@ -55,7 +60,7 @@ class Member:
     def launch(self, binary, *flags):
         with open(os.path.join(self.folder, "log"), "wb") as log:
             self.process = subprocess.Popen(
-                [binary, "--name", self.name, "--data-dir", self.data_dir,
+                [*server.ENDS_WITH_US, binary, "--name", self.name, "--data-dir", self.data_dir,
                  "--listen-client-urls", f"http://{self.endpoint}",
                  "--advertise-client-urls", f"http://{self.endpoint}", "--listen-peer-urls", self.peer_url,
                  "--initial-advertise-peer-urls", self.peer_url, "--initial-cluster",
@@ -81,7 +86,7 @@ class Member:
         server.kv(self.channel).Range(rpc_pb2.RangeRequest(key=b"a"), timeout=60, wait_for_ready=True)
 
     def start_etcd(self):
-        self.start(ctl.ETCD, "--snapshot-count", "300")
+        self.start(self.etcd, "--snapshot-count", "300")
 
     def start_kvorum(self, *flags):
         self.start(server.BINARY, *flags)
@@ -288,18 +293,54 @@ class AdoptTest(unittest.TestCase):
     def test_nothing_moves_under_a_running_server(self):
         member = self.member
         member.start_etcd()
-        done = subprocess.run([UTL, "adopt", "--data-dir", member.data_dir], capture_output=True, text=True,
-                              timeout=60, check=False)
+        flags = ("--data-dir", member.data_dir, "--timeout", "100ms")
+        done = subprocess.run([UTL, "adopt", *flags], capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual(done.returncode, 1)
         self.assertIn("open: stop it first", done.stderr)
         member.write(1, operations=40)
         member.stop()
         member.adopt()
         member.start_kvorum()
-        done = subprocess.run([UTL, "release", "--data-dir", member.data_dir], capture_output=True, text=True,
-                              timeout=60, check=False)
+        done = subprocess.run([UTL, "release", *flags], capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual(done.returncode, 1)
         self.assertIn("in use by another process", done.stderr)
+
+    def test_a_move_waits_for_the_server_to_end(self):
+        member = self.member
+        member.start_etcd()
+        member.write(1)
+        before = member.seen()
+        for command, start in (("adopt", member.start_kvorum), ("release", member.start_released)):
+            moving = subprocess.Popen([UTL, command, "--data-dir", member.data_dir, "--timeout", "60s"])
+            self.addCleanup(moving.kill)
+            with self.assertRaises(subprocess.TimeoutExpired):
+                moving.wait(0.3)
+            member.stop()
+            self.assertEqual(moving.wait(60), 0)
+            start()
+            self.assertEqual(member.seen(), before)
+
+    def test_a_log_elsewhere_is_asked_for_by_its_flag(self):
+        member = self.member
+        elsewhere = os.path.join(member.folder, "log elsewhere")
+        member.start(ctl.ETCD, "--wal-dir", elsewhere)
+        member.write(1, operations=40)
+        member.stop()
+        done = subprocess.run([UTL, "adopt", "--data-dir", member.data_dir], capture_output=True, text=True, timeout=60,
+                              check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("if the member has its log in another folder, name it by --wal-dir", done.stderr)
+        self.assertIn("--wal-dir names another folder", member.verify()["problems"][0])
+        member.adopt("--wal-dir", elsewhere)
+        member.start_kvorum("--wal-dir", elsewhere)
+        self.assertEqual(server.get(server.kv(member.channel), b"last").kvs[0].value, b"after 1")
+        member.stop()
+        if os.getuid() == 0:  # root's command gives its files to the directory's owner
+            nobody = 65534
+            for path in (member.data_dir, *glob.glob(os.path.join(member.data_dir, "**"), recursive=True)):
+                os.chown(path, nobody, nobody)
+        self.assertEqual(member.adopt("--drop-old"), f"{member.data_dir} is kvorum's already.\n")
+        self.assertFalse(os.path.exists(os.path.join(member.data_dir, "member", "snap", "db.etcd")))
 
     def test_verify_tells_if_a_member_would_start(self):
         member = self.member
@@ -414,6 +455,53 @@ class AdoptTest(unittest.TestCase):
             self.assertEqual(member.seen(), before)
             member.stop()
         self.assertGreater(killed, 0)
+
+
+class OlderTest(unittest.TestCase):
+    """Directories that older versions of etcd wrote."""
+
+    def adopted(self, etcd):
+        """(member, what was seen before, what adopt told): kvorum serves it."""
+        member = Member(etcd=etcd)
+        self.addCleanup(member.close)
+        member.start_etcd()
+        member.write(1)
+        before = member.seen()
+        member.stop()
+        told = member.adopt()
+        member.start_kvorum()
+        self.assertEqual(member.seen(), before)
+        return member, before, told
+
+    @unittest.skipUnless(os.path.exists(ETCD_36), "no etcd of 3.6 in $KVORUM_PEER_36")
+    def test_3_6_there_and_back_by_a_downgrade(self):
+        member, before, _ = self.adopted(ETCD_36)
+        # Alone, it has raised the version.
+        self.until_storage_is(member, "3.7.0")
+        ctl.succeed(member.endpoint, "downgrade", "enable", "3.6")
+        self.until_storage_is(member, "3.6.0")
+        member.stop()
+        self.assertIn("The storage version is 3.6.0.", member.release())
+        member.start_etcd()
+        self.assertEqual(member.seen(), before)
+
+    def until_storage_is(self, member, version):
+        def told():
+            with urllib.request.urlopen(f"http://{member.endpoint}/version", timeout=10) as answer:
+                return json.load(answer)["storage"] == version
+        cluster.wait_until(told, f"the storage version {version}")
+
+    @unittest.skipUnless(os.path.exists(ETCD_34), "no etcd of 3.4 in $KVORUM_PEER_34")
+    def test_3_4_is_taken_as_the_documents_say(self):
+        """By docs/operations/moving.md, with all members stopped: this one is alone. Its database states neither term nor
+        configuration, and lags behind entries that change no key."""
+        shown = subprocess.run([ETCD_34, "--version"], capture_output=True, text=True, check=True, timeout=30).stdout
+        self.assertTrue(shown.startswith("etcd Version: 3.4."), shown)
+        member, before, told = self.adopted(ETCD_34)
+        first, second = told.splitlines()
+        self.assertRegex(first, rf"^Adopted member {before['member']:x} of cluster {before['cluster']:x}: \d+ records at "
+                                r"log index (\d+); the log goes on to (\d+)\.$")
+        self.assertEqual(second, f"etcd's database is kept as {member.data_dir}/member/snap/db.etcd; --drop-old removes it.")
 
 
 if __name__ == "__main__":

@@ -24,6 +24,12 @@ CTL = os.path.join(os.environ["KVORUM_BIN_DIR"], "kvorumctl")
 QUICK = ("--heartbeat-interval", "100", "--election-timeout", "500")
 
 
+# The answers to a change after which it may have been made, or still be.
+UNKNOWN_OUTCOME = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.UNKNOWN)
+# The refusal of a change that is asked for a second time.
+MADE_ALREADY = {"MemberAdd": "Peer URLs already exists", "MemberRemove": "member not found"}
+
+
 def wait_until(condition, what, timeout=60):
     """The first true value that `condition` returns; it is asked again and again."""
     end = time.monotonic() + timeout
@@ -98,8 +104,7 @@ class Member:
         self.starts += 1
         self.log_path = os.path.join(self.cluster.folder, f"{self.name}.log.{self.starts}")
         command = [
-            # A test that is killed leaves none behind.
-            "setpriv", "--pdeathsig", "KILL",
+            *server.ENDS_WITH_US,
             self.binary,
             "--name", self.name,
             "--data-dir", self.data_dir,
@@ -172,6 +177,10 @@ class Member:
                 return server.maintenance(channel).Status(rpc_pb2.StatusRequest(), timeout=timeout)
             except grpc.RpcError:
                 return None
+
+    def wait_status(self):
+        """Its Status, as soon as it answers."""
+        return wait_until(self.status, f"{self.name} to answer")
 
     def resident_bytes(self):
         with open(f"/proc/{self.process.pid}/status", encoding="utf8") as status:
@@ -310,18 +319,27 @@ class Cluster:
                             raise AssertionError(f"{path}: {line}")
 
     def change(self, method, request, without=None):
-        """A membership change through a member that stays; asked again while it is refused for want of health."""
+        """A membership change through a member that stays. It is asked again while it is refused for want of health, and
+        after an outcome that is not known, until it is made or turns out to have been."""
         through = next(m for m in self.alive if m is not without)
+        outcome_unknown = False
 
         def attempt():
+            nonlocal outcome_unknown
             with through.channel() as channel:
                 try:
-                    return getattr(rpc_pb2_grpc.ClusterStub(channel), method)(request, timeout=10)
+                    getattr(rpc_pb2_grpc.ClusterStub(channel), method)(request, timeout=10)
+                    return True
                 except grpc.RpcError as error:
                     if "unhealthy cluster" in error.details() or "not enough started" in error.details():
-                        return None
-                    raise
-        return wait_until(attempt, f"{method} to be accepted")
+                        return False
+                    if outcome_unknown and MADE_ALREADY[method] in error.details():
+                        return True
+                    if error.code() not in UNKNOWN_OUTCOME:
+                        raise
+                    outcome_unknown = True
+                    return False
+        wait_until(attempt, f"{method} to be accepted")
 
     def listed(self):
         with self.alive[0].channel() as channel:

@@ -36,7 +36,7 @@ class Member:
         self.client_url = f"http://127.0.0.1:{ports.free_port()}"
         self.log_path = os.path.join(folder, name + ".log")
         self.command = [
-            "setpriv", "--pdeathsig", "KILL", binary, "--name", name, "--data-dir", os.path.join(folder, name),
+            *server.ENDS_WITH_US, binary, "--name", name, "--data-dir", os.path.join(folder, name),
             "--listen-peer-urls", self.peer_url, "--initial-advertise-peer-urls", self.peer_url,
             "--listen-client-urls", self.client_url, "--advertise-client-urls", self.client_url, *flags]
         self.process = None

@@ -67,7 +67,7 @@ class MembersTest(history.HistoryCase):
         leader = self.members.leader()
         subprocess.run([BENCH, "--json", "--endpoint", leader.endpoint, "--count", str(ENTRIES_BEHIND), "--keys",
                         str(ENTRIES_BEHIND // 2), "put"], check=True, stdout=subprocess.DEVNULL, timeout=300)
-        self.history = history.History(start_revision=leader.status().header.revision)
+        self.history = history.History(start_revision=leader.wait_status().header.revision)
         self.history.start_clients([m.endpoint for m in self.members.alive])
         self.history.wait_more(100)
         behind.launch()

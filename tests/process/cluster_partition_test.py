@@ -57,7 +57,7 @@ class PartitionTest(history.HistoryCase):
 
     def check_isolated(self, member):
         """It knows that it does not lead, and says so instead of giving old answers."""
-        cluster.wait_until(lambda: member.status().leader == 0, f"{member.name} to lose its leader")
+        cluster.wait_until(lambda: member.wait_status().leader == 0, f"{member.name} to lose its leader")
 
     def test_a_leader_cut_off_stops_leading_and_the_others_go_on(self):
         self.start(3)
@@ -77,15 +77,15 @@ class PartitionTest(history.HistoryCase):
         self.start(3)
         leader = self.members.leader()
         cut_off = self.without(leader)[0]
-        term = leader.status().raftTerm
+        term = leader.wait_status().raftTerm
         self.network.part([cut_off.host], self.hosts(self.without(cut_off)))
         self.check_isolated(cut_off)
         self.history.wait_more(100, clients=self.clients_of(self.without(cut_off)))
         self.network.heal()
-        cluster.wait_until(lambda: cut_off.status().leader == leader.status().header.member_id,
+        cluster.wait_until(lambda: cut_off.wait_status().leader == leader.wait_status().header.member_id,
                            "the follower to find its leader again")
         # Pre-vote: its campaigns were in vain and raised no term.
-        self.assertEqual(leader.status().raftTerm, term)
+        self.assertEqual(leader.wait_status().raftTerm, term)
         self.finish(least=200)
 
     def test_one_way_cuts(self):

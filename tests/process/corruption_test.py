@@ -72,7 +72,7 @@ class HashCheckTest(unittest.TestCase):
         members.start()
         fill(members)
         victim = members.followers()[0]
-        self.victim_id = victim.status().header.member_id
+        self.victim_id = victim.wait_status().header.member_id
         self.assertEqual(victim.stop()[0], 0)
         return members, victim
 
@@ -116,7 +116,7 @@ class HashCheckTest(unittest.TestCase):
         spoil(victim, "change", "key007")
         victim.start()
         leader = members.leader()
-        revision = leader.status().header.revision
+        revision = leader.wait_status().header.revision
         members.ctl("compact", str(revision), "--physical", endpoints=[leader.endpoint])
         self.wait_alarm(members)
         found = lines(leader, "Detected compaction hash mismatch")
@@ -128,7 +128,7 @@ class HashCheckTest(unittest.TestCase):
                                      "--compact-hash-check-time", "300ms", "--corrupt-check-time", "300ms")
         victim.start()
         leader = members.leader()
-        members.ctl("compact", str(leader.status().header.revision), "--physical", endpoints=[leader.endpoint])
+        members.ctl("compact", str(leader.wait_status().header.revision), "--physical", endpoints=[leader.endpoint])
         cluster.wait_until(lambda: lines(leader, "successfully checked hash on whole cluster"), "the compaction's check")
         checked = len(lines(leader, "finished peer corruption check"))
         cluster.wait_until(lambda: len(lines(leader, "finished peer corruption check")) > checked + 1, "another check")
@@ -263,7 +263,7 @@ class ReplicaCheckTest(unittest.TestCase):
         self.check_out(members, victim)
         leader = members.leader()
         found = cluster.wait_until(lambda: lines(leader, "members hold different keys"), "the others to know")
-        self.assertEqual(found[0]["diverged-members"], f"{victim.status().header.member_id:x}")
+        self.assertEqual(found[0]["diverged-members"], f"{victim.wait_status().header.member_id:x}")
         self.assertEqual(metric(leader, "kvorum_replica_hash_agreement"), 0)
 
     def test_a_lost_record_is_found_while_idle(self):
@@ -349,7 +349,7 @@ class OtherActionsTest(unittest.TestCase):
     def wait_known(self, members, victim):
         leader = members.leader()
         known = cluster.wait_until(lambda: lines(leader, "members hold different keys"), "the others to know")
-        self.assertEqual(known[0]["diverged-members"], f"{victim.status().header.member_id:x}")
+        self.assertEqual(known[0]["diverged-members"], f"{victim.wait_status().header.member_id:x}")
         self.assertEqual(quarantined(victim), [])
         self.assertEqual(metric(victim, "kvorum_quarantined"), 0)
         return leader
@@ -371,7 +371,7 @@ class OtherActionsTest(unittest.TestCase):
         members, victim = self.begin("alarm")
         leader = self.wait_known(members, victim)
         cluster.wait_until(lambda: alarms(leader), "an alarm")
-        self.assertEqual(alarms(leader), [(victim.status().header.member_id, CORRUPT)])
+        self.assertEqual(alarms(leader), [(victim.wait_status().header.member_id, CORRUPT)])
         for member in members.members:
             with self.assertRaises(grpc.RpcError) as refused:
                 write(member, "more", "value")

@@ -36,7 +36,7 @@ class Etcd:
         client, peer = ports.free_ports(2)
         self.endpoint = f"127.0.0.1:{client}"
         self.process = subprocess.Popen(
-            [ETCD, "--data-dir", self.folder, "--listen-client-urls", f"http://{self.endpoint}",
+            ["setpriv", "--pdeathsig", "KILL", ETCD, "--data-dir", self.folder, "--listen-client-urls", f"http://{self.endpoint}",
              "--advertise-client-urls", f"http://{self.endpoint}", "--listen-peer-urls", f"http://127.0.0.1:{peer}",
              *flags], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 

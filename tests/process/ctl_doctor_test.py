@@ -62,7 +62,7 @@ class DoctorTest(unittest.TestCase):
             self.assertIn("[unreachable]\n    to do: ", text)
 
             cluster.members[1].kill()
-            wait_until(lambda: cluster.members[0].status().leader == 0, "the last one to know no leader")
+            wait_until(lambda: cluster.members[0].wait_status().leader == 0, "the last one to know no leader")
             code, findings, _ = examine(cluster.endpoints, "--command-timeout", "2s")
             self.assertEqual(code, 2)
             self.assertLessEqual({"critical no-majority cluster", "critical no-leader m1", "critical read-failed m1"}, findings)

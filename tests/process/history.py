@@ -46,12 +46,12 @@ class History:
             else:
                 self.acknowledged += 1
 
-    def start_clients(self, endpoints, count=6, seed=1, pinned=False):
+    def start_clients(self, endpoints, count=6, seed=1, pinned=False, patience_s=CALL_SECONDS):
         """`pinned` clients talk to one member each, and never turn to another."""
         for number in range(len(self.clients), len(self.clients) + count):
             first = number % len(endpoints)
             mine = [endpoints[first]] if pinned else endpoints[first:] + endpoints[:first]
-            client = Client(self, f"c{number}", mine, seed * 1000 + number)
+            client = Client(self, f"c{number}", mine, seed * 1000 + number, patience_s)
             self.clients.append(client)
             client.start()
 
@@ -90,9 +90,10 @@ class History:
 class Client(threading.Thread):
     """One operation after the other, until told to stop; after a failure through the next member."""
 
-    def __init__(self, history, name, endpoints, seed):
+    def __init__(self, history, name, endpoints, seed, patience_s=CALL_SECONDS):
         super().__init__(name=name)
         self.history = history
+        self.patience_s = patience_s
         self.endpoints = endpoints
         self.rng = random.Random(seed)
         self.stopping = False
@@ -141,7 +142,7 @@ class Client(threading.Thread):
         """One call, recorded: acknowledged, or of unknown outcome. A read that failed says nothing."""
         call = time.monotonic_ns()
         try:
-            answer = method(request, timeout=CALL_SECONDS)
+            answer = method(request, timeout=self.patience_s)
         except grpc.RpcError as error:
             # A call that was never sent is not an operation.
             if writes and "failed to connect" not in error.details():

@@ -31,7 +31,7 @@ class MixedClusterTest(history.HistoryCase):
         self.etcd, *self.ours = members.members
         self.etcd.binary = ETCD
         self.begin(members)
-        self.ids = {m: m.status().header.member_id for m in members.members}
+        self.ids = {m: m.wait_status().header.member_id for m in members.members}
         self.write(50)
 
     def write(self, count):
@@ -63,7 +63,7 @@ class MixedClusterTest(history.HistoryCase):
 
     def forge(self, to, sender, kind, term=0, **fields):
         body = message(kind, self.ids[to], self.ids[sender], term, **fields)
-        headers = raft_messages.headers(self.members.leader().status().header.cluster_id, self.ids[sender])
+        headers = raft_messages.headers(self.members.leader().wait_status().header.cluster_id, self.ids[sender])
         self.assertEqual(raft_messages.ask(to, "POST", "/raft", body, headers), TAKEN)
 
     def forge_proposals(self, to, sender):
@@ -90,7 +90,7 @@ class MixedClusterTest(history.HistoryCase):
                 client = history.Client(self.history, f"behind-{member.name}", [member.endpoint], SEED)
                 client.connect(channel)
                 client.put("k1", f"behind.{member.name}")
-        self.assertEqual(self.members.leader().status().raftIndex, self.last + len(self.members.members))
+        self.assertEqual(self.members.leader().wait_status().raftIndex, self.last + len(self.members.members))
 
     def check(self):
         """Whoever is of ours has lived on, and the cluster goes on: with equal hashes, which judge() compares."""
@@ -127,7 +127,7 @@ class MixedClusterTest(history.HistoryCase):
             entry(0, 0, raft_messages.joint_changes(NEW_VOTER, self.ids[self.etcd])[0], CONF_CHANGE_V2)])
         for member in self.ours:
             self.wait_refused(member, self.etcd, b"App")
-        self.assertEqual([m.status().raftIndex for m in self.members.members], [self.last] * 3)
+        self.assertEqual([m.wait_status().raftIndex for m in self.members.members], [self.last] * 3)
         self.etcd.kill()
         self.assertIn(self.members.leader(), self.ours)
         self.etcd.start()

@@ -178,15 +178,18 @@ class SnapshotsTest(unittest.TestCase):
 
 
 class MovingCase(history.HistoryCase):
-    """A cluster under load, with a watch of all that the clients write, whose members are swapped one by one."""
+    """A cluster under load with auth on, and with a watch of all that the clients write, whose members are swapped one by
+    one."""
 
-    def begin_with(self, program, flags=SHORT_LOG, user=None):
-        members = cluster.Cluster(3, flags=flags)
+    USER = ("root", "secret")
+    FLAGS = (*SHORT_LOG, "--bcrypt-cost", "4")
+
+    def begin_with(self, program):
+        members = cluster.Cluster(3, flags=self.FLAGS)
         for member in members.members:
             member.binary = program
         self.begin(members)
-        if user is not None:
-            self.turn_auth_on(members, user)
+        self.turn_auth_on(members)
         self.watcher = Watcher(lambda: [m.endpoint for m in self.members.alive] or self.members.endpoints)
         self.watcher.start()
         self.addCleanup(lambda: setattr(self.watcher, "stopping", True))
@@ -197,15 +200,39 @@ class MovingCase(history.HistoryCase):
         endpoints = members.endpoints
         for member in self.reserved:
             members.forget(member)
-        self.history.start_revision = members.members[0].status().header.revision
+        self.history.start_revision = members.members[0].wait_status().header.revision
         self.history.lines[0] = f"start {self.history.start_revision}"
-        self.history.start_clients(endpoints, count=4, seed=SEED)
+        # While a leader of etcd hands its leadership over, it drops what followers forward to it, and tells nobody: clients
+        # of all followers wait for as long as they have patience. That is no gap that the move makes.
+        self.history.start_clients(endpoints, count=4, seed=SEED, patience_s=1)
 
-    def turn_auth_on(self, members, user):
-        members.ctl("user", "add", ":".join(user))
-        members.ctl("user", "grant-role", user[0], "root")
+    def check_hashes(self):
+        """Under load: at a revision that all members have."""
+        revision = self.members.leader().wait_status().header.revision
+        cluster.wait_until(lambda: all(m.wait_status().header.revision >= revision for m in self.members.members),
+                           f"all members to have revision {revision}")
+        found = set()
+        for member in self.members.members:
+            with member.channel() as channel:
+                told = server.maintenance(channel).HashKV(rpc_pb2.HashKVRequest(revision=revision), timeout=30)
+            found.add((told.hash, told.compact_revision))
+        self.assertEqual(len(found), 1, found)
+
+    def longest_gap_s(self):
+        """Between two answers to writes of any client."""
+        times = []
+        for line in self.history.lines[1:]:
+            _, _, returned, operation = line.split(" ")[:4]
+            if operation in ("put", "del", "txn") and returned != "-":
+                times.append(int(returned))
+        times.sort()
+        return max(b - a for a, b in zip(times, times[1:])) / 1e9
+
+    def turn_auth_on(self, members):
+        members.ctl("user", "add", ":".join(self.USER))
+        members.ctl("user", "grant-role", self.USER[0], "root")
         members.ctl("auth", "enable")
-        cluster.caller = user
+        cluster.caller = self.USER
         self.addCleanup(setattr, cluster, "caller", None)
 
     def finish_move(self):
@@ -219,6 +246,9 @@ class MovingCase(history.HistoryCase):
             self.check_events(channel, revision)
         self.history.check(self.members.folder, least=500)
         self.members.check_logs()
+        gap_s = self.longest_gap_s()
+        print(f"the longest gap in writes: {gap_s:.2f} s", flush=True)
+        self.assertLess(gap_s, 3)
         self.fine = True
 
     def check_events(self, channel, revision):
@@ -244,7 +274,7 @@ class RollingMoveTest(MovingCase):
     def swap(self, program, old):
         """One makes place for a new one, whom the last one leads."""
         self.history.wait_more(50)
-        gone = cluster.wait_until(old.status, f"{old.name} to answer").header.member_id
+        gone = old.wait_status().header.member_id
         lead(self.members, self.members.members[-1])
         self.members.change("MemberRemove", rpc_pb2.MemberRemoveRequest(ID=gone), without=old)
         if old.alive:
@@ -257,6 +287,7 @@ class RollingMoveTest(MovingCase):
         new.start()
         self.members.leader()
         self.history.wait_more(50)
+        self.check_hashes()
 
     def there_and_back(self, program, count=3):
         """`count` members: if it is not all, the last one stays what it is."""
@@ -285,8 +316,6 @@ class RollingMoveTest(MovingCase):
 class RollingAdoptionTest(MovingCase):
     """Each member is stopped, its directory is adopted or released, and the other program starts from it."""
 
-    USER = ("root", "secret")
-
     def swap(self, program, member):
         self.history.wait_more(50)
         other = next(m for m in self.members.members if m is not member)
@@ -303,31 +332,9 @@ class RollingAdoptionTest(MovingCase):
         self.history.wait_more(50)
         self.check_hashes()
 
-    def check_hashes(self):
-        """Under load: at a revision that all members have."""
-        revision = self.members.leader().status().header.revision
-        cluster.wait_until(lambda: all((m.status() and m.status().header.revision >= revision)
-                                       for m in self.members.members), f"all members to have revision {revision}")
-        found = set()
-        for member in self.members.members:
-            with member.channel() as channel:
-                told = server.maintenance(channel).HashKV(rpc_pb2.HashKVRequest(revision=revision), timeout=30)
-            found.add((told.hash, told.compact_revision))
-        self.assertEqual(len(found), 1, found)
-
-    def longest_gap_s(self):
-        """Between two answers to writes of any client."""
-        times = []
-        for line in self.history.lines[1:]:
-            _, _, returned, operation = line.split(" ")[:4]
-            if operation in ("put", "del", "txn") and returned != "-":
-                times.append(int(returned))
-        times.sort()
-        return max(b - a for a, b in zip(times, times[1:])) / 1e9
-
     def there_and_back(self, program, count):
         """`count` members: if it is not all, the last one stays what it is."""
-        self.begin_with(program, flags=(*SHORT_LOG, "--bcrypt-cost", "4"), user=self.USER)
+        self.begin_with(program)
         with self.members.members[0].channel() as channel:
             before = everything(channel, clients_keys=False)
         for there in (server.BINARY, program):
@@ -336,9 +343,6 @@ class RollingAdoptionTest(MovingCase):
             with self.members.members[0].channel() as channel:
                 self.assertEqual(everything(channel, clients_keys=False), before)
         self.finish_move()
-        # A loaded machine is slower: what is asked for is less than three seconds.
-        print(f"the longest gap in writes: {self.longest_gap_s():.2f} s", flush=True)
-        self.assertLess(self.longest_gap_s(), 10)
 
     def test_from_etcd_and_back(self):
         self.there_and_back(ETCD, count=3)

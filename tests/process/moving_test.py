@@ -75,7 +75,7 @@ class Host:
     def start(self, binary, data_dir, members, state):
         with open(os.path.join(self.folder, "log"), "ab") as log:
             self.process = subprocess.Popen(
-                [binary, "--name", self.name, "--data-dir", data_dir,
+                [*server.ENDS_WITH_US, binary, "--name", self.name, "--data-dir", data_dir,
                  "--listen-client-urls", f"http://{self.endpoint}", "--advertise-client-urls", f"http://{self.endpoint}",
                  "--listen-peer-urls", f"http://{self.peer}", "--initial-advertise-peer-urls", f"http://{self.peer}",
                  "--initial-cluster", members, "--initial-cluster-state", state],

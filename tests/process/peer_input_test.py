@@ -70,7 +70,7 @@ class PeerInputTest(history.HistoryCase):
         status = self.leader.status()
         self.cluster_id = status.header.cluster_id
         self.term = status.raftTerm
-        self.ids = {m: m.status().header.member_id for m in self.members.members}
+        self.ids = {m: m.wait_status().header.member_id for m in self.members.members}
         self.before = {m: m.resident_bytes() for m in self.members.members}
         self.history.start_clients(self.members.endpoints, count=3, seed=SEED, pinned=True)
         self.history.wait_more(50)
@@ -83,7 +83,7 @@ class PeerInputTest(history.HistoryCase):
 
     def check_members(self, least):
         self.assertIs(self.members.leader(), self.leader)
-        self.assertEqual(self.leader.status().raftTerm, self.term)
+        self.assertEqual(self.leader.wait_status().raftTerm, self.term)
         for member in self.members.members:
             self.assertEqual(member.starts, 1)
             self.assertTrue(member.alive, member.tail())
@@ -149,7 +149,7 @@ class PeerInputTest(history.HistoryCase):
             # Some stay open and never end what they began.
             (idle.append if round_number % 3 == 0 else lambda s: s.close())(raw)
             self.post(member, garbage, peer, UNREADABLE)
-            for size, why in ((1 << 60, "error limit exceeded"), (len(garbage), "raft: malformed message")):
+            for size, why in ((1 << 60, "rafthttp: error limit exceeded"), (len(garbage), "raft: malformed message")):
                 self.post(member, struct.pack(">Q", size) + garbage, peer,
                           (400, f"failed to decode raft message ({why})"), path="/raft/snapshot")
         self.history.wait_more(100)
@@ -209,7 +209,7 @@ class PeerInputTest(history.HistoryCase):
         leader_id = self.ids[self.leader]
         follower = next(m for m in self.members.members if m is not self.leader)
         me = self.ids[follower]
-        last = self.leader.status().raftIndex
+        last = self.leader.wait_status().raftIndex
         cluster.wait_until(lambda: self.applied(follower) == last, "the follower to apply the log")
         listed = [(m.ID, m.name) for m in self.members.listed()]
 
@@ -232,7 +232,7 @@ class PeerInputTest(history.HistoryCase):
                 client = history.Client(self.history, f"behind-{member.name}", [member.endpoint], SEED)
                 client.connect(channel)
                 client.put("k1", f"behind.{member.name}")
-        self.assertEqual(self.leader.status().raftIndex, last + len(self.members.members), "nothing else is in the log")
+        self.assertEqual(self.leader.wait_status().raftIndex, last + len(self.members.members), "nothing else is in the log")
         self.assertEqual([(m.ID, m.name) for m in self.members.listed()], listed)
         self.check_members(least=50)
 
@@ -267,7 +267,8 @@ class PeerInputTest(history.HistoryCase):
         thread.start()
         try:
             url = f"http://127.0.0.1:{fake.server_port}"
-            added = self.members.change("MemberAdd", rpc_pb2.MemberAddRequest(peerURLs=[url])).member
+            self.members.change("MemberAdd", rpc_pb2.MemberAddRequest(peerURLs=[url]))
+            added = next(member for member in self.members.listed() if url in member.peerURLs)
             for _ in range(60):
                 self.assertTrue(FakeMember.asked.acquire(timeout=30), "the members ask it no more")
             self.history.wait_more(100)

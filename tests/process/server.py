@@ -16,6 +16,8 @@ from etcd3.etcdrpc import rpc_pb2, rpc_pb2_grpc
 import ports
 
 BINARY = os.path.join(os.environ["KVORUM_BIN_DIR"], "kvorum")
+# In front of a command: what a test has started ends with it, however that ends.
+ENDS_WITH_US = ("setpriv", "--pdeathsig", "KILL")
 READY = b"ready to serve client requests"
 
 
@@ -55,7 +57,7 @@ class Server:
         self.log_path = os.path.join(self.folder, f"log.{self.starts}")
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(
-                self.command(*more), stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                [*ENDS_WITH_US, *self.command(*more)], stdout=log, stderr=log, stdin=subprocess.DEVNULL,
                 env=self.environment, cwd=self.folder)
         end = time.monotonic() + timeout
         while time.monotonic() < end:

@@ -244,7 +244,7 @@ class TracingTest(unittest.TestCase):
         client, peer = (f"http://127.0.0.1:{ports.free_port()}" for _ in range(2))
         with open(os.path.join(folder, "log"), "wb") as log:
             etcd = subprocess.Popen(
-                [ETCD, "--data-dir", os.path.join(folder, "data"), "--listen-client-urls", client,
+                [*server.ENDS_WITH_US, ETCD, "--data-dir", os.path.join(folder, "data"), "--listen-client-urls", client,
                  "--advertise-client-urls", client, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
                  "--initial-cluster", f"default={peer}", *flags_for(collector)], stdout=log, stderr=log,
                 env={**os.environ, **(environment or {})})

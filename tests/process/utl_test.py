@@ -65,6 +65,10 @@ def hashes(channel, revisions):
     return [stub.HashKV(rpc_pb2.HashKVRequest(revision=revision), timeout=30).hash for revision in revisions]
 
 
+def status_of(channel):
+    return server.maintenance(channel).Status(rpc_pb2.StatusRequest(), timeout=10)
+
+
 def content(channel):
     """Every key with its value, revisions and lease, and the ids of all leases."""
     answer = server.kv(channel).Range(rpc_pb2.RangeRequest(key=b"\0", range_end=b"\0"), timeout=30)
@@ -88,6 +92,13 @@ class BackupTest(unittest.TestCase):
         self.addCleanup(channel.close)
         return member, channel
 
+    def large(self):
+        """A member with 20 MB."""
+        member, channel = self.serve()
+        for i in range(40):
+            server.put(server.kv(channel), b"large %d" % i, self.rng.randbytes(500_000))
+        return member
+
     def saved(self, *flags, **more):
         """A member with a history, and its snapshot in self.file."""
         member, channel = self.serve()
@@ -110,7 +121,7 @@ class BackupTest(unittest.TestCase):
             endpoints.append(f"127.0.0.1:{ports.free_port()}")
             with open(os.path.join(self.folder, f"log{i}"), "wb") as log:
                 process = subprocess.Popen(
-                    [binary, "--data-dir", data_dir, "--wal-dir", data_dir + ".wal", *common,
+                    [*server.ENDS_WITH_US, binary, "--data-dir", data_dir, "--wal-dir", data_dir + ".wal", *common,
                      "--listen-peer-urls", url, "--initial-advertise-peer-urls", url, "--listen-client-urls",
                      f"http://{endpoints[-1]}", "--advertise-client-urls", f"http://{endpoints[-1]}"],
                     stdout=log, stderr=log)
@@ -198,6 +209,9 @@ class EtcdTest(BackupTest):
             for form in ("simple", "json", "fields", "table"):
                 line = ("snapshot", "status", self.file, "-w", form)
                 self.assertEqual(utl(*line), succeed(ETCDUTL, *line))
+            for revision in ("0", "1", "7", "-1", "-3"):
+                line = ("hashkv", self.file, "--rev", revision)
+                self.assertEqual(utl(*line), succeed(ETCDUTL, *line))
         shown = run(ETCDCTL, "snapshot", "status", self.file, "-w", "json")
         if shown.returncode == 0 and shown.stdout.startswith("{"):  # 3.7 has the command in etcdutl alone
             ours = status(self.file)
@@ -235,6 +249,28 @@ class EtcdTest(BackupTest):
             ctl.succeed(endpoints, "compaction", "--physical", str(found - 1))
 
 
+class CopiedDatabaseTest(BackupTest):
+    """The file of a member that is stopped, copied: etcdutl takes such a one of etcd's with the same flag."""
+
+    def test_it_is_restored(self):
+        member, channel = self.serve()
+        write_a_history(channel, self.rng)
+        rows = content(channel)
+        last = status_of(channel).header.revision
+        before = hashes(channel, [last // 2, last])
+        member.stop()
+        shutil.copy(os.path.join(member.data_dir, "member", "snap", "db"), self.file)
+        restore = (UTL, "snapshot", "restore", self.file, "--data-dir", self.restored)
+        refused = run(*restore)
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("Error: snapshot missing hash but --skip-hash-check=false", refused.stderr)
+        succeed(*restore, "--skip-hash-check")
+        self.assertEqual(sorted(os.listdir(self.folder)), ["restored", "saved.db"])
+        _, again = self.serve(self.restored)
+        self.assertEqual(hashes(again, [last // 2, last]), before)
+        self.assertEqual(content(again), rows)
+
+
 class DamageTest(BackupTest):
     def test_a_cut_or_spoiled_snapshot(self):
         self.saved()
@@ -269,6 +305,31 @@ class SaveTest(BackupTest):
             self.assertEqual(subprocess.run(["gunzip", "-c", packed], capture_output=True, check=True).stdout, file.read())
         utl("snapshot", "restore", packed, "--data-dir", self.restored)
         self.assertEqual(status(self.restored)["totalKey"], status(self.file)["totalKey"])
+
+    def test_an_unpacked_one_leaves_nothing_in_the_folder_for_temporary_files(self):
+        """Also if the command is killed: it never has a name there."""
+        member = self.large()
+        packed = os.path.join(self.folder, "saved.db.gz")
+        ctl.succeed(member.endpoint, "snapshot", "save", "--compress", packed)
+        temporary = os.path.join(self.folder, "tmp")
+        os.mkdir(temporary)
+        with subprocess.Popen([UTL, "snapshot", "status", packed], stdout=subprocess.DEVNULL,
+                              env={"TMPDIR": temporary}) as process:
+            unpacked = False
+            while process.poll() is None:
+                self.assertEqual(os.listdir(temporary), [])
+                unpacked = unpacked or any(file.startswith(temporary) for file in self.open_files(process.pid))
+        self.assertEqual(process.returncode, 0)
+        self.assertTrue(unpacked, "it was never seen with its file")
+
+    def open_files(self, pid):
+        files = []
+        for fd in os.listdir(f"/proc/{pid}/fd"):
+            try:
+                files.append(os.readlink(f"/proc/{pid}/fd/{fd}"))
+            except OSError:
+                pass
+        return files
 
     def test_a_series_keeps_the_newest(self):
         member, _ = self.serve()
@@ -307,7 +368,8 @@ class SaveTest(BackupTest):
                 (("save", "/nonexistent/x.db"), 5,
                  "could not open /nonexistent/x.db.part (open /nonexistent/x.db.part: no such file or directory)"),
                 (("save", "--every", "1ms", self.folder), 128, "--every must be at least 1s"),
-                (("save", "--keep", "1", self.file), 128, "with --every and --keep the argument is a directory")):
+                (("save", "--keep", "1", self.file), 128, "with --every and --keep the argument is a directory"),
+                (("save", self.folder), 128, "is a directory: name a file, or save a series by --keep or --every")):
             done = ctl.run("127.0.0.1:1", "snapshot", *line)
             self.assertEqual(done.returncode, code, done.stderr)
             self.assertIn(text, done.stderr)
@@ -413,13 +475,6 @@ class KillTest(BackupTest):
     """Killed at random moments: what has its name is whole, and the same command finishes the work."""
 
     ROUNDS = 8
-
-    def large(self):
-        """A member with 20 MB."""
-        member, channel = self.serve()
-        for i in range(40):
-            server.put(server.kv(channel), b"large %d" % i, self.rng.randbytes(500_000))
-        return member
 
     def time(self, command):
         begin = time.monotonic()

@@ -1,0 +1,106 @@
+"""A real process that is killed at random moments while it receives a snapshot comes back each time, and agrees with the
+others in the end: a follower of kvorum behind a leader of kvorum, and behind one of etcd 3.7.
+
+Every other kill comes at any moment of the whole start, the rest once the first bytes of a snapshot have come: on a
+busy machine the leader's first try may be seconds away, and kills at any moment alone would all come before it.
+
+A round takes some four seconds: an election, three starts, and the leader's second try. By hand, more of them are made
+with KVORUM_ROUNDS.
+"""
+
+import os
+import random
+import time
+import unittest
+
+import cluster
+import server
+from mixed_snapshots_test import ETCD, SHORT_LOG, has_peer
+
+SEED = int(os.environ.get("KVORUM_SEED", random.randrange(1 << 32)))
+ROUNDS = int(os.environ.get("KVORUM_ROUNDS", "4"))
+LARGE = 40  # keys of a megabyte: what a snapshot has at least
+
+
+class ReceiveKillTest(unittest.TestCase):
+    def begin(self, senders, *flags):
+        """The first two members are of that program, the last one is killed."""
+        self.rng = random.Random(SEED)
+        self.members = cluster.Cluster(3, flags=(*SHORT_LOG, *flags))
+        self.addCleanup(self.members.close)
+        *others, self.victim = self.members.members
+        for member in others:
+            member.binary = senders
+        self.members.start()
+        self.victim.kill()
+        self.sender = self.members.leader()
+        with self.sender.channel() as channel:
+            for number in range(LARGE):
+                server.put(server.kv(channel), b"large %d" % number, self.rng.randbytes(1 << 20))
+            self.write_much(channel)
+
+    def write_much(self, channel):
+        """More entries than the leader keeps for who is slow."""
+        for number in range(120):
+            server.put(server.kv(channel), b"small %d" % number, self.rng.randbytes(10))
+
+    def fall_behind(self):
+        """The leader keeps its log for half a minute once it has sent a snapshot, unless it is another process by then."""
+        self.victim.kill()
+        self.sender.kill()
+        self.sender.start()
+        self.sender = self.members.leader()
+        with self.sender.channel() as channel:
+            self.write_much(channel)
+
+    def has_begun(self):
+        return b"receiving a snapshot" in self.victim.log()
+
+    def has_ended(self):
+        return b"applied snapshot" in self.victim.log()
+
+    def kill_at_any_moment(self, took):
+        time.sleep(self.rng.random() * took)
+        self.victim.kill()
+
+    def kill_while_receiving(self, took):
+        cluster.wait_until(self.has_begun, "the first bytes of a snapshot")
+        time.sleep(self.rng.random() * took / 2)
+        self.victim.kill()
+
+    def story(self):
+        begin = time.monotonic()
+        self.victim.start()
+        cluster.wait_until(self.has_begun, "the first bytes of a snapshot")
+        begun = time.monotonic()
+        cluster.wait_until(self.has_ended, "a snapshot")
+        ended = time.monotonic()
+        receiving = 0
+        for number in range(ROUNDS):
+            self.fall_behind()
+            self.victim.launch()
+            if number % 2 == 0:
+                self.kill_while_receiving(ended - begun)
+            else:
+                self.kill_at_any_moment(ended - begin)
+            receiving += self.has_begun() and not self.has_ended()
+            self.victim.start()
+        print(f"{receiving} of {ROUNDS} kills came while a snapshot was received", flush=True)
+        self.assertGreater(receiving, 0)
+        self.members.check_equal()
+        self.members.check_logs()
+
+    def test_behind_a_leader_of_ours(self):
+        # So that it takes a while.
+        self.begin(server.BINARY, "--snapshot-rate-bytes", str(60 << 20))
+        self.story()
+
+    @unittest.skipUnless(has_peer(), "there is no etcd of 3.7")
+    def test_behind_a_leader_of_etcd(self):
+        self.begin(ETCD)
+        self.story()
+
+
+if __name__ == "__main__":
+    print(f"KVORUM_SEED={SEED}", flush=True)
+    unittest.main()
