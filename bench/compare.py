@@ -140,7 +140,7 @@ class Bench:
               flush=True)
 
     def probe_disk(self, folder):
-        for name, flags in (("append", []), ("append into reserved space", ["--preallocated"])):
+        for name, flags in (("append", []), ("append into reserved space", ["--space", "reserved"])):
             done = subprocess.run(
                 [str(self._options.bench), "--json", "sync", "--dir", str(folder), *flags],
                 check=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)

@@ -1,4 +1,5 @@
-// kvorum-bench: measures a server of the v3 API under a closed loop of calls, or the disk under it.
+// kvorum-bench: measures a server of the v3 API under a closed loop of calls, or the machine under
+// it.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -6,37 +7,11 @@
 #include <string>
 
 #include "bench/load/load.h"
-#include "bench/load/sync_probe.h"
+#include "bench/load/probe_commands.h"
+#include "bench/load/report_text.h"
 
 namespace kvorum::bench {
 namespace {
-
-constexpr double kMicro = 1e-3;  // microseconds per nanosecond
-
-double Micros(std::uint64_t nanos) { return static_cast<double>(nanos) * kMicro; }
-
-std::string JsonText(std::string_view text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') quoted.push_back('\\');
-    quoted.push_back(static_cast<unsigned char>(c) < 0x20 ? ' ' : c);
-  }
-  return quoted + '"';
-}
-
-std::string LatencyJson(const Histogram& latency) {
-  return fmt::format(
-      R"("p50_us":{:.1f},"p90_us":{:.1f},"p99_us":{:.1f},"p999_us":{:.1f},"max_us":{:.1f})",
-      Micros(latency.Quantile(0.5)), Micros(latency.Quantile(0.9)), Micros(latency.Quantile(0.99)),
-      Micros(latency.Quantile(0.999)), Micros(latency.max()));
-}
-
-std::string LatencyText(const Histogram& latency) {
-  return fmt::format("p50 {:.0f} p90 {:.0f} p99 {:.0f} p99.9 {:.0f} max {:.0f} us",
-                     Micros(latency.Quantile(0.5)), Micros(latency.Quantile(0.9)),
-                     Micros(latency.Quantile(0.99)), Micros(latency.Quantile(0.999)),
-                     Micros(latency.max()));
-}
 
 void Print(const LoadReport& report, bool json) {
   const auto calls = static_cast<double>(std::max<std::uint64_t>(report.latency.count(), 1));
@@ -150,18 +125,12 @@ int Main(int argc, char** argv) {
   CLI::App* login = app.add_subcommand("login", "Authenticate, of a user that there is not");
   CLI::App* snapshot = app.add_subcommand(
       "snapshot", "Snapshot, which nobody keeps (few --connections, one of the --streams)");
-  SyncProbeOptions probe;
-  CLI::App* sync = app.add_subcommand("sync", "no server: append and fdatasync in a folder");
-  sync->add_option("--dir", probe.dir)->capture_default_str();
-  sync->add_option("--size", probe.size_bytes)->capture_default_str();
-  sync->add_option("--appends", probe.count)->capture_default_str();
-  sync->add_flag("--preallocated", probe.preallocated, "the file has its space already");
+  ProbeCommands probes(app);
   CLI11_PARSE(app, argc, argv);
 
-  if (sync->parsed()) {
-    const Result<Histogram> latency = RunSyncProbe(probe);
-    if (!latency.has_value()) return Complain(latency.error());
-    fmt::print("{}\n", json ? fmt::format("{{{}}}", LatencyJson(*latency)) : LatencyText(*latency));
+  if (const auto probe = probes.Run(json); probe.has_value()) {
+    if (!probe->has_value()) return Complain(probe->error());
+    fmt::print("{}\n", **probe);
     return 0;
   }
   if (put->parsed()) options.shape.operation = Operation::kPut;
