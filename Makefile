@@ -61,7 +61,7 @@ format: ## let clang-format rewrite our files
 	@scripts/setup lint
 	@scripts/lint --format
 
-bench: ## microbenchmarks, then the comparison with the packaged etcd
+bench: ## microbenchmarks, then the comparison with etcd
 	@scripts/setup build test
 	@scripts/bench
 

@@ -15,14 +15,17 @@ import time
 import grpc
 from etcd3.etcdrpc import auth_pb2, rpc_pb2, rpc_pb2_grpc
 
-import compare
+import measures
+import programs
+import servers
+from table import print_table, ratio
 
 ROLES = 1000
 KEYS = 10_000
 PREFIX = b"/kvorum-bench/"
 
 
-class Bench(compare.Bench):
+class Bench(measures.Bench):
     def _users(self, server):
         """Root, and a user whose roles allow the bench's keys and a thousand other ranges; auth stays off."""
         with grpc.insecure_channel(server.endpoint) as channel:
@@ -56,37 +59,37 @@ class Bench(compare.Bench):
             return None
 
     def cost(self, name, program, folder):
-        with compare.Server(program, folder) as server:
+        with servers.Server(program, folder) as server:
             server.start()
             keys = ("--keys", KEYS, "--connections", 8, "--streams", 32)
-            self._load(server, *keys, "--sequential", "--count", KEYS, "put")
+            self.load(server, *keys, "--sequential", "--count", KEYS, "put")
             self._users(server)
             for number in range(self._options.rounds):
                 for on in (False, True) if number % 2 == 0 else (True, False):  # a machine's speed drifts
                     token = self._turn(server, on) if on else None
                     shown = ("--token", token) if on else ()
                     which = "with auth" if on else "without"
-                    self._measure(name, server, f"range, {which}", *keys, *shown, "range")
-                    self._measure(name, server, f"put, {which}", *keys, *shown, "put")
+                    self.measure(name, server, f"range, {which}", *keys, *shown, "range")
+                    self.measure(name, server, f"put, {which}", *keys, *shown, "put")
                     if on:
                         self._turn(server, False)
 
     def flood(self, name, program, folder):
-        with compare.Server(program, folder) as server:
+        with servers.Server(program, folder) as server:
             server.start()
             self._users(server)
             token = self._turn(server, True)
             keys = ("--keys", KEYS, "--connections", 4, "--streams", 4, "--rate", self._options.put_rate,
                     "--token", token)
             for _ in range(self._options.rounds):
-                self._measure(name, server, "put, nobody logs in", *keys, "put")
+                self.measure(name, server, "put, nobody logs in", *keys, "put")
                 logins = subprocess.Popen(
                     [str(self._options.bench), "--endpoint", server.endpoint, "--rate", str(self._options.logins),
                      "--connections", "8", "--streams", "512", "--seconds", str(self._options.seconds + 4), "login"],
                     stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
                 try:
                     time.sleep(1.5)
-                    self._measure(name, server, "put, a flood of logins", *keys, "put")
+                    self.measure(name, server, "put, a flood of logins", *keys, "put")
                 finally:
                     logins.terminate()
                     logins.wait()
@@ -96,7 +99,7 @@ class Bench(compare.Bench):
 def rows(bench):
     def row(server, what, measure, less, more, at_least=None, at_most=None):
         a, b = bench.median(server, f"{measure[0]} {less}"), bench.median(server, f"{measure[1]} {less}")
-        result = compare.ratio(b, a)
+        result = ratio(b, a)
         met = None if result is None or server == "etcd" else (
             result >= at_least if at_least is not None else result <= at_most)
         target = f"at least {at_least}" if at_least is not None else f"at most {at_most}"
@@ -117,14 +120,14 @@ def main():
     parser.add_argument("--seconds", type=float, default=5, help="of each measure")
     parser.add_argument("--logins", type=int, default=1000, help="a second, in the flood")
     parser.add_argument("--put-rate", type=int, default=2000, help="a second, beside it")
-    compare.add_programs(parser, "auth.json")
+    programs.add_programs(parser, "auth.json")
     options = parser.parse_args()
 
     bench = Bench(options)
     for phase in (bench.cost, bench.flood):
-        compare.measure_each(options, phase)
+        programs.measure_each(options, phase)
 
-    compare.print_table([row for row in rows(bench) if any(row[1:4])])
+    print_table([row for row in rows(bench) if any(row[1:4])])
     options.report.write_text(json.dumps(bench.samples(), indent=1) + "\n")
     print(f"All samples: {options.report}")
 

@@ -22,9 +22,13 @@ import shutil
 import subprocess
 import sys
 
-import compare
+import measures
+import servers
+import table
+from programs import BUILT
+from servers import ROOT
 
-SOURCES = compare.ROOT / "bench/informers/others"
+SOURCES = ROOT / "bench/informers/others"
 PREFIX = "/objects/"
 OURS = {"kvorum": 0, "kvorum, one thread": 1}  # the threads that listeners share; 0: one each
 OTHERS = {"client-go": "shared", "etcd's cache": "cache"}
@@ -76,9 +80,9 @@ class Follower:
         self.process.stdout.close()
 
 
-class Bench(compare.Bench):
+class Bench(measures.Bench):
     def round(self, followers, folder):
-        with compare.Server(self._options.kvorum, folder) as server:
+        with servers.Server(self._options.kvorum, folder) as server:
             server.start()
             self.load(server, self._options.objects, 100, 0)
             for listeners in self._options.listeners:
@@ -120,15 +124,15 @@ class Bench(compare.Bench):
 
 def rows(bench, followers, options):
     """(what, each follower's median and its ratio to ours)"""
-    measures = [("memory an object: heap, bytes", "1: heap_bytes"), ("resident, bytes", "1: rss_bytes")]
+    lines = [("memory an object: heap, bytes", "1: heap_bytes"), ("resident, bytes", "1: rss_bytes")]
     for listeners in options.listeners:
         plural = "s" if listeners > 1 else ""
-        measures += [(f"{listeners} listener{plural}, {RATE:,} puts/s: put to handler, p50, ms",
+        lines += [(f"{listeners} listener{plural}, {RATE:,} puts/s: put to handler, p50, ms",
                       f"{listeners}, rate: p50_us"),
                      ("p99, ms", f"{listeners}, rate: p99_us"), ("CPU an event, us", f"{listeners}, rate: cpu"),
                      ("full speed: events/s", f"{listeners}, full: events"),
                      ("p99, ms", f"{listeners}, full: p99_us"), ("CPU an event, us", f"{listeners}, full: cpu")]
-    for what, measure in measures:
+    for what, measure in lines:
         ours = bench.median("kvorum", measure)
         cells = []
         for name in followers:
@@ -136,7 +140,7 @@ def rows(bench, followers, options):
             if value is None:  # not measured in this run
                 cells.append("-")
                 continue
-            ratio = compare.ratio(value, ours)
+            ratio = table.ratio(value, ours)
             told = bench.median(name, f"{measure.split(':')[0]}: told")
             lost = "" if told in (None, 1) else f", told of {told:.0%}"
             cells.append(f"{value:,.2f}" + ("" if name == "kvorum" or ratio is None else f" ({ratio:.2g}{lost})"))
@@ -151,13 +155,12 @@ def main():
     parser.add_argument("--listeners", type=int, action="append", help="instead of 1, 10 and 100")
     parser.add_argument("--only", choices=[*OURS, *OTHERS], action="append")
     parser.add_argument("--etcd-cache", type=pathlib.Path, help="the folder cache/ of etcd's sources")
-    built = compare.ROOT / "build/release/bin"
-    parser.add_argument("--kvorum", type=pathlib.Path, default=built / "kvorum")
-    parser.add_argument("--follow", type=pathlib.Path, default=built / "kvorum-informer-follow")
-    parser.add_argument("--load", type=pathlib.Path, default=built / "kvorum-informer-load")
-    parser.add_argument("--others", type=pathlib.Path, default=compare.ROOT / "build/informers/informers")
-    parser.add_argument("--data-root", type=pathlib.Path, default=compare.ROOT / "build/bench-data")
-    parser.add_argument("--report", type=pathlib.Path, default=compare.ROOT / "build/compare_informers.json")
+    parser.add_argument("--kvorum", type=pathlib.Path, default=BUILT / "kvorum")
+    parser.add_argument("--follow", type=pathlib.Path, default=BUILT / "kvorum-informer-follow")
+    parser.add_argument("--load", type=pathlib.Path, default=BUILT / "kvorum-informer-load")
+    parser.add_argument("--others", type=pathlib.Path, default=ROOT / "build/informers/informers")
+    parser.add_argument("--data-root", type=pathlib.Path, default=ROOT / "build/bench-data")
+    parser.add_argument("--report", type=pathlib.Path, default=ROOT / "build/compare_informers.json")
     options = parser.parse_args()
     options.listeners = options.listeners or [1, 10, 100]
 

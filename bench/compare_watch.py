@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Measures what watchers cost kvorum beside the packaged etcd, on one machine, in one run, with the same settings:
+"""Measures what watchers cost kvorum beside etcd, on one machine, in one run, with the same settings:
 32-byte keys, 256-byte values, a lean client (kvorum-watch-bench) that shares the machine's cores. Prints the medians,
 their ratios and the targets.
 
@@ -9,30 +9,17 @@ their ratios and the targets.
 
 import argparse
 import json
-import subprocess
 import sys
 import threading
 import time
 
 import grpc
 
-import compare
-
-# A measure's arguments for kvorum-watch-bench.
-ONE_PREFIX = ("--streams", 100, "--watchers", 10)
-OWN_KEYS = ("--streams", 100, "--watchers", 100, "--own-keys")
-IDLE = ("--streams", 100, "--watchers", 1000, "--idle")
-MEASURES = {
-    "prefix, 300 puts/s": (*ONE_PREFIX, "--rate", 300),
-    "prefix, full speed": ONE_PREFIX,
-    "own keys, 300 puts/s": (*OWN_KEYS, "--rate", 300),
-    "own keys, full speed": OWN_KEYS,
-    "idle on a prefix": (*IDLE, "--rate", 10),
-    "idle on own keys": (*IDLE, "--own-keys", "--rate", 10),
-    "idle streams": ("--streams", 2000, "--watchers", 1, "--idle", "--rate", 10),
-    "no watcher, full speed": ("--streams", 1, "--watchers", 0),
-    "idle, full speed": IDLE,
-}
+import programs
+import servers
+import watching
+from servers import MIB
+from table import print_table, ratio
 
 
 def varint(number):
@@ -117,28 +104,10 @@ def revision_of(endpoint):
     return next(value for field, value in fields(header) if field == 3)
 
 
-class Bench(compare.Bench):
-    def watch(self, name, program, folder, measure):
-        with compare.Server(program, folder) as server:
-            server.start()
-            report = self._run(server, *MEASURES[measure])
-            for key, value in report.items():
-                self.record(name, f"{measure}: {key}", value)
-            print(f"  {name:6} {measure:24} {report['puts_per_second']:8.0f} puts/s {report['events_per_second']:10.0f}"
-                  f" events/s  p50 {report['event_p50_ms']:8.2f} ms  p99 {report['event_p99_ms']:8.2f} ms"
-                  f"  server CPU {report['server_cpu_us_per_event']:8.3f} us an event"
-                  f"  {report['bytes_per_watcher']:6.0f} bytes a watcher", flush=True)
-
-    def _run(self, server, *arguments, seconds=None):
-        done = subprocess.run(
-            [str(self._options.bench), "--endpoint", server.endpoint, "--pid", str(server.pid),
-             "--seconds", str(seconds or self._options.seconds), *map(str, arguments)],
-            check=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
-        return json.loads(done.stdout)
-
+class Bench(watching.WatchBench):
     def silent(self, name, program, folder):
         """One client does not read for as long as others watch and put at full speed; then it does."""
-        with compare.Server(program, folder) as server:
+        with servers.Server(program, folder) as server:
             server.start()
             self._run_silent(name, server, with_silent=False)
             most = self._run_silent(name, server, with_silent=True)
@@ -146,18 +115,18 @@ class Bench(compare.Bench):
 
     def _run_silent(self, name, server, with_silent):
         watcher = SilentWatcher(server.endpoint) if with_silent else None
-        before = compare.rss_anon_bytes(server.pid)
+        before = servers.rss_anon_bytes(server.pid)
         most = [before]
         stop = threading.Event()
 
         def sample():
             while not stop.wait(0.2):
-                most[0] = max(most[0], compare.rss_anon_bytes(server.pid))
+                most[0] = max(most[0], servers.rss_anon_bytes(server.pid))
 
         sampler = threading.Thread(target=sample)
         sampler.start()
         try:
-            report = self._run(server, "--streams", 20, "--watchers", 10, seconds=self._options.silent_seconds)
+            report = self.run_watchers(server, "--streams", 20, "--watchers", 10, seconds=self._options.silent_seconds)
         finally:
             stop.set()
             sampler.join()
@@ -173,15 +142,15 @@ class Bench(compare.Bench):
             watcher.close()
         print(f"  {name:6} {'one client does not read' if with_silent else 'all read':24}"
               f" {report['puts_per_second']:8.0f} puts/s  p99 {report['event_p99_ms']:.2f} ms, RssAnon"
-              f" {before / compare.MIB:.0f} to at most {most[0] / compare.MIB:.0f} MiB{said}", flush=True)
+              f" {before / MIB:.0f} to at most {most[0] / MIB:.0f} MiB{said}", flush=True)
         return most[0] - before
 
 
 def rows(bench):
-    """(what, etcd's, kvorum's, ratio, target, met), as compare's."""
+    """(what, etcd's, kvorum's, ratio, target, met), as print_table takes them."""
     def row(what, measure, unit, target=None, at_least=False, digits=2):
         peer, ours = bench.median("etcd", measure), bench.median("kvorum", measure)
-        result = compare.ratio(ours, peer)
+        result = ratio(ours, peer)
         met = None
         if result is not None and target is not None:
             met = result >= target if at_least else result <= target
@@ -210,7 +179,7 @@ def rows(bench):
     yield row("memory of a stream", "idle streams: bytes_per_watcher", "B", 0.25, digits=0)
     for name in ("etcd", "kvorum"):
         none, idle = (bench.median(name, f"{m}: puts_per_second") for m in ("no watcher, full speed", "idle, full speed"))
-        result = compare.ratio(idle, none)
+        result = ratio(idle, none)
         yield (f"puts with 100,000 idle watchers to none, {name}", "", "", "" if result is None else f"{result:.3g}",
                "at least 0.9" if name == "kvorum" else "",
                None if result is None or name == "etcd" else result >= 0.9)
@@ -224,19 +193,19 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=5, help="of each measure")
     parser.add_argument("--silent-seconds", type=float, default=60, help="for which one client does not read; 0: skip")
-    parser.add_argument("--measure", choices=list(MEASURES), action="append", help="only this one")
-    compare.add_programs(parser, "compare_watch.json", bench="kvorum-watch-bench")
+    parser.add_argument("--measure", choices=list(watching.MEASURES), action="append", help="only this one")
+    programs.add_programs(parser, "compare_watch.json")
     options = parser.parse_args()
 
     bench = Bench(options)
     for number in range(1, options.rounds + 1):
         print(f"round {number} of {options.rounds}", flush=True)
-        for measure in options.measure or MEASURES:
-            compare.measure_each(options, bench.watch, measure)
+        for measure in options.measure or watching.MEASURES:
+            programs.measure_each(options, bench.watch, measure)
     if options.silent_seconds != 0:
-        compare.measure_each(options, bench.silent)
+        programs.measure_each(options, bench.silent)
 
-    compare.print_table([row for row in rows(bench) if any(row[1:4])])
+    print_table([row for row in rows(bench) if any(row[1:4])])
     options.report.write_text(json.dumps(bench.samples(), indent=1) + "\n")
     print(f"All samples: {options.report}")
 

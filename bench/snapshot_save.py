@@ -23,7 +23,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import history  # noqa: E402
 import upkeep  # noqa: E402
-from compare import rss_anon_bytes  # noqa: E402
+from servers import rss_anon_bytes  # noqa: E402
 
 BIN = os.environ.get("KVORUM_BIN_DIR", "build/release/bin")
 
