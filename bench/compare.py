@@ -8,6 +8,9 @@ out of them, and the restart. Run it on a quiet machine; ratios on a busy one me
 
   bench/compare.py                          everything, three rounds (about ten minutes)
   bench/compare.py --only etcd --rounds 1   one server alone
+  bench/compare.py --all                    every goal, three members and watchers too (a quarter of an hour)
+  bench/compare.py --all --quick            the same with little load (three minutes)
+  bench/compare.py --all --rows put,range --keys 1000000,10000000
 """
 
 import argparse
@@ -15,6 +18,7 @@ import json
 import sys
 import time
 
+import goals
 import measures
 import programs
 import servers
@@ -100,18 +104,34 @@ def rows(bench, keys):
                None if result is None else result >= 0.9)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+def parse_options():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=5, help="of each measure")
-    parser.add_argument("--keys", type=int, default=1_000_000)
+    parser.add_argument("--keys", type=lambda text: [int(part) for part in text.split(",")], default=[1_000_000],
+                        help="with --all: one number or more, with commas")
     parser.add_argument("--skip-small", action="store_true")
     parser.add_argument("--skip-large", action="store_true")
     programs.add_programs(parser, "compare.json")
     programs.add_any_file_system(parser)
     parser.add_argument("--strict", action="store_true", help="exit 1 when a target is missed")
+    parser.add_argument("--all", action="store_true", help="every goal, of one node, three members and watchers")
+    parser.add_argument("--rows", type=lambda text: text.split(","), help=f"with --all: some of {','.join(goals.ROWS)}")
+    parser.add_argument("--quick", action="store_true", help="with --all: one short round with 100,000 keys")
     options = parser.parse_args()
+    if unknown := set(options.rows or ()) - set(goals.ROWS):
+        parser.error(f"no such rows: {', '.join(sorted(unknown))}")
+    if not options.all and (len(options.keys) > 1 or options.rows or options.quick):
+        parser.error("several --keys, --rows and --quick go with --all")
+    return options
+
+
+def main():
+    options = parse_options()
+    if options.all:
+        return goals.run(options)
     programs.check(options, options.bench)
+    options.keys = options.keys[0]
 
     bench = Bench(options)
     phases = []
