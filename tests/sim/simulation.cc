@@ -10,6 +10,7 @@
 #include "tests/sim/administrator.h"
 #include "tests/sim/auth_judge.h"
 #include "tests/sim/copies.h"
+#include "tests/sim/ending.h"
 #include "tests/sim/lease_holders.h"
 #include "tests/sim/lease_ledger.h"
 #include "tests/sim/lock_clients.h"
@@ -37,9 +38,6 @@ constexpr Duration kLivenessBound = seconds(60);
 // Until a member that was spoiled last serves again.
 constexpr Duration kMendBound = seconds(240);
 
-// From there to when the watchers have everything: a catch-up may be bound to one revision a round.
-constexpr Duration kWatchBound = seconds(300);
-
 constexpr const char* kToken = "simulation";
 
 const World* running = nullptr;
@@ -65,6 +63,11 @@ class Simulation final : public MachineWatcher {
         lock_judge_(world_, events_, ledger_),
         locks_(world_, machines_, holders_, lock_judge_, users_, LockOptions()),
         copies_(world_, machines_, events_, clients_, users_, CopiesOptions()),
+        ending_(world_, {.clients = clients_,
+                         .watchers = watchers_,
+                         .locks = locks_,
+                         .lock_judge = lock_judge_,
+                         .copies = copies_}),
         administrator_(world_, machines_, log_, judge_, users_),
         nemesis_(world_, machines_, network_, [this](Machine& machine) { StartLater(machine); }),
         spoiler_(world_, machines_, [this](Machine& machine) { StartLater(machine); }) {
@@ -99,7 +102,7 @@ class Simulation final : public MachineWatcher {
       operator_.Start();
     });
     Periodically();
-    RunUntil(world_.scheduler.Now() + seconds(world_.options.seconds), [] { return false; });
+    world_.RunUntil(world_.scheduler.Now() + seconds(world_.options.seconds), [] { return false; });
     if (!world_.failed()) Converge();
     if (!world_.failed()) Judge(world_, clients_.requests(), oracle_.states(), events_, ledger_);
     for (const auto& machine : machines_) {
@@ -331,19 +334,10 @@ class Simulation final : public MachineWatcher {
     });
   }
 
-  // False when that time has come before the condition.
-  template <class Condition>
-  bool RunUntil(TimePoint end, Condition&& condition) {
-    while (!world_.failed() && world_.scheduler.Now() < end) {
-      if (condition()) return true;
-      if (!world_.scheduler.Step()) break;
-    }
-    return condition();
-  }
-
   void Converge() {
     spoiler_.Stop();
-    if (!RunUntil(world_.scheduler.Now() + kMendBound, [this] { return spoiler_.IsQuiet(); }) &&
+    if (!world_.RunUntil(world_.scheduler.Now() + kMendBound,
+                         [this] { return spoiler_.IsQuiet(); }) &&
         !world_.failed())
       world_.Fail("a spoiled member is not mended");
     if (world_.failed()) return;
@@ -367,7 +361,7 @@ class Simulation final : public MachineWatcher {
     raft::Index applied = 0;
     // Members that have just started still publish their names: the compared state must not change.
     do {
-      const bool converged = RunUntil(end, [&] {
+      const bool converged = world_.RunUntil(end, [&] {
         return clients_.pending() == 0 && AreEqual(Live()) && AreOver() && locks_.AreOver() &&
                copies_.IsCatalogTrue();
       });
@@ -380,7 +374,7 @@ class Simulation final : public MachineWatcher {
     } while (!AreEqual(live) || live.front()->local_member().replica().applied_index() != applied);
     oracle_.CheckAll();
     oracle_.CheckEqual(live);
-    if (!world_.failed()) FinishWatching();
+    if (!world_.failed()) ending_.Run([this] { return LiveVoters(); });
   }
 
   // The leases that are renewed to the end.
@@ -395,54 +389,6 @@ class Simulation final : public MachineWatcher {
     const std::set<lease::LeaseId> kept = KeptLeases();
     return std::ranges::none_of(
         Live(), [&](Machine* machine) { return ledger_.HasOthers(*machine, kept); });
-  }
-
-  // Everything published has been given to all watchers, and they are told that this is all.
-  void FinishWatching() {
-    const TimePoint end = world_.scheduler.Now() + kWatchBound;
-    if (!RunUntil(end, [&] { return watchers_.AreAtEnd(); }))
-      return world_.Fail("watchers do not get to the end: {}", watchers_.Behind());
-    // A progress request is skipped while one of the stream's watchers is being caught up.
-    bool knows = false;
-    while (!knows && !world_.failed() && world_.scheduler.Now() < end) {
-      watchers_.AskForProgress();
-      knows = RunUntil(world_.scheduler.Now() + milliseconds(300),
-                       [&] { return watchers_.KnowTheEnd(); });
-    }
-    if (!knows) world_.Fail("watchers are not told of the end: {}", watchers_.Behind());
-    if (world_.has_locks && !world_.failed()) FinishObserving(end);
-    if (world_.has_copies && !world_.failed()) FinishCopying(end);
-  }
-
-  // All caches are what the store holds, and the catalog is true. It may have become untrue once
-  // more: a call that a fault had lost can cost an agent its lease afterwards.
-  void FinishCopying(TimePoint end) {
-    bool equal = false;
-    while (!equal && !world_.failed() && world_.scheduler.Now() < end) {
-      copies_.AskForProgress();
-      equal = RunUntil(world_.scheduler.Now() + seconds(3),
-                       [&] { return copies_.AreAtEnd() && copies_.IsCatalogTrue(); });
-    }
-    copies_.CheckAll();
-    if (!equal) world_.Fail("copies are not what they copy: {}", copies_.Behind());
-  }
-
-  // All observers of the election are told of one more leader.
-  void FinishObserving(TimePoint end) {
-    PutLastLeader();
-    const auto is_seen = [&] {
-      const auto& leaders = lock_judge_.queues().Now(LockClients::kElection);
-      return !leaders.empty() && locks_.HaveSeen(leaders.begin()->second.created);
-    };
-    if (!RunUntil(end, is_seen)) world_.Fail("observers are not told of the last leader");
-  }
-
-  void PutLastLeader() {
-    const std::vector<Machine*> live = LiveVoters();
-    clients_.Ask(live.front()->number(), PutOf(LockClients::LastLeader(), clients_.NewValue()),
-                 [this](bool answered) {
-                   if (!answered) PutLastLeader();
-                 });
   }
 
   void KillMinority() {
@@ -543,7 +489,7 @@ class Simulation final : public MachineWatcher {
     std::size_t flushed = 0;
     for (Machine* machine : live) machine->local_member().store().Flush([&flushed] { ++flushed; });
     const auto done = [&] { return flushed == live.size(); };
-    if (!RunUntil(world_.scheduler.Now() + seconds(20), done))
+    if (!world_.RunUntil(world_.scheduler.Now() + seconds(20), done))
       world_.Fail("a backend does not commit");
   }
 
@@ -571,6 +517,7 @@ class Simulation final : public MachineWatcher {
   LockJudge lock_judge_;
   LockClients locks_;
   Copies copies_;
+  Ending ending_;
   Administrator administrator_;
   Nemesis nemesis_;
   Spoiler spoiler_;

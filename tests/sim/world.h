@@ -92,6 +92,15 @@ struct World {
     Note("FAILED: {}", *failure);
   }
   bool failed() const { return failure.has_value(); }
+  // Runs until the condition holds; false when that time has come, or the run failed, before.
+  template <class Condition>
+  bool RunUntil(TimePoint end, Condition&& condition) {
+    while (!failed() && scheduler.Now() < end) {
+      if (condition()) return true;
+      if (!scheduler.Step()) break;
+    }
+    return condition();
+  }
 
   const Options options;
   const bool has_spoils;
