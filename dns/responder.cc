@@ -144,11 +144,27 @@ std::string WriteWithin(std::size_t most_bytes, const Query& query, Reply reply,
 
 std::string Responder::Answer(std::string_view packet, Transport transport) {
   const auto query = ReadQuery(packet);
-  if (!query) return query.error();
+  if (!query) {
+    const std::string& refusal = query.error();
+    if (!refusal.empty())
+      Count(std::nullopt, static_cast<Rcode>(static_cast<unsigned>(refusal[3]) & 0xfU), refusal);
+    return refusal;
+  }
   const std::size_t most_bytes = MostBytes(*query, transport);
   // One more than can fit, so that what is cut is seen to be.
   const std::size_t most_answers = std::min(kMaxAnswers, most_bytes / kLeastRecordBytes + 1);
-  return WriteWithin(most_bytes, *query, ReplyTo(*query, most_answers), transport);
+  Reply reply = ReplyTo(*query, most_answers);
+  const Rcode rcode = reply.rcode;
+  std::string packet_of_reply = WriteWithin(most_bytes, *query, std::move(reply), transport);
+  Count(query->type, rcode, packet_of_reply);
+  return packet_of_reply;
+}
+
+void Responder::Count(std::optional<std::uint16_t> type, Rcode rcode,
+                      std::string_view reply) const {
+  constexpr unsigned kTruncated = 0x02;
+  const bool is_truncated = (static_cast<unsigned>(reply[2]) & kTruncated) != 0;
+  if (counts_ != nullptr) counts_->Answered(type, rcode, is_truncated);
 }
 
 Reply Responder::ReplyTo(const Query& query, std::size_t most_answers) {

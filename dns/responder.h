@@ -8,16 +8,19 @@
 // port is in A and AAAA alone. A service without a healthy instance exists, and has no data. What
 // is not below kvorum is refused. Services whose names are no single label have no name here.
 //
-// Pure but for the randomness that is passed in; for one thread at a time. The directory outlives
-// it. Cost: O(instances of the service), at most ten encodings of the reply.
+// Pure but for the randomness that is passed in, and the counts; for one thread at a time. The
+// directory and the counts outlive it. Cost: O(instances of the service), at most ten encodings of
+// the reply.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/rng.h"
+#include "dns/counts.h"
 #include "dns/directory.h"
 #include "dns/message.h"
 
@@ -30,7 +33,9 @@ inline constexpr std::size_t kMaxAnswers = 256;
 
 class Responder {
  public:
-  Responder(const Directory& directory, std::uint64_t seed) : directory_(directory), rng_(seed) {}
+  // Null: nothing is counted.
+  Responder(const Directory& directory, std::uint64_t seed, Counts* counts = nullptr)
+      : directory_(directory), counts_(counts), rng_(seed) {}
 
   // Empty: the packet gets no answer. Over UDP it has 512 bytes at most, or as many as the query
   // takes up to kEdnsBytes (wire.h), over TCP 65,535.
@@ -41,7 +46,10 @@ class Responder {
   void AddAnswers(const Query& query, std::vector<Data> data, std::size_t most_answers,
                   Reply& reply);
 
+  void Count(std::optional<std::uint16_t> type, Rcode rcode, std::string_view reply) const;
+
   const Directory& directory_;
+  Counts* const counts_;
   Rng rng_;
 };
 

@@ -16,6 +16,8 @@
 #include <utility>
 
 #include "base/rng.h"
+#include "dns/counts.h"
+#include "dns/rate_bound.h"
 #include "dns/responder.h"
 #include "dns/wire.h"
 
@@ -28,6 +30,7 @@ using asio::ip::udp;
 using boost::system::error_code;
 
 constexpr int kTriesOfPorts = 16;
+constexpr std::size_t kNetworkBytes = 8;  // of an IPv6 address: one host has a whole network
 
 // One question after the other, each behind two bytes of its length.
 class Connection : public std::enable_shared_from_this<Connection> {
@@ -116,8 +119,14 @@ Result<tcp::endpoint> ParseAddress(const std::string& text) {
 
 class Server::Sockets {
  public:
-  Sockets(const Directory& directory, const ServerLimits& limits)
-      : limits_(limits), responder_(directory, EntropySeed()), tcp_(io_), udp_(io_), pause_(io_) {}
+  Sockets(const Directory& directory, const ServerLimits& limits, sync::Metrics* metrics)
+      : limits_(limits),
+        counts_(metrics),
+        responder_(directory, EntropySeed(), &counts_),
+        rate_(limits.questions_per_second, EntropySeed()),
+        tcp_(io_),
+        udp_(io_),
+        pause_(io_) {}
   ~Sockets() {
     io_.stop();
     if (thread_.joinable()) thread_.join();
@@ -168,7 +177,18 @@ class Server::Sockets {
                               Receive();
                             });
   }
+  bool MayAsk() {
+    const auto address = sender_.address();
+    const TimePoint now = SystemClock().Now();
+    if (address.is_v4()) {
+      const auto bytes = address.to_v4().to_bytes();
+      return rate_.Take({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, now);
+    }
+    const auto bytes = address.to_v6().to_bytes();
+    return rate_.Take({reinterpret_cast<const char*>(bytes.data()), kNetworkBytes}, now);
+  }
   void AnswerPacket(std::string_view packet) {
+    if (!MayAsk()) return counts_.DroppedForRate();
     const std::string answer = responder_.Answer(packet, Transport::kUdp);
     if (answer.empty()) return;
     error_code lost;
@@ -179,9 +199,12 @@ class Server::Sockets {
     tcp_.async_accept([this](const error_code& error, tcp::socket socket) {
       if (error == asio::error::operation_aborted) return;
       if (error) return AcceptLater();
-      if (connections_.use_count() <= limits_.connections)
+      if (connections_.use_count() <= limits_.connections) {
         std::make_shared<Connection>(std::move(socket), responder_, limits_, connections_)
             ->ReadQuestion();
+      } else {
+        counts_.DroppedForConnections();
+      }
       Accept();
     });
   }
@@ -194,7 +217,9 @@ class Server::Sockets {
   }
 
   const ServerLimits limits_;
+  Counts counts_;
   Responder responder_;
+  RateBound rate_;
   const std::shared_ptr<void> connections_ = std::make_shared<int>();  // counted, a share for each
   asio::io_context io_;
   tcp::acceptor tcp_;
@@ -210,9 +235,9 @@ Server::Server(std::unique_ptr<Sockets> sockets) : sockets_(std::move(sockets)) 
 Server::~Server() = default;
 
 Result<std::unique_ptr<Server>> Server::Open(const std::string& address, const Directory& directory,
-                                             const ServerLimits& limits) {
+                                             const ServerLimits& limits, sync::Metrics* metrics) {
   KV_TRY(const tcp::endpoint wanted, ParseAddress(address));
-  auto sockets = std::make_unique<Sockets>(directory, limits);
+  auto sockets = std::make_unique<Sockets>(directory, limits, metrics);
   if (const error_code error = sockets->Bind(wanted))
     return Fail(Code::kUnavailable, "DNS cannot listen on " + address + ": " + error.message());
   sockets->Start();

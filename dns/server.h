@@ -1,17 +1,19 @@
 // Answers DNS questions over UDP and TCP on one address, on a thread of its own.
 //
-// Bounds: those of ServerLimits over TCP, where a connection beyond them is closed at once, and
-// kMaxQueryBytes (wire.h) a question. Over UDP an answer that the socket does not take at once is
-// lost. The directory outlives the server.
+// Bounds: those of ServerLimits, and kMaxQueryBytes (wire.h) a question. Over TCP a connection
+// beyond them is closed at once; over UDP a question beyond them gets no answer, and an answer that
+// the socket does not take at once is lost. The directory and the metrics outlive the server.
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "dns/directory.h"
+#include "sync/metrics.h"
 
 namespace kvorum::dns {
 
@@ -19,6 +21,8 @@ struct ServerLimits {
   int connections = 64;
   int questions = 100;                          // of a connection
   Duration patience = std::chrono::seconds(5);  // for a question and its answer
+  // Over UDP, of one address, or of one network of IPv6 (/64); 0: as many as come.
+  std::uint32_t questions_per_second = 5'000;
 };
 
 class Server {
@@ -27,7 +31,8 @@ class Server {
   // kUnavailable: the address cannot be taken.
   static Result<std::unique_ptr<Server>> Open(const std::string& address,
                                               const Directory& directory,
-                                              const ServerLimits& limits = {});
+                                              const ServerLimits& limits = {},
+                                              sync::Metrics* metrics = nullptr);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;

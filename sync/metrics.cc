@@ -33,6 +33,16 @@ Row RowOf(CounterName name) {
       return {"kvsync_bus_overflow_total",
               {"subscriber"},
               "The times that a subscriber's queue was full."};
+    case CounterName::kDnsQueries:
+      return {"kvsync_dns_queries_total",
+              {"type", "rcode"},
+              "The DNS packets that were answered, by the question's type and the answer's code."};
+    case CounterName::kDnsTruncated:
+      return {"kvsync_dns_truncated_total", {}, "The DNS answers that did not fit over UDP."};
+    case CounterName::kDnsDropped:
+      return {"kvsync_dns_dropped_total",
+              {"reason"},
+              "The DNS questions and connections beyond their bounds, which got no answer."};
   }
   return {};
 }

@@ -36,6 +36,9 @@ enum class CounterName : std::uint8_t {
   kAeFullSyncs,
   kWdNacks,
   kBusOverflows,
+  kDnsQueries,
+  kDnsTruncated,
+  kDnsDropped,
 };
 enum class GaugeName : std::uint8_t {
   kSourceRevision,

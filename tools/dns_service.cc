@@ -18,7 +18,7 @@ Outcome<std::unique_ptr<DnsService>> DnsService::Open(const std::string& address
                                                       const std::string& root, LongRun& run,
                                                       sync::Store& store, Executor& executor) {
   std::unique_ptr<DnsService> service(new DnsService(root, run, store, executor));
-  auto server = dns::Server::Open(address, service->directory_);
+  auto server = dns::Server::Open(address, service->directory_, {}, &run.metrics());
   if (!server && server.error().code == Code::kInvalidArgument)
     return BadArguments(server.error().message);
   KV_TRY(service->server_, OfThisMachine(std::move(server)));

@@ -36,7 +36,7 @@ class DnsServer : public testing::Test {
     Listen({});
   }
   void Listen(const ServerLimits& limits) {
-    server_ = Server::Open("127.0.0.1:0", directory_, limits).value();
+    server_ = Server::Open("127.0.0.1:0", directory_, limits, &metrics_).value();
     const std::string address = server_->address();
     port_ = static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
   }
@@ -76,6 +76,7 @@ class DnsServer : public testing::Test {
   }
 
   FakeDirectory directory_;
+  sync::Metrics metrics_;
   std::unique_ptr<Server> server_;
   asio::io_context io_;
   std::uint16_t port_ = 0;
@@ -128,12 +129,27 @@ TEST_F(DnsServer, TheSixtyFifthConnectionIsClosedAndUdpGoesOn) {
   }
   tcp::socket one_more = Connect();
   EXPECT_TRUE(IsClosed(one_more));
+  EXPECT_THAT(metrics_.Text(), HasSubstr("dropped_total{reason=\"connections\"} 1\n"));
   EXPECT_NE(OverUdp(packet), "");
   held.clear();
   EXPECT_TRUE(Eventually([&] {
     tcp::socket socket = Connect();
     return !Exchange(socket, packet).empty();
   }));
+}
+
+TEST_F(DnsServer, AQuestionBeyondTheRateGetsNoAnswer) {
+  Listen({.questions_per_second = 1});
+  const std::string packet = PacketOf({.name = "web.service.kvorum"});
+  EXPECT_NE(OverUdp(packet), "");
+  udp::socket socket(io_, udp::v4());
+  EXPECT_TRUE(Eventually([&] {
+    for (int i = 0; i < 10; ++i)
+      socket.send_to(asio::buffer(packet), {asio::ip::address_v4::loopback(), port_});
+    return metrics_.Text().contains("dropped_total{reason=\"rate\"}");
+  }));
+  tcp::socket over_tcp = Connect();
+  EXPECT_NE(Exchange(over_tcp, packet), "") << "which proves its address";
 }
 
 TEST_F(DnsServer, AnAddressThatCannotBeTakenIsNamed) {
