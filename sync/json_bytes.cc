@@ -2,6 +2,7 @@
 
 #include "base/base64.h"
 #include "base/utf8.h"
+#include "sync/json_depth.h"
 
 namespace kvorum::sync {
 namespace {
@@ -32,6 +33,8 @@ Result<std::string> BytesOf(const Json& object, const std::string& name) {
 }
 
 Result<Json> ParseObject(std::string_view what, std::string_view text) {
+  if (JsonDepth(text) > kMaxJsonDepth)
+    return Fail(Code::kInvalidArgument, std::string(what) + " is nested too deeply");
   Json object = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!object.is_object())
     return Fail(Code::kInvalidArgument, std::string(what) + " is not a JSON object");

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "tools/json_document.h"
+#include "sync/json_depth.h"
 
 namespace kvorum::ctl {
 namespace {
@@ -38,7 +38,7 @@ void ControlReply::Stream(ControlItems items) {
 }
 
 Result<sync::Json> ParseControlRequest(std::string_view line, const ControlLimits& limits) {
-  if (JsonDepth(line) > limits.request_depth)
+  if (sync::JsonDepth(line) > limits.request_depth)
     return kvorum::Fail(Code::kInvalidArgument, "the request is nested too deeply");
   KV_TRY(sync::Json request, sync::ParseObject("the request", line));
   KV_RETURN_IF_ERROR(sync::StringOf(request, "command"));

@@ -1,8 +1,9 @@
 #include "tools/json_document.h"
 
-#include <algorithm>
 #include <charconv>
 #include <utility>
+
+#include "sync/json_depth.h"
 
 namespace kvorum::ctl {
 namespace {
@@ -37,28 +38,8 @@ const nlohmann::json* Element(const nlohmann::json& array, std::string_view toke
 
 }  // namespace
 
-std::size_t JsonDepth(std::string_view text) {
-  std::size_t depth = 0;
-  std::size_t deepest = 0;
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      if (c == '"') in_string = false;
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '[' || c == '{') {
-      deepest = std::max(deepest, ++depth);
-    } else if ((c == ']' || c == '}') && depth > 0) {
-      --depth;
-    }
-  }
-  return deepest;
-}
-
 std::optional<nlohmann::json> ParseDocument(std::string_view text, std::size_t max_depth) {
-  if (JsonDepth(text) > max_depth) return std::nullopt;
+  if (sync::JsonDepth(text) > max_depth) return std::nullopt;
   auto document = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (document.is_discarded()) return std::nullopt;
   return document;

@@ -12,10 +12,6 @@
 
 namespace kvorum::ctl {
 
-// The deepest nesting of arrays and objects, found without building them: a text of brackets takes
-// a hundred times its length once it is parsed.
-std::size_t JsonDepth(std::string_view text);
-
 // Nothing if the text is no document, or one that is nested more deeply.
 std::optional<nlohmann::json> ParseDocument(std::string_view text, std::size_t max_depth);
 

@@ -11,6 +11,7 @@
 
 #include "sync/agent_state.h"
 #include "sync/catalog.h"
+#include "sync/codec_json.h"
 #include "sync/state_file.h"
 
 namespace kvorum::sync {
@@ -160,6 +161,12 @@ TEST(SyncCatalog, SpoiledRecordsAndStatesAreErrors) {
       for (const Entry& e : read.value_or(AgentState{}).entries) EXPECT_TRUE(ValidateEntry(e));
     }
   }
+  // A copy of it would take a frame of the stack for each bracket.
+  const std::string deep = "[" + std::string(500'000, '[') + std::string(500'000, ']') + "]";
+  EXPECT_EQ(
+      DecodeRecord(R"({"id":"a","name":"b","value":"","checks":)" + deep + "}").error().message,
+      "the record is nested too deeply");
+  EXPECT_EQ(JsonCodec::Decode(deep).error().message, "a JSON document that is nested too deeply");
   EXPECT_EQ(DecodeRecord("[]").error().message, "the record is not a JSON object");
   EXPECT_EQ(DecodeRecord(R"({"id":"a","name":7})").error().message, "\"name\" is not a string");
   EXPECT_EQ(DecodeState(R"({"format":2})").error().code, Code::kFailedPrecondition);

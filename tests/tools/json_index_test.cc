@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sync/json_depth.h"
+
 namespace kvorum::ctl {
 namespace {
 
@@ -47,8 +49,8 @@ TEST(JsonPointerTest, WhatIsNoPointerIsNamed) {
 }
 
 TEST(JsonDocumentTest, ItsDepthIsBounded) {
-  EXPECT_EQ(JsonDepth("[[\"[[[\\\"[\"]]"), 2U);
-  EXPECT_EQ(JsonDepth("]]}}["), 1U);
+  EXPECT_EQ(sync::JsonDepth("[[\"[[[\\\"[\"]]"), 2U);
+  EXPECT_EQ(sync::JsonDepth("]]}}["), 1U);
   EXPECT_TRUE(ParseDocument("[[1]]", 2));
   EXPECT_FALSE(ParseDocument("[[1]]", 1));
   EXPECT_FALSE(ParseDocument(std::string(1 << 20, '['), 1000));
