@@ -46,16 +46,25 @@ bool OrdersProgress(std::string_view version) {
   return minor > 5;
 }
 
+std::size_t SizeOf(const TxnRequest& request) {
+  std::size_t bytes = 0;
+  for (const Compare& compare : request.compares)
+    bytes += compare.key.size() + compare.value.size();
+  for (const auto* operations : {&request.then, &request.otherwise}) {
+    for (const Operation& operation : *operations)
+      bytes += operation.key.size() + operation.end.size() + operation.value.size();
+  }
+  return bytes;
+}
+
 }  // namespace
 
 // Runs calls on threads of its own, as many at a time as there are threads.
 class ClientStore::Calls {
  public:
-  // Told whether the call is to be made; if not, it is answered as cancelled.
-  using Call = std::move_only_function<void(bool is_wanted)>;
-
-  explicit Calls(int threads) {
-    for (int i = 0; i < std::max(threads, 1); ++i) threads_.emplace_back([this] { Run(); });
+  explicit Calls(const ClientStoreOptions& options) : options_(options) {
+    for (int i = 0; i < std::max(options.call_threads, 1); ++i)
+      threads_.emplace_back([this] { Run(); });
   }
   ~Calls() {
     {
@@ -68,23 +77,38 @@ class ClientStore::Calls {
   Calls(const Calls&) = delete;
   Calls& operator=(const Calls&) = delete;
 
-  void Add(Call call) {
-    {
-      const std::lock_guard lock(mutex_);
-      queue_.push_back(std::move(call));
-    }
-    wake_.notify_one();
-  }
-  // Makes the call and hands on what it returns.
+  // Makes the call, whose request has so many bytes, and hands on what it returns.
   template <class T, class Make>
-  void Add(OnAnswer<T> on_answer, Make make) {
-    Add([on_answer = std::move(on_answer), make = std::move(make)](bool is_wanted) mutable {
-      if (is_wanted) return on_answer(make());
-      on_answer(Fail(Code::kCanceled, "the store is closed"));
-    });
+  void Add(std::size_t size_bytes, OnAnswer<T> on_answer, Make make) {
+    Call call{.size_bytes = size_bytes,
+              .run = [on_answer = std::move(on_answer),
+                      make = std::move(make)](const Result<void>& is_wanted) mutable {
+                if (is_wanted) return on_answer(make());
+                on_answer(Fail(is_wanted.error()));
+              }};
+    if (!Queue(call)) call.run(Fail(Code::kResourceExhausted, "too many calls wait for the store"));
   }
 
  private:
+  struct Call {
+    std::size_t size_bytes = 0;
+    std::move_only_function<void(const Result<void>& is_wanted)> run;
+  };
+
+  // Takes the call over unless there is no room for it.
+  bool Queue(Call& call) {
+    {
+      const std::lock_guard lock(mutex_);
+      const bool has_room = queue_.size() < options_.max_waiting_calls &&
+                            call.size_bytes <= options_.max_waiting_bytes - bytes_;
+      if (!has_room) return false;
+      bytes_ += call.size_bytes;
+      queue_.push_back(std::move(call));
+    }
+    wake_.notify_one();
+    return true;
+  }
+
   void Run() {
     std::unique_lock lock(mutex_);
     while (true) {
@@ -92,16 +116,19 @@ class ClientStore::Calls {
       if (queue_.empty()) return;
       Call call = std::move(queue_.front());
       queue_.pop_front();
+      bytes_ -= call.size_bytes;
       const bool is_wanted = !stopping_;
       lock.unlock();
-      call(is_wanted);
+      call.run(is_wanted ? Result<void>() : Fail(Code::kCanceled, "the store is closed"));
       lock.lock();
     }
   }
 
+  const ClientStoreOptions options_;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Call> queue_;
+  std::size_t bytes_ = 0;  // of the requests in the queue
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };
@@ -252,7 +279,7 @@ class ClientStore::Watches {
 ClientStore::ClientStore(client::Client& client, const ClientStoreOptions& options)
     : client_(client),
       options_(options),
-      calls_(std::make_unique<Calls>(options.call_threads)),
+      calls_(std::make_unique<Calls>(options)),
       watches_(std::make_unique<Watches>(client, stop_.get_token())) {}
 ClientStore::~ClientStore() { stop_.request_stop(); }
 
@@ -263,14 +290,17 @@ client::CallOptions ClientStore::Call() const {
 }
 
 void ClientStore::Range(RangeRequest request, OnAnswer<RangeAnswer> on_answer) {
-  calls_->Add(std::move(on_answer), [this, request = std::move(request)]() -> Result<RangeAnswer> {
-    KV_TRY(auto answer, client_.Range(ToMessage(request), Call()));
-    return FromMessage(std::move(answer));
-  });
+  const std::size_t bytes = request.key.size() + request.end.size();
+  calls_->Add(bytes, std::move(on_answer),
+              [this, request = std::move(request)]() -> Result<RangeAnswer> {
+                KV_TRY(auto answer, client_.Range(ToMessage(request), Call()));
+                return FromMessage(std::move(answer));
+              });
 }
 
 void ClientStore::Txn(TxnRequest request, OnAnswer<TxnAnswer> on_answer) {
-  calls_->Add(std::move(on_answer),
+  const std::size_t bytes = SizeOf(request);
+  calls_->Add(bytes, std::move(on_answer),
               [this, request = std::move(request)]() mutable -> Result<TxnAnswer> {
                 KV_TRY(auto answer, client_.Txn(ToMessage(std::move(request)), Call()));
                 return FromMessage(std::move(answer));
@@ -282,7 +312,7 @@ std::unique_ptr<StoreWatch> ClientStore::Watch(WatchRequest request, WatchSink s
 }
 
 void ClientStore::LeaseGrant(std::int64_t ttl_s, OnAnswer<LeaseAnswer> on_answer) {
-  calls_->Add(std::move(on_answer), [this, ttl_s]() -> Result<LeaseAnswer> {
+  calls_->Add(0, std::move(on_answer), [this, ttl_s]() -> Result<LeaseAnswer> {
     etcdserverpb::LeaseGrantRequest request;
     request.set_ttl(ttl_s);
     KV_TRY(const auto answer, client_.LeaseGrant(request, Call()));
@@ -291,14 +321,14 @@ void ClientStore::LeaseGrant(std::int64_t ttl_s, OnAnswer<LeaseAnswer> on_answer
 }
 
 void ClientStore::LeaseKeepAlive(std::int64_t lease, OnAnswer<LeaseAnswer> on_answer) {
-  calls_->Add(std::move(on_answer), [this, lease]() -> Result<LeaseAnswer> {
+  calls_->Add(0, std::move(on_answer), [this, lease]() -> Result<LeaseAnswer> {
     KV_TRY(const auto answer, client_.LeaseKeepAliveOnce(lease, Call()));
     return LeaseAnswer{.id = answer.id(), .ttl_s = answer.ttl()};
   });
 }
 
 void ClientStore::LeaseRevoke(std::int64_t lease, OnAnswer<LeaseAnswer> on_answer) {
-  calls_->Add(std::move(on_answer), [this, lease]() -> Result<LeaseAnswer> {
+  calls_->Add(0, std::move(on_answer), [this, lease]() -> Result<LeaseAnswer> {
     KV_RETURN_IF_ERROR(client_.LeaseRevoke(lease, Call()));
     return LeaseAnswer{.id = lease, .ttl_s = 0};
   });

@@ -2,11 +2,13 @@
 // thread for each watch. A watch at a member that has lost the others ends, so that whoever watches
 // goes on at another one.
 //
-// Thread-safe. The client outlives the store. The destructor ends calls in progress, and waits for
-// their answers to be taken.
+// Thread-safe. The client outlives the store. Bounds: those of the options on calls that wait for a
+// thread; one beyond them is answered at once, with kResourceExhausted. The destructor ends calls
+// in progress, and waits for their answers to be taken.
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <stop_token>
 
@@ -22,6 +24,10 @@ namespace kvorum::sync {
 struct ClientStoreOptions {
   std::chrono::nanoseconds call_timeout = std::chrono::seconds(10);
   int call_threads = 2;
+  // Calls that wait for a thread, and the bytes of their requests. An agent or an informer has a
+  // few.
+  std::size_t max_waiting_calls = 16'384;
+  std::size_t max_waiting_bytes = std::size_t{64} << 20U;
 };
 
 class ClientStore final : public Store {

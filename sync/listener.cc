@@ -28,7 +28,7 @@ Listener::Listener(std::uint64_t id, ListenerOptions options, Handler handler, O
       queue_length_(metrics != nullptr
                         ? metrics->Get(GaugeName::kInformerQueueLength, {options_.name})
                         : std::make_shared<Gauge>()),
-      queue_(options_.overflow, options_.capacity),
+      queue_(options_.overflow, {.changes = options_.capacity, .bytes = options_.capacity_bytes}),
       own_executor_(MakeExecutor(options_)),
       loop_(own_executor_ ? *own_executor_ : *options_.executor,
             [this](TimePoint now) { return Step(now); }) {}

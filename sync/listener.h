@@ -26,6 +26,7 @@ struct ListenerOptions {
   std::string name = {};  // in reports and metrics
   OverflowPolicy overflow = OverflowPolicy::kCoalesce;
   std::size_t capacity = 1024;  // changes
+  std::size_t capacity_bytes = std::size_t{64} << 20U;
   // How often it is given every object again; zero: never, negative: the informer's default.
   Duration resync = Duration(-1);
   // Null: a thread of its own.

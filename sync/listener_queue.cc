@@ -14,6 +14,13 @@ Notification NotificationOf(Change&& change, bool is_initial) {
           .is_initial = is_initial && kind == Kind::kAdd};
 }
 
+// As if nobody else had them: the store keeps the newer one, mostly, and the older one none but the
+// queue.
+std::size_t SizeOf(const Change& change) {
+  const std::size_t before = change.before ? change.before->size_bytes() : 0;
+  return before + (change.after ? change.after->size_bytes() : 0);
+}
+
 }  // namespace
 
 bool ListenerQueue::Add(std::span<const Change> changes, const ObjectMap& before,
@@ -22,8 +29,11 @@ bool ListenerQueue::Add(std::span<const Change> changes, const ObjectMap& before
     open->after = after;
     return true;
   }
-  if (policy_ == OverflowPolicy::kBlock || items_.size() + changes.size() <= capacity_) {
-    for (const Change& change : changes) items_.emplace_back(change);
+  if (policy_ == OverflowPolicy::kBlock || HasRoomFor(changes)) {
+    for (const Change& change : changes) {
+      items_.emplace_back(change);
+      bytes_ += SizeOf(change);
+    }
     return true;
   }
   Walk walk;
@@ -34,8 +44,20 @@ bool ListenerQueue::Add(std::span<const Change> changes, const ObjectMap& before
   }
   walk.after = after;
   walk.is_open = true;
-  items_.emplace_back(std::move(walk));
+  AddWalk(std::move(walk));
   return false;
+}
+
+bool ListenerQueue::HasRoomFor(std::span<const Change> changes) const {
+  std::size_t bytes = bytes_;
+  for (const Change& change : changes) bytes += SizeOf(change);
+  return items_.size() + changes.size() <= capacity_.changes && bytes <= capacity_.bytes &&
+         walks_ < kMaxWalks;
+}
+
+void ListenerQueue::AddWalk(Walk walk) {
+  items_.emplace_back(std::move(walk));
+  ++walks_;
 }
 
 ListenerQueue::Walk* ListenerQueue::OpenWalk() {
@@ -48,6 +70,7 @@ ListenerQueue::Walk ListenerQueue::Replace(const ObjectMap& before) {
   Walk walk{.before = before, .tells_unchanged = true};
   while (!items_.empty()) {
     if (auto* change = std::get_if<Change>(&items_.back())) {
+      bytes_ -= SizeOf(*change);
       if (change->before) {
         walk.before.Put(change->before);
       } else {
@@ -58,6 +81,7 @@ ListenerQueue::Walk ListenerQueue::Replace(const ObjectMap& before) {
       walk.before = std::move(replaced.before);
       walk.is_initial |= replaced.is_initial;
       if (replaced.round) walk.round = replaced.round;
+      --walks_;
     }
     items_.pop_back();
   }
@@ -65,14 +89,15 @@ ListenerQueue::Walk ListenerQueue::Replace(const ObjectMap& before) {
 }
 
 void ListenerQueue::AddInitial(const ObjectMap& map) {
-  items_.emplace_back(Walk{.before = {}, .after = map, .is_initial = true});
+  AddWalk({.before = {}, .after = map, .is_initial = true});
 }
 
 void ListenerQueue::AddDifference(const ObjectMap& before, const ObjectMap& after) {
   if (Walk* open = OpenWalk()) {
     open->after = after;
   } else {
-    items_.emplace_back(Walk{.before = before, .after = after});
+    const bool is_open = policy_ != OverflowPolicy::kBlock && is_full();
+    AddWalk({.before = before, .after = after, .is_open = is_open});
   }
 }
 
@@ -81,7 +106,7 @@ void ListenerQueue::AddRound(RoundId round, const ObjectMap& map) {
     open->tells_unchanged = true;
     open->round = round;
   } else {
-    items_.emplace_back(Walk{.before = map, .after = map, .tells_unchanged = true, .round = round});
+    AddWalk({.before = map, .after = map, .tells_unchanged = true, .round = round});
   }
 }
 
@@ -93,8 +118,11 @@ std::optional<ListenerQueue::Next> ListenerQueue::Take(const FindCurrent& find_c
     if (items_.empty()) return std::nullopt;
     Item item = std::move(items_.front());
     items_.pop_front();
-    if (auto* change = std::get_if<Change>(&item))
+    if (auto* change = std::get_if<Change>(&item)) {
+      bytes_ -= SizeOf(*change);
       return NotificationOf(std::move(*change), /*is_initial=*/false);
+    }
+    --walks_;
     walk_.emplace(std::move(std::get<Walk>(item)));
   }
 }

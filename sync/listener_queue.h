@@ -2,10 +2,12 @@
 // snapshots of the store key by key when their turn has come. A late listener, a list made anew, a
 // resync round and a full queue are all walks, so that none of them takes memory by the key.
 //
-// For one thread at a time. Bound: the capacity in changes, and the changes of one revision beyond
-// it for a listener that blocks; a walk is one item, and keeps its two snapshots alive.
+// For one thread at a time. Bound: the capacity in changes and in bytes of their objects, before
+// and after, and the changes of one revision beyond it for a listener that blocks. A walk is one
+// item and keeps its two snapshots alive; kMaxWalks that wait are a full queue too.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -35,14 +37,22 @@ struct Notification {
   bool is_initial = false;
 };
 
+struct ListenerCapacity {
+  std::size_t changes = 1024;
+  std::size_t bytes = std::size_t{64} << 20U;
+};
+
 class ListenerQueue {
  public:
+  static constexpr std::size_t kMaxWalks = 8;
   using RoundId = std::uint64_t;
   // The object that the store has now.
   using FindCurrent = std::function<ObjectRef(std::string_view key)>;
 
-  ListenerQueue(OverflowPolicy policy, std::size_t capacity)
-      : policy_(policy), capacity_(capacity > 0 ? capacity : 1) {}
+  ListenerQueue(OverflowPolicy policy, ListenerCapacity capacity)
+      : policy_(policy),
+        capacity_({.changes = std::max<std::size_t>(capacity.changes, 1),
+                   .bytes = std::max<std::size_t>(capacity.bytes, 1)}) {}
 
   // The changes of a revision, and the store before and after it. False if there was no room.
   bool Add(std::span<const Change> changes, const ObjectMap& before, const ObjectMap& after);
@@ -63,7 +73,10 @@ class ListenerQueue {
 
   // In items.
   std::size_t size() const { return items_.size() + (walk_ ? 1 : 0); }
-  bool is_full() const { return items_.size() >= capacity_; }
+  std::size_t size_bytes() const { return bytes_; }
+  bool is_full() const {
+    return items_.size() >= capacity_.changes || bytes_ >= capacity_.bytes || walks_ >= kMaxWalks;
+  }
   bool blocks() const { return policy_ == OverflowPolicy::kBlock && is_full(); }
 
  private:
@@ -82,15 +95,19 @@ class ListenerQueue {
   };
   using Item = std::variant<Change, Walk>;
 
+  bool HasRoomFor(std::span<const Change> changes) const;
   Walk* OpenWalk();
+  void AddWalk(Walk walk);
   // Drops what is queued; the walk that stands for it begins with what the listener knows by then.
   Walk Replace(const ObjectMap& before);
   std::optional<Next> TakeOfWalk(const FindCurrent& find_current);
   std::optional<Next> EndWalk();
 
   const OverflowPolicy policy_;
-  const std::size_t capacity_;
+  const ListenerCapacity capacity_;
   std::deque<Item> items_;
+  std::size_t bytes_ = 0;  // of the changes' objects
+  std::size_t walks_ = 0;  // among the items
   std::optional<ActiveWalk> walk_;
 };
 

@@ -16,6 +16,10 @@
 namespace kvorum::sync {
 namespace {
 
+// Nothing is known yet of how large the values are. A server takes 1.5 MiB a value unless it is
+// told otherwise, so this is 24 MiB at most; pages of small values double from here.
+constexpr std::size_t kFirstPageKeys = 16;
+
 // kOutOfRange is also the answer to a revision that is still to come, which no page asks for.
 bool IsCompacted(const Error& error) { return error.code == Code::kOutOfRange; }
 
@@ -70,8 +74,10 @@ class Source::Machine {
  private:
   enum class State : std::uint8_t { kResting, kListing, kWatching };
   struct Listing {
-    std::int64_t revision = 0;  // 0 until the first page
-    std::size_t page_keys = 0;  // asked for at once
+    std::int64_t revision = 0;   // 0 until the first page
+    std::size_t page_keys = 0;   // asked for at once
+    std::size_t page_bytes = 0;  // aimed at
+    std::string from = {};       // the page's first key
     std::optional<Result<RangeAnswer>> page;
   };
 
@@ -109,13 +115,15 @@ class Source::Machine {
     if (revision_ == 0) cells_.starts->Add();
     state_ = State::kListing;
     list_.revision = 0;
-    list_.page_keys = options_.page_keys;
-    AskPage(whole_.key);
+    list_.page_keys = std::min(kFirstPageKeys, std::max<std::size_t>(options_.page_keys, 1));
+    list_.page_bytes = options_.page_bytes;
+    list_.from = whole_.key;
+    AskPage();
   }
 
-  void AskPage(std::string from) {
+  void AskPage() {
     store_.Range(
-        {.key = std::move(from),
+        {.key = list_.from,
          .end = whole_.end,
          .revision = list_.revision,
          .limit = static_cast<std::int64_t>(list_.page_keys)},
@@ -128,6 +136,7 @@ class Source::Machine {
     if (!list_.page || !sink_.is_ready()) return;
     Result<RangeAnswer> page = *std::exchange(list_.page, std::nullopt);
     if (!page) {
+      if (page.error().code == Code::kResourceExhausted && list_.page_keys > 1) return AskForHalf();
       // The next list begins at a newer revision.
       if (IsCompacted(page.error())) cells_.compactions->Add();
       return Rest(page.error(), now);
@@ -135,12 +144,19 @@ class Source::Machine {
     Deliver(*std::move(page));
   }
 
+  // The page is more than the client, or the server, takes in one message.
+  void AskForHalf() {
+    list_.page_keys /= 2;
+    list_.page_bytes /= 2;
+    AskPage();
+  }
+
   // The next page has as many keys as fill its bytes if they are like the last page's, but at most
   // twice as many as that page.
   std::size_t LimitAfter(const std::vector<KeyValue>& kvs) const {
     std::size_t bytes = 0;
     for (const KeyValue& kv : kvs) bytes += kv.key.size() + kv.value.size();
-    const std::size_t fitting = kvs.size() * options_.page_bytes / std::max<std::size_t>(bytes, 1);
+    const std::size_t fitting = kvs.size() * list_.page_bytes / std::max<std::size_t>(bytes, 1);
     return std::max<std::size_t>(std::min({fitting, 2 * kvs.size(), options_.page_keys}), 1);
   }
 
@@ -151,12 +167,12 @@ class Source::Machine {
       if (loop_.is_stopped()) return;
     }
     // The smallest key after the last one.
-    std::string next = page.kvs.empty() ? std::string() : page.kvs.back().key + '\0';
+    list_.from = page.kvs.empty() ? std::string() : page.kvs.back().key + '\0';
     const bool is_last = !page.has_more || page.kvs.empty();
     list_.page_keys = LimitAfter(page.kvs);
     sink_.OnListPage(std::move(page.kvs));
     if (loop_.is_stopped()) return;
-    if (!is_last) return AskPage(std::move(next));
+    if (!is_last) return AskPage();
     must_list_ = false;
     Reach(list_.revision);
     sink_.OnListEnd();

@@ -52,7 +52,9 @@ class SourceSink {
 
 struct SourceOptions {
   std::string prefix = {};  // empty: all keys
-  // A page of a list has so many keys at most. One of more bytes than this makes the next smaller.
+  // A page of a list has so many keys at most: 16 at first, then up to twice the page before, as
+  // many as fill these bytes if they are like that page's. A page that the client or the server
+  // refuses as too large (kResourceExhausted) is asked for again with half of its keys.
   std::size_t page_keys = 1000;
   std::size_t page_bytes = 8 * 1024 * 1024;
   // Events have the value before (Event::prev); it costs the server a read, and as many bytes

@@ -101,6 +101,31 @@ TEST(SyncClientStore, ItsEndEndsTheCallsThatAreNotAnswered) {
   EXPECT_THAT(answers, ElementsAre(Code::kCanceled, Code::kCanceled));
 }
 
+TEST(SyncClientStore, ACallBeyondThoseThatMayWaitIsRefusedAtOnce) {
+  const client::StalledMember member(1 << 20);
+  const auto client = client::ConnectTo({member.endpoint()});
+  std::vector<Code> answers;
+  const auto note = [&](const auto& answer) {
+    answers.push_back(answer ? Code::kOk : answer.error().code);
+  };
+  ClientStore store(*client, {.call_timeout = std::chrono::hours(1),
+                              .call_threads = 1,
+                              .max_waiting_calls = 2,
+                              .max_waiting_bytes = 100});
+  store.Range({.key = "a"}, note);
+  member.AwaitCall();
+  store.Txn({.compares = {{.key = "a", .value = std::string(40, 'x')}},
+             .then = {{.key = "a", .value = std::string(40, 'x')}}},
+            note);
+  EXPECT_THAT(answers, ElementsAre());
+  store.Range({.key = std::string(19, 'a')}, note);
+  EXPECT_THAT(answers, ElementsAre(Code::kResourceExhausted)) << "82 of 100 bytes wait already";
+  store.Range({.key = "a"}, note);
+  store.LeaseGrant(1, note);
+  EXPECT_THAT(answers, ElementsAre(Code::kResourceExhausted, Code::kResourceExhausted))
+      << "two calls wait already";
+}
+
 TEST(SyncClientStore, S5_AWatchRequiresALeaderAndEndsWithoutOne) {
   client::FakeMember member;
   member.OnWatches({[](const auto&, Stream*) {

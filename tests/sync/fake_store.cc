@@ -142,6 +142,7 @@ Result<RangeAnswer> FakeStore::Read(const RangeRequest& request) const {
   if (at < compacted_)
     return Fail(Code::kOutOfRange, "etcdserver: mvcc: required revision has been compacted");
   RangeAnswer answer{.revision = revision_};
+  std::size_t bytes = 0;
   const KeyRange range(request.key, request.end);
   for (auto it = keys_.lower_bound(request.key); it != keys_.end(); ++it) {
     if (!range.BeforeEnd(it->first)) break;
@@ -155,6 +156,9 @@ Result<RangeAnswer> FakeStore::Read(const RangeRequest& request) const {
     }
     answer.kvs.push_back(*kv);
     if (request.keys_only) answer.kvs.back().value.clear();
+    bytes += kv->key.size() + answer.kvs.back().value.size();
+    if (bytes > most_answer_bytes_)
+      return Fail(Code::kResourceExhausted, "the answer is too large");
   }
   return answer;
 }

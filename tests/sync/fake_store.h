@@ -45,6 +45,8 @@ class FakeStore final : public Store {
   // The next `times` ranges, and then watches, fail.
   void FailRanges(const Error& error, int times);
   void FailWatches(const Error& error, int times);
+  // Ranges of more bytes than a message may have fail.
+  void RefuseAnswersAbove(std::size_t bytes) { most_answer_bytes_ = bytes; }
   // Answers to ranges wait until they are let go.
   void HoldRanges() { holds_ranges_ = true; }
   void LetGo();
@@ -104,6 +106,7 @@ class FakeStore final : public Store {
   int watches_ = 0;
   int progress_requests_ = 0;
   std::size_t largest_range_ = 0;
+  std::size_t most_answer_bytes_ = std::size_t{1} << 31U;
   const KeyValue* last_range_ = nullptr;
   std::int64_t last_watch_from_ = 0;
   std::int64_t last_lease_ = 0;

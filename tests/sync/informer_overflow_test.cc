@@ -91,6 +91,45 @@ TEST_F(SyncInformer, I14_AListenerThatBlocksHoldsTheInformerAndLosesNothing) {
   EXPECT_EQ(Contents(), store.Contents());
 }
 
+TEST_F(SyncInformer, I14_AQueueOfManyBytesIsFullLikeOneOfManyChanges) {
+  Make(Prefix());
+  Told told;
+  const ListenerHandle handle = Listen(told, {.capacity = 1000, .capacity_bytes = 5000});
+  Run();
+  told.on_each = [&] {
+    told.on_each = nullptr;
+    for (char value = 'a'; value <= 'z'; ++value) Put("1", std::string(1000, value));
+  };
+  Put("0", "x");
+  executor.Settle();
+  executor.Settle();
+  EXPECT_EQ(handle.overflows(), 1u);
+  // Two updates, of two values each, fit after the first value.
+  EXPECT_THAT(told.log, SizeIs(5));
+  EXPECT_EQ(told.log.back(), "1:" + std::string(1000, 'c') + ">" + std::string(1000, 'z'));
+}
+
+TEST_F(SyncInformer, I14_AListenerThatBlocksHoldsTheInformerForItsBytesToo) {
+  Make(Prefix());
+  Told other;
+  Told told;
+  ManualExecutor its_own;
+  ListenerOptions options{
+      .overflow = OverflowPolicy::kBlock, .capacity_bytes = 5000, .executor = &its_own};
+  const auto handle = informer->AddListener(options, told.handler());
+  Listen(other);
+  Run();
+  its_own.Settle();
+  for (char value = 'a'; value <= 'z'; ++value) Put("1", std::string(1000, value));
+  executor.Settle();
+  EXPECT_THAT(other.log, SizeIs(3));
+  for (int i = 0; i < 26; ++i) {
+    its_own.Settle();
+    executor.Settle();
+  }
+  EXPECT_THAT(told.log, SizeIs(26));
+}
+
 TEST_F(SyncInformer, I14_ABlockingListenerThatIsRemovedHoldsNobodyUp) {
   Make(Prefix());
   Told other;

@@ -293,8 +293,45 @@ TEST_F(SyncSource, S12_AListOf100000KeysHoldsOnePageAtATime) {
   store.Commit(writes);
   Start();
   EXPECT_EQ(store.largest_range(), 1000u);
-  EXPECT_EQ(store.ranges(), 100);
+  // 16, 32 and so on up to 512 keys, and 99 of 1,000.
+  EXPECT_EQ(store.ranges(), 105);
   EXPECT_EQ(sink.copy.size(), 100'000u);
+}
+
+TEST_F(SyncSource, S12_TheFirstPageIsSmallSinceNobodyKnowsItsValues) {
+  std::vector<FakeStore::Write> writes;
+  for (int i = 100; i < 140; ++i)
+    writes.emplace_back("/a/" + std::to_string(i), std::string(100'000, 'x'));
+  store.Commit(writes);
+  Start({.page_bytes = 800'000});
+  EXPECT_THAT(sink.TakeLog(),
+              ElementsAre("list 2", "page 16", "page 7", "page 7", "page 7", "page 3", "listed"));
+}
+
+TEST_F(SyncSource, S12_APageThatIsNoMessageIsAskedForInHalves) {
+  std::vector<FakeStore::Write> writes;
+  for (int i = 100; i < 120; ++i)
+    writes.emplace_back("/a/" + std::to_string(i), std::string(1000, 'x'));
+  for (int i = 120; i < 150; ++i) writes.emplace_back("/a/" + std::to_string(i), "x");
+  store.Commit(writes);
+  store.RefuseAnswersAbove(4000);
+  Start();
+  // 16, 8 and 4 were too much; nobody has to rest for that.
+  EXPECT_EQ(sink.log.at(1), "page 2");
+  EXPECT_EQ(sink.log.back(), "listed");
+  EXPECT_EQ(sink.copy, store.Contents());
+  EXPECT_THAT(sink.errors, IsEmpty());
+}
+
+TEST_F(SyncSource, S12_AKeyThatIsNoMessageIsAnError) {
+  store.Put("/a/1", std::string(5000, 'x'));
+  store.RefuseAnswersAbove(4000);
+  Start();
+  EXPECT_THAT(sink.errors, ElementsAre("the answer is too large"));
+  EXPECT_EQ(store.ranges(), 5);
+  store.RefuseAnswersAbove(6000);
+  executor.Advance(1s);
+  EXPECT_EQ(sink.copy, store.Contents());
 }
 
 TEST_F(SyncSource, S12_APageAfterOneOfManyBytesIsSmaller) {
