@@ -26,6 +26,32 @@ CatalogPass::CatalogPass(Store& store, SharedRegistry& registry, Pause& pause, L
       options_(std::move(options)) {}
 
 void CatalogPass::Begin(Pass kind, Session session, OnEnd on_end) {
+  if (!Prepare(kind, session, std::move(on_end))) return;
+  if (kind == Pass::kFull) return CountNodes();
+  CollectWrites();
+}
+
+void CatalogPass::BeginRemoval(Session session, OnEnd on_end) {
+  if (!Prepare(Pass::kNone, session, std::move(on_end))) return;
+  {
+    const std::lock_guard lock(shared_.mutex);
+    for (const auto& [id, names] : shared_.registry.Places()) {
+      Write write{.id = id, .operations = {}};
+      for (const std::string& name : names)
+        write.operations.push_back(Delete(options_.keys.ServiceEntry(name, options_.node, id)));
+      writes_.push_back(std::move(write));
+    }
+  }
+  const std::string entries = options_.keys.EntriesOf(options_.node);
+  Write rest{.id = options_.node, .operations = {Delete(entries)}};
+  rest.operations.front().end = PrefixEnd(entries);
+  rest.operations.push_back(Delete(options_.keys.Node(options_.node)));
+  writes_.push_back(std::move(rest));
+  Push();
+}
+
+// False: it has ended already. A revision of 0 would compare equal with a name that nobody holds.
+bool CatalogPass::Prepare(Pass kind, Session session, OnEnd on_end) {
   kind_ = kind;
   session_ = session;
   on_end_ = std::move(on_end);
@@ -34,8 +60,12 @@ void CatalogPass::Begin(Pass kind, Session session, OnEnd on_end) {
   entries_.clear();
   strays_.clear();
   service_entries_.clear();
-  if (kind == Pass::kFull) return CountNodes();
-  CollectWrites();
+  writes_.clear();
+  writes_done_ = 0;
+  one_by_one_until_ = 0;
+  if (session.lease != 0 && session.revision > 0) return true;
+  End(Outcome::End::kSessionLost);
+  return false;
 }
 
 void CatalogPass::CountNodes() {
@@ -140,9 +170,6 @@ void CatalogPass::CompareAll() {
 // The pause is asked under the registry's lock: whoever changes entries under a pause that was
 // taken after the answer finds none of them collected here.
 void CatalogPass::CollectWrites() {
-  writes_.clear();
-  writes_done_ = 0;
-  one_by_one_until_ = 0;
   bool is_admitted = false;
   {
     const std::lock_guard lock(shared_.mutex);
@@ -254,7 +281,7 @@ std::vector<Compare> CatalogPass::SessionCompare() const {
            .number = session_.revision}};
 }
 
-Operation CatalogPass::Delete(std::string key) const {
+Operation CatalogPass::Delete(std::string key) {
   return {.kind = Operation::Kind::kDelete, .key = std::move(key)};
 }
 

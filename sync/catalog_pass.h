@@ -63,8 +63,10 @@ class CatalogPass {
     std::int64_t lease = 0;
     std::int64_t revision = 0;
   };
-  // kFull or kChanges.
+  // kFull or kChanges. Without a lease or a revision the session is lost.
   void Begin(Pass kind, Session session, OnEnd on_end);
+  // Deletes all keys of the node, whatever lease they are on, the node's own last.
+  void BeginRemoval(Session session, OnEnd on_end);
   // Entries that were refused for want of permission, since the start.
   std::uint64_t times_blocked() const { return times_blocked_; }
 
@@ -76,6 +78,7 @@ class CatalogPass {
     std::vector<Operation> operations;
     std::size_t size_bytes = 0;
   };
+  bool Prepare(Pass kind, Session session, OnEnd on_end);
   void CountNodes();
   void ListPage(std::string from, std::int64_t revision);
   void TakePage(const std::vector<KeyValue>& kvs);
@@ -90,7 +93,7 @@ class CatalogPass {
   void Refused(const Write& write, const Error& error);
   void End(Outcome::End end, const Error& error = {});
   std::vector<Compare> SessionCompare() const;
-  Operation Delete(std::string key) const;
+  static Operation Delete(std::string key);
 
   Store& store_;
   SharedRegistry& shared_;

@@ -148,6 +148,15 @@ std::vector<std::pair<std::string, std::string>> Registry::IdsAndNames() const {
   return all;
 }
 
+std::vector<std::pair<std::string, std::set<std::string>>> Registry::Places() const {
+  std::vector<std::pair<std::string, std::set<std::string>>> all;
+  for (const auto& [id, item] : items_) {
+    all.emplace_back(id, item.names);
+    all.back().second.insert(item.entry.name);
+  }
+  return all;
+}
+
 void Registry::Compare(const std::string& id, const std::string& name, const Remote& remote) {
   const auto found = items_.find(id);
   if (found == items_.end()) return;

@@ -85,6 +85,8 @@ class Registry {
   };
   // Lists the places where copies of the entries are to be looked for, in the order of List.
   std::vector<std::pair<std::string, std::string>> IdsAndNames() const;
+  // All services under which the store may have an id.
+  std::vector<std::pair<std::string, std::set<std::string>>> Places() const;
   // Compares the entry with what was read under this name. An entry that changed meanwhile is dirty
   // and stays so.
   void Compare(const std::string& id, const std::string& name, const Remote& remote);

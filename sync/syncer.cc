@@ -217,9 +217,18 @@ void Syncer::MarkAllDirty() {
 
 void Syncer::BeginLeaving() {
   is_passing_ = true;
-  session_.Revoke([this](Result<void> revoked) {
+  if (session_.revision() == 0) return RevokeAndEnd({});
+  pass_.BeginRemoval({.lease = session_.lease(), .revision = session_.revision()},
+                     [this](const CatalogPass::Outcome& removal) { RevokeAndEnd(removal); });
+}
+
+// Whatever could not be removed by itself goes with the lease, as far as it hangs on it.
+void Syncer::RevokeAndEnd(const CatalogPass::Outcome& removal) {
+  Result<void> removed;
+  if (removal.end == CatalogPass::Outcome::End::kFailed) removed = Fail(removal.error);
+  session_.Revoke([this, removed = std::move(removed)](Result<void> revoked) mutable {
     leaving_.is_over = true;
-    leaving_.outcome = std::move(revoked);
+    leaving_.outcome = revoked ? std::move(removed) : std::move(revoked);
     Publish(Now());
     for (Answer<void>& left : std::exchange(leaving_.waiting, {})) left(leaving_.outcome);
   });

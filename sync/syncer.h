@@ -79,8 +79,10 @@ class Syncer {
   void Start();
   // Nothing runs any more once this has returned; the keys stay until the lease expires.
   void Stop();
-  // Removes the keys now and does nothing afterwards. The answer comes on the executor, or as
-  // kCanceled from the Stop that overtakes it; an error leaves the keys to the lease.
+  // Removes the keys now, those too that somebody has written over without our lease, and does
+  // nothing afterwards. Strangers' keys in the node's folder go as well. The answer comes on the
+  // executor, or as kCanceled from the Stop that overtakes it; an error leaves the keys to the
+  // lease.
   using OnLeft = std::move_only_function<void(Result<void>)>;
   void Leave(OnLeft on_left);
 
@@ -110,6 +112,7 @@ class Syncer {
   void Ended(Pass kind, CatalogPass::Outcome outcome);
   void MarkAllDirty();
   void BeginLeaving();
+  void RevokeAndEnd(const CatalogPass::Outcome& removal);
   TimePoint Save(TimePoint now);
   void Publish(TimePoint now);
   void Report(const Error& error);

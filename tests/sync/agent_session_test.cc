@@ -201,6 +201,55 @@ TEST_F(AgentSessions, A17_ALeaveThatAStopOvertakesIsCancelled) {
   EXPECT_THAT(told, SizeIs(3));
 }
 
+TEST_F(AgentSessions, A17_LeaveRemovesWhatSomebodyWroteOverToo) {
+  const auto agent = Started("n1", {"a", "b"});
+  ASSERT_TRUE(agent->syncer->Register({.id = "b", .name = "db", .value = "v"}));
+  Pass(1s);
+  for (const std::string& key :
+       {EntryKey("a"), ServiceKey("b", "db"), std::string("/r/nodes/n1"), EntryKey("a stranger's")})
+    store_.Put(key, "scribbled, on no lease");
+  store_.Put("/r/services/web/n2.a", "another node's");
+  bool has_left = false;
+  agent->syncer->Leave([&](const Result<void>& left) { has_left = left.has_value(); });
+  Pass(1s);
+  EXPECT_TRUE(has_left);
+  EXPECT_THAT(store_.KeysUnder("/r/"), ElementsAre("/r/services/web/n2.a"));
+}
+
+TEST_F(AgentSessions, A17_LeaveRemovesMoreThanATransactionHolds) {
+  options_.max_txn_operations = 4;
+  const auto agent = Started("n1", {"a", "b", "c", "d", "e", "f", "g"});
+  store_.Put(ServiceKey("g"), "scribbled");
+  agent->syncer->Leave([](const Result<void>& left) { EXPECT_TRUE(left); });
+  Pass(1s);
+  EXPECT_THAT(store_.KeysUnder("/r/"), IsEmpty());
+}
+
+TEST_F(AgentSessions, A17_AnAgentThatLostItsNameLeavesTheOthersKeys) {
+  const auto first = Started("n1", {"a"});
+  store_.Delete("/r/nodes/n1");
+  const auto second = Started("n1", {"a"});
+  const std::vector<std::string> keys = store_.KeysUnder("/r/");
+  store_.Put(EntryKey("a"), "scribbled");
+  bool has_left = false;
+  first->syncer->Leave([&](const Result<void>& left) { has_left = left.has_value(); });
+  Pass(1s);
+  EXPECT_TRUE(has_left);
+  EXPECT_EQ(store_.KeysUnder("/r/"), keys);
+}
+
+TEST_F(AgentSessions, A17_ALeaveWithoutPermissionLeavesTheRestToTheLease) {
+  const auto agent = Started("n1", {"a"});
+  store_.refuse = [](const TxnRequest&) {
+    return Error{Code::kPermissionDenied, "etcdserver: permission denied"};
+  };
+  bool has_left = false;
+  agent->syncer->Leave([&](const Result<void>& left) { has_left = left.has_value(); });
+  Pass(1s);
+  EXPECT_TRUE(has_left);
+  EXPECT_THAT(store_.KeysUnder("/r/"), IsEmpty());
+}
+
 TEST_F(AgentSessions, A17_EveryLeaveIsAnswered) {
   const auto agent = Started("n1", {"a"});
   int told = 0;

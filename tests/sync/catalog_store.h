@@ -168,7 +168,7 @@ class CatalogStore final : public Store {
           Set(op.key, op.value, op.lease);
           break;
         case Operation::Kind::kDelete:
-          Erase(op.key);
+          for (const KeyValue& kv : Read({.key = op.key, .end = op.end}).kvs) Erase(kv.key);
           break;
       }
     }
