@@ -58,6 +58,7 @@ void AgentSession::Grant() {
       options_.ttl_s,
       OnLoop<LeaseAnswer>(loop_, [this, begun = clock_.Now()](Result<LeaseAnswer> answer) {
         if (!answer) return Finish(Fail(answer.error()));
+        if (answer->id == 0) return Finish(Fail(Code::kInternal, "the store granted a lease 0"));
         lease_ = answer->id;
         RenewIn(begun, answer->ttl_s);
         PutKey();
@@ -88,6 +89,9 @@ void AgentSession::KeyWritten(const Result<TxnAnswer>& answer) {
 }
 
 void AgentSession::Hold(std::int64_t revision) {
+  // 0 would compare equal with a key that is not there.
+  if (revision <= 0)
+    return Finish(Fail(Code::kInternal, "the store told no revision of node " + options_.node));
   revision_ = revision;
   last_revision_ = revision;
   is_held_by_another_ = false;
@@ -159,7 +163,7 @@ void AgentSession::Renewed(TimePoint begun, const Result<LeaseAnswer>& answer) {
 }
 
 void AgentSession::RenewIn(TimePoint begun, std::int64_t ttl_s) {
-  renew_interval_ = Duration(std::chrono::seconds(ttl_s)) / 3;
+  renew_interval_ = Duration(std::chrono::seconds(std::min(ttl_s, kMaxTtl_s))) / 3;
   renew_.Set(begun + renew_interval_);
 }
 

@@ -20,6 +20,9 @@
 
 namespace kvorum::sync {
 
+// The API's bound, which fits a Duration.
+inline constexpr std::int64_t kMaxTtl_s = 9'000'000'000;
+
 struct AgentSessionOptions {
   std::string key;    // the node's
   std::string node;   // its name, for texts

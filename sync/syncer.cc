@@ -20,6 +20,14 @@ AgentSessionOptions SessionOptions(const SyncerOptions& options) {
           .backoff = options.schedule.backoff};
 }
 
+Result<void> Validate(const SyncerOptions& options) {
+  KV_RETURN_IF_ERROR(ValidateName("the node's name", options.node));
+  if (options.ttl_s < 1) return Fail(Code::kInvalidArgument, "the time to live is below a second");
+  if (options.ttl_s > kMaxTtl_s)
+    return Fail(Code::kInvalidArgument, "the time to live is above 9000000000 s");
+  return {};
+}
+
 }  // namespace
 
 Syncer::Syncer(Store& store, Executor& executor, SyncerOptions options, const AgentState& restored)
@@ -52,9 +60,11 @@ Syncer::Syncer(Store& store, Executor& executor, SyncerOptions options, const Ag
 
 Syncer::~Syncer() { Stop(); }
 
-void Syncer::Start() {
+Result<void> Syncer::Start() {
+  KV_RETURN_IF_ERROR(Validate(options_));
   is_started_ = true;
   loop_.Wake();
+  return {};
 }
 
 void Syncer::Stop() {

@@ -69,14 +69,16 @@ struct SyncerStatus {
 
 class Syncer {
  public:
-  // The node's name must be valid (entry.h); a state of another node is ignored.
+  // A state of another node is ignored.
   Syncer(Store& store, Executor& executor, SyncerOptions options, const AgentState& restored = {});
   // Leaves the keys to the lease.
   ~Syncer();
   Syncer(const Syncer&) = delete;
   Syncer& operator=(const Syncer&) = delete;
 
-  void Start();
+  // Begins. kInvalidArgument: the node's name is none (ValidateName), or the time to live is below
+  // a second or above kMaxTtl_s; nothing ever runs then.
+  Result<void> Start();
   // Nothing runs any more once this has returned; the keys stay until the lease expires.
   void Stop();
   // Removes the keys now, those too that somebody has written over without our lease, and does

@@ -63,7 +63,7 @@ Outcome<void> RunningAgent::Start(const ServiceFolder& folder, const std::string
   }
   KV_RETURN_IF_ERROR(run_.Serve(calls_, control_.Handlers()));
   checks_.Refresh();
-  syncer_.Start();
+  if (const auto begun = syncer_.Start(); !begun) return BadArguments(begun.error().message);
   return {};
 }
 

@@ -74,7 +74,8 @@ void Agent::Start() {
   world_.Note("{} of {} starts, with {} entries of session {}", name_, node_,
               restored.entries.size(), restored.session_revision);
   if (restored.entries.empty()) Register();
-  running_->syncer->Start();
+  if (const auto begun = running_->syncer->Start(); !begun)
+    world_.Fail("{} does not start: {}", name_, begun.error().message);
 }
 
 void Agent::Kill() {

@@ -51,12 +51,62 @@ TEST_F(AgentSessions, A15_ARemovedSessionIsMadeAgainOnTheSameLease) {
   EXPECT_EQ(Remote("b"), "v");
 }
 
+TEST_F(AgentSessions, AStoreThatGrantsNoLeaseOrTellsNoRevisionIsAnError) {
+  store_.granted_id = 0;
+  auto agent = NewAgent("n1");
+  ASSERT_TRUE(agent->syncer->Register(Web("a")));
+  ASSERT_TRUE(agent->syncer->Start());
+  Pass(60s);
+  EXPECT_EQ(agent->syncer->status().last_error, "the store granted a lease 0");
+  EXPECT_LT(store_.grants, 10);
+  store_.granted_id.reset();
+  store_.written_revision = 0;
+  agent->errors.clear();
+  Pass(61s);
+  ASSERT_THAT(agent->errors, SizeIs(1));
+  EXPECT_EQ(agent->errors.front().message, "the store told no revision of node n1");
+  EXPECT_EQ(Remote("a"), "v") << "the key itself tells it to the next full sync";
+}
+
+TEST_F(AgentSessions, APassWithoutASessionWritesNothing) {
+  SharedRegistry registry({});
+  ASSERT_TRUE(registry.registry.Register(Web("a")));
+  Pause pause([](kvorum::sync::Pass) {});
+  const Loop loop(executor_, [](TimePoint) { return kNever; });
+  CatalogPass pass(store_, registry, pause, loop.handle(),
+                   {.keys = CatalogKeys("/r"), .node = "n1"});
+  for (const CatalogPass::Session session : {CatalogPass::Session{.lease = 1, .revision = 0},
+                                             CatalogPass::Session{.lease = 0, .revision = 1}}) {
+    std::vector<CatalogPass::Outcome::End> ends;
+    const auto note = [&](const CatalogPass::Outcome& outcome) { ends.push_back(outcome.end); };
+    pass.Begin(kvorum::sync::Pass::kChanges, session, note);
+    pass.Begin(kvorum::sync::Pass::kFull, session, note);
+    pass.BeginRemoval(session, note);
+    EXPECT_THAT(ends, SizeIs(3));
+    EXPECT_THAT(ends, testing::Each(CatalogPass::Outcome::End::kSessionLost));
+  }
+  Pass(1s);
+  EXPECT_EQ(store_.ranges + store_.txns, 0);
+}
+
+TEST_F(AgentSessions, AnAgentWhoseNameIsNoneDoesNotBegin) {
+  for (const char* name : {"", "a/b", "a\nb", "\xff"}) {
+    const auto agent = NewAgent(name);
+    ASSERT_TRUE(agent->syncer->Register(Web("a")));
+    EXPECT_EQ(agent->syncer->Start().error().code, Code::kInvalidArgument) << name;
+    Pass(60s);
+  }
+  options_.ttl_s = 0;
+  EXPECT_EQ(NewAgent("n1")->syncer->Start().error().message, "the time to live is below a second");
+  EXPECT_EQ(store_.ranges + store_.txns + store_.grants, 0);
+}
+
 TEST_F(AgentSessions, A15_AStoreThatForgetsLeasesIsNotAskedWithoutRest) {
   auto agent = NewAgent("n1");
   store_.refuse = [](const TxnRequest&) {
     return Error{Code::kNotFound, "requested lease not found"};
   };
-  agent->syncer->Start();
+  ASSERT_TRUE(agent->syncer->Start());
   Pass(60s);
   EXPECT_GT(store_.grants, 3);
   EXPECT_LT(store_.grants, 30);
@@ -67,7 +117,7 @@ TEST_F(AgentSessions, A16_ASecondAgentOfTheNameIsRefused) {
   auto second = NewAgent("n1");
   ASSERT_TRUE(second->syncer->Register(Web("a", "other")));
   ASSERT_TRUE(second->syncer->Register(Web("b", "other")));
-  second->syncer->Start();
+  ASSERT_TRUE(second->syncer->Start());
   for (int i = 0; i < 300; ++i) {
     Pass(1s);
     ASSERT_THAT(store_.KeysUnder("/r/catalog/"), ElementsAre(EntryKey("a")));
@@ -134,7 +184,7 @@ TEST_F(AgentSessions, A16_AnOverwrittenKeyIsPutBackByTheNextLife) {
   Pass(40s);
   EXPECT_THAT(store_.KeysUnder("/r/"), ElementsAre("/r/nodes/n1"));
   const auto second = NewAgent("n1", DecodeState(first->saved).value());
-  second->syncer->Start();
+  ASSERT_TRUE(second->syncer->Start());
   Pass(1s);
   EXPECT_FALSE(second->syncer->status().is_held_by_another);
   EXPECT_EQ(store_.keys().at("/r/nodes/n1").lease, second->syncer->status().lease);
@@ -278,7 +328,7 @@ TEST_F(AgentSessions, A18_ARestartWithinTheLeaseGoesUnnoticed) {
   auto first = NewAgent("n1");
   ASSERT_TRUE(first->syncer->Register(Checked("a")));
   ASSERT_TRUE(first->syncer->Register(Web("b", std::string("\xff\0bytes", 7))));
-  first->syncer->Start();
+  ASSERT_TRUE(first->syncer->Start());
   Pass(1s);
   ASSERT_TRUE(first->syncer->UpdateCheck("a", "up", Health::kPassing, "waits"));
   Pass(1s);
@@ -288,7 +338,7 @@ TEST_F(AgentSessions, A18_ARestartWithinTheLeaseGoesUnnoticed) {
   const auto state = DecodeState(first->saved);
   ASSERT_TRUE(state);
   auto second = NewAgent("n1", *state);
-  second->syncer->Start();
+  ASSERT_TRUE(second->syncer->Start());
   Pass(100s);
   EXPECT_EQ(second->syncer->status().lease, state->lease);
   EXPECT_EQ(second->syncer->status().session_revision, state->session_revision);
@@ -306,7 +356,7 @@ TEST_F(AgentSessions, A18_ARestartBesideAShortOutageGoesUnnoticed) {
   const std::size_t changes = store_.changes().size();
   store_.down = kDown;
   auto second = NewAgent("n1", DecodeState(first->saved).value());
-  second->syncer->Start();
+  ASSERT_TRUE(second->syncer->Start());
   Pass(1s);
   store_.down.reset();
   Pass(100s);
@@ -320,7 +370,7 @@ TEST_F(AgentSessions, A18_ARestartAfterTheLeaseRegistersAnew) {
   Pass(40s);
   EXPECT_THAT(store_.KeysUnder("/r/"), IsEmpty());
   auto second = NewAgent("n1", DecodeState(first->saved).value());
-  second->syncer->Start();
+  ASSERT_TRUE(second->syncer->Start());
   Pass(1s);
   EXPECT_EQ(Remote("a"), "v");
   EXPECT_NE(second->syncer->status().lease, first->syncer->status().lease);
@@ -338,7 +388,7 @@ TEST_F(AgentSessions, A18_AFailedSaveIsTriedAgain) {
     on_saved(Fail(Code::kResourceExhausted, "disk full"));
   };
   Syncer syncer(store_, executor_, options);
-  syncer.Start();
+  ASSERT_TRUE(syncer.Start());
   Pass(60s);
   EXPECT_GT(saves, 5);
   EXPECT_LT(saves, 40);

@@ -148,7 +148,7 @@ TEST_F(AgentSync, ManyAndLargeEntriesAreSplitOverTransactions) {
           agent->syncer->Register(Web("large" + std::to_string(i), std::string(200'000, 'x'))));
     }
   }
-  agent->syncer->Start();
+  ASSERT_TRUE(agent->syncer->Start());
   Pass(1s);
   EXPECT_THAT(store_.KeysUnder("/r/catalog/"), SizeIs(105));
   for (const TxnRequest& write : store_.writes) {

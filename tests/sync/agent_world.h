@@ -45,7 +45,7 @@ class AgentWorld : public testing::Test {
                                  const std::vector<std::string>& ids = {}) {
     auto agent = NewAgent(node);
     for (const std::string& id : ids) EXPECT_TRUE(agent->syncer->Register(Web(id)));
-    agent->syncer->Start();
+    EXPECT_TRUE(agent->syncer->Start());
     Pass(std::chrono::milliseconds(100));
     EXPECT_EQ(agent->syncer->status().full_syncs, 1U);
     return agent;

@@ -143,7 +143,7 @@ class Agents {
     for (std::size_t i = 0; i < syncers_.size() && !stop.stop_requested(); ++i) {
       std::this_thread::sleep_until(begin + i * std::chrono::milliseconds(plan_.start_s * 1000) /
                                                 syncers_.size());
-      syncers_[i]->Start();
+      if (!syncers_[i]->Start()) std::abort();  // its name is valid
     }
     std::mt19937_64 chance(static_cast<std::uint64_t>(plan_.first_node));
     while (!stop.stop_requested()) {

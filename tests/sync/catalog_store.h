@@ -66,6 +66,9 @@ class CatalogStore final : public Store {
   int grants = 0;
   std::vector<TxnRequest> writes;  // the transactions that were asked to write
   Duration latency = std::chrono::milliseconds(1);
+  // Answers as no store should: a granted lease's id, what a transaction wrote.
+  std::optional<std::int64_t> granted_id = {};
+  std::optional<std::int64_t> written_revision = {};
   // An error for every call.
   std::optional<Error> down = {};
   // An error for a transaction.
@@ -97,7 +100,7 @@ class CatalogStore final : public Store {
       const std::int64_t id = ++last_lease_;
       ttls_[id] = ttl_s;
       leases_[id] = executor_.Now() + std::chrono::seconds(ttl_s);
-      return Result<LeaseAnswer>(LeaseAnswer{.id = id, .ttl_s = ttl_s});
+      return Result<LeaseAnswer>(LeaseAnswer{.id = granted_id.value_or(id), .ttl_s = ttl_s});
     });
   }
   void LeaseKeepAlive(std::int64_t lease, OnAnswer<LeaseAnswer> on_answer) override {
@@ -173,7 +176,7 @@ class CatalogStore final : public Store {
       }
     }
     if (changes_.size() == before) --revision_;
-    answer.revision = revision_;
+    answer.revision = written_revision.value_or(revision_);
     return answer;
   }
 

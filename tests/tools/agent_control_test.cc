@@ -53,7 +53,7 @@ class NoProber final : public sync::Prober {
 class AgentControlTest : public testing::Test {
  protected:
   AgentControlTest() {
-    syncer_.Start();
+    EXPECT_TRUE(syncer_.Start());
     Pass(100ms);
   }
   sync::SyncerOptions Options() {
