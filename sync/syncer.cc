@@ -6,6 +6,9 @@
 namespace kvorum::sync {
 namespace {
 
+// A disk that stalls holds nobody up for longer.
+constexpr Duration kPatienceWithSave = std::chrono::seconds(1);
+
 CatalogPassOptions PassOptions(const SyncerOptions& options) {
   return {.keys = CatalogKeys(options.root),
           .node = options.node,
@@ -140,22 +143,27 @@ TimePoint Syncer::Step(TimePoint now) {
     if (shared_.registry.TakeDueOutputs(now)) schedule_.WantPartial();
     due = std::min(due, shared_.registry.next_output());
   }
+  due = std::min(due, Save(now));
   if (!is_passing_) {
     if (!leaving_.waiting.empty()) {
       BeginLeaving();
       return kNever;
     }
     TakeTriggers(now);
-    const Pass kind = schedule_.Take(now, pause_, rng_);
-    if (kind != Pass::kNone) {
-      BeginPass(kind);
-    } else {
-      due = std::min(due, schedule_.due());
-    }
+    due = std::min(due, TakePass(now));
   }
-  due = std::min(due, Save(now));
   Publish(now);
   return due;
+}
+
+// Returns when there may be a pass to take.
+TimePoint Syncer::TakePass(TimePoint now) {
+  const TimePoint patience_ends = saving_.begun + kPatienceWithSave;
+  if (saving_.is_under_way && now < patience_ends) return patience_ends;
+  const Pass kind = schedule_.Take(now, pause_, rng_);
+  if (kind == Pass::kNone) return schedule_.due();
+  BeginPass(kind);
+  return kNever;
 }
 
 void Syncer::TakeTriggers(TimePoint now) {
@@ -260,6 +268,7 @@ TimePoint Syncer::Save(TimePoint now) {
     state.entries = shared_.registry.Shown();
   }
   saving_.is_under_way = true;
+  saving_.begun = now;
   options_.save(EncodeState(state), [this, loop = loop_.handle()](Result<void> saved) {
     loop.Post([this, saved = std::move(saved)] {
       saving_.is_under_way = false;

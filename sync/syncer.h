@@ -44,7 +44,9 @@ struct SyncerOptions {
   std::size_t max_txn_operations = 128;  // the server's --max-txn-ops, or less
   std::uint64_t seed = 0;                // of the jitter; 0: from the operating system
   Metrics* metrics = nullptr;            // outlives the syncer
-  // Makes the encoded state durable; one at a time, the newest last.
+  // Makes the encoded state durable; one at a time, the newest last. Writes to the store wait for
+  // it, a second at most, so that a life that is cut off in between tells nothing older in its
+  // next.
   using OnSaved = std::move_only_function<void(Result<void>)>;
   std::function<void(std::string state, OnSaved on_saved)> save = {};
   // A full sync has succeeded: the store was as the list said.
@@ -110,6 +112,7 @@ class Syncer {
  private:
   TimePoint Step(TimePoint now);
   void TakeTriggers(TimePoint now);
+  TimePoint TakePass(TimePoint now);
   void BeginPass(Pass kind);
   void Ended(Pass kind, CatalogPass::Outcome outcome);
   void MarkAllDirty();
@@ -129,6 +132,7 @@ class Syncer {
   // The state file's writes.
   struct Saving {
     bool is_under_way = false;
+    TimePoint begun = {};
     Timer again = {};
     Backoff backoff;
     AgentState state = {};  // that was saved last, without its entries

@@ -347,6 +347,42 @@ TEST_F(AgentSessions, A18_ARestartWithinTheLeaseGoesUnnoticed) {
   EXPECT_THAT(store_.KeysUnder("/r/"), SizeIs(5));
 }
 
+TEST_F(AgentSessions, A18_ALifeThatIsCutOffAnywhereTellsNoOlderStatusInItsNext) {
+  save_time_ = 30ms;
+  for (Duration cut = 0ms; cut < 100ms; cut += 3ms) {
+    const auto first = Started("n1");
+    ASSERT_TRUE(first->syncer->Register(Checked("a")));
+    Pass(1s);
+    ASSERT_TRUE(first->syncer->UpdateCheck("a", "up", Health::kCritical, "down"));
+    Pass(cut);
+    first->syncer->Stop();
+    const bool is_told = RemoteOutput("a") == "down";
+    const std::size_t changes = store_.changes().size();
+    auto second = NewAgent("n1", DecodeState(first->saved).value());
+    ASSERT_TRUE(second->syncer->Start());
+    Pass(1s);
+    if (is_told) {
+      EXPECT_EQ(store_.changes().size(), changes) << "cut off after " << cut.count();
+    }
+    second->syncer->Leave([](const Result<void>& left) { EXPECT_TRUE(left); });
+    Pass(1s);
+    ASSERT_THAT(store_.KeysUnder("/r/"), IsEmpty());
+  }
+}
+
+TEST_F(AgentSessions, A18_ADiskThatStallsHoldsNoWriteUpForLong) {
+  const auto agent = Started("n1");
+  save_time_ = 1h;
+  ASSERT_TRUE(agent->syncer->Register(Web("a")));
+  Pass(900ms);
+  EXPECT_EQ(Remote("a"), "");
+  Pass(200ms);
+  EXPECT_EQ(Remote("a"), "v");
+  ASSERT_TRUE(agent->syncer->Register(Web("b")));
+  Pass(10ms);
+  EXPECT_EQ(Remote("b"), "v");
+}
+
 // The first renewal fails, and the next full sync is later than the lease's end.
 TEST_F(AgentSessions, A18_ARestartBesideAShortOutageGoesUnnoticed) {
   const auto first = Started("n1", {"a"});

@@ -33,8 +33,15 @@ class AgentWorld : public testing::Test {
     options.seed = ++seed_;
     options.metrics = &agent->metrics;
     options.save = [this, to = agent.get()](std::string state, SyncerOptions::OnSaved on_saved) {
-      to->saved = std::move(state);
-      executor_.Post([on_saved = std::move(on_saved)]() mutable { on_saved({}); });
+      if (save_time_ == Duration::zero()) {
+        to->saved = std::move(state);
+        return executor_.Post([on_saved = std::move(on_saved)]() mutable { on_saved({}); });
+      }
+      executor_.PostAt(executor_.Now() + save_time_,
+                       [to, state = std::move(state), on_saved = std::move(on_saved)]() mutable {
+                         to->saved = std::move(state);
+                         on_saved({});
+                       });
     };
     options.on_error = [to = agent.get()](const Error& error) { to->errors.push_back(error); };
     agent->syncer = std::make_unique<Syncer>(store_, executor_, options, restored);
@@ -80,6 +87,7 @@ class AgentWorld : public testing::Test {
   ManualExecutor executor_;
   CatalogStore store_{executor_};
   SyncerOptions options_;
+  Duration save_time_{0};  // of the agents' disk
   std::uint64_t seed_ = 0;
 };
 
