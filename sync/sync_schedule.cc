@@ -7,7 +7,7 @@ namespace kvorum::sync {
 
 void SyncSchedule::WantFull(TimePoint now, Rng& rng) {
   if (state_ != State::kFull && !triggered_.is_set())
-    triggered_.Set(now + Stagger(rng, options_.trigger_stagger));
+    triggered_.Set(now + Stagger(rng, options_.trigger_stagger, scale_ * scale_));
 }
 
 void SyncSchedule::WantFullAfterBackoff(TimePoint now, Rng& rng) {
@@ -38,8 +38,8 @@ Pass SyncSchedule::Take(TimePoint now, Pause& pause, Rng& rng) {
 void SyncSchedule::FullSucceeded(TimePoint now, std::uint64_t nodes, Rng& rng) {
   state_ = State::kPartial;
   held_.Clear();
-  periodic_.Set(now + options_.full_interval +
-                Stagger(rng, options_.full_interval, ScaleFactor(nodes)));
+  scale_ = ScaleFactor(nodes);
+  periodic_.Set(now + options_.full_interval + Stagger(rng, options_.full_interval, scale_));
 }
 
 void SyncSchedule::PartialFailed(TimePoint now, Rng& rng) {
@@ -50,7 +50,7 @@ void SyncSchedule::PartialFailed(TimePoint now, Rng& rng) {
 void SyncSchedule::Retry(TimePoint now, Rng& rng) {
   state_ = State::kRetry;
   triggered_.Clear();
-  periodic_.Set(now + options_.retry_interval + Stagger(rng, options_.retry_interval));
+  periodic_.Set(now + options_.retry_interval + Stagger(rng, options_.retry_interval, scale_));
 }
 
 TimePoint SyncSchedule::due() const {
