@@ -35,7 +35,8 @@ struct InformerOptions {
   std::size_t window = 2048;
   std::size_t window_bytes = 64 * 1024 * 1024;
   // Told what went wrong and goes on: a list that failed, a value that does not decode, a handler
-  // or another function of the user's that threw, a period that was raised. Any thread.
+  // or another function of the user's that threw, a period that was raised. Any thread. It must not
+  // throw: nobody is left to be told.
   std::function<void(const std::string& text)> on_report = nullptr;
 };
 
@@ -94,6 +95,7 @@ class InformerCore {
 
   // The key as it is in the copy once that is no older than the call; where the copy cannot know
   // (Source::WaitForRevision), as the server has it. Null: there is none.
+  // The callback runs on the executor, and must not throw.
   using OnGot = std::move_only_function<void(Result<ObjectRef> got)>;
   void ConsistentGet(std::string key, OnGot on_got);
   // Blocks; not for the executor's own tasks. kDeadlineExceeded: it took longer.

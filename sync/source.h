@@ -27,6 +27,7 @@ namespace kvorum::sync {
 
 class Metrics;
 
+// Nothing here may throw.
 class SourceSink {
  public:
   virtual ~SourceSink() = default;

@@ -4,7 +4,8 @@
 // a dead agent vanishes.
 //
 // Threading: thread-safe; the syncer's own work runs on the executor, as do its callbacks, which
-// must not block. Store and executor outlive it. Errors of the store are retried and reported, none
+// must not block and, like all callbacks of the library, must not throw (docs/sync.md). Store and
+// executor outlive it. Errors of the store are retried and reported, none
 // ends the syncer. While another agent holds the node's name nothing is written.
 #pragma once
 
