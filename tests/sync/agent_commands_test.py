@@ -215,7 +215,7 @@ class AgentCommandsTest(agent_fixture.AgentCase):
             self.put(f"{self.root}/services/web/n1.{number}", record % (number, value, status))
 
         def next_of(follower):
-            told = follower.lines.get(timeout=60)
+            told = follower.next_event()
             return told.pop("event"), *told.values()
 
         put("a", "1")
@@ -234,7 +234,7 @@ class AgentCommandsTest(agent_fixture.AgentCase):
         put("a", "2", "critical")
         self.assertEqual(next_of(healthy), ("removed", "n1", "a", "passing", "2"))
         self.put(f"{self.root}/services/web/n2.rubbish", "{")
-        told = healthy.lines.get(timeout=60)
+        told = healthy.next_event()
         self.assertEqual(told["event"], "error")
         self.assertIn("n2.rubbish", told["error"])
         for follower in (healthy, services, nodes):

@@ -6,9 +6,6 @@ import concurrent.futures
 import json
 import os
 import pathlib
-import queue
-import signal
-import subprocess
 import sys
 import tempfile
 import threading
@@ -20,6 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "process"))
 import cluster  # noqa: E402
 import ctl  # noqa: E402
 import server  # noqa: E402
+from long_run import LongRun  # noqa: E402
 
 TTL_S = 4
 
@@ -28,38 +26,13 @@ def service(name, number, value="v", **more):
     return {"id": number, "name": name, "value": value, **more}
 
 
-class Follower:
-    """A running kvorumctl whose output comes as JSON lines."""
-
-    def __init__(self, endpoint, *arguments):
-        self.process = subprocess.Popen(
-            ["setpriv", "--pdeathsig", "KILL", ctl.CTL, "--endpoints", endpoint, "-w", "json", *map(str, arguments)],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self.lines = queue.Queue()
-        self.reader = threading.Thread(target=self._read)
-        self.reader.start()
-
-    def _read(self):
-        for line in self.process.stdout:
-            self.lines.put(json.loads(line))
-
-    def wait_for(self, event):
-        while True:
-            told = self.lines.get(timeout=90)
-            if told["event"] == event:
-                return told
-
-    def end(self, how=signal.SIGTERM):
-        """Its exit code, and nothing on its error stream."""
-        self.process.send_signal(how)
-        return self.wait()
+class Follower(LongRun):
+    """A running kvorumctl that writes nothing to its error stream."""
+    timeout_s = 90
 
     def wait(self):
-        code = self.process.wait(timeout=30)
-        self.reader.join()
-        said = self.process.stderr.read()
-        self.process.stderr.close()
-        self.process.stdout.close()
+        """Its exit code."""
+        code, said = super().wait()
         assert said == "", said
         return code
 
@@ -77,7 +50,7 @@ class History:
         marker = f"{self.test.root}/marker"
         revision = self.test.put(marker, "")
         while True:
-            answer = self.watch.lines.get(timeout=60)
+            answer = self.watch.next_event()
             for event in answer["Events"]:
                 kv = event["kv"]
                 key = base64.b64decode(kv["key"]).decode()

@@ -114,6 +114,12 @@ class SyncDeltaService : public testing::Test {
     EXPECT_TRUE(client);
     return std::move(*client);
   }
+  // The first node's first subscription shows this refusal.
+  bool IsRefused(const std::string& text) {
+    const auto states = States();
+    return !states.empty() && !states[0].subscriptions.empty() &&
+           states[0].subscriptions[0].refusal == text;
+  }
   std::vector<NodeState> States() {
     std::promise<std::vector<NodeState>> states;
     plane->Ask([&](std::vector<NodeState> answer) { states.set_value(std::move(answer)); });
@@ -166,11 +172,7 @@ TEST_F(SyncDeltaService, W11_ARefusalReachesTheStatus) {
   Serve();
   SharedSink sink;
   const auto client = Subscribe(sink, "zone-1");
-  EXPECT_TRUE(Eventually([&] {
-    const auto states = States();
-    return !states.empty() && !states[0].subscriptions.empty() &&
-           states[0].subscriptions[0].refusal == "1 of 2 resources refused: b: not JSON";
-  }));
+  EXPECT_TRUE(Eventually([&] { return IsRefused("1 of 2 resources refused: b: not JSON"); }));
   EXPECT_THAT(sink.texts(), ElementsAre(Pair("a", "1")));
 }
 
@@ -179,11 +181,8 @@ TEST_F(SyncDeltaService, W11_ARefusalWhoseTextIsNotUtf8ReachesTheStatus) {
   Serve();
   SharedSink sink;
   const auto client = Subscribe(sink, "zone-1");
-  EXPECT_TRUE(Eventually([&] {
-    const auto states = States();
-    return !states.empty() && !states[0].subscriptions.empty() &&
-           states[0].subscriptions[0].refusal == "1 of 1 resources refused: a: not JSON: \uFFFD ";
-  }));
+  EXPECT_TRUE(
+      Eventually([&] { return IsRefused("1 of 1 resources refused: a: not JSON: \uFFFD "); }));
 }
 
 TEST_F(SyncDeltaService, W11_AClientThatRefusesEverythingAppliesNothing) {

@@ -18,8 +18,7 @@ import urllib.request
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "process"))
 
 import ctl  # noqa: E402
-import server  # noqa: E402
-from long_run import LongRun, Store, wait_until  # noqa: E402
+from long_run import LongRun, OnEtcd, OnKvorum, Store, wait_until  # noqa: E402
 
 
 class InformerTest:
@@ -254,22 +253,12 @@ class InformerTest:
             self.assertIn(why, done.stderr)
 
 
-class InformerOnKvorumTest(InformerTest, unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        node = server.Server().start()
-        cls.addClassCleanup(node.close)
-        cls.endpoint = f"127.0.0.1:{node.port}"
+class InformerOnKvorumTest(OnKvorum, InformerTest, unittest.TestCase):
+    pass
 
 
-@unittest.skipUnless(ctl.etcd_is_here(), "there is no etcd of this version")
-class InformerOnEtcdTest(InformerTest, unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        node = ctl.Etcd()
-        cls.addClassCleanup(node.__exit__)
-        node.__enter__()
-        cls.endpoint = node.endpoint
+class InformerOnEtcdTest(OnEtcd, InformerTest, unittest.TestCase):
+    pass
 
 
 if __name__ == "__main__":

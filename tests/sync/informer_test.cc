@@ -98,17 +98,25 @@ TEST_F(SyncInformer, I3_AMissedDeleteIsTold) {
   EXPECT_THAT(told.Take(), ElementsAre("-1=x"));
 }
 
-TEST_F(SyncInformer, I4_PutDeletePutDuringADisconnectIsOneUpdate) {
-  Put("1", "x");
-  Make(Prefix());
+class ADisconnectedInformer : public SyncInformer {
+ protected:
+  // A value, and three changes of it that no watch has told.
+  ADisconnectedInformer() {
+    Put("1", "x");
+    Make(Prefix());
+    Listen(told);
+    Run();
+    told.Take();
+    store.Disconnect();
+    Put("1", "y");
+    Delete("1");
+    Put("1", "z");
+  }
+
   Told told;
-  Listen(told);
-  Run();
-  told.Take();
-  store.Disconnect();
-  Put("1", "y");
-  Delete("1");
-  Put("1", "z");
+};
+
+TEST_F(ADisconnectedInformer, I4_PutDeletePutDuringADisconnectIsOneUpdate) {
   store.Compact(store.revision());
   store.Connect();
   executor.Settle();
@@ -117,17 +125,7 @@ TEST_F(SyncInformer, I4_PutDeletePutDuringADisconnectIsOneUpdate) {
   EXPECT_EQ(informer->Get("/a/1")->create_revision(), store.revision());
 }
 
-TEST_F(SyncInformer, I4_WithoutACompactionEachStepIsTold) {
-  Put("1", "x");
-  Make(Prefix());
-  Told told;
-  Listen(told);
-  Run();
-  told.Take();
-  store.Disconnect();
-  Put("1", "y");
-  Delete("1");
-  Put("1", "z");
+TEST_F(ADisconnectedInformer, I4_WithoutACompactionEachStepIsTold) {
   store.Connect();
   executor.Settle();
   EXPECT_THAT(told.Take(), ElementsAre("1:x>y", "-1=y", "+1=z"));

@@ -7,18 +7,22 @@ import signal
 import subprocess
 import threading
 import time
+import unittest
 import urllib.request
 
 import ctl
+import server
 
 TIMEOUT_S = 60
 
 
 class LongRun:
+    timeout_s = TIMEOUT_S  # for an event
+
     def __init__(self, endpoint, *arguments, environment=None, events=True):
         """With events False nobody reads what it says."""
         self.process = subprocess.Popen(
-            ["setpriv", "--pdeathsig", "KILL", ctl.CTL, "--endpoints", endpoint, "-w", "json", *arguments],
+            ["setpriv", "--pdeathsig", "KILL", ctl.CTL, "--endpoints", endpoint, "-w", "json", *map(str, arguments)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
         self.told, self.events = [], queue.Queue()
         self.reader = threading.Thread(target=self._read)
@@ -31,7 +35,7 @@ class LongRun:
         self.events.put(None)
 
     def next_event(self):
-        event = self.events.get(timeout=TIMEOUT_S)
+        event = self.events.get(timeout=self.timeout_s)
         assert event is not None, f"it ended; it told {self.told[-5:]}"
         self.told.append(event)
         return event
@@ -47,6 +51,10 @@ class LongRun:
         """(exit code, what it wrote to its error stream)"""
         if self.process.poll() is None:
             self.process.send_signal(how)
+        return self.wait()
+
+    def wait(self):
+        """What end returns, once it has ended by itself."""
         code = self.process.wait(timeout=30)
         if self.reader.ident is not None:
             self.reader.join()
@@ -83,3 +91,23 @@ class Store:
 
     def clear(self):
         self.call("deleterange", key=b"\0", range_end=b"\0")
+
+
+class OnKvorum:
+    """One server for all tests of the class; so for its heirs' tests."""
+
+    @classmethod
+    def setUpClass(cls):
+        node = server.Server().start()
+        cls.addClassCleanup(node.close)
+        cls.endpoint = f"127.0.0.1:{node.port}"
+
+
+@unittest.skipUnless(ctl.etcd_is_here(), "there is no etcd of this version")
+class OnEtcd:
+    @classmethod
+    def setUpClass(cls):
+        node = ctl.Etcd()
+        cls.addClassCleanup(node.__exit__)
+        node.__enter__()
+        cls.endpoint = node.endpoint

@@ -13,8 +13,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "process"))
 
 import ctl  # noqa: E402
-import server  # noqa: E402
-from long_run import LongRun, Store, wait_until  # noqa: E402
+from long_run import LongRun, OnEtcd, OnKvorum, Store, wait_until  # noqa: E402
 from real_server_test import ETCD, KVORUM, Cluster  # noqa: E402
 
 ROUNDS = int(os.environ.get("KVORUM_ROUNDS", "3"))
@@ -259,26 +258,12 @@ class MirrorTest:
             self.assertEqual(ctl.run(self.endpoint, "mirror", *arguments).returncode, code)
 
 
-class MirrorOnKvorumTest(MirrorTest, unittest.TestCase):
+class MirrorOnKvorumTest(OnKvorum, MirrorTest, unittest.TestCase):
     binary = KVORUM
 
-    @classmethod
-    def setUpClass(cls):
-        node = server.Server().start()
-        cls.addClassCleanup(node.close)
-        cls.endpoint = f"127.0.0.1:{node.port}"
 
-
-@unittest.skipUnless(ctl.etcd_is_here(), "there is no etcd of this version")
-class MirrorOnEtcdTest(MirrorTest, unittest.TestCase):
+class MirrorOnEtcdTest(OnEtcd, MirrorTest, unittest.TestCase):
     binary = ETCD
-
-    @classmethod
-    def setUpClass(cls):
-        node = ctl.Etcd()
-        cls.addClassCleanup(node.__exit__)
-        node.__enter__()
-        cls.endpoint = node.endpoint
 
 
 if __name__ == "__main__":
