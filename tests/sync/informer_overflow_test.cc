@@ -94,7 +94,7 @@ TEST_F(SyncInformer, I14_AListenerThatBlocksHoldsTheInformerAndLosesNothing) {
 TEST_F(SyncInformer, I14_AQueueOfManyBytesIsFullLikeOneOfManyChanges) {
   Make(Prefix());
   Told told;
-  const ListenerHandle handle = Listen(told, {.capacity = 1000, .capacity_bytes = 5000});
+  const ListenerHandle handle = Listen(told, {.capacity = 1000, .capacity_bytes = 6000});
   Run();
   told.on_each = [&] {
     told.on_each = nullptr;
