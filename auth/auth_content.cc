@@ -104,6 +104,11 @@ std::uint64_t RevisionOf(const Sorted::Revisions& revisions, std::string_view na
 
 }  // namespace
 
+Result<void> AuthContent::CheckRecord(const Record& record) {
+  Sorted sorted;
+  return Sort(record, sorted);
+}
+
 Result<AuthContent> AuthContent::Load(std::span<const Record> records) {
   Sorted sorted;
   for (const Record& record : records) KV_RETURN_IF_ERROR(Sort(record, sorted));

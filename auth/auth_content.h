@@ -28,6 +28,9 @@ class AuthContent {
   // can have written.
   static Result<AuthContent> Load(std::span<const Record> records);
 
+  // A record as Load takes it, alone.
+  static Result<void> CheckRecord(const Record& record);
+
   const std::shared_ptr<const AuthState>& state() const { return state_; }
   // Sorted names of the users that have the role.
   using Names = std::set<std::string, std::less<>>;

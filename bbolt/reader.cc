@@ -56,8 +56,12 @@ Result<void> Reader::Visit(const Visitor& visitor) {
     Cursor records = NewCursor(bucket);
     KV_TRY(bool more_records, records.First());
     while (more_records) {
-      KV_RETURN_IF_ERROR(visitor.record(
-          records.key(), records.is_bucket() ? std::string_view() : records.value()));
+      if (records.is_bucket() && visitor.nested) {
+        KV_RETURN_IF_ERROR(visitor.nested(records.key()));
+      } else {
+        KV_RETURN_IF_ERROR(visitor.record(
+            records.key(), records.is_bucket() ? std::string_view() : records.value()));
+      }
       KV_TRY(more_records, records.Next());
     }
     KV_TRY(more, names.Next());

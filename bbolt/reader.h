@@ -59,10 +59,12 @@ class Reader {
   std::unique_ptr<PageCheck> NewCheck();
 
   // Visits the content in the order in which etcd hashes it: each bucket of the root, then its keys
-  // and values. A nested bucket is a key without a value. A visitor's error ends it.
+  // and values. A nested bucket is a key without a value, unless the visitor tells them apart. A
+  // visitor's error ends it.
   struct Visitor {
     std::function<Result<void>(std::string_view name)> bucket;
     std::function<Result<void>(std::string_view key, std::string_view value)> record;
+    std::function<Result<void>(std::string_view key)> nested = {};  // may be empty
   };
   Result<void> Visit(const Visitor& visitor);
 

@@ -8,6 +8,7 @@
 
 #include "base/logging.h"
 #include "bbolt/reader.h"
+#include "datadir/content_check.h"
 #include "datadir/layout.h"
 #include "datadir/log_summary.h"
 #include "datadir/snapshot_files.h"
@@ -21,6 +22,16 @@
 
 namespace kvorum::datadir {
 namespace {
+
+// These are used before the records are checked in order.
+Result<void> CheckMeta(const mvcc::EtcdMeta& meta) {
+  ContentCheck check;
+  for (const auto& [key, value] :
+       {std::pair(mvcc::meta_key::kConfState, &meta.conf_state),
+        std::pair(mvcc::meta_key::kStorageVersion, &meta.storage_version)})
+    if (!value->empty()) KV_RETURN_IF_ERROR(check.AddSmall(mvcc::Bucket::kMeta, key, *value));
+  return {};
+}
 
 // Newer files may hold what is not known here.
 Result<void> CheckStorageVersion(const mvcc::EtcdMeta& meta) {
@@ -43,6 +54,8 @@ Result<std::string> ConfStateOfMembers(bbolt::Reader& file) {
     bbolt::Cursor cursor = file.NewCursor(*bucket);
     KV_TRY(bool found, cursor.First());
     while (found) {
+      KV_RETURN_IF_ERROR(
+          ContentCheck().AddSmall(mvcc::Bucket::kMembers, cursor.key(), cursor.value()));
       KV_TRY(const server::Member member, server::DecodeMemberJson(cursor.value()));
       (member.is_learner ? state.learners : state.voters).push_back(member.id);
       KV_TRY(found, cursor.Next());
@@ -119,12 +132,13 @@ class Adoption {
   // Holds the lock that etcd has on its database while it runs.
   Result<void> ConvertLocked() {
     KV_RETURN_IF_ERROR(LockEtcds());
-    KV_RETURN_IF_ERROR(TakeReceivedSnapshot());
-    const Result<void> converted = Convert();
+    KV_TRY(const std::string newest, NewestDatabase());
+    const Result<void> converted = Convert(newest);
     if (!converted.has_value()) {
       static_cast<void>(RemoveUnfinished(fs_, layout_.Adopted()));
       return converted;
     }
+    if (newest != layout_.database) KV_RETURN_IF_ERROR(TakeReceivedSnapshot(newest));
     return Exchange(fs_, layout_.Adopted(), layout_.database, layout_.KeptOfEtcd());
   }
 
@@ -139,41 +153,49 @@ class Adoption {
     return Fail(Code::kFailedPrecondition, "etcd has " + layout_.database + " open: stop it first");
   }
 
-  // A snapshot of the leader's that had arrived, and had not become the database when etcd ended,
-  // becomes it now, as at a start of etcd's.
-  Result<void> TakeReceivedSnapshot() {
+  // The path of etcd's newest state: a snapshot of the leader's may have arrived that had not
+  // become the database when etcd ended.
+  Result<std::string> NewestDatabase() {
     KV_TRY(const auto names, fs_.List(layout_.snap));
     // Mostly there is none, and the log need not be read for it.
     if (std::ranges::none_of(names,
                              [](const std::string& name) { return name.ends_with(".snap.db"); }))
-      return {};
+      return layout_.database;
     KV_TRY(const auto markers, wal::ListMarkers(fs_, layout_.wal));
-    if (markers.empty()) return {};
-    const std::string received = ReceivedSnapshotPath(layout_.snap, markers.back().index);
+    if (markers.empty()) return layout_.database;
+    std::string received = ReceivedSnapshotPath(layout_.snap, markers.back().index);
     KV_TRY(const bool waits, fs_.Exists(received));
-    if (!waits) return {};
+    if (!waits) return layout_.database;
     KV_TRY(const auto file, bbolt::Reader::Open(fs_, layout_.database));
     KV_TRY(const mvcc::EtcdMeta meta, mvcc::ReadEtcdMeta(*file));
-    if (meta.consistent_index >= markers.back().index.value()) return {};
-    KV_TRY(const auto received_file, bbolt::Reader::Open(fs_, received));
-    KV_RETURN_IF_ERROR(mvcc::ReadEtcdMeta(*received_file));
+    if (meta.consistent_index >= markers.back().index.value()) return layout_.database;
+    return received;
+  }
+
+  // It becomes the database, as at a start of etcd's, when it is known to be whole: until then
+  // nothing has changed.
+  Result<void> TakeReceivedSnapshot(const std::string& received) {
     KV_INFO("a received snapshot becomes the database", {"path", received});
     KV_RETURN_IF_ERROR(fs_.Rename(received, layout_.database));
     KV_RETURN_IF_ERROR(fs_.SyncDirectory(layout_.snap));
     return LockEtcds();  // that file's own
   }
 
-  Result<void> Convert() {
-    KV_TRY(const auto file, bbolt::Reader::Open(fs_, layout_.database));
+  Result<void> Convert(const std::string& path) {
+    auto converted = ConvertContent(path);
+    if (converted.has_value() || path == layout_.database) return converted;
+    // The database beside it may be whole.
+    return Fail(converted.error().code, path + ": " + converted.error().message);
+  }
+
+  Result<void> ConvertContent(const std::string& path) {
+    KV_TRY(const auto file, bbolt::Reader::Open(fs_, path));
     KV_TRY(mvcc::EtcdMeta meta, mvcc::ReadEtcdMeta(*file));
+    KV_RETURN_IF_ERROR(CheckMeta(meta));
     KV_RETURN_IF_ERROR(CheckStorageVersion(meta));
     KV_TRY(std::string of_members, ConfStateOfMembers(*file));
     const bool is_3_5 = !meta.conf_state.empty();  // or later
-    if (is_3_5) {
-      KV_RETURN_IF_ERROR(server::DecodeConfStateJson(meta.conf_state));
-    } else {
-      meta.conf_state = std::move(of_members);
-    }
+    if (!is_3_5) meta.conf_state = std::move(of_members);
     Tell(options_.on_progress, kReadingLog);
     KV_TRY(const LogSummary log,
            SummarizeLog(fs_, layout_.wal, raft::Index{meta.consistent_index}));
@@ -239,12 +261,17 @@ class Adoption {
     const std::uint64_t total = file.SizeBytes();
     {
       KV_TRY(const auto backend, options_.open(unfinished));
+      ContentCheck content;
       const mvcc::EtcdImport import{
-          .meta = meta, .on_progress = [&](std::uint64_t, std::uint64_t bytes) -> Result<void> {
+          .meta = meta,
+          .on_progress = [&](std::uint64_t, std::uint64_t bytes) -> Result<void> {
             Tell(options_.on_progress, kCopying, std::min(bytes, total), total);
             return {};
-          }};
+          },
+          .check = [&](mvcc::Bucket bucket, std::string_view key,
+                       std::string_view value) { return content.AddSmall(bucket, key, value); }};
       KV_TRY(const auto read, mvcc::ImportEtcdContent(file, import, *backend));
+      KV_RETURN_IF_ERROR(content.CheckWhole());
       Tell(options_.on_progress, kCopying, total, total);
       KV_RETURN_IF_ERROR(backend->Sync());
       Tell(options_.on_progress, kComparing);

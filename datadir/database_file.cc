@@ -75,7 +75,8 @@ class EtcdFile final : public DatabaseFile {
   }
 
   Result<void> Visit(const Visitor& visitor) override {
-    return reader_->Visit({.bucket = visitor.bucket, .record = visitor.record});
+    return reader_->Visit(
+        {.bucket = visitor.bucket, .record = visitor.record, .nested = visitor.nested});
   }
 
   Result<void> VisitRevisions(const VisitRevision& visit) override {

@@ -38,6 +38,9 @@ class DatabaseFile {
   struct Visitor {
     std::function<Result<void>(std::string_view bucket)> bucket;
     std::function<Result<void>(std::string_view key, std::string_view value)> record;
+    // A bucket within one, in a file of etcd's. Empty: it is a record without a value, as in the
+    // hash.
+    std::function<Result<void>(std::string_view key)> nested = {};
   };
   virtual Result<void> Visit(const Visitor& visitor) = 0;
   // The records of the bucket `key`, in the order of their revisions.

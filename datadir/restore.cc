@@ -7,6 +7,7 @@
 
 #include "base/url.h"
 #include "bbolt/reader.h"
+#include "datadir/content_check.h"
 #include "datadir/data_directory.h"
 #include "datadir/first_members.h"
 #include "datadir/snapshot_files.h"
@@ -220,8 +221,15 @@ Result<void> MakeDatabase(FileSystem& fs, const mvcc::BackendOpener& open_backen
       return {};
     };
   }
+  ContentCheck content;
+  import.check = [&](Bucket bucket, std::string_view key, std::string_view value) -> Result<void> {
+    // The old cluster's are replaced.
+    if (bucket == Bucket::kMembers || bucket == Bucket::kMembersRemoved) return {};
+    return content.AddSmall(bucket, key, value);
+  };
   KV_TRY(auto backend, open_backend(path));
   KV_TRY(const auto put, mvcc::ImportEtcdContent(snapshot, import, *backend));
+  KV_RETURN_IF_ERROR(content.CheckWhole());
   {
     KV_TRY(const mvcc::Reader reader, backend->NewReader());
     KV_TRY(const auto found, mvcc::ComputeSnapshotTotals(*reader));

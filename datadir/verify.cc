@@ -5,13 +5,13 @@
 #include <optional>
 #include <utility>
 
+#include "datadir/content_check.h"
 #include "datadir/database_file.h"
 #include "datadir/log_summary.h"
 #include "datadir/snapshot_files.h"
 #include "datadir/wait_for_lock.h"
 #include "datadir/watched_database.h"
 #include "mvcc/bucket.h"
-#include "mvcc/write_batch.h"
 
 namespace kvorum::datadir {
 namespace {
@@ -108,11 +108,19 @@ class Verification {
     found.applied = raft::Index{BigEndian(applied.value_or(""))};
     KV_TRY(const auto version, file.GetMeta(mvcc::meta_key::kStorageVersion));
     found.storage_version = version.value_or("");
-    KV_RETURN_IF_ERROR(file.VisitRevisions([&](const mvcc::RevisionRecord& record) -> Result<void> {
-      ++found.records;
-      found.revision = record.revision.main;
-      return {};
-    }));
+    ContentCheck content;
+    KV_RETURN_IF_ERROR(
+        file.Visit({.bucket = [&](std::string_view name) -> Result<void> {
+                      content.BeginBucket(name);
+                      return {};
+                    },
+                    .record = [&](std::string_view key,
+                                  std::string_view value) { return content.Add(key, value); },
+                    .nested = [&](std::string_view key) { return content.AddNested(key); }}));
+    KV_RETURN_IF_ERROR(content.CheckBuckets());
+    KV_RETURN_IF_ERROR(content.CheckWhole());
+    found.records = content.revisions();
+    found.revision = content.newest_revision();
     return found;
   }
 
@@ -190,17 +198,31 @@ class Verification {
   }
 
   void CheckDatabaseFits(const LogSummary& log, raft::Index from, raft::Index applied) {
-    const std::string received = ReceivedSnapshotPath(layout_.snap, from);
-    if (applied < from && !fs_.Exists(received).value_or(false)) {
-      Problem("the database is at entry " + Text(applied) + ", older than the log's snapshot at " +
-              Text(from));
-      Lost("the changes between them, as far as no other member has them");
-    }
+    if (applied < from) CheckReceivedSnapshot(from, applied);
     if (applied > log.last_index && applied > from) {
       Problem("the database is at entry " + Text(applied) + ", but the log ends at " +
               Text(log.last_index));
       Lost("log files: entries after " + Text(log.last_index));
     }
+  }
+
+  // A snapshot that was received becomes the database at the start.
+  void CheckReceivedSnapshot(raft::Index from, raft::Index applied) {
+    const std::string received = ReceivedSnapshotPath(layout_.snap, from);
+    if (!fs_.Exists(received).value_or(false)) {
+      Problem("the database is at entry " + Text(applied) + ", older than the log's snapshot at " +
+              Text(from));
+    } else {
+      auto file = OpenDatabaseFile(received, timeout_);
+      const auto read = file.has_value() ? ReadContent(*Watch(*std::move(file), on_progress_))
+                                         : Fail(file.error());
+      if (read.has_value() && read->applied >= from) return;
+      Problem(received + ", a snapshot that was received: " +
+              (read.has_value() ? "it is at entry " + Text(read->applied) + ", not at " + Text(from)
+                                : read.error().message));
+    }
+    Lost("the changes from entry " + Text(applied) + " to " + Text(from) +
+         ", as far as no other member has them");
   }
 
   FileSystem& fs_;

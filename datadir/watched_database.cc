@@ -30,7 +30,8 @@ class WatchedDatabase final : public DatabaseFile {
          .record = [&](std::string_view key, std::string_view value) -> Result<void> {
            TellOf(kReading, read += key.size() + value.size());
            return visitor.record(key, value);
-         }});
+         },
+         .nested = visitor.nested});
   }
 
   Result<void> VisitRevisions(const VisitRevision& visit) override {

@@ -11,8 +11,7 @@
 
 #include "bbolt/reader.h"
 #include "mvcc/bucket.h"
-#include "mvcc/key_index_builder.h"
-#include "mvcc/key_value.h"
+#include "mvcc/record_check.h"
 #include "mvcc/revision.h"
 #include "mvcc/write_batch.h"
 
@@ -37,7 +36,7 @@ Result<std::uint64_t> ReadNumber(bbolt::Reader& file, const bbolt::Bucket& meta,
                                  std::string_view key) {
   KV_TRY(const std::optional<std::string> bytes, file.Get(meta, key));
   if (!bytes.has_value()) return 0;
-  if (bytes->size() != 8) return Damaged(std::string(key) + " is no number");
+  KV_RETURN_IF_ERROR(CheckMetaRecord(key, *bytes));
   std::uint64_t value = 0;
   for (const char byte : *bytes) value = value << 8 | static_cast<unsigned char>(byte);
   return value;
@@ -45,16 +44,8 @@ Result<std::uint64_t> ReadNumber(bbolt::Reader& file, const bbolt::Bucket& meta,
 
 Result<bbolt::Bucket> FindMeta(bbolt::Reader& file) {
   KV_TRY(std::optional<bbolt::Bucket> meta, file.FindBucket(BucketName(Bucket::kMeta)));
-  if (!meta.has_value()) return Fail(Code::kDataLoss, "mvcc: it is no database of etcd");
+  if (!meta.has_value()) return NoDatabase();
   return *std::move(meta);
-}
-
-Result<void> CheckCompactMark(std::string_view key, std::string_view value) {
-  if (key != meta_key::kScheduledCompact && key != meta_key::kFinishedCompact) return {};
-  const auto mark = RevisionKey::Decode(value);
-  if (!mark.has_value() || mark->tombstone || mark->revision.main < 0)
-    return Damaged(std::string(key) + " is no revision");
-  return {};
 }
 
 // The records of the next commit, and the totals of all.
@@ -99,27 +90,11 @@ class Commits {
   };
 
   Result<void> Append(std::string_view key, std::string_view value) {
-    const auto decoded = RevisionKey::Decode(key);
-    if (!decoded.has_value()) return Damaged("bucket key has a key that is no revision");
-    const auto [revision, tombstone] = *decoded;
-    const auto kv = DecodeKeyValue(value);
-    const std::string where = "revision " + std::to_string(revision.main);
-    if (!kv.has_value()) return Damaged(where + " is no key-value pair");
-    const auto checked = KeyIndexBuilder::Check({.key = kv->key,
-                                                 .revision = revision,
-                                                 .create_revision = kv->create_revision,
-                                                 .version = kv->version,
-                                                 .tombstone = tombstone});
-    if (!checked.has_value()) return Damaged(where + ": " + checked.error().message);
-    if (revision <= last_) return Damaged(where + " is there twice");
-    const bool is_bump = value.empty();  // of etcdutl's restore
-    if (!tombstone && !is_bump && kv->mod_revision != revision.main)
-      return Damaged(where + " has a record of another one");
-    last_ = revision;
-    appends_.push_back({.revision = revision,
+    KV_TRY(const RevisionKey::Decoded checked, revisions_.Next(key, value));
+    appends_.push_back({.revision = checked.revision,
                         .offset = values_.size(),
                         .size_bytes = value.size(),
-                        .tombstone = tombstone});
+                        .tombstone = checked.tombstone});
     values_.append(value);
     return {};
   }
@@ -149,7 +124,7 @@ class Commits {
   Backend& into_;
   std::uint64_t count_ = 0;
   snapshot_format::Totals totals_;
-  Revision last_{.main = 0, .sub = -1};
+  RevisionCheck revisions_;
   std::string record_;
   // The content of the next commit.
   std::string values_;
@@ -157,10 +132,6 @@ class Commits {
   BucketChanges changes_;
   std::size_t waiting_bytes_ = 0;
 };
-
-std::unexpected<Error> Nested(Bucket bucket) {
-  return Damaged("bucket " + std::string(BucketName(bucket)) + " has one within it");
-}
 
 // The bucket of meta is small: a few keys.
 Result<void> PutMeta(bbolt::Reader& file, const EtcdImport& import, std::size_t tag_index,
@@ -171,9 +142,10 @@ Result<void> PutMeta(bbolt::Reader& file, const EtcdImport& import, std::size_t 
   bbolt::Cursor cursor = file.NewCursor(bucket);
   KV_TRY(bool more, cursor.First());
   while (more) {
-    if (cursor.is_bucket()) return Nested(Bucket::kMeta);
+    if (cursor.is_bucket()) return NestedBucket(BucketName(Bucket::kMeta), cursor.key());
     if (meta.size() == kMaxKeys) return Damaged("bucket meta has too many keys");
-    KV_RETURN_IF_ERROR(CheckCompactMark(cursor.key(), cursor.value()));
+    KV_RETURN_IF_ERROR(CheckMetaRecord(cursor.key(), cursor.value()));
+    if (import.check) KV_RETURN_IF_ERROR(import.check(Bucket::kMeta, cursor.key(), cursor.value()));
     meta.emplace(cursor.key(), cursor.value());
     KV_TRY(more, cursor.Next());
   }
@@ -240,8 +212,7 @@ class EtcdImporter::Walk {
         KV_RETURN_IF_ERROR(BeginBucket());
         continue;
       }
-      if (cursor_->is_bucket()) return Nested(snapshot_format::kTags[tag_index_]);
-      KV_RETURN_IF_ERROR(commits_.Put(tag_index_, cursor_->key(), cursor_->value()));
+      KV_RETURN_IF_ERROR(PutRecord(snapshot_format::kTags[tag_index_]));
       KV_TRY(const bool more, cursor_->Next());
       if (!more) EndBucket();
       if (commits_.count() != commits_before) return false;
@@ -251,6 +222,13 @@ class EtcdImporter::Walk {
   }
 
  private:
+  Result<void> PutRecord(Bucket bucket) {
+    const std::string_view key = cursor_->key();
+    if (cursor_->is_bucket()) return NestedBucket(BucketName(bucket), key);
+    if (bucket != Bucket::kKey && import_.check)
+      KV_RETURN_IF_ERROR(import_.check(bucket, key, cursor_->value()));
+    return commits_.Put(tag_index_, key, cursor_->value());
+  }
   // Ends it as well, if nothing is left to put.
   Result<void> BeginBucket() {
     const Bucket bucket = snapshot_format::kTags[tag_index_];
@@ -261,7 +239,7 @@ class EtcdImporter::Walk {
     }
     KV_TRY(const std::optional<bbolt::Bucket> found, file_.FindBucket(BucketName(bucket)));
     if (!found.has_value()) {
-      if (bucket == Bucket::kKey) return Fail(Code::kDataLoss, "mvcc: it is no database of etcd");
+      if (bucket == Bucket::kKey) return NoDatabase();
       EndBucket();
       return {};
     }

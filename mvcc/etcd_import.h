@@ -10,9 +10,11 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/error.h"
 #include "mvcc/backend.h"
+#include "mvcc/bucket.h"
 #include "mvcc/snapshot_format.h"
 
 namespace kvorum::bbolt {
@@ -38,6 +40,11 @@ struct EtcdImport {
   // Called after each commit of some MiB with what has been read so far; an error ends the import.
   // May be empty.
   std::function<Result<void>(std::uint64_t records, std::uint64_t bytes)> on_progress;
+  // Called for each record of the file but those of the bucket `key`, which are checked in any
+  // case: the messages of the other buckets are not known here. An error ends the import. May be
+  // empty.
+  std::function<Result<void>(Bucket bucket, std::string_view key, std::string_view value)> check =
+      {};
 };
 
 // Puts everything into an empty backend, a commit at a time, each durable; the backend is of no use

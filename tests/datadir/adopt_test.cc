@@ -278,6 +278,33 @@ TEST_F(AdoptTest, AReceivedSnapshotBecomesTheDatabaseFirst) {
   EXPECT_EQ(adopted->applied, kMarked);
 }
 
+// Until it is known to be whole, nothing has changed.
+TEST_F(AdoptTest, AReceivedSnapshotThatIsDamagedLeavesEtcdsDirectory) {
+  const bbolt::Content before = EtcdContent(raft::Index{3});
+  WriteDatabase(before);
+  const std::string received = ReceivedSnapshotPath(layout_.snap, kMarked);
+  const auto refused = [&](const std::string& bytes) {
+    WriteFile(received, bytes);
+    const std::string error = AdoptError();
+    EXPECT_THAT(error, HasSubstr(received));
+    EXPECT_EQ(*ReadEtcds(fs_, layout_.database), before);
+    EXPECT_EQ(*ReadWholeFile(fs_, received, std::uint64_t{1} << 30), bytes);
+    EXPECT_FALSE(Exists(layout_.KeptOfEtcd()));
+    return error;
+  };
+  const auto image = bbolt::ImageOf(EtcdContent(kMarked));
+  ASSERT_OK(image);
+  std::string damaged = *image;
+  const bbolt::PageId root = (*bbolt::OpenImage(damaged))->meta().root;
+  damaged[(root * 4096) + 8] = '\x7f';
+  EXPECT_THAT(refused(damaged), HasSubstr("page " + std::to_string(root)));
+  auto content = EtcdContent(kMarked);
+  content["lease"].begin()->second = "\xff";
+  EXPECT_THAT(refused(bbolt::ImageOf(content).value()), HasSubstr("bucket lease"));
+  EXPECT_THAT(refused(bbolt::ImageOf(EtcdContent(raft::Index{4})).value()),
+              HasSubstr("do not belong together"));
+}
+
 TEST_F(AdoptTest, ADamagedSnapshotFileIsReplaced) {
   const std::string path = layout_.snap + "/0000000000000002-0000000000000005.snap";
   ASSERT_TRUE(fs_.Corrupt(path, 20, 0xff));
@@ -444,6 +471,23 @@ TEST_F(AdoptTest, APowerCutAtAnyMomentOfAdoptLosesNothing) {
                      [&](FileSystem& fs) {
                        ExpectContent(ReadOurs(fs, layout_.database));
                        ExpectContent(ReadEtcds(fs, layout_.KeptOfEtcd()));
+                       EXPECT_OK(OpenDataDirectory(fs, "/data", ""));
+                     });
+}
+
+TEST_F(AdoptTest, APowerCutAtAnyMomentLosesNoReceivedSnapshot) {
+  WriteDatabase(EtcdContent(raft::Index{3}));
+  WriteFile(ReceivedSnapshotPath(layout_.snap, kMarked),
+            bbolt::ImageOf(EtcdContent(kMarked)).value());
+  CutAtEachOperation([&](Rng& rng) { return fs_.CrashImage(SimFileSystem::Keep::kNothing, rng); },
+                     [](FileSystem& fs) {
+                       const auto done = AdoptOn(fs);
+                       return done.has_value();
+                     },
+                     [&](FileSystem& fs) {
+                       const auto content = ReadOurs(fs, layout_.database);
+                       ASSERT_OK(content);
+                       EXPECT_EQ(*content, EtcdContent(kMarked));
                        EXPECT_OK(OpenDataDirectory(fs, "/data", ""));
                      });
 }

@@ -151,6 +151,19 @@ TEST_F(RestoreTest, ADamagedSnapshotLeavesNothing) {
   EXPECT_TRUE(Names(dir_).empty());
 }
 
+// From which the new cluster would not start.
+TEST_F(RestoreTest, ADamagedRecordOfAnyBucketIsNamed) {
+  bbolt::Content content = SomeContent();
+  content["lease"]["12345678"] = "\xff";
+  EXPECT_THAT(ErrorOf(RestoreImage(Image(content), Options())),
+              HasSubstr(R"(bucket lease, key "12345678")"));
+  EXPECT_TRUE(Names(dir_).empty());
+  // The old members are not taken over.
+  content = SomeContent();
+  content["members"]["11"] = "{";
+  EXPECT_EQ(ErrorOf(RestoreImage(Image(content), Options())), "none");
+}
+
 TEST_F(RestoreTest, AStorageVersionOfTheFutureIsRefused) {
   bbolt::Content content = SomeContent();
   content["meta"]["storageVersion"] = "3.8.0";

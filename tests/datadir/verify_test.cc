@@ -168,6 +168,23 @@ TEST_F(VerifyTest, ADatabaseOlderThanTheSnapshot) {
   EXPECT_THAT(Look().problems, ElementsAre(HasSubstr("older than the log's snapshot at 5")));
 }
 
+TEST_F(VerifyTest, AReceivedSnapshotBecomesTheDatabaseIfItIsWhole) {
+  WriteDatabase(EtcdContent(raft::Index{3}));
+  const std::string received = ReceivedSnapshotPath(layout_.snap, kMarked);
+  WriteFile(received, bbolt::ImageOf(EtcdContent(kMarked)).value());
+  Save();
+  EXPECT_THAT(Look().problems, IsEmpty());
+  auto content = EtcdContent(kMarked);
+  content["members"].begin()->second = "{";
+  WriteFile(received, bbolt::ImageOf(content).value());
+  Save();
+  EXPECT_THAT(Look().problems, ElementsAre(testing::AllOf(HasSubstr(received.substr(6)),
+                                                          HasSubstr("bucket members"))));
+  WriteFile(received, bbolt::ImageOf(EtcdContent(raft::Index{4})).value());
+  Save();
+  EXPECT_THAT(Look().problems, ElementsAre(HasSubstr("at entry 4, not at 5")));
+}
+
 TEST_F(VerifyTest, ADatabaseNewerThanTheLog) {
   WriteDatabase(EtcdContent(kLast + 3));
   Save();
