@@ -15,7 +15,10 @@ Result<void> CheckNotReleased(FileSystem& fs, const DataDirectory& dir) {
   KV_TRY(const DatabaseOwner owner, OwnerOfDatabase(fs, dir.database));
   bool released = owner == DatabaseOwner::kEtcd;
   if (owner == DatabaseOwner::kNobody) {
-    KV_TRY(released, fs.Exists(Layout(dir.root, dir.wal).Released()));
+    const Layout layout(dir.root, dir.wal);
+    KV_TRY(const bool has_begun, HasReleaseBegun(fs, layout));
+    KV_TRY(const bool is_made, fs.Exists(layout.Released()));
+    released = has_begun && is_made;
   }
   if (!released) return {};
   return Fail(Code::kFailedPrecondition,

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "bbolt/format.h"
 #include "bbolt/meta.h"
@@ -16,6 +17,13 @@ namespace {
 constexpr std::size_t kMagicAt = bbolt::kHeaderBytes;
 
 constexpr std::uint64_t kFormatLimitBytes = 4096;
+
+// The content of the mark.
+constexpr std::string_view kReleasing = "kvorum release 1\n";
+
+std::array<std::string, 3> NamesInTheMaking(const std::string& path) {
+  return {path, path + ".part", path + ".part.tmp"};
+}
 
 }  // namespace
 
@@ -60,6 +68,39 @@ Result<bool> IsOurs(FileSystem& fs, const Layout& layout) {
                   "\"); use the version that wrote it");
 }
 
+Result<bool> HasReleaseBegun(FileSystem& fs, const Layout& layout) {
+  KV_TRY(const bool there, fs.Exists(layout.Releasing()));
+  if (!there) return false;
+  // A file that cannot be read, or is larger, is no mark.
+  const auto mark = ReadWholeFile(fs, layout.Releasing(), kFormatLimitBytes);
+  return mark.has_value() && *mark == kReleasing;
+}
+
+Result<void> BeginRelease(FileSystem& fs, const Layout& layout) {
+  KV_TRY(const bool has_begun, HasReleaseBegun(fs, layout));
+  if (has_begun) return RemoveUnfinished(fs, layout.Released());
+  const auto names = NamesInTheMaking(layout.Released());
+  std::vector<std::string> taken(names.begin(), names.end());
+  taken.push_back(layout.Releasing());
+  for (const std::string& name : taken) {
+    KV_TRY(const bool there, fs.Exists(name));
+    if (there) {
+      return Fail(Code::kFailedPrecondition,
+                  name + " is in the way, and no release has made it: move it somewhere else");
+    }
+  }
+  return WriteFileAtomically(fs, layout.Releasing(), kReleasing);
+}
+
+Result<void> EndRelease(FileSystem& fs, const Layout& layout) {
+  KV_TRY(const bool has_begun, HasReleaseBegun(fs, layout));
+  if (!has_begun) return {};
+  KV_RETURN_IF_ERROR(RemoveUnfinished(fs, layout.Released()));
+  // A power cut must not bring them back without the mark.
+  KV_RETURN_IF_ERROR(fs.SyncDirectory(layout.snap));
+  return fs.Remove(layout.Releasing());
+}
+
 Result<std::unique_ptr<FileLock>> LockMember(FileSystem& fs, const Layout& layout) {
   KV_TRY(const bool there, fs.Exists(layout.snap));
   if (!there) return Fail(Code::kNotFound, "there is no member in " + layout.root);
@@ -90,7 +131,7 @@ Result<void> RemoveIfThere(FileSystem& fs, const std::string& path) {
 }
 
 Result<void> RemoveUnfinished(FileSystem& fs, const std::string& path) {
-  for (const std::string& each : {path, path + ".part", path + ".part.tmp"}) {
+  for (const std::string& each : NamesInTheMaking(path)) {
     KV_RETURN_IF_ERROR(RemoveIfThere(fs, LmdbLockOf(each)));
     KV_RETURN_IF_ERROR(RemoveIfThere(fs, each));
   }
@@ -103,7 +144,7 @@ Result<void> RemoveLeftovers(FileSystem& fs, const Layout& layout) {
   if (owner != (is_ours ? DatabaseOwner::kKvorum : DatabaseOwner::kEtcd)) return {};
   KV_RETURN_IF_ERROR(RemoveIfThere(fs, RewriteOf(layout.database)));
   KV_RETURN_IF_ERROR(RemoveUnfinished(fs, layout.Adopted()));
-  return RemoveUnfinished(fs, layout.Released());
+  return EndRelease(fs, layout);
 }
 
 Result<void> Exchange(FileSystem& fs, const std::string& made, const std::string& database,

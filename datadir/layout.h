@@ -8,10 +8,12 @@
 //   db.adopt        complete, takes db's place     db.release       the same
 //   db.etcd         etcd's, kept by adopt          db.kvorum        ours, kept by release
 //   db.rewrite      a copy of etcd's db in the making, by defrag or migrate
+//   db.releasing    a mark: db.release and db.release.part, if they are there, are a release's own
 //
 // So of `db` and `db.adopt` (or `db.release`) one is whole at each moment, and whoever begins again
 // can tell how far the last attempt came. What an earlier move in the other direction kept stays,
-// until a move is told to drop old databases.
+// until a move is told to drop old databases. The mark is written before the first of a release's
+// files and removed after the last: files of these names without it are somebody else's, and stay.
 #pragma once
 
 #include <cstdint>
@@ -42,6 +44,7 @@ struct Layout {
 
   std::string Adopted() const { return database + ".adopt"; }
   std::string Released() const { return database + ".release"; }
+  std::string Releasing() const { return database + ".releasing"; }
   std::string KeptOfEtcd() const { return database + ".etcd"; }
   std::string KeptOfOurs() const { return database + ".kvorum"; }
 };
@@ -64,6 +67,14 @@ Result<DatabaseOwner> OwnerOfDatabase(FileSystem& fs, const std::string& path);
 // Tells whether member/format marks the directory as kvorum's. kFailedPrecondition if it is of a
 // layout that is not known, whose files mean nothing here.
 Result<bool> IsOurs(FileSystem& fs, const Layout& layout);
+
+// Tells whether a release has begun, and has not ended.
+Result<bool> HasReleaseBegun(FileSystem& fs, const Layout& layout);
+// Marks the release's files as its own. Durable when it returns. kFailedPrecondition if there is a
+// file of one of their names that no release has made.
+Result<void> BeginRelease(FileSystem& fs, const Layout& layout);
+// Removes the release's files, then the mark. Nothing without the mark.
+Result<void> EndRelease(FileSystem& fs, const Layout& layout);
 
 // Takes the lock that a member's process, and each program that changes its directory, holds while
 // it uses it. kNotFound if there is no member in it, kFailedPrecondition when it is in use.

@@ -11,6 +11,7 @@
 #include "datadir/log_summary.h"
 #include "datadir/snapshot_files.h"
 #include "mvcc/etcd_image.h"
+#include "mvcc/etcd_import.h"
 #include "mvcc/store.h"
 #include "server/messages/conf_state_json.h"
 #include "server/messages/member.h"
@@ -75,17 +76,17 @@ class Releasing {
   Result<void> RunLocked(DatabaseOwner owner) {
     if (owner == DatabaseOwner::kUnknown)
       return Fail(Code::kDataLoss, layout_.database + " is no database of kvorum");
-    KV_TRY(const bool made, fs_.Exists(layout_.Released()));
-    if (owner == DatabaseOwner::kNobody && !made)
-      return Fail(Code::kNotFound, "there is no database in " + layout_.snap);
     if (owner == DatabaseOwner::kKvorum) {
       const Result<void> converted = Convert();
       if (!converted.has_value()) {
-        static_cast<void>(RemoveUnfinished(fs_, layout_.Released()));
+        static_cast<void>(EndRelease(fs_, layout_));
         return converted;
       }
+    } else {
+      // The exchange was cut off, before or after its second rename.
+      KV_RETURN_IF_ERROR(
+          CheckMade(owner == DatabaseOwner::kEtcd ? layout_.database : layout_.Released()));
     }
-    // Otherwise the exchange was cut off, before or after its second rename.
     if (owner != DatabaseOwner::kEtcd) {
       KV_RETURN_IF_ERROR(Exchange(fs_, layout_.Released(), layout_.database, layout_.KeptOfOurs()));
     }
@@ -95,8 +96,27 @@ class Releasing {
     return {};
   }
 
+  // Takes what an earlier call has made only if this release began it, and if it is whole and at
+  // the entry that the release has marked in the log.
+  Result<void> CheckMade(const std::string& path) {
+    KV_TRY(const bool there, fs_.Exists(path));
+    if (!there) return Fail(Code::kNotFound, "there is no database in " + layout_.snap);
+    KV_TRY(const bool has_begun, HasReleaseBegun(fs_, layout_));
+    if (!has_begun)
+      return Fail(Code::kFailedPrecondition, path + " was made by no release of this directory");
+    KV_TRY(const auto made, bbolt::Reader::Open(fs_, path));
+    Tell(options_.on_progress, kChecking);
+    KV_RETURN_IF_ERROR(made->Check());
+    KV_TRY(const mvcc::EtcdMeta meta, mvcc::ReadEtcdMeta(*made));
+    KV_TRY(const auto markers, wal::ListMarkers(fs_, layout_.wal));
+    const raft::Index applied{meta.consistent_index};
+    if (!markers.empty() && markers.back().index == applied) return {};
+    return Fail(Code::kDataLoss, path + " is at entry " + std::to_string(applied.value()) +
+                                     " of the log, where the log has no snapshot");
+  }
+
   Result<void> Convert() {
-    KV_RETURN_IF_ERROR(RemoveUnfinished(fs_, layout_.Released()));
+    KV_RETURN_IF_ERROR(BeginRelease(fs_, layout_));
     Tell(options_.on_progress, kReading);
     KV_TRY(backend_, options_.open(layout_.database));
     KV_TRY(const mvcc::Reader reader, backend_->NewReader());

@@ -60,13 +60,15 @@ class Verification {
   // A directory between two owners starts under neither.
   Result<void> CheckMoves(bool is_ours) {
     KV_TRY(const bool adopting, fs_.Exists(layout_.Adopted()));
-    KV_TRY(const bool releasing, fs_.Exists(layout_.Released()));
-    const bool has_database = found_.owner != DatabaseOwner::kNobody;
-    if (!has_database && !adopting && !releasing) {
+    KV_TRY(const bool has_release_begun, HasReleaseBegun(fs_, layout_));
+    KV_TRY(const bool is_released, fs_.Exists(layout_.Released()));
+    const bool goes_on = is_ours ? has_release_begun && is_released : adopting;
+    if (found_.owner == DatabaseOwner::kUnknown) return {};  // reading it tells more
+    if (found_.owner == DatabaseOwner::kNobody && !goes_on) {
       Problem("there is no database in " + layout_.snap);
       Lost("all keys");
-    } else if (found_.owner == DatabaseOwner::kUnknown) {
-      return {};  // reading it tells more
+    } else if (is_ours && found_.owner == DatabaseOwner::kEtcd && !has_release_begun) {
+      Problem(layout_.database + " is a database of etcd, which no release has put there");
     } else if (is_ours && found_.owner != DatabaseOwner::kKvorum) {
       Problem("a release to etcd is not finished: run kvorumutl release again");
     } else if (!is_ours && found_.owner != DatabaseOwner::kEtcd) {

@@ -17,6 +17,8 @@ namespace {
 
 using testing::HasSubstr;
 
+constexpr std::string_view kReleaseMark = "kvorum release 1\n";
+
 class AdoptTest : public EtcdDirectory {
  protected:
   static Result<Adopted> AdoptOn(FileSystem& fs, bool drop_old = false) {
@@ -41,6 +43,17 @@ class AdoptTest : public EtcdDirectory {
     const raft::HardState state{
         .term = entry.term, .vote = wal::kMetadata.node_id, .commit = entry.index};
     ASSERT_OK(log->writer->Append(std::span(&entry, 1), &state));
+    ASSERT_OK(log->writer->Close());
+  }
+  // As a release does before it puts its database into place.
+  void MarkInLog(raft::Index index) {
+    const auto markers = wal::ListMarkers(fs_, layout_.wal);
+    ASSERT_OK(markers);
+    auto log = wal::Open(fs_, layout_.wal, markers->back(), wal::SmallOptions(), {});
+    ASSERT_OK(log);
+    ASSERT_OK(
+        SaveSnapshotFile(fs_, layout_.snap, {.conf_state = Voters(), .index = index, .term = 2}));
+    ASSERT_OK(log->writer->SaveSnapshot({.index = index, .term = 2, .conf_state = Voters()}));
     ASSERT_OK(log->writer->Close());
   }
 };
@@ -341,6 +354,7 @@ TEST_F(AdoptTest, WhatKilledProgramsHaveLeftIsRemoved) {
   const auto leave = [&] {
     for (const char* name : {".rewrite", ".adopt.part", ".release", ".release.part"})
       WriteFile(layout_.database + name, "half of it");
+    WriteFile(layout_.Releasing(), kReleaseMark);
   };
   const auto left = [&] {
     std::vector<std::string> names = *fs_.List(layout_.snap);
@@ -366,11 +380,63 @@ TEST_F(AdoptTest, AReleasedDatabaseThatIsNotInItsPlaceYetIsNoLeftover) {
   ASSERT_OK(AdoptOn(fs_));
   ASSERT_OK(fs_.Rename(layout_.KeptOfEtcd(), layout_.Released()));
   ASSERT_OK(fs_.Rename(layout_.database, layout_.KeptOfOurs()));
+  WriteFile(layout_.Releasing(), kReleaseMark);
+  MarkInLog(kApplied);
   EXPECT_FALSE(OpenDataDirectory(fs_, "/data", "").has_value());
   ASSERT_OK(AdoptOn(fs_));
   EXPECT_TRUE(Exists(layout_.Released()));
   ASSERT_OK(ReleaseOn(fs_));
+  EXPECT_FALSE(Exists(layout_.Releasing()));
   EXPECT_EQ(ReadEtcds(fs_, layout_.database).value(), EtcdContent());
+}
+
+TEST_F(AdoptTest, AReleaseDoesNotTakeAFileOfThatNameForItsOwn) {
+  ASSERT_OK(AdoptOn(fs_));
+  const auto image = bbolt::ImageOf(EtcdContent(kMarked));
+  ASSERT_OK(image);
+  for (const std::string& name : {layout_.Released(), layout_.Released() + ".part"}) {
+    WriteFile(name, *image);
+    const auto refused = ReleaseOn(fs_);
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().code, Code::kFailedPrecondition);
+    EXPECT_THAT(refused.error().message, HasSubstr(name + " is in the way"));
+    EXPECT_OK(OpenDataDirectory(fs_, "/data", ""));
+    EXPECT_EQ(*ReadWholeFile(fs_, name, std::uint64_t{1} << 30), *image);
+    ASSERT_OK(fs_.Remove(name));
+  }
+  EXPECT_OK(ReleaseOn(fs_));
+}
+
+TEST_F(AdoptTest, AReleaseDoesNotGoOnWithAFileThatItHasNotMade) {
+  ASSERT_OK(AdoptOn(fs_));
+  const auto image = bbolt::ImageOf(EtcdContent());
+  ASSERT_OK(image);
+  MarkInLog(kApplied);
+  ASSERT_OK(fs_.Rename(layout_.database, layout_.KeptOfOurs()));
+  for (const std::string& name : {layout_.Released(), layout_.database}) {
+    WriteFile(name, *image);
+    const auto refused = ReleaseOn(fs_);
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().message, name + " was made by no release of this directory");
+    EXPECT_TRUE(Exists(layout_.format));
+    EXPECT_EQ(*ReadWholeFile(fs_, name, std::uint64_t{1} << 30), *image);
+    ASSERT_OK(fs_.Remove(name));
+  }
+}
+
+TEST_F(AdoptTest, AReleaseGoesOnOnlyWithADatabaseThatIsWholeAndTheLogs) {
+  ASSERT_OK(AdoptOn(fs_));
+  WriteFile(layout_.Releasing(), kReleaseMark);
+  ASSERT_OK(fs_.Rename(layout_.database, layout_.KeptOfOurs()));
+  MarkInLog(kApplied);
+  WriteFile(layout_.Released(), bbolt::ImageOf(EtcdContent(kMarked)).value());
+  EXPECT_THAT(ReleaseOn(fs_).error().message, HasSubstr("where the log has no snapshot"));
+  std::string damaged = bbolt::ImageOf(EtcdContent()).value();
+  for (char& byte : std::span(damaged).subspan(8192 + 16)) byte = static_cast<char>(byte ^ 0xff);
+  WriteFile(layout_.Released(), damaged);
+  EXPECT_THAT(ReleaseOn(fs_).error().message, HasSubstr("page"));
+  EXPECT_TRUE(Exists(layout_.format));
+  EXPECT_FALSE(Exists(layout_.database));
 }
 
 TEST_F(AdoptTest, OneProgramAtATimeMayChangeADirectory) {
