@@ -200,7 +200,8 @@ class PosixFileLock final : public FileLock {
 class MachineFileSystem final : public FileSystem {
  public:
   Result<std::unique_ptr<File>> Open(const std::string& path, OpenMode mode) override {
-    int flags = O_CLOEXEC;
+    // A named pipe would wait for somebody at its other end.
+    int flags = O_CLOEXEC | O_NONBLOCK;
     switch (mode) {
       case OpenMode::kRead:
         flags |= O_RDONLY;
@@ -217,6 +218,11 @@ class MachineFileSystem final : public FileSystem {
     struct stat status = {};
     if (::fstat(fd.get(), &status) != 0) return FailErrno("stat", path, errno);
     if (S_ISDIR(status.st_mode)) return FailErrno("open", path, EISDIR);
+    if (!S_ISREG(status.st_mode)) {
+      return Fail(Code::kInvalidArgument, "open " + path + ": it is a " +
+                                              (S_ISFIFO(status.st_mode) ? "named pipe" : "device") +
+                                              ", not a file");
+    }
     return std::make_unique<PosixFile>(std::move(fd), path);
   }
 

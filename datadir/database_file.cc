@@ -31,7 +31,7 @@ std::unexpected<Error> InUse(const std::string& path) {
 class SharedLock {
  public:
   static Result<SharedLock> Take(const std::string& path) {
-    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
       return Fail(errno == ENOENT ? Code::kNotFound : Code::kPermissionDenied,
                   "open " + path + ": " + std::strerror(errno));

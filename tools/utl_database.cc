@@ -41,8 +41,13 @@ std::string DatabasePath(const std::string& path) {
 ctl::Outcome<void> CheckFile(const std::string& path, std::string_view call) {
   struct stat status{};
   const std::string file = DatabasePath(path);
-  if (::stat(file.c_str(), &status) == 0) return {};
-  return Fail(ctl::ExitCode::kError, std::string(call) + " " + file + ": " + ErrnoText(errno));
+  if (::stat(file.c_str(), &status) != 0)
+    return Fail(ctl::ExitCode::kError, std::string(call) + " " + file + ": " + ErrnoText(errno));
+  if (S_ISREG(status.st_mode)) return {};
+  // It is tried all the same, for the words.
+  const auto opened = PosixFileSystem().Open(file, FileSystem::OpenMode::kRead);
+  if (opened.has_value()) return {};  // replaced meanwhile
+  return Fail(ctl::ExitCode::kError, opened.error().message);
 }
 
 ctl::Outcome<UnnamedFile> UnnamedFile::Create() {

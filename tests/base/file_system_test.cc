@@ -131,6 +131,21 @@ TEST_P(FileSystemTest, OpenTellsWhatIsWrong) {
   EXPECT_EQ(fs_->Open(Path("no/folder"), OpenMode::kCreate).error().code, Code::kNotFound);
 }
 
+// Nobody writes to the pipe: an open that waits would never end.
+TEST(PosixFileSystemTest, OpenRefusesPipesAndDevices) {
+  const std::string pipe = testing::TempDir() + "kvorum-pipe-" + std::to_string(::getpid());
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const OpenMode mode : {OpenMode::kRead, OpenMode::kReadWrite}) {
+    const auto opened = PosixFileSystem().Open(pipe, mode);
+    ASSERT_FALSE(opened.has_value());
+    EXPECT_EQ(opened.error().code, Code::kInvalidArgument);
+    EXPECT_EQ(opened.error().message, "open " + pipe + ": it is a named pipe, not a file");
+  }
+  ::unlink(pipe.c_str());
+  EXPECT_EQ(PosixFileSystem().Open("/dev/zero", OpenMode::kRead).error().message,
+            "open /dev/zero: it is a device, not a file");
+}
+
 TEST_P(FileSystemTest, AFileOpenedForReadingIsNotWritten) {
   Make("f", "hello");
   const auto file = fs_->Open(Path("f"), OpenMode::kRead);

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -94,6 +95,41 @@ TEST(UtlCommandTest, ADirectoryInUseIsNeitherDefragmentedNorMigrated) {
   EXPECT_EQ(RunLine({"defrag", "--data-dir", dir}).code, 1) << "the page is all there is";
   EXPECT_FALSE(std::filesystem::exists(dir + "/member/lock"))
       << "etcd's directory has no such file";
+  std::filesystem::remove_all(dir);
+}
+
+// They stand where a database is expected. Nobody writes to the pipe: an open that waits never
+// ends.
+TEST(UtlCommandTest, PipesAndFoldersAreRefused) {
+  std::string dir = testing::TempDir() + "kvorum-utl-XXXXXX";
+  ASSERT_NE(::mkdtemp(dir.data()), nullptr);
+  const std::string snap = dir + "/member/snap";
+  const std::string database = snap + "/db";
+  std::filesystem::create_directories(snap);
+  const auto expect_refusals = [&](const std::string& why) {
+    const std::vector<std::vector<std::string>> lines = {
+        {"snapshot", "status", database},
+        {"snapshot", "status", dir},
+        {"snapshot", "restore", database, "--data-dir", dir + "/new"},
+        {"hashkv", database},
+        {"dump", database},
+        {"verify", "--data-dir", dir},
+        {"adopt", "--data-dir", dir},
+        {"release", "--data-dir", dir},
+        {"defrag", "--data-dir", dir},
+        {"migrate", "--data-dir", dir, "--target-version", "3.6"}};
+    for (const auto& line : lines) {
+      const Ended ended = RunLine(line);
+      EXPECT_EQ(ended.code, 1) << line[0] << ' ' << line[1];
+      EXPECT_THAT(ended.err, HasSubstr(why)) << line[0] << ' ' << line[1];
+    }
+  };
+  ASSERT_EQ(::mkfifo(database.c_str(), 0600), 0);
+  expect_refusals("it is a named pipe, not a file");
+  std::filesystem::remove(database);
+  ASSERT_EQ(::mkdir(database.c_str(), 0700), 0);
+  expect_refusals("");
+  EXPECT_THAT(RunLine({"verify", "--data-dir", dir}).err, HasSubstr("db: Is a directory"));
   std::filesystem::remove_all(dir);
 }
 
