@@ -156,11 +156,7 @@ class PeerServer::Session : public std::enable_shared_from_this<Session> {
         Send(HttpError(413, "Request Entity Too Large"));
         return false;
       }
-      if (server_->stats_.gathered_bytes > server_->options_.max_gathered_bytes) {
-        ++server_->stats_.bad_requests;
-        Send(HttpError(503, "too many requests"));
-        return false;
-      }
+      if (RefuseTooMuch()) return false;
       if (parser_->done()) {
         phase_ = Phase::kAnswering;
         timer_.Disarm();
@@ -190,12 +186,14 @@ class PeerServer::Session : public std::enable_shared_from_this<Session> {
     const bool last = parser_->done();
     timer_.Disarm();  // the receiver's time does not count
     std::string bytes = std::exchange(body_, {});
-    ReleaseBody();
+    server_->stats_.gathered_bytes -= std::exchange(counted_bytes_, 0);
     std::get<StreamBody>(action_).receiver->Take(
         std::move(bytes), last, [weak = weak_from_this()](std::optional<rpc::HttpResponse> answer) {
           const auto self = weak.lock();
           if (self == nullptr || self->server_ == nullptr) return;
           if (answer.has_value()) return self->SendStreamed(*std::move(answer));
+          self->CountHeld(std::get<StreamBody>(self->action_).receiver->held_bytes());
+          if (self->RefuseTooMuch()) return;
           self->ArmTimer(self->server_->options_.body_timeout);
           self->Parse();
         });
@@ -204,6 +202,22 @@ class PeerServer::Session : public std::enable_shared_from_this<Session> {
   void SendStreamed(rpc::HttpResponse answer) {
     std::ranges::move(std::get<StreamBody>(action_).headers, std::back_inserter(answer.headers));
     Send(std::move(answer));
+  }
+
+  // True if all bodies together are too large and this one was refused.
+  bool RefuseTooMuch() {
+    if (server_->stats_.gathered_bytes <= server_->options_.max_gathered_bytes) return false;
+    // A body that is passed on needs no room.
+    const bool is_streamed = std::holds_alternative<StreamBody>(action_);
+    if (is_streamed && held_bytes_ == 0) return false;
+    ++server_->stats_.bad_requests;
+    rpc::HttpResponse refusal = HttpError(503, "too many requests");
+    if (is_streamed) {
+      SendStreamed(std::move(refusal));
+    } else {
+      Send(std::move(refusal));
+    }
+    return true;
   }
 
   void Send(rpc::HttpResponse response) {
@@ -251,9 +265,14 @@ class PeerServer::Session : public std::enable_shared_from_this<Session> {
     counted_bytes_ += bytes;
     server_->stats_.gathered_bytes += bytes;
   }
+  void CountHeld(std::size_t bytes) {
+    server_->stats_.gathered_bytes += bytes;
+    server_->stats_.gathered_bytes -= std::exchange(held_bytes_, bytes);
+  }
   void ReleaseBody() {
-    if (server_ != nullptr) server_->stats_.gathered_bytes -= counted_bytes_;
+    if (server_ != nullptr) server_->stats_.gathered_bytes -= counted_bytes_ + held_bytes_;
     counted_bytes_ = 0;
+    held_bytes_ = 0;
     body_.clear();
   }
 
@@ -264,7 +283,8 @@ class PeerServer::Session : public std::enable_shared_from_this<Session> {
   std::string input_;  // received and not parsed yet
   std::unique_ptr<rpc::Http1Parser> parser_;
   std::string body_;
-  std::size_t counted_bytes_ = 0;
+  std::size_t counted_bytes_ = 0;  // of body_
+  std::size_t held_bytes_ = 0;     // by the receiver
   std::size_t lingered_bytes_ = 0;
   decltype(RequestPlan::action) action_;
   Phase phase_ = Phase::kHead;

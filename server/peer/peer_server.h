@@ -3,7 +3,8 @@
 //
 // Used on the loop's thread, except Listen, which comes before Start. Bounds: the connections (at
 // the cap the oldest one that never sent a member's request makes room), the time for a head and
-// between the pieces of a body, the size of heads, and the bytes of all bodies being collected.
+// between the pieces of a body, the size of heads, and the bytes of all bodies being collected,
+// with those that receivers keep.
 #pragma once
 
 #include <atomic>
@@ -46,6 +47,9 @@ class BodyReceiver {
   virtual ~BodyReceiver() = default;
   // `last` comes once, perhaps without bytes; its Next must have an answer.
   virtual void Take(std::string bytes, bool last, Next next) = 0;
+  // The bytes that it keeps of a part which it needs whole, and those that it has been told to
+  // expect of it. They count as a body that is being collected.
+  virtual std::size_t held_bytes() const { return 0; }
 };
 
 // The handling of a request, decided by its head.

@@ -1,5 +1,6 @@
 #include "server/peer/snapshot_receiver.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/logging.h"
@@ -116,6 +117,14 @@ SnapshotReceiver::~SnapshotReceiver() {
   (incoming_->is_whole ? metrics.succeeded : metrics.failed).Add();
   if (incoming_->is_whole) metrics.times.Observe(links_.loop.clock().Now() - begun_);
   links_.disk.Post([incoming = std::move(incoming_)] {});
+}
+
+std::size_t SnapshotReceiver::held_bytes() const {
+  // The rest of one that is refused anyway is not read.
+  if (head_.size() < kLengthBytes || refusal_.has_value()) return head_.size();
+  const std::uint64_t announced = ReadBig64(head_);
+  return std::max(head_.size(), kLengthBytes + static_cast<std::size_t>(std::min<std::uint64_t>(
+                                                   announced, kMaxMessageBytes)));
 }
 
 std::optional<rpc::HttpResponse> SnapshotReceiver::TakeMessage(std::string& bytes) {

@@ -23,6 +23,8 @@ class SnapshotReceiver final : public BodyReceiver {
                    std::optional<rpc::HttpResponse> refusal);
   ~SnapshotReceiver() override;
   void Take(std::string bytes, bool last, Next next) override;
+  // The message, from when its length is known.
+  std::size_t held_bytes() const override;
 
  private:
   struct Incoming;

@@ -452,6 +452,34 @@ TEST_F(PeerPortTest, BodiesThatAreNeverFinishedAreBoundedTogether) {
   ExpectServes();
 }
 
+// An announced length counts before its bytes come: else each connection would be good for 4 MiB.
+TEST_F(PeerPortTest, MessagesInFrontOfSnapshotsAreBoundedTogether) {
+  Start();
+  const std::string start =
+      PeerRequest("POST", "/raft/snapshot", 2,
+                  "X-Kvorum-Snapshot-Format: 1\r\nContent-Length: 9000000\r\n") +
+      std::string("\0\0\0\0\0\x30\0\0", 8) + "some";  // of 3 MiB
+  constexpr std::size_t kEach = (std::size_t{3} << 20) + 8;
+  const auto& stats = peer_.transport().server_stats();
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  const auto wait_for = [&](std::size_t bytes) {
+    while (stats.gathered_bytes != bytes && std::chrono::steady_clock::now() < deadline)
+      std::this_thread::yield();
+    EXPECT_EQ(stats.gathered_bytes, bytes);
+  };
+  std::vector<std::unique_ptr<RawClient>> slow;
+  for (int i = 0; i < 2; ++i) {
+    slow.push_back(std::make_unique<RawClient>(peer_.port()));
+    slow.back()->Send(start);
+  }
+  wait_for(2 * kEach);
+  EXPECT_EQ(Answer(start), "503 too many requests");
+  wait_for(2 * kEach);
+  slow.clear();
+  wait_for(0);
+  ExpectServes();
+}
+
 // A server in place of a member: it writes given bytes into the streams that are opened at it.
 class FalseMember {
  public:
