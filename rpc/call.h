@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/shared_bytes.h"
@@ -46,6 +47,7 @@ class Call final : public CallContext,
   void Complete(Error status, SharedBytes first, ByteChain rest) override;
   void CompleteLarge(LargeAnswer answer) override;
   void NoteCount(std::int64_t count) override { NoteAnswerCount(count); }
+  void NoteRows(std::vector<std::int64_t> rows) override { NoteAnswerRows(std::move(rows)); }
   void NoteBegun(TimePoint when) override { CallContext::NoteBegun(when); }
   void Read(ServerStream::ReadCallback callback);
   void Write(ByteChain message, ServerStream::WriteCallback callback);

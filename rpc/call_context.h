@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -109,6 +110,16 @@ class CallContext {
   }
   std::int64_t answer_count() const { return answer_count_.load(std::memory_order_relaxed); }
 
+  // The rows of each range of a txn's answer, for the same lines; nullopt: it has none.
+  void NoteAnswerRows(std::vector<std::int64_t> rows) {
+    std::lock_guard lock(mutex_);
+    answer_rows_ = std::move(rows);
+  }
+  std::optional<std::vector<std::int64_t>> answer_rows() const {
+    std::lock_guard lock(mutex_);
+    return answer_rows_;
+  }
+
   // The time from which the call did its own work, after it had to wait for others; nullopt: from
   // its start.
   void NoteBegun(TimePoint when) { begun_.store(when.ns, std::memory_order_relaxed); }
@@ -168,6 +179,7 @@ class CallContext {
   std::atomic<bool> cancelled_{false};
   mutable std::mutex mutex_;  // guards what follows
   State state_ = State::kRunning;
+  std::optional<std::vector<std::int64_t>> answer_rows_;
   Error cancel_reason_;
   std::vector<CancelCallback> cancel_callbacks_;
 };

@@ -36,6 +36,8 @@ class UnarySink {
   virtual void CompleteLarge(LargeAnswer answer) = 0;
   // Before the answer: the number of keys that it is about (CallContext::answer_count).
   virtual void NoteCount(std::int64_t /*count*/) {}
+  // Also before it: the rows of each of its ranges (CallContext::answer_rows).
+  virtual void NoteRows(std::vector<std::int64_t> /*rows*/) {}
   // Also before it (CallContext::begun).
   virtual void NoteBegun(TimePoint /*when*/) {}
 };
@@ -56,6 +58,9 @@ class UnaryReply {
 
   void NoteCount(std::int64_t count) {
     if (sink_ != nullptr) sink_->NoteCount(count);
+  }
+  void NoteRows(std::vector<std::int64_t> rows) {
+    if (sink_ != nullptr) sink_->NoteRows(std::move(rows));
   }
   void NoteBegun(TimePoint when) {
     if (sink_ != nullptr) sink_->NoteBegun(when);

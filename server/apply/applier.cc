@@ -8,6 +8,7 @@
 #include "rpc/grpc_protocol.h"
 #include "server/messages/conf_state_json.h"
 #include "server/messages/entry_kinds.h"
+#include "server/messages/inner_text.h"
 #include "server/messages/member_id.h"
 #include "server/messages/request_summary.h"
 #include "server/messages/version.h"
@@ -110,7 +111,7 @@ Result<void> Applier::ApplyNormal(const raft::Entry& entry) {
   times_.Count(request->kind, value.has_value());
   if (!value.has_value() && value.error() != kErrCompacted.ToError()) {
     KV_WARN("failed to apply request", {"request", EntrySummary(entry.data.view())},
-            {"response", ""}, {"error", value.error().message});
+            {"response", ""}, {"error", InnerText(value.error().message)});
   }
   if (std::exchange(is_answered_later_, false)) return {};
   outcome.is_over_quota = std::exchange(is_over_quota_, false) && value.has_value();

@@ -12,10 +12,13 @@
 #include "base/duration_text.h"
 #include "base/log_time.h"
 #include "base/rng.h"
+#include "server/messages/inner_text.h"
 #include "server/messages/request_summary.h"
 
 namespace kvorum::server {
 namespace {
+
+constexpr std::size_t kMaxRangesBytes = 4096;
 
 // etcd's name of the operation in a trace; empty: it has none.
 std::string_view OperationOf(const rpc::MethodInfo& method) {
@@ -43,19 +46,34 @@ std::int64_t AnswerCount(const rpc::CallContext& call, const rpc::CallEnd& end) 
 
 std::string SizeText(std::uint64_t bytes) { return "size:" + std::to_string(bytes); }
 
-// The answer of a call that only reads.
-std::string ReadText(const rpc::CallContext& call, const rpc::CallEnd& end) {
-  const std::int64_t count = call.method()->name == "Range" ? AnswerCount(call, end) : -1;
-  if (end.code != Code::kOk) return {};
-  if (count < 0) return SizeText(end.sent_bytes);
-  return "range_response_count:" + std::to_string(count) + " " + SizeText(end.sent_bytes);
+std::string CountText(std::int64_t count) {
+  return "range_response_count:" + std::to_string(count);
 }
 
-// The error of a read as etcd has it before it is a call's.
-std::string_view ReadError(std::string_view message) {
-  constexpr std::string_view kServer = "etcdserver: ";
-  if (message.starts_with("etcdserver: mvcc: ")) message.remove_prefix(kServer.size());
-  return message;
+// The numbers of rows that a txn's ranges have found.
+std::string RangesText(const std::vector<std::int64_t>& rows) {
+  std::string text = "responses:<";
+  for (const std::int64_t count : rows) {
+    if (text.size() > kMaxRangesBytes) {
+      text += " ...";
+      break;
+    }
+    if (!text.ends_with('<')) text += ' ';
+    text += CountText(count);
+  }
+  return text + ">";
+}
+
+// The answer of a call that only reads.
+std::string ReadText(const rpc::CallContext& call, const rpc::CallEnd& end) {
+  if (end.code != Code::kOk) return {};
+  const std::string size = SizeText(end.sent_bytes);
+  if (call.method()->name == "Range") {
+    const std::int64_t count = AnswerCount(call, end);
+    return count < 0 ? size : CountText(count) + " " + size;
+  }
+  const auto rows = call.answer_rows();
+  return rows.has_value() ? RangesText(*rows) + " " + size : size;
 }
 
 // etcd's errors stand in a line only if there is one.
@@ -106,7 +124,7 @@ void SlowCalls::Log(const rpc::CallContext& call, const rpc::CallEnd& end) const
             {"expected-duration", FormatDuration(limits_.apply)},
             {"prefix", method.name == "Range" ? "read-only range " : "read-only txn "},
             {"request", summary.text}, {"response", ReadText(call, end)},
-            {NameIf(failed, "error"), ReadError(end.message)});
+            {NameIf(failed, "error"), InnerText(end.message)});
   }
   // One line, at debug if that is wanted: then every call has it.
   const bool is_debug = LogEnabled(LogLevel::kDebug);

@@ -6,6 +6,8 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "rpc/large_answer.h"
 #include "server/gateway/gateway_call.h"
@@ -19,6 +21,9 @@ class UnaryCall final : public GatewayCall, public rpc::UnarySink {
   void Complete(Error status, SharedBytes first, ByteChain rest) override;
   void CompleteLarge(rpc::LargeAnswer answer) override;
   void NoteCount(std::int64_t count) override { context()->NoteAnswerCount(count); }
+  void NoteRows(std::vector<std::int64_t> rows) override {
+    context()->NoteAnswerRows(std::move(rows));
+  }
   void NoteBegun(TimePoint when) override { context()->NoteBegun(when); }
 
  private:

@@ -121,10 +121,10 @@ void AppendOperation(std::string_view operation, int depth, Branches& branches, 
       out += '}';
     } else if (depth < kMaxDepth) {
       Branches inner;
+      branches.only_reads = false;  // whatever is in it, it goes through the log
       out += "request_txn:<";
       AppendTxn(request, depth + 1, inner, out);
       out += '>';
-      branches.only_reads = branches.only_reads && inner.only_reads;
     } else {
       branches.only_reads = false;
       out += "request_txn:<...>";

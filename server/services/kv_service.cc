@@ -1,5 +1,6 @@
 #include "server/services/kv_service.h"
 
+#include <type_traits>
 #include <utility>
 
 #include "base/api_errors.h"
@@ -61,6 +62,7 @@ bool ServedHere(ServiceContext& context, const rpc::Caller& caller, const mvcc::
     reply.Fail(made.error());
     return true;
   }
+  reply.NoteRows(answer.TakeRangeRows());
   reply.Send(answer.TakeKept().bytes);
   return true;
 }
@@ -85,6 +87,7 @@ void ServeLarge(ServiceContext& context, const rpc::Caller& caller, SharedBytes 
     const auto made = Plan(answer, *view, context.Header(view->revision()), request);
     if (!made.has_value()) return reply.Fail(made.error());
     reply.NoteCount(answer.count());
+    if constexpr (std::is_same_v<Request, mvcc::TxnRequest>) reply.NoteRows(answer.TakeRangeRows());
   }
   rpc::LargeAnswer large{
       .begun = answer.TakeKept(), .rest = nullptr, .rest_bytes = answer.rest_bytes()};

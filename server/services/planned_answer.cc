@@ -14,6 +14,8 @@ namespace {
 constexpr std::size_t kBlockBytes = std::size_t{256} << 10;
 // The cost of a row while a range is sorted.
 constexpr std::size_t kSortedRowBytes = 80;
+// Ranges whose rows are told; a log line shows no more of them.
+constexpr std::size_t kMaxToldRanges = 256;
 
 }  // namespace
 
@@ -46,6 +48,7 @@ class PlannedAnswer::Rows final : public mvcc::RowSink {
 
   Result<void> Add(const mvcc::Row& row) override {
     const std::size_t framed = FramedSize(row);
+    ++answer_.rows_;
     body_.bytes += framed;
     answer_.row_bytes_ += framed;
     if (answer_.is_too_large())
@@ -103,6 +106,7 @@ Result<PlannedAnswer::Body> PlannedAnswer::Read(mvcc::ReadView& view,
   mvcc::RangeRequest at_revision = request;
   if (request.revision <= 0) at_revision.revision = view.revision();
   Body body;
+  rows_ = 0;
   Rows rows(*this, body, at_revision);
   KV_TRY(const mvcc::RangeSummary summary, view.Range(request, rows));
   std::string end;
@@ -154,8 +158,11 @@ Result<void> PlannedAnswer::MakeTxn(mvcc::ReadView& view, const ResponseHeader& 
   AppendHeader(head, header);
   AppendSucceeded(head, succeeded);
   Add(std::move(head));
-  for (const mvcc::RequestOp& op : succeeded ? request.success : request.failure) {
+  const auto& ranges = succeeded ? request.success : request.failure;
+  range_rows_.reserve(std::min(ranges.size(), kMaxToldRanges));
+  for (const mvcc::RequestOp& op : ranges) {
     KV_TRY(Body body, Read(view, std::get<mvcc::RangeRequest>(op)));
+    if (range_rows_.size() < kMaxToldRanges) range_rows_.push_back(rows_);
     std::string op_head;
     AppendRangeOpHead(op_head, view.revision(), body.bytes);
     Add(std::move(op_head));

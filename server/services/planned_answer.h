@@ -67,6 +67,8 @@ class PlannedAnswer {
   std::size_t rest_bytes() const { return rest_bytes_; }
   // The keys in the range, of a txn those in its last one; -1 without any.
   std::int64_t count() const { return count_; }
+  // The rows of each range of a txn, of the first few hundred.
+  std::vector<std::int64_t> TakeRangeRows() { return std::move(range_rows_); }
   std::vector<Part> TakeRest() { return std::move(rest_); }
   rpc::AnswerMemory::Reservation TakeRestReservation() { return std::move(rest_held_); }
 
@@ -96,6 +98,8 @@ class PlannedAnswer {
   std::vector<Part> rest_;
   std::size_t rest_bytes_ = 0;
   std::int64_t count_ = -1;
+  std::int64_t rows_ = 0;  // of the range that was read last
+  std::vector<std::int64_t> range_rows_;
 };
 
 }  // namespace kvorum::server

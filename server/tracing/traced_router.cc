@@ -43,6 +43,7 @@ class TracedSink final : public rpc::UnarySink {
     live_->End(status);
   }
   void NoteCount(std::int64_t count) override { reply_.NoteCount(count); }
+  void NoteRows(std::vector<std::int64_t> rows) override { reply_.NoteRows(std::move(rows)); }
   void NoteBegun(TimePoint when) override { reply_.NoteBegun(when); }
   void CompleteLarge(rpc::LargeAnswer answer) override {
     reply_.Send(std::move(answer));

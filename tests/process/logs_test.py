@@ -16,7 +16,7 @@ import unittest
 import urllib.request
 
 import grpc
-from etcd3.etcdrpc import rpc_pb2
+from etcd3.etcdrpc import rpc_pb2, rpc_pb2_grpc
 
 import ports
 import server
@@ -82,6 +82,10 @@ class LogsTest(unittest.TestCase):
             stub.Txn(rpc_pb2.TxnRequest(success=[put]), timeout=30)
             with self.assertRaises(grpc.RpcError):
                 stub.Put(rpc_pb2.PutRequest(key=b"none", value=b"a secret", lease=7), timeout=30)
+            gets = [rpc_pb2.RequestOp(request_range=rpc_pb2.RangeRequest(key=key)) for key in (b"large", b"none")]
+            stub.Txn(rpc_pb2.TxnRequest(success=gets), timeout=30)
+            with self.assertRaises(grpc.RpcError):
+                rpc_pb2_grpc.LeaseStub(channel).LeaseRevoke(rpc_pb2.LeaseRevokeRequest(ID=7), timeout=30)
 
         def lines(message):
             found = []
@@ -90,7 +94,7 @@ class LogsTest(unittest.TestCase):
                 if fields["msg"] == message:
                     found.append(fields)
             return found
-        self.wait(lambda: len(lines("request stats")) == 7)
+        self.wait(lambda: len(lines("request stats")) == 9)
         shown = ['key:"foo" value_size:8 ', 'key:"foo"  range_end:"fop"  limit:3',
                  'key:"foo"', 'key:"foo"', 'key:"large" value_size:12000 ',
                  'compare:<> success:<request_put:<key:"k" value_size:8 >> failure:<>',
@@ -108,9 +112,13 @@ class LogsTest(unittest.TestCase):
         for prefix, request in (("", f"put:<{shown[0]}>"), ("read-only range ", shown[1]), ("", f"txn:<{shown[5]}>")):
             self.assertTrue(any(line["prefix"] == prefix and line["request"].endswith(request) for line in slow), slow)
         self.assertTrue(any(line["response"].startswith("range_response_count:1 size:") for line in slow), slow)
-        failed, = lines("failed to apply request")
-        self.assertTrue(failed["request"].endswith(f"put:<{shown[6]}>"), failed)
-        self.assertEqual(failed["error"], "etcdserver: requested lease not found")
+        txn, = (line for line in slow if line["prefix"] == "read-only txn ")
+        self.assertRegex(txn["response"],
+                         r"^responses:<range_response_count:1 range_response_count:0> size:120\d\d$")
+        failed = lines("failed to apply request")
+        for line, request in zip(failed, (f"put:<{shown[6]}>", "lease_revoke:<id:0000000000000007>"), strict=True):
+            self.assertTrue(line["request"].endswith(request), line)
+            self.assertEqual(line["error"], "lease not found")
         self.assertEqual(self.member.stop()[0], 0)
         self.assertNotIn(b"a secret", self.member.log())
 

@@ -104,6 +104,7 @@ class ObserveCallsTest : public testing::Test {
     call.set_started(SystemClock().Now());
     if (waited_ > Duration::zero()) call.NoteBegun(call.started() + waited_);
     call.KeepRequest(SharedBytes::Static(request_));
+    if (!rows_.empty()) call.NoteAnswerRows(rows_);
     router_.start_hook()(call);
     router_.end_hook()(call, {.code = code,
                               .message = "why",
@@ -123,6 +124,7 @@ class ObserveCallsTest : public testing::Test {
   std::string dir_;
   std::string_view request_;
   Duration waited_{};  // for others
+  std::vector<std::int64_t> rows_;
   rpc::Router router_;
   CallCounters counters_{4};
 };
@@ -177,6 +179,25 @@ TEST_F(ObserveCallsTest, ASlowReadShowsItsRequest) {
   EXPECT_THAT(lines, testing::HasSubstr(R"("request content":")" + std::string(shown)));
   EXPECT_THAT(lines, testing::HasSubstr(R"("msg":"trace","trace_id":)"));
   EXPECT_THAT(lines, testing::HasSubstr(R"("operation":"range","detail":"{request:)"));
+}
+
+TEST_F(ObserveCallsTest, ASlowTxnThatReadsShowsWhatItsRangesFound) {
+  request_ = "\x12\x05\x0a\x03\x0a\x01k";  // success: a range of k
+  const auto end = [&] {
+    End("/etcdserverpb.KV/Txn", Code::kOk, std::chrono::milliseconds(301));
+    const std::string lines = Logged();
+    const std::size_t at = lines.rfind(R"("prefix":"read-only txn ")");
+    return at == std::string::npos ? lines : lines.substr(at, lines.find('\n', at) - at);
+  };
+  EXPECT_THAT(end(), testing::HasSubstr(R"("response":"size:29")"));
+  rows_ = {3, 0};
+  EXPECT_THAT(end(), testing::HasSubstr(
+                         R"("response":"responses:<range_response_count:3 range_response_count:0>)"
+                         R"( size:29")"));
+  rows_ = std::vector<std::int64_t>(1000, 1);
+  const std::string long_line = end();
+  EXPECT_THAT(long_line, testing::HasSubstr(" ...> size:29"));
+  EXPECT_LT(long_line.size(), 5000U);
 }
 
 TEST_F(ObserveCallsTest, ATraceNamesThePartsThatWereLong) {
