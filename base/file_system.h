@@ -70,7 +70,8 @@ class FileSystem {
   virtual Result<void> Remove(const std::string& path) = 0;
   virtual Result<void> SyncDirectory(const std::string& dir) = 0;
   // Takes an exclusive lock on a file, which is created if missing. kFailedPrecondition when
-  // another holder has it, in this process or another. The lock ends with its holder's process.
+  // another holder has it, in this process or another. The lock ends with its holder's process. A
+  // file that is there need not be writable.
   virtual Result<std::unique_ptr<FileLock>> Lock(const std::string& path) = 0;
   // The free bytes available to us on the file system that holds the path.
   virtual Result<std::uint64_t> FreeSpace(const std::string& path) = 0;

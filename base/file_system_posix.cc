@@ -189,6 +189,27 @@ bool IsNameOf(const std::string& path, int fd) {
          named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
 }
 
+// A file that may only be read is there already, and can be locked all the same.
+int OpenToLock(const std::string& path) {
+  const auto open = [&](int flags) {
+    return Retry([&] { return ::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK, kFileMode); });
+  };
+  const int fd = open(O_RDWR | O_CREAT);
+  if (fd >= 0 || (errno != EACCES && errno != EROFS)) return fd;
+  const int why = errno;
+  const int readable = open(O_RDONLY);
+  if (readable < 0) errno = why;
+  return readable;
+}
+
+// Some network file systems give an exclusive lock only to those who may write; the other kind
+// keeps these out as well.
+int TakeLock(int fd) {
+  const int exclusive = Retry([&] { return ::flock(fd, LOCK_EX | LOCK_NB); });
+  if (exclusive == 0 || errno != EBADF) return exclusive;
+  return Retry([&] { return ::flock(fd, LOCK_SH | LOCK_NB); });
+}
+
 class PosixFileLock final : public FileLock {
  public:
   explicit PosixFileLock(Descriptor fd) : fd_(std::move(fd)) {}
@@ -284,10 +305,9 @@ class MachineFileSystem final : public FileSystem {
 
   Result<std::unique_ptr<FileLock>> Lock(const std::string& path) override {
     while (true) {
-      Descriptor fd(
-          Retry([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kFileMode); }));
+      Descriptor fd(OpenToLock(path));
       if (fd.get() < 0) return FailErrno("open", path, errno);
-      if (Retry([&] { return ::flock(fd.get(), LOCK_EX | LOCK_NB); }) != 0) {
+      if (TakeLock(fd.get()) != 0) {
         if (errno == EWOULDBLOCK) return Fail(Code::kFailedPrecondition, LockedText(path));
         return FailErrno("lock", path, errno);
       }

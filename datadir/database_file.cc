@@ -101,19 +101,12 @@ class EtcdFile final : public DatabaseFile {
 class KvorumFile final : public DatabaseFile {
  public:
   // `told` is the storage version that etcd's file of this database would state.
-  KvorumFile(ActingAsOwner acting, std::string lock_path, std::unique_ptr<mvcc::Backend> backend,
-             mvcc::Reader reader, std::optional<std::string> told)
+  KvorumFile(ActingAsOwner acting, std::unique_ptr<mvcc::Backend> backend, mvcc::Reader reader,
+             std::optional<std::string> told)
       : acting_(std::move(acting)),
-        lock_path_(std::move(lock_path)),
         backend_(std::move(backend)),
         reader_(std::move(reader)),
         told_(std::move(told)) {}
-  ~KvorumFile() override {
-    reader_.reset();
-    backend_.reset();
-    if (!lock_path_.empty()) ::unlink(lock_path_.c_str());
-  }
-
   DatabaseKind kind() const override { return DatabaseKind::kKvorum; }
   std::uint64_t SizeBytes() const override { return backend_->SizeBytes(); }
 
@@ -178,8 +171,7 @@ class KvorumFile final : public DatabaseFile {
     return told_->empty() ? Result<void>() : visitor.record(key, *told_);
   }
 
-  const ActingAsOwner acting_;   // in the database's folder
-  const std::string lock_path_;  // of the file beside it that LMDB made; empty if it was there
+  const ActingAsOwner acting_;  // in the database's folder
   std::unique_ptr<mvcc::Backend> backend_;
   std::optional<mvcc::Reader> reader_;
   const std::optional<std::string> told_;  // nullopt: its own
@@ -195,23 +187,20 @@ Result<std::unique_ptr<DatabaseFile>> OpenEtcds(const std::string& path) {
   return std::make_unique<EtcdFile>(std::move(lock), *std::move(reader));
 }
 
-// LMDB writes to a file beside it: the folder's owner may have put a link there.
+// Writes nothing. The folder's owner may have put links there, to what only root may read.
 Result<std::unique_ptr<DatabaseFile>> OpenOurs(const std::string& name) {
   const std::string folder = ParentDirectory(name);
   KV_TRY(ActingAsOwner acting, ActingAsOwner::OfFolder(folder));
   const std::string reached = acting.Reach(folder);
   const std::string path =
       reached == folder ? name : (reached + "/").append(name.substr(name.rfind('/') + 1));
-  const std::string lock_path = path + "-lock";
-  KV_TRY(const bool had_lock_file, PosixFileSystem().Exists(lock_path));
-  auto backend = mvcc::OpenLmdbBackend(
-      {.path = path, .check = mvcc::LmdbCheck::kAllPages, .must_exist = true});
+  auto backend =
+      mvcc::OpenLmdbBackend({.path = path, .check = mvcc::LmdbCheck::kAllPages, .read_only = true});
   if (!backend.has_value() && backend.error().code == Code::kFailedPrecondition) return InUse(name);
   if (!backend.has_value()) return Fail(acting.Named(std::move(backend).error()));
   KV_TRY(mvcc::Reader reader, (*backend)->NewReader());
   KV_TRY(const auto cluster_version, reader->Get(mvcc::Bucket::kCluster, "clusterVersion"));
-  return std::make_unique<KvorumFile>(std::move(acting), had_lock_file ? "" : lock_path,
-                                      *std::move(backend), std::move(reader),
+  return std::make_unique<KvorumFile>(std::move(acting), *std::move(backend), std::move(reader),
                                       server::ImageStorageVersion(cluster_version.value_or("")));
 }
 

@@ -40,7 +40,7 @@ struct Verified {
   std::vector<std::string> problems = {};
   // Each would be missing afterwards, or has to come from another member or a backup.
   std::vector<std::string> lost = {};
-  // A start puts these in order by itself.
+  // Nothing of these keeps it from starting.
   std::vector<std::string> notes = {};
 
   bool would_start() const { return problems.empty(); }

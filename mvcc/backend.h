@@ -189,6 +189,10 @@ struct LmdbOptions {
   CommitSync sync = CommitSync::kEachCommit;
   LmdbCheck check = LmdbCheck::kHeader;
   bool must_exist = false;  // kNotFound instead of a new database
+  // Opens what is there for its readers alone, and writes nothing, neither to the file nor beside
+  // it: no right to write is needed. Whoever writes to the file is kept out meanwhile, and others
+  // that read it so are not. Everything but the readers and the sizes fails.
+  bool read_only = false;
 };
 
 // Opens the database, or creates it when there is no file (atomically: after a crash the file is

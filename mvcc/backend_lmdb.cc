@@ -118,14 +118,16 @@ LmdbEnvironment::Options LmdbBackend::EnvironmentOptions(std::string path,
           .map_size_bytes = options_.map_size_bytes != 0 ? options_.map_size_bytes : map_size_bytes,
           .max_readers = options_.max_readers,
           .readers = options_.readers,
-          .sync = options_.sync};
+          .sync = options_.sync,
+          .read_only = options_.read_only};
 }
 
 Result<void> LmdbBackend::Open() {
-  Result<LmdbFileLock> lock = LmdbFileLock::Open(options_.path);
+  Result<LmdbFileLock> lock = options_.read_only ? LmdbFileLock::OpenShared(options_.path)
+                                                 : LmdbFileLock::Open(options_.path);
   if (lock.has_value()) {
     KV_RETURN_IF_ERROR(OpenExisting(*std::move(lock)));
-  } else if (lock.error().code == Code::kNotFound && !options_.must_exist) {
+  } else if (lock.error().code == Code::kNotFound && !options_.must_exist && !options_.read_only) {
     KV_RETURN_IF_ERROR(Create());
   } else {
     return Fail(lock.error());
@@ -135,7 +137,7 @@ Result<void> LmdbBackend::Open() {
 
 Result<void> LmdbBackend::OpenExisting(LmdbFileLock lock) {
   KV_RETURN_IF_ERROR(CheckLmdbFile(lock.fd(), options_.path, options_.check));
-  KV_RETURN_IF_ERROR(RemoveUnfinished(options_.path));
+  if (!options_.read_only) KV_RETURN_IF_ERROR(RemoveUnfinished(options_.path));
   struct stat status;
   if (::fstat(lock.fd(), &status) != 0) return Fail(LmdbError(errno, "stat", options_.path));
   KV_TRY(current_,
@@ -257,6 +259,8 @@ void LmdbBackend::CloseRetired() {
 
 Result<std::unique_ptr<DefragmentCopy>> LmdbBackend::StartDefragment() {
   if (failed_.has_value()) return Fail(*failed_);
+  if (options_.read_only)
+    return Fail(Code::kPermissionDenied, "mvcc: " + options_.path + " is open for reading only");
   if (!change_log_.expired()) {
     return Fail(Code::kFailedPrecondition, "mvcc: a defragmentation is running already");
   }

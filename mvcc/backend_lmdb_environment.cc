@@ -97,7 +97,7 @@ Error LmdbError(int code, std::string_view what, const std::string& path) {
 
 // ---- LmdbFileLock ----
 
-Result<LmdbFileLock> LmdbFileLock::OpenWith(const std::string& path, int flags) {
+Result<LmdbFileLock> LmdbFileLock::OpenWith(const std::string& path, int flags, int lock_kind) {
   const int fd = ::open(path.c_str(), flags | O_CLOEXEC, 0600);
   if (fd < 0) {
     const int code = errno;
@@ -106,7 +106,7 @@ Result<LmdbFileLock> LmdbFileLock::OpenWith(const std::string& path, int flags) 
     return Fail(std::move(error));
   }
   LmdbFileLock lock(fd);
-  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+  if (::flock(fd, lock_kind | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return Fail(LmdbError(errno, "lock", path));
     return Fail(Code::kFailedPrecondition,
                 fmt::format("mvcc: the database {} is in use by another process", path));
@@ -115,14 +115,18 @@ Result<LmdbFileLock> LmdbFileLock::OpenWith(const std::string& path, int flags) 
 }
 
 Result<LmdbFileLock> LmdbFileLock::Open(const std::string& path) {
-  return OpenWith(path, O_RDONLY);
+  return OpenWith(path, O_RDONLY, LOCK_EX);
+}
+
+Result<LmdbFileLock> LmdbFileLock::OpenShared(const std::string& path) {
+  return OpenWith(path, O_RDONLY, LOCK_SH);
 }
 
 Result<LmdbFileLock> LmdbFileLock::Create(const std::string& path) {
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) {
     return Fail(LmdbError(errno, "remove", path));
   }
-  return OpenWith(path, O_RDWR | O_CREAT | O_EXCL);
+  return OpenWith(path, O_RDWR | O_CREAT | O_EXCL, LOCK_EX);
 }
 
 LmdbFileLock::~LmdbFileLock() {
@@ -296,11 +300,16 @@ Result<std::unique_ptr<LmdbEnvironment>> LmdbEnvironment::Open(Options options, 
 
 int LmdbEnvironment::OpenEnv() {
   const unsigned max_readers = options_.max_readers + kReservedReaders;
-  if (const int code = ReserveLockFile(options_.path, max_readers); code != 0) return code;
+  if (!options_.read_only) {
+    if (const int code = ReserveLockFile(options_.path, max_readers); code != 0) return code;
+  }
   if (const int code = mdb_env_create(&env_); code != 0) return code;
   mdb_env_set_assert(env_, AssertFailed);
   unsigned flags = MDB_NOSUBDIR | MDB_NOTLS;
   if (options_.sync == CommitSync::kByHand) flags |= MDB_NOSYNC;
+  // LMDB's own locks are in a file beside it that has to be written. They are for writers and
+  // readers in one file, and the lock of the file keeps every writer out.
+  if (options_.read_only) flags |= MDB_RDONLY | MDB_NOLOCK;
   int code = mdb_env_set_mapsize(env_, options_.map_size_bytes);
   if (code == 0) code = mdb_env_set_maxreaders(env_, max_readers);
   if (code == 0) code = mdb_env_open(env_, options_.path.c_str(), flags, 0600);

@@ -31,12 +31,14 @@ inline std::string_view FromLmdb(const MDB_val& value) {
   return {static_cast<const char*>(value.mv_data), value.mv_size};
 }
 
-// An open file with an exclusive lock (flock) that ends with it. It is not LMDB's own descriptor,
+// An open file with a lock (flock) that ends with it. It is not LMDB's own descriptor,
 // and LMDB has no lock on the data file that closing another descriptor of it could drop.
 class LmdbFileLock {
  public:
   // Opens an existing file. kNotFound without one, kFailedPrecondition when it is locked already.
   static Result<LmdbFileLock> Open(const std::string& path);
+  // With a lock that others of its kind share, and no exclusive one: for whoever only reads.
+  static Result<LmdbFileLock> OpenShared(const std::string& path);
   // Creates an empty file with mode 0600, replacing any file of that name.
   static Result<LmdbFileLock> Create(const std::string& path);
   LmdbFileLock(LmdbFileLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
@@ -45,7 +47,7 @@ class LmdbFileLock {
   int fd() const { return fd_; }
 
  private:
-  static Result<LmdbFileLock> OpenWith(const std::string& path, int flags);
+  static Result<LmdbFileLock> OpenWith(const std::string& path, int flags, int lock);
   explicit LmdbFileLock(int fd) : fd_(fd) {}
   int fd_;
 };
@@ -107,6 +109,7 @@ class LmdbEnvironment {
     unsigned max_readers = 0;                  // of the shared places
     std::atomic<unsigned>* readers = nullptr;  // counts those of all environments
     CommitSync sync = CommitSync::kEachCommit;
+    bool read_only = false;  // then nothing is written, nor a lock file made
   };
   // Opens a file that passed CheckLmdbFile, or fills an empty one. readers_mutex guards the
   // snapshot pools of all environments of one backend. kDataLoss if the file is not in our format,

@@ -68,9 +68,13 @@ TEST_F(DatabaseStatusTest, OurDatabaseHasTheNumbersOfEtcds) {
       EXPECT_EQ(ReadHashKv(*ours, revision)->hash, ReadHashKv(*etcds, revision)->hash);
       EXPECT_EQ(ReadHashKv(*ours, revision)->revision, revision == 0 ? 5 : revision);
     }
-    EXPECT_EQ(OpenError(path), "timeout: another process uses " + path);
+    EXPECT_EQ(OpenError(path), "opened") << "others may read it, too";
+    EXPECT_EQ(mvcc::OpenLmdbBackend({.path = path}).error().code, Code::kFailedPrecondition);
   }
   EXPECT_FALSE(std::filesystem::exists(path + "-lock")) << "nothing is left beside the file";
+  const auto writer = mvcc::OpenLmdbBackend({.path = path});
+  ASSERT_TRUE(writer.has_value());
+  EXPECT_EQ(OpenError(path), "timeout: another process uses " + path);
 }
 
 // As in a saved snapshot and in a released directory, a downgraded cluster's.

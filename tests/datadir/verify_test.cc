@@ -34,6 +34,39 @@ class VerifyTest : public EtcdDirectoryOnDisk {
     EXPECT_TRUE(found.has_value()) << found.error().message;
     return found.value_or(Verified{});
   }
+  // By their names, with their content.
+  std::map<std::string, std::string> Files() const {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_)) {
+      if (!entry.is_regular_file()) continue;
+      std::ifstream file(entry.path(), std::ios::binary);
+      files[entry.path()] = {std::istreambuf_iterator<char>(file), {}};
+    }
+    return files;
+  }
+  void SetModes(mode_t folders, mode_t files) const {
+    chmod(dir_.c_str(), folders);
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_))
+      chmod(entry.path().c_str(), entry.is_directory() ? folders : files);
+  }
+  void TakeRightsAway() const { SetModes(0555, 0444); }
+  void GiveRightsBack() const { SetModes(0755, 0644); }
+  // Root may open everything.
+  Result<Verified> LookAsNobody() const {
+    constexpr uid_t kNobody = 65534;
+    const uid_t self = geteuid();
+    if (self == 0) {
+      EXPECT_EQ(seteuid(kNobody), 0);
+    }
+    auto looked = Verify(PosixFileSystem(), dir_, "",
+                         std::chrono::duration_cast<Duration>(std::chrono::milliseconds(1)));
+    EXPECT_EQ(seteuid(self), 0);
+    return looked;
+  }
+  void TearDown() override {
+    GiveRightsBack();
+    EtcdDirectoryOnDisk::TearDown();
+  }
 };
 
 TEST_F(VerifyTest, ADirectoryOfEtcdThatIsWhole) {
@@ -200,35 +233,58 @@ TEST_F(VerifyTest, NoLog) {
 
 TEST_F(VerifyTest, ADatabaseThatMayNotBeOpenedIsNotCalledLost) {
   AdoptIt();
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_))
-    chmod(entry.path().c_str(), entry.is_directory() ? 0755 : 0444);
-  chmod(dir_.c_str(), 0755);
-  // Root may open everything.
-  constexpr uid_t kNobody = 65534;
-  const uid_t self = geteuid();
-  if (self == 0) {
-    ASSERT_EQ(seteuid(kNobody), 0);
-  }
-  const auto looked = Verify(PosixFileSystem(), dir_, "", std::chrono::seconds(1));
-  ASSERT_EQ(seteuid(self), 0);
+  TakeRightsAway();
+  chmod(OnDisk(layout_.database).c_str(), 0);
+  const auto looked = LookAsNobody();
   ASSERT_FALSE(looked.has_value());
   EXPECT_EQ(looked.error().code, Code::kPermissionDenied);
 }
 
-TEST_F(VerifyTest, NothingChanges) {
-  const auto list = [&] {
-    std::map<std::string, std::string> files;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_)) {
-      if (!entry.is_regular_file()) continue;
-      std::ifstream file(entry.path(), std::ios::binary);
-      files[entry.path()] = {std::istreambuf_iterator<char>(file), {}};
-    }
-    return files;
-  };
+TEST_F(VerifyTest, TheRightToWriteIsNotNeeded) {
+  for (const DatabaseOwner owner : {DatabaseOwner::kEtcd, DatabaseOwner::kKvorum}) {
+    if (owner == DatabaseOwner::kKvorum) AdoptIt();
+    std::filesystem::remove(OnDisk(LmdbLockOf(layout_.database)));
+    TakeRightsAway();
+    const auto before = Files();
+    const auto looked = LookAsNobody();
+    ASSERT_OK(looked);
+    EXPECT_EQ(looked->owner, owner);
+    EXPECT_THAT(looked->problems, IsEmpty());
+    EXPECT_THAT(looked->notes, IsEmpty());
+    EXPECT_EQ(looked->database->records, 3U);
+    EXPECT_TRUE(before == Files());
+    GiveRightsBack();
+  }
+}
+
+// Locks need no right to write either.
+TEST_F(VerifyTest, WithoutTheRightToWriteLocksAreKeptAllTheSame) {
   AdoptIt();
-  const auto before = list();
+  TakeRightsAway();
+  {
+    const auto move = LockMember(PosixFileSystem(), Layout(dir_, ""));
+    ASSERT_OK(move);
+    EXPECT_EQ(LookAsNobody().error().code, Code::kFailedPrecondition);
+  }
+  {
+    const auto server =
+        mvcc::OpenLmdbBackend({.path = OnDisk(layout_.database), .map_size_bytes = 1 << 30});
+    ASSERT_OK(server);
+    EXPECT_EQ(LookAsNobody().error().code, Code::kFailedPrecondition);
+  }
+  // One that only root may open.
+  chmod(OnDisk(layout_.lock).c_str(), 0);
+  const auto looked = LookAsNobody();
+  ASSERT_OK(looked);
+  EXPECT_THAT(looked->problems, IsEmpty());
+  EXPECT_THAT(looked->notes, ElementsAre(HasSubstr("would not be noticed")));
+}
+
+TEST_F(VerifyTest, NothingChanges) {
+  AdoptIt();
+  const auto before = Files();
   Look();
-  EXPECT_TRUE(before == list());
+  EXPECT_TRUE(before == Files());
 }
 
 }  // namespace

@@ -132,6 +132,36 @@ TEST_F(LmdbBackendTest, ItsFilesAreForItsOwnerOnly) {
   EXPECT_LT(ReadFile(world_.path).size(), 5 * 4096u) << "the file is as long as its data";
 }
 
+TEST_F(LmdbBackendTest, OpenedForReadingAloneItIsReadAndNothingElse) {
+  const Content content = MakeDatabase(500);
+  std::filesystem::remove(world_.path + "-lock");
+  ASSERT_EQ(::chmod(world_.path.c_str(), 0400), 0);
+  const std::string before = ReadFile(world_.path);
+  const auto open = [&] { return OpenLmdbBackend({.path = world_.path, .read_only = true}); };
+  {
+    const auto first = open();
+    ASSERT_TRUE(first.has_value()) << first.error().message;
+    const auto second = open();
+    ASSERT_TRUE(second.has_value()) << second.error().message;
+    for (const auto* each : {&first, &second}) {
+      EXPECT_TRUE(ContentOf(***each) == content);
+      EXPECT_GT((**each)->SizeInUseBytes(), 0U);
+      WriteBatch batch;
+      batch.changes.Put(Bucket::kAuth, "authRevision", "2");
+      EXPECT_EQ((**each)->Commit(batch).error().code, Code::kPermissionDenied);
+      EXPECT_EQ((**each)->StartDefragment().error().code, Code::kPermissionDenied);
+    }
+    EXPECT_EQ(Open().error().code, Code::kFailedPrecondition);
+  }
+  EXPECT_EQ(ReadFile(world_.path), before);
+  EXPECT_FALSE(std::filesystem::exists(world_.path + "-lock"));
+  ASSERT_EQ(::chmod(world_.path.c_str(), 0600), 0);
+  const auto writer = MustOpen();
+  EXPECT_EQ(open().error().code, Code::kFailedPrecondition);
+  std::filesystem::remove(world_.path);
+  EXPECT_EQ(open().error().code, Code::kNotFound);
+}
+
 TEST_F(LmdbBackendTest, ASecondOpeningIsRefused) {
   const auto backend = MustOpen();
   Commit(*backend, OwnedBatch().Append({2, 0}, "a"));

@@ -222,6 +222,28 @@ class OwnerTest(unittest.TestCase):
             self.is_owners(os.path.join(closed, "restored"))
             shutil.rmtree(os.path.join(closed, "restored", "member"), ignore_errors=True)
 
+    def test_looking_needs_no_right_to_write(self):
+        """As another user, who could run the tool nowhere but in a folder that is open to all."""
+        tool = self.path("kvorumutl")
+        shutil.copy(UTL, tool)
+        for kind in ("kvorum", "etcd"):
+            if kind == "etcd":
+                self.release()
+            pathlib.Path(self.snap, "db-lock").unlink(missing_ok=True)
+            for path in everything_in(self.data):
+                os.chmod(path, 0o555 if os.path.isdir(path) else 0o444)
+            before = {path: os.lstat(path) for path in everything_in(self.data)}
+            for command in (("verify", "--data-dir"), ("snapshot", "status"), ("hashkv",), ("dump",)):
+                for path in (self.data, self.snap + "/db"):
+                    if command[0] == "verify" and path != self.data:
+                        continue
+                    done = subprocess.run([tool, *command, path], capture_output=True, text=True, timeout=60, check=False,
+                                          user=OWNER[0], group=OWNER[1], extra_groups=[])
+                    self.assertEqual(done.returncode, 0, (kind, command, path, done.stderr))
+            after = {path: os.lstat(path) for path in everything_in(self.data)}
+            self.assertEqual({path: (told.st_size, told.st_mtime_ns) for path, told in before.items()},
+                             {path: (told.st_size, told.st_mtime_ns) for path, told in after.items()})
+
     def test_a_file_that_the_owner_may_not_open_is_told(self):
         give_away(self.data)
         os.chown(self.snap + "/db", *ROOT)
