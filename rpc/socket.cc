@@ -1,6 +1,7 @@
 #include "rpc/socket.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -222,7 +223,7 @@ Result<ListenSocket> ListenSocket::Tcp(const std::string& host, std::uint16_t po
   return ListenSocket(std::move(fd), std::move(address), {});
 }
 
-Result<ListenSocket> ListenSocket::Unix(const std::string& path) {
+Result<ListenSocket> ListenSocket::Unix(const std::string& path, UnixUse use) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof(address.sun_path))
@@ -232,8 +233,19 @@ Result<ListenSocket> ListenSocket::Unix(const std::string& path) {
   if (lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) unlink(path.c_str());
   FileDescriptor fd(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (fd.get() < 0) return Fail(ListenError("unix", path, "socket", errno));
+  constexpr mode_t kOwner = S_IRUSR | S_IWUSR;
+  // The file gets the socket's mode, less the umask.
+  if (use == UnixUse::kOwnerAlone && fchmod(fd.get(), kOwner) != 0)
+    return Fail(ListenError("unix", path, "chmod", errno));
   if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0)
     return Fail(ListenError("unix", path, "bind", errno));
+  // Gives the owner back what a strange umask took; goes through no link.
+  if (use == UnixUse::kOwnerAlone &&
+      fchmodat(AT_FDCWD, path.c_str(), kOwner, AT_SYMLINK_NOFOLLOW) != 0) {
+    const int error = errno;
+    unlink(path.c_str());
+    return Fail(ListenError("unix", path, "chmod", error));
+  }
   return ListenSocket(std::move(fd), path, path);
 }
 

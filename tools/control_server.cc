@@ -1,7 +1,6 @@
 #include "tools/control_server.h"
 
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 
 #include <cerrno>
@@ -32,10 +31,8 @@ bool SomebodyListens(const std::string& path) {
 Result<rpc::ListenSocket> ListenAt(const std::string& path) {
   if (SomebodyListens(path))
     return kvorum::Fail(Code::kFailedPrecondition, path + ": another process listens there");
-  KV_TRY(rpc::ListenSocket socket, rpc::ListenSocket::Unix(path));
-  // Nobody can connect before it listens.
-  if (chmod(path.c_str(), S_IRUSR | S_IWUSR) != 0)
-    return kvorum::Fail(Code::kUnavailable, path + ": " + std::strerror(errno));
+  KV_TRY(rpc::ListenSocket socket,
+         rpc::ListenSocket::Unix(path, rpc::ListenSocket::UnixUse::kOwnerAlone));
   KV_RETURN_IF_ERROR(socket.Listen());
   return socket;
 }

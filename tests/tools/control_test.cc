@@ -276,11 +276,24 @@ TEST_F(ControlTest, AReplyMayComeAfterTheServerHasGone) {
   EXPECT_EQ(access(path_.c_str(), F_OK), -1);
 }
 
-TEST_F(ControlTest, TheSocketIsItsUsersAlone) {
-  ServeEcho();
-  struct stat status{};
-  ASSERT_EQ(stat(path_.c_str(), &status), 0);
-  EXPECT_EQ(status.st_mode, S_IFSOCK | S_IRUSR | S_IWUSR);
+TEST_F(ControlTest, TheSocketIsItsUsersAloneWhateverTheUmask) {
+  for (const mode_t mask : {0, 022, 0177, 0777}) {
+    server_ = nullptr;
+    const mode_t before = umask(mask);
+    {
+      // From the moment in which it has its name, not only once it listens.
+      const auto bound =
+          rpc::ListenSocket::Unix(path_ + ".new", rpc::ListenSocket::UnixUse::kOwnerAlone);
+      struct stat status{};
+      EXPECT_EQ(stat((path_ + ".new").c_str(), &status), 0);
+      EXPECT_EQ(status.st_mode, S_IFSOCK | S_IRUSR | S_IWUSR) << mask;
+    }
+    ServeEcho();
+    umask(before);
+    struct stat status{};
+    ASSERT_EQ(stat(path_.c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode, S_IFSOCK | S_IRUSR | S_IWUSR) << mask;
+  }
 }
 
 TEST_F(ControlTest, ASocketWhereSomebodyListensIsNotTaken) {
