@@ -22,6 +22,7 @@ import ports
 import server
 
 INSIDE = "KVORUM_TEST_LOGS"
+JOURNAL = "/run/systemd/journal/socket"
 
 
 class LogsTest(unittest.TestCase):
@@ -98,11 +99,12 @@ class LogsTest(unittest.TestCase):
         shown = ['key:"foo" value_size:8 ', 'key:"foo"  range_end:"fop"  limit:3',
                  'key:"foo"', 'key:"foo"', 'key:"large" value_size:12000 ',
                  'compare:<> success:<request_put:<key:"k" value_size:8 >> failure:<>',
-                 'key:"none" value_size:8 lease:7 ']
+                 'key:"none" value_size:8 lease:7 ',
+                 'compare:<> success:<request_range:{key:"large"} request_range:{key:"none"}> failure:<>', ""]
         stats = lines("request stats")
         self.assertEqual([line["request content"] for line in stats], shown)
-        self.assertEqual([line["request count"] for line in stats], [1, 0, 0, 0, 1, 1, 1])
-        self.assertEqual([line["response count"] for line in stats], [0, 1, 1, 0, 0, 0, 0])
+        self.assertEqual([line["request count"] for line in stats], [1, 0, 0, 0, 1, 1, 1, 2, -1])
+        self.assertEqual([line["response count"] for line in stats], [0, 1, 1, 0, 0, 0, 0, 0, -1])
         self.assertEqual(stats[1]["request size"], 12, "of the message, without its frame")
         self.assertEqual(stats[0]["response type"], "/etcdserverpb.KV/Put")
         self.assertEqual(list(stats[0])[4:13],
@@ -127,10 +129,18 @@ class LogsTest(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("--log-outputs requires a single file path when --log-rotate-config-json is defined", said)
 
+    def make_journal_folder(self):
+        """Leaves behind what was there, and nothing else."""
+        for folder in ("/run/systemd", os.path.dirname(JOURNAL)):
+            if not os.path.isdir(folder):
+                os.mkdir(folder)
+                self.addCleanup(os.rmdir, folder)
+
     def test_the_journal_takes_the_lines(self):
-        os.makedirs("/run/systemd/journal")
+        self.make_journal_folder()
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as journal:
-            journal.bind("/run/systemd/journal/socket")
+            journal.bind(JOURNAL)
+            self.addCleanup(os.remove, JOURNAL)
             journal.settimeout(60)
             self.member.port, self.member.peer_port = ports.free_ports(2)
             process = subprocess.Popen(self.member.command("--log-outputs=systemd/journal"), stdin=subprocess.DEVNULL,
@@ -149,7 +159,6 @@ class LogsTest(unittest.TestCase):
                 process.terminate()
                 said, _ = process.communicate(timeout=30)
         self.assertEqual(said.count(server.READY), 0, said)
-        os.remove("/run/systemd/journal/socket")
 
     def test_without_a_journal_it_ends(self):
         code, said = self.member.refuse("--log-outputs=systemd/journal")
