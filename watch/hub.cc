@@ -52,6 +52,7 @@ Hub::Lag Hub::LargestLag() {
     // A watcher that needs the next revision is behind by nothing.
     if (const std::int64_t oldest = shard->lag().oldest(); oldest != ShardLag::kNone)
       largest.unsynced = std::max(largest.unsynced, last_revision_ + 1 - oldest);
+    largest.awaited = std::max(largest.awaited, last_revision_ + 1 - shard->lag().awaited_from());
   }
   return largest;
 }

@@ -40,6 +40,9 @@ struct HubOptions {
   std::size_t inbox_bytes = std::size_t{16} << 20;
   // The bound of the batches that a shard keeps while a watcher is caught up.
   std::size_t recent_bytes = std::size_t{4} << 20;
+  // A stream that has had no room for this long has a client that does not read: nobody waits for
+  // its watchers until they are synced again.
+  Duration silence = std::chrono::seconds(1);
 };
 
 // For the metrics; gauges are sums of what was added and taken away.
@@ -75,11 +78,12 @@ class Hub final : public mvcc::PublishListener {
   };
   Waiting MostWaiting();
   const HubOptions& options() const { return options_; }
-  // The revisions that the store is ahead of the synced watchers, and of those that are caught up:
-  // the largest of all shards. Takes the lock.
+  // The revisions that the store is ahead of the synced watchers, of those that are caught up, and
+  // of the awaited ones (ShardLag): the largest of all shards. Takes the lock.
   struct Lag {
     std::int64_t synced = 0;
     std::int64_t unsynced = 0;
+    std::int64_t awaited = 0;
   };
   Lag LargestLag();
 

@@ -75,6 +75,7 @@ std::int64_t Shard::ReachPresent() {
     hub_.active_.fetch_add(1, std::memory_order_relaxed);
     revision_ = hub_.last_revision_;
     lag_.Reached(revision_);
+    lag_.Publish();
     active_ = true;
   }
   TakeFeeds();
@@ -91,6 +92,7 @@ void Shard::OnBatch(const std::shared_ptr<const EventBatch>& batch) {
     Deliver(group, *batch, places);
   });
   if (!catching_up_.empty()) recent_.Add(batch);
+  lag_.Publish();
 }
 
 void Shard::OnJump(std::int64_t revision) {
@@ -248,6 +250,7 @@ void Shard::AddWatcher(Stream& stream, const CreateRequest& request, const KeyRa
     watcher.starts_later = true;
     stream.some_start_later_ = true;
   } else {
+    watcher.is_awaited = false;
     ReadFor(watcher);
   }
 }
@@ -272,6 +275,7 @@ void Shard::Unlink(Watcher& watcher) {
   }
   --watcher.stream.unsynced_;
   lag_.Remove(watcher.lags_from);
+  if (watcher.is_awaited) lag_.RemoveAwaited(watcher.lags_from);
   hub_.counters_.Subtract(WatchCounters::kUnsynced);
 }
 
@@ -285,6 +289,7 @@ void Shard::Remove(Watcher& watcher) {
 void Shard::Sync(Watcher& watcher) {
   Unlink(watcher);
   watcher.state = Watcher::State::kSynced;
+  watcher.is_awaited = true;
   watcher.place = static_cast<std::uint32_t>(watcher.group.synced.size());
   watcher.group.synced.push_back(&watcher);
 }
@@ -297,13 +302,16 @@ void Shard::Lag(Watcher& watcher, std::int64_t next) {
   watcher.next = next;
   watcher.place = static_cast<std::uint32_t>(stream.lagging_.size());
   stream.lagging_.push_back(&watcher);
+  HasNoRoom(stream);
   CountUnsynced(watcher);
 }
 
 void Shard::CountUnsynced(Watcher& watcher) {
   ++watcher.stream.unsynced_;
+  if (watcher.stream.room_ == Stream::Room::kSilent) watcher.is_awaited = false;
   watcher.lags_from = watcher.next;
   lag_.Add(watcher.lags_from);
+  if (watcher.is_awaited) lag_.AddAwaited(watcher.lags_from);
   hub_.counters_.Add(WatchCounters::kUnsynced);
 }
 
@@ -325,6 +333,54 @@ void Shard::ReadFor(Watcher& watcher) {
                        .next = watcher.next});
 }
 
+// ---- Clients that do not read ----
+
+void Shard::HasNoRoom(Stream& stream) {
+  if (stream.room_ != Stream::Room::kEnough) return;
+  stream.room_ = Stream::Room::kFull;
+  BeginSilence(stream, executor_.clock().Now());
+  ArmSilenceTimer();
+}
+
+void Shard::BeginSilence(Stream& stream, TimePoint now) {
+  stream.silent_from_ = now + hub_.options_.silence;
+  full_.Add(stream, stream.silent_from_);
+}
+
+void Shard::HasRoomAgain(Stream& stream) {
+  if (stream.room_ == Stream::Room::kFull) full_.Remove(stream, stream.silent_from_);
+  stream.room_ = Stream::Room::kEnough;
+}
+
+void Shard::ArmSilenceTimer() {
+  const std::optional<TimePoint> when = full_.NewTimer();
+  if (!when) return;
+  executor_.PostAt(*when, [this, when = *when] {
+    if (full_.OnTimer(when)) OnSilenceTimer();
+  });
+}
+
+void Shard::OnSilenceTimer() {
+  const TimePoint now = executor_.clock().Now();
+  while (Stream* stream = full_.PopDue(now)) {
+    // An executor that was itself held up has not learnt of the room that clients made meanwhile.
+    if (now - stream->silent_from_ > hub_.options_.silence / 4) {
+      BeginSilence(*stream, now);
+      continue;
+    }
+    stream->room_ = Stream::Room::kSilent;
+    for (const auto& [id, watcher] : stream->watchers_) StopAwaiting(*watcher);
+  }
+  ArmSilenceTimer();
+  FlushAll();
+}
+
+void Shard::StopAwaiting(Watcher& watcher) {
+  const bool is_synced = watcher.state == Watcher::State::kSynced;
+  if (is_synced || !std::exchange(watcher.is_awaited, false)) return;
+  lag_.RemoveAwaited(watcher.lags_from);
+}
+
 // ---- End of a piece of work, and time ----
 
 void Shard::QueueFlush(Stream& stream) {
@@ -333,6 +389,7 @@ void Shard::QueueFlush(Stream& stream) {
 
 void Shard::FlushAll() {
   previous_.Release();
+  lag_.Publish();
   if (!new_jobs_.empty()) hub_.catch_up_.Add(std::exchange(new_jobs_, {}));
   for (Stream* stream : flushes_) {
     stream->flush_queued_ = false;
@@ -381,13 +438,19 @@ void Shard::CheckInvariants() const {
   std::size_t watchers = 0;
   std::size_t synced = 0;
   std::size_t catching_up = 0;
-  std::map<std::int64_t, std::size_t> lagging_from;
+  ShardLag::Counts lagging_from;
+  ShardLag::Counts awaited_from;
   for (const auto& [number, stream] : streams_) {
     std::size_t unsynced = 0;
     for (const auto& [id, watcher] : stream->watchers_) {
       ++watchers;
       KV_CHECK(watcher->id == id && &watcher->stream == stream, "a watcher of another stream");
-      if (watcher->state != Watcher::State::kSynced) ++lagging_from[watcher->lags_from];
+      const bool is_synced = watcher->state == Watcher::State::kSynced;
+      KV_CHECK(watcher->is_awaited || !is_synced, "nobody waits for a synced watcher");
+      KV_CHECK(!watcher->is_awaited || is_synced || stream->room_ != Stream::Room::kSilent,
+               "a watcher is awaited whose client does not read");
+      if (!is_synced) ++lagging_from[watcher->lags_from];
+      if (!is_synced && watcher->is_awaited) ++awaited_from[watcher->lags_from];
       switch (watcher->state) {
         case Watcher::State::kSynced:
           ++synced;
@@ -408,11 +471,17 @@ void Shard::CheckInvariants() const {
       }
     }
     KV_CHECK(stream->unsynced_ == unsynced, "a stream miscounts its watchers");
+    KV_CHECK(stream->lagging_.empty() || stream->room_ != Stream::Room::kEnough,
+             "watchers wait for room that is there");
   }
   KV_CHECK(watchers == watchers_, "the shard miscounts its watchers");
   KV_CHECK(catching_up == catching_up_.size(), "a ticket of a watcher that is gone");
   KV_CHECK(lag_.unsynced() == lagging_from, "the shard mistakes how far watchers are behind");
+  KV_CHECK(lag_.awaited() == awaited_from, "the shard mistakes for whom writes may wait");
   KV_CHECK(lag_.reached() == revision_, "the shard tells another revision than its own");
+  KV_CHECK(lag_.oldest() == ShardLag::OldestOf(lagging_from) &&
+               lag_.awaited_from() == std::min(revision_ + 1, ShardLag::OldestOf(awaited_from)),
+           "a change of the lag was not published");
   std::size_t members = 0;
   groups_.ForEach([&](const WatchGroup& group) {
     KV_CHECK(group.members > 0 && group.synced.size() <= group.members, "an empty group stays");

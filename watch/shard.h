@@ -109,6 +109,16 @@ class Shard {
   void Sync(Watcher& watcher);
   void Lag(Watcher& watcher, std::int64_t next);
   void ReadFor(Watcher& watcher);
+  // Nobody waits for it any more, until it is synced again.
+  void StopAwaiting(Watcher& watcher);
+
+  // The stream's sink has no room: unless it has some in time, its client does not read.
+  void HasNoRoom(Stream& stream);
+  void HasRoomAgain(Stream& stream);
+  // It is silent if it has no room until HubOptions::silence from now.
+  void BeginSilence(Stream& stream, TimePoint now);
+  void ArmSilenceTimer();
+  void OnSilenceTimer();
 
   void QueueFlush(Stream& stream);
   // Ends a piece of work: jobs go to the catch-up, streams flush.
@@ -138,6 +148,7 @@ class Shard {
 
   std::vector<Stream*> flushes_;
   DueList<Stream> progress_;
+  DueList<Stream> full_;  // streams that are silent soon
   BatchMatches matches_;
 
   FeedBox inbox_;  // guarded by the hub's lock

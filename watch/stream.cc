@@ -24,6 +24,8 @@ Stream::~Stream() {
   account_->closed.store(true, std::memory_order_relaxed);
   for (auto& [id, watcher] : watchers_) shard_.Remove(*watcher);
   shard_.UnscheduleProgress(*this);
+  shard_.HasRoomAgain(*this);
+  shard_.lag_.Publish();
   if (flush_queued_) std::erase(shard_.flushes_, this);
   shard_.streams_.erase(number_);
   shard_.hub_.counters_.Subtract(WatchCounters::kStreams);
@@ -104,6 +106,7 @@ void Stream::NotifyProgress() {
 }
 
 void Stream::OnRoom() {
+  shard_.HasRoomAgain(*this);
   while (!lagging_.empty()) shard_.ReadFor(*lagging_.back());
   shard_.FlushAll();
 }

@@ -8,6 +8,9 @@
 // revision that they miss, and are caught up from the store once there is room again. So a client
 // that does not read costs what its sink holds, and a waiting watcher costs nothing per event.
 //
+// A client that has left its sink without room for a second (HubOptions::silence) counts as one
+// that does not read: ShardLag no longer awaits its watchers, each until it is synced again.
+//
 // Progress: a response that says "all events up to this revision were sent" goes into the same
 // sink, after those events, and only while none of its watchers misses any.
 #pragma once
@@ -110,6 +113,10 @@ class Stream {
   std::shared_ptr<CatchUpAccount> account_;
   bool some_start_later_ = false;
   bool flush_queued_ = false;
+  // Full: watchers lag, since the sink had no room; silent: for so long that nobody waits for them.
+  enum class Room : std::uint8_t { kEnough, kFull, kSilent };
+  Room room_ = Room::kEnough;
+  TimePoint silent_from_;  // kFull: when it becomes silent
   // The interval of progress notifications; zero until a watcher asks for them.
   Duration progress_interval_{};
   TimePoint progress_due_;

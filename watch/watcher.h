@@ -44,7 +44,10 @@ struct Watcher {
   const Wanted wanted;
   const bool progress_notify;
   bool starts_later = false;  // synced, but its start is still to come
-  bool quiet = false;         // no event since the last tick of progress
+  // Writes may be held until it has caught up: it has been synced since it was created, and since
+  // its client last stopped reading. True for every synced watcher.
+  bool is_awaited = true;
+  bool quiet = false;  // no event since the last tick of progress
 };
 
 }  // namespace kvorum::watch

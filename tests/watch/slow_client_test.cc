@@ -87,6 +87,117 @@ TEST_F(SlowClientTest, TheLagIsThatOfTheWatcherThatIsFurthestBehind) {
   EXPECT_EQ(hub->LargestLag().unsynced, 0);
 }
 
+// Writes may wait for a watcher (docs/decisions/0044) while its client reads.
+class AwaitedTest : public SlowClientTest {
+ protected:
+  // Catching up takes many reads.
+  AwaitedTest() : SlowClientTest({.catch_up = {.stream_bytes = 300}}) {}
+  std::int64_t Awaited() { return hub->LargestLag().awaited; }
+  // Writes until the client's room is full.
+  void Fill(std::string_view key = "a") {
+    for (int i = 0; i < 10; ++i) {
+      PutMany(5, key);
+      RunAll();
+    }
+  }
+};
+
+TEST_F(AwaitedTest, ASyncedWatcherUntilItsShardHasTakenTheBatches) {
+  EXPECT_EQ(Awaited(), 0) << "there is no watcher";
+  client_.Watch("a");
+  PutMany(50);
+  EXPECT_EQ(Awaited(), 50);
+  RunAll();
+  EXPECT_EQ(Awaited(), 0);
+}
+
+TEST_F(AwaitedTest, AFullStreamForASecond) {
+  client_.sink.room_bytes = 300;
+  client_.Watch("a");
+  client_.Watch("a");
+  Fill();
+  const std::int64_t behind = Awaited();
+  EXPECT_GT(behind, 40);
+  EXPECT_EQ(behind, hub->LargestLag().unsynced);
+  PassTime(std::chrono::milliseconds(999));
+  EXPECT_EQ(Awaited(), behind);
+  PassTime(std::chrono::milliseconds(1));
+  EXPECT_EQ(Awaited(), 0) << "its client does not read";
+  EXPECT_EQ(hub->LargestLag().unsynced, behind);
+  Fill("b");
+  EXPECT_EQ(Awaited(), 0);
+}
+
+// A loop that was held up does not know whether the clients read meanwhile.
+TEST_F(AwaitedTest, AFullStreamForASecondInWhichItsShardRuns) {
+  client_.sink.room_bytes = 300;
+  client_.Watch("a");
+  Fill();
+  PassTime(std::chrono::seconds(60));
+  EXPECT_GT(Awaited(), 40);
+  PassTime(std::chrono::milliseconds(999));
+  EXPECT_GT(Awaited(), 40);
+  PassTime(std::chrono::milliseconds(1));
+  EXPECT_EQ(Awaited(), 0);
+}
+
+TEST_F(AwaitedTest, AFullStreamWhoseClientReadsNowAndThen) {
+  client_.sink.room_bytes = 300;
+  client_.Watch("a");
+  Fill();
+  for (int i = 0; i < 5; ++i) {
+    const std::int64_t behind = Awaited();
+    EXPECT_GT(behind, 20);
+    PassTime(std::chrono::milliseconds(900));
+    client_.Read();
+    RunAll();
+    EXPECT_LT(Awaited(), behind) << "it has come nearer";
+  }
+}
+
+// Otherwise a client that comes back after hours would stop every write until it has read it all.
+TEST_F(AwaitedTest, AClientThatReadsAgainOnlyOnceItHasCaughtUp) {
+  client_.sink.room_bytes = 300;
+  client_.Watch("a");
+  Fill();
+  PassTime(std::chrono::seconds(1));
+  client_.Read();
+  RunAll();
+  EXPECT_GT(hub->LargestLag().unsynced, 0);
+  EXPECT_EQ(Awaited(), 0);
+  ReadAll(client_);
+  EXPECT_EQ(hub->LargestLag().unsynced, 0);
+  Fill();
+  EXPECT_GT(Awaited(), 40);
+}
+
+TEST_F(AwaitedTest, AWatcherFromThePastOnlyOnceItHasCaughtUp) {
+  PutMany(50);
+  client_.sink.room_bytes = 300;
+  client_.Watch("a", "", 2);
+  RunAll();
+  EXPECT_GT(hub->LargestLag().unsynced, 20);
+  EXPECT_EQ(Awaited(), 0);
+  ReadAll(client_);
+  Fill();
+  EXPECT_GT(Awaited(), 40);
+}
+
+TEST_F(AwaitedTest, NobodyThatIsGone) {
+  client_.sink.room_bytes = 300;
+  client_.Watch("a");
+  {
+    Client leaving(hub->shard(1));
+    leaving.sink.room_bytes = 100;
+    leaving.Watch("a");
+    Fill();
+    client_.Cancel(0);
+    EXPECT_GT(Awaited(), 40);
+  }
+  EXPECT_EQ(Awaited(), 0);
+  PassTime(std::chrono::seconds(2));
+}
+
 TEST_F(SlowClientTest, DoesNotDisturbOthers) {
   Client other(hub->shard(0));
   client_.sink.room_bytes = 500;
@@ -234,6 +345,18 @@ TEST_F(SmallBoundsTest, AShardThatDoesNotRunIsCaughtUp) {
   PutMany(1, "b");
   EXPECT_EQ(RevisionsOf(ReadAll(client_)), UpTo(102, 104));
   EXPECT_EQ(RevisionsOf(ReadAll(other)), UpTo(105, 105));
+}
+
+// Batches that gave way to a jump are still missing.
+TEST_F(SmallBoundsTest, AShardThatDoesNotRunIsAwaitedUntilItIsCaughtUp) {
+  client_.Watch("a");
+  PutMany(100);
+  EXPECT_EQ(hub->LargestLag().awaited, 100);
+  ASSERT_TRUE(io.RunOne());
+  EXPECT_EQ(hub->LargestLag().synced, 0);
+  EXPECT_EQ(hub->LargestLag().awaited, 100);
+  ReadAll(client_);
+  EXPECT_EQ(hub->LargestLag().awaited, 0);
 }
 
 TEST_F(SmallBoundsTest, AMillionRevisionsAwayDoesNotHoldUpANearOne) {

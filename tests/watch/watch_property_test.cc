@@ -72,9 +72,14 @@ class Fuzzer : public WatchHarness {
       peer->client->RequestProgress();
       Take(*peer);
     }
+    EXPECT_EQ(hub->LargestLag().unsynced, 0);
+    EXPECT_EQ(hub->LargestLag().awaited, 0);
   }
   int compacted() const { return compacted_; }
   int progress() const { return progress_; }
+  // Some watcher that was not synced was awaited, and some was not.
+  bool was_awaited() const { return was_awaited_; }
+  bool was_silent() const { return was_silent_; }
 
  private:
   struct Peer {
@@ -98,6 +103,7 @@ class Fuzzer : public WatchHarness {
     options.inbox_batches = 1 + rng.Below(10);
     options.recent_bytes = rng.Below(600);
     options.progress_interval = std::chrono::seconds(1);
+    options.silence = std::chrono::milliseconds(rng.Below(2'000));
     return options;
   }
 
@@ -227,6 +233,15 @@ class Fuzzer : public WatchHarness {
     }
     hub->shard(0).CheckInvariants();
     hub->shard(1).CheckInvariants();
+    CheckLag();
+  }
+  // Nobody waits for more than there is to wait for.
+  void CheckLag() {
+    const Hub::Lag lag = hub->LargestLag();
+    EXPECT_LE(lag.synced, lag.awaited);
+    EXPECT_LE(lag.awaited, std::max(lag.synced, lag.unsynced));
+    was_awaited_ |= lag.awaited > lag.synced;
+    was_silent_ |= lag.unsynced > lag.awaited;
   }
 
   // True if something came.
@@ -329,6 +344,8 @@ class Fuzzer : public WatchHarness {
   std::vector<SeenEvent> history_;
   int compacted_ = 0;
   int progress_ = 0;
+  bool was_awaited_ = false;
+  bool was_silent_ = false;
 };
 
 class WatchPropertyTest : public testing::TestWithParam<int> {};
@@ -336,6 +353,8 @@ class WatchPropertyTest : public testing::TestWithParam<int> {};
 TEST_P(WatchPropertyTest, EveryWatcherGetsExactlyItsEvents) {
   int compacted = 0;
   int progress = 0;
+  int awaited = 0;
+  int silent = 0;
   for (std::uint64_t seed = 0; seed < 25; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << GetParam() * 25 + static_cast<int>(seed));
     Fuzzer fuzzer(static_cast<std::uint64_t>(GetParam()) * 25 + seed);
@@ -344,9 +363,13 @@ TEST_P(WatchPropertyTest, EveryWatcherGetsExactlyItsEvents) {
     fuzzer.Finish();
     compacted += fuzzer.compacted();
     progress += fuzzer.progress();
+    awaited += fuzzer.was_awaited() ? 1 : 0;
+    silent += fuzzer.was_silent() ? 1 : 0;
   }
   EXPECT_GT(compacted, 10) << "the compaction cancel was met";
   EXPECT_GT(progress, 100) << "progress was met";
+  EXPECT_GT(awaited, 10) << "watchers were awaited";
+  EXPECT_GT(silent, 10) << "watchers were not";
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, WatchPropertyTest, testing::Range(0, 4));
