@@ -5,18 +5,28 @@ namespace kvorum::server {
 void WaitTable::Register(std::vector<PendingProposal> proposals) {
   std::lock_guard lock(mutex_);
   for (PendingProposal& proposal : proposals) {
-    waiting_.emplace(proposal.id, Waiting{proposal.deadline, std::move(proposal.waiter)});
+    const bool is_key_write = proposal.is_key_write;
+    const bool is_new = waiting_
+                            .emplace(proposal.id, Waiting{proposal.deadline,
+                                                          std::move(proposal.waiter), is_key_write})
+                            .second;
+    if (is_new && is_key_write) ++key_writes_;
   }
+}
+
+std::unique_ptr<Waiter> WaitTable::TakeOut(Map::iterator& it) {
+  if (it->second.is_key_write) --key_writes_;
+  std::unique_ptr<Waiter> waiter = std::move(it->second.waiter);
+  it = waiting_.erase(it);
+  return waiter;
 }
 
 std::vector<std::unique_ptr<Waiter>> WaitTable::Take(const std::vector<std::uint64_t>& ids) {
   std::vector<std::unique_ptr<Waiter>> taken(ids.size());
   std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    const auto it = waiting_.find(ids[i]);
-    if (it == waiting_.end()) continue;
-    taken[i] = std::move(it->second.waiter);
-    waiting_.erase(it);
+    auto it = waiting_.find(ids[i]);
+    if (it != waiting_.end()) taken[i] = TakeOut(it);
   }
   return taken;
 }
@@ -34,8 +44,7 @@ std::vector<std::unique_ptr<Waiter>> WaitTable::TakeExpired(TimePoint now) {
       ++it;
       continue;
     }
-    taken.push_back(std::move(it->second.waiter));
-    it = waiting_.erase(it);
+    taken.push_back(TakeOut(it));
   }
   return taken;
 }
@@ -45,12 +54,18 @@ std::vector<std::unique_ptr<Waiter>> WaitTable::TakeAll() {
   std::lock_guard lock(mutex_);
   for (auto& [id, waiting] : waiting_) taken.push_back(std::move(waiting.waiter));
   waiting_.clear();
+  key_writes_ = 0;
   return taken;
 }
 
 std::size_t WaitTable::size() const {
   std::lock_guard lock(mutex_);
   return waiting_.size();
+}
+
+std::size_t WaitTable::key_writes() const {
+  std::lock_guard lock(mutex_);
+  return key_writes_;
 }
 
 }  // namespace kvorum::server

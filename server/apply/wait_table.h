@@ -32,6 +32,7 @@ struct PendingProposal {
   std::uint64_t id = 0;
   TimePoint deadline;
   std::unique_ptr<Waiter> waiter;
+  bool is_key_write = false;
 };
 
 class WaitTable {
@@ -46,14 +47,22 @@ class WaitTable {
   std::vector<std::unique_ptr<Waiter>> TakeExpired(TimePoint now);
   std::vector<std::unique_ptr<Waiter>> TakeAll();
   std::size_t size() const;
+  // Those that write keys.
+  std::size_t key_writes() const;
 
  private:
   struct Waiting {
     TimePoint deadline;
     std::unique_ptr<Waiter> waiter;
+    bool is_key_write = false;
   };
+  // Removes it; the lock is held.
+  using Map = std::unordered_map<std::uint64_t, Waiting>;
+  std::unique_ptr<Waiter> TakeOut(Map::iterator& it);
+
   mutable std::mutex mutex_;
-  std::unordered_map<std::uint64_t, Waiting> waiting_;
+  Map waiting_;
+  std::size_t key_writes_ = 0;
 };
 
 }  // namespace kvorum::server

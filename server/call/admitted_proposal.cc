@@ -53,7 +53,7 @@ void AdmittedWaiter::Propose(Attempt attempt, rpc::Loop* loop, const rpc::Caller
   attempt.entry = EncodeInternalRequest(request);
   waiter->attempt_ = std::move(attempt);
   const Attempt& kept = waiter->attempt_;
-  context.SendEntry(loop, request.id, kept.entry, std::move(waiter), kept.deadline);
+  context.SendEntry(loop, request.kind, request.id, kept.entry, std::move(waiter), kept.deadline);
 }
 
 void ProposeAdmitted(ServiceContext& context, rpc::Loop* loop, const rpc::Caller& caller,

@@ -60,7 +60,8 @@ void ServiceContext::Propose(rpc::Loop* loop, RequestKind kind, std::string_view
                              std::unique_ptr<Waiter> waiter, Duration timeout) {
   const std::uint64_t id = ids->Next();
   const TimePoint now = loop != nullptr ? loop->now() : replica->clock().Now();
-  SendEntry(loop, id, EncodeInternalRequest(id, kind, body), std::move(waiter), now + timeout);
+  SendEntry(loop, kind, id, EncodeInternalRequest(id, kind, body), std::move(waiter),
+            now + timeout);
 }
 
 void ServiceContext::ProposeFor(const rpc::Caller& caller, rpc::Loop* loop, RequestKind kind,
@@ -73,8 +74,9 @@ void ServiceContext::ProposeFor(const rpc::Caller& caller, rpc::Loop* loop, Requ
                   now + timeout);
 }
 
-void ServiceContext::SendEntry(rpc::Loop* loop, std::uint64_t id, SharedBytes entry,
-                               std::unique_ptr<Waiter> waiter, TimePoint deadline) {
+void ServiceContext::SendEntry(rpc::Loop* loop, RequestKind kind, std::uint64_t id,
+                               SharedBytes entry, std::unique_ptr<Waiter> waiter,
+                               TimePoint deadline) {
   const raft::Index applied = replica->applied_index();
   if (replica->commit_index() > applied + kMaxGapEntries) [[unlikely]] {
     const bool may_pass = limits.revokes_have_priority && IsRevocation(entry.view()) &&
@@ -82,10 +84,11 @@ void ServiceContext::SendEntry(rpc::Loop* loop, std::uint64_t id, SharedBytes en
     if (!may_pass) return waiter->Failed(kErrTooManyRequests.ToError());
   }
   if (entry.size() > limits.max_request_bytes) return waiter->Failed(kErrRequestTooLarge.ToError());
-  batcher->Propose(
-      loop,
-      Proposal{
-          .id = id, .data = std::move(entry), .deadline = deadline, .waiter = std::move(waiter)});
+  batcher->Propose(loop, Proposal{.id = id,
+                                  .data = std::move(entry),
+                                  .deadline = deadline,
+                                  .waiter = std::move(waiter),
+                                  .is_key_write = IsKeyWrite(kind)});
 }
 
 Result<mvcc::ReadView> ServiceContext::ReadFor(const rpc::Caller& caller,

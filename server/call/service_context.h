@@ -133,8 +133,8 @@ struct ServiceContext {
   Result<mvcc::ReadView> ReadFor(const rpc::Caller& caller, const mvcc::RangeRequest& request);
   Result<mvcc::ReadView> ReadFor(const rpc::Caller& caller, const mvcc::TxnRequest& request);
 
-  // Hands over an entry as it is, after the two checks.
-  void SendEntry(rpc::Loop* loop, std::uint64_t id, SharedBytes entry,
+  // Hands over the entry of a request of this kind as it is, after the two checks.
+  void SendEntry(rpc::Loop* loop, RequestKind kind, std::uint64_t id, SharedBytes entry,
                  std::unique_ptr<Waiter> waiter, TimePoint deadline);
 };
 

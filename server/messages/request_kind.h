@@ -50,6 +50,12 @@ namespace kvorum::server {
 enum class RequestKind : std::uint32_t { KV_ENTRY_KINDS(KV_ENTRY_KIND) };
 #undef KV_ENTRY_KIND
 
+// The kinds by which clients change keys.
+constexpr bool IsKeyWrite(RequestKind kind) {
+  return kind == RequestKind::kPut || kind == RequestKind::kDeleteRange ||
+         kind == RequestKind::kTxn;
+}
+
 enum class UnderCorruptAlarm : bool { kApplied, kRefused };
 
 // The row of a kind (entry_kinds.h).

@@ -122,7 +122,8 @@ Result<void> LocalMember::BuildReplica(FileSystem& fs, RecoveredLog log,
               [this](raft::Index index) {
                 executors_.wal.Post([this, index] { intake_->Ignored(index); });
               },
-          .leadership_changed = [this] { lease_expiry_->LeadershipChanged(); }});
+          .leadership_changed = [this] { lease_expiry_->LeadershipChanged(); },
+          .watch_lag = options.watch_lag});
   options.lease_expiry.election_timeout = options.replica.election_timeout;
   options.lease_expiry.request_timeout = options.replica.request_timeout;
   lease_expiry_ = std::make_unique<LeaseExpiry>(

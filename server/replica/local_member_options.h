@@ -15,6 +15,7 @@
 #include "server/replica/lease_expiry.h"
 #include "server/replica/log_writer.h"
 #include "server/replica/replica.h"
+#include "server/replica/watcher_pace.h"
 #include "wal/wal.h"
 
 namespace kvorum::auth {
@@ -65,6 +66,9 @@ struct LocalMemberOptions {
   // This member's own removal was applied; on the apply executor. The owner stops the member a
   // little later, so that the others still learn of it.
   std::function<void()> on_removed;
+  // The revisions by which this member's watchers lag, for replica.max_watch_lag; on the raft
+  // executor, from Start on. May be empty without that bound.
+  WatcherPace::Lag watch_lag;
 };
 
 }  // namespace kvorum::server

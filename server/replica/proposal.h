@@ -20,6 +20,9 @@ struct Proposal {
   // Not 0: only this member's own log takes it, as the leader of this term; otherwise it fails with
   // kErrNotPrimary and nobody proposes it.
   raft::Term only_in_term = 0;
+  // A client's put, delete or transaction, for which this member's watchers may be waited for
+  // (watcher_pace.h).
+  bool is_key_write = false;
 };
 
 }  // namespace kvorum::server

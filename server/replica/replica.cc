@@ -58,7 +58,12 @@ Replica::Replica(std::unique_ptr<raft::Node> node, const Parts& parts, raft::Ind
       reads_([this] { return AskForReads(); }, options.request_timeout),
       timeout_cause_(options.request_timeout, options.election_timeout),
       snapshots_(*node_, snapshot_index,
-                 {.entries = options.snapshot_count, .size_bytes = options.snapshot_size_bytes}) {}
+                 {.entries = options.snapshot_count, .size_bytes = options.snapshot_size_bytes}),
+      pace_(raft_, proposals_, options.max_watch_lag,
+            {.lag = hooks_.watch_lag, .propose = [this](std::vector<Proposal> proposals) {
+               ProposeAll(std::move(proposals));
+               ProcessReady();
+             }}) {}
 
 Replica::~Replica() = default;
 
@@ -191,6 +196,7 @@ void Replica::Drain() {
   StepAll(std::move(arrived.messages));
   if (arrived.snapshot_ended.has_value())
     snapshots_.Ended(*arrived.snapshot_ended, raft_.clock().Now());
+  if (pace_.is_bounded()) pace_.Pass(arrived.proposals);
   if (!arrived.proposals.empty()) ProposeAll(std::move(arrived.proposals));
   if (!arrived.reads.empty()) reads_.Add(std::move(arrived.reads), raft_.clock().Now());
   ProcessReady();
@@ -237,7 +243,7 @@ void Replica::StepAll(std::vector<raft::Message> messages) {
     if (is_snapshot && !is_wanted) hooks_.snapshot_ignored(snapshot);
     if (stepped.has_value()) continue;
     status_.CountRefusedMessage();
-    refusal_log_.Refused(from, stepped.error(), raft_.clock().Now());
+    logs_.refusals.Refused(from, stepped.error(), raft_.clock().Now());
   }
 }
 
@@ -441,7 +447,7 @@ void Replica::ProcessReady() {
 }
 
 void Replica::HandleReady(raft::Ready ready) {
-  event_log_.Write(ready.events, raft_.clock().Now());
+  logs_.events.Write(ready.events, raft_.clock().Now());
   // First, since clients wait for it; then, as a leader, the followers' work, which they can do
   // while our own disk works.
   if (!ready.committed.empty()) apply_.Push(std::move(ready.committed));

@@ -34,6 +34,7 @@
 #include "server/replica/taken_proposals.h"
 #include "server/replica/timeout_cause.h"
 #include "server/replica/waiting_proposals.h"
+#include "server/replica/watcher_pace.h"
 #include "server/state/raft_status.h"
 
 namespace kvorum::raft {
@@ -67,6 +68,8 @@ class Replica {
     std::size_t max_waiting_message_bytes = std::size_t{256} << 20;
     // The bound of batches of linearizable reads that are not answered yet.
     std::size_t max_waiting_reads = 50'000;
+    // The lag of watchers, in revisions, past which key writes wait; 0: they never do.
+    std::uint64_t max_watch_lag = 0;
   };
   // Called on the raft executor.
   struct Hooks {
@@ -76,6 +79,8 @@ class Replica {
     std::function<void(raft::Index index)> snapshot_ignored;
     // RaftStatus::leading_term() has changed. May be empty.
     std::function<void()> leadership_changed;
+    // WatcherPace; may be empty without a bound.
+    WatcherPace::Lag watch_lag;
   };
 
   // The objects to which the replica hands its work and its reports; they outlive it.
@@ -176,6 +181,11 @@ class Replica {
     std::vector<std::pair<raft::Index, raft::ConfChange>> conf_changes;
   };
 
+  struct Logs {
+    EventLog events;
+    RefusalLog refusals;
+  };
+
   // Returns false if there is no room.
   bool PutMessage(Arrived& arrived, raft::Message&& message);
   void Drain();
@@ -223,8 +233,8 @@ class Replica {
   TimeoutCause timeout_cause_;
   LogSnapshots snapshots_;
   TakenProposals taken_proposals_;
-  EventLog event_log_;
-  RefusalLog refusal_log_;
+  WatcherPace pace_;
+  Logs logs_;
 };
 
 }  // namespace kvorum::server

@@ -13,8 +13,10 @@ bool WaitingProposals::Admit(std::vector<Proposal>& proposals) {
   for (Proposal& proposal : proposals) {
     bytes += proposal.data.size();
     if (proposal.waiter == nullptr) continue;
-    pending.push_back(
-        {.id = proposal.id, .deadline = proposal.deadline, .waiter = std::move(proposal.waiter)});
+    pending.push_back({.id = proposal.id,
+                       .deadline = proposal.deadline,
+                       .waiter = std::move(proposal.waiter),
+                       .is_key_write = proposal.is_key_write});
   }
   if (waiters_.size() + pending.size() > bounds_.proposals ||
       bytes_.load(std::memory_order_relaxed) + bytes > bounds_.bytes) {
@@ -29,6 +31,20 @@ bool WaitingProposals::Admit(std::vector<Proposal>& proposals) {
 void WaitingProposals::Hold(std::vector<Proposal>& held, Proposal proposal) {
   bytes_.fetch_add(proposal.data.size(), std::memory_order_relaxed);
   held.push_back(std::move(proposal));
+}
+
+void WaitingProposals::HoldForWatchers(Proposal proposal) {
+  ever_held_for_watchers_.Add();
+  for_watchers_.push_back(std::move(proposal));
+  CountHeldForWatchers();
+}
+
+void WaitingProposals::TakeHeldForWatchers(std::size_t count, std::vector<Proposal>& to) {
+  for (; count > 0 && !for_watchers_.empty(); --count) {
+    to.push_back(std::move(for_watchers_.front()));
+    for_watchers_.pop_front();
+  }
+  CountHeldForWatchers();
 }
 
 void WaitingProposals::Fail(std::uint64_t id, const Error& error) {
@@ -46,9 +62,13 @@ void WaitingProposals::FailExpired(TimePoint now, const std::function<Error()>& 
   }
   DropExpired(for_leader_, now);
   DropExpired(for_change_, now);
+  if (for_watchers_.empty()) return;
+  DropExpired(for_watchers_, now);
+  CountHeldForWatchers();
 }
 
-void WaitingProposals::DropExpired(std::vector<Proposal>& held, TimePoint now) {
+template <class List>
+void WaitingProposals::DropExpired(List& held, TimePoint now) {
   std::erase_if(held, [&](const Proposal& proposal) {
     if (proposal.deadline > now) return false;
     Release(proposal.data.size());
@@ -62,6 +82,8 @@ void WaitingProposals::FailAll(const Error& error) {
   }
   for_leader_.clear();
   for_change_.clear();
+  for_watchers_.clear();
+  CountHeldForWatchers();
 }
 
 }  // namespace kvorum::server

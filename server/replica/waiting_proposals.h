@@ -9,7 +9,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -41,6 +43,14 @@ class WaitingProposals {
   std::vector<Proposal> TakeHeldForLeader() { return std::exchange(for_leader_, {}); }
   std::vector<Proposal> TakeHeldForChange() { return std::exchange(for_change_, {}); }
 
+  // Keeps a key write, which Raft has not been given yet, until watchers have caught up.
+  void HoldForWatchers(Proposal proposal);
+  bool HasHeldForWatchers() const { return !for_watchers_.empty(); }
+  // Moves the first ones, `count` at most, to the end of `to`.
+  void TakeHeldForWatchers(std::size_t count, std::vector<Proposal>& to);
+  // The key writes that wait for their outcome, held or not.
+  std::size_t key_writes() const { return waiters_.key_writes(); }
+
   void Fail(std::uint64_t id, const Error& error);
   // Fails those past their deadline with the error, which is made only if there are any, and drops
   // their proposals.
@@ -51,10 +61,19 @@ class WaitingProposals {
   std::uint64_t failed() const { return failed_.value(); }
   std::size_t pending() const { return waiters_.size(); }
   std::size_t pending_bytes() const { return bytes_.load(std::memory_order_relaxed); }
+  std::size_t held_for_watchers() const {
+    return held_for_watchers_.load(std::memory_order_relaxed);
+  }
+  // Since the start.
+  std::uint64_t ever_held_for_watchers() const { return ever_held_for_watchers_.value(); }
 
  private:
   void Hold(std::vector<Proposal>& held, Proposal proposal);
-  void DropExpired(std::vector<Proposal>& held, TimePoint now);
+  template <class List>
+  void DropExpired(List& held, TimePoint now);
+  void CountHeldForWatchers() {
+    held_for_watchers_.store(for_watchers_.size(), std::memory_order_relaxed);
+  }
 
   WaitTable& waiters_;
   const Bounds bounds_;
@@ -62,6 +81,9 @@ class WaitingProposals {
   Counter failed_;
   std::vector<Proposal> for_leader_;
   std::vector<Proposal> for_change_;
+  std::deque<Proposal> for_watchers_;
+  std::atomic<std::size_t> held_for_watchers_{0};
+  Counter ever_held_for_watchers_;
 };
 
 }  // namespace kvorum::server

@@ -14,6 +14,7 @@
 #include "base/rng.h"
 #include "raft/node.h"
 #include "raft/read_queue.h"
+#include "server/messages/lease_messages.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/small_cluster.h"
 
@@ -252,6 +253,107 @@ TEST_F(ReplicaTest, WhatWaitsWithoutALeaderIsBounded) {
   const Read again(*cluster_, leader);
   cluster_->RunFor(seconds(1));
   EXPECT_FALSE(again.has_ended());
+}
+
+// Writes that wait for the watchers of their member.
+class WatchersBehindTest : public ReplicaTest {
+ protected:
+  // Every member has the bound, and the lag that the test says.
+  std::size_t StartBounded(std::size_t size) {
+    return Start(size, [this](LocalMemberOptions& options) {
+      options.replica.max_watch_lag = 3;
+      options.watch_lag = [this, name = options.name] { return lags_[name]; };
+    });
+  }
+  std::int64_t& LagOf(std::size_t member) { return lags_[SmallCluster::NameOf(member)]; }
+  // Proposes without waiting; the outcome goes to `outcomes_`.
+  void Send(std::size_t member, RequestKind kind, const std::string& body) {
+    cluster_->member(member).Propose(kind, body, [this](Result<ApplyResult::Value> outcome) {
+      outcomes_.push_back(outcome.has_value() ? Error{} : outcome.error());
+    });
+  }
+  std::size_t Held(std::size_t member) {
+    return cluster_->replica(member).waiting_proposals().held_for_watchers();
+  }
+
+  std::map<std::string, std::int64_t> lags_;
+  std::vector<Error> outcomes_;
+};
+
+TEST_F(WatchersBehindTest, WritesOfKeysWaitInOrderAndNothingElseDoes) {
+  const std::size_t leader = StartBounded(1);
+  LagOf(leader) = 3;
+  for (int i = 1; i <= 9; ++i) Send(leader, RequestKind::kPut, PutBody("key", std::to_string(i)));
+  cluster_->RunFor(milliseconds(100));
+  EXPECT_EQ(Held(leader), 9U);
+  EXPECT_EQ(Value(leader), "before");
+  Send(leader, RequestKind::kLeaseGrant, EncodeLeaseGrant({.ttl_s = 60, .id = 7}));
+  ASSERT_TRUE(cluster_->RunUntil([&] { return outcomes_.size() == 1; }));
+  EXPECT_EQ(Held(leader), 9U);
+  LagOf(leader) = 1;
+  ASSERT_TRUE(cluster_->RunUntil([&] { return outcomes_.size() == 10; }));
+  EXPECT_EQ(Value(leader), "9");
+  for (const Error& error : outcomes_) EXPECT_EQ(error, Error{});
+}
+
+TEST_F(WatchersBehindTest, AWriteThatWaitsInVainTimesOutAndIsGone) {
+  const std::size_t leader = StartBounded(1);
+  LagOf(leader) = 100;
+  Send(leader, RequestKind::kPut, PutBody("key", "late"));
+  ASSERT_TRUE(cluster_->RunUntil([&] { return outcomes_.size() == 1; }));
+  EXPECT_EQ(outcomes_[0], kErrTimeout.ToError());
+  EXPECT_EQ(Held(leader), 0U);
+  LagOf(leader) = 0;
+  EXPECT_TRUE(Put(leader, "after").has_value());
+  EXPECT_EQ(Value(leader), "after");
+}
+
+TEST_F(WatchersBehindTest, TheBoundIsOfTheMemberThatTheClientAsks) {
+  const std::size_t leader = StartBounded(3);
+  const std::size_t follower = FollowerOf(leader);
+  LagOf(follower) = 3;
+  Send(follower, RequestKind::kPut, PutBody("key", "held"));
+  cluster_->RunFor(milliseconds(500));
+  EXPECT_EQ(Held(follower), 1U);
+  EXPECT_TRUE(Put(leader, "passes").has_value());
+  LagOf(follower) = 2;
+  ASSERT_TRUE(cluster_->RunUntil([&] { return outcomes_.size() == 1; }));
+  EXPECT_EQ(Value(follower), "held");
+}
+
+TEST_F(WatchersBehindTest, WhatWasHeldGoesOnUnderTheNextLeader) {
+  const std::size_t leader = StartBounded(3);
+  const std::size_t follower = FollowerOf(leader);
+  LagOf(follower) = 3;
+  for (int i = 1; i <= 5; ++i) Send(follower, RequestKind::kPut, PutBody("key", std::to_string(i)));
+  cluster_->RunFor(milliseconds(100));
+  cluster_->Kill(leader);
+  ASSERT_TRUE(
+      cluster_->RunUntil([&] { return cluster_->replica(follower).leader() == raft::kNone; }));
+  LagOf(follower) = 0;
+  ASSERT_TRUE(cluster_->RunUntil([&] { return outcomes_.size() == 5; }));
+  for (const Error& error : outcomes_) EXPECT_EQ(error, Error{});
+  EXPECT_EQ(Value(follower), "5");
+}
+
+TEST_F(WatchersBehindTest, AMemberThatStopsTellsThoseThatWait) {
+  const std::size_t leader = StartBounded(1);
+  LagOf(leader) = 3;
+  Send(leader, RequestKind::kPut, PutBody("key", "held"));
+  cluster_->RunFor(milliseconds(100));
+  EXPECT_TRUE(cluster_->Stop(leader));
+  ASSERT_EQ(outcomes_.size(), 1U);
+  EXPECT_EQ(outcomes_[0], kErrStopped.ToError());
+}
+
+TEST_F(WatchersBehindTest, WithoutABoundNobodyAsks) {
+  const std::size_t leader = Start(1, [](LocalMemberOptions& options) {
+    options.watch_lag = [] {
+      ADD_FAILURE() << "asked";
+      return INT64_MAX;
+    };
+  });
+  EXPECT_TRUE(Put(leader, "after").has_value());
 }
 
 TEST_F(ReplicaTest, AProposalWithoutALeaderWaitsForOne) {

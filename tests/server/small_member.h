@@ -94,7 +94,8 @@ class SmallMember {
                                                         .auth_revision = as.revision}),
                          .deadline = lanes_.clock().Now() + std::chrono::seconds(7),
                          .waiter = std::move(waiter),
-                         .only_in_term = only_in_term});
+                         .only_in_term = only_in_term,
+                         .is_key_write = IsKeyWrite(kind)});
     local_member_->replica().Propose(std::move(proposals));
   }
 

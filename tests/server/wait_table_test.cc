@@ -32,11 +32,13 @@ Names NamesOf(const std::vector<std::unique_ptr<Waiter>>& waiters) {
 
 class WaitTableTest : public testing::Test {
  protected:
-  void Register(std::uint64_t id, std::string name, std::int64_t deadline_ns = 100) {
+  void Register(std::uint64_t id, std::string name, std::int64_t deadline_ns = 100,
+                bool is_key_write = false) {
     std::vector<PendingProposal> one;
     one.push_back({.id = id,
                    .deadline = {deadline_ns},
-                   .waiter = std::make_unique<NamedWaiter>(std::move(name))});
+                   .waiter = std::make_unique<NamedWaiter>(std::move(name)),
+                   .is_key_write = is_key_write});
     table_.Register(std::move(one));
   }
   WaitTable table_;
@@ -61,6 +63,18 @@ TEST_F(WaitTableTest, TheDeadlineItselfIsTooLate) {
   EXPECT_EQ(NamesOf(table_.TakeExpired({10})), Names{"early"});
   EXPECT_EQ(NamesOf(table_.TakeExpired({10})), Names{});
   EXPECT_EQ(NamesOf(table_.Take({1, 2})), (Names{"-", "late"})) << "the outcome came too late";
+}
+
+TEST_F(WaitTableTest, TheKeyWritesAmongThemAreCounted) {
+  Register(1, "lease");
+  for (std::uint64_t id = 2; id <= 5; ++id) Register(id, "put", id == 4 ? 10 : 100, true);
+  EXPECT_EQ(table_.key_writes(), 4U);
+  table_.Take({1, 2, 2, 9});
+  EXPECT_EQ(table_.key_writes(), 3U);
+  table_.TakeExpired({10});
+  EXPECT_EQ(table_.key_writes(), 2U);
+  table_.TakeAll();
+  EXPECT_EQ(table_.key_writes(), 0U);
 }
 
 TEST_F(WaitTableTest, AllCanBeTaken) {

@@ -97,6 +97,24 @@ TEST_F(WaitingProposalsTest, WhoseTimeIsOverIsToldOnceAndHeldNoLonger) {
   EXPECT_TRUE(Admit(4, 40)) << "the bytes are free";
 }
 
+TEST_F(WaitingProposalsTest, WhatIsHeldForWatchersCountsAsAdmitted) {
+  std::vector<Proposal> proposals;
+  proposals.push_back(Make(1, 60));
+  proposals.push_back(Make(2, 40));
+  ASSERT_TRUE(waiting_.Admit(proposals));
+  for (Proposal& proposal : proposals) waiting_.HoldForWatchers(std::move(proposal));
+  EXPECT_EQ(waiting_.held_for_watchers(), 2U);
+  EXPECT_EQ(waiting_.pending_bytes(), 100U) << "once";
+  EXPECT_FALSE(Admit(3, 1));
+  std::vector<Proposal> taken;
+  waiting_.TakeHeldForWatchers(1, taken);
+  ASSERT_EQ(taken.size(), 1U);
+  EXPECT_EQ(taken[0].id, 1U);
+  waiting_.TakeHeldForWatchers(5, taken);
+  EXPECT_EQ(taken.size(), 2U);
+  EXPECT_FALSE(waiting_.HasHeldForWatchers());
+}
+
 TEST_F(WaitingProposalsTest, AllFailWhenTheMemberStops) {
   EXPECT_TRUE(Admit(1, 1));
   EXPECT_TRUE(Admit(2, 1));
