@@ -77,7 +77,14 @@ void AddOwnMetrics(MetricsRegistry& registry, const MetricSources& of) {
                     const watch::Hub::Lag lag = of.context->watches->LargestLag();
                     out.Add({"synced"}, static_cast<double>(lag.synced));
                     out.Add({"unsynced"}, static_cast<double>(lag.unsynced));
+                    out.Add({"awaited"}, static_cast<double>(lag.awaited));
                   });
+  registry.Gauge("kvorum_proposals_held_for_watchers",
+                 "Writes of keys that wait for watchers (--max-watch-lag).",
+                 [replica] { return replica().waiting_proposals().held_for_watchers(); });
+  registry.Counter("kvorum_proposals_ever_held_for_watchers_total",
+                   "Writes of keys that have waited for watchers.",
+                   [replica] { return replica().waiting_proposals().ever_held_for_watchers(); });
   registry.Gauge("kvorum_answer_memory_bytes", "Memory of answers that clients have not read.",
                  [&of] { return of.context->answers->used_bytes(); });
   registry.Gauge("kvorum_answer_memory_limit_bytes", "The bound of that.",

@@ -161,6 +161,9 @@ std::span<const Flag> Flags() {
       {"snapshot-rate-bytes", "Member", kEffective, &Options::snapshot_rate_bytes, "0",
        "Bytes a second at which a database is sent to a member or saved by a client, each (0: as "
        "fast as it is taken)."},
+      {"max-watch-lag", "Member", kEffective, &Options::max_watch_lag, "0",
+       "Revisions that watchers whose clients read may lack before this member's puts, deletes and "
+       "transactions wait for them (0: puts never wait for watchers)."},
       {"replica-check", "Member", kEffective, &Options::replica_check, "quarantine",
        "What a member does that holds other keys than the majority: 'quarantine' (it serves none), "
        "'alarm', 'report' or 'off'."},

@@ -122,6 +122,7 @@ LocalMemberOptions MakeLocalMemberOptions(const Options& options,
   local_member.replica.hurry_first_election = options.initial_election_tick_advance;
   local_member.replica.snapshot_count = options.snapshot_count;
   local_member.replica.request_timeout = options.RequestTimeout();
+  local_member.replica.max_watch_lag = options.max_watch_lag;
   if (const auto policy =
           ParseCompactionRetention(options.auto_compaction_mode, options.auto_compaction_retention);
       policy.has_value()) {

@@ -236,6 +236,7 @@ Result<void> Process::Impl::Open() {
   instance_options.simple_tokens = authentication->simple_tokens();
   instance_options.apply.answers = &client_server.answers();
   instance_options.on_removed = [this] { removal.Begin(); };
+  instance_options.watch_lag = [this] { return watches->LargestLag().awaited; };
   const auto open_backend = [quota_bytes = instance_options.quota_bytes,
                              readers = &database_readers](const std::string& path) {
     return mvcc::OpenLmdbBackend({.path = path, .quota_bytes = quota_bytes, .readers = readers});
