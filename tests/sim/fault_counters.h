@@ -72,6 +72,7 @@ enum class Fault : std::uint8_t {
   kWatchCompacted,      // a watcher was told that the events it needs are compacted
   kWatchUnderSnapshot,  // a snapshot was installed while there were watchers
   kWatchJump,           // a batch of which the hub got no records
+  kWatchAwaited,        // a write waited for watchers
   kWatchFuture,         // a start after the newest revision
   kWatchFragment,       // a revision came in fragments
   kWatchFiltered,       // events that the filters kept away
@@ -134,7 +135,7 @@ enum class Fault : std::uint8_t {
   kCacheAsked,         // a consistent read was answered
   kCachePaused,
 };
-inline constexpr std::array<std::string_view, 119> kFaultNames = {"message-lost",
+inline constexpr std::array<std::string_view, 120> kFaultNames = {"message-lost",
                                                                   "message-delayed",
                                                                   "message-duplicated",
                                                                   "message-reordered",
@@ -195,6 +196,7 @@ inline constexpr std::array<std::string_view, 119> kFaultNames = {"message-lost"
                                                                   "watch-compacted",
                                                                   "watch-under-snapshot",
                                                                   "watch-jump",
+                                                                  "watch-awaited",
                                                                   "watch-future",
                                                                   "watch-fragment",
                                                                   "watch-filtered",

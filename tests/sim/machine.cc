@@ -220,7 +220,8 @@ void Machine::Propose(server::RequestKind kind, std::string_view body,
   proposals.push_back({.id = id,
                        .data = server::EncodeInternalRequest(id, kind, body),
                        .deadline = clock_.Now() + options_.replica.request_timeout,
-                       .waiter = std::move(waiter)});
+                       .waiter = std::move(waiter),
+                       .is_key_write = server::IsKeyWrite(kind)});
   local_member_->replica().Propose(std::move(proposals));
 }
 

@@ -55,6 +55,7 @@ class Services {
   void BreakCalls();
 
   const watch::Shard& watchers() { return hub_.shard(0); }
+  std::int64_t AwaitedLag() { return hub_.LargestLag().awaited; }
   // Those for a lock or an election.
   std::size_t waiting_calls() const {
     return services_.lock.waiting().calls() + services_.election.waiting().calls();

@@ -106,7 +106,7 @@ class Simulation final : public MachineWatcher {
     if (!world_.failed()) Converge();
     if (!world_.failed()) Judge(world_, clients_.requests(), oracle_.states(), events_, ledger_);
     for (const auto& machine : machines_) {
-      if (machine->up()) CountNotTaken(*machine);
+      if (machine->up()) CountProposals(*machine);
     }
     Report report{.failure = world_.failure,
                   .tail = {},
@@ -143,13 +143,14 @@ class Simulation final : public MachineWatcher {
     network_.Forget(machine);
     posts_.Forget(machine);
     oracle_.OnEnding(machine);
-    if (machine.up()) CountNotTaken(machine);
+    if (machine.up()) CountProposals(machine);
   }
 
  private:
-  void CountNotTaken(Machine& machine) {
-    world_.faults.Add(Fault::kProposalNotTaken,
-                      machine.local_member().replica().repeated_proposals());
+  void CountProposals(Machine& machine) {
+    const server::Replica& replica = machine.local_member().replica();
+    world_.faults.Add(Fault::kProposalNotTaken, replica.repeated_proposals());
+    world_.faults.Add(Fault::kWatchAwaited, replica.waiting_proposals().ever_held_for_watchers());
   }
 
   std::vector<std::unique_ptr<Machine>> MakeMachines() {
@@ -182,6 +183,9 @@ class Simulation final : public MachineWatcher {
       options.store.compaction.batch_limit = 1'000;
     }
     options.replica.election_timeout = options.raft.election_ticks * options.replica.tick;
+    // The writes of some clusters wait for watchers. It is not drawn: the others run without.
+    const std::uint64_t seed = world_.options.seed;
+    if (seed % 4 == 3) options.replica.max_watch_lag = 1 + seed / 4 % 20;
     SetLeaseOptions(options);
     Services::Options services = FrontOptions();
     services.passwords = &passwords_;
@@ -197,6 +201,9 @@ class Simulation final : public MachineWatcher {
       machines.back()->options().name = machines.back()->name();
       peer_ports_.push_back(std::make_unique<PeerPorts>(world_, machines_, network_, i));
       machines.back()->options().peers = peer_ports_.back().get();
+      machines.back()->options().watch_lag = [this, i] {
+        return machines_[i]->services().AwaitedLag();
+      };
       posters_.push_back(posts_.PosterOf(i));
       machines.back()->make_services = [this, i, services] {
         Services::Options options_of_front = services;
