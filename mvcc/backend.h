@@ -74,6 +74,8 @@ class Snapshot {
   // The number of records in the `key` bucket by the backend's own count, not by walking it. A
   // start that scans the bucket compares: a scan that saw another number met a damaged file.
   virtual Result<std::uint64_t> CountRevisions() = 0;
+  // The number of commits up to this state: no two states of one file have the same.
+  virtual std::uint64_t CommitNumber() const = 0;
   // True if the backend waits for this snapshot to be released, and admits no reader until it is:
   // long-running holders check it periodically, and give up (kReaderMustEnd).
   virtual bool MustEnd() const { return false; }

@@ -67,6 +67,7 @@ class LmdbSnapshot final : public Snapshot {
   Result<void> ScanSizes(Bucket bucket, std::string_view from, std::string_view to,
                          const VisitSize& visit) override;
   Result<std::uint64_t> CountRevisions() override;
+  std::uint64_t CommitNumber() const override { return mdb_txn_id(transaction_); }
   bool MustEnd() const override;
 
   // Begins or renews the transaction. Returns LMDB's code.

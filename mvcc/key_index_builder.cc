@@ -7,10 +7,9 @@
 #include <utility>
 
 #include "base/sort_head.h"
-#include "mvcc/index_loader.h"
 #include "mvcc/index_tree.h"
-#include "mvcc/index_versions.h"
 #include "mvcc/mapped_memory.h"
+#include "mvcc/sorted_index_builder.h"
 
 namespace kvorum::mvcc {
 namespace {
@@ -240,25 +239,14 @@ class Merger {
   std::vector<Source> sources_;  // a heap, the least first
 };
 
-void LoadTree(Merger& merger, index::Tree& tree, Revision newest) {
-  index::Loader loader(tree);
-  index::Entry* entry = nullptr;
+void AddAll(Merger& merger, SortedIndexBuilder& builder) {
   for (const Packed* packed = merger.front(); packed != nullptr; packed = merger.front()) {
-    const index::RestoredRecord record{
-        .key = packed->key(),
-        .revision = {packed->main, packed->sub},
-        .origin = {.created = packed->created, .version = packed->version},
-        .tombstone = packed->tombstone()};
-    if (entry != nullptr && entry->key() == record.key) {
-      entry = tree.Restore(entry, record);
-    } else {
-      if (entry != nullptr) loader.Add(entry);
-      entry = tree.Restore(nullptr, record);
-    }
+    builder.Add({.key = packed->key(),
+                 .revision = {packed->main, packed->sub},
+                 .origin = {.created = packed->created, .version = packed->version},
+                 .tombstone = packed->tombstone()});
     merger.PopFront();
   }
-  if (entry != nullptr) loader.Add(entry);
-  loader.Finish(newest);
 }
 
 }  // namespace
@@ -295,11 +283,10 @@ Result<std::unique_ptr<KeyIndex>> KeyIndexBuilder::Build(IndexMark mark) {
     merger.AddList(chunk->impl_->records);
   }
   merger.Start();
-  auto result = std::make_unique<KeyIndex>();
-  LoadTree(merger, *result->tree_, newest);
+  SortedIndexBuilder builder;
+  AddAll(merger, builder);
   chunks_.clear();
-  result->Publish(mark);
-  return result;
+  return builder.Build(newest, mark);
 }
 
 }  // namespace kvorum::mvcc

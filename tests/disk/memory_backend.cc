@@ -42,6 +42,7 @@ using Entries = std::map<std::string, std::shared_ptr<const std::string>, std::l
 struct State {
   std::array<Entries, kBucketNames.size()> buckets;
   std::uint64_t live_bytes = 0;
+  std::uint64_t commit = 0;
 
   Entries& Of(Bucket bucket) { return buckets[static_cast<std::size_t>(bucket)]; }
   const Entries& Of(Bucket bucket) const { return buckets[static_cast<std::size_t>(bucket)]; }
@@ -197,6 +198,7 @@ class MemorySnapshot final : public Snapshot {
   }
 
   Result<std::uint64_t> CountRevisions() override { return state_->Of(Bucket::kKey).size(); }
+  std::uint64_t CommitNumber() const override { return state_->commit; }
 
  private:
   // Under the lock: a commit that finds no other holder changes the state in place.
@@ -348,6 +350,7 @@ class MemoryBackend final : public Backend {
     // Readers take and drop the state under the lock: if we are its only holder, we stay so.
     if (state_.use_count() > 1) state_ = std::make_shared<State>(*state_);
     KV_CHECK(ApplyPayload(*state_, payload), "a commit of our own cannot be applied");
+    state_->commit = commit_;
     RefreshSizes();
     return {};
   }
@@ -424,6 +427,7 @@ class MemoryBackend final : public Backend {
     KV_RETURN_IF_ERROR(SyncFolder());
     if (file.size() > log_end_) KV_RETURN_IF_ERROR(file_->Truncate(log_end_));
     KV_RETURN_IF_ERROR(file_->Sync());
+    state_->commit = commit_;
     newest_slot_ = second_is_newer ? 1 : 0;
     KV_RETURN_IF_ERROR(WriteSlot());
     RefreshSizes();

@@ -238,6 +238,7 @@ class ImpatientBackend final : public Backend {
       return reader_->Scan(bucket, from, to, visit);
     }
     Result<std::uint64_t> CountRevisions() override { return reader_->CountRevisions(); }
+    std::uint64_t CommitNumber() const override { return reader_->CommitNumber(); }
     bool MustEnd() const override {
       told_ = told_ || owner_.wanted > 0;
       return told_;
