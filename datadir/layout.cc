@@ -9,6 +9,7 @@
 #include "bbolt/format.h"
 #include "bbolt/meta.h"
 #include "mvcc/backend_lmdb_pages.h"
+#include "mvcc/index_file.h"
 
 namespace kvorum::datadir {
 namespace {
@@ -142,6 +143,8 @@ Result<void> RemoveLeftovers(FileSystem& fs, const Layout& layout) {
   KV_TRY(const bool is_ours, IsOurs(fs, layout));
   KV_TRY(const DatabaseOwner owner, OwnerOfDatabase(fs, layout.database));
   if (owner != (is_ours ? DatabaseOwner::kKvorum : DatabaseOwner::kEtcd)) return {};
+  // It was kvorum's before a move, and of a database that is none any more.
+  if (!is_ours) KV_RETURN_IF_ERROR(mvcc::RemoveIndexFile(fs, layout.database));
   KV_RETURN_IF_ERROR(RemoveIfThere(fs, RewriteOf(layout.database)));
   KV_RETURN_IF_ERROR(RemoveUnfinished(fs, layout.Adopted()));
   return EndRelease(fs, layout);
@@ -150,6 +153,7 @@ Result<void> RemoveLeftovers(FileSystem& fs, const Layout& layout) {
 Result<void> Exchange(FileSystem& fs, const std::string& made, const std::string& database,
                       const std::string& kept) {
   const std::string folder = ParentDirectory(database);
+  KV_RETURN_IF_ERROR(mvcc::RemoveIndexFile(fs, database));
   KV_TRY(const bool there, fs.Exists(database));
   if (there) {
     KV_RETURN_IF_ERROR(RemoveIfThere(fs, LmdbLockOf(database)));

@@ -12,6 +12,9 @@
 #include "datadir/wait_for_lock.h"
 #include "datadir/watched_database.h"
 #include "mvcc/bucket.h"
+#include "mvcc/index_file.h"
+#include "mvcc/index_file_reader.h"
+#include "mvcc/write_batch.h"
 
 namespace kvorum::datadir {
 namespace {
@@ -92,7 +95,7 @@ class Verification {
          file.error().code == Code::kResourceExhausted))
       return Fail(file.error());
     auto read =
-        file.has_value() ? ReadContent(*Watch(*std::move(file), on_progress_)) : Fail(file.error());
+        file.has_value() ? ReadWatched(*Watch(*std::move(file), on_progress_)) : Fail(file.error());
     if (read.has_value()) {
       found_.database = *std::move(read);
       return {};
@@ -106,6 +109,30 @@ class Verification {
     for (const std::string& kept : {layout_.KeptOfEtcd(), layout_.KeptOfOurs()})
       if (fs_.Exists(kept).value_or(false)) return "an older state is in " + kept;
     return "no older state is kept here";
+  }
+
+  Result<VerifiedDatabase> ReadWatched(DatabaseFile& file) {
+    KV_TRY(VerifiedDatabase found, ReadContent(file));
+    if (found_.owner == DatabaseOwner::kKvorum)
+      KV_RETURN_IF_ERROR(CheckSavedIndex(file, found.applied));
+    return found;
+  }
+
+  // It saves a start some time, and is of no other use.
+  Result<void> CheckSavedIndex(DatabaseFile& database, raft::Index applied) {
+    const auto saved = mvcc::CheckIndexFile(fs_, layout_.database);
+    if (!saved.has_value() && saved.error().code == Code::kNotFound) return {};
+    KV_TRY(const auto mark, database.GetMeta(mvcc::meta_key::kIndexMark));
+    const std::string path = mvcc::IndexFilePath(layout_.database);
+    if (!saved.has_value()) {
+      found_.notes.push_back("the saved key index in " + path + " cannot be used (" +
+                             saved.error().message + "): a start reads every record instead");
+    } else if (saved->mark != mark || saved->consistent_index != applied.value()) {
+      found_.notes.push_back("the saved key index in " + path +
+                             " is of another state of the database: a start reads every record "
+                             "instead");
+    }
+    return {};
   }
 
   static Result<VerifiedDatabase> ReadContent(DatabaseFile& file) {

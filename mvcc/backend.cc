@@ -10,7 +10,7 @@ namespace {
 
 // Keys in which members of one cluster may differ although they hold the same data.
 constexpr std::array kLocalMetaKeys = {meta_key::kConsistentIndex, meta_key::kTerm,
-                                       meta_key::kStorageVersion};
+                                       meta_key::kStorageVersion, meta_key::kIndexMark};
 
 bool IsLocal(Bucket bucket, std::string_view key) {
   return bucket == Bucket::kMeta && std::ranges::find(kLocalMetaKeys, key) != kLocalMetaKeys.end();

@@ -118,6 +118,7 @@ Committer::Outcome Committer::CommitPublished(std::vector<Revision> deletions) {
 
 Committer::Outcome Committer::Commit(WriteBuffer::Taken taken) {
   if (!taken.batch.empty()) {
+    if (options_.before_write) options_.before_write();
     const TimePoint start = executor_.clock().Now();
     if (const Result<void> committed = backend_->Commit(taken.batch); !committed.has_value()) {
       if (committed.error().code == Code::kResourceExhausted) {
@@ -237,6 +238,7 @@ void Committer::FinishDefragment(std::unique_ptr<DefragmentCopy> copy, Result<vo
     AnswerDefragment(DiskIsFull());
     return;
   }
+  if (options_.before_write) options_.before_write();
   const auto finished = backend_->FinishDefragment(std::move(copy));
   if (finished.has_value()) {
     AnswerDefragment({});

@@ -20,6 +20,7 @@ inline constexpr std::array<Bucket, kBucketNames.size()> kBucketsByName = [] {
 
 // The auth bucket also holds what only our members know: since when tokens, users and roles count.
 constexpr bool IsEtcds(Bucket bucket, std::string_view key) {
+  if (bucket == Bucket::kMeta) return key != meta_key::kIndexMark;
   return bucket != Bucket::kAuth || key == "authEnabled" || key == "authRevision";
 }
 

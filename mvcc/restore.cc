@@ -170,6 +170,11 @@ Result<Layout> FindLayout(Backend& backend) {
 
 }  // namespace
 
+Result<std::int64_t> NewestMain(Snapshot& content) {
+  KV_TRY(const MainSpan span, FindSpan(content));
+  return std::max<std::int64_t>(span.last, 0);
+}
+
 Result<std::unique_ptr<KeyIndex>> RestoreIndex(Backend& backend, const RestoreRequest& request) {
   KV_TRY(const Layout layout, FindLayout(backend));
   const unsigned threads = ThreadsFor(request, layout.records);

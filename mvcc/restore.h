@@ -26,4 +26,7 @@ struct RestoreRequest {
 // damaged, missing or contradict each other. No commit may happen meanwhile.
 Result<std::unique_ptr<KeyIndex>> RestoreIndex(Backend& backend, const RestoreRequest& request);
 
+// The newest record's main revision; 0 without records.
+Result<std::int64_t> NewestMain(Snapshot& content);
+
 }  // namespace kvorum::mvcc

@@ -59,9 +59,11 @@ Store::Store(StoreOptions options, std::unique_ptr<Backend> backend, StoreExecut
     : options_(std::move(options)),
       executors_(executors),
       state_(std::make_shared<StoreState>(std::move(backend), options_.buffer)),
+      keeper_(options_.index_file, executors_.apply.clock()),
       committer_(*state_->backend, state_->buffer, executors_.backend, executors_.copier,
                  [this] {
                    Committer::Options commit = options_.commit;
+                   commit.before_write = [this] { keeper_.BeforeWrite(); };
                    commit.on_written = [this](const WriteBatch& batch) { history_sum_.Add(batch); };
                    commit.on_commit = [this](const Committer::CommitStats& stats) {
                      sizes_.Refresh(committer_.backend());
@@ -80,7 +82,7 @@ Store::~Store() = default;
 Result<std::unique_ptr<Store>> Store::Open(StoreOptions options, std::unique_ptr<Backend> backend,
                                            StoreExecutors executors) {
   std::unique_ptr<Store> store(new Store(std::move(options), std::move(backend), executors));
-  KV_TRY(const Restored restored, Restore(store->options_, *store->state_));
+  KV_TRY(const Restored restored, Restore(store->options_, *store->state_, &store->keeper_));
   store->GoOnFrom(restored, /*side_version=*/0);
   store->BeginHistorySum(restored);
   store->sizes_.Refresh(*store->state_->backend);
@@ -97,22 +99,35 @@ Result<Store::Recovered> Store::ReadRecovered(Snapshot& content) {
   return recovered;
 }
 
-Result<Store::Restored> Store::Restore(const StoreOptions& options, StoreState& state) {
+Result<Store::Restored> Store::ReadMarks(Snapshot& content) {
+  Restored restored;
+  KV_TRY(restored.recovered, ReadRecovered(content));
+  KV_TRY(restored.scheduled_compact, ReadCompactMark(content, meta_key::kScheduledCompact));
+  KV_TRY(restored.finished_compact, ReadCompactMark(content, meta_key::kFinishedCompact));
+  return restored;
+}
+
+Result<Store::Restored> Store::Restore(const StoreOptions& options, StoreState& state,
+                                       IndexKeeper* keeper) {
   Restored restored;
   {
     KV_TRY(const Reader reader, state.backend->NewReader());
-    KV_TRY(restored.recovered, ReadRecovered(*reader));
-    KV_TRY(restored.scheduled_compact, ReadCompactMark(*reader, meta_key::kScheduledCompact));
-    KV_TRY(restored.finished_compact, ReadCompactMark(*reader, meta_key::kFinishedCompact));
+    KV_TRY(restored, ReadMarks(*reader));
   }
-  // A compaction may have removed the records of the newest revisions, which must not be used a
-  // second time.
-  const std::int64_t compacted = restored.compact_revision();
-  KV_TRY(state.index,
-         RestoreIndex(*state.backend, {.at_least_revision = std::max<std::int64_t>(1, compacted),
-                                       .compact_revision = compacted,
-                                       .threads = options.restore_threads,
-                                       .on_lease_attachment = options.on_lease_attachment}));
+  bool is_loaded = false;
+  if (keeper != nullptr && keeper->is_on()) {
+    KV_TRY(is_loaded, LoadSavedIndex(options, state, *keeper));
+  }
+  if (!is_loaded) {
+    // A compaction may have removed the records of the newest revisions, which must not be used a
+    // second time.
+    const std::int64_t compacted = restored.compact_revision();
+    KV_TRY(state.index,
+           RestoreIndex(*state.backend, {.at_least_revision = std::max<std::int64_t>(1, compacted),
+                                         .compact_revision = compacted,
+                                         .threads = options.restore_threads,
+                                         .on_lease_attachment = options.on_lease_attachment}));
+  }
   restored.revision = state.index->Snapshot().mark().current_revision;
   return restored;
 }

@@ -37,6 +37,7 @@
 #include "mvcc/compaction.h"
 #include "mvcc/hash.h"
 #include "mvcc/history_sum.h"
+#include "mvcc/index_keeper.h"
 #include "mvcc/key_index.h"
 #include "mvcc/publish_listener.h"
 #include "mvcc/requests.h"
@@ -65,6 +66,8 @@ struct StoreOptions {
   // Called for each key that is attached to a lease, in no order: at Open, and on the copier for
   // the content that Install brings.
   std::function<void(std::string_view key, std::int64_t lease)> on_lease_attachment;
+  // By default the index is not saved.
+  IndexFileOptions index_file = {};
 };
 
 struct StoreExecutors {
@@ -75,8 +78,9 @@ struct StoreExecutors {
 
 class Store {
  public:
-  // Rebuilds the index from the backend and resumes a compaction that a crash cut off. 1,000,000
-  // keys take well under a second. kDataLoss for a backend whose records contradict each other.
+  // Reads the saved index, or rebuilds it from the backend, and resumes a compaction that a crash
+  // cut off. 1,000,000 keys take well under a second. kDataLoss for a backend whose records
+  // contradict each other.
   static Result<std::unique_ptr<Store>> Open(StoreOptions options, std::unique_ptr<Backend> backend,
                                              StoreExecutors executors);
   ~Store();
@@ -92,6 +96,8 @@ class Store {
     std::string storage_version;
   };
   const Recovered& recovered() const { return recovered_; }
+  // True if Open has found the index saved, and has not read the records.
+  bool has_loaded_index() const { return keeper_.has_loaded(); }
 
   // ---- any thread ----
 
@@ -156,8 +162,9 @@ class Store {
 
   // Calls `done` on the backend executor once everything published before is durable.
   void Flush(Committer::Callback done) { committer_.Flush(std::move(done)); }
-  // See Committer.
-  void Close(Committer::Callback done) { committer_.Close(std::move(done)); }
+  // The last call: see Committer. Then saves the index, if the store is between two batches and no
+  // compaction is unfinished. The apply executor still runs.
+  void Close(Committer::Callback done);
   bool CommitStalled() const { return committer_.stalled(); }
   // See Committer::Defragment.
   void Defragment(std::move_only_function<void(Result<void>)> done);
@@ -257,7 +264,18 @@ class Store {
     std::int64_t compact_revision() const { return std::max(scheduled_compact, finished_compact); }
   };
   struct Installation;
-  static Result<Restored> Restore(const StoreOptions& options, StoreState& state);
+  // With the saved index, if there is a keeper and it has one of this state.
+  static Result<Restored> Restore(const StoreOptions& options, StoreState& state,
+                                  IndexKeeper* keeper);
+  static Result<Restored> ReadMarks(Snapshot& content);
+  // The state that a saved index of this content belongs to.
+  static Result<IndexBinding> ReadBinding(Snapshot& content);
+  static Result<bool> LoadSavedIndex(const StoreOptions& options, StoreState& state,
+                                     IndexKeeper& keeper);
+  // Publishes the mark of an index that is to be saved; false if it cannot be.
+  bool PutIndexMark();
+  void SaveIndex(Committer::Callback done);
+  bool IsAt(const IndexBinding& binding) const;
   // Starts writing on top of the restored content.
   void GoOnFrom(const Restored& restored, std::uint64_t side_version);
   void BeginHistorySum(const Restored& restored);
@@ -292,6 +310,7 @@ class Store {
   std::shared_ptr<StoreState> state_;
   mutable std::mutex state_mutex_;
   BackendSizes sizes_;
+  IndexKeeper keeper_;
   Committer committer_;
   HashStorage hashes_;
   HistorySum history_sum_;

@@ -48,7 +48,7 @@ Result<void> Store::BuildInstallation(Installation& installation) const {
   KV_FAILPOINT("applyBeforeOpenSnapshot");
   KV_TRY(auto backend, request.open(request.snapshot_path));
   installation.state = std::make_shared<StoreState>(std::move(backend), options_.buffer);
-  KV_TRY(installation.restored, Restore(options_, *installation.state));
+  KV_TRY(installation.restored, Restore(options_, *installation.state, /*keeper=*/nullptr));
   const std::uint64_t consistent_index = installation.restored.recovered.consistent_index;
   if (consistent_index != request.consistent_index) {
     return Fail(Code::kDataLoss, "mvcc: the snapshot in " + request.snapshot_path +
@@ -72,6 +72,7 @@ Result<void> Store::BuildInstallation(Installation& installation) const {
 
 void Store::PlaceInstallation(std::shared_ptr<Installation> installation) {
   StoreState& state = *installation->state;
+  keeper_.BeforeWrite();
   const Result<void> placed = state.backend->TakePlace(installation->request.path);
   if (!placed.has_value()) return Fatal(placed.error());
   committer_.Retarget(*state.backend, state.buffer, installation->state);

@@ -11,6 +11,7 @@
 #include "datadir/rewrite.h"
 #include "datadir/wait_for_lock.h"
 #include "mvcc/backend.h"
+#include "mvcc/index_file.h"
 #include "tools/progress_bar.h"
 #include "tools/step_progress.h"
 #include "tools/utl_commands.h"
@@ -45,6 +46,7 @@ Result<void> DefragmentOurs(ctl::World& world, const std::string& path, Duration
         ctl::kBarDelay);
     KV_RETURN_IF_ERROR(copy->Copy());
   }
+  KV_RETURN_IF_ERROR(mvcc::RemoveIndexFile(PosixFileSystem(), path));
   const auto finished = backend->FinishDefragment(std::move(copy));
   if (!finished.has_value()) return std::unexpected(finished.error().error);
   return {};

@@ -237,6 +237,11 @@ Result<void> Process::Impl::Open() {
   instance_options.apply.answers = &client_server.answers();
   instance_options.on_removed = [this] { removal.Begin(); };
   instance_options.watch_lag = [this] { return watches->LargestLag().awaited; };
+  // Whoever wants checks at the start wants the records read.
+  instance_options.store.index_file.load = !MakeIntegrityOptions(options).checks_at_start;
+  instance_options.store.index_file.may_save = [this] {
+    return !quarantine->is_damaged() && !quarantine->stands();
+  };
   const auto open_backend = [quota_bytes = instance_options.quota_bytes,
                              readers = &database_readers](const std::string& path) {
     return mvcc::OpenLmdbBackend({.path = path, .quota_bytes = quota_bytes, .readers = readers});

@@ -2,6 +2,7 @@
 
 #include "base/logging.h"
 #include "datadir/snapshot_files.h"
+#include "mvcc/index_file.h"
 
 namespace kvorum::server {
 
@@ -31,6 +32,7 @@ Result<std::unique_ptr<mvcc::Backend>> OpenMemberBackend(FileSystem& fs,
   if (applied < snapshot_index) {
     KV_INFO("Recovering from snapshot backend", {"consistent-index", applied},
             {"snapshot-index", snapshot_index}, {"path", received});
+    KV_RETURN_IF_ERROR(mvcc::RemoveIndexFile(fs, path));
     KV_RETURN_IF_ERROR(fs.Rename(received, path));
   } else {
     KV_RETURN_IF_ERROR(fs.Remove(received));

@@ -6,6 +6,7 @@
 #include "base/failpoint.h"
 #include "base/human_bytes.h"
 #include "base/logging.h"
+#include "mvcc/index_file.h"
 #include "raft/node.h"
 #include "server/apply/applier.h"
 #include "server/apply/apply_loop.h"
@@ -72,7 +73,9 @@ Result<std::unique_ptr<LocalMember>> LocalMember::Open(FileSystem& fs,
 Result<void> LocalMember::OpenState(FileSystem& fs, const RecoveredLog& log,
                                     const LocalMemberOptions& options) {
   KV_TRY(auto backend, OpenMemberBackend(fs, open_backend_, options.snap_dir, log.snapshot_index));
-  KV_RETURN_IF_ERROR(DefragmentAtStart(*backend, options.start_defragment_bytes));
+  KV_RETURN_IF_ERROR(DefragmentAtStart(*backend, options.start_defragment_bytes, [&] {
+    return mvcc::RemoveIndexFile(fs, DatabasePath(options.snap_dir));
+  }));
   KV_TRY(
       state_,
       MemberState::Open(

@@ -24,7 +24,8 @@ Result<std::unique_ptr<MemberState>> MemberState::Open(FileSystem& fs,
                                                        const LocalMemberOptions& options,
                                                        Hooks hooks) {
   std::unique_ptr<MemberState> state(new MemberState(fs, executors, options));
-  KV_RETURN_IF_ERROR(state->OpenStore(std::move(backend), executors, options, std::move(hooks)));
+  KV_RETURN_IF_ERROR(
+      state->OpenStore(fs, std::move(backend), executors, options, std::move(hooks)));
   return state;
 }
 
@@ -34,7 +35,7 @@ Result<void> MemberState::LoadLeases(mvcc::Backend& backend) {
   return {};
 }
 
-Result<void> MemberState::OpenStore(std::unique_ptr<mvcc::Backend> backend,
+Result<void> MemberState::OpenStore(FileSystem& fs, std::unique_ptr<mvcc::Backend> backend,
                                     mvcc::StoreExecutors executors,
                                     const LocalMemberOptions& options, Hooks hooks) {
   mvcc::StoreOptions store_options = options.store;
@@ -43,6 +44,13 @@ Result<void> MemberState::OpenStore(std::unique_ptr<mvcc::Backend> backend,
   store_options.attachments = leases_.get();
   store_options.on_lease_attachment = [this](std::string_view key, std::int64_t lease) {
     restored_leases_.Attach(key, lease);
+  };
+  store_options.index_file.files = &fs;
+  store_options.index_file.database_path = DatabasePath(snap_dir_);
+  store_options.index_file.seed = options.seed;
+  store_options.index_file.lease_of = [this](std::string_view key) {
+    const lease::LeaseTable& table = leases_->table();
+    return table.attached_keys() == 0 ? lease::kNoLease : table.LeaseOf(key);
   };
   store_options.commit.on_fatal = std::move(hooks.on_fatal);
   store_options.commit.on_commit = [this](const mvcc::Committer::CommitStats&) {

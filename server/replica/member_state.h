@@ -69,8 +69,9 @@ class MemberState {
 
   // Called before the index of a backend is built, so that its keys find their leases.
   Result<void> LoadLeases(mvcc::Backend& backend);
-  Result<void> OpenStore(std::unique_ptr<mvcc::Backend> backend, mvcc::StoreExecutors executors,
-                         const LocalMemberOptions& options, Hooks hooks);
+  Result<void> OpenStore(FileSystem& fs, std::unique_ptr<mvcc::Backend> backend,
+                         mvcc::StoreExecutors executors, const LocalMemberOptions& options,
+                         Hooks hooks);
   void Exchange(ReplicatedState state);
 
   const std::string snap_dir_;

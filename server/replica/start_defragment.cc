@@ -10,17 +10,21 @@ namespace {
 
 using mvcc::Backend;
 
-std::expected<void, Backend::DefragmentError> Defragment(Backend& backend) {
+std::expected<void, Backend::DefragmentError> Defragment(Backend& backend,
+                                                         const BeforeReplacement& before) {
   auto copy = backend.StartDefragment();
   if (!copy.has_value()) return std::unexpected(Backend::DefragmentError{copy.error(), false});
   if (const auto copied = (*copy)->Copy(); !copied.has_value())
     return std::unexpected(Backend::DefragmentError{copied.error(), false});
+  if (const auto begun = before(); !begun.has_value())
+    return std::unexpected(Backend::DefragmentError{begun.error(), false});
   return backend.FinishDefragment(*std::move(copy));
 }
 
 }  // namespace
 
-Result<void> DefragmentAtStart(mvcc::Backend& backend, std::uint64_t threshold_bytes) {
+Result<void> DefragmentAtStart(mvcc::Backend& backend, std::uint64_t threshold_bytes,
+                               const BeforeReplacement& before) {
   if (threshold_bytes == 0) return {};
   const std::uint64_t size = backend.SizeBytes();
   const std::uint64_t in_use = backend.SizeInUseBytes();
@@ -34,7 +38,7 @@ Result<void> DefragmentAtStart(mvcc::Backend& backend, std::uint64_t threshold_b
   }
   KV_INFO("defragmenting", {"current-db-size-bytes", size}, {"current-db-size", HumanBytes(size)},
           {"current-db-size-in-use-bytes", in_use}, {"current-db-size-in-use", HumanBytes(in_use)});
-  if (const auto done = Defragment(backend); !done.has_value()) {
+  if (const auto done = Defragment(backend, before); !done.has_value()) {
     if (done.error().fatal) return Fail(done.error().error);
     KV_WARN("failed to defragment", {"error", done.error().error.message});
     return {};

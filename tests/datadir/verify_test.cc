@@ -10,6 +10,7 @@
 
 #include "datadir/release.h"
 #include "mvcc/backend.h"
+#include "mvcc/index_file.h"
 #include "tests/datadir/etcd_directory_on_disk.h"
 
 namespace kvorum::datadir {
@@ -117,6 +118,17 @@ TEST_F(VerifyTest, ADamagedDatabase) {
   EXPECT_EQ(found.database.has_value(), false);
   EXPECT_EQ(found.last_index, kLast);
   EXPECT_THAT(found.lost, ElementsAre(HasSubstr("no older state is kept here")));
+}
+
+TEST_F(VerifyTest, ASavedIndexThatCannotBeUsedKeepsNoMemberFromStarting) {
+  const std::string index = mvcc::IndexFilePath(layout_.database);
+  std::ofstream(OnDisk(index)) << "of another database";
+  AdoptIt();
+  EXPECT_FALSE(std::filesystem::exists(OnDisk(index)));
+  std::ofstream(OnDisk(index)) << "damaged";
+  const Verified found = Look();
+  EXPECT_TRUE(found.would_start());
+  EXPECT_THAT(found.notes, ElementsAre(HasSubstr("cannot be used")));
 }
 
 TEST_F(VerifyTest, ADamagedRecordOfOurs) {

@@ -9,6 +9,8 @@
 namespace kvorum::server {
 namespace {
 
+const BeforeReplacement kNothing = [] { return Result<void>(); };
+
 class StartDefragment : public testing::Test {
  protected:
   StartDefragment() {
@@ -32,7 +34,7 @@ class StartDefragment : public testing::Test {
 
 TEST_F(StartDefragment, FreesWhatIsWorthIt) {
   const std::uint64_t before = backend_->SizeBytes();
-  ASSERT_TRUE(DefragmentAtStart(*backend_, free_).has_value());
+  ASSERT_TRUE(DefragmentAtStart(*backend_, free_, kNothing).has_value());
   EXPECT_LT(backend_->SizeBytes(), before - free_ / 2);
   const auto reader = backend_->NewReader().value();
   EXPECT_EQ(reader->Get(mvcc::Bucket::kMembers, "k").value()->size(), 10'000u);
@@ -40,17 +42,25 @@ TEST_F(StartDefragment, FreesWhatIsWorthIt) {
 
 TEST_F(StartDefragment, BelowTheThresholdAndWithoutOneTheFileStays) {
   const std::uint64_t before = backend_->SizeBytes();
-  ASSERT_TRUE(DefragmentAtStart(*backend_, free_ + 1).has_value());
-  ASSERT_TRUE(DefragmentAtStart(*backend_, 0).has_value());
+  ASSERT_TRUE(DefragmentAtStart(*backend_, free_ + 1, kNothing).has_value());
+  ASSERT_TRUE(DefragmentAtStart(*backend_, 0, kNothing).has_value());
   EXPECT_EQ(backend_->SizeBytes(), before);
 }
 
 TEST_F(StartDefragment, WithoutSpaceForACopyTheMemberStartsAllTheSame) {
   files_.FailPath(SimFileSystem::Operation::kWrite, "/data/db.tmp", SimFileSystem::Fault::kNoSpace);
-  ASSERT_TRUE(DefragmentAtStart(*backend_, 1).has_value());
+  ASSERT_TRUE(DefragmentAtStart(*backend_, 1, kNothing).has_value());
   mvcc::WriteBatch batch;
   batch.changes.Put(mvcc::Bucket::kMembers, "later", "v");
   EXPECT_TRUE(backend_->Commit(batch).has_value());
+}
+
+TEST_F(StartDefragment, ToldThatItMayNotReplaceTheFileItLeavesIt) {
+  const std::uint64_t before = backend_->SizeBytes();
+  ASSERT_TRUE(DefragmentAtStart(*backend_, 1, [] {
+                return Result<void>(Fail(Code::kUnknown, "no"));
+              }).has_value());
+  EXPECT_EQ(backend_->SizeBytes(), before);
 }
 
 }  // namespace
