@@ -1,0 +1,244 @@
+"""The key index that a clean stop saves: the next start reads it instead of every record, and nothing that happens in
+between, a kill, damage, another database, another start's writes, lets a start use one that is not its own.
+"""
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import time
+import unittest
+
+from etcd3.etcdrpc import rpc_pb2, rpc_pb2_grpc
+
+import cluster
+import server
+
+UTL = os.path.join(os.environ["KVORUM_BIN_DIR"], "kvorumutl")
+READ = "read the saved key index"
+NOT_USED = "the saved key index is not used; every record is read instead"
+SAVED = "saved the key index"
+SEED = int(os.environ.get("KVORUM_SAVED_INDEX_SEED", "1"))
+KEYS = 300
+
+
+def snap(member):
+    return os.path.join(member.data_dir, "member", "snap")
+
+
+def saved(member):
+    return os.path.join(snap(member), "db.index")
+
+
+def lines(member, text):
+    """The log lines of the member's last start with this message."""
+    entries = [json.loads(line) for line in member.log().decode(errors="replace").splitlines() if line.startswith("{")]
+    return [entry for entry in entries if entry["msg"] == text]
+
+
+def state(member):
+    """All that clients see: rows at each revision that is left, hashes, and the keys of leases."""
+    with member.channel() as channel:
+        kv = server.kv(channel)
+        maintenance = server.maintenance(channel)
+        last = server.get(kv, b"x").header.revision
+        found = [("revision", last)]
+        first = maintenance.HashKV(rpc_pb2.HashKVRequest(), timeout=10).compact_revision
+        for revision in range(max(first, 1), last + 1, 7):
+            answer = server.get(kv, b"\0", range_end=b"\0", revision=revision)
+            found.append([(row.key, row.value, row.create_revision, row.mod_revision, row.version, row.lease)
+                          for row in answer.kvs])
+            if revision > first:  # that of a compaction's own revision is kept from before it
+                found.append(maintenance.HashKV(rpc_pb2.HashKVRequest(revision=revision), timeout=10).hash)
+        leases = rpc_pb2_grpc.LeaseStub(channel)
+        for lease in leases.LeaseLeases(rpc_pb2.LeaseLeasesRequest(), timeout=10).leases:
+            keys = leases.LeaseTimeToLive(rpc_pb2.LeaseTimeToLiveRequest(ID=lease.ID, keys=True), timeout=10).keys
+            found.append((lease.ID, sorted(keys)))
+    return found
+
+
+def put(member, key, value=b"v"):
+    with member.channel() as channel:
+        return server.put(server.kv(channel), key, value)
+
+
+class SavedIndexTest(unittest.TestCase):
+    def setUp(self):
+        self.member = server.Server("--backend-batch-interval", "10ms").start()
+        self.addCleanup(self.member.close)
+        with self.member.channel() as channel:
+            kv = server.kv(channel)
+            lease = rpc_pb2_grpc.LeaseStub(channel).LeaseGrant(rpc_pb2.LeaseGrantRequest(TTL=3600), timeout=10).ID
+            for number in range(KEYS):
+                server.put(kv, b"key %d" % (number % 200), b"value %d" % number, lease=lease if number % 9 == 0 else 0)
+            for number in range(0, 200, 5):
+                kv.DeleteRange(rpc_pb2.DeleteRangeRequest(key=b"key %d" % number), timeout=10)
+            kv.Compact(rpc_pb2.CompactionRequest(revision=220, physical=True), timeout=60)
+            for number in range(0, 200, 10):
+                server.put(kv, b"key %d" % number, b"again")
+
+    def stop(self):
+        self.assertEqual(self.member.stop()[0], 0)
+        self.assertEqual(len(lines(self.member, SAVED)), 1)
+        self.assertTrue(os.path.exists(saved(self.member)))
+
+    def check_start(self, before, *flags, reads, warns=False):
+        self.member.start(*flags)
+        self.assertEqual(len(lines(self.member, READ)), int(reads))
+        self.assertEqual(len(lines(self.member, NOT_USED)), int(warns))
+        self.assertEqual(state(self.member), before)
+
+    def wait_removed(self):
+        cluster.wait_until(lambda: not os.path.exists(saved(self.member)), "the saved index to go")
+
+    def test_the_start_after_a_clean_stop_reads_it_and_shows_the_same(self):
+        before = state(self.member)
+        self.stop()
+        self.check_start(before, reads=True)
+        put(self.member, b"key 1", b"later")
+        with self.member.channel() as channel:
+            server.kv(channel).Compact(rpc_pb2.CompactionRequest(revision=300, physical=True), timeout=60)
+        before = state(self.member)
+        self.stop()
+        self.check_start(before, reads=True)
+        # What the other way to start makes of the same database.
+        self.stop()
+        os.remove(saved(self.member))
+        self.check_start(before, reads=False)
+
+    def test_a_write_removes_it_so_that_a_kill_leaves_none(self):
+        self.stop()
+        self.member.start()
+        put(self.member, b"after", b"the start")
+        self.wait_removed()
+        before = state(self.member)
+        self.member.kill()
+        self.check_start(before, reads=False)
+
+    def test_one_that_comes_back_after_a_write_is_not_used(self):
+        self.stop()
+        copy = os.path.join(self.member.folder, "copy")
+        shutil.copy(saved(self.member), copy)
+        self.member.start()
+        put(self.member, b"after", b"the start")
+        self.wait_removed()
+        before = state(self.member)
+        self.member.kill()
+        shutil.copy(copy, saved(self.member))
+        self.check_start(before, reads=False, warns=True)
+        self.wait_removed()
+
+    def test_a_damaged_one_is_not_used(self):
+        before = state(self.member)
+        self.stop()
+        size = os.path.getsize(saved(self.member))
+        for at in (3, 50, 115, size // 2, size - 1):
+            with open(saved(self.member), "r+b") as file:
+                file.seek(at)
+                byte = file.read(1)[0]
+                file.seek(at)
+                file.write(bytes([byte ^ 0x40]))
+            with self.subTest(at=at):
+                self.check_start(before, reads=False, warns=True)
+            self.stop()
+
+    def test_a_cut_one_is_not_used(self):
+        before = state(self.member)
+        self.stop()
+        os.truncate(saved(self.member), os.path.getsize(saved(self.member)) - 1)
+        self.check_start(before, reads=False, warns=True)
+
+    def test_another_database_does_not_meet_it(self):
+        database = os.path.join(snap(self.member), "db")
+        before = state(self.member)
+        self.stop()
+        copy = os.path.join(self.member.folder, "db")
+        shutil.copy(database, copy)
+        self.member.start()
+        self.stop()  # its election was written, and another index saved
+        newer = os.path.join(self.member.folder, "db.index")
+        shutil.copy(saved(self.member), newer)
+        # The database alone goes back: the log has what it lacks.
+        shutil.copy(copy, database)
+        self.check_start(before, reads=False, warns=True)
+
+    def test_a_kill_while_it_is_written_costs_only_the_time(self):
+        rng = random.Random(SEED)
+        before = state(self.member)
+        whole = 0
+        for _ in range(12):
+            self.member.process.terminate()
+            time.sleep(rng.uniform(0, 0.06))
+            self.member.kill()
+            whole += os.path.exists(saved(self.member))
+            self.member.start()
+            self.assertEqual(lines(self.member, NOT_USED), [])
+            self.assertEqual(state(self.member), before, f"seed {SEED}")
+        self.assertLess(whole, 12, "every stop was over before its kill")
+
+    def test_checks_at_the_start_read_the_records(self):
+        before = state(self.member)
+        self.stop()
+        self.check_start(before, "--feature-gates", "InitialCorruptCheck=true", reads=False)
+
+    def test_the_tools_know_it_and_remove_it_with_the_database_that_it_is_of(self):
+        def utl(*arguments):
+            done = subprocess.run([UTL, *arguments, "--data-dir", self.member.data_dir], capture_output=True, text=True,
+                                  timeout=60, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return done.stdout
+
+        before = state(self.member)
+        self.stop()
+        self.assertEqual(json.loads(utl("verify", "-w", "json"))["notes"], [])
+        self.assertTrue(os.path.exists(saved(self.member)))
+        with open(saved(self.member), "ab") as file:
+            file.write(b"x")
+        notes = json.loads(utl("verify", "-w", "json"))["notes"]
+        self.assertEqual(len(notes), 1)
+        self.assertIn("cannot be used", notes[0])
+        utl("defrag")
+        self.assertFalse(os.path.exists(saved(self.member)))
+        self.check_start(before, reads=False)
+        self.stop()
+        utl("release")
+        self.assertFalse(os.path.exists(saved(self.member)))
+        utl("adopt")
+        self.check_start(before, reads=False)
+
+    def test_a_defragmentation_while_it_serves(self):
+        before = state(self.member)
+        self.stop()
+        self.member.start()
+        with self.member.channel() as channel:
+            server.maintenance(channel).Defragment(rpc_pb2.DefragmentRequest(), timeout=60)
+        self.assertFalse(os.path.exists(saved(self.member)))
+        self.stop()
+        self.check_start(before, reads=True)
+
+
+class ClusterTest(unittest.TestCase):
+    def test_a_leaders_snapshot_replaces_the_database_that_it_is_of(self):
+        members = cluster.Cluster(3, flags=(*cluster.QUICK, "--snapshot-count", "20", "--snapshot-catchup-entries", "5"))
+        self.addCleanup(members.close)
+        members.start()
+        victim = members.followers()[0]
+        put(members.leader(), b"before")
+        self.assertEqual(victim.stop()[0], 0)
+        self.assertTrue(os.path.exists(saved(victim)))
+        for number in range(200):
+            put(members.leader(), b"key %d" % (number % 50), b"value %d" % number)
+        victim.start()
+        self.assertEqual(len(lines(victim, READ)), 1)
+        cluster.wait_until(lambda: lines(victim, "applied snapshot"), "the snapshot")
+        members.check_equal()
+        self.assertFalse(os.path.exists(saved(victim)))
+        self.assertEqual(victim.stop()[0], 0)
+        victim.start()
+        self.assertEqual(len(lines(victim, READ)), 1)
+        members.check_equal()
+
+
+if __name__ == "__main__":
+    unittest.main()
