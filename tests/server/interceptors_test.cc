@@ -85,7 +85,7 @@ class ObserveCallsTest : public testing::Test {
         [](const std::shared_ptr<rpc::CallContext>&, const SharedBytes&, rpc::UnaryReply) {});
     router_.AddStream("t.T", "S", rpc::MethodKind::kServerStream,
                       [](const std::shared_ptr<rpc::ServerStream>&) {});
-    for (const char* name_of_kv : {"Range", "Put"}) {
+    for (const char* name_of_kv : {"Range", "Put", "Txn"}) {
       router_.AddUnary(
           "etcdserverpb.KV", name_of_kv,
           [](const std::shared_ptr<rpc::CallContext>&, const SharedBytes&, rpc::UnaryReply) {});
@@ -126,7 +126,7 @@ class ObserveCallsTest : public testing::Test {
   Duration waited_{};  // for others
   std::vector<std::int64_t> rows_;
   rpc::Router router_;
-  CallCounters counters_{4};
+  CallCounters counters_{5};
 };
 
 TEST_F(ObserveCallsTest, CallsAreCountedByMethodAndCode) {
