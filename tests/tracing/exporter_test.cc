@@ -84,7 +84,7 @@ TEST_F(ExporterTest, AFullBatchGoesAtOnce) {
   AddSpans(exporter, kBatchSpans);
   EXPECT_TRUE(Eventually([&] { return exporter.exported() == kBatchSpans; }));
   EXPECT_EQ(collector.requests().size(), 1U);
-  EXPECT_EQ(exporter.waiting(), 0U);
+  EXPECT_TRUE(Eventually([&] { return exporter.waiting() == 0; }));
 }
 
 TEST_F(ExporterTest, TheSettingsCount) {
