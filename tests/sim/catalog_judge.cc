@@ -106,7 +106,9 @@ void CatalogJudge::Wrote(const std::string& agent, const std::string& node, std:
   if (revision > read_)
     return world_.Fail("{} is told of revision {}, and nothing above {} is published", agent,
                        revision, read_);
-  const Session session = SessionAt(node, revision);
+  Session session = SessionAt(node, revision);
+  // An agent that leaves deletes the name with the last of its keys.
+  if (session.agent.empty()) session = SessionAt(node, revision - 1);
   if (session.agent != agent) {
     world_.Fail("{} has written of {} at revision {}, and {} holds the name", agent, node, revision,
                 session.agent.empty() ? "nobody" : session.agent);
