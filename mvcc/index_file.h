@@ -60,7 +60,7 @@ struct IndexBinding {
 
 namespace index_file {
 
-inline constexpr std::string_view kMagic{"kvorum index 1\n", 16};
+inline constexpr std::string_view kMagic{"kvorum index 1\n\0", 16};
 inline constexpr std::size_t kHeaderBytes = 108;
 inline constexpr std::size_t kBlockHeaderBytes = 8;
 // A block is closed once it has as much; one key with many revisions may make it larger.
