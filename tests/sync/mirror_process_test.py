@@ -2,6 +2,7 @@
 """kvorumctl mirror against real servers, kvorum and the etcd of $KVORUM_PEER_DIR: a folder that is equal to the store,
 also after a kill, and in which nothing else is touched."""
 
+import contextlib
 import os
 import pathlib
 import random
@@ -36,18 +37,23 @@ class MirrorTest:
         self.addCleanup(lambda: running.process.poll() is None and running.end(signal.SIGKILL))
         return running
 
+    def paths(self):
+        """Of all but the mirror's own folder, which changes while it is looked at."""
+        for folder, folders, files in os.walk(self.folder):  # passes over what has just gone
+            folders[:] = [name for name in folders if name != ".kvorum-mirror"]
+            yield from (pathlib.Path(folder, name) for name in folders + files)
+
     def files(self):
-        """{path: content} of all but the mirror's own folder."""
+        """{path: content}"""
         found = {}
-        for path in self.folder.rglob("*"):
-            name = str(path.relative_to(self.folder))
-            if not name.startswith(".kvorum-mirror") and path.is_file():
-                found[name] = path.read_bytes()
+        for path in self.paths():
+            # Something else may have come in its place, or nothing.
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
+                found[str(path.relative_to(self.folder))] = path.read_bytes()
         return found
 
     def folders(self):
-        return sorted(str(path.relative_to(self.folder)) for path in self.folder.rglob("*")
-                      if path.is_dir() and path.name != ".kvorum-mirror")
+        return sorted(str(path.relative_to(self.folder)) for path in self.paths() if path.is_dir())
 
     def wait_for(self, files):
         wait_until(lambda: self.files() == files, f"files {sorted(files)}")
