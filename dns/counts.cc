@@ -27,7 +27,7 @@ Named NameOf(std::optional<std::uint16_t> type) {
   }
 }
 
-// As the registry of DNS parameters spells them.
+// The names in the registry of DNS parameters.
 Named NameOf(Rcode rcode) {
   switch (rcode) {
     case Rcode::kNoError:

@@ -1,5 +1,6 @@
-// How often one address may ask: a bucket of tokens each, in a table of a fixed size, so that a
-// flood from many addresses costs no memory. Addresses that fall into one place share its tokens.
+// A bound on how often one address may ask: a bucket of tokens each, in a table of a fixed size, so
+// that a flood from many addresses costs no memory. Addresses that fall into one place share its
+// tokens.
 //
 // For one thread at a time; time is passed in. Cost: one look at the table.
 #pragma once

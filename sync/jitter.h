@@ -22,7 +22,7 @@ struct BackoffOptions {
   Duration quiet = std::chrono::minutes(2);
 };
 
-// How long to wait after each of a sequence of failures: uniform below a ceiling ("full jitter")
+// The waiting times after a sequence of failures: uniform below a ceiling ("full jitter")
 // that doubles from failure to failure. For one executor.
 class Backoff {
  public:

@@ -1,4 +1,4 @@
-// How deeply JSON that others wrote is nested, found without building it: what is built of a text
+// The depth of JSON that others wrote, found without building it: what is built of a text
 // of brackets takes a hundred times its length, and copying or writing it a frame of the stack for
 // each.
 //

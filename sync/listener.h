@@ -27,7 +27,7 @@ struct ListenerOptions {
   OverflowPolicy overflow = OverflowPolicy::kCoalesce;
   std::size_t capacity = 1024;  // changes
   std::size_t capacity_bytes = std::size_t{64} << 20U;
-  // How often it is given every object again; zero: never, negative: the informer's default.
+  // The time between two rounds of every object; zero: none, negative: the informer's default.
   Duration resync = Duration(-1);
   // Null: a thread of its own.
   Executor* executor = nullptr;
@@ -38,7 +38,7 @@ struct ListenerOptions {
 class Listener {
  public:
   using Handler = std::function<void(const Notification& notification)>;
-  // How the listener speaks to its informer; called on its executor.
+  // The listener's way to its informer; called on its executor.
   struct Owner {
     ListenerQueue::FindCurrent find_current;
     std::function<void()> on_room;

@@ -1,4 +1,4 @@
-// How often one address may ask.
+// The bound on how often one address may ask.
 #include "dns/rate_bound.h"
 
 #include <gtest/gtest.h>
