@@ -39,7 +39,7 @@ Http2Session::Http2Session(PerLoop& per_loop, SessionHost& host, SharedBytes pee
       floods_(per_loop.options, per_loop.loop.now()),
       keepalive_(per_loop.options.ping_interval, per_loop.options.ping_timeout,
                  per_loop.loop.now()) {
-  session_ = NewServerSession(*this);
+  session_ = NewServerSession(*this, per_loop.session_memory);
   StartSession();
 }
 

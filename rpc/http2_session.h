@@ -78,7 +78,7 @@ class Http2Session final : public Session {
 
  private:
   struct Callbacks;  // nghttp2's
-  friend nghttp2_session* NewServerSession(Http2Session& owner);
+  friend nghttp2_session* NewServerSession(Http2Session& owner, SessionMemory& memory);
   friend void SubmitMessage(nghttp2_session* session, std::int32_t stream_id, Call& call);
 
   enum class Phase : std::uint8_t {

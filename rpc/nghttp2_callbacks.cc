@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "rpc/http2_session.h"
+#include "rpc/session_memory.h"
 
 namespace kvorum::rpc {
 
@@ -254,11 +255,30 @@ void SubmitMessage(nghttp2_session* session, std::int32_t stream_id, Call& call)
                       stream_id, &provider);
 }
 
-nghttp2_session* NewServerSession(Http2Session& owner) {
+namespace {
+
+SessionMemory& MemoryOf(void* user) { return *static_cast<SessionMemory*>(user); }
+
+// nghttp2 copies it.
+nghttp2_mem Allocator(SessionMemory& memory) {
+  return {.mem_user_data = &memory,
+          .malloc = [](std::size_t bytes, void* user) { return MemoryOf(user).Take(bytes); },
+          .free = [](void* block, void* user) { MemoryOf(user).Give(block); },
+          .calloc = [](std::size_t count, std::size_t bytes,
+                       void* user) { return MemoryOf(user).TakeZeroed(count, bytes); },
+          .realloc = [](void* block, std::size_t bytes,
+                        void* user) { return MemoryOf(user).Resize(block, bytes); }};
+}
+
+}  // namespace
+
+nghttp2_session* NewServerSession(Http2Session& owner, SessionMemory& memory) {
   static const nghttp2_session_callbacks* const callbacks = Http2Session::Callbacks::Make();
   static const nghttp2_option* const option = Http2Session::Callbacks::MakeOptions();
+  nghttp2_mem allocator = Allocator(memory);
   nghttp2_session* session = nullptr;
-  KV_CHECK(nghttp2_session_server_new2(&session, callbacks, &owner, option) == 0, "out of memory");
+  KV_CHECK(nghttp2_session_server_new3(&session, callbacks, &owner, option, &allocator) == 0,
+           "out of memory");
   return session;
 }
 

@@ -9,8 +9,10 @@ namespace kvorum::rpc {
 
 class Call;
 class Http2Session;
+class SessionMemory;
 
-nghttp2_session* NewServerSession(Http2Session& owner);
+// The memory outlives the session.
+nghttp2_session* NewServerSession(Http2Session& owner, SessionMemory& memory);
 // Lets the call's unsent bytes flow out as DATA frames.
 void SubmitMessage(nghttp2_session* session, std::int32_t stream_id, Call& call);
 

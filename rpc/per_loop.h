@@ -17,6 +17,7 @@
 #include "rpc/rejection_log.h"
 #include "rpc/server.h"
 #include "rpc/service.h"
+#include "rpc/session_memory.h"
 #include "rpc/tls_link.h"
 #include "rpc/tls_listen.h"
 
@@ -41,6 +42,7 @@ struct PerLoop {
   AnswerMemory& answers;
   std::vector<char> input;
   OutputBatch output;
+  SessionMemory session_memory;
   HandshakeGate gate;
   TlsBuffers tls_buffers;
   RejectionLog rejections;
