@@ -125,12 +125,12 @@ void Access::LogRefusedToken(const rpc::CallContext& call) const {
   KV_WARN("invalid auth token", {"remote", call.peer()}, {"method", call.path()});
 }
 
-Result<mvcc::ReadView> Access::ViewFor(const rpc::Caller& caller, const Check& check) const {
-  while (true) {
-    KV_TRY(auto view, parts_.store->Read());
+Result<HeldView> Access::ViewFor(const rpc::Caller& caller, const Check& check) const {
+  for (HeldView::Age age = HeldView::Age::kShared;; age = HeldView::Age::kFresh) {
+    KV_TRY(auto view, HeldView::Take(*parts_.store, age));
     if (is_off()) return view;
     AuthStates::State kept;
-    const auth::AuthState* const state = StateOf(view, kept);
+    const auth::AuthState* const state = StateOf(*view, kept);
     if (state == nullptr) continue;
     KV_TRY(const auth::Identity identity, IdentityIn(*state, caller));
     KV_RETURN_IF_ERROR(check(*state, identity));

@@ -25,10 +25,10 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log_rate.h"
-#include "mvcc/store.h"
 #include "rpc/call_context.h"
 #include "rpc/loop.h"
 #include "server/call/asker.h"
+#include "server/call/held_view.h"
 #include "server/call/request_batcher.h"
 #include "server/state/auth_states.h"
 #include "server/state/key_access.h"
@@ -82,7 +82,7 @@ class Access {
 
   // A view of the store for a read that the caller may make in that very state.
   template <class Request>
-  Result<mvcc::ReadView> ReadFor(const rpc::Caller& caller, const Request& request) const {
+  Result<HeldView> ReadFor(const rpc::Caller& caller, const Request& request) const {
     return ViewFor(caller, [&](const auth::AuthState& state, const auth::Identity& identity) {
       return KeyAccess(state, identity, lease_keys_).Check(request);
     });
@@ -135,7 +135,7 @@ class Access {
                        rpc::Caller& caller) const;
   // As in etcd, but not more often than a log can bear.
   void LogRefusedToken(const rpc::CallContext& call) const;
-  Result<mvcc::ReadView> ViewFor(const rpc::Caller& caller, const Check& check) const;
+  Result<HeldView> ViewFor(const rpc::Caller& caller, const Check& check) const;
 
   const Parts parts_;
   const std::unique_ptr<PerLoop[]> per_loop_;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "server/call/held_view.h"
 #include "server/replica/replica.h"
 
 namespace kvorum::server {
@@ -35,6 +36,7 @@ void RequestBatcher::Flush(rpc::Loop& loop) {
   replica_.ReadIndex(
       [&loop, tasks = std::exchange(batch.reads, {})](const Result<void>& confirmed) mutable {
         loop.Post([tasks = std::move(tasks), confirmed]() mutable {
+          const ReadBatch batch;
           for (ReadTask& task : tasks) task(confirmed);
         });
       });

@@ -91,14 +91,14 @@ void ServiceContext::SendEntry(rpc::Loop* loop, RequestKind kind, std::uint64_t 
                                   .is_key_write = IsKeyWrite(kind)});
 }
 
-Result<mvcc::ReadView> ServiceContext::ReadFor(const rpc::Caller& caller,
-                                               const mvcc::RangeRequest& request) {
-  return access == nullptr ? store->Read() : access->ReadFor(caller, request);
+Result<HeldView> ServiceContext::ReadFor(const rpc::Caller& caller,
+                                         const mvcc::RangeRequest& request) {
+  return access == nullptr ? HeldView::Take(*store) : access->ReadFor(caller, request);
 }
 
-Result<mvcc::ReadView> ServiceContext::ReadFor(const rpc::Caller& caller,
-                                               const mvcc::TxnRequest& request) {
-  return access == nullptr ? store->Read() : access->ReadFor(caller, request);
+Result<HeldView> ServiceContext::ReadFor(const rpc::Caller& caller,
+                                         const mvcc::TxnRequest& request) {
+  return access == nullptr ? HeldView::Take(*store) : access->ReadFor(caller, request);
 }
 
 bool ServiceContext::HasSpaceFor(std::uint64_t cost_bytes) const {

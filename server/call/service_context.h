@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "base/executor.h"
-#include "mvcc/store.h"
 #include "rpc/answer_memory.h"
 #include "rpc/service.h"
+#include "server/call/held_view.h"
 #include "server/messages/internal_request.h"
 #include "server/messages/kv_encode.h"
 #include "server/replica/proposal.h"
@@ -130,8 +130,8 @@ struct ServiceContext {
   void RefuseForSpace(rpc::Loop* loop, std::move_only_function<void(const Error& error)> refuse);
 
   // A view of the store for a read that the caller may make in that very state.
-  Result<mvcc::ReadView> ReadFor(const rpc::Caller& caller, const mvcc::RangeRequest& request);
-  Result<mvcc::ReadView> ReadFor(const rpc::Caller& caller, const mvcc::TxnRequest& request);
+  Result<HeldView> ReadFor(const rpc::Caller& caller, const mvcc::RangeRequest& request);
+  Result<HeldView> ReadFor(const rpc::Caller& caller, const mvcc::TxnRequest& request);
 
   // Hands over the entry of a request of this kind as it is, after the two checks.
   void SendEntry(rpc::Loop* loop, RequestKind kind, std::uint64_t id, SharedBytes entry,

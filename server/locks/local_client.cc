@@ -74,11 +74,12 @@ void LocalClient::Range(const rpc::CallContext& call, const mvcc::RangeRequest& 
 }
 
 void LocalClient::RunRead(Read& read) {
-  auto view = context_.ReadFor(read.caller, read.request);
-  if (!view.has_value()) return read.reply.Fail(std::move(view).error());
-  auto result = view->Range(read.request);
+  auto held = context_.ReadFor(read.caller, read.request);
+  if (!held.has_value()) return read.reply.Fail(std::move(held).error());
+  mvcc::ReadView& view = **held;
+  auto result = view.Range(read.request);
   if (!result.has_value()) return read.reply.Fail(std::move(result).error());
-  read.reply.Send(context_.Header(view->revision()), *std::move(result));
+  read.reply.Send(context_.Header(view.revision()), *std::move(result));
 }
 
 void LocalClient::Txn(const rpc::CallContext& call, mvcc::TxnRequest request,

@@ -29,13 +29,14 @@ std::size_t LoopBytes(const ServiceContext& context) {
 // Reads on an I/O loop, if the read is small. Returns true if the answer was given.
 bool ServedHere(ServiceContext& context, const rpc::Caller& caller,
                 const mvcc::RangeRequest& request, rpc::UnaryReply& reply) {
-  auto view = context.ReadFor(caller, request);
-  if (!view.has_value()) {
-    reply.Fail(std::move(view).error());
+  auto held = context.ReadFor(caller, request);
+  if (!held.has_value()) {
+    reply.Fail(std::move(held).error());
     return true;
   }
-  RangeEncoder encoder(context.Header(view->revision()), LoopBytes(context));
-  const auto summary = view->Range(request, encoder);
+  mvcc::ReadView& view = **held;
+  RangeEncoder encoder(context.Header(view.revision()), LoopBytes(context));
+  const auto summary = view.Range(request, encoder);
   if (encoder.is_exceeded()) return false;
   if (!summary.has_value()) {
     reply.Fail(summary.error());
@@ -48,15 +49,16 @@ bool ServedHere(ServiceContext& context, const rpc::Caller& caller,
 
 bool ServedHere(ServiceContext& context, const rpc::Caller& caller, const mvcc::TxnRequest& request,
                 rpc::UnaryReply& reply) {
-  auto view = context.ReadFor(caller, request);
-  if (!view.has_value()) {
-    reply.Fail(std::move(view).error());
+  auto held = context.ReadFor(caller, request);
+  if (!held.has_value()) {
+    reply.Fail(std::move(held).error());
     return true;
   }
+  mvcc::ReadView& view = **held;
   AnswerLimits here = context.limits.answers;
   here.max_bytes = here.keep_bytes = LoopBytes(context);
   PlannedAnswer answer(here, /*memory=*/nullptr);
-  const auto made = answer.MakeTxn(*view, context.Header(view->revision()), request);
+  const auto made = answer.MakeTxn(view, context.Header(view.revision()), request);
   if (answer.is_too_large()) return false;
   if (!made.has_value()) {
     reply.Fail(made.error());
@@ -82,9 +84,10 @@ void ServeLarge(ServiceContext& context, const rpc::Caller& caller, SharedBytes 
                 const Request& request, rpc::UnaryReply reply) {
   PlannedAnswer answer(context.limits.answers, context.answers);
   {
-    auto view = context.ReadFor(caller, request);
-    if (!view.has_value()) return reply.Fail(std::move(view).error());
-    const auto made = Plan(answer, *view, context.Header(view->revision()), request);
+    auto held = context.ReadFor(caller, request);
+    if (!held.has_value()) return reply.Fail(std::move(held).error());
+    mvcc::ReadView& view = **held;
+    const auto made = Plan(answer, view, context.Header(view.revision()), request);
     if (!made.has_value()) return reply.Fail(made.error());
     reply.NoteCount(answer.count());
     if constexpr (std::is_same_v<Request, mvcc::TxnRequest>) reply.NoteRows(answer.TakeRangeRows());

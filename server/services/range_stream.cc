@@ -54,10 +54,11 @@ void RangeStreamSession::Start() {
 void RangeStreamSession::Fail(const Error& error) { stream_->Finish(error); }
 
 void RangeStreamSession::SendCount() {
-  auto view = context_.ReadFor(stream_->context().caller, request_);
-  if (!view.has_value()) return Fail(view.error());
-  RangeEncoder encoder(context_.Header(view->revision()));
-  const auto summary = view->Range(request_, encoder);
+  auto held = context_.ReadFor(stream_->context().caller, request_);
+  if (!held.has_value()) return Fail(held.error());
+  mvcc::ReadView& view = **held;
+  RangeEncoder encoder(context_.Header(view.revision()));
+  const auto summary = view.Range(request_, encoder);
   if (!summary.has_value()) return Fail(summary.error());
   Send(encoder.Finish(/*more=*/false, summary->count), /*last=*/true);
 }
@@ -65,16 +66,17 @@ void RangeStreamSession::SendCount() {
 void RangeStreamSession::Step() {
   if (stream_->context().cancelled()) return;
   KV_FAILPOINT("beforeRangeStreamChunk");
-  auto view = context_.ReadFor(stream_->context().caller, request_);
-  if (!view.has_value()) return Fail(view.error());
+  auto held = context_.ReadFor(stream_->context().caller, request_);
+  if (!held.has_value()) return Fail(held.error());
+  mvcc::ReadView& view = **held;
   if (header_revision_ == 0) {
-    header_revision_ = view->revision();
+    header_revision_ = view.revision();
     if (request_.revision <= 0) request_.revision = header_revision_;
   }
   RangeEncoder encoder;
   encoder.KeepLastKey();
   encoder.SetMaxBytes(MostChunkBytes(context_.limits.max_request_bytes));
-  auto summary = ReadChunk(*view, request_, encoder);
+  auto summary = ReadChunk(view, request_, encoder);
   if (!summary.has_value()) return Fail(summary.error());
   const auto is_last = [&] {
     return !summary->more || sent_rows_ + encoder.rows() == total_limit_;
@@ -86,7 +88,7 @@ void RangeStreamSession::Step() {
     encoder = RangeEncoder();
     encoder.KeepLastKey();
     encoder.SetMaxBytes(MostChunkBytes(context_.limits.max_request_bytes));
-    summary = ReadChunk(*view, request_, encoder);
+    summary = ReadChunk(view, request_, encoder);
     if (!summary.has_value()) return Fail(summary.error());
   }
   const bool last = is_last();

@@ -32,9 +32,9 @@ bool ReadsValues(const mvcc::TxnRequest& request) {
 template <class Request>
 ReadPlace PlaceByRows(const ServiceContext& context, const Request& request) {
   if (ReadsValues(request)) return ReadPlace::kReaders;
-  auto view = context.store->Read();
+  auto view = HeldView::Take(*context.store);
   if (!view.has_value()) return ReadPlace::kReaders;
-  const std::int64_t rows = view->EstimateRows(request);
+  const std::int64_t rows = (*view)->EstimateRows(request);
   if (rows <= kRowsOnLoop) return ReadPlace::kLoop;
   return rows <= kRowsOfPage ? ReadPlace::kPages : ReadPlace::kReaders;
 }

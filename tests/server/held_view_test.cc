@@ -1,0 +1,72 @@
+// The reads of one batch share a view, as long as it is young.
+#include "server/call/held_view.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+
+#include "tests/server/request_bodies.h"
+#include "tests/server/served_member.h"
+
+namespace kvorum::server {
+namespace {
+
+class HeldViewTest : public testing::Test {
+ protected:
+  HeldViewTest() { EXPECT_TRUE(served_.Start().has_value()); }
+
+  void Put() {
+    EXPECT_TRUE(served_.Call("/etcdserverpb.KV/Put", PutBody("key", "value")).has_value());
+  }
+  HeldView Take(HeldView::Age age = HeldView::Age::kShared) {
+    return HeldView::Take(served_.member().store(), age).value();
+  }
+
+  ServedMember served_;
+};
+
+TEST_F(HeldViewTest, AReadByItselfSeesTheNewestState) {
+  const std::int64_t before = Take()->revision();
+  Put();
+  EXPECT_EQ(Take()->revision(), before + 1);
+}
+
+TEST_F(HeldViewTest, TheReadsOfABatchSeeOneState) {
+  const ReadBatch batch;
+  const mvcc::ReadView* const first = &*Take();
+  const std::int64_t before = first->revision();
+  Put();
+  EXPECT_EQ(&*Take(), first);
+  EXPECT_EQ(Take()->revision(), before);
+}
+
+TEST_F(HeldViewTest, OneThatAsksForAFreshViewGetsIt) {
+  const ReadBatch batch;
+  const std::int64_t before = Take()->revision();
+  Put();
+  EXPECT_EQ(Take(HeldView::Age::kFresh)->revision(), before + 1);
+  EXPECT_EQ(Take()->revision(), before + 1) << "shared from then on";
+}
+
+TEST_F(HeldViewTest, AViewIsGivenToABoundedNumberOfReads) {
+  const ReadBatch batch;
+  const std::int64_t before = Take()->revision();
+  Put();
+  int reads = 1;
+  while (Take()->revision() == before) ASSERT_LT(++reads, 1'000);
+  EXPECT_EQ(reads, 64);
+}
+
+TEST_F(HeldViewTest, NothingIsSharedBehindTheBatch) {
+  std::int64_t before = 0;
+  {
+    const ReadBatch batch;
+    before = Take()->revision();
+    Put();
+  }
+  EXPECT_EQ(Take()->revision(), before + 1);
+}
+
+}  // namespace
+}  // namespace kvorum::server
