@@ -69,21 +69,49 @@ void ThreadExecutor::Post(Task task) {
   if (first) wake_.notify_one();
 }
 
+void ThreadExecutor::Lend(Task task) {
+  std::unique_lock lock(mutex_);
+  if (stopping_) return;
+  if (running_ || !queue_.empty()) {
+    queue_.push_back(std::move(task));
+    wake_.notify_one();
+    return;
+  }
+  running_ = true;
+  lock.unlock();
+  task();
+  lock.lock();
+  running_ = false;
+  if (std::exchange(waits_for_lender_, false)) wake_.notify_one();
+}
+
+void ThreadExecutor::RunQueued(std::unique_lock<std::mutex>& lock, std::vector<Task>& batch) {
+  batch.swap(queue_);
+  running_ = true;
+  lock.unlock();
+  for (Task& task : batch) task();
+  batch.clear();
+  lock.lock();
+  running_ = false;
+}
+
 void ThreadExecutor::Run() {
   std::vector<Task> batch;
   std::unique_lock lock(mutex_);
   while (true) {
-    TakeDue();
-    if (queue_.empty()) {
-      if (stopping_) return;
-      Sleep(lock);
+    if (running_) {
+      waits_for_lender_ = true;
+      wake_.wait(lock);
       continue;
     }
-    batch.swap(queue_);
-    lock.unlock();
-    for (Task& task : batch) task();
-    batch.clear();
-    lock.lock();
+    TakeDue();
+    if (!queue_.empty()) {
+      RunQueued(lock, batch);
+    } else if (stopping_) {
+      return;
+    } else {
+      Sleep(lock);
+    }
   }
 }
 

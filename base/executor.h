@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -22,6 +23,10 @@ class Executor {
  public:
   virtual ~Executor() = default;
   virtual void Post(Task task) = 0;
+  // Like Post, for a short task that never waits: the calling thread may run it, if the executor has
+  // nothing else to do. That saves the wake-up of the executor's thread. The caller must hold no
+  // lock that the task may take.
+  virtual void Lend(Task task) { Post(std::move(task)); }
   // Runs the task once the clock has reached `when`.
   virtual void PostAt(TimePoint when, Task task) = 0;
   virtual const Clock& clock() const = 0;
@@ -56,15 +61,21 @@ class OwnThread : public Executor {
       thread_;  // started by the class that runs the tasks, which stops it in its destructor
 };
 
-// Runs its tasks on its thread.
-class ThreadExecutor final : public OwnThread {
+// Runs its tasks on its thread, or those that are lent to it on their callers'.
+class ThreadExecutor : public OwnThread {
  public:
   explicit ThreadExecutor(std::string_view name);
   ~ThreadExecutor() override;
   void Post(Task task) override;
+  void Lend(Task task) override;
 
  private:
   void Run();
+  // Runs the queued tasks with the lock released meanwhile.
+  void RunQueued(std::unique_lock<std::mutex>& lock, std::vector<Task>& batch);
+
+  bool running_ = false;            // a thread runs a task
+  bool waits_for_lender_ = false;  // the own thread, which must be woken when that task has ended
 };
 
 // An executor for short tasks that never wait. A task runs on the thread that posts it, unless

@@ -30,16 +30,13 @@ class Inbox {
   // was added, or the addition may wait for the next one.
   template <class Change>
   void Put(Change&& change) {
-    {
-      std::lock_guard lock(mutex_);
-      if constexpr (std::is_same_v<std::invoke_result_t<Change, Batch&>, bool>) {
-        if (!change(batch_)) return;
-      } else {
-        change(batch_);
-      }
-      if (std::exchange(is_posted_, true)) return;
-    }
-    Post();
+    if (Add(change)) Post();
+  }
+  // The same for what the task does quickly and without waiting: the calling thread may run it
+  // (Executor::Lend).
+  template <class Change>
+  void PutAndLend(Change&& change) {
+    if (Add(change)) executor_.Lend([this] { drain_(); });
   }
 
   // Runs the task although there may be no values: at once, or when the clock reaches `when`.
@@ -65,6 +62,17 @@ class Inbox {
   }
 
  private:
+  // Returns true if a task is needed.
+  template <class Change>
+  bool Add(Change& change) {
+    std::lock_guard lock(mutex_);
+    if constexpr (std::is_same_v<std::invoke_result_t<Change&, Batch&>, bool>) {
+      if (!change(batch_)) return false;
+    } else {
+      change(batch_);
+    }
+    return !std::exchange(is_posted_, true);
+  }
   void Post() {
     executor_.Post([this] { drain_(); });
   }

@@ -7,6 +7,8 @@
 
 #include "base/duration_text.h"
 #include "base/logging.h"
+#include "server/messages/internal_request.h"
+#include "server/messages/kv_decode.h"
 #include "server/messages/request_summary.h"
 #include "server/state/raft_status.h"
 
@@ -16,6 +18,18 @@ namespace {
 // Entries published together: enough to make a publish cheap, few enough that the first of them
 // does not wait long for its answer.
 constexpr std::size_t kBatchEntries = 1'000;
+
+// A put up to this size takes a few microseconds.
+constexpr std::size_t kShortBytes = 4'096;
+
+// True for an entry that is applied at once, without looking into the backend.
+bool IsShortPut(const raft::Entry& entry) {
+  if (entry.type != raft::EntryType::kNormal || entry.data.size() > kShortBytes) return false;
+  const auto request = DecodeInternalRequest(entry.data.view());
+  if (!request.has_value() || request->kind != RequestKind::kPut) return false;
+  const auto put = DecodePut(request->body);
+  return put.has_value() && !put->prev_kv && !put->ignore_value && !put->ignore_lease;
+}
 
 }  // namespace
 
@@ -32,19 +46,23 @@ ApplyLoop::ApplyLoop(mvcc::Store& store, Applier& applier, Executor& apply, Raft
       inbox_(apply, [this] { Drain(); }) {}
 
 void ApplyLoop::Push(std::vector<raft::Entry> entries) {
-  PushItem({.entries = std::move(entries), .snapshot = nullptr});
+  const bool is_short = entries.size() == 1 && IsShortPut(entries.front());
+  const auto put = [&](std::deque<Item>& items) {
+    return Take(items, {.entries = std::move(entries), .snapshot = nullptr});
+  };
+  is_short ? inbox_.PutAndLend(put) : inbox_.Put(put);
 }
 
 void ApplyLoop::PushSnapshot(std::shared_ptr<const raft::Snapshot> snapshot) {
-  PushItem({.entries = {}, .snapshot = std::move(snapshot)});
+  inbox_.Put([&](std::deque<Item>& items) {
+    return Take(items, {.entries = {}, .snapshot = std::move(snapshot)});
+  });
 }
 
-void ApplyLoop::PushItem(Item item) {
-  inbox_.Put([&](std::deque<Item>& items) {
-    const bool is_taken = !is_stopped_.load(std::memory_order_relaxed);
-    if (is_taken) items.push_back(std::move(item));
-    return is_taken;
-  });
+bool ApplyLoop::Take(std::deque<Item>& items, Item item) const {
+  const bool is_taken = !is_stopped_.load(std::memory_order_relaxed);
+  if (is_taken) items.push_back(std::move(item));
+  return is_taken;
 }
 
 // The next batch of entries, or a snapshot, or nothing.

@@ -2,7 +2,8 @@
 // they must see are applied.
 //
 // Push, PushSnapshot, WaitApplied and Stop are thread-safe; entries are pushed in log order by the
-// raft executor. The work runs on the apply executor. A snapshot takes its turn after the entries
+// raft executor. The work runs on the apply executor; a short put that nothing is before runs within
+// Push, which saves a lone client a wake-up (decision 0045). A snapshot takes its turn after the entries
 // that were pushed before it; nothing is applied while it is installed. An entry that cannot be
 // applied is the last: the loop stops there.
 #pragma once
@@ -54,7 +55,7 @@ class ApplyLoop {
     std::shared_ptr<const raft::Snapshot> snapshot;
   };
 
-  void PushItem(Item item);
+  bool Take(std::deque<Item>& items, Item item) const;
   void Drain();
   Item Next();
   void SetApplied(raft::Index applied);

@@ -14,15 +14,25 @@
 
 namespace kvorum::server {
 
+#ifdef KVORUM_FAILPOINTS
+// Takes nothing on other threads: a failpoint that sleeps on this one blocks no other.
+class UnlentThread final : public ThreadExecutor {
+ public:
+  using ThreadExecutor::ThreadExecutor;
+  void Lend(Task task) override { Post(std::move(task)); }
+};
+#endif
+
 struct ProcessThreads {
 #ifdef KVORUM_FAILPOINTS
-  ThreadExecutor raft{"raft"};  // a failpoint that sleeps on it blocks no I/O loop
+  ThreadExecutor raft{"raft"};
+  UnlentThread apply{"apply"};
 #else
   CombiningExecutor raft{"raft"};
+  ThreadExecutor apply{"apply"};
 #endif
   ThreadExecutor wal{"wal"};
   ThreadExecutor wal_spares{"wal-spares"};
-  ThreadExecutor apply{"apply"};
   ThreadExecutor backend{"backend"};
   ThreadExecutor copier{"copier"};
   ThreadExecutor readers{"readers"};

@@ -94,6 +94,92 @@ TEST(ThreadExecutorTest, ItsThreadIsNamedAfterItsRole) {
   EXPECT_EQ(name.get_future().get(), "raft");
 }
 
+// Notes the thread that each task runs on.
+class LentTaskTest : public testing::Test {
+ protected:
+  Task Noted(int number) {
+    return [this, number] { ran_.emplace_back(number, std::this_thread::get_id()); };
+  }
+
+  std::vector<std::pair<int, std::thread::id>> ran_;
+  const std::thread::id here_ = std::this_thread::get_id();
+  ThreadExecutor executor_{"test"};
+};
+
+TEST_F(LentTaskTest, RunsOnTheCallersThread) {
+  executor_.Lend(Noted(1));
+  executor_.Lend(Noted(2));
+  EXPECT_EQ(ran_, (std::vector<std::pair<int, std::thread::id>>{{1, here_}, {2, here_}}));
+}
+
+TEST_F(LentTaskTest, TakesItsTurnBehindWhatRunsAndWaits) {
+  std::promise<void> begun;
+  std::promise<void> goes_on;
+  executor_.Post([&] {
+    begun.set_value();
+    goes_on.get_future().get();
+  });
+  begun.get_future().get();
+  executor_.Post(Noted(1));
+  executor_.Lend(Noted(2));
+  EXPECT_TRUE(ran_.empty());
+  goes_on.set_value();
+  executor_.Stop();
+  ASSERT_EQ(ran_.size(), 2U);
+  EXPECT_EQ(ran_[0].first, 1);
+  EXPECT_EQ(ran_[1].first, 2);
+  EXPECT_NE(ran_[1].second, here_);
+}
+
+TEST_F(LentTaskTest, WhatComesMeanwhileRunsAfterItOnTheExecutorsThread) {
+  executor_.Lend([&] {
+    executor_.Post(Noted(2));
+    executor_.Lend(Noted(3));
+    // Long enough for a thread that did not wait for the end of this task.
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    ran_.emplace_back(1, here_);
+  });
+  executor_.Stop();
+  ASSERT_EQ(ran_.size(), 3U);
+  EXPECT_EQ(ran_[0].first, 1);
+  EXPECT_EQ(ran_[1].first, 2);
+  EXPECT_EQ(ran_[2].first, 3);
+  EXPECT_NE(ran_[1].second, here_);
+}
+
+TEST_F(LentTaskTest, AStopWaitsForItAndDropsLaterOnes) {
+  std::promise<void> begun;
+  std::promise<void> goes_on;
+  std::thread lender([&] {
+    executor_.Lend([&] {
+      begun.set_value();
+      goes_on.get_future().get();
+      ran_.emplace_back(1, here_);
+    });
+  });
+  begun.get_future().get();
+  std::thread([&] { goes_on.set_value(); }).detach();
+  executor_.Stop();
+  EXPECT_EQ(ran_.size(), 1U);
+  executor_.Lend(Noted(2));
+  EXPECT_EQ(ran_.size(), 1U);
+  lender.join();
+}
+
+TEST_F(LentTaskTest, OneTaskRunsAtATimeForManyLendersAndPosters) {
+  int unguarded = 0;
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 4; ++i) {
+    callers.emplace_back([&, i] {
+      for (int n = 0; n < 2'000; ++n)
+        i % 2 == 0 ? executor_.Lend([&] { ++unguarded; }) : executor_.Post([&] { ++unguarded; });
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  executor_.Stop();
+  EXPECT_EQ(unguarded, 8'000);
+}
+
 TEST(CombiningExecutorTest, RunsATaskOnThePostersThread) {
   CombiningExecutor executor("test");
   std::thread::id ran_on;

@@ -21,6 +21,9 @@ class ManualExecutor final : public Executor {
     tasks.push_back(std::move(task));
   }
   const Clock& clock() const override { return SystemClock(); }
+  void Lend(Task task) override {
+    lends ? task() : Post(std::move(task));
+  }
 
   void RunOne() {
     Task task = std::move(tasks.front());
@@ -28,6 +31,7 @@ class ManualExecutor final : public Executor {
     task();
   }
 
+  bool lends = false;
   std::deque<Task> tasks;
   std::optional<TimePoint> at;
 };
@@ -62,6 +66,20 @@ TEST_F(InboxTest, WhatComesAfterATakePostsAgain) {
   ASSERT_EQ(executor_.tasks.size(), 1U);
   executor_.RunOne();
   EXPECT_EQ(taken_, (std::vector<Numbers>{{1}, {2}}));
+}
+
+TEST_F(InboxTest, AnExecutorThatHasNothingElseToDoTakesAtOnceWhatMayBeLent) {
+  const auto put_and_lend = [&](int number) {
+    inbox_.PutAndLend([&](Numbers& numbers) { numbers.push_back(number); });
+  };
+  executor_.lends = true;
+  put_and_lend(1);
+  EXPECT_EQ(taken_, (std::vector<Numbers>{{1}}));
+  Put(2);
+  put_and_lend(3);
+  EXPECT_EQ(taken_.size(), 1U) << "a task is posted already";
+  executor_.RunOne();
+  EXPECT_EQ(taken_, (std::vector<Numbers>{{1}, {2, 3}}));
 }
 
 TEST_F(InboxTest, AChangeThatMayWaitPostsNothingAndIsTakenWithTheNext) {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,6 +32,13 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+
+// A put that takes the value or the lease from the key's last.
+std::string PutThatKeeps(std::string_view key, std::uint32_t field) {
+  std::string body = PutBody(key, "");
+  wire::AppendBool(body, field, true);
+  return body;
+}
 
 // Committed entries into a store, one after the other.
 class ApplyTurnsTest : public ::testing::Test {
@@ -72,15 +80,18 @@ class ApplyTurnsTest : public ::testing::Test {
   // The next entries of the log.
   void Push(int count, std::size_t value_bytes = 1) {
     std::vector<raft::Entry> entries;
-    for (int i = 0; i < count; ++i) {
-      ++last_;
-      entries.push_back(
-          {.term = 1,
-           .index = last_,
-           .data = EncodeInternalRequest(last_.value(), RequestKind::kPut,
-                                         PutBody("key", std::string(value_bytes, 'v')))});
-    }
+    for (int i = 0; i < count; ++i)
+      entries.push_back(NextEntry(RequestKind::kPut, PutBody("key", std::string(value_bytes, 'v'))));
     loop_->Push(std::move(entries));
+  }
+  void PushOne(RequestKind kind, std::string_view body) {
+    std::vector<raft::Entry> entries;
+    entries.push_back(NextEntry(kind, body));
+    loop_->Push(std::move(entries));
+  }
+  raft::Entry NextEntry(RequestKind kind, std::string_view body) {
+    ++last_;
+    return {.term = 1, .index = last_, .data = EncodeInternalRequest(last_.value(), kind, body)};
   }
   void PushSnapshot(raft::Index index) {
     last_ = index;
@@ -123,6 +134,42 @@ TEST_F(ApplyTurnsTest, WhatIsQueuedIsAppliedAsOneBatch) {
   EXPECT_THAT(told_, ElementsAre(6));
   EXPECT_EQ(status_.applied_index(), 6U);
   EXPECT_EQ(state_->store().readable_revision(), 7);
+}
+
+TEST_F(ApplyTurnsTest, ALoneShortPutIsAppliedWhereItIsPushed) {
+  threads_.apply.SetLends(true);
+  Push(1);
+  EXPECT_EQ(status_.applied_index(), 1U);
+  EXPECT_EQ(state_->store().readable_revision(), 2);
+  Push(2);
+  EXPECT_EQ(status_.applied_index(), 1U) << "more than one";
+  Push(1);
+  EXPECT_EQ(status_.applied_index(), 1U) << "behind others";
+  RunApply();
+  EXPECT_EQ(status_.applied_index(), 4U);
+}
+
+TEST_F(ApplyTurnsTest, WhatMayTakeLongIsAppliedOnTheApplyExecutor) {
+  threads_.apply.SetLends(true);
+  std::vector<std::pair<RequestKind, std::string>> others = {
+      {RequestKind::kPut, PutBody("key", std::string(5'000, 'v'))},
+      {RequestKind::kPut, PutWithPrevKvBody("key", "v")},
+      {RequestKind::kPut, PutThatKeeps("key", /*field=*/5)},  // ignore_value
+      {RequestKind::kPut, PutThatKeeps("key", /*field=*/6)},  // ignore_lease
+      {RequestKind::kDeleteRange, DeleteBody("key")}};
+  for (const auto& [kind, body] : others) {
+    PushOne(kind, body);
+    EXPECT_EQ(status_.applied_index(), last_.value() - 1) << static_cast<int>(kind);
+    RunApply();
+    EXPECT_EQ(status_.applied_index(), last_);
+  }
+}
+
+TEST_F(ApplyTurnsTest, WhatReadsWaitForALentPut) {
+  threads_.apply.SetLends(true);
+  Read(1);
+  Push(1);
+  EXPECT_THAT(reads_, ElementsAre("1"));
 }
 
 TEST_F(ApplyTurnsTest, ABatchEndsBeforeTheEntriesThatAreTooManyForIt) {

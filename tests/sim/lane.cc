@@ -16,6 +16,14 @@ void Lane::Post(Task task) {
   Arm();
 }
 
+void Lane::Lend(Task task) {
+  if (stopped_ || running_ || !queue_.empty() || held_until_ > scheduler_.Now())
+    return Post(std::move(task));
+  running_ = true;
+  task();
+  running_ = false;
+}
+
 void Lane::PostAt(TimePoint when, Task task) {
   if (stopped_) return;
   const std::uint64_t number = ++last_timer_;
@@ -65,7 +73,9 @@ void Lane::RunNext() {
   if (held_until_ > scheduler_.Now()) return Arm();
   Task task = std::move(queue_.front());
   queue_.pop_front();
+  running_ = true;
   task();
+  running_ = false;
   task = {};  // its captures are destroyed while its process lives
   if (!stopped_) after_();
   if (!stopped_) Arm();

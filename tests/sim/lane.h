@@ -29,6 +29,8 @@ class Lane final : public Executor, public std::enable_shared_from_this<Lane> {
       : scheduler_(scheduler), clock_(clock), options_(options), after_(std::move(after)) {}
 
   void Post(Task task) override;
+  // Runs at once if the lane has nothing to do, like a thread's.
+  void Lend(Task task) override;
   void PostAt(TimePoint when, Task task) override;
   const Clock& clock() const override { return clock_; }
 
@@ -58,6 +60,7 @@ class Lane final : public Executor, public std::enable_shared_from_this<Lane> {
   std::map<std::uint64_t, Timer> timers_;
   std::uint64_t last_timer_ = 0;
   bool armed_ = false;
+  bool running_ = false;
   bool stopped_ = false;
   TimePoint held_until_{};
 };
