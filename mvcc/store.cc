@@ -9,6 +9,7 @@
 #include "base/logging.h"
 #include "base/metric.h"
 #include "mvcc/bucket.h"
+#include "mvcc/read_batch.h"
 #include "mvcc/restore.h"
 #include "mvcc/revision.h"
 
@@ -161,6 +162,7 @@ std::int64_t Store::readable_revision() const {
 }
 
 Result<ReadView> Store::Read() {
+  if (ReadBatch* const batch = ReadBatch::Current(); batch != nullptr) batch->LetGo();
   for (;;) {
     std::shared_ptr<StoreState> state = State();
     IndexSnapshot index = state->index->Snapshot();

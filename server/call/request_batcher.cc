@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "server/call/held_view.h"
+#include "mvcc/read_batch.h"
 #include "server/replica/replica.h"
 
 namespace kvorum::server {
@@ -36,7 +36,7 @@ void RequestBatcher::Flush(rpc::Loop& loop) {
   replica_.ReadIndex(
       [&loop, tasks = std::exchange(batch.reads, {})](const Result<void>& confirmed) mutable {
         loop.Post([tasks = std::move(tasks), confirmed]() mutable {
-          const ReadBatch batch;
+          const mvcc::ReadBatch batch;
           for (ReadTask& task : tasks) task(confirmed);
         });
       });

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-
+#include "mvcc/read_batch.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/served_member.h"
 
@@ -33,16 +33,17 @@ TEST_F(HeldViewTest, AReadByItselfSeesTheNewestState) {
 }
 
 TEST_F(HeldViewTest, TheReadsOfABatchSeeOneState) {
-  const ReadBatch batch;
-  const mvcc::ReadView* const first = &*Take();
+  const mvcc::ReadBatch batch;
+  HeldView first = Take();
   const std::int64_t before = first->revision();
   Put();
-  EXPECT_EQ(&*Take(), first);
+  HeldView second = Take();
+  EXPECT_EQ(&*second, &*first);
   EXPECT_EQ(Take()->revision(), before);
 }
 
 TEST_F(HeldViewTest, OneThatAsksForAFreshViewGetsIt) {
-  const ReadBatch batch;
+  const mvcc::ReadBatch batch;
   const std::int64_t before = Take()->revision();
   Put();
   EXPECT_EQ(Take(HeldView::Age::kFresh)->revision(), before + 1);
@@ -50,7 +51,7 @@ TEST_F(HeldViewTest, OneThatAsksForAFreshViewGetsIt) {
 }
 
 TEST_F(HeldViewTest, AViewIsGivenToABoundedNumberOfReads) {
-  const ReadBatch batch;
+  const mvcc::ReadBatch batch;
   const std::int64_t before = Take()->revision();
   Put();
   int reads = 1;
@@ -58,10 +59,19 @@ TEST_F(HeldViewTest, AViewIsGivenToABoundedNumberOfReads) {
   EXPECT_EQ(reads, 64);
 }
 
+// A thread that held two would keep a backend that must grow its map from ever doing so.
+TEST_F(HeldViewTest, AViewThatTheThreadTakesOtherwiseTakesTheSharedOneAway) {
+  const mvcc::ReadBatch batch;
+  const std::int64_t before = Take()->revision();
+  Put();
+  EXPECT_EQ(served_.member().store().Read()->revision(), before + 1);
+  EXPECT_EQ(Take()->revision(), before + 1);
+}
+
 TEST_F(HeldViewTest, NothingIsSharedBehindTheBatch) {
   std::int64_t before = 0;
   {
-    const ReadBatch batch;
+    const mvcc::ReadBatch batch;
     before = Take()->revision();
     Put();
   }

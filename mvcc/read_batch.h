@@ -1,0 +1,39 @@
+// A view that the reads of one thread share, one after the other, as long as they are a batch:
+// reads for which any state from the batch's begin on is new enough.
+//
+// A thread has one view at a time (store_view.h), so Store::Read takes the shared one away, and the
+// batch's next read gets a new one. A view is shared by a bounded number of reads, so that it stays
+// short-lived.
+//
+// Threads: a batch belongs to the thread that made it, which has one at a time.
+#pragma once
+
+#include <optional>
+
+#include "base/error.h"
+#include "mvcc/store_view.h"
+
+namespace kvorum::mvcc {
+
+class Store;
+
+class ReadBatch {
+ public:
+  ReadBatch();
+  ~ReadBatch();
+  ReadBatch(const ReadBatch&) = delete;
+  ReadBatch& operator=(const ReadBatch&) = delete;
+
+  // The calling thread's batch; null if it has none.
+  static ReadBatch* Current();
+  // The view, valid until the next call, Store::Read or LetGo on this thread.
+  Result<ReadView*> View(Store& store);
+  // The next read gets a new view.
+  void LetGo() { view_.reset(); }
+
+ private:
+  std::optional<ReadView> view_;
+  int uses_left_ = 0;
+};
+
+}  // namespace kvorum::mvcc
