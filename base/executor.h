@@ -23,9 +23,9 @@ class Executor {
  public:
   virtual ~Executor() = default;
   virtual void Post(Task task) = 0;
-  // Like Post, for a short task that never waits: the calling thread may run it, if the executor has
-  // nothing else to do. That saves the wake-up of the executor's thread. The caller must hold no
-  // lock that the task may take.
+  // Like Post, for a short task that never waits: the calling thread may run it, if the executor
+  // has nothing else to do. That saves the wake-up of the executor's thread. The caller must hold
+  // no lock that the task may take.
   virtual void Lend(Task task) { Post(std::move(task)); }
   // Runs the task once the clock has reached `when`.
   virtual void PostAt(TimePoint when, Task task) = 0;
@@ -74,7 +74,7 @@ class ThreadExecutor : public OwnThread {
   // Runs the queued tasks with the lock released meanwhile.
   void RunQueued(std::unique_lock<std::mutex>& lock, std::vector<Task>& batch);
 
-  bool running_ = false;            // a thread runs a task
+  bool running_ = false;           // a thread runs a task
   bool waits_for_lender_ = false;  // the own thread, which must be woken when that task has ended
 };
 

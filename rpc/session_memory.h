@@ -60,9 +60,9 @@ class SessionMemory {
     return (size_bytes + kStepBytes - 1) / kStepBytes;
   }
   bool IsOurs(const void* block) const {
-    return region_ != nullptr && reinterpret_cast<std::uintptr_t>(block) -
-                                         reinterpret_cast<std::uintptr_t>(region_) <
-                                     kRegionBytes;
+    return region_ != nullptr &&
+           reinterpret_cast<std::uintptr_t>(block) - reinterpret_cast<std::uintptr_t>(region_) <
+               kRegionBytes;
   }
   std::size_t ClassOfBlock(const void* block) const;
   // Makes a page's blocks of this class available; false if the region is full.

@@ -2,10 +2,10 @@
 // they must see are applied.
 //
 // Push, PushSnapshot, WaitApplied and Stop are thread-safe; entries are pushed in log order by the
-// raft executor. The work runs on the apply executor; a short put that nothing is before runs within
-// Push, which saves a lone client a wake-up (decision 0045). A snapshot takes its turn after the entries
-// that were pushed before it; nothing is applied while it is installed. An entry that cannot be
-// applied is the last: the loop stops there.
+// raft executor. The work runs on the apply executor; a short put that nothing is before runs
+// within Push, which saves a lone client a wake-up (decision 0045). A snapshot takes its turn after
+// the entries that were pushed before it; nothing is applied while it is installed. An entry that
+// cannot be applied is the last: the loop stops there.
 #pragma once
 
 #include <atomic>

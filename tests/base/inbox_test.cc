@@ -21,9 +21,7 @@ class ManualExecutor final : public Executor {
     tasks.push_back(std::move(task));
   }
   const Clock& clock() const override { return SystemClock(); }
-  void Lend(Task task) override {
-    lends ? task() : Post(std::move(task));
-  }
+  void Lend(Task task) override { lends ? task() : Post(std::move(task)); }
 
   void RunOne() {
     Task task = std::move(tasks.front());

@@ -23,7 +23,7 @@ class ManualExecutor final : public Executor {
   void PostAt(TimePoint when, Task task) override { timed_.emplace(when, std::move(task)); }
   const Clock& clock() const override { return clock_; }
   // Unless told to lend, it takes the task like any other.
-  void Lend(Task task) override { lends_ && ready_.empty() ? task() : Post(std::move(task)); }
+  void Lend(Task task) override { lends_&& ready_.empty() ? task() : Post(std::move(task)); }
   void SetLends(bool lends) { lends_ = lends; }
 
   // Runs the oldest due task; false if there is none.

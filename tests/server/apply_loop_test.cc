@@ -81,7 +81,8 @@ class ApplyTurnsTest : public ::testing::Test {
   void Push(int count, std::size_t value_bytes = 1) {
     std::vector<raft::Entry> entries;
     for (int i = 0; i < count; ++i)
-      entries.push_back(NextEntry(RequestKind::kPut, PutBody("key", std::string(value_bytes, 'v'))));
+      entries.push_back(
+          NextEntry(RequestKind::kPut, PutBody("key", std::string(value_bytes, 'v'))));
     loop_->Push(std::move(entries));
   }
   void PushOne(RequestKind kind, std::string_view body) {

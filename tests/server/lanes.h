@@ -35,7 +35,7 @@ class Scheduler {
     // Now and then the lane that lends it runs it.
     void Lend(Task task) override {
       const bool is_idle = queue_.empty() && !held_;
-      is_idle && scheduler_.rng_.OneIn(2) ? task() : Post(std::move(task));
+      is_idle&& scheduler_.rng_.OneIn(2) ? task() : Post(std::move(task));
     }
     void PostAt(TimePoint when, Task task) override {
       scheduler_.timers_.emplace(when, std::pair(this, std::move(task)));
