@@ -72,7 +72,8 @@ void ThreadExecutor::Post(Task task) {
 void ThreadExecutor::Lend(Task task) {
   std::unique_lock lock(mutex_);
   if (stopping_) return;
-  if (running_ || !queue_.empty()) {
+  // Timed tasks need the own thread, which lenders in a row must not keep out.
+  if (running_ || waits_for_lender_ || !queue_.empty()) {
     queue_.push_back(std::move(task));
     wake_.notify_one();
     return;
@@ -80,9 +81,10 @@ void ThreadExecutor::Lend(Task task) {
   running_ = true;
   lock.unlock();
   task();
+  task = {};  // its captures go before another task runs
   lock.lock();
   running_ = false;
-  if (std::exchange(waits_for_lender_, false)) wake_.notify_one();
+  if (waits_for_lender_) wake_.notify_one();
 }
 
 void ThreadExecutor::RunQueued(std::unique_lock<std::mutex>& lock, std::vector<Task>& batch) {
@@ -104,6 +106,7 @@ void ThreadExecutor::Run() {
       wake_.wait(lock);
       continue;
     }
+    waits_for_lender_ = false;
     TakeDue();
     if (!queue_.empty()) {
       RunQueued(lock, batch);

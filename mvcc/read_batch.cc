@@ -24,14 +24,16 @@ ReadBatch::~ReadBatch() { current_batch = nullptr; }
 ReadBatch* ReadBatch::Current() { return current_batch; }
 
 Result<ReadView*> ReadBatch::View(Store& store) {
-  if (uses_left_ == 0) LetGo();
   if (!view_.has_value()) {
     KV_TRY(ReadView view, store.Read());
     view_.emplace(std::move(view));
-    uses_left_ = kReadsOfAView;
+    reads_ = 0;
   }
-  --uses_left_;
   return &*view_;
+}
+
+void ReadBatch::EndRead() {
+  if (++reads_ == kReadsOfAView) LetGo();
 }
 
 }  // namespace kvorum::mvcc

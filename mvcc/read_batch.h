@@ -26,14 +26,16 @@ class ReadBatch {
 
   // The calling thread's batch; null if it has none.
   static ReadBatch* Current();
-  // The view, valid until the next call, Store::Read or LetGo on this thread.
+  // The view, valid until EndRead, LetGo or Store::Read on this thread.
   Result<ReadView*> View(Store& store);
   // The next read gets a new view.
   void LetGo() { view_.reset(); }
+  // To be called behind each piece of work of the batch, whether or not it took the view.
+  void EndRead();
 
  private:
   std::optional<ReadView> view_;
-  int uses_left_ = 0;
+  int reads_ = 0;  // since it was taken
 };
 
 }  // namespace kvorum::mvcc

@@ -36,8 +36,11 @@ void RequestBatcher::Flush(rpc::Loop& loop) {
   replica_.ReadIndex(
       [&loop, tasks = std::exchange(batch.reads, {})](const Result<void>& confirmed) mutable {
         loop.Post([tasks = std::move(tasks), confirmed]() mutable {
-          const mvcc::ReadBatch batch;
-          for (ReadTask& task : tasks) task(confirmed);
+          mvcc::ReadBatch batch;
+          for (ReadTask& task : tasks) {
+            task(confirmed);
+            batch.EndRead();
+          }
         });
       });
 }

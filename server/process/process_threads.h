@@ -60,8 +60,11 @@ struct ProcessThreads {
     digester.Stop();
     watch.Stop();
     raft.Stop();
-    for (ThreadExecutor* executor : {&wal, &wal_spares, &apply, &backend, &copier})
-      executor->Stop();
+    wal.Stop();
+    wal_spares.Stop();
+    apply.Stop();
+    backend.Stop();
+    copier.Stop();
   }
 };
 

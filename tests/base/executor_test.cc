@@ -147,22 +147,64 @@ TEST_F(LentTaskTest, WhatComesMeanwhileRunsAfterItOnTheExecutorsThread) {
   EXPECT_NE(ran_[1].second, here_);
 }
 
-TEST_F(LentTaskTest, AStopWaitsForItAndDropsLaterOnes) {
+TEST_F(LentTaskTest, WhatIsLentWithinItRunsAfterIt) {
+  executor_.Lend([&] {
+    executor_.Lend(Noted(2));
+    ran_.emplace_back(1, here_);
+  });
+  executor_.Stop();
+  ASSERT_EQ(ran_.size(), 2U);
+  EXPECT_EQ(ran_[0].first, 1);
+  EXPECT_NE(ran_[1].second, here_);
+}
+
+TEST_F(LentTaskTest, NothingIsLentWhileTheExecutorsThreadRunsItsLastTask) {
   std::promise<void> begun;
   std::promise<void> goes_on;
+  executor_.Post([&] {
+    begun.set_value();
+    goes_on.get_future().get();
+  });
+  begun.get_future().get();
+  executor_.Lend(Noted(1));
+  EXPECT_TRUE(ran_.empty());
+  goes_on.set_value();
+  executor_.Stop();
+  EXPECT_EQ(ran_.size(), 1U);
+}
+
+TEST_F(LentTaskTest, ATimedTaskThatBecomesDueMeanwhileRunsAfterIt) {
+  std::promise<void> ran;
+  executor_.Lend([&] {
+    executor_.PostAt(executor_.clock().Now() + std::chrono::milliseconds(5), [&] {
+      ran_.emplace_back(2, std::this_thread::get_id());
+      ran.set_value();
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    ran_.emplace_back(1, here_);
+  });
+  ran.get_future().get();
+  executor_.Stop();
+  ASSERT_EQ(ran_.size(), 2U);
+  EXPECT_EQ(ran_[0].first, 1);
+  EXPECT_NE(ran_[1].second, here_);
+}
+
+TEST_F(LentTaskTest, AStopWaitsForItAndDropsLaterOnes) {
+  std::promise<void> begun;
+  std::atomic<bool> has_ended = false;
   std::thread lender([&] {
     executor_.Lend([&] {
       begun.set_value();
-      goes_on.get_future().get();
-      ran_.emplace_back(1, here_);
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      has_ended = true;
     });
   });
   begun.get_future().get();
-  std::thread([&] { goes_on.set_value(); }).detach();
   executor_.Stop();
-  EXPECT_EQ(ran_.size(), 1U);
+  EXPECT_TRUE(has_ended);
   executor_.Lend(Noted(2));
-  EXPECT_EQ(ran_.size(), 1U);
+  EXPECT_TRUE(ran_.empty());
   lender.join();
 }
 

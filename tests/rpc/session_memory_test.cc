@@ -60,7 +60,7 @@ TEST_F(SessionMemoryTest, BlocksAreTheirOwnersAlone) {
     const std::size_t size = 1 + rng_.Below(kMostBytes);
     // More blocks than the region holds, and few again.
     const bool grows = (step / 10'000) % 2 == 0;
-    if (blocks_.empty() || rng_.OneIn(grows ? 2 : 4)) {
+    if (blocks_.empty() || (grows && rng_.OneIn(2))) {
       Add(memory_.Take(size), size);
     } else if (rng_.OneIn(3)) {
       const Block old = Draw();

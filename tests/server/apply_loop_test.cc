@@ -40,6 +40,12 @@ std::string PutThatKeeps(std::string_view key, std::uint32_t field) {
   return body;
 }
 
+std::string PutWithLease(std::string_view key, std::int64_t lease) {
+  std::string body = PutBody(key, "value");
+  wire::AppendInt(body, 3, lease);
+  return body;
+}
+
 // Committed entries into a store, one after the other.
 class ApplyTurnsTest : public ::testing::Test {
  protected:
@@ -157,6 +163,7 @@ TEST_F(ApplyTurnsTest, WhatMayTakeLongIsAppliedOnTheApplyExecutor) {
       {RequestKind::kPut, PutWithPrevKvBody("key", "v")},
       {RequestKind::kPut, PutThatKeeps("key", /*field=*/5)},  // ignore_value
       {RequestKind::kPut, PutThatKeeps("key", /*field=*/6)},  // ignore_lease
+      {RequestKind::kPut, PutWithLease("key", 7)},
       {RequestKind::kDeleteRange, DeleteBody("key")}};
   for (const auto& [kind, body] : others) {
     PushOne(kind, body);

@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "rpc/loop.h"
+#include "server/call/held_view.h"
 #include "server/replica/replica.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/served_member.h"
@@ -76,6 +78,25 @@ TEST_F(RequestBatcherTest, AReadBehindAPutOfTheSameBatchNeedNotSeeIt) {
   EXPECT_EQ(put->times, 1);
   EXPECT_EQ(read->times, 1);
   EXPECT_TRUE(read->value.has_value());
+}
+
+TEST_F(RequestBatcherTest, TheReadsOfABatchSeeOneState) {
+  std::vector<std::int64_t> seen;
+  const auto look = [&](const Result<void>& confirmed) {
+    EXPECT_TRUE(confirmed.has_value());
+    seen.push_back(HeldView::Take(served_.member().store()).value()->revision());
+  };
+  batcher_->Read(&one_, look);
+  batcher_->Read(&one_, [&](const Result<void>&) {
+    EXPECT_TRUE(served_.Call(kPut, PutBody("k", "v")).has_value());
+  });
+  batcher_->Read(&one_, look);
+  batcher_->Flush(one_);
+  Run();
+  one_.mailbox()->Collect();
+  ASSERT_EQ(seen.size(), 2U);
+  EXPECT_EQ(seen[0], seen[1]);
+  EXPECT_EQ(served_.member().store().readable_revision(), seen[0] + 1);
 }
 
 TEST_F(RequestBatcherTest, AnEmptyBatchAsksNothing) {

@@ -21,7 +21,12 @@ void Lane::Lend(Task task) {
     return Post(std::move(task));
   running_ = true;
   task();
+  task = {};
   running_ = false;
+  // Not here: the process may end there, and its other lane is in the middle of a task.
+  scheduler_.At(scheduler_.Now(), [weak = weak_from_this()] {
+    if (const auto lane = weak.lock(); lane != nullptr && !lane->stopped_) lane->after_();
+  });
 }
 
 void Lane::PostAt(TimePoint when, Task task) {
