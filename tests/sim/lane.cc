@@ -16,19 +16,6 @@ void Lane::Post(Task task) {
   Arm();
 }
 
-void Lane::Lend(Task task) {
-  if (stopped_ || running_ || !queue_.empty() || held_until_ > scheduler_.Now())
-    return Post(std::move(task));
-  running_ = true;
-  task();
-  task = {};
-  running_ = false;
-  // Not here: the process may end there, and its other lane is in the middle of a task.
-  scheduler_.At(scheduler_.Now(), [weak = weak_from_this()] {
-    if (const auto lane = weak.lock(); lane != nullptr && !lane->stopped_) lane->after_();
-  });
-}
-
 void Lane::PostAt(TimePoint when, Task task) {
   if (stopped_) return;
   const std::uint64_t number = ++last_timer_;
@@ -78,9 +65,7 @@ void Lane::RunNext() {
   if (held_until_ > scheduler_.Now()) return Arm();
   Task task = std::move(queue_.front());
   queue_.pop_front();
-  running_ = true;
   task();
-  running_ = false;
   task = {};  // its captures are destroyed while its process lives
   if (!stopped_) after_();
   if (!stopped_) Arm();

