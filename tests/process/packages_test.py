@@ -5,6 +5,7 @@ The copy is this machine's root with a layer of memory above it (overlayfs), in 
 
 import os
 import pathlib
+import re
 import signal
 import socket
 import subprocess
@@ -72,8 +73,9 @@ class PackagesTest(unittest.TestCase):
         """Those of the package, as systemd reads them, at free ports."""
         file = self.root / "etc" / "kvorum" / "kvorum.env"
         text = file.read_text()
-        for port in ("2379", "2380"):
-            text = text.replace(port, str(ports.free_port()))
+        # At once: the first new port may contain the second old one.
+        new = {"2379": str(ports.free_port()), "2380": str(ports.free_port())}
+        text = re.sub("2379|2380", lambda found: new[found.group()], text)
         file.write_text(text)
         lines = (line for line in text.splitlines() if line and not line.startswith("#"))
         return dict(line.split("=", 1) for line in lines)
@@ -85,14 +87,17 @@ class PackagesTest(unittest.TestCase):
             supervisor.bind(str(notify))
             notify.chmod(0o777)
             supervisor.settimeout(60)
-            with subprocess.Popen(
-                    ["chroot", "--userspec=kvorum:kvorum", self.root, "/usr/bin/kvorum"], stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
+            log = self.folder / "serve.log"
+            with open(log, "wb") as output, subprocess.Popen(
+                    ["chroot", "--userspec=kvorum:kvorum", self.root, "/usr/bin/kvorum"], stdout=output, stderr=output,
                     env={"PATH": "/usr/sbin:/usr/bin", "NOTIFY_SOCKET": "/run/notify", **settings}) as process:
                 try:
                     end = time.monotonic() + 60
                     while b"READY=1" not in supervisor.recv(4096):
                         self.assertLess(time.monotonic(), end)
+                except TimeoutError:
+                    self.fail(f"it is not ready: exit code {process.poll()}, {log.read_text(errors='replace')}")
+                else:
                     answer = self.run_inside("kvorumctl", "--endpoints", settings["ETCD_ADVERTISE_CLIENT_URLS"],
                                              "--dial-timeout=60s", "--command-timeout=60s", "put", "installed", "yes")
                     self.assertEqual(answer, "OK\n")
