@@ -100,9 +100,19 @@ class LentTaskTest : public testing::Test {
   Task Noted(int number) {
     return [this, number] { ran_.emplace_back(number, std::this_thread::get_id()); };
   }
+  // The executor's thread runs a task until let_go_ is set.
+  void HoldThread() {
+    std::promise<void> begun;
+    executor_.Post([&] {
+      begun.set_value();
+      let_go_.get_future().get();
+    });
+    begun.get_future().get();
+  }
 
   std::vector<std::pair<int, std::thread::id>> ran_;
   const std::thread::id here_ = std::this_thread::get_id();
+  std::promise<void> let_go_;
   ThreadExecutor executor_{"test"};
 };
 
@@ -113,17 +123,11 @@ TEST_F(LentTaskTest, RunsOnTheCallersThread) {
 }
 
 TEST_F(LentTaskTest, TakesItsTurnBehindWhatRunsAndWaits) {
-  std::promise<void> begun;
-  std::promise<void> goes_on;
-  executor_.Post([&] {
-    begun.set_value();
-    goes_on.get_future().get();
-  });
-  begun.get_future().get();
+  HoldThread();
   executor_.Post(Noted(1));
   executor_.Lend(Noted(2));
   EXPECT_TRUE(ran_.empty());
-  goes_on.set_value();
+  let_go_.set_value();
   executor_.Stop();
   ASSERT_EQ(ran_.size(), 2U);
   EXPECT_EQ(ran_[0].first, 1);
@@ -159,16 +163,10 @@ TEST_F(LentTaskTest, WhatIsLentWithinItRunsAfterIt) {
 }
 
 TEST_F(LentTaskTest, NothingIsLentWhileTheExecutorsThreadRunsItsLastTask) {
-  std::promise<void> begun;
-  std::promise<void> goes_on;
-  executor_.Post([&] {
-    begun.set_value();
-    goes_on.get_future().get();
-  });
-  begun.get_future().get();
+  HoldThread();
   executor_.Lend(Noted(1));
   EXPECT_TRUE(ran_.empty());
-  goes_on.set_value();
+  let_go_.set_value();
   executor_.Stop();
   EXPECT_EQ(ran_.size(), 1U);
 }
