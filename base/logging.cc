@@ -45,11 +45,12 @@ class AsyncLog {
     std::atexit([] { FlushLog(kExitLimit); });
   }
 
-  // Returns false if the line was dropped.
+  // False in a forked process, which does not have our thread, and may have copied our lock, or the
+  // C library's of the time zone, from a thread that held it.
+  bool is_ours() const { return ::getpid() == process_; }
+
+  // Returns false if the line was dropped. Only if is_ours().
   bool Push(std::string line) {
-    // A forked process does not have our thread, and may have copied the lock from a thread that
-    // holds it for ever.
-    if (::getpid() != process_) return false;
     bool wake = false;
     {
       const std::lock_guard lock(mutex_);
@@ -69,7 +70,7 @@ class AsyncLog {
   }
 
   bool Flush(std::chrono::milliseconds limit) {
-    if (::getpid() != process_) return false;
+    if (!is_ours()) return false;
     std::unique_lock lock(mutex_);
     const std::uint64_t target = pushed_;
     return written_changed_.wait_for(lock, limit, [&] { return written_ >= target; });
@@ -194,6 +195,7 @@ std::uint64_t DroppedLogLines() { return TheLog().dropped(); }
 void WriteLog(LogLevel level, const char* file, int line, std::string_view message,
               std::initializer_list<LogField> fields) {
   AsyncLog& log = TheLog();
+  if (!log.is_ours()) return;
   log.Push(
       FormatLogLine(log.json(), level, SystemClock().WallNanos(), file, line, message, fields));
 }
@@ -203,7 +205,7 @@ void WriteLogBeforeExit(LogLevel level, const char* file, int line, std::string_
   AsyncLog& log = TheLog();
   std::string text =
       FormatLogLine(log.json(), level, SystemClock().WallNanos(), file, line, message, fields);
-  if (log.Push(text) && log.Flush(kExitLimit)) return;
+  if (log.is_ours() && log.Push(text) && log.Flush(kExitLimit)) return;
   text += '\n';
   WriteToStderrWithoutBlocking(text);
 }
