@@ -6,6 +6,7 @@ namespace of its own, so that it can be cut off.
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -253,6 +254,15 @@ class Cluster:
     @property
     def endpoints(self):
         return [m.endpoint for m in self.members]
+
+    @staticmethod
+    def wait_log_cut(member, index):
+        """Until its log begins behind that entry, so that who has no more needs a snapshot. It is cut off a moment after
+        the writes, once the database is durable, at a snapshot of the log; the flags here keep five entries before one."""
+        kept = 5
+        saved = re.compile(rb'saved snapshot.*"snapshot-index":"?(\d+)')
+        wait_until(lambda: max(map(int, saved.findall(member.log())), default=0) > index + kept,
+                   f"{member.name} to cut its log off behind {index}")
 
     def leader(self, timeout=60, among=None):
         """The member that leads and that a majority of the answering members takes for the leader."""

@@ -112,11 +112,13 @@ class FullDiskTest(unittest.TestCase):
         cluster.wait_until(lambda: members.listed()[2].name, "all names")
         victim.stop()
         leader = members.leader()
+        before = leader.status().raftIndex
         with leader.channel() as channel:
             for number in range(LARGE):
                 server.put(server.kv(channel), b"large %d" % number, os.urandom(1 << 20))
             for number in range(100):
                 server.put(server.kv(channel), b"small %d" % number, b"")
+        members.wait_log_cut(leader, before)
         self.disk.fill(free_mb=12)
         victim.launch()
         cluster.wait_until(lambda: FULL.encode() in victim.log() and b"snapshot" in victim.log(), "an error")

@@ -10,7 +10,6 @@ with KVORUM_ROUNDS.
 
 import os
 import random
-import re
 import time
 import unittest
 
@@ -21,7 +20,6 @@ from mixed_snapshots_test import ETCD, SHORT_LOG, has_peer
 SEED = int(os.environ.get("KVORUM_SEED", random.randrange(1 << 32)))
 ROUNDS = int(os.environ.get("KVORUM_ROUNDS", "4"))
 LARGE = 40  # keys of a megabyte: what a snapshot has at least
-KEPT = 5  # entries before a snapshot of the log: SHORT_LOG's
 
 
 class ReceiveKillTest(unittest.TestCase):
@@ -41,19 +39,13 @@ class ReceiveKillTest(unittest.TestCase):
         self.write_much()
 
     def write_much(self):
-        """More entries than the leader keeps for who is slow. It cuts its log off a moment later, once its database is
-        durable: a member that is back before that needs no snapshot."""
+        """More entries than the leader keeps for who is slow."""
         leader = self.members.leader()
         before = leader.status().raftIndex
         with leader.channel() as channel:
             for number in range(120):
                 server.put(server.kv(channel), b"small %d" % number, self.rng.randbytes(10))
-        cluster.wait_until(lambda: self.saved_index(leader) > before + KEPT, "a snapshot of the leader's log")
-
-    @staticmethod
-    def saved_index(member):
-        """That of its last snapshot of the log, by its log lines."""
-        return max(map(int, re.findall(rb'saved snapshot.*"snapshot-index":"?(\d+)', member.log())), default=0)
+        self.members.wait_log_cut(leader, before)
 
     def fall_behind(self):
         """A leader keeps its log for half a minute once it has sent a snapshot, unless it is another process by then. Which

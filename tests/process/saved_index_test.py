@@ -232,8 +232,11 @@ class ClusterTest(unittest.TestCase):
         put(members.leader(), b"before")
         self.assertEqual(victim.stop()[0], 0)
         self.assertTrue(os.path.exists(saved(victim)))
+        leader = members.leader()
+        before = leader.status().raftIndex
         for number in range(200):
-            put(members.leader(), b"key %d" % (number % 50), b"value %d" % number)
+            put(leader, b"key %d" % (number % 50), b"value %d" % number)
+        members.wait_log_cut(leader, before)
         victim.start()
         self.assertEqual(len(lines(victim, READ)), 1)
         cluster.wait_until(lambda: lines(victim, "applied snapshot"), "the snapshot")
