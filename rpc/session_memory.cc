@@ -9,6 +9,10 @@
 
 namespace kvorum::rpc {
 
+SessionMemory::SessionMemory(std::size_t region_bytes) : region_bytes_(region_bytes) {
+  page_class_.reserve(region_bytes / kPageBytes);
+}
+
 SessionMemory::~SessionMemory() { std::free(region_); }
 
 std::size_t SessionMemory::ClassOfBlock(const void* block) const {
@@ -17,14 +21,15 @@ std::size_t SessionMemory::ClassOfBlock(const void* block) const {
 }
 
 bool SessionMemory::AddPage(std::size_t size_class) {
-  if (used_pages_ == kPages) return false;
+  const std::size_t offset = page_class_.size() * kPageBytes;
+  if (offset == region_bytes_) return false;
   if (region_ == nullptr) {
     // Untouched pages of it cost nothing.
-    region_ = static_cast<char*>(std::aligned_alloc(kPageBytes, kRegionBytes));
+    region_ = static_cast<char*>(std::aligned_alloc(kPageBytes, region_bytes_));
     if (region_ == nullptr) return false;
   }
-  char* const page = region_ + used_pages_ * kPageBytes;
-  page_class_[used_pages_++] = static_cast<std::uint8_t>(size_class);
+  char* const page = region_ + offset;
+  page_class_.push_back(static_cast<std::uint8_t>(size_class));
   const std::size_t block_bytes = size_class * kStepBytes;
   for (std::size_t at = kPageBytes / block_bytes; at > 0; --at)
     freed_[size_class] = new (page + (at - 1) * block_bytes) Freed{freed_[size_class]};
@@ -32,8 +37,7 @@ bool SessionMemory::AddPage(std::size_t size_class) {
 }
 
 void* SessionMemory::Take(std::size_t size_bytes) {
-  if (kRegionBytes == 0 || size_bytes == 0 || size_bytes > kLargestBytes)
-    return std::malloc(size_bytes);
+  if (size_bytes == 0 || size_bytes > kLargestBytes) return std::malloc(size_bytes);
   const std::size_t size_class = ClassOf(size_bytes);
   if (freed_[size_class] == nullptr && !AddPage(size_class)) return std::malloc(size_bytes);
   return std::exchange(freed_[size_class], freed_[size_class]->next);

@@ -6,13 +6,14 @@
 // and all once the region is full, come from malloc. Freed blocks stay in the region, so that they
 // keep no page of malloc's from being returned to the system.
 //
-// Belongs to the loop's thread, or to the owner's once that has ended. Under a sanitizer everything
-// comes from malloc, so that a use after free is detected.
+// Belongs to the loop's thread, or to the owner's once that has ended. Under a sanitizer a loop's
+// blocks come from malloc, so that a use after free is detected.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
@@ -27,12 +28,13 @@ namespace kvorum::rpc {
 class SessionMemory {
  public:
 #if defined(KVORUM_SESSION_MEMORY_IS_MALLOC)
-  static constexpr std::size_t kRegionBytes = 0;
+  static constexpr std::size_t kUsualBytes = 0;
 #else
-  static constexpr std::size_t kRegionBytes = std::size_t{1} << 20;
+  static constexpr std::size_t kUsualBytes = std::size_t{1} << 20;
 #endif
 
-  SessionMemory() = default;
+  // The region's size, a multiple of 4 KiB; 0: everything comes from malloc.
+  explicit SessionMemory(std::size_t region_bytes = kUsualBytes);
   ~SessionMemory();  // after the last block was given back
   SessionMemory(const SessionMemory&) = delete;
   SessionMemory& operator=(const SessionMemory&) = delete;
@@ -47,7 +49,6 @@ class SessionMemory {
 
  private:
   static constexpr std::size_t kPageBytes = 4096;
-  static constexpr std::size_t kPages = kRegionBytes / kPageBytes;
   static constexpr std::size_t kStepBytes = 16;
   static constexpr std::size_t kLargestBytes = 512;
   static constexpr std::size_t kClasses = kLargestBytes / kStepBytes + 1;
@@ -60,17 +61,17 @@ class SessionMemory {
     return (size_bytes + kStepBytes - 1) / kStepBytes;
   }
   bool IsOurs(const void* block) const {
-    return region_ != nullptr &&
-           reinterpret_cast<std::uintptr_t>(block) - reinterpret_cast<std::uintptr_t>(region_) <
-               kRegionBytes;
+    const auto at = reinterpret_cast<std::uintptr_t>(block);
+    const auto region = reinterpret_cast<std::uintptr_t>(region_);
+    return region_ != nullptr && at - region < region_bytes_;
   }
   std::size_t ClassOfBlock(const void* block) const;
   // Makes a page's blocks of this class available; false if the region is full.
   bool AddPage(std::size_t size_class);
 
-  char* region_ = nullptr;  // made when it is first needed
-  std::size_t used_pages_ = 0;
-  std::array<std::uint8_t, kPages> page_class_{};
+  const std::size_t region_bytes_;
+  char* region_ = nullptr;                // made when it is first needed
+  std::vector<std::uint8_t> page_class_;  // of the pages in use
   std::array<Freed*, kClasses> freed_{};
 };
 

@@ -15,7 +15,7 @@
 namespace kvorum::server {
 
 #ifdef KVORUM_FAILPOINTS
-// Takes nothing on other threads: a failpoint that sleeps on this one blocks no other.
+// Runs its tasks on no thread but its own: a failpoint that sleeps in one blocks no other.
 class UnlentThread final : public ThreadExecutor {
  public:
   using ThreadExecutor::ThreadExecutor;
@@ -25,7 +25,7 @@ class UnlentThread final : public ThreadExecutor {
 
 struct ProcessThreads {
 #ifdef KVORUM_FAILPOINTS
-  ThreadExecutor raft{"raft"};
+  ThreadExecutor raft{"raft"};  // for the same reason
   UnlentThread apply{"apply"};
 #else
   CombiningExecutor raft{"raft"};

@@ -32,10 +32,10 @@ class Scheduler {
       std::erase_if(scheduler_.timers_, [&](auto& timer) { return timer.second.first == this; });
     }
     void Post(Task task) override { queue_.push_back(std::move(task)); }
-    // Now and then the lane that lends it runs it.
+    // An idle lane lends itself every second time.
     void Lend(Task task) override {
-      const bool is_idle = queue_.empty() && !held_;
-      is_idle&& scheduler_.rng_.OneIn(2) ? task() : Post(std::move(task));
+      if (!queue_.empty() || held_ || scheduler_.rng_.OneIn(2)) return Post(std::move(task));
+      task();
     }
     void PostAt(TimePoint when, Task task) override {
       scheduler_.timers_.emplace(when, std::pair(this, std::move(task)));
