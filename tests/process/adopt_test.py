@@ -27,6 +27,7 @@ import server
 
 UTL = os.path.join(os.environ["KVORUM_BIN_DIR"], "kvorumutl")
 ETCD_36 = os.path.join(os.environ.get("KVORUM_PEER_36", ""), "etcd")
+ETCD_35 = os.path.join(os.environ.get("KVORUM_PEER_35", ""), "etcd")
 ETCD_34 = os.path.join(os.environ.get("KVORUM_PEER_34", ""), "etcd")
 EVERYTHING = {"key": b"\0", "range_end": b"\0"}
 NOSPACE = rpc_pb2.AlarmType.Value("NOSPACE")
@@ -493,11 +494,18 @@ class OlderTest(unittest.TestCase):
 
     @unittest.skipUnless(os.path.exists(ETCD_34), "no etcd of 3.4 in $KVORUM_PEER_34")
     def test_3_4_is_taken_as_the_documents_say(self):
-        """By docs/operations/moving.md, with all members stopped: this one is alone. Its database states neither term nor
-        configuration, and lags behind entries that change no key."""
-        shown = subprocess.run([ETCD_34, "--version"], capture_output=True, text=True, check=True, timeout=30).stdout
-        self.assertTrue(shown.startswith("etcd Version: 3.4."), shown)
-        member, before, told = self.adopted(ETCD_34)
+        """Its database states neither term nor configuration, and lags behind entries that change no key."""
+        self.check_taken(ETCD_34, "3.4")
+
+    @unittest.skipUnless(os.path.exists(ETCD_35), "no etcd of 3.5 in $KVORUM_PEER_35")
+    def test_3_5_is_taken_as_the_documents_say(self):
+        self.check_taken(ETCD_35, "3.5")
+
+    def check_taken(self, etcd, version):
+        """By docs/operations/moving.md, with all members stopped: this one is alone."""
+        shown = subprocess.run([etcd, "--version"], capture_output=True, text=True, check=True, timeout=30).stdout
+        self.assertTrue(shown.startswith(f"etcd Version: {version}."), shown)
+        member, before, told = self.adopted(etcd)
         first, second = told.splitlines()
         self.assertRegex(first, rf"^Adopted member {before['member']:x} of cluster {before['cluster']:x}: \d+ records at "
                                 r"log index (\d+); the log goes on to (\d+)\.$")
