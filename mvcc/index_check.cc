@@ -32,7 +32,7 @@ void CheckEntry(const Entry& entry) {
     before = at;
   }
   if (!entry.tombstone()) {
-    KV_CHECK(entry.created() <= entry.main && entry.version() >= 1,
+    KV_CHECK(entry.created() <= entry.main() && entry.version() >= 1,
              "a key is created after it is modified");
   }
 }

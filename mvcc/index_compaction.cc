@@ -135,12 +135,10 @@ void Tree::ShrinkRoot() {
 Entry* Tree::CompactEntry(Entry* entry, std::uint32_t first_kept) {
   const bool past_remains = first_kept < entry->past_length();
   const bool first =
-      entry->tombstone() || (entry->created() == entry->main && entry->version() == 1);
+      entry->tombstone() || (entry->created() == entry->main() && entry->version() == 1);
   const Entry::Form form =
       past_remains ? Entry::kWithPast : (first ? Entry::kFirst : Entry::kContinued);
-  Entry* after = NewEntry(arena_, form, entry->tombstone(), entry->key());
-  after->main = entry->main;
-  after->sub = entry->sub;
+  Entry* after = NewEntry(arena_, form, entry->revision(), entry->tombstone(), entry->key());
   if (form != Entry::kFirst) after->origin() = entry->origin();
   if (past_remains) after->past() = CompactPast(*entry, first_kept);
   DropHistory(entry->past().history);

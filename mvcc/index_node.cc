@@ -202,7 +202,7 @@ void Truncate(Node& node, int slot) {
 
 Summary Summarize(const Entry& entry) {
   return {.live = entry.tombstone() ? 0 : 1,
-          .newest = entry.main,
+          .newest = entry.main(),
           .lowest_compaction = LowestCompaction(entry)};
 }
 

@@ -19,10 +19,7 @@ KeyIndex::PutResult Tree::Put(std::string_view key, Revision revision) {
   Leaf* leaf = Descend(key);
   const Position position = Search(*leaf, key);
   if (!position.equal) {
-    Entry* entry = NewEntry(arena_, Entry::kFirst, false, key);
-    entry->main = revision.main;
-    entry->sub = static_cast<std::uint32_t>(revision.sub);
-    InsertNew(leaf, position.slot, entry);
+    InsertNew(leaf, position.slot, NewEntry(arena_, Entry::kFirst, revision, false, key));
     return {.created = revision.main, .version = 1, .previous = std::nullopt};
   }
   const Entry& before = *leaf->entry(position.slot);
@@ -79,10 +76,8 @@ Entry* Tree::Restore(Entry* before, const RestoredRecord& record) {
   }
   const bool first = record.tombstone ||
                      (record.origin.created == record.revision.main && record.origin.version == 1);
-  Entry* entry =
-      NewEntry(arena_, first ? Entry::kFirst : Entry::kContinued, record.tombstone, record.key);
-  entry->main = record.revision.main;
-  entry->sub = static_cast<std::uint32_t>(record.revision.sub);
+  Entry* entry = NewEntry(arena_, first ? Entry::kFirst : Entry::kContinued, record.revision,
+                          record.tombstone, record.key);
   if (!first) entry->origin() = record.origin;
   return entry;
 }
@@ -222,13 +217,12 @@ Entry* Tree::Advance(Entry* entry, Revision revision, bool tombstone) {
   if (!entry->tombstone()) origin = {.created = entry->created(), .version = entry->version() + 1};
   const Entry::Past past = ExtendPast(*entry);
   Entry* after = entry;
-  if (!Mutable(*entry) || entry->form() != Entry::kWithPast) {
-    after = NewEntry(arena_, Entry::kWithPast, tombstone, entry->key());
+  if (Mutable(*entry) && entry->form() == Entry::kWithPast && entry->HasRoomFor(revision)) {
+    entry->SetNewest(revision, tombstone);
+  } else {
+    after = NewEntry(arena_, Entry::kWithPast, revision, tombstone, entry->key());
     DropEntry(entry);
   }
-  after->main = revision.main;
-  after->sub = static_cast<std::uint32_t>(revision.sub);
-  after->bits = (after->bits & ~Entry::kTombstoneBit) | (tombstone ? Entry::kTombstoneBit : 0U);
   after->origin() = origin;
   after->past() = past;
   return after;

@@ -68,7 +68,7 @@ class Tree {
   using Path = std::vector<Step>;  // path_[0] is the root
 
   bool Mutable(const Node& node) const { return node.birth == birth_; }
-  bool Mutable(const Entry& entry) const { return entry.main > published_newest_; }
+  bool Mutable(const Entry& entry) const { return entry.main() > published_newest_; }
   template <typename T>
   T* MutableCopy(T* node);
   template <typename T>

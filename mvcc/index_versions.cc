@@ -7,7 +7,7 @@ namespace kvorum::mvcc::index {
 bool Retired::BornAfter(std::uint64_t version_number, std::int64_t version_newest) const {
   switch (static_cast<Kind>(word_ & kKindMask)) {
     case kEntry:
-      return As<Entry>()->main > version_newest;
+      return As<Entry>()->main() > version_newest;
     case kHistory:
       return As<History>()->birth > version_number;
     case kLeaf:

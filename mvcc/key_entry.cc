@@ -14,7 +14,7 @@ EntryRevision RevisionAt(const Entry& entry, std::uint32_t number) {
 }
 
 std::optional<std::uint32_t> FindAtOrBefore(const Entry& entry, std::int64_t revision) {
-  if (entry.main <= revision) return entry.past_length();
+  if (entry.main() <= revision) return entry.past_length();
   if (entry.form() != Entry::kWithPast) return std::nullopt;
   const HistoryRecord* begin = entry.past().history->records();
   const HistoryRecord* end = begin + entry.past().length;
@@ -36,7 +36,7 @@ Entry::Origin OriginOf(const Entry& entry, std::uint32_t number) {
 }
 
 bool LookUp(const Entry& entry, std::int64_t revision, IndexItem& item) {
-  if (entry.main <= revision) {
+  if (entry.main() <= revision) {
     if (entry.tombstone()) return false;
     item = {entry.key(), entry.revision(), entry.created(), entry.version()};
     return true;
@@ -64,11 +64,26 @@ std::uint32_t FirstKept(const Entry& entry, std::int64_t revision) {
   return found.tombstone && found.revision.main < revision ? *newest + 1 : *newest;
 }
 
-Entry* NewEntry(Arena& arena, Entry::Form form, bool tombstone, std::string_view key) {
+void Entry::SetNewest(Revision revision, bool tombstone) {
+  std::uint64_t fixed = (word & (kFormMask | kWideBit)) | (tombstone ? kTombstoneBit : 0U) |
+                        std::uint64_t{key_bytes()} << kSizeShift;
+  if (is_wide()) {
+    wide() = {.main = revision.main, .sub = static_cast<std::uint32_t>(revision.sub), .unused = 0};
+  } else {
+    fixed |= static_cast<std::uint64_t>(revision.sub) << kSubShift |
+             static_cast<std::uint64_t>(revision.main) << kMainShift;
+  }
+  word = fixed;
+}
+
+Entry* NewEntry(Arena& arena, Entry::Form form, Revision newest, bool tombstone,
+                std::string_view key) {
   KV_CHECK(key.size() <= Entry::kMaxKeyBytes, "a key is larger than any request may be");
-  auto* entry = static_cast<Entry*>(arena.Allocate(Entry::SizeBytes(form, key.size())));
-  entry->bits = static_cast<std::uint32_t>(key.size()) << Entry::kSizeShift | form |
-                (tombstone ? Entry::kTombstoneBit : 0U);
+  const bool is_wide = !Entry::IsNarrow(key.size(), newest);
+  auto* entry = static_cast<Entry*>(arena.Allocate(Entry::SizeBytes(is_wide, form, key.size())));
+  entry->word =
+      form | (is_wide ? Entry::kWideBit : 0U) | std::uint64_t{key.size()} << Entry::kSizeShift;
+  entry->SetNewest(newest, tombstone);
   if (!key.empty()) std::memcpy(const_cast<char*>(entry->key().data()), key.data(), key.size());
   return entry;
 }
@@ -90,8 +105,9 @@ HistoryRecord NewestAsRecord(const Entry& entry) {
     const HistoryRecord& before = entry.past().history->records()[length - 1];
     if (!before.tombstone()) position = before.position() + 1;
   }
-  return {.main = entry.main,
-          .sub = entry.sub,
+  const Revision newest = entry.revision();
+  return {.main = newest.main,
+          .sub = static_cast<std::uint32_t>(newest.sub),
           .place = position | (entry.tombstone() ? HistoryRecord::kTombstoneBit : 0U)};
 }
 

@@ -1,7 +1,11 @@
 // A key in the index and its revisions: one block of memory with the newest revision, and, for keys
 // that were changed more than once, the start of the key's generation and its older revisions.
 //
-//   Entry | Origin (form >= kContinued) | Past (form == kWithPast) | key bytes
+//   Entry | WideRevision (is_wide) | Origin (form >= kContinued) | Past (form == kWithPast) | key
+//
+// Nearly every entry is narrow: its eight bytes hold the revision and the size of the key. Wide are
+// those of large keys, of later changes in one transaction, and of revisions that no cluster
+// reaches within years.
 //
 // An entry does not change once it was published; the writer replaces it. The older revisions are
 // in a History that the successive entries of a key share: each knows how many records it may see,
@@ -69,42 +73,84 @@ struct Entry {
     std::uint32_t unused;
   };
 
-  std::int64_t main;  // the newest revision
-  std::uint32_t sub;
-  std::uint32_t bits;  // key size, tombstone, form
+  // A wide entry's newest revision.
+  struct WideRevision {
+    std::int64_t main;
+    std::uint32_t sub;
+    std::uint32_t unused;
+  };
 
-  static constexpr std::uint32_t kFormMask = 3;
-  static constexpr std::uint32_t kTombstoneBit = 4;
-  static constexpr int kSizeShift = 3;
-  static constexpr std::size_t kMaxKeyBytes =
-      std::numeric_limits<std::uint32_t>::max() >> kSizeShift;
+  // From bit 0 on: form, tombstone, wide; narrow: key size, sub, main; wide: key size.
+  std::uint64_t word;
 
-  Form form() const { return static_cast<Form>(bits & kFormMask); }
-  bool tombstone() const { return (bits & kTombstoneBit) != 0; }
-  Revision revision() const { return {main, sub}; }
-  std::string_view key() const {
-    return {reinterpret_cast<const char*>(this + 1) + form() * std::size_t{16}, bits >> kSizeShift};
+  static constexpr std::uint64_t kFormMask = 3;
+  static constexpr std::uint64_t kTombstoneBit = 4;
+  static constexpr std::uint64_t kWideBit = 8;
+  static constexpr int kSizeShift = 4;
+  static constexpr int kSubShift = 15;
+  static constexpr int kMainShift = 22;
+  static constexpr std::uint64_t kNarrowSizes = 1U << (kSubShift - kSizeShift);
+  static constexpr std::uint64_t kNarrowSubs = 1U << (kMainShift - kSubShift);
+  static constexpr std::uint64_t kNarrowMains = std::uint64_t{1} << (64 - kMainShift);
+  // No message of gRPC is larger.
+  static constexpr std::size_t kMaxKeyBytes = std::numeric_limits<std::int32_t>::max();
+
+  static bool IsNarrow(std::size_t key_bytes, Revision revision) {
+    return key_bytes < kNarrowSizes && static_cast<std::uint64_t>(revision.sub) < kNarrowSubs &&
+           static_cast<std::uint64_t>(revision.main) < kNarrowMains;
   }
 
+  Form form() const { return static_cast<Form>(word & kFormMask); }
+  bool tombstone() const { return (word & kTombstoneBit) != 0; }
+  bool is_wide() const { return (word & kWideBit) != 0; }
+  std::size_t key_bytes() const {
+    const std::uint64_t size = word >> kSizeShift;
+    return is_wide() ? size : size % kNarrowSizes;
+  }
+  std::string_view key() const { return {parts() + form() * std::size_t{16}, key_bytes()}; }
+  // The newest revision.
+  std::int64_t main() const {
+    return is_wide() ? wide().main : static_cast<std::int64_t>(word >> kMainShift);
+  }
+  Revision revision() const {
+    if (is_wide()) return {wide().main, wide().sub};
+    return {static_cast<std::int64_t>(word >> kMainShift),
+            static_cast<std::int64_t>((word >> kSubShift) % kNarrowSubs)};
+  }
+  // Returns true if this revision fits where the entry's own is.
+  bool HasRoomFor(Revision revision) const { return is_wide() || IsNarrow(key_bytes(), revision); }
+  // HasRoomFor(revision) must hold.
+  void SetNewest(Revision revision, bool tombstone);
+
   // For the newest revision; meaningless for a tombstone.
-  std::int64_t created() const { return form() == kFirst ? main : origin().created; }
+  std::int64_t created() const { return form() == kFirst ? main() : origin().created; }
   std::int64_t version() const { return form() == kFirst ? 1 : origin().version; }
 
   // Only if form() >= kContinued.
-  Origin& origin() { return *reinterpret_cast<Origin*>(this + 1); }
-  const Origin& origin() const { return *reinterpret_cast<const Origin*>(this + 1); }
+  Origin& origin() { return *reinterpret_cast<Origin*>(parts()); }
+  const Origin& origin() const { return *reinterpret_cast<const Origin*>(parts()); }
   // Only if form() == kWithPast.
   Past& past() { return *reinterpret_cast<Past*>(&origin() + 1); }
   const Past& past() const { return *reinterpret_cast<const Past*>(&origin() + 1); }
 
   std::uint32_t past_length() const { return form() == kWithPast ? past().length : 0; }
 
-  static std::size_t SizeBytes(Form form, std::size_t key_bytes) {
-    return sizeof(Entry) + form * std::size_t{16} + key_bytes;
+  static std::size_t SizeBytes(bool is_wide, Form form, std::size_t key_bytes) {
+    return sizeof(Entry) + (is_wide ? sizeof(WideRevision) : 0) + form * std::size_t{16} +
+           key_bytes;
   }
-  std::size_t size_bytes() const { return SizeBytes(form(), bits >> kSizeShift); }
+  std::size_t size_bytes() const { return SizeBytes(is_wide(), form(), key_bytes()); }
+
+ private:
+  WideRevision& wide() { return *reinterpret_cast<WideRevision*>(this + 1); }
+  const WideRevision& wide() const { return *reinterpret_cast<const WideRevision*>(this + 1); }
+  char* parts() {
+    return reinterpret_cast<char*>(this + 1) + (is_wide() ? sizeof(WideRevision) : 0);
+  }
+  const char* parts() const { return const_cast<Entry*>(this)->parts(); }
 };
-static_assert(sizeof(Entry) == 16 && sizeof(Entry::Origin) == 16 && sizeof(Entry::Past) == 16);
+static_assert(sizeof(Entry) == 8 && sizeof(Entry::WideRevision) == 16 &&
+              sizeof(Entry::Origin) == 16 && sizeof(Entry::Past) == 16);
 
 // --- Reading. All of a key's known revisions are numbered from 0, the oldest, on. ---
 
@@ -122,7 +168,7 @@ Entry::Origin OriginOf(const Entry& entry, std::uint32_t number);
 // The key's state at the revision; false if it does not live then.
 bool LookUp(const Entry& entry, std::int64_t revision, IndexItem& item);
 inline bool LivesAt(const Entry& entry, std::int64_t revision) {
-  if (entry.main <= revision) return !entry.tombstone();
+  if (entry.main() <= revision) return !entry.tombstone();
   if (entry.form() != Entry::kWithPast) return false;
   const auto number = FindAtOrBefore(entry, revision);
   return number.has_value() && !RevisionAt(entry, *number).tombstone;
@@ -136,8 +182,9 @@ std::uint32_t FirstKept(const Entry& entry, std::int64_t revision);
 
 // --- Writing. ---
 
-// A block for an entry; the caller fills everything but `bits` and the key.
-Entry* NewEntry(Arena& arena, Entry::Form form, bool tombstone, std::string_view key);
+// An entry without its origin and past, which the caller fills.
+Entry* NewEntry(Arena& arena, Entry::Form form, Revision newest, bool tombstone,
+                std::string_view key);
 History* NewHistory(Arena& arena, std::uint32_t capacity, std::uint64_t birth, Entry::Origin first);
 inline void FreeEntry(Arena& arena, Entry* entry) { arena.Free(entry, entry->size_bytes()); }
 inline void FreeHistory(Arena& arena, History* history) {
