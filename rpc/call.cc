@@ -98,8 +98,10 @@ void Call::CarryOut(StreamOperations::Batch& operations) {
     session_->SendMessage(*this, std::move(operations.message));
     if (decided()) return;
   }
-  if (operations.cut) return session_->Cut(*this, *operations.cut);
-  if (operations.has_finish && !decided()) return session_->FinishStream(*this, operations.status);
+  using Ending = StreamOperations::Batch::Ending;
+  if (operations.ending == Ending::kCut) return session_->Cut(*this, operations.status);
+  if (operations.ending == Ending::kFinish && !decided())
+    return session_->FinishStream(*this, operations.status);
   if (stream_->has_reader() && !decided()) session_->ServeRead(*this);
 }
 

@@ -1,6 +1,5 @@
 #include "rpc/call_context.h"
 
-#include <cstring>
 #include <utility>
 
 #include "rpc/service.h"
@@ -11,39 +10,12 @@ std::string_view CallContext::path() const {
   return method_ == nullptr ? std::string_view() : std::string_view(method_->path);
 }
 
-std::optional<std::string_view> CallContext::Metadata(std::string_view name) const {
-  for (std::size_t i = 0; i < entry_count_; ++i) {
-    if (EntryAt(i).name == name) return EntryAt(i).value;
-  }
-  return std::nullopt;
-}
-
 std::vector<std::string_view> CallContext::MetadataValues(std::string_view name) const {
   std::vector<std::string_view> values;
-  for (std::size_t i = 0; i < entry_count_; ++i) {
-    if (EntryAt(i).name == name) values.push_back(EntryAt(i).value);
-  }
+  metadata_.ForEach([&](std::string_view other, std::string_view value) {
+    if (other == name) values.push_back(value);
+  });
   return values;
-}
-
-std::string_view CallContext::Keep(std::string_view bytes) {
-  if (bytes.size() <= kInlineBytes - inline_used_bytes_) {
-    char* copy = inline_bytes_.data() + inline_used_bytes_;
-    if (!bytes.empty()) std::memcpy(copy, bytes.data(), bytes.size());
-    inline_used_bytes_ += bytes.size();
-    return {copy, bytes.size()};
-  }
-  return more_bytes_.emplace_back(SharedBytes::Copy(bytes)).view();
-}
-
-void CallContext::AddMetadata(std::string_view name, std::string_view value) {
-  const Entry entry{Keep(name), Keep(value)};
-  if (entry_count_ < kInlineEntries) {
-    entries_[entry_count_] = entry;
-  } else {
-    more_entries_.push_back(entry);
-  }
-  ++entry_count_;
 }
 
 Error CallContext::cancel_reason() const {

@@ -6,7 +6,6 @@
 // thread-safe. One object per call; metadata of an ordinary call costs no separate allocation.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -21,6 +20,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/shared_bytes.h"
+#include "rpc/packed_metadata.h"
 
 namespace kvorum::rpc {
 
@@ -76,14 +76,13 @@ class CallContext {
   // The first value under a lower-case name. "-bin" values are decoded. Headers of the protocol
   // itself (pseudo headers except :authority, te, content-type, grpc-*) are not metadata.
   // O(entries).
-  std::optional<std::string_view> Metadata(std::string_view name) const;
+  std::optional<std::string_view> Metadata(std::string_view name) const {
+    return metadata_.Find(name);
+  }
   std::vector<std::string_view> MetadataValues(std::string_view name) const;
   template <class Visitor>  // visitor(name, value)
   void ForEachMetadata(Visitor&& visitor) const {
-    for (std::size_t i = 0; i < entry_count_; ++i) {
-      const Entry& entry = EntryAt(i);
-      visitor(entry.name, entry.value);
-    }
+    metadata_.ForEach(std::forward<Visitor>(visitor));
   }
 
   // True once nobody waits for the answer: the client reset the stream or left (Canceled "context
@@ -139,7 +138,7 @@ class CallContext {
   void set_loop(Loop* loop) { loop_ = loop; }
   void set_started(TimePoint started) { started_ = started; }
   void set_deadline(TimePoint deadline) { deadline_ = deadline; }
-  void AddMetadata(std::string_view name, std::string_view value);
+  void AddMetadata(std::string_view name, std::string_view value) { metadata_.Add(name, value); }
 
   // For the builder of the context. The first call of Cancel or Done decides, later ones do
   // nothing.
@@ -147,18 +146,7 @@ class CallContext {
   void Done();
 
  private:
-  struct Entry {
-    std::string_view name;
-    std::string_view value;
-  };
   enum class State : std::uint8_t { kRunning, kCancelled, kDone };
-  static constexpr std::size_t kInlineEntries = 8;
-  static constexpr std::size_t kInlineBytes = 256;
-
-  const Entry& EntryAt(std::size_t i) const {
-    return i < kInlineEntries ? entries_[i] : more_entries_[i - kInlineEntries];
-  }
-  std::string_view Keep(std::string_view bytes);
 
   const MethodInfo* method_ = nullptr;
   Loop* loop_ = nullptr;
@@ -167,12 +155,7 @@ class CallContext {
   std::optional<SharedBytes> certificate_name_;
   TimePoint started_;
   std::optional<TimePoint> deadline_;
-  std::size_t entry_count_ = 0;
-  std::size_t inline_used_bytes_ = 0;
-  std::array<Entry, kInlineEntries> entries_;
-  std::array<char, kInlineBytes> inline_bytes_;
-  std::vector<Entry> more_entries_;
-  std::vector<SharedBytes> more_bytes_;
+  PackedMetadata metadata_;
 
   std::atomic<std::int64_t> answer_count_{-1};
   std::atomic<std::int64_t> begun_{0};

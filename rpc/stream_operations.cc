@@ -38,7 +38,9 @@ bool StreamOperations::Finish(Error status) {
   std::lock_guard lock(mutex_);
   if (finished_) return false;
   finished_ = true;
-  batch_.has_finish = true;
+  // The loop has not seen the Cut yet, and its reason counts.
+  if (batch_.ending == Batch::Ending::kCut) return true;
+  batch_.ending = Batch::Ending::kFinish;
   batch_.status = std::move(status);
   return true;
 }
@@ -46,7 +48,8 @@ bool StreamOperations::Finish(Error status) {
 bool StreamOperations::Cut(Error reason) {
   std::lock_guard lock(mutex_);
   if (finished_) return false;
-  batch_.cut = std::move(reason);
+  batch_.ending = Batch::Ending::kCut;
+  batch_.status = std::move(reason);
   return true;
 }
 

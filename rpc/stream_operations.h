@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -24,15 +25,16 @@ class StreamOperations {
  public:
   // The operations that the loop has not processed yet.
   struct Batch {
+    enum class Ending : std::uint8_t { kNone, kFinish, kCut };
+
     ServerStream::ReadCallback read;
-    bool has_write = false;
     std::size_t framed_messages = 0;  // messages in `message`, which has their prefixes; 0: it is
                                       // one message
     ByteChain message;
     ServerStream::WriteCallback written;
-    bool has_finish = false;
-    Error status;
-    std::optional<Error> cut;
+    bool has_write = false;
+    Ending ending = Ending::kNone;
+    Error status;  // of the Finish, or the reason of the Cut
     // The callbacks of reads and writes that came after Finish.
     std::vector<std::move_only_function<void(Error)>> late;
   };

@@ -74,8 +74,9 @@ void StreamCall::CarryOut(rpc::StreamOperations::Batch& operations) {
   if (end_) return operations_.FailAll(EndReason());
   if (operations.has_write)
     SendMessages(operations.message, /*is_framed=*/operations.framed_messages != 0);
-  if (operations.cut) return Cut(*operations.cut);
-  if (operations.has_finish) return FinishWith(std::move(operations.status));
+  using Ending = rpc::StreamOperations::Batch::Ending;
+  if (operations.ending == Ending::kCut) return Cut(operations.status);
+  if (operations.ending == Ending::kFinish) return FinishWith(std::move(operations.status));
   if (operations_.has_reader()) ServeRead();
 }
 

@@ -37,6 +37,7 @@ class StreamOperationsTest : public testing::Test {
 };
 
 using Lines = std::vector<std::string>;
+using Ending = StreamOperations::Batch::Ending;
 
 TEST_F(StreamOperationsTest, OperationsBetweenTwoTakesAreOneBatch) {
   operations_.Read(Reader());
@@ -47,12 +48,13 @@ TEST_F(StreamOperationsTest, OperationsBetweenTwoTakesAreOneBatch) {
   EXPECT_TRUE(batch.has_write);
   EXPECT_EQ(batch.framed_messages, 3);
   EXPECT_EQ(Join(batch.message), "bytes");
-  EXPECT_TRUE(batch.has_finish);
+  EXPECT_EQ(batch.ending, Ending::kFinish);
   EXPECT_EQ(batch.status, (Error{Code::kAborted, "done"}));
   EXPECT_TRUE(operations_.has_reader());
   EXPECT_TRUE(operations_.has_writer());
   const StreamOperations::Batch empty = Take();
-  EXPECT_FALSE(empty.has_write || empty.has_finish || empty.cut.has_value());
+  EXPECT_FALSE(empty.has_write);
+  EXPECT_EQ(empty.ending, Ending::kNone);
 }
 
 TEST_F(StreamOperationsTest, EachCallbackRunsOnceAndMayStartTheNext) {
@@ -79,7 +81,17 @@ TEST_F(StreamOperationsTest, TheFirstFinishCounts) {
   EXPECT_FALSE(operations_.Cut({Code::kAborted, "third"}));
   const StreamOperations::Batch batch = Take();
   EXPECT_EQ(batch.status.message, "first");
-  EXPECT_FALSE(batch.cut.has_value());
+  EXPECT_EQ(batch.ending, Ending::kFinish);
+}
+
+// A handler that is cut may finish before the loop knows.
+TEST_F(StreamOperationsTest, ACutCountsBeforeTheFinishBehindIt) {
+  EXPECT_TRUE(operations_.Cut({Code::kUnavailable, "no leader"}));
+  EXPECT_TRUE(operations_.Finish({Code::kOk, "done"}));
+  EXPECT_FALSE(operations_.Finish({Code::kOk, "again"}));
+  const StreamOperations::Batch batch = Take();
+  EXPECT_EQ(batch.ending, Ending::kCut);
+  EXPECT_EQ(batch.status.message, "no leader");
 }
 
 TEST_F(StreamOperationsTest, OperationsAfterFinishFailApart) {
@@ -99,7 +111,9 @@ TEST_F(StreamOperationsTest, AFailureRunsWhatIsOutstanding) {
   operations_.Read(Reader());
   operations_.Write({}, 0, Writer());
   EXPECT_TRUE(operations_.Cut({Code::kUnavailable, "no leader"}));
-  EXPECT_EQ(Take().cut->message, "no leader");
+  const StreamOperations::Batch batch = Take();
+  EXPECT_EQ(batch.ending, Ending::kCut);
+  EXPECT_EQ(batch.status.message, "no leader");
   operations_.FailAll({Code::kCanceled, "over"});
   operations_.FailAll({Code::kCanceled, "again"});
   EXPECT_EQ(Log(), (Lines{"read: over", "write: over"}));
