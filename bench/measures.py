@@ -44,7 +44,7 @@ class Bench:
     def load(self, servers, *arguments, endpoints=None):
         """Its report. The calls go to all members, or to those endpoints; CPU and memory are those of all."""
         return run_json([self._options.bench, "--json", "--endpoint", ",".join(endpoints or servers.endpoints),
-                         "--pid", ",".join(map(str, servers.pids)), *arguments],
+                         "--pid", ",".join(map(str, servers.pids)), *servers.client_flags, *arguments],
                         " ".join(map(str, ("kvorum-bench", *arguments))))
 
     def measure(self, name, servers, measure, *arguments, seconds=None, endpoints=None):

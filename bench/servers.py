@@ -5,6 +5,7 @@ own. Each is a context manager that stops its processes.
 import json
 import pathlib
 import signal
+import ssl
 import subprocess
 import sys
 import time
@@ -39,18 +40,25 @@ def memory_total_bytes():
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemTotal:"))
 
 
+def _client_context(secured):
+    context = ssl.create_default_context(cafile=secured.client.authorities)
+    context.load_cert_chain(secured.client.certificate, secured.client.key)
+    return context
+
+
 class Member:
     """A server's process, started as often as it is stopped."""
 
-    def __init__(self, program, folder, name, flags=(), quota_bytes=DEFAULT_QUOTA_BYTES):
+    def __init__(self, program, folder, name, flags=(), quota_bytes=DEFAULT_QUOTA_BYTES, secured=None):
         client_port, peer_port = ports.free_ports(2)
         self.name = name
         self.endpoint = f"127.0.0.1:{client_port}"
-        self.peer_url = f"http://127.0.0.1:{peer_port}"
+        self._scheme, self._context = ("http", None) if secured is None else ("https", _client_context(secured))
+        self.peer_url = f"{self._scheme}://127.0.0.1:{peer_port}"
         self.data = folder / name
         self.log = folder / f"{name}.log"
         self._program = program
-        self._flags = (*flags, f"--quota-backend-bytes={quota_bytes}")
+        self._flags = (*flags, *(() if secured is None else secured.flags(name)), f"--quota-backend-bytes={quota_bytes}")
         self._process = None
 
     @property
@@ -59,7 +67,7 @@ class Member:
 
     def start(self, members):
         """Does not wait until it answers. `members`: all of the cluster."""
-        client = f"http://{self.endpoint}"
+        client = f"{self._scheme}://{self.endpoint}"
         cluster = ",".join(f"{member.name}={member.peer_url}" for member in members)
         with open(self.log, "ab") as log:
             self._process = subprocess.Popen(
@@ -76,7 +84,8 @@ class Member:
     def get(self, path):
         """What it says at that path of its client port; None when it does not answer."""
         try:
-            with urllib.request.urlopen(f"http://{self.endpoint}{path}", timeout=30) as answer:
+            url = f"{self._scheme}://{self.endpoint}{path}"
+            with urllib.request.urlopen(url, timeout=30, context=self._context) as answer:
                 return answer.read().decode()
         except (urllib.error.URLError, OSError):
             return None
@@ -111,10 +120,11 @@ class Member:
 
 
 class Cluster:
-    """`size` members."""
+    """`size` members; `secured`: certificates.Secured of the tests, for mutual TLS on all ports."""
 
-    def __init__(self, program, folder, size, flags=(), quota_bytes=DEFAULT_QUOTA_BYTES):
-        self.members = [Member(program, folder, f"m{n}", flags, quota_bytes) for n in range(size)]
+    def __init__(self, program, folder, size, flags=(), quota_bytes=DEFAULT_QUOTA_BYTES, secured=None):
+        self.members = [Member(program, folder, f"m{n}", flags, quota_bytes, secured) for n in range(size)]
+        self.client_flags = [] if secured is None else secured.client.ctl()
 
     @property
     def endpoints(self):
@@ -165,8 +175,8 @@ class Cluster:
 class Server(Cluster):
     """A cluster of one."""
 
-    def __init__(self, program, folder, flags=(), quota_bytes=DEFAULT_QUOTA_BYTES):
-        super().__init__(program, folder, 1, flags, quota_bytes)
+    def __init__(self, program, folder, flags=(), quota_bytes=DEFAULT_QUOTA_BYTES, secured=None):
+        super().__init__(program, folder, 1, flags, quota_bytes, secured)
 
     @property
     def endpoint(self):

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -97,25 +95,27 @@ struct Http2Connection::Frame {
 
 Result<std::unique_ptr<Http2Connection>> Http2Connection::Open(const std::string& endpoint,
                                                                std::string_view path,
-                                                               std::string_view token) {
+                                                               std::string_view token,
+                                                               const TlsContext& tls) {
   if (token.size() > kMaxTokenBytes) return Fail(Code::kInvalidArgument, "the token is too long");
-  KV_TRY(const int fd, ConnectSocket(endpoint));
-  std::unique_ptr<Http2Connection> connection(new Http2Connection(fd, endpoint, path));
+  KV_TRY(Link link, Link::Connect(endpoint, tls));
+  std::unique_ptr<Http2Connection> connection(new Http2Connection(std::move(link), endpoint, path));
   connection->QueuePreface();
   KV_RETURN_IF_ERROR(connection->WaitForSettings());
   connection->PrepareHeaderBlocks(path, token);
   return connection;
 }
 
-Http2Connection::Http2Connection(int fd, std::string authority, std::string_view path)
-    : fd_(fd), authority_(std::move(authority)), path_(path), out_(64 * 1024), in_(kInputBytes) {
+Http2Connection::Http2Connection(Link link, std::string authority, std::string_view path)
+    : link_(std::move(link)),
+      authority_(std::move(authority)),
+      path_(path),
+      out_(64 * 1024),
+      in_(kInputBytes) {
   nghttp2_hd_inflate_new(&inflater_);
 }
 
-Http2Connection::~Http2Connection() {
-  nghttp2_hd_inflate_del(inflater_);
-  close(fd_);
-}
+Http2Connection::~Http2Connection() { nghttp2_hd_inflate_del(inflater_); }
 
 void Http2Connection::QueuePreface() {
   static constexpr std::string_view kMagic = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -131,15 +131,15 @@ void Http2Connection::QueuePreface() {
 
 Result<void> Http2Connection::WaitForSettings() {
   NoCalls no_calls;
-  while (!settings_received_) {
+  while (true) {
     KV_TRY([[maybe_unused]] const bool flushed, Flush());
-    pollfd readable{fd_, POLLIN, 0};
+    KV_RETURN_IF_ERROR(Receive(no_calls));  // a handshake may have brought them along
+    if (settings_received_) return {};
+    pollfd readable{fd(), POLLIN, 0};
     if (poll(&readable, 1, kSettingsTimeoutMs) <= 0) {
       return Fail(Code::kUnavailable, "the server sent no HTTP/2 settings");
     }
-    KV_RETURN_IF_ERROR(Receive(no_calls));
   }
-  return {};
 }
 
 // The first call's block puts its fields into the peer's table; the newest has index 62 (RFC 7541,
@@ -150,10 +150,10 @@ void Http2Connection::PrepareHeaderBlocks(std::string_view path, std::string_vie
   static constexpr int kContentTypeName = 31;
   static constexpr int kUserAgentName = 58;
   static constexpr char kMethodPost = static_cast<char>(0x80 | 3);
-  static constexpr char kSchemeHttp = static_cast<char>(0x80 | 6);
+  const auto scheme = static_cast<char>(0x80 | (link_.is_encrypted() ? 7 : 6));
   const bool use_table = peer_table_bytes_ >= 4096;
   const int kind = use_table ? 0x40 : 0;
-  first_header_block_ = {kMethodPost, kSchemeHttp};
+  first_header_block_ = {kMethodPost, scheme};
   AppendLiteral(first_header_block_, kind, kPathName, path);
   AppendLiteral(first_header_block_, kind, kAuthorityName, authority_);
   AppendLiteral(first_header_block_, kind, kContentTypeName, "application/grpc");
@@ -164,7 +164,7 @@ void Http2Connection::PrepareHeaderBlocks(std::string_view path, std::string_vie
     header_block_ = first_header_block_;
     return;
   }
-  header_block_ = {kMethodPost, kSchemeHttp};
+  header_block_ = {kMethodPost, scheme};
   for (int index = token.empty() ? 66 : 67; index >= 62; --index)
     header_block_.push_back(static_cast<char>(0x80 | index));
 }
@@ -216,8 +216,7 @@ void Http2Connection::Call(const RequestTemplate& request, std::uint64_t key_num
 
 Result<bool> Http2Connection::Flush() {
   while (out_begin_ < out_end_) {
-    const ssize_t sent =
-        send(fd_, out_.data() + out_begin_, out_end_ - out_begin_, MSG_DONTWAIT | MSG_NOSIGNAL);
+    const ssize_t sent = link_.Send(out_.data() + out_begin_, out_end_ - out_begin_);
     if (sent < 0) {
       if (errno == EINTR) continue;
       if (errno == EAGAIN) return false;
@@ -230,18 +229,21 @@ Result<bool> Http2Connection::Flush() {
 }
 
 Result<void> Http2Connection::Receive(CallObserver& observer) {
-  KV_RETURN_IF_ERROR(ReadSome());
-  return HandleInput(observer);
+  while (true) {
+    KV_TRY(const bool some, ReadSome());
+    KV_RETURN_IF_ERROR(HandleInput(observer));
+    if (!some || !link_.has_more()) return {};
+  }
 }
 
-Result<void> Http2Connection::ReadSome() {
-  const ssize_t received = recv(fd_, in_.data() + in_end_, in_.size() - in_end_, MSG_DONTWAIT);
+Result<bool> Http2Connection::ReadSome() {
+  const ssize_t received = link_.Receive(in_.data() + in_end_, in_.size() - in_end_);
   if (received > 0) {
     in_end_ += static_cast<std::size_t>(received);
-    return {};
+    return true;
   }
   if (received == 0) return Fail(Code::kUnavailable, "the server closed the connection");
-  if (errno == EAGAIN || errno == EINTR) return {};
+  if (errno == EAGAIN || errno == EINTR) return false;
   return Fail(SystemError("recv"));
 }
 

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "bench/load/link.h"
 #include "bench/load/request.h"
 
 namespace kvorum::bench {
@@ -38,12 +39,13 @@ class Http2Connection {
   // show the token, unless it is empty.
   static Result<std::unique_ptr<Http2Connection>> Open(const std::string& endpoint,
                                                        std::string_view path,
-                                                       std::string_view token = {});
+                                                       std::string_view token = {},
+                                                       const TlsContext& tls = {});
   ~Http2Connection();
   Http2Connection(const Http2Connection&) = delete;
   Http2Connection& operator=(const Http2Connection&) = delete;
 
-  int fd() const { return fd_; }
+  int fd() const { return link_.fd(); }
   std::size_t outstanding() const { return outstanding_; }
 
   // True if the server's windows and limits allow one more call of that message size.
@@ -72,7 +74,7 @@ class Http2Connection {
     bool active = false;
   };
 
-  explicit Http2Connection(int fd, std::string authority, std::string_view path);
+  explicit Http2Connection(Link link, std::string authority, std::string_view path);
 
   void QueuePreface();
   Result<void> WaitForSettings();
@@ -80,7 +82,7 @@ class Http2Connection {
   char* QueueFrame(std::size_t payload_bytes, std::uint8_t type, std::uint8_t flags,
                    std::uint32_t stream_id);
 
-  Result<void> ReadSome();
+  Result<bool> ReadSome();
   Result<void> HandleInput(CallObserver& observer);
   Result<void> HandleFrame(const Frame& frame, CallObserver& observer);
   Result<void> HandleHeaders(const Frame& frame, CallObserver& observer);
@@ -91,7 +93,7 @@ class Http2Connection {
   Slot* FindSlot(std::uint32_t stream_id);
   void Finish(std::uint32_t stream_id, std::string_view failure, CallObserver& observer);
 
-  const int fd_;
+  Link link_;
   const std::string authority_;
   const std::string path_;
   nghttp2_hd_inflater* inflater_ = nullptr;

@@ -119,10 +119,11 @@ class Load final : public CallObserver {
 Result<void> Load::Connect() {
   epoll_ = epoll_create1(EPOLL_CLOEXEC);
   lanes_.resize(options_.connections);
+  KV_TRY(const TlsContext tls, MakeTlsContext(options_.tls));
   for (std::size_t number = 0; number < lanes_.size(); ++number) {
     const std::string& endpoint = options_.endpoints[number % options_.endpoints.size()];
     KV_TRY(lanes_[number].connection,
-           Http2Connection::Open(endpoint, request_.path(), options_.token));
+           Http2Connection::Open(endpoint, request_.path(), options_.token, tls));
     Watch(number, EPOLL_CTL_ADD);
   }
   return {};

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "bench/load/histogram.h"
+#include "bench/load/link.h"
 #include "bench/load/process_stats.h"
 #include "bench/load/request.h"
 
@@ -32,7 +33,8 @@ struct LoadOptions {
   double warmup_seconds = 1;
   double seconds = 5;
   std::string token;  // sent with the calls; empty: none
-  double rate = 0;    // calls a second, at most; 0: as fast as they go
+  TlsFiles tls;
+  double rate = 0;  // calls a second, at most; 0: as fast as they go
   std::uint64_t seed = 1;
   std::vector<pid_t> server_pids;  // none: nothing is reported about the servers
 };

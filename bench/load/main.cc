@@ -106,6 +106,12 @@ int Main(int argc, char** argv) {
   app.add_option("--rate", options.rate, "calls a second, at most; 0: as fast as they go")
       ->capture_default_str();
   app.add_option("--token", options.token, "that calls show: whose name they are made in");
+  CLI::Option* authority =
+      app.add_option("--cacert", options.tls.authority, "PEM file of the authorities: TLS");
+  CLI::Option* certificate =
+      app.add_option("--cert", options.tls.certificate, "PEM file of the client's certificate")
+          ->needs(authority);
+  app.add_option("--key", options.tls.key, "PEM file of its key")->needs(certificate);
   app.add_option("--preload", preload, "put so many keys first, each once");
   app.add_option("--seed", options.seed)->capture_default_str();
 

@@ -1,6 +1,7 @@
 """TLS of real processes: a cluster whose members and clients verify each other, rotation of everything under load,
 certificates that nobody believes, and certificates that the server makes for itself."""
 
+import json
 import os
 import ssl
 import socket
@@ -18,6 +19,7 @@ import server
 from cluster import CTL, Cluster, wait_until
 
 PEER = os.environ["KVORUM_PEER_DIR"]
+BENCH = os.path.join(os.environ["KVORUM_BIN_DIR"], "kvorum-bench")
 NODE_MODULES = os.environ["KVORUM_NODE_DIR"]
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -128,6 +130,13 @@ class MutualTlsTest(unittest.TestCase):
         node = run("node", os.path.join(HERE, "node_tls.js"), first.client_url, files.authorities, files.certificate,
                    files.key)
         self.assertEqual(node.stdout, "all is well\n")
+        bench = run(BENCH, "--json", "--endpoint", endpoints, *files.ctl(), "--count", "500", "--keys", "500",
+                    "--sequential", "put")
+        self.assertEqual(json.loads(bench.stdout)["calls"], 500)
+        # Answers of several records of TLS.
+        bench = run(BENCH, "--json", "--endpoint", endpoints, *files.ctl(), "--count", "50", "--keys", "1", "page")
+        self.assertEqual(json.loads(bench.stdout)["calls"], 50)
+        self.assertGreater(json.loads(bench.stdout)["answer_bytes"], 100_000)
         done = run("curl", "-sS", "--cacert", files.authorities, "--cert", files.certificate, "--key", files.key,
                    f"{first.client_url}/health")
         self.assertIn('"health":"true"', done.stdout)
