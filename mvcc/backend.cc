@@ -18,6 +18,14 @@ bool IsLocal(Bucket bucket, std::string_view key) {
 
 }  // namespace
 
+Result<void> Snapshot::GetRevisions(std::span<const Revision> revisions,
+                                    std::span<std::optional<RevisionRecord>> records) {
+  for (std::size_t i = 0; i < revisions.size(); ++i) {
+    KV_TRY(records[i], GetRevision(revisions[i]));
+  }
+  return {};
+}
+
 Result<void> Snapshot::ScanSizes(Bucket bucket, std::string_view from, std::string_view to,
                                  const VisitSize& visit) {
   return Scan(bucket, from, to, [&](std::string_view key, std::string_view value) {

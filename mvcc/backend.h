@@ -18,6 +18,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -63,6 +64,10 @@ class Snapshot {
   virtual Result<std::optional<std::string_view>> Get(Bucket bucket, std::string_view key) = 0;
   // The record of a revision, tombstone or not. About 1 µs.
   virtual Result<std::optional<RevisionRecord>> GetRevision(Revision revision) = 0;
+  // The same for several, into as many places: their values are fetched from memory together. Makes
+  // sense for some tens at a time.
+  virtual Result<void> GetRevisions(std::span<const Revision> revisions,
+                                    std::span<std::optional<RevisionRecord>> records);
   // Visits the keys in [from, to) in order; an empty `to` means to the end of the bucket. About
   // 0.05 µs a record. The visitor may call Get and GetRevision, not Scan.
   virtual Result<void> Scan(Bucket bucket, std::string_view from, std::string_view to,

@@ -1,5 +1,9 @@
 #include "mvcc/backend_lmdb_defragment.h"
 
+#include <fcntl.h>
+
+#include <cerrno>
+
 #include "base/failpoint.h"
 #include "base/file_system.h"
 #include "mvcc/backend_lmdb_format.h"
@@ -11,7 +15,7 @@ namespace {
 using lmdb_format::TreeKey;
 
 constexpr std::uint64_t kPieceRecords = 10'000;
-constexpr std::uint64_t kPieceBytes = std::uint64_t{16} << 20;
+constexpr std::uint64_t kPieceBytes = std::uint64_t{2} << 20;
 // A piece this small is fast enough for the backend executor to finish with.
 constexpr std::uint64_t kSmallPieceRecords = 1'000;
 // Bounds the copying when a writer is faster than the copy.
@@ -94,7 +98,26 @@ Result<LmdbDefragmentCopy::Piece> LmdbDefragmentCopy::CopyPiece() {
   piece.records += redone;
   if (piece.records == 0) return piece;  // an empty commit would only leave free pages behind
   if (const int code = write.Commit(); code != 0) return Fail(TargetError(code));
+  KV_RETURN_IF_ERROR(WriteBack());
   return piece;
+}
+
+// Otherwise the kernel collects gigabytes, writes them as fast as the disk goes, and a sync of the
+// log waits behind them. An error is the copy's end: the kernel tells the descriptor once, and the
+// sync of the whole would not see it.
+Result<void> LmdbDefragmentCopy::WriteBack() {
+  KV_FAILPOINT_RETURN("backendWriteBackError", text) { return Fail(Code::kUnknown, text); }
+  mdb_filehandle_t file = -1;
+  if (const int code = mdb_env_get_fd(target_->env(), &file); code != 0) {
+    return Fail(TargetError(code));
+  }
+  constexpr unsigned kAll =
+      SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+  while (::sync_file_range(file, 0, 0, kAll) != 0) {
+    if (errno == EIO || errno == ENOSPC) return Fail(TargetError(errno));
+    if (errno != EINTR) break;  // not every file system can
+  }
+  return {};
 }
 
 Result<std::uint64_t> LmdbDefragmentCopy::Redo(const ChangeLog::Changes& changes, LmdbWrite& write,
@@ -136,6 +159,7 @@ Result<LmdbDefragmentCopy::Piece> LmdbDefragmentCopy::CopyForward(LmdbWrite& wri
   std::string_view last;
   while (code == 0 && piece.records < kPieceRecords && bytes < kPieceBytes) {
     const std::string_view tree_key = FromLmdb(key);
+    walk_.Follow(tree_key, FromLmdb(stored));
     KV_RETURN_IF_ERROR(source.Verify(tree_key, FromLmdb(stored)));
     const int written = write.AppendSealed(tree_key, FromLmdb(stored));
     if (written != 0) return Fail(TargetError(written));

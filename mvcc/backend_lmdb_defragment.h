@@ -15,6 +15,7 @@
 #include "mvcc/backend.h"
 #include "mvcc/backend_lmdb_environment.h"
 #include "mvcc/backend_lmdb_write.h"
+#include "mvcc/read_ahead.h"
 
 namespace kvorum::mvcc {
 
@@ -64,12 +65,15 @@ class LmdbDefragmentCopy final : public DefragmentCopy {
   Result<std::uint64_t> Redo(const ChangeLog::Changes& changes, LmdbWrite& write,
                              LmdbSnapshot& source);
   Result<Piece> CopyForward(LmdbWrite& write, LmdbSnapshot& source);
+  // Waits until the piece is on the disk, though not safe from a loss of power.
+  Result<void> WriteBack();
   Error SourceError(int code) const;
   Error TargetError(int code) const;
 
   std::unique_ptr<LmdbEnvironment> target_;
   std::shared_ptr<ChangeLog> changes_;
   NewReader new_reader_;
+  RecordReadAhead walk_;  // through the source
   std::string position_;  // the last tree key copied; empty before the first
 };
 

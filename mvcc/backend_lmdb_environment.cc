@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -196,6 +197,33 @@ Result<std::optional<std::string_view>> LmdbSnapshot::Get(Bucket bucket, std::st
 }
 
 Result<std::optional<RevisionRecord>> LmdbSnapshot::GetRevision(Revision revision) {
+  KV_TRY(const Stored stored, Seek(revision));
+  return Verified(revision, stored);
+}
+
+// A checksum waits for the value's memory, so all are asked for before the first one is computed.
+Result<void> LmdbSnapshot::GetRevisions(std::span<const Revision> revisions,
+                                        std::span<std::optional<RevisionRecord>> records) {
+  constexpr std::size_t kAtOnce = 16;
+  constexpr std::size_t kLineBytes = 64;
+  constexpr std::size_t kMostPrefetchedBytes = 16 * kLineBytes;  // of a value
+  std::array<Stored, kAtOnce> stored;
+  for (std::size_t begin = 0; begin < revisions.size(); begin += kAtOnce) {
+    const std::size_t count = std::min(kAtOnce, revisions.size() - begin);
+    for (std::size_t i = 0; i < count; ++i) {
+      KV_TRY(stored[i], Seek(revisions[begin + i]));
+      const std::string_view value = stored[i].value.substr(0, kMostPrefetchedBytes);
+      for (std::size_t at = 0; at < value.size(); at += kLineBytes)
+        __builtin_prefetch(value.data() + at);
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      KV_TRY(records[begin + i], Verified(revisions[begin + i], stored[i]));
+    }
+  }
+  return {};
+}
+
+Result<LmdbSnapshot::Stored> LmdbSnapshot::Seek(Revision revision) {
   KV_TRY(MDB_cursor * cursor, Use(lookup_));
   const RevisionKey revision_key(revision);
   const TreeKey tree_key(Bucket::kKey, revision_key.view());
@@ -203,12 +231,20 @@ Result<std::optional<RevisionRecord>> LmdbSnapshot::GetRevision(Revision revisio
   MDB_val stored;
   // The record's key is this one, or this one followed by the tombstone's mark.
   const int code = mdb_cursor_get(cursor, &found, &stored, MDB_SET_RANGE);
-  if (code == MDB_NOTFOUND) return std::nullopt;
+  if (code == MDB_NOTFOUND) return Stored{};
   if (code != 0) return Fail(ErrorOf(code, "read"));
   const std::string_view found_key = FromLmdb(found);
-  if (!found_key.starts_with(tree_key.view())) return std::nullopt;
-  KV_TRY(const std::string_view value, Verify(found_key, FromLmdb(stored)));
-  return RevisionRecord{revision, value, found_key.size() != tree_key.view().size()};
+  if (!found_key.starts_with(tree_key.view())) return Stored{};
+  lookups_.Follow(found_key, FromLmdb(stored));
+  return Stored{.tree_key = found_key, .value = FromLmdb(stored)};
+}
+
+Result<std::optional<RevisionRecord>> LmdbSnapshot::Verified(Revision revision,
+                                                             const Stored& stored) const {
+  if (stored.tree_key.empty()) return std::nullopt;
+  KV_TRY(const std::string_view value, Verify(stored.tree_key, stored.value));
+  constexpr std::size_t kTreeKeyBytes = 1 + RevisionKey::kSizeBytes;
+  return RevisionRecord{revision, value, stored.tree_key.size() != kTreeKeyBytes};
 }
 
 template <class VisitStored>
@@ -240,6 +276,7 @@ Result<void> LmdbSnapshot::Scan(Bucket bucket, std::string_view from, std::strin
                                 const Visit& visit) {
   return ScanStored(bucket, from, to,
                     [&](std::string_view tree_key, std::string_view stored) -> Result<bool> {
+                      scans_.Follow(tree_key, stored);
                       KV_TRY(const std::string_view value, Verify(tree_key, stored));
                       return visit(tree_key.substr(1), value);
                     });
@@ -249,6 +286,7 @@ Result<void> LmdbSnapshot::ScanSizes(Bucket bucket, std::string_view from, std::
                                      const VisitSize& visit) {
   return ScanStored(
       bucket, from, to, [&](std::string_view tree_key, std::string_view stored) -> Result<bool> {
+        scans_.FollowKey(tree_key);
         if (stored.size() < lmdb_format::kChecksumSizeBytes)
           KV_RETURN_IF_ERROR(Verify(tree_key, stored));
         return visit(tree_key.substr(1), stored.size() - lmdb_format::kChecksumSizeBytes);
@@ -305,7 +343,7 @@ int LmdbEnvironment::OpenEnv() {
   }
   if (const int code = mdb_env_create(&env_); code != 0) return code;
   mdb_env_set_assert(env_, AssertFailed);
-  unsigned flags = MDB_NOSUBDIR | MDB_NOTLS;
+  unsigned flags = MDB_NOSUBDIR | MDB_NOTLS | MDB_NORDAHEAD;
   if (options_.sync == CommitSync::kByHand) flags |= MDB_NOSYNC;
   // LMDB's own locks are in a file beside it that has to be written. They are for writers and
   // readers in one file, and the lock of the file keeps every writer out.

@@ -9,12 +9,14 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/error.h"
 #include "mvcc/backend.h"
+#include "mvcc/read_ahead.h"
 
 namespace kvorum::mvcc {
 
@@ -62,6 +64,8 @@ class LmdbSnapshot final : public Snapshot {
 
   Result<std::optional<std::string_view>> Get(Bucket bucket, std::string_view key) override;
   Result<std::optional<RevisionRecord>> GetRevision(Revision revision) override;
+  Result<void> GetRevisions(std::span<const Revision> revisions,
+                            std::span<std::optional<RevisionRecord>> records) override;
   Result<void> Scan(Bucket bucket, std::string_view from, std::string_view to,
                     const Visit& visit) override;
   Result<void> ScanSizes(Bucket bucket, std::string_view from, std::string_view to,
@@ -86,6 +90,13 @@ class LmdbSnapshot final : public Snapshot {
   };
 
   void Release() override;
+  // A record as it stands in the tree, its value not looked at yet. Without a key: none.
+  struct Stored {
+    std::string_view tree_key;
+    std::string_view value;
+  };
+  Result<Stored> Seek(Revision revision);
+  Result<std::optional<RevisionRecord>> Verified(Revision revision, const Stored& stored) const;
   // Calls visit(tree_key, stored) until it returns false or an error.
   template <class VisitStored>
   Result<void> ScanStored(Bucket bucket, std::string_view from, std::string_view to,
@@ -97,6 +108,8 @@ class LmdbSnapshot final : public Snapshot {
   MDB_txn* transaction_ = nullptr;
   Cursor lookup_;
   Cursor scan_;
+  RecordReadAhead lookups_;
+  RecordReadAhead scans_;
 };
 
 // Threads: NewReader, the sizes and the snapshots' own methods are thread-safe; everything else

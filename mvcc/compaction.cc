@@ -47,12 +47,14 @@ struct Compactor::Job {
       : revision(r),
         previous(p),
         store_hash(store),
-        batch_limit(options.BatchLimit(revision - std::max<std::int64_t>(previous, 0))) {}
+        batch_limit(options.BatchLimit(revision - std::max<std::int64_t>(previous, 0))),
+        batch_bytes(options.batch_bytes) {}
 
   const std::int64_t revision;
   const std::int64_t previous;  // the previous compaction
   const bool store_hash;
   const std::size_t batch_limit;
+  const std::size_t batch_bytes;
   std::atomic<bool> abandoned = false;
   std::shared_ptr<StoreState> state;  // from its start on
   bool published = false;
@@ -169,16 +171,19 @@ Result<bool> Compactor::CollectBatch(Job& job) {
   KV_TRY(const Reader reader, job.state->backend->OpenReader(ReaderPlace::kReserved));
   KV_FAILPOINT("compactAfterAcquiredBatchTxLock");
   std::size_t seen = 0;
+  std::size_t seen_bytes = 0;
   bool more = false;
   Result<void> collected;
   KV_RETURN_IF_ERROR(reader->ScanRevisions(
       job.next, {.main = job.revision + 1, .sub = 0}, [&](const RevisionRecord& record) {
-        if (job.deletions.size() == job.batch_limit || seen == job.batch_limit * kScanFactor) {
+        if (job.deletions.size() == job.batch_limit || seen == job.batch_limit * kScanFactor ||
+            seen_bytes >= job.batch_bytes) {
           job.next = record.revision;
           more = true;
           return false;
         }
         ++seen;
+        seen_bytes += record.value.size();
         collected = Collect(index.view(), job, record);
         return collected.has_value();
       }));

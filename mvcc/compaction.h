@@ -35,6 +35,9 @@ struct CompactionOptions {
   // full speed must not outrun the deletion of what they replace.
   std::optional<std::size_t> batch_limit;
   std::size_t BatchLimit(std::int64_t revisions) const;
+  // Bytes of values seen per batch; the last may exceed it. They may have to come from the disk,
+  // and meanwhile nothing is committed.
+  std::size_t batch_bytes = std::size_t{16} << 20;
   Duration pause = std::chrono::milliseconds(10);
   std::size_t index_step = 2000;  // index entries examined per task
 };

@@ -1,9 +1,11 @@
 #include "mvcc/range_query.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/api_errors.h"
@@ -44,21 +46,38 @@ class RowMaker {
         drop_value_(request.keys_only) {}
 
   Result<void> Add(const IndexItem& item) {
-    Row row{.key = item.key,
-            .create_revision = item.created,
-            .mod_revision = item.modified.main,
-            .version = item.version,
-            .encoded = {}};
+    if (from_index_) return AddRow(item, {});
+    KV_TRY(const std::string_view encoded, scope_.records->Find(item.modified));
+    return AddRow(item, encoded);
+  }
+
+  // At most RecordSource::kMostAtOnce.
+  Result<void> Add(std::span<const IndexItem> items) {
+    std::array<Revision, RecordSource::kMostAtOnce> revisions;
+    std::array<std::string_view, RecordSource::kMostAtOnce> encoded;
     if (!from_index_) {
-      KV_TRY(row.encoded, scope_.records->Find(item.modified));
-      if (drop_value_) {
-        KV_TRY(row.encoded, WithoutValue(row.encoded));
-      }
+      std::ranges::transform(items, revisions.begin(), &IndexItem::modified);
+      KV_RETURN_IF_ERROR(
+          scope_.records->FindAll(std::span(revisions).first(items.size()), encoded));
     }
-    return sink_.Add(row);
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      KV_RETURN_IF_ERROR(AddRow(items[i], encoded[i]));
+    }
+    return {};
   }
 
  private:
+  Result<void> AddRow(const IndexItem& item, std::string_view encoded) {
+    if (drop_value_ && !from_index_) {
+      KV_TRY(encoded, WithoutValue(encoded));
+    }
+    return sink_.Add({.key = item.key,
+                      .create_revision = item.created,
+                      .mod_revision = item.modified.main,
+                      .version = item.version,
+                      .encoded = encoded});
+  }
+
   Result<std::string_view> WithoutValue(std::string_view encoded) {
     KV_TRY(KeyValue kv, DecodeKeyValue(encoded));
     kv.value = {};
@@ -73,7 +92,7 @@ class RowMaker {
   std::string without_value_;
 };
 
-// Rows in key order, ascending or descending: nothing is collected.
+// Rows in key order, ascending or descending: only as many are collected as are looked up at once.
 class KeyOrderedRange {
  public:
   KeyOrderedRange(const RangeScope& scope, const RangeRequest& request, std::int64_t revision,
@@ -83,15 +102,22 @@ class KeyOrderedRange {
   // Returns true if the limit has cut rows off.
   Result<bool> Run(Direction direction) {
     const KeyRange range(request_.key, request_.range_end);
-    std::int64_t added = 0;
+    std::array<IndexItem, RecordSource::kMostAtOnce> items;
+    std::size_t collected = 0;
+    std::int64_t found = 0;
+    bool more = false;
     for (auto cursor = scope_.index.Cursor(range, revision_, direction); cursor.valid();
          cursor.Next()) {
       if (!PassesFilters(request_, cursor.item())) continue;
-      if (request_.limit > 0 && added == request_.limit) return true;
-      KV_RETURN_IF_ERROR(rows_.Add(cursor.item()));
-      ++added;
+      more = request_.limit > 0 && found == request_.limit;
+      if (more) break;
+      ++found;
+      items[collected++] = cursor.item();
+      if (collected == items.size())
+        KV_RETURN_IF_ERROR(rows_.Add(std::span(items).first(std::exchange(collected, 0))));
     }
-    return false;
+    KV_RETURN_IF_ERROR(rows_.Add(std::span(items).first(collected)));
+    return more;
   }
 
  private:
@@ -127,8 +153,12 @@ class SortedRange {
       if (take_ && found > *take_) break;
     }
     const std::size_t kept = Cut();
-    for (const Item& item : std::span(items_).first(kept)) {
-      KV_RETURN_IF_ERROR(rows_.Add(item.index));
+    std::array<IndexItem, RecordSource::kMostAtOnce> items;
+    for (std::size_t at = 0; at < kept;) {
+      const std::size_t count = std::min(items.size(), kept - at);
+      std::ranges::transform(std::span(items_).subspan(at, count), items.begin(), &Item::index);
+      KV_RETURN_IF_ERROR(rows_.Add(std::span(items).first(count)));
+      at += count;
     }
     return request_.limit > 0 && found > request_.limit;
   }
@@ -265,6 +295,14 @@ bool HoldsForMissing(const Compare& compare) {
 }
 
 }  // namespace
+
+Result<void> RecordSource::FindAll(std::span<const Revision> revisions,
+                                   std::span<std::string_view> found) {
+  for (std::size_t i = 0; i < revisions.size(); ++i) {
+    KV_TRY(found[i], Find(revisions[i]));
+  }
+  return {};
+}
 
 Error MissingRecord(Revision revision) {
   return {Code::kDataLoss, "mvcc: the record of revision " + std::to_string(revision.main) + "." +

@@ -2,7 +2,9 @@
 // executor is working on. The home of all rules of ranges.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "base/error.h"
@@ -20,6 +22,10 @@ class RecordSource {
   // The encoded KeyValue put at a revision that the index of the same state names; stays valid
   // while the source lives. kDataLoss if it is missing or damaged.
   virtual Result<std::string_view> Find(Revision revision) = 0;
+  // The same for several, at most kMostAtOnce, into as many places.
+  static constexpr std::size_t kMostAtOnce = 16;
+  virtual Result<void> FindAll(std::span<const Revision> revisions,
+                               std::span<std::string_view> found);
 };
 
 // The error for a record that the index names and the backend lacks.

@@ -1,6 +1,7 @@
 #include "mvcc/store_view.h"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <string>
 #include <variant>
@@ -44,6 +45,28 @@ Result<std::string_view> ReadView::Find(Revision revision) {
   KV_TRY(const std::optional<RevisionRecord> record, reader_->GetRevision(revision));
   if (!record || record->tombstone) return Fail(MissingRecord(revision));
   return record->value;
+}
+
+Result<void> ReadView::FindAll(std::span<const Revision> revisions,
+                               std::span<std::string_view> found) {
+  std::array<Revision, kMostAtOnce> asked;
+  std::array<std::size_t, kMostAtOnce> places;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < revisions.size(); ++i) {
+    if (const RevisionRecord* record = buffer_.Find(revisions[i])) {
+      found[i] = record->value;
+    } else {
+      places[count] = i;
+      asked[count++] = revisions[i];
+    }
+  }
+  std::array<std::optional<RevisionRecord>, kMostAtOnce> records;
+  KV_RETURN_IF_ERROR(reader_->GetRevisions(std::span(asked).first(count), records));
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!records[i] || records[i]->tombstone) return Fail(MissingRecord(asked[i]));
+    found[places[i]] = records[i]->value;
+  }
+  return {};
 }
 
 Result<RangeSummary> ReadView::Range(const RangeRequest& request, RowSink& sink) {

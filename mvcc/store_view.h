@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "base/error.h"
@@ -92,6 +93,8 @@ class ReadView final : private RecordSource {
         counters_(&counters) {}
 
   Result<std::string_view> Find(Revision revision) override;
+  Result<void> FindAll(std::span<const Revision> revisions,
+                       std::span<std::string_view> found) override;
   RangeScope Scope();
   Result<void> ScanRecords(Revision from, Revision end, const VisitRecord& visit);
 

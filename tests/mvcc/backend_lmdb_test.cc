@@ -344,6 +344,11 @@ TEST_F(LmdbBackendTest, AFlippedByteOfAValueIsNamedAndTheValueNotServed) {
                 HasSubstr("checksum mismatch in bucket key at key 0000000000000012"));
     EXPECT_THAT(got.error().message, HasSubstr(world_.path));
     EXPECT_EQ((*reader)->GetRevision({19, 0}).value()->value, ValueOf(19)) << "others are served";
+    std::array<std::optional<RevisionRecord>, 3> found;
+    const auto several =
+        (*reader)->GetRevisions(std::array<Revision, 3>{{{17, 0}, {18, 0}, {19, 0}}}, found);
+    ASSERT_FALSE(several.has_value());
+    EXPECT_EQ(several.error(), got.error());
     const auto all = ReadContent(**reader);
     ASSERT_FALSE(all.has_value());
     EXPECT_EQ(all.error().code, Code::kDataLoss);
@@ -617,6 +622,21 @@ TEST_F(LmdbBackendTest, ADefragmentationKilledAtAnyStepLeavesTheDatabase) {
   auto backend = MustOpen();
   ASSERT_TRUE(Defragment(*backend).has_value());
   EXPECT_EQ(ContentOf(*backend), content);
+}
+
+// The kernel tells of an error once: a sync of the whole copy would succeed.
+TEST_F(LmdbBackendTest, ACopyThatIsNotWrittenBackDoesNotTakeThePlace) {
+  const Content content = MakeDatabase(300);
+  auto backend = MustOpen();
+  ASSERT_TRUE(
+      failpoint::Set("backendWriteBackError", "return(\"Input/output error\")").has_value());
+  const Result<void> failed = Defragment(*backend);
+  failpoint::ClearAll();
+  ASSERT_FALSE(failed.has_value());
+  EXPECT_THAT(failed.error().message, HasSubstr("Input/output error"));
+  EXPECT_FALSE(std::filesystem::exists(world_.path + ".tmp"));
+  EXPECT_EQ(ContentOf(*backend), content);
+  EXPECT_TRUE(Defragment(*backend).has_value());
 }
 #endif
 

@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <set>
+#include <span>
+#include <vector>
 
 #include "base/crc32c.h"
 #include "base/failpoint.h"
@@ -142,6 +145,31 @@ TYPED_TEST(BackendTest, ARevisionTellsWhetherItIsATombstone) {
   EXPECT_FALSE(reader->GetRevision({1, 0}).value().has_value());
   EXPECT_FALSE(reader->GetRevision({4, 0}).value().has_value());
   EXPECT_EQ(reader->CountRevisions().value(), 3u);
+}
+
+TYPED_TEST(BackendTest, SeveralRevisionsAreFoundAsEachIs) {
+  OwnedBatch batch;
+  for (int i = 0; i < 50; ++i) {
+    const std::string value(static_cast<std::size_t>(i * i), 'v');
+    if (i % 7 != 3) batch.Append({i + 2, i % 3}, value, i % 5 == 4);
+  }
+  Commit(*this->backend_, batch);
+  std::vector<Revision> wanted;
+  for (int i = 49; i >= 0; --i) wanted.push_back({i + 2, i % 3});
+  wanted.push_back({900, 0});
+  const Reader reader = this->NewReader();
+  for (std::size_t count = 0; count <= wanted.size(); ++count) {
+    std::vector<std::optional<RevisionRecord>> found(count);
+    ASSERT_TRUE(reader->GetRevisions(std::span(wanted).first(count), found).has_value());
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto alone = reader->GetRevision(wanted[i]).value();
+      ASSERT_EQ(found[i].has_value(), alone.has_value()) << i;
+      if (!alone.has_value()) continue;
+      EXPECT_EQ(found[i]->revision, wanted[i]);
+      EXPECT_EQ(found[i]->value, alone->value);
+      EXPECT_EQ(found[i]->tombstone, alone->tombstone);
+    }
+  }
 }
 
 TYPED_TEST(BackendTest, ScansKeepToTheirBucketAndBounds) {

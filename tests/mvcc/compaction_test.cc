@@ -1,6 +1,10 @@
 // Compaction: its refusals, the revisions it drops and keeps, its resumption after a crash.
 #include "mvcc/compaction.h"
 
+#include <cstdint>
+#include <numeric>
+#include <string>
+
 #include "tests/disk/memory_backend.h"
 #include "tests/mvcc/store_fixture.h"
 
@@ -159,6 +163,23 @@ TEST_F(CompactionTest, WorksInBatchesWithWritesInBetween) {
   Settle();
   EXPECT_EQ(compactions_finished, 1);
   EXPECT_EQ(Records().size(), 240U);
+}
+
+// Each may have to come from the disk, while no commit goes on.
+TEST_F(CompactionTest, LargeValuesAreSeenInBatchesOfFewBytes) {
+  options.compaction.batch_bytes = 25'000;
+  Reopen();
+  for (int i = 0; i < 30; ++i) Put("a", std::string(10'000, 'v'));
+  const auto batches = [&] {
+    const auto counts = store->metrics().compaction_pause.values().counts;
+    return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+  };
+  const auto before = batches();
+  Compact(revision());
+  Settle();
+  EXPECT_EQ(compactions_finished, 1);
+  EXPECT_EQ(Records().size(), 1U);
+  EXPECT_EQ(batches() - before, 10U) << "of three values each";
 }
 
 TEST_F(CompactionTest, ALargeOneHasLargerBatchesUnlessTheirSizeIsGiven) {
