@@ -18,12 +18,11 @@ bool IsLocal(Bucket bucket, std::string_view key) {
 
 }  // namespace
 
-Result<void> Snapshot::GetRevisions(std::span<const Revision> revisions,
-                                    std::span<std::optional<RevisionRecord>> records) {
-  for (std::size_t i = 0; i < revisions.size(); ++i) {
-    KV_TRY(records[i], GetRevision(revisions[i]));
-  }
-  return {};
+Result<std::size_t> Snapshot::GetRevisions(std::span<const Revision> revisions,
+                                           std::span<std::optional<RevisionRecord>> records) {
+  if (revisions.empty()) return 0;
+  KV_TRY(records[0], GetRevision(revisions[0]));
+  return 1;
 }
 
 Result<void> Snapshot::ScanSizes(Bucket bucket, std::string_view from, std::string_view to,

@@ -64,10 +64,10 @@ class Snapshot {
   virtual Result<std::optional<std::string_view>> Get(Bucket bucket, std::string_view key) = 0;
   // The record of a revision, tombstone or not. About 1 µs.
   virtual Result<std::optional<RevisionRecord>> GetRevision(Revision revision) = 0;
-  // The same for several, into as many places: their values are fetched from memory together. Makes
-  // sense for some tens at a time.
-  virtual Result<void> GetRevisions(std::span<const Revision> revisions,
-                                    std::span<std::optional<RevisionRecord>> records);
+  // The same for the first of several, whose values are fetched from memory together: returns for
+  // how many, which are fewer if the values are large, and at least one unless there is none.
+  virtual Result<std::size_t> GetRevisions(std::span<const Revision> revisions,
+                                           std::span<std::optional<RevisionRecord>> records);
   // Visits the keys in [from, to) in order; an empty `to` means to the end of the bucket. About
   // 0.05 µs a record. The visitor may call Get and GetRevision, not Scan.
   virtual Result<void> Scan(Bucket bucket, std::string_view from, std::string_view to,

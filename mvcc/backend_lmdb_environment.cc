@@ -202,25 +202,27 @@ Result<std::optional<RevisionRecord>> LmdbSnapshot::GetRevision(Revision revisio
 }
 
 // A checksum waits for the value's memory, so all are asked for before the first one is computed.
-Result<void> LmdbSnapshot::GetRevisions(std::span<const Revision> revisions,
-                                        std::span<std::optional<RevisionRecord>> records) {
-  constexpr std::size_t kAtOnce = 16;
+Result<std::size_t> LmdbSnapshot::GetRevisions(std::span<const Revision> revisions,
+                                               std::span<std::optional<RevisionRecord>> records) {
+  constexpr std::size_t kMostAtOnce = 16;
+  // The reader may want no more of them than the first.
+  constexpr std::size_t kEnoughBytes = 64 * 1024;
   constexpr std::size_t kLineBytes = 64;
   constexpr std::size_t kMostPrefetchedBytes = 16 * kLineBytes;  // of a value
-  std::array<Stored, kAtOnce> stored;
-  for (std::size_t begin = 0; begin < revisions.size(); begin += kAtOnce) {
-    const std::size_t count = std::min(kAtOnce, revisions.size() - begin);
-    for (std::size_t i = 0; i < count; ++i) {
-      KV_TRY(stored[i], Seek(revisions[begin + i]));
-      const std::string_view value = stored[i].value.substr(0, kMostPrefetchedBytes);
-      for (std::size_t at = 0; at < value.size(); at += kLineBytes)
-        __builtin_prefetch(value.data() + at);
-    }
-    for (std::size_t i = 0; i < count; ++i) {
-      KV_TRY(records[begin + i], Verified(revisions[begin + i], stored[i]));
-    }
+  std::array<Stored, kMostAtOnce> stored;
+  std::size_t count = 0;
+  for (std::size_t bytes = 0;
+       count < std::min(kMostAtOnce, revisions.size()) && bytes < kEnoughBytes; ++count) {
+    KV_TRY(stored[count], Seek(revisions[count]));
+    const std::string_view value = stored[count].value;
+    bytes += value.size();
+    for (std::size_t at = 0; at < std::min(value.size(), kMostPrefetchedBytes); at += kLineBytes)
+      __builtin_prefetch(value.data() + at);
   }
-  return {};
+  for (std::size_t i = 0; i < count; ++i) {
+    KV_TRY(records[i], Verified(revisions[i], stored[i]));
+  }
+  return count;
 }
 
 Result<LmdbSnapshot::Stored> LmdbSnapshot::Seek(Revision revision) {

@@ -64,8 +64,8 @@ class LmdbSnapshot final : public Snapshot {
 
   Result<std::optional<std::string_view>> Get(Bucket bucket, std::string_view key) override;
   Result<std::optional<RevisionRecord>> GetRevision(Revision revision) override;
-  Result<void> GetRevisions(std::span<const Revision> revisions,
-                            std::span<std::optional<RevisionRecord>> records) override;
+  Result<std::size_t> GetRevisions(std::span<const Revision> revisions,
+                                   std::span<std::optional<RevisionRecord>> records) override;
   Result<void> Scan(Bucket bucket, std::string_view from, std::string_view to,
                     const Visit& visit) override;
   Result<void> ScanSizes(Bucket bucket, std::string_view from, std::string_view to,

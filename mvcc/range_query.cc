@@ -53,15 +53,18 @@ class RowMaker {
 
   // At most RecordSource::kMostAtOnce.
   Result<void> Add(std::span<const IndexItem> items) {
+    if (from_index_) {
+      for (const IndexItem& item : items) KV_RETURN_IF_ERROR(AddRow(item, {}));
+      return {};
+    }
     std::array<Revision, RecordSource::kMostAtOnce> revisions;
     std::array<std::string_view, RecordSource::kMostAtOnce> encoded;
-    if (!from_index_) {
-      std::ranges::transform(items, revisions.begin(), &IndexItem::modified);
-      KV_RETURN_IF_ERROR(
-          scope_.records->FindAll(std::span(revisions).first(items.size()), encoded));
-    }
-    for (std::size_t i = 0; i < items.size(); ++i) {
-      KV_RETURN_IF_ERROR(AddRow(items[i], encoded[i]));
+    std::ranges::transform(items, revisions.begin(), &IndexItem::modified);
+    for (auto left = std::span(revisions).first(items.size()); !left.empty();) {
+      KV_TRY(const std::size_t found, scope_.records->FindFirst(left, encoded));
+      for (std::size_t i = 0; i < found; ++i) KV_RETURN_IF_ERROR(AddRow(items[i], encoded[i]));
+      left = left.subspan(found);
+      items = items.subspan(found);
     }
     return {};
   }
@@ -296,12 +299,10 @@ bool HoldsForMissing(const Compare& compare) {
 
 }  // namespace
 
-Result<void> RecordSource::FindAll(std::span<const Revision> revisions,
-                                   std::span<std::string_view> found) {
-  for (std::size_t i = 0; i < revisions.size(); ++i) {
-    KV_TRY(found[i], Find(revisions[i]));
-  }
-  return {};
+Result<std::size_t> RecordSource::FindFirst(std::span<const Revision> revisions,
+                                            std::span<std::string_view> found) {
+  KV_TRY(found[0], Find(revisions[0]));
+  return 1;
 }
 
 Error MissingRecord(Revision revision) {

@@ -47,8 +47,8 @@ Result<std::string_view> ReadView::Find(Revision revision) {
   return record->value;
 }
 
-Result<void> ReadView::FindAll(std::span<const Revision> revisions,
-                               std::span<std::string_view> found) {
+Result<std::size_t> ReadView::FindFirst(std::span<const Revision> revisions,
+                                        std::span<std::string_view> found) {
   std::array<Revision, kMostAtOnce> asked;
   std::array<std::size_t, kMostAtOnce> places;
   std::size_t count = 0;
@@ -61,12 +61,12 @@ Result<void> ReadView::FindAll(std::span<const Revision> revisions,
     }
   }
   std::array<std::optional<RevisionRecord>, kMostAtOnce> records;
-  KV_RETURN_IF_ERROR(reader_->GetRevisions(std::span(asked).first(count), records));
-  for (std::size_t i = 0; i < count; ++i) {
+  KV_TRY(const std::size_t answered, reader_->GetRevisions(std::span(asked).first(count), records));
+  for (std::size_t i = 0; i < answered; ++i) {
     if (!records[i] || records[i]->tombstone) return Fail(MissingRecord(asked[i]));
     found[places[i]] = records[i]->value;
   }
-  return {};
+  return answered == count ? revisions.size() : places[answered];
 }
 
 Result<RangeSummary> ReadView::Range(const RangeRequest& request, RowSink& sink) {

@@ -93,8 +93,8 @@ class ReadView final : private RecordSource {
         counters_(&counters) {}
 
   Result<std::string_view> Find(Revision revision) override;
-  Result<void> FindAll(std::span<const Revision> revisions,
-                       std::span<std::string_view> found) override;
+  Result<std::size_t> FindFirst(std::span<const Revision> revisions,
+                                std::span<std::string_view> found) override;
   RangeScope Scope();
   Result<void> ScanRecords(Revision from, Revision end, const VisitRecord& visit);
 

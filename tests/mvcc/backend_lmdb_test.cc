@@ -16,11 +16,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <span>
 #include <sstream>
 #include <thread>
 #include <utility>
@@ -590,6 +592,26 @@ TEST_F(LmdbBackendTest, AMetaPageWithoutRoomIsNotTakenForAFullDisk) {
   backend = MustOpen();
   EXPECT_EQ(ContentOf(*backend).size(), 1U);
   Commit(*backend, OwnedBatch().Append({3, 0}, "written again"));
+}
+
+// Of a page's rows no more are read than an answer that ends at any of them is worth.
+TEST_F(LmdbBackendTest, LargeRevisionsAreFoundByTheFew) {
+  auto backend = MustOpen();
+  OwnedBatch batch;
+  std::vector<Revision> wanted;
+  for (int i = 0; i < 20; ++i) {
+    wanted.push_back({i + 2, 0});
+    batch.Append(wanted.back(), std::string(i < 10 ? 40'000 : 400, 'v'));
+  }
+  Commit(*backend, batch);
+  const auto reader = backend->NewReader();
+  std::array<std::optional<RevisionRecord>, 20> found;
+  const auto count = [&](std::size_t from) {
+    return (*reader)->GetRevisions(std::span(wanted).subspan(from), found).value();
+  };
+  EXPECT_EQ(count(0), 2U);
+  EXPECT_EQ(count(9), 11U);
+  EXPECT_EQ(count(10), 10U);
 }
 
 // ---- killed while it defragments ----
