@@ -594,7 +594,7 @@ TEST_F(LmdbBackendTest, AMetaPageWithoutRoomIsNotTakenForAFullDisk) {
   Commit(*backend, OwnedBatch().Append({3, 0}, "written again"));
 }
 
-// Of a page's rows no more are read than an answer that ends at any of them is worth.
+// A caller may stop at any of them, so few are read that it does not want.
 TEST_F(LmdbBackendTest, LargeRevisionsAreFoundByTheFew) {
   auto backend = MustOpen();
   OwnedBatch batch;
