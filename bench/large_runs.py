@@ -96,7 +96,7 @@ class LargeBench(measures.Bench):
         self._during(size, server, "defragmentation", lambda: self._ctl(server, "defrag"))
 
     def _compaction(self, size, server):
-        """A compaction looks every record through, for the hash of what stays, and drops all but each key's latest."""
+        """A compaction examines every record, for the hash of what stays, and drops all but each key's latest."""
         records = int(self._status(server)["header"]["revision"])
         self._timed(size, "compaction records /s", records, lambda: self._compact(server), "/s")
         self._overwrite(size, server, "put before compaction")

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "base/failpoint.h"
@@ -57,8 +58,12 @@ Error LmdbDefragmentCopy::TargetError(int code) const {
 Result<void> LmdbDefragmentCopy::Copy() {
   KV_FAILPOINT("defragBeforeCopy");
   KV_FAILPOINT_RETURN("defragdbFail", text) { return Fail(Code::kUnknown, text); }
+  // Whatever is written meanwhile is copied without a pause, so that no writer is faster for ever.
+  KV_TRY(std::uint64_t paced_records, SourceRecords());
   for (int catch_up = 0; catch_up < kMaxCatchUpPieces;) {
     KV_TRY(const Piece piece, CopyPiece());
+    if (paced_records != 0) KV_RETURN_IF_ERROR(WriteBack());
+    paced_records -= std::min(paced_records, piece.records);
     if (!piece.at_end) continue;
     if (piece.records <= kSmallPieceRecords) break;
     ++catch_up;
@@ -72,17 +77,22 @@ Result<void> LmdbDefragmentCopy::CatchUp() {
     KV_TRY(const Piece piece, CopyPiece());
     if (piece.at_end) break;
   }
-  KV_TRY(LmdbSnapshot * source, new_reader_());
-  const Reader reader(source);
-  MDB_stat from;
-  if (const int code = mdb_stat(source->transaction(), kLmdbTree, &from); code != 0) {
-    return Fail(SourceError(code));
-  }
+  KV_TRY(const std::uint64_t records, SourceRecords());
   KV_TRY(const LmdbEnvironment::Sizes to, target_->ReadSizes());
-  if (from.ms_entries != to.entries) {
+  if (records != to.entries) {
     return Fail(Code::kDataLoss, "mvcc: defragment: the copy and its source differ in size");
   }
   return target_->SyncEachCommitFromNow();
+}
+
+Result<std::uint64_t> LmdbDefragmentCopy::SourceRecords() {
+  KV_TRY(LmdbSnapshot * source, new_reader_());
+  const Reader reader(source);
+  MDB_stat tree;
+  if (const int code = mdb_stat(source->transaction(), kLmdbTree, &tree); code != 0) {
+    return Fail(SourceError(code));
+  }
+  return tree.ms_entries;
 }
 
 Result<LmdbDefragmentCopy::Piece> LmdbDefragmentCopy::CopyPiece() {
@@ -98,13 +108,12 @@ Result<LmdbDefragmentCopy::Piece> LmdbDefragmentCopy::CopyPiece() {
   piece.records += redone;
   if (piece.records == 0) return piece;  // an empty commit would only leave free pages behind
   if (const int code = write.Commit(); code != 0) return Fail(TargetError(code));
-  KV_RETURN_IF_ERROR(WriteBack());
   return piece;
 }
 
 // Otherwise the kernel collects gigabytes, writes them as fast as the disk goes, and a sync of the
-// log waits behind them. An error is the copy's end: the kernel tells the descriptor once, and the
-// sync of the whole would not see it.
+// log waits behind them. Any error but a missing call ends the copy: the kernel reports it to a
+// descriptor only once, and the sync of the whole would not see it.
 Result<void> LmdbDefragmentCopy::WriteBack() {
   KV_FAILPOINT_RETURN("backendWriteBackError", text) { return Fail(Code::kUnknown, text); }
   mdb_filehandle_t file = -1;
@@ -113,10 +122,11 @@ Result<void> LmdbDefragmentCopy::WriteBack() {
   }
   constexpr unsigned kAll =
       SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
-  while (::sync_file_range(file, 0, 0, kAll) != 0) {
-    if (errno == EIO || errno == ENOSPC) return Fail(TargetError(errno));
-    if (errno != EINTR) break;  // not every file system can
-  }
+  int error = EINTR;
+  while (error == EINTR) error = ::sync_file_range(file, 0, 0, kAll) == 0 ? 0 : errno;
+  const bool is_missing = error == ENOSYS || error == EINVAL || error == ESPIPE ||
+                          error == EOPNOTSUPP || error == EPERM;
+  if (error != 0 && !is_missing) return Fail(TargetError(error));
   return {};
 }
 

@@ -65,8 +65,9 @@ class LmdbDefragmentCopy final : public DefragmentCopy {
   Result<std::uint64_t> Redo(const ChangeLog::Changes& changes, LmdbWrite& write,
                              LmdbSnapshot& source);
   Result<Piece> CopyForward(LmdbWrite& write, LmdbSnapshot& source);
-  // Waits until the piece is on the disk, though not safe from a loss of power.
+  // Waits until what was copied is on the disk, though not safe from a loss of power.
   Result<void> WriteBack();
+  Result<std::uint64_t> SourceRecords();
   Error SourceError(int code) const;
   Error TargetError(int code) const;
 

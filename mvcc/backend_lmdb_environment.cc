@@ -145,6 +145,8 @@ LmdbSnapshot::~LmdbSnapshot() {
 int LmdbSnapshot::Begin() {
   lookup_.renewed = false;
   scan_.renewed = false;
+  lookups_ = {};
+  scans_ = {};
   if (transaction_ != nullptr) return mdb_txn_renew(transaction_);
   return mdb_txn_begin(environment_.env(), nullptr, MDB_RDONLY, &transaction_);
 }

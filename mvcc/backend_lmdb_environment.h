@@ -90,7 +90,7 @@ class LmdbSnapshot final : public Snapshot {
   };
 
   void Release() override;
-  // A record as it stands in the tree, its value not looked at yet. Without a key: none.
+  // A record as it stands in the tree, its value not looked at yet. An empty key: no record.
   struct Stored {
     std::string_view tree_key;
     std::string_view value;

@@ -26,7 +26,8 @@ constexpr std::size_t kScanFactor = 10;
 
 constexpr std::size_t kLeastBatch = 1'000;
 constexpr std::size_t kMostBatch = 10'000;  // a commit of a few milliseconds
-// A longer compaction has larger batches rather than more of them, up to kMostBatch.
+// A longer compaction has larger batches rather than more of them, up to kMostBatch and as long as
+// its values are small.
 constexpr std::size_t kBatches = 500;
 
 std::string DurationText(Duration duration) {

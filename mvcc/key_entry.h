@@ -3,9 +3,8 @@
 //
 //   Entry | WideRevision (is_wide) | Origin (form >= kContinued) | Past (form == kWithPast) | key
 //
-// Nearly every entry is narrow: its eight bytes hold the revision and the size of the key. Wide are
-// those of large keys, of later changes in one transaction, and of revisions that no cluster
-// reaches within years.
+// Nearly every entry is narrow: its eight bytes hold the revision and the size of the key. Large
+// keys, the later changes of a large transaction and revisions beyond 2^42 have wide entries.
 //
 // An entry does not change once it was published; the writer replaces it. The older revisions are
 // in a History that the successive entries of a key share: each knows how many records it may see,

@@ -30,7 +30,7 @@ class ReadAhead {
 
   // The walk reads these bytes next. Returns the pages to be fetched meanwhile: once it has gone
   // forward for two steps, more and more of them the further it goes; before that, those of the
-  // bytes if they are several. A few ns within a page.
+  // bytes unless they are few. A few ns within a page.
   Pages Follow(std::string_view bytes) {
     const std::uintptr_t first = PageOf(bytes.data());
     const std::uintptr_t end = PageOf(bytes.data() + bytes.size() - 1) + 1;
@@ -41,7 +41,7 @@ class ReadAhead {
     if (!forward) {
       window_ = 0;
       until_ = end;
-      return {.first = first, .count = end - first > 1 ? end - first : 0};
+      return {.first = first, .count = end - first >= kSeveralPages ? end - first : 0};
     }
     if (end + window_ / 2 < until_) return {};
     window_ = std::clamp(2 * window_, kLeastPages, kMostPages);
@@ -52,6 +52,8 @@ class ReadAhead {
 
  private:
   static constexpr std::size_t kLeastPages = 16;
+  // Fewer are faster to fault in than to ask for when they are in memory, as they mostly are.
+  static constexpr std::size_t kSeveralPages = 4;
   // Past pages of another kind.
   static constexpr std::uintptr_t kLargestStepPages = 64;
 
@@ -73,7 +75,7 @@ class RecordReadAhead {
   void FollowKey(std::string_view key) { Fetch(leaves_.Follow(key)); }
 
  private:
-  // Asks the kernel, without waiting. Needs no answer: what fails comes later, by a fault.
+  // Asks the kernel, without waiting for the disk. Needs no answer: what fails comes by a fault.
   static void Fetch(ReadAhead::Pages pages) {
     if (pages.count != 0) [[unlikely]]
       FetchPages(pages);

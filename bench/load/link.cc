@@ -100,9 +100,13 @@ ssize_t Link::Outcome(int returned) {
       return -1;
     case SSL_ERROR_ZERO_RETURN:
       return 0;
+    case SSL_ERROR_SYSCALL:
+      ERR_clear_error();
+      if (errno == 0 || errno == EAGAIN || errno == EINTR) errno = ECONNRESET;
+      return -1;
     default:
       ERR_clear_error();
-      if (errno == 0 || errno == EAGAIN) errno = EPROTO;
+      errno = EPROTO;
       return -1;
   }
 }

@@ -41,7 +41,7 @@ class Link {
   // EAGAIN if it would have to wait.
   ssize_t Send(const char* data, std::size_t size_bytes);
   ssize_t Receive(char* data, std::size_t size_bytes);
-  // Bytes are here that the socket no longer tells of.
+  // True if received bytes are already off the socket.
   bool has_more() const;
 
  private:

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 #include <string>
 
@@ -68,6 +69,7 @@ int Preload(LoadOptions options, std::uint64_t keys) {
 }
 
 int Main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // a server that ends is an error of its connections
   CLI::App app("Measures a server of the v3 API under a closed loop of calls");
   app.require_subcommand(1);
   app.fallthrough();
@@ -111,7 +113,8 @@ int Main(int argc, char** argv) {
   CLI::Option* certificate =
       app.add_option("--cert", options.tls.certificate, "PEM file of the client's certificate")
           ->needs(authority);
-  app.add_option("--key", options.tls.key, "PEM file of its key")->needs(certificate);
+  certificate->needs(
+      app.add_option("--key", options.tls.key, "PEM file of its key")->needs(certificate));
   app.add_option("--preload", preload, "put so many keys first, each once");
   app.add_option("--seed", options.seed)->capture_default_str();
 
