@@ -86,10 +86,7 @@ def rows(bench):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=4, help="of each measure")
-    parser.add_argument("--warmup", type=float, default=1, help="seconds before each measure")
-    parser.add_argument("--keys", type=int, default=measures.SMALL_KEY_SPACE)
+    measures.add_rounds(parser)
     programs.add_programs(parser, "compare_cluster.json")
     programs.add_any_file_system(parser)
     parser.add_argument("--strict", action="store_true", help="exit 1 when a target is missed")

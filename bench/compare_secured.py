@@ -79,10 +79,7 @@ def rows(bench):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=4, help="of each measure")
-    parser.add_argument("--warmup", type=float, default=1, help="seconds before each measure")
-    parser.add_argument("--keys", type=int, default=measures.SMALL_KEY_SPACE)
+    measures.add_rounds(parser)
     programs.add_programs(parser, "compare_secured.json")
     programs.add_any_file_system(parser)
     options = parser.parse_args()

@@ -15,6 +15,14 @@ def in_flight(calls):
     return ("--connections", connections, "--streams", streams)
 
 
+def add_rounds(parser):
+    """The options of a comparison that measures few keys in several rounds."""
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=4, help="of each measure")
+    parser.add_argument("--warmup", type=float, default=1, help="seconds before each measure")
+    parser.add_argument("--keys", type=int, default=SMALL_KEY_SPACE)
+
+
 def run_json(command, what):
     """The one JSON object that a program prints; RuntimeError with what it says is wrong."""
     done = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False)
