@@ -7,7 +7,10 @@ void PackedMetadata::Add(std::string_view name, std::string_view value) {
                     .value = static_cast<std::uint32_t>(value.size())};
   const std::size_t after_bytes = size_bytes_ + sizeof(sizes) + name.size() + value.size();
   if (!spilled_.empty() || after_bytes > kInlineBytes) {
-    if (spilled_.empty()) spilled_.assign(inline_.data(), inline_.data() + size_bytes_);
+    if (spilled_.empty()) {
+      spilled_.reserve(2 * after_bytes);
+      spilled_.assign(inline_.data(), inline_.data() + size_bytes_);
+    }
     spilled_.resize(after_bytes);
   }
   char* at = (spilled_.empty() ? inline_.data() : spilled_.data()) + size_bytes_;

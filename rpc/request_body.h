@@ -54,7 +54,7 @@ class RequestBody {
   std::size_t kept_bytes() const { return kept_.size() - kept_used_; }
   std::string TakeKept() { return std::exchange(kept_, {}); }
   void DropKept() {
-    kept_ = {};
+    std::string().swap(kept_);  // an assignment would keep the memory
     kept_used_ = 0;
   }
 

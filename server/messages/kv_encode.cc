@@ -1,5 +1,7 @@
 #include "server/messages/kv_encode.h"
 
+#include <array>
+
 #include "proto/wire.h"
 #include "server/messages/tables.h"
 
@@ -161,15 +163,20 @@ constexpr wire::Message<ResponseHeader> kResponseHeader =
              Field<kRaftTerm, &ResponseHeader::raft_term>>("etcdserverpb.ResponseHeader");
 
 void AppendHeader(std::string& out, const ResponseHeader& header) {
-  const std::size_t size = wire::UintFieldSize(kClusterId, header.cluster_id) +
-                           wire::UintFieldSize(kMemberId, header.member_id.value()) +
-                           wire::IntFieldSize(kHeaderRevision, header.revision) +
-                           wire::UintFieldSize(kRaftTerm, header.raft_term.value());
-  wire::AppendLengthDelimitedHeader(out, kHeader, size);
-  wire::AppendUint(out, kClusterId, header.cluster_id);
-  wire::AppendUint(out, kMemberId, header.member_id.value());
-  wire::AppendInt(out, kHeaderRevision, header.revision);
-  wire::AppendUint(out, kRaftTerm, header.raft_term.value());
+  std::array<char, kHeaderBytesAtMost> bytes;
+  // Four fields have at most 44 bytes, so that tag and length have one each.
+  char* const fields = bytes.data() + 2;
+  char* end = fields;
+  const auto add = [&](std::uint32_t field, std::uint64_t value) {
+    if (value != 0) end = wire::WriteUint(end, field, value);
+  };
+  add(kClusterId, header.cluster_id);
+  add(kMemberId, header.member_id.value());
+  add(kHeaderRevision, static_cast<std::uint64_t>(header.revision));
+  add(kRaftTerm, header.raft_term.value());
+  bytes[0] = static_cast<char>(wire::BytesTag(kHeader));
+  bytes[1] = static_cast<char>(end - fields);
+  out.append(bytes.data(), static_cast<std::size_t>(end - bytes.data()));
 }
 
 std::size_t FramedSize(const mvcc::Row& row) {

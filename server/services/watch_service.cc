@@ -11,6 +11,7 @@
 #include "server/call/api.h"
 #include "server/call/method_registrar.h"
 #include "server/messages/watch_codec.h"
+#include "server/services/stream_tail.h"
 #include "watch/hub.h"
 #include "watch/shard.h"
 #include "watch/stream.h"
@@ -73,7 +74,7 @@ class WatchSession final : public watch::StreamSink,
 
   // Responses not handed to the call yet: slices, then small bytes after them.
   ByteChain pending_;
-  std::string tail_;
+  StreamTail tail_;
   std::size_t pending_messages_ = 0;
   std::size_t pending_bytes_ = 0;  // that it keeps in memory, like the next
   std::size_t sending_bytes_ = 0;
@@ -151,19 +152,20 @@ void WatchSession::Create(const SharedBytes& bytes, const watch::CreateRequest& 
 }
 
 void WatchSession::Send(const watch::Response& response, const watch::Body* events) {
-  const std::size_t prefix_at = tail_.size();
-  tail_.append(rpc::kMessagePrefixBytes, '\0');
-  AppendWatchResponse(tail_, context_.Header(response.revision), response);
-  std::size_t size = tail_.size() - prefix_at - rpc::kMessagePrefixBytes;
+  std::string& tail = tail_.Open();
+  const std::size_t prefix_at = tail.size();
+  tail.append(rpc::kMessagePrefixBytes, '\0');
+  AppendWatchResponse(tail, context_.Header(response.revision), response);
+  std::size_t size = tail.size() - prefix_at - rpc::kMessagePrefixBytes;
   if (events != nullptr) size += events->size_bytes;
-  WritePrefix(tail_, prefix_at, size);
-  pending_bytes_ += tail_.size() - prefix_at;
+  WritePrefix(tail, prefix_at, size);
+  pending_bytes_ += tail.size() - prefix_at;
   ++pending_messages_;
   if (events == nullptr) return;
   pending_bytes_ += events->kept_bytes;
   for (const SharedBytes& part : events->parts) {
     if (part.size() < kShareBytes) {
-      tail_.append(part.view());
+      tail_.Open().append(part.view());
     } else {
       EndTail();
       pending_.push_back(part);
@@ -173,8 +175,9 @@ void WatchSession::Send(const watch::Response& response, const watch::Body* even
 
 void WatchSession::EndTail() {
   if (tail_.empty()) return;
-  pending_.push_back(SharedBytes::Copy(tail_));
-  tail_.clear();
+  StreamTail::Taken taken = tail_.Take();
+  pending_bytes_ += taken.kept_bytes - taken.bytes.size();
+  pending_.push_back(std::move(taken.bytes));
 }
 
 bool WatchSession::HasRoom() const {
@@ -187,7 +190,6 @@ void WatchSession::SendPending() {
   if (sending_ || pending_messages_ == 0 || stream_ == nullptr) return;
   KV_FAILPOINT("beforeSendWatchResponse");
   EndTail();
-  if (tail_.capacity() > kShareBytes) tail_.shrink_to_fit();
   sending_ = true;
   sending_bytes_ = std::exchange(pending_bytes_, 0);
   stream_->WriteFrames(
@@ -211,7 +213,7 @@ void WatchSession::OnRoom() {
 void WatchSession::End() {
   watches_.reset();
   pending_.clear();
-  tail_.clear();
+  tail_.Drop();
   pending_messages_ = 0;
   stream_ = nullptr;
 }

@@ -71,6 +71,14 @@ TEST(KvEncodeTest, AHeaderHasItsFourFieldsOrIsEmpty) {
   const auto empty = Parsed<etcdserverpb::CompactionResponse>(EncodeHeaderOnly({}).view());
   EXPECT_TRUE(empty.has_header());
   EXPECT_EQ(empty.header().ByteSizeLong(), 0);
+  constexpr std::uint64_t kTenBytes = std::numeric_limits<std::uint64_t>::max();
+  const auto longest = Parsed<etcdserverpb::CompactionResponse>(
+      EncodeHeaderOnly({.cluster_id = kTenBytes,
+                        .member_id = raft::MemberId{kTenBytes},
+                        .revision = -1,
+                        .raft_term = raft::Term{kTenBytes}})
+          .view());
+  EXPECT_EQ(longest.header().ByteSizeLong(), 44);
 }
 
 TEST(KvEncodeTest, ARangeHasRowsMoreAndCount) {
