@@ -22,6 +22,7 @@
 #include "mvcc/backend_lmdb_environment.h"
 #include "mvcc/backend_lmdb_format.h"
 #include "mvcc/backend_lmdb_write.h"
+#include "mvcc/file_release.h"
 
 namespace kvorum::mvcc {
 namespace {
@@ -104,6 +105,7 @@ class LmdbBackend final : public Backend {
   // Replaced by a defragmentation and still read; closed by a later commit, not by the last reader,
   // whose thread should not pay for it.
   std::vector<std::unique_ptr<LmdbEnvironment>> retired_;
+  FileRelease release_;  // of their files
 
   std::weak_ptr<ChangeLog> change_log_;  // of the copy in the making
   std::atomic<std::uint64_t> size_bytes_{0};
@@ -249,12 +251,19 @@ Result<void> LmdbBackend::RefreshSizes() {
 }
 
 void LmdbBackend::CloseRetired() {
-  std::vector<std::unique_ptr<LmdbEnvironment>> closed;  // outside the lock
-  std::lock_guard lock(readers_mutex_);
-  for (auto& environment : retired_) {
-    if (environment->idle()) closed.push_back(std::move(environment));
+  std::vector<std::unique_ptr<LmdbEnvironment>> closed;
+  {
+    std::lock_guard lock(readers_mutex_);
+    for (auto& environment : retired_) {
+      if (environment->idle()) closed.push_back(std::move(environment));
+    }
+    std::erase(retired_, nullptr);
   }
-  std::erase(retired_, nullptr);
+  for (auto& environment : closed) {
+    const int file = environment->DuplicateFile();
+    environment.reset();
+    if (file >= 0) release_.Add(file);
+  }
 }
 
 Result<std::unique_ptr<DefragmentCopy>> LmdbBackend::StartDefragment() {

@@ -468,6 +468,11 @@ bool LmdbEnvironment::growing() const {
 
 bool LmdbEnvironment::SyncHasFailed() const { return ::fdatasync(file_lock_.fd()) != 0; }
 
+int LmdbEnvironment::DuplicateFile() const {
+  mdb_filehandle_t file = -1;
+  return mdb_env_get_fd(env_, &file) == 0 ? ::fcntl(file, F_DUPFD_CLOEXEC, 0) : -1;
+}
+
 bool LmdbEnvironment::HasEnded() const {
   MDB_txn* transaction = nullptr;
   const int code = mdb_txn_begin(env_, nullptr, 0, &transaction);

@@ -155,6 +155,8 @@ class LmdbEnvironment {
   // True once LMDB refuses everything until the file is opened again: a meta page could not be
   // written, and whether the file has the old one or the new one is not known. On the writer.
   bool HasEnded() const;
+  // Another descriptor of the file, for the caller to close; -1: there is none.
+  int DuplicateFile() const;
   // The file was renamed.
   void Renamed(std::string path) { options_.path = std::move(path); }
 
