@@ -21,7 +21,7 @@ void Print(const LoadReport& report, bool json) {
   const double answer_bytes = static_cast<double>(report.answer_bytes) / calls;
   if (json) {
     fmt::print(
-        R"({{"calls":{},"failures":{},"first_failure":{},"seconds":{:.3f},"per_second":{:.1f},)"
+        R"({{"calls":{},"failures":{},"first_failure":{},"seconds":{:.9f},"per_second":{:.1f},)"
         R"({},"server_cpu_us":{:.2f},"client_cpu_us":{:.2f},"answer_bytes":{:.1f},)"
         R"("server_rss_bytes":{},"server_rss_anon_bytes":{}}})"
         "\n",
