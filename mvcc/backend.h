@@ -68,6 +68,9 @@ class Snapshot {
   // how many, which are fewer if the values are large, and at least one unless there is none.
   virtual Result<std::size_t> GetRevisions(std::span<const Revision> revisions,
                                            std::span<std::optional<RevisionRecord>> records);
+  // These records are asked for next, one by one; here their look-ups wait for memory, or for the
+  // disk, together. Returns how many it found; a backend may do nothing. At most kMostAhead.
+  virtual std::size_t LookAhead(std::span<const Revision> /*revisions*/) { return 0; }
   // Visits the keys in [from, to) in order; an empty `to` means to the end of the bucket. About
   // 0.05 µs a record. The visitor may call Get and GetRevision, not Scan.
   virtual Result<void> Scan(Bucket bucket, std::string_view from, std::string_view to,

@@ -15,7 +15,9 @@
 
 #include "base/check.h"
 #include "mvcc/backend_lmdb_format.h"
+#include "mvcc/backend_lmdb_look_ahead.h"
 #include "mvcc/backend_lmdb_write.h"
+#include "mvcc/look_ahead.h"
 
 namespace kvorum::mvcc {
 namespace {
@@ -147,6 +149,7 @@ int LmdbSnapshot::Begin() {
   scan_.renewed = false;
   lookups_ = {};
   scans_ = {};
+  tree_.reset();
   if (transaction_ != nullptr) return mdb_txn_renew(transaction_);
   return mdb_txn_begin(environment_.env(), nullptr, MDB_RDONLY, &transaction_);
 }
@@ -201,6 +204,20 @@ Result<std::optional<std::string_view>> LmdbSnapshot::Get(Bucket bucket, std::st
 Result<std::optional<RevisionRecord>> LmdbSnapshot::GetRevision(Revision revision) {
   KV_TRY(const Stored stored, Seek(revision));
   return Verified(revision, stored);
+}
+
+std::size_t LmdbSnapshot::LookAhead(std::span<const Revision> revisions) {
+  KV_CHECK(revisions.size() <= kMostAhead, "more revisions than are looked up together");
+  if (!tree_.has_value()) tree_ = LmdbMappedTree::Find(map_, CommitNumber());
+  if (!tree_.has_value()) return 0;
+  std::array<std::array<char, 1 + RevisionKey::kSizeBytes>, kMostAhead> bytes;
+  std::array<std::string_view, kMostAhead> keys;
+  for (std::size_t i = 0; i < revisions.size(); ++i) {
+    bytes[i][0] = lmdb_format::kRevisionTag;
+    RevisionKey(revisions[i]).view().copy(bytes[i].data() + 1, RevisionKey::kSizeBytes);
+    keys[i] = {bytes[i].data(), bytes[i].size()};
+  }
+  return tree_->LookAhead(std::span(keys).first(revisions.size()));
 }
 
 // A checksum waits for the value's memory, so all are asked for before the first one is computed.
@@ -428,6 +445,7 @@ Result<LmdbSnapshot*> LmdbEnvironment::TakeSnapshot(std::unique_lock<std::mutex>
   if (const int code = snapshot->Begin(); code != 0) {
     return Fail(LmdbError(code, "begin a read of", path()));
   }
+  snapshot->map_ = map_;
   idle_.pop_back();
   ++live_;
   if (options_.readers != nullptr) options_.readers->fetch_add(1, std::memory_order_relaxed);
@@ -456,6 +474,8 @@ Result<void> LmdbEnvironment::GrowMap() {
   const int code = mdb_env_set_mapsize(env_, size_bytes);
   KV_CHECK(code == 0, "the database's map could not grow and its old one is gone");
   options_.map_size_bytes = size_bytes;
+  map_ = {};
+  sought_map_ = false;
   growing_ = false;
   readers_changed_.notify_all();
   return {};
@@ -489,6 +509,29 @@ Result<void> LmdbEnvironment::SyncEachCommitFromNow() {
   return {};
 }
 
+void LmdbEnvironment::LearnMap(const LmdbSnapshot& snapshot, const MDB_envinfo& info,
+                               std::uint64_t page_bytes) {
+  const char* begin = snapshot.map_.begin;
+  if (begin == nullptr) {
+    {
+      std::lock_guard lock(readers_mutex_);
+      if (std::exchange(sought_map_, true)) return;
+    }
+    MDB_val key = ToLmdb(lmdb_format::kFormatKey);
+    MDB_val stored;
+    if (mdb_get(snapshot.transaction(), kLmdbTree, &key, &stored) != 0) return;
+    const auto format = snapshot.Verify(lmdb_format::kFormatKey, FromLmdb(stored));
+    if (format.has_value()) begin = FindMapOf(format->data());
+  }
+  struct stat file;
+  if (begin == nullptr || ::fstat(file_lock_.fd(), &file) != 0) return;
+  std::lock_guard lock(readers_mutex_);
+  map_ = {.begin = begin,
+          .page_bytes = page_bytes,
+          .size_bytes = std::min(static_cast<std::uint64_t>(file.st_size),
+                                 static_cast<std::uint64_t>(info.me_mapsize))};
+}
+
 Result<LmdbEnvironment::Sizes> LmdbEnvironment::ReadSizes() {
   std::unique_lock lock(readers_mutex_);
   KV_TRY(LmdbSnapshot * snapshot, TakeSnapshot(lock, ReaderPlace::kReserved));
@@ -504,6 +547,7 @@ Result<LmdbEnvironment::Sizes> LmdbEnvironment::ReadSizes() {
   const auto pages = [](const MDB_stat& stat) {
     return stat.ms_branch_pages + stat.ms_leaf_pages + stat.ms_overflow_pages;
   };
+  LearnMap(*snapshot, info, tree.ms_psize);
   constexpr std::uint64_t kMetaPages = 2;
   return Sizes{.allocated_bytes = (info.me_last_pgno + 1) * tree.ms_psize,
                .in_use_bytes = (kMetaPages + pages(free_list) + pages(tree)) * tree.ms_psize,

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@
 
 #include "base/error.h"
 #include "mvcc/backend.h"
+#include "mvcc/backend_lmdb_look_ahead.h"
 #include "mvcc/read_ahead.h"
 
 namespace kvorum::mvcc {
@@ -66,6 +68,7 @@ class LmdbSnapshot final : public Snapshot {
   Result<std::optional<RevisionRecord>> GetRevision(Revision revision) override;
   Result<std::size_t> GetRevisions(std::span<const Revision> revisions,
                                    std::span<std::optional<RevisionRecord>> records) override;
+  std::size_t LookAhead(std::span<const Revision> revisions) override;
   Result<void> Scan(Bucket bucket, std::string_view from, std::string_view to,
                     const Visit& visit) override;
   Result<void> ScanSizes(Bucket bucket, std::string_view from, std::string_view to,
@@ -108,6 +111,8 @@ class LmdbSnapshot final : public Snapshot {
   MDB_txn* transaction_ = nullptr;
   Cursor lookup_;
   Cursor scan_;
+  LmdbMap map_;                         // the environment's, when this use began
+  std::optional<LmdbMappedTree> tree_;  // once this use has looked ahead
   RecordReadAhead lookups_;
   RecordReadAhead scans_;
 };
@@ -165,7 +170,7 @@ class LmdbEnvironment {
     std::uint64_t in_use_bytes = 0;
     std::uint64_t entries = 0;
   };
-  // The sizes after the last commit. About 1 µs.
+  // The sizes after the last commit; learns what LookAhead needs to know of the file. About 2 µs.
   Result<Sizes> ReadSizes();
 
   MDB_env* env() const { return env_; }
@@ -177,6 +182,8 @@ class LmdbEnvironment {
   LmdbEnvironment(Options options, LmdbFileLock lock, std::mutex& readers_mutex)
       : options_(std::move(options)), file_lock_(std::move(lock)), readers_mutex_(readers_mutex) {}
   int OpenEnv();
+  // Finds out where the map lies, unless it has tried already, and how much of it can be read.
+  void LearnMap(const LmdbSnapshot& snapshot, const MDB_envinfo& info, std::uint64_t page_bytes);
   void GiveBack(LmdbSnapshot* snapshot);
 
   Options options_;
@@ -189,6 +196,8 @@ class LmdbEnvironment {
   std::vector<LmdbSnapshot*> idle_;
   std::size_t live_ = 0;
   bool growing_ = false;
+  LmdbMap map_;  // without an address and size if they are not known
+  bool sought_map_ = false;
 };
 
 }  // namespace kvorum::mvcc

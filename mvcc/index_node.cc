@@ -36,15 +36,6 @@ int ComparePrefix(const Node& node, std::uint32_t slot, std::string_view key) {
   return key.substr(0, node.prefix).compare(node.keys[slot]->key().substr(0, node.prefix));
 }
 
-// Prefetches the memory with which a search in the node begins, at once and not line by line.
-void PrefetchSearch(const Node& node) {
-  constexpr std::size_t kLineBytes = 64;
-  const char* begin = reinterpret_cast<const char*>(&node);
-  for (std::size_t at = 0; at < offsetof(Node, keys); at += kLineBytes) {
-    __builtin_prefetch(begin + at);
-  }
-}
-
 // Searches the slots of a head range; the slot `prefix_from` shows the node's prefix.
 Position SearchRange(const Node& node, std::string_view key, HeadRange range,
                      std::uint32_t prefix_from) {
@@ -135,13 +126,30 @@ const Entry* Find(const Leaf& leaf, std::string_view key) {
   return position.equal ? &leaf.entry(position.slot) : nullptr;
 }
 
-int ChildSlot(const Inner& inner, std::string_view key) {
+int FindChild(const Inner& inner, std::string_view key) {
   // The prefix is read from the first key: that one entry per node stays in the cache.
   const HeadRange range = FindHead(inner, HeadOf(key, inner.prefix));
   const Position position = SearchRange(inner, key, range, 0);
-  const int slot = position.equal || position.slot == 0 ? position.slot : position.slot - 1;
+  return position.equal || position.slot == 0 ? position.slot : position.slot - 1;
+}
+
+int ChildSlot(const Inner& inner, std::string_view key) {
+  const int slot = FindChild(inner, key);
   PrefetchSearch(*inner.child(slot).node);
   return slot;
+}
+
+void PrefetchSearch(const Node& node) {
+  constexpr std::size_t kLineBytes = 64;
+  const char* begin = reinterpret_cast<const char*>(&node);
+  for (std::size_t at = 0; at < offsetof(Node, keys); at += kLineBytes) {
+    __builtin_prefetch(begin + at);
+  }
+}
+
+int FirstLook(const Node& node, std::string_view key) {
+  const std::uint32_t begin = FindHead(node, HeadOf(key, node.prefix)).begin;
+  return static_cast<int>(std::min(begin, node.size - 1));
 }
 
 void SetHeads(Node& node) {

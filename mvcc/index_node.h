@@ -99,8 +99,15 @@ struct Position {
 Position Search(const Node& node, std::string_view key);
 // The entry with exactly that key, or null: cheaper than Search if it is missing.
 const Entry* Find(const Leaf& leaf, std::string_view key);
-// The child that contains, or would contain, `key`.
+// The child that contains, or would contain, `key`. ChildSlot also prefetches what a search in that
+// child needs.
+int FindChild(const Inner& inner, std::string_view key);
 int ChildSlot(const Inner& inner, std::string_view key);
+// Prefetches the node's header and heads, with which a search begins.
+void PrefetchSearch(const Node& node);
+// The slot whose key a search compares first; a guess if several have the key's head. The node is
+// not empty.
+int FirstLook(const Node& node, std::string_view key);
 
 // Recomputes prefix and heads, with the longest prefix possible. O(size).
 void SetHeads(Node& node);

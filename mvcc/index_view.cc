@@ -1,9 +1,12 @@
 #include "mvcc/index_view.h"
 
+#include <array>
 #include <limits>
 
+#include "mvcc/index_look_ahead.h"
 #include "mvcc/index_lookup.h"
 #include "mvcc/index_node.h"
+#include "mvcc/look_ahead.h"
 
 namespace kvorum::mvcc {
 namespace {
@@ -71,6 +74,17 @@ std::int64_t CountIn(const Node& node, int level, const index::Summary& summary,
 }
 
 }  // namespace
+
+std::size_t IndexView::LookAhead(std::span<const std::string_view> keys,
+                                 std::span<Revision> newest) const {
+  std::array<const Entry*, kMostAhead> entries;
+  index::FindEntries(root_, height_, keys, entries);
+  std::size_t count = 0;
+  for (const Entry* entry : std::span(entries).first(keys.size())) {
+    if (entry != nullptr && !entry->tombstone()) newest[count++] = entry->revision();
+  }
+  return count;
+}
 
 std::optional<IndexItem> IndexView::Get(std::string_view key, std::int64_t revision) const {
   const Entry* entry = index::FindEntry(root_, height_, key);

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "base/key_range.h"
@@ -110,6 +111,11 @@ class IndexView {
   // that revision, that is, Count(everything, compact_revision) == 0.
   bool IsKept(std::string_view key, Revision revision, std::int64_t compact_revision,
               KeepRule rule) const;
+
+  // Looks several keys up at once, so that a Get of each finds what it reads in the processor's
+  // cache. Writes the newest revisions of those that live, and returns how many; at most kMostAhead
+  // keys.
+  std::size_t LookAhead(std::span<const std::string_view> keys, std::span<Revision> newest) const;
 
   bool empty() const { return root_ == nullptr; }
 

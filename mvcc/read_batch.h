@@ -9,6 +9,8 @@
 #pragma once
 
 #include <optional>
+#include <span>
+#include <string_view>
 
 #include "base/error.h"
 #include "mvcc/store_view.h"
@@ -28,6 +30,10 @@ class ReadBatch {
   static ReadBatch* Current();
   // The view, valid until EndRead, LetGo or Store::Read on this thread.
   Result<ReadView*> View(Store& store);
+  // The keys that the batch's next reads look up, at most kMostAhead. Does nothing without a view.
+  void LookAhead(std::span<const std::string_view> keys) {
+    if (view_.has_value()) view_->LookAhead(keys);
+  }
   // The next read gets a new view.
   void LetGo() { view_.reset(); }
   // To be called behind each piece of work of the batch, whether or not it took the view.

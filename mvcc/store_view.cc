@@ -8,6 +8,7 @@
 
 #include "base/api_errors.h"
 #include "base/check.h"
+#include "mvcc/look_ahead.h"
 #include "mvcc/store_counters.h"
 #include "mvcc/txn_plan.h"
 #include "mvcc/validate.h"
@@ -67,6 +68,17 @@ Result<std::size_t> ReadView::FindFirst(std::span<const Revision> revisions,
     found[places[i]] = records[i]->value;
   }
   return answered == count ? revisions.size() : places[answered];
+}
+
+void ReadView::LookAhead(std::span<const std::string_view> keys) {
+  std::array<Revision, kMostAhead> revisions;
+  std::size_t count = index_->LookAhead(keys, revisions);
+  if (const RevisionRecord* buffered = buffer_.First()) {
+    const auto asked = std::span(revisions).first(count);
+    const auto is_buffered = [&](Revision revision) { return revision >= buffered->revision; };
+    count -= std::ranges::remove_if(asked, is_buffered).size();
+  }
+  if (count > 0) reader_->LookAhead(std::span(revisions).first(count));
 }
 
 Result<RangeSummary> ReadView::Range(const RangeRequest& request, RowSink& sink) {

@@ -42,6 +42,10 @@ class ReadView final : private RecordSource {
   // The number set by Store::SetSideVersion before this state was published.
   std::uint64_t side_version() const { return index_.mark().side_version; }
 
+  // These keys' newest values are read next: their look-ups wait for memory together, here, instead
+  // of one after the other. Like a read it may wait for the disk. At most kMostAhead.
+  void LookAhead(std::span<const std::string_view> keys);
+
   // Gives the rows to the sink in the order of the answer. A plain range (key order, no filters)
   // streams: O(log n) for the count, then one look-up per row, some rows together, no allocation; a
   // descending page by key as well. Other orders and filters collect the range's rows first (40

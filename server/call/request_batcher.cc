@@ -1,11 +1,22 @@
 #include "server/call/request_batcher.h"
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <span>
 #include <utility>
 
+#include "mvcc/look_ahead.h"
 #include "mvcc/read_batch.h"
 #include "server/replica/replica.h"
 
 namespace kvorum::server {
+namespace {
+
+// So many are worth it.
+constexpr std::size_t kLeastAhead = 2;
+
+}  // namespace
 
 RequestBatcher::RequestBatcher(Replica& replica, std::size_t loops)
     : replica_(replica), loops_(loops) {}
@@ -21,9 +32,9 @@ void RequestBatcher::Propose(rpc::Loop* loop, Proposal proposal) {
   replica_.Propose(std::move(one));
 }
 
-void RequestBatcher::Read(rpc::Loop* loop, ReadTask task) {
+void RequestBatcher::Read(rpc::Loop* loop, ReadTask task, std::string_view key) {
   if (loop != nullptr) {
-    loops_[loop->index()].reads.push_back(std::move(task));
+    loops_[loop->index()].reads.push_back({std::move(task), key});
     return;
   }
   replica_.ReadIndex(std::move(task));
@@ -34,15 +45,29 @@ void RequestBatcher::Flush(rpc::Loop& loop) {
   if (!batch.proposals.empty()) replica_.Propose(std::exchange(batch.proposals, {}));
   if (batch.reads.empty()) return;
   replica_.ReadIndex(
-      [&loop, tasks = std::exchange(batch.reads, {})](const Result<void>& confirmed) mutable {
-        loop.Post([tasks = std::move(tasks), confirmed]() mutable {
-          mvcc::ReadBatch batch;
-          for (ReadTask& task : tasks) {
-            task(confirmed);
-            batch.EndRead();
-          }
-        });
+      [&loop, reads = std::exchange(batch.reads, {})](const Result<void>& confirmed) mutable {
+        loop.Post([reads = std::move(reads), confirmed]() mutable { Run(reads, confirmed); });
       });
+}
+
+// The keys of the reads that come next are looked up together, so that each of these finds in the
+// processor's cache what it needs. The first read takes the view for that.
+void RequestBatcher::Run(std::span<WaitingRead> reads, const Result<void>& confirmed) {
+  mvcc::ReadBatch batch;
+  for (std::size_t i = 0; i < reads.size(); ++i) {
+    if (i % mvcc::kMostAhead == 1) LookAhead(reads.subspan(i), batch);
+    reads[i].task(confirmed);
+    batch.EndRead();
+  }
+}
+
+void RequestBatcher::LookAhead(std::span<const WaitingRead> reads, mvcc::ReadBatch& batch) {
+  std::array<std::string_view, mvcc::kMostAhead> keys;
+  std::size_t count = 0;
+  for (const WaitingRead& read : reads.first(std::min(keys.size(), reads.size()))) {
+    if (!read.key.empty()) keys[count++] = read.key;
+  }
+  if (count >= kLeastAhead) batch.LookAhead(std::span(keys).first(count));
 }
 
 }  // namespace kvorum::server

@@ -8,12 +8,18 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
 #include "rpc/loop.h"
 #include "server/apply/read_task.h"
 #include "server/replica/proposal.h"
+
+namespace kvorum::mvcc {
+class ReadBatch;
+}
 
 namespace kvorum::server {
 
@@ -25,17 +31,25 @@ class RequestBatcher {
   ~RequestBatcher();
 
   void Propose(rpc::Loop* loop, Proposal proposal);
-  // The task runs on the loop's thread.
-  void Read(rpc::Loop* loop, ReadTask task);
+  // The task runs on the loop's thread. `key`: one whose newest value it reads there, valid until
+  // it runs; empty: none is known.
+  void Read(rpc::Loop* loop, ReadTask task, std::string_view key = {});
 
   // The loop's batch hook.
   void Flush(rpc::Loop& loop);
 
  private:
+  struct WaitingRead {
+    ReadTask task;
+    std::string_view key;
+  };
   struct PerLoop {
     std::vector<Proposal> proposals;
-    std::vector<ReadTask> reads;
+    std::vector<WaitingRead> reads;
   };
+
+  static void Run(std::span<WaitingRead> reads, const Result<void>& confirmed);
+  static void LookAhead(std::span<const WaitingRead> reads, mvcc::ReadBatch& batch);
 
   Replica& replica_;
   std::vector<PerLoop> loops_;  // each used by its loop's thread only

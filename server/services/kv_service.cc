@@ -112,16 +112,27 @@ void RunRead(ServiceContext& context, const rpc::Caller& caller, const rpc::Loop
   });
 }
 
+// A key whose newest value is read on the loop; empty if none is known.
+std::string_view KeyToRead(const mvcc::RangeRequest& request) {
+  const bool reads_value = request.range_end.empty() && request.revision <= 0 &&
+                           !request.count_only && !request.keys_only;
+  return reads_value ? request.key : std::string_view();
+}
+std::string_view KeyToRead(const mvcc::TxnRequest& /*request*/) { return {}; }
+
 template <class Request>
 void RunLinearizableRead(ServiceContext& context, const rpc::CallContext& call,
                          Received<Request> read, rpc::UnaryReply reply) {
-  context.batcher->Read(call.loop(),
-                        [&context, caller = call.caller, loop = call.loop(), read = std::move(read),
-                         reply = std::move(reply)](const Result<void>& confirmed) mutable {
-                          if (!confirmed.has_value()) return reply.Fail(confirmed.error());
-                          if (loop != nullptr) reply.NoteBegun(loop->now());
-                          RunRead(context, caller, loop, std::move(read), std::move(reply));
-                        });
+  const std::string_view key = KeyToRead(read.request);  // in read.bytes
+  context.batcher->Read(
+      call.loop(),
+      [&context, caller = call.caller, loop = call.loop(), read = std::move(read),
+       reply = std::move(reply)](const Result<void>& confirmed) mutable {
+        if (!confirmed.has_value()) return reply.Fail(confirmed.error());
+        if (loop != nullptr) reply.NoteBegun(loop->now());
+        RunRead(context, caller, loop, std::move(read), std::move(reply));
+      },
+      key);
 }
 
 }  // namespace

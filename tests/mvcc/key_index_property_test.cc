@@ -5,14 +5,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <deque>
+#include <span>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/rng.h"
 #include "mvcc/key_index.h"
+#include "mvcc/look_ahead.h"
 #include "tests/mvcc/key_index_model.h"
 
 namespace kvorum::mvcc {
@@ -209,6 +214,23 @@ class Replay {
     if (wrong.has_value()) {
       return *wrong + " at revision " + std::to_string(revision) + " of " + std::to_string(newest);
     }
+    return LookAhead(view, a, b);
+  }
+
+  // Several at once find what each by itself does.
+  static std::optional<std::string> LookAhead(const IndexView& view, std::uint64_t a,
+                                              std::uint64_t b) {
+    std::vector<std::string> keys;
+    std::vector<Revision> expected;
+    for (std::uint64_t i = 0; i < b % (kMostAhead + 1); ++i) {
+      keys.push_back(i % 5 == 4 ? "" : KeyOf(a + i * (b % 97)));
+      if (const auto item = view.Get(keys.back(), 0)) expected.push_back(item->modified);
+    }
+    const std::vector<std::string_view> asked(keys.begin(), keys.end());
+    std::array<Revision, kMostAhead> newest;
+    const std::size_t count = view.LookAhead(asked, newest);
+    if (!std::ranges::equal(std::span(newest).first(count), expected))
+      return "a look ahead finds other revisions";
     return std::nullopt;
   }
 

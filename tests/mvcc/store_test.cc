@@ -92,6 +92,23 @@ TEST_F(StoreTest, AViewNeverChanges) {
   EXPECT_THAT(Show(Ok(view.Range(GetAt(2, "a", "z"))).rows), ElementsAre("a=1 c2 m2 v1"));
 }
 
+TEST_F(StoreTest, ALookAheadChangesNoAnswer) {
+  StoreHarness lmdb(Kind::kLmdb);
+  for (StoreHarness* harness : {static_cast<StoreHarness*>(this), &lmdb}) {
+    harness->Put("durable", "1");
+    harness->Put("deleted", "1");
+    harness->Delete("deleted");
+    harness->Settle();
+    harness->Put("buffered", "1");
+    ReadView view = Ok(harness->store->Read());
+    const std::vector<std::string_view> asked{"", "buffered", "deleted", "durable", "missing"};
+    view.LookAhead(asked);
+    view.LookAhead({});
+    EXPECT_THAT(Show(Ok(view.Range(GetAll())).rows),
+                ElementsAre("buffered=1 c5 m5 v1", "durable=1 c2 m2 v1"));
+  }
+}
+
 // ---- put ----
 
 TEST_F(StoreTest, APutAnswersThePreviousPairIfAskedTo) {

@@ -122,6 +122,9 @@ void Read(Store& store, std::atomic<bool>& stop, std::uint64_t seed) {
     ReadView view = Ok(store.Read());
     ASSERT_GE(view.revision(), last);
     last = view.revision();
+    const std::string x = std::string("x").append(std::to_string(rng.Below(kPairs)));
+    const std::vector<std::string_view> ahead{"g0", x, "log", "missing"};
+    view.LookAhead(ahead);
     CheckView(view, 0);
     // Everything from the compacted revision on stays readable while the view lives.
     const std::int64_t oldest = std::max<std::int64_t>(view.compact_revision(), 2);

@@ -99,6 +99,44 @@ TEST_F(RequestBatcherTest, TheReadsOfABatchSeeOneState) {
   EXPECT_EQ(served_.member().store().readable_revision(), seen[0] + 1);
 }
 
+// More than share a view, keys that are there and that are not, and reads without a key in between.
+TEST_F(RequestBatcherTest, ManyReadsOfABatchAreAnsweredEachWithItsOwn) {
+  constexpr int kKeys = 200;
+  const auto key = [](int i) { return "key " + std::to_string(i); };
+  for (int i = 0; i < kKeys; i += 2)
+    EXPECT_TRUE(served_.Call(kPut, PutBody(key(i), "value " + std::to_string(i))).has_value());
+  std::vector<std::shared_ptr<const Answer>> answers;
+  int others = 0;
+  for (int i = 0; i < kKeys; ++i) {
+    answers.push_back(SendOn(one_, kRange, RangeBody({.key = key(i), .count_only = i % 7 == 3})));
+    if (i % 5 == 0) batcher_->Read(&one_, [&](const Result<void>&) { ++others; });
+  }
+  batcher_->Flush(one_);
+  Run();
+  one_.mailbox()->Collect();
+  EXPECT_EQ(others, kKeys / 5);
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    ASSERT_EQ(answers[i]->times, 1) << i;
+    const std::string& answer = answers[i]->value.value();
+    const bool has_value = answer.find("value " + std::to_string(i)) != std::string::npos;
+    EXPECT_EQ(has_value, i % 2 == 0 && i % 7 != 3) << i;
+  }
+}
+
+TEST_F(RequestBatcherTest, ReadsThatAreNotConfirmedLookAtNothing) {
+  std::vector<std::string> errors;
+  for (int i = 0; i < 20; ++i) {
+    batcher_->Read(
+        &one_, [&](const Result<void>& confirmed) { errors.push_back(confirmed.error().message); },
+        "k");
+  }
+  static_cast<void>(served_.Stop());
+  batcher_->Flush(one_);
+  Run();
+  one_.mailbox()->Collect();
+  EXPECT_EQ(errors.size(), 20);
+}
+
 TEST_F(RequestBatcherTest, AnEmptyBatchAsksNothing) {
   const raft::Index before = served_.context().replica->commit_index();
   batcher_->Flush(one_);
