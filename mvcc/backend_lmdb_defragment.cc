@@ -82,7 +82,11 @@ Result<void> LmdbDefragmentCopy::CatchUp() {
   if (records != to.entries) {
     return Fail(Code::kDataLoss, "mvcc: defragment: the copy and its source differ in size");
   }
-  return target_->SyncEachCommitFromNow();
+  KV_RETURN_IF_ERROR(target_->SyncEachCommitFromNow());
+  // A lost write is reported once to each descriptor. WriteBack may have taken the report to LMDB's
+  // for a call that is not supported; the lock's descriptor still has it.
+  if (target_->SyncHasFailed()) return Fail(TargetError(EIO));
+  return {};
 }
 
 Result<std::uint64_t> LmdbDefragmentCopy::SourceRecords() {
