@@ -27,7 +27,7 @@ void AnswerBody::Begin(SharedBytes first, ByteChain rest, std::size_t to_come_by
 
 void AnswerBody::BeginFramed(ByteChain frames, std::size_t messages) {
   const std::size_t size_bytes = SizeBytes(frames);
-  prefix_sent_bytes_ = prefix_.size();  // the frames have their own
+  prefix_sent_bytes_ = kMessagePrefixBytes;  // the frames have their own
   first_ = {};
   rest_ = std::move(frames);
   part_ = 1;  // the first of rest_
@@ -56,7 +56,7 @@ void AnswerBody::MoveTo(OutputBatch& batch, std::size_t size_bytes) {
   if (prefix_sent_bytes_ < prefix_.size() && size_bytes > 0) {
     const std::size_t take = std::min(size_bytes, prefix_.size() - prefix_sent_bytes_);
     batch.Append(std::string_view(prefix_.data() + prefix_sent_bytes_, take));
-    prefix_sent_bytes_ += take;
+    prefix_sent_bytes_ = static_cast<std::uint8_t>(prefix_sent_bytes_ + take);
     size_bytes -= take;
   }
   while (size_bytes > 0) {
@@ -80,7 +80,7 @@ void AnswerBody::MoveTo(OutputBatch& batch, std::size_t size_bytes) {
 void AnswerBody::End() {
   passing_ = false;
   first_ = {};
-  rest_ = {};
+  rest_ = ByteChain();  // `= {}` would keep the memory
 }
 
 }  // namespace kvorum::rpc

@@ -46,13 +46,13 @@ class AnswerBody {
   SharedBytes& Part() { return part_ == 0 ? first_ : rest_[part_ - 1]; }
 
   std::array<char, kMessagePrefixBytes> prefix_{};
-  std::size_t prefix_sent_bytes_ = 0;
+  std::uint8_t prefix_sent_bytes_ = 0;
+  bool passing_ = false;
   SharedBytes first_;
   ByteChain rest_;
   std::size_t part_ = 0;  // 0 is first_, then rest_
   std::size_t part_sent_bytes_ = 0;
   std::atomic<std::size_t> unsent_bytes_{0};  // written by the loop
-  bool passing_ = false;
   std::uint64_t messages_ = 0;
   std::uint64_t message_bytes_ = 0;
 };

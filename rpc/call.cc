@@ -18,9 +18,7 @@ Call::Call(Http2Session& session, std::int32_t stream_id, std::shared_ptr<Mailbo
 void Call::Push() { mailbox_->Push(shared_from_this()); }
 
 void Call::Complete(Error status, SharedBytes first, ByteChain rest) {
-  answer_.status = std::move(status);
-  answer_.first = std::move(first);
-  answer_.rest = std::move(rest);
+  answer() = {.status = std::move(status), .first = std::move(first), .rest = std::move(rest)};
   if (Loop::Current() == loop()) {
     Deliver();
   } else {
@@ -35,7 +33,7 @@ void Call::CompleteLarge(LargeAnswer answer) {
 }
 
 void Call::Read(ServerStream::ReadCallback callback) {
-  stream_->Read(std::move(callback));
+  stream().Read(std::move(callback));
   Push();
 }
 
@@ -45,53 +43,53 @@ void Call::Write(ByteChain message, ServerStream::WriteCallback callback) {
 
 void Call::WriteFrames(ByteChain frames, std::size_t messages,
                        ServerStream::WriteCallback callback) {
-  stream_->Write(std::move(frames), messages, std::move(callback));
+  stream().Write(std::move(frames), messages, std::move(callback));
   Push();
 }
 
 void Call::Finish(Error status) {
-  if (stream_->Finish(std::move(status))) Push();
+  if (stream().Finish(std::move(status))) Push();
 }
 
 void Call::Cut(Error reason) {
-  if (stream_->Cut(std::move(reason))) Push();
+  if (stream().Cut(std::move(reason))) Push();
 }
 
 void Call::Deliver() {
-  if (stream_ != nullptr) return DeliverOperations();
+  if (is_stream()) return DeliverOperations();
   if (pieces_ != nullptr) return DeliverLarge();
   if (session_ == nullptr || decided()) return;
-  session_->Answer(*this, std::move(answer_.status), std::move(answer_.first),
-                   std::move(answer_.rest));
+  UnaryAnswer& made = answer();
+  session_->Answer(*this, std::move(made.status), std::move(made.first), std::move(made.rest));
 }
 
 void Call::DeliverLarge() {
   if (session_ == nullptr) {
     pieces_->ReleaseStart();
     (void)pieces_->TakePut();
-    answer_.rest = {};
+    answer().rest = ByteChain();  // `= {}` would keep the memory
   } else if (pieces_->Begin()) {
     session_->TakePiece(*this, pieces_->TakePut());
   } else {
     pieces_->ReleaseStart();  // the connection counts from here on
     if (decided()) return;
-    session_->Answer(*this, std::move(answer_.status), {}, std::move(answer_.rest));
+    session_->Answer(*this, std::move(answer().status), {}, std::move(answer().rest));
   }
 }
 
 void Call::DeliverOperations() {
-  StreamOperations::Batch operations = stream_->Take();
+  StreamOperations::Batch operations = stream().Take();
   CarryOut(operations);
   for (auto& tell : operations.late) tell(EndReason());
 }
 
 void Call::CarryOut(StreamOperations::Batch& operations) {
-  if (operations.read) stream_->SetReader(std::move(operations.read));
-  if (!operations.has_write && stream_->has_writer() && !answer_body_.passing())
-    stream_->RunWriter({});
-  if (operations.has_write) stream_->SetWriter(std::move(operations.written));
+  if (operations.read) stream().SetReader(std::move(operations.read));
+  if (!operations.has_write && stream().has_writer() && !answer_body_.passing())
+    stream().RunWriter({});
+  if (operations.has_write) stream().SetWriter(std::move(operations.written));
   if (session_ == nullptr || decided() || ending_ == Ending::kCutWaits)
-    return stream_->FailAll(EndReason());
+    return stream().FailAll(EndReason());
   if (operations.framed_messages != 0) {
     session_->SendFrames(*this, std::move(operations.message), operations.framed_messages);
   } else if (operations.has_write) {
@@ -102,7 +100,7 @@ void Call::CarryOut(StreamOperations::Batch& operations) {
   if (operations.ending == Ending::kCut) return session_->Cut(*this, operations.status);
   if (operations.ending == Ending::kFinish && !decided())
     return session_->FinishStream(*this, operations.status);
-  if (stream_->has_reader() && !decided()) session_->ServeRead(*this);
+  if (stream().has_reader() && !decided()) session_->ServeRead(*this);
 }
 
 void Call::OnTimer() {

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/error.h"
@@ -62,7 +63,7 @@ class Call final : public CallContext,
   // Empty once detached.
   std::string LocalAddress() const;
   // True for an HTTP answer whose body was there when it began.
-  bool has_whole_http_answer() const { return http_ != nullptr && stream_ == nullptr; }
+  bool has_whole_http_answer() const { return http_ != nullptr && !is_stream(); }
   void Deliver() override;
   void OnTimer() override;  // the deadline
 
@@ -82,6 +83,13 @@ class Call final : public CallContext,
     SharedBytes first;
     ByteChain rest;
   };
+
+  void BecomeStream() { made_.emplace<StreamOperations>(mutex()); }
+  bool is_stream() const { return std::holds_alternative<StreamOperations>(made_); }
+  // Only if is_stream().
+  StreamOperations& stream() { return std::get<StreamOperations>(made_); }
+  // Only if not.
+  UnaryAnswer& answer() { return std::get<UnaryAnswer>(made_); }
 
   void Push();
   void DeliverLarge();
@@ -111,11 +119,11 @@ class Call final : public CallContext,
   Ending ending_ = Ending::kOpen;
   Error status_;
 
-  // Written once by the answer's maker, before the push that hands it over.
-  UnaryAnswer answer_;
+  // Of the answer's maker. A unary answer is written once, before the push that hands it over. The
+  // loop makes a stream's operations before it calls the handler, and those of an HTTP body before
+  // it hands the body out; other HTTP calls and refused ones use neither.
+  std::variant<UnaryAnswer, StreamOperations> made_;
   std::unique_ptr<PiecedAnswer> pieces_;  // null except for a large answer
-
-  std::unique_ptr<StreamOperations> stream_;  // made before the handler is called; null if unary
 };
 
 // The handler's handle on a stream. Its destruction without Finish ends the stream.

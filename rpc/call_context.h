@@ -3,13 +3,14 @@
 //
 // Built by the transport (or by the JSON gateway and tests, with the setters) on one thread, then
 // shared: from then on everything but OnCancel, Cancel and Done is read-only, and all of it is
-// thread-safe. One object per call; metadata of an ordinary call costs no separate allocation.
+// thread-safe. One object per call.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -38,13 +39,13 @@ struct Caller {
   };
 
   SharedBytes name;
-  // True with a token or a certificate, whose name may be empty: a user that does not exist. False:
-  // nobody in particular.
-  bool is_identified = false;
   Token token;
   // The auth state in which all this was last found valid, and its revision; 0: none.
   std::uint64_t counted_in = 0;
   std::uint64_t counted_revision = 0;
+  // True with a token or a certificate, whose name may be empty: a user that does not exist. False:
+  // nobody in particular.
+  bool is_identified = false;
   bool token_refused = false;  // its token is not a valid one here
   bool token_void = false;     // nor can it be for a member that knows more
 };
@@ -113,9 +114,11 @@ class CallContext {
   void NoteAnswerRows(std::vector<std::int64_t> rows) {
     std::lock_guard lock(mutex_);
     answer_rows_ = std::move(rows);
+    has_answer_rows_ = true;
   }
   std::optional<std::vector<std::int64_t>> answer_rows() const {
     std::lock_guard lock(mutex_);
+    if (!has_answer_rows_) return std::nullopt;
     return answer_rows_;
   }
 
@@ -138,12 +141,18 @@ class CallContext {
   void set_loop(Loop* loop) { loop_ = loop; }
   void set_started(TimePoint started) { started_ = started; }
   void set_deadline(TimePoint deadline) { deadline_ = deadline; }
+  void set_metadata(PackedMetadata metadata) { metadata_ = std::move(metadata); }
+  // O(metadata so far).
   void AddMetadata(std::string_view name, std::string_view value) { metadata_.Add(name, value); }
 
   // For the builder of the context. The first call of Cancel or Done decides, later ones do
   // nothing.
   void Cancel(Error reason);
   void Done();
+
+ protected:
+  // For short pieces of work of the builder's own.
+  std::mutex& mutex() { return mutex_; }
 
  private:
   enum class State : std::uint8_t { kRunning, kCancelled, kDone };
@@ -162,9 +171,11 @@ class CallContext {
   std::atomic<bool> cancelled_{false};
   mutable std::mutex mutex_;  // guards what follows
   State state_ = State::kRunning;
-  std::optional<std::vector<std::int64_t>> answer_rows_;
-  Error cancel_reason_;
-  std::vector<CancelCallback> cancel_callbacks_;
+  bool has_answer_rows_ = false;
+  std::vector<std::int64_t> answer_rows_;
+  std::unique_ptr<const Error> cancel_reason_;  // null: not cancelled
+  CancelCallback cancel_callback_;              // mostly the only one
+  std::unique_ptr<std::vector<CancelCallback>> more_callbacks_;
 };
 
 }  // namespace kvorum::rpc

@@ -45,6 +45,7 @@ Call* Http2Session::NewCall(std::int32_t stream_id) {
   if (phase_ == Phase::kLast || ending()) return nullptr;
   if (waiting_.size() >= per_loop_.options.max_waiting_requests) return nullptr;
   head_.Clear();
+  metadata_.Clear();
   auto call =
       std::allocate_shared<Call>(PoolAllocator<Call>(), *this, stream_id, per_loop_.loop.mailbox(),
                                  per_loop_.options.max_receive_message_bytes);
@@ -58,6 +59,7 @@ Call* Http2Session::NewCall(std::int32_t stream_id) {
 // The order of the refusals is grpc-go's.
 void Http2Session::BeginCall(Call& call, bool remote_ended) {
   const RequestHead& head = head_;
+  call.set_metadata(metadata_.Pack());
   call.entry_ = head.entry;
   call.plus_proto_ = head.plus_proto;
   call.request_.set_stated_bytes(head.content_length);
@@ -86,12 +88,12 @@ void Http2Session::BeginCall(Call& call, bool remote_ended) {
   call.set_method(&call.entry_->info);
   if (head.is_gzip) call.request_.set_encoding(MessageReader::Encoding::kGzip);
   if (const std::size_t head_bytes = head.UnusualBytes(); head_bytes > 0) {
-    call.request_.set_head_bytes(head_bytes);
+    call.request_.set_head_bytes(static_cast<std::uint32_t>(head_bytes));
     if (!CountBuffered(call)) return;
   }
   if (call.deadline()) per_loop_.loop.Arm(call, *call.deadline());
   if (call.entry_->info.kind != MethodKind::kUnary) {
-    call.stream_ = std::make_unique<StreamOperations>();
+    call.BecomeStream();
     return DispatchOrWait(call);
   }
   if (remote_ended) EndUnaryRequest(call);
@@ -104,7 +106,7 @@ void Http2Session::OnData(Call& call, std::string_view bytes) {
   if (call.decided() || call.entry_ == nullptr) {
     if (!call.decided() && call.http_ != nullptr) return OnHttpData(call, bytes);
     nghttp2_session_consume_stream(session_, call.stream_id_, bytes.size());
-  } else if (call.stream_ == nullptr) {
+  } else if (!call.is_stream()) {
     OnUnaryData(call, bytes);
   } else {
     OnStreamData(call, bytes);
@@ -120,7 +122,7 @@ void Http2Session::OnUnaryData(Call& call, std::string_view bytes) {
 void Http2Session::OnStreamData(Call& call, std::string_view bytes) {
   call.request_.Keep(bytes);
   if (!CountBuffered(call)) return;
-  if (call.stream_->has_reader()) ServeRead(call);
+  if (call.stream().has_reader()) ServeRead(call);
 }
 
 void Http2Session::OnRemoteEnd(Call& call) {
@@ -130,9 +132,9 @@ void Http2Session::OnRemoteEnd(Call& call) {
   if (call.http_ != nullptr)
     return call.http_->input != nullptr ? ServeHttpInput(call) : DispatchOrWait(call);
   if (call.entry_ == nullptr) return;
-  if (call.stream_ == nullptr) {
+  if (!call.is_stream()) {
     EndUnaryRequest(call);
-  } else if (call.stream_->has_reader()) {
+  } else if (call.stream().has_reader()) {
     ServeRead(call);
   }
 }
@@ -155,12 +157,12 @@ void Http2Session::ServeRead(Call& call) {
     case RequestBody::Next::kUnknown:
       return;
     case RequestBody::Next::kEnd:
-      return call.stream_->RunReader(std::nullopt);
+      return call.stream().RunReader(std::nullopt);
     case RequestBody::Next::kMessage: {
       SharedBytes message = call.request_.TakeNext();
       CountBuffered(call);
       per_loop_.router.CountMessages(call.entry_->info, 1, 0);
-      return call.stream_->RunReader(std::optional(std::move(message)));
+      return call.stream().RunReader(std::optional(std::move(message)));
     }
   }
 }
@@ -193,7 +195,7 @@ void Http2Session::Dispatch(Call& call) {
   call.dispatched_ = true;
   if (per_loop_.router.start_hook()) per_loop_.router.start_hook()(call);
   std::shared_ptr<Call> shared = call.owner();
-  if (call.stream_ == nullptr) {
+  if (!call.is_stream()) {
     SharedBytes request = call.request_.Take();
     CountBuffered(call);
     call.entry_->unary(shared, std::move(request), UnaryReply(shared));
@@ -257,7 +259,7 @@ void Http2Session::FinishStream(Call& call, const Error& status) {
     Decide(call, status);
     SubmitTrailers(call);
   }
-  if (call.stream_->has_reader()) call.stream_->RunReader(Fail(CanceledError()));
+  if (call.stream().has_reader()) call.stream().RunReader(Fail(CanceledError()));
 }
 
 void Http2Session::Cut(Call& call, const Error& reason) {
@@ -269,7 +271,7 @@ void Http2Session::Cut(Call& call, const Error& reason) {
     Decide(call, reason);
     SubmitTrailers(call);
   }
-  call.stream_->FailAll(reason);
+  call.stream().FailAll(reason);
 }
 
 void Http2Session::Expire(Call& call) { Cancel(call, DeadlineError()); }
@@ -278,7 +280,7 @@ void Http2Session::Decide(Call& call, Error status) {
   call.ending_ = Call::Ending::kDecided;
   call.status_ = std::move(status);
   per_loop_.loop.Disarm(call);
-  if (call.stream_ != nullptr) call.request_.DropKept();
+  if (call.is_stream()) call.request_.DropKept();
   held_.Forget(call.request_);
   RunEndHook(call);
   call.Done();
@@ -299,7 +301,7 @@ void Http2Session::Cancel(Call& call, Error reason) {
   }
   const std::shared_ptr<Call> keep = call.owner();
   call.CallContext::Cancel(call.status_);
-  if (call.stream_ != nullptr) call.stream_->FailAll(call.status_);
+  if (call.is_stream()) call.stream().FailAll(call.status_);
 }
 
 void Http2Session::RunEndHook(Call& call) {
@@ -398,7 +400,7 @@ void Http2Session::RefuseStream(Call& call, std::uint32_t error_code) {
   RunEndHook(call);
   const std::shared_ptr<Call> keep = call.owner();
   call.CallContext::Cancel(call.status_);
-  if (call.stream_ != nullptr) call.stream_->FailAll(call.status_);
+  if (call.is_stream()) call.stream().FailAll(call.status_);
 }
 
 void Http2Session::Reset(Call& call, std::uint32_t error_code) {
@@ -418,12 +420,13 @@ void Http2Session::OnMessageSent(Call& call) {
   if (call.finish_waits()) Decide(call, std::move(call.status_));
   if (call.decided() && !call.has_whole_http_answer()) SubmitTrailers(call);
   // The handler learns of it in the next wake-up: this one's hooks have run.
-  if (call.stream_ != nullptr && call.stream_->has_writer()) call.Push();
+  if (call.is_stream() && call.stream().has_writer()) call.Push();
 }
 
 void Http2Session::Detach(Call& call) {
   const std::shared_ptr<Call> keep = calls_.Remove(call);
-  if (call.pieces_ != nullptr) call.pieces_->BreakOff();
+  // An answer that has not begun may just be made by another thread.
+  if (call.response_begun_ && call.pieces_ != nullptr) call.pieces_->BreakOff();
   if (std::exchange(call.waiting_, false)) std::erase(waiting_, keep);
   held_.SubtractUnsent(call.answer_body_.Drop());
   held_.Forget(call.request_);
@@ -436,8 +439,8 @@ void Http2Session::Detach(Call& call) {
     RunEndHook(call);
     call.CallContext::Cancel(call.status_);
   }
-  if (call.stream_ != nullptr)
-    call.stream_->FailAll(call.status_.code == Code::kOk ? CanceledError() : call.status_);
+  if (call.is_stream())
+    call.stream().FailAll(call.status_.code == Code::kOk ? CanceledError() : call.status_);
   // The handler may have left work for hooks that have already run, if this is a flush.
   if (batch_ != nullptr) per_loop_.loop.StayAwake();
 }

@@ -184,7 +184,7 @@ void Http2Session::AnswerHttp(Call& call, HttpResponse response) {
 void Http2Session::BeginHttpBody(Call& call, HttpResponse head) {
   SubmitHttpHead(call, std::move(head), std::nullopt, /*is_all=*/false);
   held_.Forget(call.request_);
-  call.stream_ = std::make_unique<StreamOperations>();
+  call.BecomeStream();
 }
 
 void Http2Session::EndHttpBody(Call& call) {

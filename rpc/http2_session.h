@@ -28,6 +28,7 @@
 #include "rpc/late_frames.h"
 #include "rpc/member_timer.h"
 #include "rpc/owning_list.h"
+#include "rpc/packed_metadata.h"
 #include "rpc/per_loop.h"
 #include "rpc/request_head.h"
 #include "rpc/session.h"
@@ -179,7 +180,8 @@ class Http2Session final : public Session {
   nghttp2_session* session_ = nullptr;
   OutputBatch* batch_ = nullptr;  // while Produce runs
 
-  RequestHead head_;  // of the newest call
+  RequestHead head_;         // of the newest call
+  MetadataPacker metadata_;  // of the calls, one after the other
   OwningList<Call> calls_;
   std::deque<std::shared_ptr<Call>> waiting_;  // for unsent bytes to fall, then for their handlers
   HeldBytes held_;

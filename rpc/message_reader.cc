@@ -20,11 +20,11 @@ Result<std::size_t> MessageReader::Feed(std::string_view bytes) {
   if (prefix_bytes_ < kMessagePrefixBytes) {
     used = std::min(bytes.size(), kMessagePrefixBytes - prefix_bytes_);
     std::memcpy(prefix_.data() + prefix_bytes_, bytes.data(), used);
-    prefix_bytes_ += used;
+    prefix_bytes_ = static_cast<std::uint8_t>(prefix_bytes_ + used);
     if (prefix_bytes_ < kMessagePrefixBytes) return used;
     KV_RETURN_IF_ERROR(BeginBody());
   }
-  const std::size_t take = std::min(bytes.size() - used, length_bytes_ - body_bytes_);
+  const auto take = std::min<std::size_t>(bytes.size() - used, length_bytes_ - body_bytes_);
   AppendBody(bytes.substr(used, take));
   if (body_bytes_ == length_bytes_) KV_RETURN_IF_ERROR(FinishBody());
   return used + take;
@@ -51,18 +51,20 @@ void MessageReader::AppendBody(std::string_view bytes) {
   if (length_bytes_ <= kBlockBytes) {
     std::memcpy(block_data_ + body_bytes_, bytes.data(), bytes.size());
   } else {
-    if (large_.capacity() - large_.size() < bytes.size())
-      large_.reserve(std::min(length_bytes_, 2 * (large_.size() + bytes.size()) + kBlockBytes / 2));
-    large_.append(bytes);
+    if (large_ == nullptr) large_ = std::make_unique<std::string>();
+    if (large_->capacity() - large_->size() < bytes.size())
+      large_->reserve(std::min<std::size_t>(length_bytes_,
+                                            2 * (large_->size() + bytes.size()) + kBlockBytes / 2));
+    large_->append(bytes);
   }
-  body_bytes_ += bytes.size();
+  body_bytes_ += static_cast<std::uint32_t>(bytes.size());
 }
 
 Result<void> MessageReader::FinishBody() {
-  if (!large_.empty()) {
+  if (large_ != nullptr) {
     // Own keeps the string's spare capacity too, which the last growth bounds by the length.
-    block_ = SharedBytes::Own(std::move(large_));
-    large_ = {};
+    block_ = SharedBytes::Own(std::move(*large_));
+    large_ = nullptr;
   }
   if (compressed_) {
     KV_TRY(std::string unpacked, Gunzip(block_.view(), max_message_bytes_));

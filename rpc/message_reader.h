@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -32,7 +33,7 @@ class MessageReader {
   // The complete message, unpacked.
   SharedBytes Take();
   // Bytes held of a message that is not taken, prefix included.
-  std::size_t held_bytes() const { return prefix_bytes_ + body_bytes_; }
+  std::size_t held_bytes() const { return std::size_t{prefix_bytes_} + body_bytes_; }
 
  private:
   Result<void> BeginBody();
@@ -44,14 +45,14 @@ class MessageReader {
   bool compressed_ = false;
   bool complete_ = false;
   std::array<char, kMessagePrefixBytes> prefix_{};
-  std::size_t prefix_bytes_ = 0;
-  std::size_t length_bytes_ = 0;
-  std::size_t body_bytes_ = 0;
+  std::uint8_t prefix_bytes_ = 0;
+  std::uint32_t length_bytes_ = 0;
+  std::uint32_t body_bytes_ = 0;
   // A message of ordinary size is assembled in its final block, a larger one in a string that grows
   // as bytes really arrive.
   SharedBytes block_;
   char* block_data_ = nullptr;
-  std::string large_;
+  std::unique_ptr<std::string> large_;  // null unless such a message is being assembled
 };
 
 }  // namespace kvorum::rpc

@@ -63,7 +63,7 @@ struct Http2Session::Callbacks {
     const std::size_t max_list_bytes = self.per_loop_.options.max_header_list_bytes;
     if (frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
       self.head_.OnField(View(name, name_bytes), View(value, value_bytes), self.per_loop_.router,
-                         *call, max_list_bytes);
+                         self.metadata_, max_list_bytes);
     } else {
       self.head_.OnTrailer(View(name, name_bytes), View(value, value_bytes), max_list_bytes);
     }

@@ -1,41 +1,46 @@
 // The metadata of a call: names and values one after another in one block, each pair behind its two
-// sizes. The metadata of an ordinary call fits in the object; more goes to one allocation.
+// sizes.
 //
-// A stream keeps its metadata for as long as it lasts, and there may be a hundred thousand: so no
-// table of entries, and nothing reserved beyond what the usual headers take.
+// A stream keeps its metadata for as long as it lasts, and there may be a hundred thousand. The
+// calls of a connection mostly bring the same metadata: they share one block of it
+// (MetadataPacker).
+//
+// Threads: like SharedBytes.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <string>
 #include <string_view>
-#include <vector>
+#include <utility>
+
+#include "base/shared_bytes.h"
 
 namespace kvorum::rpc {
 
 class PackedMetadata {
  public:
   PackedMetadata() = default;
-  PackedMetadata(const PackedMetadata&) = delete;
-  PackedMetadata& operator=(const PackedMetadata&) = delete;
 
-  // Invalidates the views that the readers have returned.
+  // O(bytes so far): many pairs are packed by a MetadataPacker. Invalidates the views that the
+  // readers have returned.
   void Add(std::string_view name, std::string_view value);
 
   // The first value under the name. O(bytes).
   std::optional<std::string_view> Find(std::string_view name) const;
   template <class Visitor>  // visitor(name, value)
   void ForEach(Visitor&& visitor) const {
-    const char* at = data();
-    for (const char* end = at + size_bytes_; at != end;) {
+    const char* at = packed_.data();
+    for (const char* end = at + packed_.size(); at != end;) {
       const Pair pair = ReadPair(at);
       visitor(pair.name, pair.value);
     }
   }
 
  private:
+  friend class MetadataPacker;
   struct Sizes {
     std::uint32_t name;
     std::uint32_t value;
@@ -44,9 +49,9 @@ class PackedMetadata {
     std::string_view name;
     std::string_view value;
   };
-  static constexpr std::size_t kInlineBytes = 128;
 
-  const char* data() const { return spilled_.empty() ? inline_.data() : spilled_.data(); }
+  explicit PackedMetadata(SharedBytes packed) : packed_(std::move(packed)) {}
+  static void Append(std::string& pairs, std::string_view name, std::string_view value);
   // Moves `at` behind the pair.
   static Pair ReadPair(const char*& at) {
     Sizes sizes;
@@ -57,9 +62,28 @@ class PackedMetadata {
     return {.name = {name, sizes.name}, .value = {value, sizes.value}};
   }
 
-  std::size_t size_bytes_ = 0;
-  std::array<char, kInlineBytes> inline_;
-  std::vector<char> spilled_;  // empty as long as all fits in inline_
+  SharedBytes packed_;
+};
+
+// Packs the metadata of a connection's calls, one call's after another's. Metadata like the last
+// call's costs a comparison, and neither a copy nor memory.
+//
+// Used by one thread.
+class MetadataPacker {
+ public:
+  // An idle connection keeps no larger block for calls to come.
+  static constexpr std::size_t kMostKeptBytes = 1024;
+
+  void Add(std::string_view name, std::string_view value);
+  // What was added since the last Pack or Clear.
+  PackedMetadata Pack();
+  // Forgets what was added.
+  void Clear();
+
+ private:
+  SharedBytes last_;
+  std::size_t equal_bytes_ = 0;  // of the pairs that are those at the beginning of last_
+  std::string pairs_;            // all pairs, once one differs from last_; empty until then
 };
 
 }  // namespace kvorum::rpc

@@ -3,12 +3,6 @@
 #include "rpc/grpc_protocol.h"
 
 namespace kvorum::rpc {
-namespace {
-
-// Kept bytes' memory of this size is freed once they are used.
-constexpr std::size_t kKeepBytes = 4096;
-
-}  // namespace
 
 Result<void> RequestBody::Assemble(std::string_view bytes) {
   if (bytes.empty()) return {};
@@ -32,11 +26,7 @@ Result<std::size_t> RequestBody::ReadOn() {
     kept_used_ += used;
   }
   const std::size_t used = kept_used_ - before;
-  if (kept_used_ == kept_.size()) {
-    kept_.clear();
-    kept_used_ = 0;
-    if (kept_.capacity() > kKeepBytes) kept_.shrink_to_fit();
-  }
+  if (kept_used_ == kept_.size()) DropKept();
   return used;
 }
 

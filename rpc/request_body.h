@@ -27,7 +27,7 @@ class RequestBody {
   // Without a stated length any is right.
   void set_stated_bytes(std::optional<std::uint64_t> stated_bytes) { stated_bytes_ = stated_bytes; }
   // The memory of an unusually large header block.
-  void set_head_bytes(std::size_t head_bytes) { head_bytes_ = head_bytes; }
+  void set_head_bytes(std::uint32_t head_bytes) { head_bytes_ = head_bytes; }
 
   // Counts received bytes; false if the client stated fewer.
   bool Receive(std::size_t size_bytes) {
@@ -85,13 +85,13 @@ class RequestBody {
   std::uint64_t received_bytes_ = 0;
   std::uint64_t messages_ = 0;
   std::uint64_t message_bytes_ = 0;
-  bool ended_ = false;
   MessageReader reader_;
   SharedBytes message_;  // a unary method's, complete
   std::string kept_;
   std::size_t kept_used_ = 0;
-  std::size_t head_bytes_ = 0;
   std::size_t counted_bytes_ = 0;
+  std::uint32_t head_bytes_ = 0;
+  bool ended_ = false;
 };
 
 }  // namespace kvorum::rpc

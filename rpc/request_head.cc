@@ -21,12 +21,12 @@ bool RequestHead::Count(std::string_view name, std::string_view value, std::size
 }
 
 void RequestHead::OnField(std::string_view name, std::string_view value, const Router& router,
-                          CallContext& call, std::size_t max_list_bytes) {
+                          MetadataPacker& metadata, std::size_t max_list_bytes) {
   if (!Count(name, value, max_list_bytes)) return;
   if (!IsValidHeaderValue(value)) {
     malformed = true;
   } else if (name.starts_with(':')) {
-    OnPseudoField(name, value, router, call);
+    OnPseudoField(name, value, router, metadata);
   } else {
     regular_seen = true;
     if (OnProtocolField(name, value)) return;
@@ -34,12 +34,12 @@ void RequestHead::OnField(std::string_view name, std::string_view value, const R
       malformed = true;
     } else if (name.ends_with("-bin")) {
       if (auto decoded = DecodeBinaryMetadata(name, value)) {
-        call.AddMetadata(name, *decoded);
+        metadata.Add(name, *decoded);
       } else if (!error) {
         error = std::move(decoded).error();
       }
     } else {
-      call.AddMetadata(name, value);
+      metadata.Add(name, value);
     }
   }
 }
@@ -52,7 +52,7 @@ void RequestHead::OnTrailer(std::string_view name, std::string_view value,
 }
 
 void RequestHead::OnPseudoField(std::string_view name, std::string_view value, const Router& router,
-                                CallContext& call) {
+                                MetadataPacker& metadata) {
   malformed |= regular_seen;
   if (name == ":path") {
     malformed |= std::exchange(path_seen, true) || value.empty();
@@ -64,7 +64,7 @@ void RequestHead::OnPseudoField(std::string_view name, std::string_view value, c
     if (method == HttpMethod::kOther) wrong_http_method = value;
   } else if (name == ":authority") {
     ++authorities;
-    call.AddMetadata(name, value);
+    metadata.Add(name, value);
   } else if (name == ":scheme") {
     malformed |= scheme != Scheme::kNone || !IsScheme(value);
     scheme = value == "https" ? Scheme::kHttps : Scheme::kOther;

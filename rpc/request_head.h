@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "rpc/call_context.h"
+#include "rpc/packed_metadata.h"
 #include "rpc/service.h"
 
 namespace kvorum::rpc {
@@ -23,12 +25,16 @@ struct RequestHead {
   enum class HttpMethod : std::uint8_t { kNone, kPost, kOther };
   enum class Scheme : std::uint8_t { kNone, kHttps, kOther };
 
-  void Clear() { *this = {}; }
-  // Metadata goes to the call. `max_list_bytes`: of the whole block.
+  // Keeps no string's memory, which an assignment would.
+  void Clear() {
+    std::destroy_at(this);
+    std::construct_at(this);
+  }
+  // `max_list_bytes`: of the whole block.
   void OnField(std::string_view name, std::string_view value, const Router& router,
-               CallContext& call, std::size_t max_list_bytes);
+               MetadataPacker& metadata, std::size_t max_list_bytes);
   void OnTrailer(std::string_view name, std::string_view value, std::size_t max_list_bytes);
-  // True if the complete block is not a request of HTTP/2.
+  // True if the complete block, whose metadata the call has by now, is not a request of HTTP/2.
   bool IsMalformed(const CallContext& call) const;
   // Metadata's memory counts as part of the call up to an ordinary size; 0 then.
   std::size_t UnusualBytes() const;
@@ -57,7 +63,7 @@ struct RequestHead {
  private:
   bool Count(std::string_view name, std::string_view value, std::size_t max_list_bytes);
   void OnPseudoField(std::string_view name, std::string_view value, const Router& router,
-                     CallContext& call);
+                     MetadataPacker& metadata);
   // Handles a header with a meaning in gRPC or HTTP; false if it is metadata.
   bool OnProtocolField(std::string_view name, std::string_view value);
 };

@@ -4,16 +4,21 @@
 
 namespace kvorum::rpc {
 
+StreamOperations::Batch& StreamOperations::Next() {
+  if (batch_ == nullptr) batch_ = std::make_unique<Batch>();
+  return *batch_;
+}
+
 void StreamOperations::Read(ServerStream::ReadCallback callback) {
   std::lock_guard lock(mutex_);
   if (finished_) {
-    batch_.late.emplace_back([callback = std::move(callback)](Error reason) mutable {
+    Next().late.emplace_back([callback = std::move(callback)](Error reason) mutable {
       callback(Fail(std::move(reason)));
     });
   } else {
     KV_CHECK(!read_outstanding_, "a second Read on a stream");
     read_outstanding_ = true;
-    batch_.read = std::move(callback);
+    Next().read = std::move(callback);
   }
 }
 
@@ -21,16 +26,17 @@ void StreamOperations::Write(ByteChain message, std::size_t framed_messages,
                              ServerStream::WriteCallback callback) {
   std::lock_guard lock(mutex_);
   if (finished_) {
-    batch_.late.emplace_back([callback = std::move(callback)](Error reason) mutable {
+    Next().late.emplace_back([callback = std::move(callback)](Error reason) mutable {
       if (callback) callback(Fail(std::move(reason)));
     });
   } else {
     KV_CHECK(!write_outstanding_, "a second Write on a stream");
     write_outstanding_ = true;
-    batch_.has_write = true;
-    batch_.framed_messages = framed_messages;
-    batch_.message = std::move(message);
-    batch_.written = std::move(callback);
+    Batch& next = Next();
+    next.has_write = true;
+    next.framed_messages = framed_messages;
+    next.message = std::move(message);
+    next.written = std::move(callback);
   }
 }
 
@@ -38,24 +44,30 @@ bool StreamOperations::Finish(Error status) {
   std::lock_guard lock(mutex_);
   if (finished_) return false;
   finished_ = true;
+  Batch& next = Next();
   // The loop has not seen the Cut yet, and its reason counts.
-  if (batch_.ending == Batch::Ending::kCut) return true;
-  batch_.ending = Batch::Ending::kFinish;
-  batch_.status = std::move(status);
+  if (next.ending == Batch::Ending::kCut) return true;
+  next.ending = Batch::Ending::kFinish;
+  next.status = std::move(status);
   return true;
 }
 
 bool StreamOperations::Cut(Error reason) {
   std::lock_guard lock(mutex_);
   if (finished_) return false;
-  batch_.ending = Batch::Ending::kCut;
-  batch_.status = std::move(reason);
+  Batch& next = Next();
+  next.ending = Batch::Ending::kCut;
+  next.status = std::move(reason);
   return true;
 }
 
 StreamOperations::Batch StreamOperations::Take() {
-  std::lock_guard lock(mutex_);
-  return std::exchange(batch_, {});
+  std::unique_ptr<Batch> taken;
+  {
+    std::lock_guard lock(mutex_);
+    taken.swap(batch_);
+  }
+  return taken == nullptr ? Batch() : std::move(*taken);
 }
 
 void StreamOperations::RunReader(Result<std::optional<SharedBytes>> result) {

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -39,6 +40,9 @@ class StreamOperations {
     std::vector<std::move_only_function<void(Error)>> late;
   };
 
+  // Takes the mutex for moments, and calls nothing meanwhile: it may be another object's.
+  explicit StreamOperations(std::mutex& mutex) : mutex_(mutex) {}
+
   // ---- the handler's side ----
   void Read(ServerStream::ReadCallback callback);
   void Write(ByteChain message, std::size_t framed_messages, ServerStream::WriteCallback callback);
@@ -61,8 +65,11 @@ class StreamOperations {
   void FailAll(const Error& reason);
 
  private:
-  std::mutex mutex_;  // guards what follows, up to the loop's part
-  Batch batch_;
+  // What the loop takes next. Under the lock.
+  Batch& Next();
+
+  std::mutex& mutex_;             // guards what follows, up to the loop's part
+  std::unique_ptr<Batch> batch_;  // null while there are no operations, which is most of the time
   bool read_outstanding_ = false;
   bool write_outstanding_ = false;
   bool finished_ = false;

@@ -101,11 +101,11 @@ void Shard::OnJump(std::int64_t revision) {
   revision_ = revision;
   lag_.Reached(revision_);
   recent_.Clear();
-  for (const auto& [number, stream] : streams_) {
-    for (const auto& [id, watcher] : stream->watchers_) {
-      if (watcher->state != Watcher::State::kSynced || watcher->next > revision) continue;
-      watcher->next = std::max(watcher->next, first_missed);
-      ReadFor(*watcher);
+  for (Stream* stream : streams_) {
+    for (auto& [id, watcher] : stream->watchers_) {
+      if (watcher.state != Watcher::State::kSynced || watcher.next > revision) continue;
+      watcher.next = std::max(watcher.next, first_missed);
+      ReadFor(watcher);
     }
   }
 }
@@ -217,7 +217,9 @@ void Shard::EndByCompaction(Watcher& watcher, std::int64_t compact_revision) {
   const std::int64_t id = watcher.id;
   Remove(watcher);
   stream.watchers_.erase(id);
-  stream.compacted_.insert(id);
+  if (stream.compacted_ == nullptr)
+    stream.compacted_ = std::make_unique<std::unordered_set<std::int64_t>>();
+  stream.compacted_->insert(id);
   stream.sink_.Send({.watch_id = id, .canceled = true, .compact_revision = compact_revision},
                     nullptr);
   QueueFlush(stream);
@@ -232,15 +234,14 @@ void Shard::AddWatcher(Stream& stream, const CreateRequest& request, const KeyRa
   ++watchers_;
   hub_.counters_.Add(WatchCounters::kWatchers);
   // Linked into its group first, like a synced watcher.
-  auto made = std::make_unique<Watcher>(Watcher{.stream = stream,
-                                                .group = group,
-                                                .id = id,
-                                                .next = request.start_revision,
-                                                .wanted = request.wanted,
-                                                .progress_notify = request.progress_notify,
-                                                .quiet = true});
-  Watcher& watcher = *made;
-  stream.watchers_.emplace(id, std::move(made));
+  const auto made = stream.watchers_.emplace(id, Watcher{.stream = stream,
+                                                         .group = group,
+                                                         .id = id,
+                                                         .next = request.start_revision,
+                                                         .wanted = request.wanted,
+                                                         .progress_notify = request.progress_notify,
+                                                         .quiet = true});
+  Watcher& watcher = made.first->second;
   watcher.place = static_cast<std::uint32_t>(group.synced.size());
   group.synced.push_back(&watcher);
   if (request.progress_notify) ScheduleProgress(stream);
@@ -320,6 +321,7 @@ void Shard::ReadFor(Watcher& watcher) {
   if (watcher.state != Watcher::State::kLagging && !stream.sink_.HasRoom())
     return Lag(watcher, watcher.next);
   Unlink(watcher);
+  if (stream.account_ == nullptr) stream.account_ = std::make_shared<CatchUpAccount>();
   watcher.state = Watcher::State::kCatchingUp;
   watcher.starts_later = false;
   watcher.ticket = ++last_ticket_;
@@ -369,7 +371,7 @@ void Shard::OnSilenceTimer() {
       continue;
     }
     stream->room_ = Stream::Room::kSilent;
-    for (const auto& [id, watcher] : stream->watchers_) StopAwaiting(*watcher);
+    for (auto& [id, watcher] : stream->watchers_) StopAwaiting(watcher);
   }
   ArmSilenceTimer();
   FlushAll();
@@ -440,33 +442,32 @@ void Shard::CheckInvariants() const {
   std::size_t catching_up = 0;
   ShardLag::Counts lagging_from;
   ShardLag::Counts awaited_from;
-  for (const auto& [number, stream] : streams_) {
+  for (const Stream* stream : streams_) {
     std::size_t unsynced = 0;
     for (const auto& [id, watcher] : stream->watchers_) {
       ++watchers;
-      KV_CHECK(watcher->id == id && &watcher->stream == stream, "a watcher of another stream");
-      const bool is_synced = watcher->state == Watcher::State::kSynced;
-      KV_CHECK(watcher->is_awaited || !is_synced, "nobody waits for a synced watcher");
-      KV_CHECK(!watcher->is_awaited || is_synced || stream->room_ != Stream::Room::kSilent,
+      KV_CHECK(watcher.id == id && &watcher.stream == stream, "a watcher of another stream");
+      const bool is_synced = watcher.state == Watcher::State::kSynced;
+      KV_CHECK(watcher.is_awaited || !is_synced, "nobody waits for a synced watcher");
+      KV_CHECK(!watcher.is_awaited || is_synced || stream->room_ != Stream::Room::kSilent,
                "a watcher is awaited whose client does not read");
-      if (!is_synced) ++lagging_from[watcher->lags_from];
-      if (!is_synced && watcher->is_awaited) ++awaited_from[watcher->lags_from];
-      switch (watcher->state) {
+      if (!is_synced) ++lagging_from[watcher.lags_from];
+      if (!is_synced && watcher.is_awaited) ++awaited_from[watcher.lags_from];
+      switch (watcher.state) {
         case Watcher::State::kSynced:
           ++synced;
-          KV_CHECK(watcher->group.synced.at(watcher->place) == watcher.get(),
+          KV_CHECK(watcher.group.synced.at(watcher.place) == &watcher,
                    "a synced watcher is not in its group");
           break;
         case Watcher::State::kLagging:
           ++unsynced;
-          KV_CHECK(stream->lagging_.at(watcher->place) == watcher.get(),
+          KV_CHECK(stream->lagging_.at(watcher.place) == &watcher,
                    "a lagging watcher is not where it lags");
           break;
         case Watcher::State::kCatchingUp:
           ++unsynced;
           ++catching_up;
-          KV_CHECK(catching_up_.at(watcher->ticket) == watcher.get(),
-                   "a ticket of another watcher");
+          KV_CHECK(catching_up_.at(watcher.ticket) == &watcher, "a ticket of another watcher");
           break;
       }
     }

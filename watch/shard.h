@@ -14,7 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
+#include <list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -133,8 +133,7 @@ class Shard {
   Rng rng_;
   RangeIndex<WatchGroup> groups_;
   // In the order of opening, so that equal histories give equal runs.
-  std::map<std::uint64_t, Stream*> streams_;
-  std::uint64_t last_stream_ = 0;
+  std::list<Stream*> streams_;
   std::size_t watchers_ = 0;
   std::int64_t revision_ = 0;
   ShardLag lag_;

@@ -8,26 +8,27 @@ namespace kvorum::watch {
 namespace {
 
 constexpr std::string_view kSmallestKey("\0", 1);
+// Without a stated size the first of them makes a table of 13.
+constexpr std::size_t kUsualWatchers = 1;
 
 }  // namespace
 
 Stream::Stream(Shard& shard, StreamSink& sink)
     : shard_(shard),
-      number_(++shard.last_stream_),
       sink_(sink),
-      account_(std::make_shared<CatchUpAccount>()) {
-  shard_.streams_.emplace(number_, this);
+      watchers_(kUsualWatchers),
+      place_(shard.streams_.insert(shard.streams_.end(), this)) {
   shard_.hub_.counters_.Add(WatchCounters::kStreams);
 }
 
 Stream::~Stream() {
-  account_->closed.store(true, std::memory_order_relaxed);
-  for (auto& [id, watcher] : watchers_) shard_.Remove(*watcher);
+  if (account_ != nullptr) account_->closed.store(true, std::memory_order_relaxed);
+  for (auto& [id, watcher] : watchers_) shard_.Remove(watcher);
   shard_.UnscheduleProgress(*this);
   shard_.HasRoomAgain(*this);
   shard_.lag_.Publish();
   if (flush_queued_) std::erase(shard_.flushes_, this);
-  shard_.streams_.erase(number_);
+  shard_.streams_.erase(place_);
   shard_.hub_.counters_.Subtract(WatchCounters::kStreams);
 }
 
@@ -64,9 +65,9 @@ void Stream::Refuse(std::string_view reason) {
 void Stream::Cancel(std::int64_t watch_id) {
   const std::int64_t present = shard_.ReachPresent();
   if (const auto found = watchers_.find(watch_id); found != watchers_.end()) {
-    shard_.Remove(*found->second);
+    shard_.Remove(found->second);
     watchers_.erase(found);
-  } else if (compacted_.erase(watch_id) == 0) {
+  } else if (compacted_ == nullptr || compacted_->erase(watch_id) == 0) {
     return;
   }
   sink_.Send({.watch_id = watch_id, .revision = present, .canceled = true}, nullptr);
@@ -84,8 +85,8 @@ void Stream::RequestProgress() {
   shard_.ReachPresent();
   if (watchers_.empty() || unsynced_ != 0) return;
   if (some_start_later_) {
-    for (const auto& [id, watcher] : watchers_) {
-      if (!IsAt(*watcher)) return;
+    for (auto& [id, watcher] : watchers_) {
+      if (!IsAt(watcher)) return;
     }
     some_start_later_ = false;
   }
@@ -95,13 +96,13 @@ void Stream::RequestProgress() {
 }
 
 void Stream::NotifyProgress() {
-  for (const auto& [id, watcher] : watchers_) {
-    if (!watcher->progress_notify) continue;
-    if (watcher->quiet && IsAt(*watcher)) {
+  for (auto& [id, watcher] : watchers_) {
+    if (!watcher.progress_notify) continue;
+    if (watcher.quiet && IsAt(watcher)) {
       sink_.Send({.watch_id = id, .revision = shard_.revision()}, nullptr);
       shard_.QueueFlush(*this);
     }
-    watcher->quiet = true;
+    watcher.quiet = true;
   }
 }
 

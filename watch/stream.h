@@ -17,6 +17,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <string_view>
 #include <unordered_map>
@@ -95,22 +96,22 @@ class Stream {
 
   std::int64_t ChooseId();
   bool IsTaken(std::int64_t watch_id) const {
-    return watchers_.contains(watch_id) || compacted_.contains(watch_id);
+    return watchers_.contains(watch_id) ||
+           (compacted_ != nullptr && compacted_->contains(watch_id));
   }
   // Returns true if a progress response at the present revision would be right for the watcher.
   bool IsAt(Watcher& watcher) const;
   void NotifyProgress();
 
   Shard& shard_;
-  const std::uint64_t number_;  // of the shard's streams
   StreamSink& sink_;
-  std::unordered_map<std::int64_t, std::unique_ptr<Watcher>> watchers_;
+  std::unordered_map<std::int64_t, Watcher> watchers_;  // which stay where they are
   // Watchers that a compaction ended and the client has not cancelled since: their ids stay taken.
-  std::unordered_set<std::int64_t> compacted_;
+  std::unique_ptr<std::unordered_set<std::int64_t>> compacted_;  // null: none
   std::vector<Watcher*> lagging_;
   std::size_t unsynced_ = 0;  // watchers that lag or are being caught up
   std::int64_t next_id_ = 0;
-  std::shared_ptr<CatchUpAccount> account_;
+  std::shared_ptr<CatchUpAccount> account_;  // null until a watcher is caught up
   bool some_start_later_ = false;
   bool flush_queued_ = false;
   // Full: watchers lag, since the sink had no room; silent: for so long that nobody waits for them.
@@ -120,6 +121,7 @@ class Stream {
   // The interval of progress notifications; zero until a watcher asks for them.
   Duration progress_interval_{};
   TimePoint progress_due_;
+  const std::list<Stream*>::iterator place_;  // in the shard's streams
 };
 
 }  // namespace kvorum::watch

@@ -79,11 +79,12 @@ Result<Duration> ReadTimeout(std::string_view text) {
   return std::chrono::nanoseconds(std::clamp(*count, -most, most) * unit_ns);
 }
 
-Result<void> AddMetadata(std::string_view header, std::string_view value, rpc::CallContext& call) {
+Result<void> AddMetadata(std::string_view header, std::string_view value,
+                         rpc::MetadataPacker& metadata) {
   const std::string_view name = header.substr(kMetadataPrefix.size());
   if (!IsMetadataName(name) || std::ranges::find(kReserved, name) != kReserved.end()) return {};
   if (!name.ends_with(kBinarySuffix)) {
-    if (IsMetadataText(value)) call.AddMetadata(name, value);
+    if (IsMetadataText(value)) metadata.Add(name, value);
     return {};
   }
   const auto bytes =
@@ -93,7 +94,7 @@ Result<void> AddMetadata(std::string_view header, std::string_view value, rpc::C
                 fmt::format("invalid binary header {}: illegal base64 data at input byte {}",
                             CanonicalName(std::string(header)), bytes.error().offset));
   }
-  call.AddMetadata(name, *bytes);
+  metadata.Add(name, *bytes);
   return {};
 }
 
@@ -104,13 +105,15 @@ Result<void> ReadCallHeaders(const rpc::HttpRequest& request, rpc::CallContext& 
     KV_TRY(const Duration limit, ReadTimeout(*timeout));
     if (limit != Duration::zero()) call.set_deadline(call.started() + limit);
   }
+  rpc::MetadataPacker metadata;
   for (const rpc::HttpHeader& header : request.headers) {
     if (header.name == "authorization") {
-      call.AddMetadata(header.name, header.value);
+      metadata.Add(header.name, header.value);
     } else if (header.name.starts_with(kMetadataPrefix)) {
-      KV_RETURN_IF_ERROR(AddMetadata(header.name, header.value, call));
+      KV_RETURN_IF_ERROR(AddMetadata(header.name, header.value, metadata));
     }
   }
+  call.set_metadata(metadata.Pack());
   return {};
 }
 

@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <optional>
 
 #include "rpc/stream_operations.h"
@@ -48,7 +49,8 @@ class StreamCall final : public GatewayCall {
   bool BeginBody(unsigned status, bool has_content);
   Error EndReason() const;
 
-  rpc::StreamOperations operations_;
+  std::mutex mutex_;
+  rpc::StreamOperations operations_{mutex_};
   std::optional<SharedBytes> request_;     // the only one, until it was read
   std::shared_ptr<rpc::HttpBody> answer_;  // null until the first message
   bool requests_ended_ = false;            // by a message that cannot be one

@@ -35,6 +35,12 @@ TEST(CallHeadersTest, MetadataHasItsPrefix) {
   EXPECT_EQ(all, "hasleader=true;authorization=token;x-bin=\0\1;y-bin=\0\1;"s);
 }
 
+TEST(CallHeadersTest, AsManyHeadersAsFitARequestAreMetadata) {
+  rpc::CallContext call;
+  EXPECT_EQ(Read(call, std::vector<rpc::HttpHeader>(4'000, {"authorization", ""})).code, Code::kOk);
+  EXPECT_EQ(call.MetadataValues("authorization").size(), 4'000);
+}
+
 TEST(CallHeadersTest, ABinaryValueMustBeBase64) {
   rpc::CallContext call;
   EXPECT_EQ(Read(call, {{"grpc-metadata-x-bin", "A!"}}).message,

@@ -250,5 +250,32 @@ TEST_F(Http2Test, MetadataKeepsOrderAndLeavesOutTheProtocol) {
   EXPECT_EQ(Call(headers).message, Message(":authority=localhost\na=1\nuser-agent=raw\na=2\n"));
 }
 
+// The calls of a connection share the memory of equal metadata.
+TEST_F(Http2Test, EachCallHasItsOwnMetadata) {
+  std::uint32_t stream_id = 1;
+  const auto told = [&](const Headers& headers) {
+    const std::string text = client_.Call(stream_id, headers, Message("")).message;
+    stream_id += 2;
+    return text;
+  };
+  const auto with = [](const std::string& token) {
+    return RequestHeaders("/test.Echo/Metadata", {{"token", token}});
+  };
+  const auto expected = [](const std::string& token) {
+    return Message(":authority=localhost\ntoken=" + token + "\n");
+  };
+  const Headers without = RequestHeaders("/test.Echo/Metadata");
+  EXPECT_EQ(told(with("a")), expected("a"));
+  EXPECT_EQ(told(with("b")), expected("b"));
+  EXPECT_EQ(told(without), Message(":authority=localhost\n"));
+  EXPECT_EQ(told(with("a")), expected("a"));
+  EXPECT_EQ(told(with("a")), expected("a"));
+  const std::string path = "/test.Echo/Metadata";
+  EXPECT_EQ(told(RequestHeaders(path, {{"token", "c"}, {"content-type", "text/plain"}})), "");
+  EXPECT_EQ(told(with("a")), expected("a"));
+  EXPECT_EQ(told(with(std::string(5'000, 'l'))), expected(std::string(5'000, 'l')));
+  EXPECT_EQ(told(with("a")), expected("a"));
+}
+
 }  // namespace
 }  // namespace kvorum::rpc

@@ -29,8 +29,10 @@ class RequestHeadTest : public testing::Test {
   };
   Seen Take(const Headers& fields, std::size_t max_list_bytes = 100'000) {
     Seen seen;
+    MetadataPacker metadata;
     for (const auto& [name, value] : fields)
-      seen.head.OnField(name, value, router_, *seen.call, max_list_bytes);
+      seen.head.OnField(name, value, router_, metadata, max_list_bytes);
+    seen.call->set_metadata(metadata.Pack());
     return seen;
   }
   Seen With(std::string name, std::optional<std::string> value) {

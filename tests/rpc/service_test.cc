@@ -76,6 +76,7 @@ TEST(CallContextTest, CancelRunsItsCallbacksOnce) {
   context.OnCancel(note);
   context.OnCancel(note);
   EXPECT_FALSE(context.cancelled());
+  EXPECT_EQ(context.cancel_reason(), Error{});
   context.Cancel({Code::kCanceled, "gone"});
   context.Cancel({Code::kCanceled, "again"});
   context.Done();
@@ -94,6 +95,7 @@ TEST(CallContextTest, DoneDropsTheCallbacks) {
   EXPECT_EQ(token.use_count(), 1);
   context.Cancel({Code::kCanceled, "late"});
   EXPECT_FALSE(context.cancelled());
+  context.OnCancel([](const Error&) { FAIL(); });
 }
 
 TEST(HttpMuxTest, LongestPrefixWins) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,7 +33,8 @@ class StreamOperationsTest : public testing::Test {
   }
   std::vector<std::string> Log() { return std::exchange(log_, {}); }
 
-  StreamOperations operations_;
+  std::mutex mutex_;
+  StreamOperations operations_{mutex_};
   std::vector<std::string> log_;
 };
 
