@@ -182,7 +182,8 @@ class LmdbEnvironment {
   LmdbEnvironment(Options options, LmdbFileLock lock, std::mutex& readers_mutex)
       : options_(std::move(options)), file_lock_(std::move(lock)), readers_mutex_(readers_mutex) {}
   int OpenEnv();
-  // Finds out where the map lies, unless it has tried already, and how much of it can be read.
+  // Finds out where the map lies, once for each map and without another try, and how much of it can
+  // be read.
   void LearnMap(const LmdbSnapshot& snapshot, const MDB_envinfo& info, std::uint64_t page_bytes);
   void GiveBack(LmdbSnapshot* snapshot);
 

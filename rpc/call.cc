@@ -65,16 +65,21 @@ void Call::Deliver() {
 
 void Call::DeliverLarge() {
   if (session_ == nullptr) {
-    pieces_->ReleaseStart();
-    (void)pieces_->TakePut();
-    answer().rest = ByteChain();  // `= {}` would keep the memory
+    DropLarge();
   } else if (pieces_->Begin()) {
     session_->TakePiece(*this, pieces_->TakePut());
   } else {
+    if (decided()) return DropLarge();
     pieces_->ReleaseStart();  // the connection counts from here on
-    if (decided()) return;
     session_->Answer(*this, std::move(answer().status), {}, std::move(answer().rest));
   }
+}
+
+void Call::DropLarge() {
+  pieces_->ReleaseStart();
+  pieces_->BreakOff();
+  (void)pieces_->TakePut();
+  answer().rest = ByteChain();  // `= {}` would keep the memory
 }
 
 void Call::DeliverOperations() {

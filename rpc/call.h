@@ -93,6 +93,8 @@ class Call final : public CallContext,
 
   void Push();
   void DeliverLarge();
+  // Nobody waits for it any more.
+  void DropLarge();
   void DeliverOperations();
   void CarryOut(StreamOperations::Batch& operations);
   // The error for callbacks when the call ended without another reason.
@@ -119,9 +121,9 @@ class Call final : public CallContext,
   Ending ending_ = Ending::kOpen;
   Error status_;
 
-  // Of the answer's maker. A unary answer is written once, before the push that hands it over. The
-  // loop makes a stream's operations before it calls the handler, and those of an HTTP body before
-  // it hands the body out; other HTTP calls and refused ones use neither.
+  // A unary answer is written once by its maker, before the push that hands it over. The loop makes
+  // a stream's operations before it calls the handler, and those of an HTTP body before it hands
+  // the body out; other HTTP calls and refused ones use neither.
   std::variant<UnaryAnswer, StreamOperations> made_;
   std::unique_ptr<PiecedAnswer> pieces_;  // null except for a large answer
 };

@@ -3,7 +3,7 @@
 namespace kvorum::rpc {
 namespace {
 
-// Of an ordinary call's metadata.
+// An ordinary call's metadata takes fewer.
 constexpr std::size_t kUsualBytes = 256;
 
 }  // namespace

@@ -75,7 +75,7 @@ class MetadataPacker {
   static constexpr std::size_t kMostKeptBytes = 1024;
 
   void Add(std::string_view name, std::string_view value);
-  // What was added since the last Pack or Clear.
+  // Returns what was added since the last Pack or Clear.
   PackedMetadata Pack();
   // Forgets what was added.
   void Clear();

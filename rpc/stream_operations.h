@@ -42,6 +42,8 @@ class StreamOperations {
 
   // Takes the mutex for moments, and calls nothing meanwhile: it may be another object's.
   explicit StreamOperations(std::mutex& mutex) : mutex_(mutex) {}
+  StreamOperations(const StreamOperations&) = delete;
+  StreamOperations& operator=(const StreamOperations&) = delete;
 
   // ---- the handler's side ----
   void Read(ServerStream::ReadCallback callback);
@@ -65,7 +67,7 @@ class StreamOperations {
   void FailAll(const Error& reason);
 
  private:
-  // What the loop takes next. Under the lock.
+  // Returns the batch that the loop takes next. The caller holds the mutex.
   Batch& Next();
 
   std::mutex& mutex_;             // guards what follows, up to the loop's part

@@ -60,7 +60,7 @@ class Image {
   void Store(char* at, T value) const {
     std::memcpy(at, &value, sizeof(value));
   }
-  // Of the newest state.
+  // The newest state's.
   std::uint64_t transaction() const {
     return std::max(MetaOf(0).transaction, MetaOf(1).transaction);
   }
@@ -140,11 +140,16 @@ TEST_F(LmdbLookAheadTest, TheStateBeforeIsThereUntilItsMetaPageIsOverwritten) {
 }
 
 TEST_F(LmdbLookAheadTest, NothingBeyondTheEndOfTheFileIsRead) {
-  for (std::size_t pages = 0; pages < file_.size() / kPageBytes / 2; pages += 7) {
+  const std::size_t all = file_.size() / kPageBytes;
+  for (std::size_t pages = 0; pages < all; pages += 7) {
     const Image image(file_.substr(0, pages * kPageBytes));
     const Image whole(file_);
     const auto tree = image.Find(whole.transaction());
-    EXPECT_TRUE(!tree.has_value() || FindAll(*tree, keys_) < keys_.size()) << pages;
+    const std::size_t found = tree.has_value() ? FindAll(*tree, keys_) : 0;
+    EXPECT_LE(found, keys_.size());
+    if (pages < all / 2) {
+      EXPECT_LT(found, keys_.size()) << pages;
+    }
   }
 }
 

@@ -60,7 +60,7 @@ PackedMetadata PackedOf(MetadataPacker& packer, const Pairs& pairs) {
   return packer.Pack();
 }
 
-// Where the block lies.
+// The block's address.
 const char* BlockOf(const PackedMetadata& metadata) {
   const char* first = nullptr;
   metadata.ForEach([&](std::string_view name, std::string_view /*value*/) {

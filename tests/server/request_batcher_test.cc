@@ -123,7 +123,7 @@ TEST_F(RequestBatcherTest, ManyReadsOfABatchAreAnsweredEachWithItsOwn) {
   }
 }
 
-TEST_F(RequestBatcherTest, ReadsThatAreNotConfirmedLookAtNothing) {
+TEST_F(RequestBatcherTest, ReadsThatAreNotConfirmedAreToldSo) {
   std::vector<std::string> errors;
   for (int i = 0; i < 20; ++i) {
     batcher_->Read(
