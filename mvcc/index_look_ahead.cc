@@ -33,7 +33,7 @@ void FindEntries(const Node* root, int height, std::span<const std::string_view>
   }
   for (std::size_t i = 0; i < keys.size(); ++i) {
     slots[i] = static_cast<std::size_t>(FirstLook(*nodes[i], keys[i]));
-    __builtin_prefetch(&nodes[i]->keys[slots[i]]);
+    __builtin_prefetch(static_cast<const void*>(&nodes[i]->keys[slots[i]]));
   }
   for (std::size_t i = 0; i < keys.size(); ++i) __builtin_prefetch(nodes[i]->keys[slots[i]]);
   for (std::size_t i = 0; i < keys.size(); ++i) entries[i] = Find(AsLeaf(*nodes[i]), keys[i]);

@@ -67,7 +67,10 @@ class CallContext {
   std::string_view peer() const { return peer_.view(); }
   // The common name in the client's verified certificate, which may be empty; nullopt without a
   // certificate, and if client certificates are not requested.
-  const std::optional<SharedBytes>& certificate_name() const { return certificate_name_; }
+  std::optional<SharedBytes> certificate_name() const {
+    if (!has_certificate_) return std::nullopt;
+    return certificate_name_;
+  }
   // The loop that reads the call's connection; null for a call without one. Handlers are called
   // there.
   Loop* loop() const { return loop_; }
@@ -137,7 +140,10 @@ class CallContext {
   // For the builder of the context, before it is shared.
   void set_method(const MethodInfo* method) { method_ = method; }
   void set_peer(SharedBytes peer) { peer_ = std::move(peer); }
-  void set_certificate_name(SharedBytes name) { certificate_name_ = std::move(name); }
+  void set_certificate_name(SharedBytes name) {
+    certificate_name_ = std::move(name);
+    has_certificate_ = true;
+  }
   void set_loop(Loop* loop) { loop_ = loop; }
   void set_started(TimePoint started) { started_ = started; }
   void set_deadline(TimePoint deadline) { deadline_ = deadline; }
@@ -161,13 +167,14 @@ class CallContext {
   Loop* loop_ = nullptr;
   SharedBytes peer_;
   SharedBytes kept_request_;
-  std::optional<SharedBytes> certificate_name_;
+  SharedBytes certificate_name_;
   TimePoint started_;
   std::optional<TimePoint> deadline_;
   PackedMetadata metadata_;
 
   std::atomic<std::int64_t> answer_count_{-1};
   std::atomic<std::int64_t> begun_{0};
+  bool has_certificate_ = false;
   std::atomic<bool> cancelled_{false};
   mutable std::mutex mutex_;  // guards what follows
   State state_ = State::kRunning;

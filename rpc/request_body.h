@@ -25,19 +25,22 @@ class RequestBody {
 
   void set_encoding(MessageReader::Encoding encoding) { reader_.set_encoding(encoding); }
   // Without a stated length any is right.
-  void set_stated_bytes(std::optional<std::uint64_t> stated_bytes) { stated_bytes_ = stated_bytes; }
+  void set_stated_bytes(std::optional<std::uint64_t> stated_bytes) {
+    stated_bytes_ = stated_bytes.value_or(0);
+    has_stated_bytes_ = stated_bytes.has_value();
+  }
   // The memory of an unusually large header block.
   void set_head_bytes(std::uint32_t head_bytes) { head_bytes_ = head_bytes; }
 
   // Counts received bytes; false if the client stated fewer.
   bool Receive(std::size_t size_bytes) {
     received_bytes_ += size_bytes;
-    return !stated_bytes_.has_value() || received_bytes_ <= *stated_bytes_;
+    return !has_stated_bytes_ || received_bytes_ <= stated_bytes_;
   }
   // The client sends no more; false if it stated more.
   bool End() {
     ended_ = true;
-    return !stated_bytes_.has_value() || received_bytes_ == *stated_bytes_;
+    return !has_stated_bytes_ || received_bytes_ == stated_bytes_;
   }
   bool ended() const { return ended_; }
   std::uint64_t messages() const { return messages_; }
@@ -81,7 +84,7 @@ class RequestBody {
   void CountOut(std::uint64_t& sum_bytes) { sum_bytes -= std::exchange(counted_bytes_, 0); }
 
  private:
-  std::optional<std::uint64_t> stated_bytes_;
+  std::uint64_t stated_bytes_ = 0;
   std::uint64_t received_bytes_ = 0;
   std::uint64_t messages_ = 0;
   std::uint64_t message_bytes_ = 0;
@@ -91,6 +94,7 @@ class RequestBody {
   std::size_t kept_used_ = 0;
   std::size_t counted_bytes_ = 0;
   std::uint32_t head_bytes_ = 0;
+  bool has_stated_bytes_ = false;
   bool ended_ = false;
 };
 

@@ -444,6 +444,7 @@ void Shard::CheckInvariants() const {
   ShardLag::Counts awaited_from;
   for (const Stream* stream : streams_) {
     std::size_t unsynced = 0;
+    KV_CHECK(streams_.at(stream->place_) == stream, "a stream that is not in its place");
     for (const auto& [id, watcher] : stream->watchers_) {
       ++watchers;
       KV_CHECK(watcher.id == id && &watcher.stream == stream, "a watcher of another stream");

@@ -14,7 +14,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -132,8 +131,8 @@ class Shard {
   Executor& executor_;
   Rng rng_;
   RangeIndex<WatchGroup> groups_;
-  // In the order of opening, so that equal histories give equal runs.
-  std::list<Stream*> streams_;
+  // In an order that the history gives, so that equal histories give equal runs.
+  std::vector<Stream*> streams_;
   std::size_t watchers_ = 0;
   std::int64_t revision_ = 0;
   ShardLag lag_;

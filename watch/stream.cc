@@ -17,7 +17,8 @@ Stream::Stream(Shard& shard, StreamSink& sink)
     : shard_(shard),
       sink_(sink),
       watchers_(kUsualWatchers),
-      place_(shard.streams_.insert(shard.streams_.end(), this)) {
+      place_(static_cast<std::uint32_t>(shard.streams_.size())) {
+  shard.streams_.push_back(this);
   shard_.hub_.counters_.Add(WatchCounters::kStreams);
 }
 
@@ -28,7 +29,9 @@ Stream::~Stream() {
   shard_.HasRoomAgain(*this);
   shard_.lag_.Publish();
   if (flush_queued_) std::erase(shard_.flushes_, this);
-  shard_.streams_.erase(place_);
+  shard_.streams_.back()->place_ = place_;
+  shard_.streams_[place_] = shard_.streams_.back();
+  shard_.streams_.pop_back();
   shard_.hub_.counters_.Subtract(WatchCounters::kStreams);
 }
 

@@ -17,7 +17,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <string_view>
 #include <unordered_map>
@@ -109,9 +108,10 @@ class Stream {
   // Watchers that a compaction ended and the client has not cancelled since: their ids stay taken.
   std::unique_ptr<std::unordered_set<std::int64_t>> compacted_;  // null: none
   std::vector<Watcher*> lagging_;
-  std::size_t unsynced_ = 0;  // watchers that lag or are being caught up
   std::int64_t next_id_ = 0;
   std::shared_ptr<CatchUpAccount> account_;  // null until a watcher is caught up
+  std::uint32_t place_;                      // in the shard's streams
+  std::uint32_t unsynced_ = 0;               // watchers that lag or are being caught up
   bool some_start_later_ = false;
   bool flush_queued_ = false;
   // Full: watchers lag, since the sink had no room; silent: for so long that nobody waits for them.
@@ -121,7 +121,6 @@ class Stream {
   // The interval of progress notifications; zero until a watcher asks for them.
   Duration progress_interval_{};
   TimePoint progress_due_;
-  const std::list<Stream*>::iterator place_;  // in the shard's streams
 };
 
 }  // namespace kvorum::watch
