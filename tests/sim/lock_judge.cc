@@ -191,7 +191,10 @@ void LockJudge::LeaderSeen(const std::string& name, Observed& before, std::strin
                        now.created, last.mod, last.created);
   }
   if (now.created != last.created) return;
-  // The same leader again: nothing that it proclaimed between the two is missing.
+  // The same leader again: nothing that it proclaimed between the two is missing, unless a
+  // compaction overtook the observer. It then looks the leader up as it is by now, at a later
+  // revision than the leader's own.
+  if (events_.compacted() > last.revision && now.revision != now.mod) return;
   for (std::int64_t at = std::max(last.mod, events_.compacted()) + 1; at < now.mod; ++at) {
     const auto* leader = QueueHistory::FrontOf(queues_.At(name, at));
     if (leader == nullptr || leader->second.created != now.created || leader->second.mod != at)

@@ -201,5 +201,23 @@ TEST_F(LockJudgeTest, AnObserverIsToldOfLeadersInTheirOrderAndOfAllTheirValues) 
   EXPECT_EQ(Wrong(), "");
 }
 
+TEST_F(LockJudgeTest, AnObserverThatACompactionOvertookLooksTheLeaderUp) {
+  Put(7, kSecond, 3, "seven");
+  Put(8, kSecond, 3, "eight");
+  Put(9, kSecond, 3, "nine");
+  Put(10, kFirst, 10, "again");
+  const std::string two = Leader(6, 3, kSecond, 3, "two");
+  const std::string event = Leader(9, 9, kSecond, 3, "nine");
+  const std::string look_up = Leader(10, 9, kSecond, 3, "nine");
+  events_.Compacted(6);
+  ObserveAll({two, look_up});
+  EXPECT_NE(Wrong(), "") << "it has seen all that was compacted";
+  events_.Compacted(7);
+  ObserveAll({two, look_up});
+  EXPECT_EQ(Wrong(), "");
+  ObserveAll({two, event});
+  EXPECT_EQ(Wrong(), "k!q: not told of what k!q/b proclaimed at revision 8");
+}
+
 }  // namespace
 }  // namespace kvorum::sim
