@@ -29,8 +29,8 @@ struct LmdbMap {
 // The unnamed tree in one of its states. Its pages stay as they are while a transaction shows it.
 class LmdbMappedTree {
  public:
-  // As the transaction sees it. nullopt: later commits have overwritten its meta page. They may do
-  // so while it is read: then the tree may be one of theirs, or lead nowhere.
+  // Finds the tree that the transaction sees. nullopt: later commits have overwritten its meta
+  // page. They may do so while it is read: then the tree may be one of theirs, or lead nowhere.
   static std::optional<LmdbMappedTree> Find(const LmdbMap& map, std::uint64_t transaction);
 
   // Returns how many of the keys it found. At most kMostAhead.
@@ -48,7 +48,7 @@ class LmdbMappedTree {
   std::string_view KeyOf(const char* page, const char* node) const;
   // One step of each search that goes on in its page; false if there is none.
   bool Step(std::span<Search> searches) const;
-  // At the end of a page's search: on to the child, or to the value. True if the key was found.
+  // Ends the search in a page: goes on to the child, or to the value. True if the key was found.
   bool End(Search& search) const;
 
   LmdbMap map_;

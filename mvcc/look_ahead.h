@@ -1,11 +1,11 @@
-// How many look-ups go side by side, step by step, so that they wait for memory together.
+// Look-ups go side by side, step by step, so that they wait for memory together; this many at most.
 #pragma once
 
 #include <cstddef>
 
 namespace kvorum::mvcc {
 
-// More than the processor has loads under way at a time.
+// The processor has fewer loads under way at a time.
 inline constexpr std::size_t kMostAhead = 16;
 
 }  // namespace kvorum::mvcc

@@ -86,14 +86,14 @@ class Call final : public CallContext,
 
   void BecomeStream() { made_.emplace<StreamOperations>(mutex()); }
   bool is_stream() const { return std::holds_alternative<StreamOperations>(made_); }
-  // Only if is_stream().
+  // To be called only if is_stream().
   StreamOperations& stream() { return std::get<StreamOperations>(made_); }
-  // Only if not.
+  // To be called only if not.
   UnaryAnswer& answer() { return std::get<UnaryAnswer>(made_); }
 
   void Push();
   void DeliverLarge();
-  // Nobody waits for it any more.
+  // Drops a large answer that nobody waits for any more.
   void DropLarge();
   void DeliverOperations();
   void CarryOut(StreamOperations::Batch& operations);

@@ -148,7 +148,7 @@ class CallContext {
   void set_started(TimePoint started) { started_ = started; }
   void set_deadline(TimePoint deadline) { deadline_ = deadline; }
   void set_metadata(PackedMetadata metadata) { metadata_ = std::move(metadata); }
-  // O(metadata so far).
+  // Costs O(metadata so far).
   void AddMetadata(std::string_view name, std::string_view value) { metadata_.Add(name, value); }
 
   // For the builder of the context. The first call of Cancel or Done decides, later ones do
@@ -157,7 +157,7 @@ class CallContext {
   void Done();
 
  protected:
-  // For short pieces of work of the builder's own.
+  // The builder may take it for short pieces of work of its own.
   std::mutex& mutex() { return mutex_; }
 
  private:

@@ -24,8 +24,8 @@ class PackedMetadata {
  public:
   PackedMetadata() = default;
 
-  // O(bytes so far): many pairs are packed by a MetadataPacker. Invalidates the views that the
-  // readers have returned.
+  // Costs O(bytes so far): many pairs are packed by a MetadataPacker. Invalidates the views that
+  // the readers have returned.
   void Add(std::string_view name, std::string_view value);
 
   // The first value under the name. O(bytes).

@@ -131,7 +131,7 @@ class Shard {
   Executor& executor_;
   Rng rng_;
   RangeIndex<WatchGroup> groups_;
-  // In an order that the history gives, so that equal histories give equal runs.
+  // Their order follows from the history alone, so that equal histories give equal runs.
   std::vector<Stream*> streams_;
   std::size_t watchers_ = 0;
   std::int64_t revision_ = 0;

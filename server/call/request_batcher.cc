@@ -13,7 +13,7 @@
 namespace kvorum::server {
 namespace {
 
-// So many are worth it.
+// Fewer keys are not worth a look-up of their own.
 constexpr std::size_t kLeastAhead = 2;
 
 }  // namespace

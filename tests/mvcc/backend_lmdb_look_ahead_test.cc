@@ -60,7 +60,7 @@ class Image {
   void Store(char* at, T value) const {
     std::memcpy(at, &value, sizeof(value));
   }
-  // The newest state's.
+  // The newest state has this one.
   std::uint64_t transaction() const {
     return std::max(MetaOf(0).transaction, MetaOf(1).transaction);
   }
